@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Builds the image and brings docker-compose.yml up with its emulator profile and two workers, sends
+# a notice from a third container, and reads from the emulator's own record that each contact was
+# accepted once, with one token. Takes everything down again, volumes included. Needs a Docker engine and
+# docker-compose; the engine's name for `docker compose` may be given as COMPOSE.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+contacts=20
+control_key=compose-smoke-control-key
+compose=${COMPOSE:-docker-compose}
+
+# The project's own names, so that it never meets another one on the same engine.
+export COMPOSE_PROJECT_NAME="notice-queue-smoke-$$"
+export NOTICES_IMAGE="$COMPOSE_PROJECT_NAME"
+# One job for each contact, so that both workers get some.
+export CHUNK_SIZE=1
+export ACCESS_KEY=compose-smoke-access-key SECRET_KEY=compose-smoke-secret-key
+export BASE_URL=http://emulator:4010 ALLOW_INSECURE_HTTP=yes-i-know
+export EMULATOR_CONTROL_KEY="$control_key"
+EMULATOR_PORT=$(node --eval 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
+export EMULATOR_PORT
+
+down() {
+  status=$?
+  trap - EXIT
+  [ "$status" -eq 0 ] || $compose --profile emulator logs --no-color --tail=40 || true
+  $compose --profile emulator down --volumes --remove-orphans --timeout 20 || true
+  docker image rm --force "$NOTICES_IMAGE" >/dev/null || true
+  exit "$status"
+}
+trap down EXIT
+trap 'exit 130' INT TERM
+
+# until SECONDS WHAT COMMAND...: tries a command again until it succeeds.
+until_true() {
+  local deadline=$((SECONDS + $1)) what=$2
+  shift 2
+  until "$@"; do
+    [ "$SECONDS" -lt "$deadline" ] || { echo "waited in vain for $what" >&2; return 1; }
+    sleep 0.5
+  done
+}
+
+# record FIELD...: numbers of the emulator's record, separated by blanks.
+record() {
+  node --input-type=module --eval '
+    const [port, key, ...fields] = process.argv.slice(1);
+    const answer = await fetch(`http://127.0.0.1:${port}/control/record`, { headers: { "X-Control-Key": key } });
+    const record = await answer.json();
+    console.log(fields.map((field) => field.split(".").reduce((at, name) => at[name], record)).join(" "));
+  ' -- "$EMULATOR_PORT" "$control_key" "$@" 2>/dev/null
+}
+
+healthy_workers() {
+  local count=0 id
+  for id in $($compose ps -q worker); do
+    [ "$(docker inspect --format '{{.State.Health.Status}}' "$id")" != healthy ] || count=$((count + 1))
+  done
+  echo "$count"
+}
+emulator_answers() { [ -n "$(record contacts)" ]; }
+workers_are_healthy() { [ "$(healthy_workers)" = 2 ]; }
+all_accepted() { [ "$(record contacts)" = "$contacts" ]; }
+
+docker build --network host --tag "$NOTICES_IMAGE" .
+user=$(docker inspect --format '{{.Config.User}}' "$NOTICES_IMAGE")
+[ "$user" = node ] || { echo "the image runs as '$user', not as node" >&2; exit 1; }
+
+$compose --profile emulator up --detach --no-build --scale worker=2
+until_true 60 'the emulator' emulator_answers
+until_true 90 'two healthy workers' workers_are_healthy
+
+numbers() { for number in $(seq "$contacts"); do printf -- '--contact 010%08d ' "$number"; done; }
+# shellcheck disable=SC2046 # a word for each flag and number
+$compose run --rm --no-deps -T worker send --template COMPOSE_SMOKE $(numbers)
+
+until_true 60 "$contacts accepted contacts" all_accepted || {
+  echo "the record: $(record contacts twice) (accepted, twice)" >&2
+  exit 1
+}
+counts=$(record requests distinct twice tokens.issued)
+[ "$counts" = "$contacts $contacts 0 1" ] || {
+  echo "expected $contacts requests, $contacts numbers, 0 twice, 1 token; got $counts" >&2
+  exit 1
+}
+
+# A worker that is told to stop ends by itself, well before it would be killed.
+workers=$($compose ps -q worker)
+[ "$(wc -w <<<"$workers")" = 2 ] || { echo "expected two workers, got: $workers" >&2; exit 1; }
+$compose stop --timeout 45 worker
+for id in $workers; do
+  code=$(docker inspect --format '{{.State.ExitCode}}' "$id")
+  [ "$code" = 0 ] || { echo "a worker ended with $code" >&2; exit 1; }
+done
+echo "$contacts contacts, sent by two workers with one token, each accepted once."

@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { Command } from 'commander';
+import { loadConfig, type Config } from '../../config/config.ts';
+import type { Contact, Notice } from '../../contracts/notice.ts';
+import type { SendOptions } from '../../contracts/send-options.ts';
+import { NoticeQueue } from '../../queue/notice-queue.ts';
+import { gather, wholeNumber } from '../arguments.ts';
+import { print } from '../output.ts';
+import { UsageError } from '../usage-error.ts';
+
+interface Flags {
+  file?: string;
+  template?: string;
+  contact?: readonly string[];
+  var?: readonly string[];
+  scheduleType?: string;
+  chatSenderKey?: string;
+  senderKey?: string;
+  idempotencyKey?: string;
+  delay?: number;
+  sendAt?: string;
+  expiresAt?: string;
+  priority?: number;
+}
+
+/** `notices send`: validates as the library does, and prints the receipt. */
+export function sendCommand(): Command {
+  return new Command('send')
+    .description('hand one notice to the queue')
+    .option('--file <path>', 'the notice as a JSON file, - for standard input')
+    .option('--template <code>', 'template code')
+    .option('--contact <number>', 'a phone number in the national format (repeatable)', gather)
+    .option('--var <name=value>', 'a template variable for all contacts (repeatable)', gather)
+    .option('--schedule-type <type>', 'schedule type (default: DIRECTLY)')
+    .option('--chat-sender-key <key>', 'sender key of the messenger channel')
+    .option('--sender-key <key>', 'sender key for SMS')
+    .option('--idempotency-key <key>', 'same key, one send')
+    .option('--delay <ms>', 'milliseconds before it may be sent', wholeNumber(0, 2 ** 35))
+    .option('--send-at <time>', 'when it may be sent: ISO 8601 with a zone')
+    .option('--expires-at <time>', 'when it is too late: ISO 8601 with a zone')
+    .option('--priority <n>', '0 first, then 1, 2, ...', wholeNumber(0, 2_097_151))
+    .action(async (flags: Flags, command: Command) => {
+      const notice = await noticeFrom(flags);
+      const config = loadConfig(undefined, { service: false });
+      const queue = openQueue(config);
+      try {
+        const receipt = await queue.send(notice, optionsFrom(flags));
+        print(command, receipt, () => [
+          receipt.duplicate
+            ? `already queued as ${receipt.id} under this idempotency key; nothing was queued`
+            : `queued ${receipt.id}: ${receipt.contacts} contacts in ${receipt.jobs.length} jobs`,
+        ]);
+      } finally {
+        await queue.close();
+      }
+    });
+}
+
+/** A producer with the configuration of the environment. */
+function openQueue({ redis, account, queue }: Config): NoticeQueue {
+  const { prefix, ...connection } = redis;
+  return new NoticeQueue({ redis: connection, prefix, account, ...queue });
+}
+
+async function noticeFrom(flags: Flags): Promise<Notice> {
+  if (flags.file !== undefined) {
+    if (flags.template !== undefined || flags.contact !== undefined) {
+      throw new UsageError('--file holds the whole notice; leave out --template and --contact');
+    }
+    // The queue validates it as it does everything from outside.
+    return parseJson(await readInput(flags.file)) as Notice;
+  }
+  if (flags.template === undefined || flags.contact === undefined) {
+    throw new UsageError('give --template and --contact, or --file');
+  }
+  const variables = Object.fromEntries((flags.var ?? []).map(variable));
+  const contacts = flags.contact.map((contact): Contact => ({ ...variables, contact }));
+  const { scheduleType, chatSenderKey, senderKey } = flags;
+  return {
+    templateCode: flags.template,
+    ...(scheduleType === undefined ? {} : { scheduleType }),
+    ...(chatSenderKey === undefined ? {} : { chatSenderKey }),
+    ...(senderKey === undefined ? {} : { senderKey }),
+    contacts,
+  };
+}
+
+function optionsFrom({ idempotencyKey, delay, sendAt, expiresAt, priority }: Flags): SendOptions {
+  return {
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...(delay === undefined ? {} : { delay }),
+    ...(sendAt === undefined ? {} : { sendAt }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(priority === undefined ? {} : { priority }),
+  };
+}
+
+function variable(pair: string): [string, string] {
+  const at = pair.indexOf('=');
+  if (at < 1) throw new UsageError(`--var: expected name=value, such as var1=Kim`);
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
+
+async function readInput(path: string): Promise<string> {
+  try {
+    return path === '-' ? await text(process.stdin) : await readFile(path, 'utf8');
+  } catch (error) {
+    const { code } = error as { code?: string };
+    throw new UsageError(`--file: ${path} cannot be read (${code ?? 'unknown reason'})`);
+  }
+}
+
+function parseJson(source: string): unknown {
+  try {
+    return JSON.parse(source) as unknown;
+  } catch {
+    throw new UsageError('--file: expected one JSON object');
+  }
+}

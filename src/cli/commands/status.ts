@@ -1,0 +1,66 @@
+import { Command } from 'commander';
+import { loadConfig } from '../../config/config.ts';
+import { HOLDS } from '../../contracts/hold.ts';
+import { readStatus, type Status } from '../../ops/status.ts';
+import { duration, print, table } from '../output.ts';
+
+/** `notices status`: needs no credentials; with them it also shows the token. */
+export function statusCommand(end: (code: number) => void): Command {
+  return new Command('status')
+    .description('what goes, what waits, what is held and why')
+    .option('--worker <host>', 'exit with 1 unless a worker lives on that host (a health check)')
+    .action(async (options: { worker?: string }, command: Command) => {
+      const config = loadConfig(undefined, { service: false });
+      const status = await readStatus({
+        redis: config.redis,
+        account: config.account,
+        service: config.service,
+        tokenBudgetWindowMs: config.token.budgetWindowMs,
+      });
+      print(command, status, () => describe(status));
+      const { worker } = options;
+      if (worker !== undefined && !status.workers.some(({ host }) => host === worker)) end(1);
+    });
+}
+
+function describe(status: Status): string[] {
+  const { jobs, workers, redis } = status;
+  const oldest =
+    status.oldestWaitingMs === undefined
+      ? ''
+      : `, the oldest for ${duration(status.oldestWaitingMs)}`;
+  return [
+    ...table([
+      ['waiting', `${jobs.waiting}${oldest}`],
+      ['active', `${jobs.active}`],
+      ['delayed', `${jobs.delayed}`],
+      ['done', `${jobs.done} (still kept)`],
+      ['failed', `${jobs.failed}`],
+      ['hold', describeHold(status)],
+      ['token', describeToken(status)],
+      ['workers', workers.length === 0 ? 'none: nothing is sent' : `${workers.length}`],
+      ['redis', `${redis.version}, ${redis.policy === '' ? 'policy not shown' : redis.policy}`],
+    ]),
+    ...workers.map(
+      ({ host, pid, active, concurrency, ageMs }) =>
+        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heard ${duration(ageMs)} ago`,
+    ),
+  ];
+}
+
+function describeHold({ hold }: Status): string {
+  if (hold === undefined) return 'none';
+  const { reason, remedy } = HOLDS[hold.kind];
+  const since = duration(Math.max(0, Date.now() - hold.since));
+  const rest = hold.nextProbeAt - Date.now();
+  const probe = rest > 0 ? `next probe in ${duration(rest)}` : 'the next job probes';
+  return `${hold.kind} (${hold.code}) for ${since}: ${reason}; ${probe}; ${remedy}`;
+}
+
+function describeToken({ token }: Status): string {
+  if (token === undefined) return 'not shown: set BASE_URL, ACCESS_KEY and SECRET_KEY';
+  if (token.refusal !== undefined) return `refused: ${token.refusal.code}`;
+  if (token.token === undefined) return token.issuing ? 'being issued' : 'none yet';
+  const { id, ageMs } = token.token;
+  return `${id}, ${duration(ageMs)} old, ${token.issuances} issued lately`;
+}

@@ -1,0 +1,67 @@
+import { Command, CommanderError } from 'commander';
+import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../errors.ts';
+import { VERSION } from '../version.ts';
+import { configCommand } from './commands/config.ts';
+import { emulatorCommand } from './commands/emulator.ts';
+import { sendCommand } from './commands/send.ts';
+import { statusCommand } from './commands/status.ts';
+import { workerCommand } from './commands/worker.ts';
+import { UsageError } from './usage-error.ts';
+
+const EXIT_CODES = `
+Exit codes:
+  0  done
+  1  it failed on the way, or what was asked about is not so
+  2  wrong usage, input or configuration; nothing was done
+  3  Redis did not serve; nothing was lost
+
+Configuration comes from the environment: see .env.example and "notices config".`;
+
+/**
+ * Runs one command line.
+ *
+ * @returns the exit code; errors are written to standard error, without stack traces
+ */
+export async function runCli(args: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const end = (code: number) => {
+    exitCode = code;
+  };
+  const program = new Command('notices')
+    .description('Hands notices to the queue, runs its workers, and says what is going on.')
+    .version(VERSION)
+    .option('--json', 'write results and errors as JSON')
+    .addHelpText('after', EXIT_CODES)
+    .exitOverride()
+    .configureHelp({ showGlobalOptions: true });
+  const commands = [sendCommand, workerCommand, emulatorCommand, configCommand, statusCommand];
+  for (const command of commands) program.addCommand(inherit(program, command(end)));
+
+  try {
+    await program.parseAsync([...args], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    report(error, args.includes('--json'));
+    return error instanceof UsageError ? 2 : exitCodeOf(error);
+  }
+}
+
+/** Sub-commands are built on their own and take the settings of the program here. */
+function inherit(program: Command, command: Command): Command {
+  return command.copyInheritedSettings(program);
+}
+
+function report(error: unknown, json: boolean): void {
+  const text = error instanceof UsageError ? `USAGE: ${error.message}` : describeFailure(error);
+  if (!json) {
+    process.stderr.write(`${text}\n`);
+    return;
+  }
+  const body = {
+    code: error instanceof NoticeQueueError ? error.code : 'USAGE',
+    message: error instanceof Error ? error.message : text,
+    ...(error instanceof InputError ? { issues: error.issues } : {}),
+  };
+  process.stderr.write(`${JSON.stringify({ error: body })}\n`);
+}

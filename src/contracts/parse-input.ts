@@ -1,0 +1,48 @@
+import type { z } from 'zod';
+import { InputError, type InputIssue } from '../errors.ts';
+
+/** Writes a path as a reader of JavaScript would: `contacts[3].contact`. */
+export function fieldPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((part, index) =>
+      typeof part === 'number' ? `[${part}]` : `${index === 0 ? '' : '.'}${String(part)}`,
+    )
+    .join('');
+}
+
+/** One zod issue in our words; unknown keys are named one by one. */
+function toIssues(issue: z.core.$ZodIssue, prefix: string): InputIssue[] {
+  const place = fieldPath([...(prefix === '' ? [] : [prefix]), ...issue.path]);
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      field: place === '' ? key : `${place}.${key}`,
+      problem: 'this option is not known',
+    }));
+  }
+  return [{ field: place === '' ? 'value' : place, problem: issue.message }];
+}
+
+/** At most this many places are named in one error, so that a bad list does not fill the log. */
+const MAX_ISSUES = 20;
+
+/**
+ * Checks a value that comes from outside.
+ *
+ * @param prefix name of the value in messages, such as `notices[4]`; empty for the value itself
+ * @throws InputError with every field that is wrong, never with a value that may be personal
+ */
+export function parseInput<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  code: 'CONFIG_INVALID' | 'NOTICE_INVALID',
+  prefix = '',
+): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issues = result.error.issues.flatMap((issue) => toIssues(issue, prefix));
+  const shown = issues.slice(0, MAX_ISSUES);
+  if (issues.length > MAX_ISSUES) {
+    shown.push({ field: prefix || 'value', problem: `and ${issues.length - MAX_ISSUES} more` });
+  }
+  throw new InputError(code, shown);
+}

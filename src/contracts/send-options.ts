@@ -1,0 +1,78 @@
+import { z } from 'zod';
+
+/** Lowest priority that BullMQ knows. */
+const MAX_PRIORITY = 2_097_151;
+const MAX_DELAY_MS = 366 * 24 * 3_600_000;
+
+const time = (what: string) =>
+  z
+    .union(
+      [
+        z.date(),
+        z.int().positive(),
+        z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
+      ],
+      `expected ${what} as a Date, milliseconds since the epoch, or ISO 8601 text with a zone`,
+    )
+    .transform((value) => (typeof value === 'number' ? value : value.getTime()));
+
+/** Options of one send, checked; times become milliseconds since the epoch. */
+export const sendOptionsSchema = z
+  .strictObject(
+    {
+      idempotencyKey: z
+        .string('expected text')
+        .min(1, 'expected a key, got an empty text')
+        .max(200, 'expected at most 200 characters')
+        .optional(),
+      delay: z
+        .int('expected whole milliseconds')
+        .min(0, 'expected 0 or more milliseconds')
+        .max(MAX_DELAY_MS, 'expected at most 366 days')
+        .optional(),
+      sendAt: time('sendAt').optional(),
+      expiresAt: time('expiresAt').optional(),
+      priority: z
+        .int('expected a whole number')
+        .min(0, 'expected 0 (first) or more')
+        .max(MAX_PRIORITY, `expected at most ${MAX_PRIORITY}`)
+        .optional(),
+    },
+    'expected an options object',
+  )
+  .superRefine((options, context) => {
+    const refuse = (field: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [field], message });
+    const now = Date.now();
+    if (options.delay !== undefined && options.sendAt !== undefined) {
+      refuse('sendAt', 'expected either delay or sendAt, not both');
+    }
+    if (options.sendAt !== undefined && options.sendAt < now) {
+      refuse('sendAt', 'expected a time that has not passed');
+    }
+    const start = options.sendAt ?? now + (options.delay ?? 0);
+    if (options.expiresAt !== undefined && options.expiresAt <= start) {
+      refuse('expiresAt', 'expected a time after the notice may first be sent');
+    }
+  });
+
+/** Options of one send as the caller writes them. All of them may be left out. */
+export interface SendOptions {
+  /**
+   * Same key, one send: within the idempotency window (a day unless configured) a second call
+   * queues nothing and its receipt names the first notice, with `duplicate: true`. It also makes a
+   * call safe to repeat after QUEUE_UNAVAILABLE.
+   */
+  idempotencyKey?: string | undefined;
+  /** Milliseconds before the notice may be sent. */
+  delay?: number | undefined;
+  /** When the notice may be sent: a Date, milliseconds since the epoch, or ISO 8601 text with a zone. */
+  sendAt?: Date | number | string | undefined;
+  /** When it is too late: a notice that has not been sent by then never is. Same forms as `sendAt`. */
+  expiresAt?: Date | number | string | undefined;
+  /**
+   * 0 goes first, then 1, 2 and so on; a whole number up to 2,097,151.
+   * @default 0
+   */
+  priority?: number | undefined;
+}

@@ -1,0 +1,39 @@
+import { randomBytes } from 'node:crypto';
+import { REFUSALS, type RefusalCode } from './refusals.ts';
+
+/** What a call is answered with. */
+export interface Answer {
+  readonly status: number;
+  /** SUCCESS or the code of the refusal, for the counts. */
+  readonly code: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' } as const;
+
+const RUN = randomBytes(4).toString('hex');
+let lastId = 0;
+
+/** An id that no other request of this machine has: unique per process, and cheap. */
+export function nextId(kind: 'req' | 'trace'): string {
+  lastId += 1;
+  return `${kind}-${RUN}-${lastId}`;
+}
+
+export function jsonAnswer(status: number, code: string, body: unknown): Answer {
+  return { status, code, headers: JSON_HEADERS, body: JSON.stringify(body) };
+}
+
+/** The error body in the shape that was seen at services of this kind; the document shows none. */
+export function errorBody(code: string, message: string): string {
+  const timestamp = new Date().toISOString();
+  return JSON.stringify({ code, message, traceId: nextId('trace'), timestamp });
+}
+
+/** @param detail what the message points at, such as `contacts[3]` */
+export function refusalAnswer(code: RefusalCode, detail?: string): Answer {
+  const { status, message } = REFUSALS[code];
+  const body = errorBody(code, detail === undefined ? message : `${detail}: ${message}`);
+  return { status, code, headers: JSON_HEADERS, body };
+}

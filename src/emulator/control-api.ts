@@ -1,0 +1,102 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Answer, jsonAnswer, refusalAnswer } from './answer.ts';
+import { checkedAppChange } from './apps.ts';
+import { fieldsOf, textOf } from './check-input.ts';
+import { checkedRevocation, type EmulatorControls } from './controls.ts';
+import { checkedFault } from './fault.ts';
+import type { RefusalCode } from './refusals.ts';
+
+/** A control request: `path` is what follows `/control/`. */
+export interface ControlRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly body: string;
+}
+
+/** An answer at once, or lines that are written as fast as the caller reads them. */
+export type ControlAnswer = Answer | { readonly lines: Iterable<unknown> };
+
+type Handler = (controls: EmulatorControls, body: unknown, query: URLSearchParams) => ControlAnswer;
+
+const ok = (body: unknown) => jsonAnswer(200, 'SUCCESS', body);
+
+/** Every control request, by method and path. Bodies are JSON; none is read as `{}`. */
+const HANDLERS: ReadonlyMap<string, Handler> = new Map(
+  Object.entries<Handler>({
+    'GET record': (controls) => ok(controls.record()),
+    'GET record/contacts': (controls, _body, query) => ({
+      lines: controls.contacts(query.get('twice') === '1'),
+    }),
+    'GET record/details': (controls) => ({ lines: controls.details() }),
+    'GET issuances': (controls) => ok({ issuances: controls.issuances() }),
+    'POST reset': (controls) => {
+      controls.reset();
+      return ok({});
+    },
+    'POST apps': (controls, body) => {
+      controls.setApp(checkedAppChange(body));
+      return ok({});
+    },
+    'POST tokens/revoke': (controls, body) =>
+      ok({ revoked: controls.revokeTokens(checkedRevocation(body)) }),
+    'POST tokens/issue': (controls, body) => {
+      const { accessKey } = fieldsOf('request', body, ['accessKey']);
+      const { value, id, expiresAt } = controls.issueForeign(
+        accessKey === undefined ? undefined : textOf('accessKey', accessKey),
+      );
+      return ok({ token: value, id, expiresAt });
+    },
+    'POST faults': (controls, body) =>
+      ok({ id: controls.addFault(typeof body === 'string' ? body : checkedFault(body)) }),
+    'GET faults': (controls) => ok({ faults: controls.faults() }),
+    'DELETE faults': (controls) => {
+      controls.clearFaults();
+      return ok({});
+    },
+  }),
+);
+
+const PATHS = new Set([...HANDLERS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)));
+
+/** Carries out a control request. */
+export function control(controls: EmulatorControls, request: ControlRequest): ControlAnswer {
+  const handler = HANDLERS.get(`${request.method} ${request.path}`);
+  if (handler === undefined) {
+    return refusalAnswer(PATHS.has(request.path) ? 'METHOD_NOT_ALLOWED' : 'NOT_FOUND');
+  }
+  let body: unknown = {};
+  try {
+    if (request.body !== '') body = JSON.parse(request.body);
+  } catch {
+    return refusalAnswer('INVALID_JSON');
+  }
+  try {
+    return handler(controls, body, request.query);
+  } catch (error) {
+    // The checks of what came in throw these two, with a message made for the caller.
+    if (error instanceof TypeError || error instanceof RangeError) {
+      return refusalAnswer('INVALID_REQUEST', error.message);
+    }
+    throw error;
+  }
+}
+
+/**
+ * Who may use the control API: on loopback everybody, beyond it nobody without a key. Once a key is
+ * set it is asked for everywhere.
+ */
+export function controlGate(
+  expected: string | undefined,
+  onLoopback: boolean,
+  given: string | undefined,
+): RefusalCode | undefined {
+  if (expected === undefined) return onLoopback ? undefined : 'CONTROL_CLOSED';
+  return given !== undefined && timingSafeEqual(hash(expected), hash(given))
+    ? undefined
+    : 'CONTROL_KEY_REQUIRED';
+}
+
+function hash(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

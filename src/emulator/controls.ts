@@ -1,0 +1,104 @@
+import type { AcceptanceCounts, AcceptedContact, NumberCount } from './acceptance-record.ts';
+import type { AppChange } from './apps.ts';
+import { fieldsOf, integerIn, textOf } from './check-input.ts';
+import { checkedFault, type Fault } from './fault.ts';
+import type { FaultList, FaultReport } from './fault-list.ts';
+import type { Issuance, IssuanceCounts } from './issuance-log.ts';
+import type { AnswerCounts, MessagingService } from './messaging-service.ts';
+import { parseFault } from './parse-fault.ts';
+import type { IssuedToken } from './tokens.ts';
+
+/** Exact counts of all that happened since the start or the last reset. */
+export interface RecordSummary extends AcceptanceCounts {
+  readonly tokens: IssuanceCounts;
+  /** How often a revocation killed at least one live token. */
+  readonly revocations: number;
+  /** Codes answered by each endpoint; calls that a fault kept from being acted on are not in it. */
+  readonly answers: { readonly token: AnswerCounts; readonly send: AnswerCounts };
+}
+
+/** Which tokens to revoke, and when. */
+export interface Revocation {
+  /** The app whose tokens are revoked; all apps' when left out. */
+  readonly accessKey?: string;
+  /**
+   * Revoke once the record's total of accepted contacts has reached this number, right after the
+   * send that reaches it; now when left out. Several may wait at once.
+   */
+  readonly afterAccepted?: number;
+}
+
+const FIELDS = ['accessKey', 'afterAccepted'];
+
+/** What tests and tools can read and do, in the process and over `/control/`. */
+export interface EmulatorControls {
+  record(): RecordSummary;
+  /** Accepted numbers in the order of first arrival; those accepted more than once only, if asked. */
+  contacts(onlyTwice?: boolean): Iterable<NumberCount>;
+  /** The last accepted contacts with their variables, template and request, oldest first. */
+  details(): AcceptedContact[];
+  /** The last issuances and refusals, oldest first. */
+  issuances(): Issuance[];
+  /** Creates or changes an app. @throws TypeError or RangeError that names the field */
+  setApp(change: AppChange): void;
+  /** Answers how many live tokens were revoked at once. @throws TypeError or RangeError */
+  revokeTokens(revocation?: Revocation): number;
+  /** Issues a token as another program that shares the app would; the first app by default. */
+  issueForeign(accessKey?: string): IssuedToken;
+  /** Adds a fault, as an object or as {@link parseFault} reads it; answers its id. @throws TypeError or RangeError */
+  addFault(fault: Fault | string): number;
+  faults(): FaultReport[];
+  clearFaults(): void;
+  /** Forgets the record, the issuances, waiting revocations and all faults; apps and tokens stay. */
+  reset(): void;
+}
+
+export function controlsOf(service: MessagingService, faults: FaultList): EmulatorControls {
+  return {
+    record: () => ({
+      ...service.record.counts(),
+      tokens: service.issuances.counts(),
+      revocations: service.revocations,
+      answers: service.answers,
+    }),
+    contacts: (onlyTwice = false) => service.record.numbers(onlyTwice),
+    details: () => service.record.details(),
+    issuances: () => service.issuances.all(),
+    setApp: (change) => service.setApp(change),
+    revokeTokens: (revocation = {}) => revoke(service, revocation),
+    issueForeign: (accessKey) => service.issueForeign(accessKey),
+    addFault: (fault) =>
+      faults.add(typeof fault === 'string' ? parseFault(fault) : checkedFault(fault)),
+    faults: () => faults.all(),
+    clearFaults: () => faults.clear(),
+    reset: () => {
+      service.clear();
+      faults.clear();
+    },
+  };
+}
+
+/** @throws TypeError or RangeError that names the field */
+export function checkedRevocation(value: unknown): Revocation {
+  assertRevocation(value);
+  return value;
+}
+
+function assertRevocation(value: unknown): asserts value is Revocation {
+  const { accessKey, afterAccepted } = fieldsOf('revocation', value, FIELDS);
+  if (accessKey !== undefined) textOf('accessKey', accessKey);
+  if (afterAccepted !== undefined) {
+    integerIn('afterAccepted', afterAccepted, 1, Number.MAX_SAFE_INTEGER);
+  }
+}
+
+function revoke(service: MessagingService, revocation: Revocation): number {
+  const { accessKey, afterAccepted } = checkedRevocation(revocation);
+  if (accessKey !== undefined) service.apps.named(accessKey);
+  if (afterAccepted === undefined) return service.revoke(accessKey);
+  let revoked = 0;
+  service.record.whenTotal(afterAccepted, () => {
+    revoked = service.revoke(accessKey);
+  });
+  return revoked;
+}

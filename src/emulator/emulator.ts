@@ -1,0 +1,95 @@
+import { createServer, type Server } from 'node:http';
+import { isIPv6, type Socket } from 'node:net';
+import { refusalAnswer } from './answer.ts';
+import { controlsOf, type EmulatorControls } from './controls.ts';
+import { writeAnswer } from './exchange.ts';
+import { FaultList } from './fault-list.ts';
+import { MessagingService } from './messaging-service.ts';
+import { type EmulatorOptions, settingsFrom } from './options.ts';
+import { type Parts, serve } from './serve.ts';
+
+/** A running emulator. Its controls are also served over HTTP, under `/control/`. */
+export interface Emulator extends EmulatorControls {
+  /** Base address for a client, such as `http://127.0.0.1:4010`. */
+  readonly url: string;
+  readonly port: number;
+  /** Stops listening and cuts every connection. May be called again. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a stand-in of the messaging service: the documented surface, its rules and its errors,
+ * with a record of all it took and faults on demand. Nothing of it outlives the process.
+ *
+ * @throws TypeError or RangeError that names a wrong option; the error of Node when the address
+ * cannot be listened on
+ */
+export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
+  const settings = settingsFrom(options);
+  const service = new MessagingService(settings);
+  const faults = new FaultList();
+  for (const fault of settings.faults) faults.add(fault);
+  const controls = controlsOf(service, faults);
+
+  const server = createServer();
+  const { address, port } = await listen(server, settings.host, settings.port);
+  const parts: Parts = {
+    service,
+    faults,
+    controls,
+    latencyMs: settings.latencyMs,
+    controlKey: settings.controlKey,
+    onLoopback: isLoopback(address),
+  };
+  server.on('request', (request, response) => {
+    serve(parts, request, response).catch(() => {
+      if (response.headersSent) response.destroy();
+      else writeAnswer(response, refusalAnswer('EMULATOR_FAILED'));
+    });
+  });
+  return { ...controls, url: urlOf(address, port), port, close: closer(server) };
+}
+
+function listen(
+  server: Server,
+  host: string,
+  port: number,
+): Promise<{ readonly address: string; readonly port: number }> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, () => {
+      server.off('error', reject);
+      const bound = server.address();
+      if (bound === null || typeof bound === 'string')
+        reject(new TypeError('host: not an address'));
+      else resolve(bound);
+    });
+  });
+}
+
+/** Sockets are followed here because a fault leaves some of them in no state that Node closes. */
+function closer(server: Server): () => Promise<void> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  let closed: Promise<void> | undefined;
+  return () => {
+    closed ??= new Promise((resolve) => {
+      server.close(() => resolve());
+      for (const socket of sockets) socket.destroy();
+    });
+    return closed;
+  };
+}
+
+export function isLoopback(address: string): boolean {
+  return address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.');
+}
+
+function urlOf(address: string, port: number): string {
+  const anywhere: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+  const host = anywhere[address] ?? address;
+  return `http://${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}

@@ -1,0 +1,42 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Answer } from './answer.ts';
+
+/** The body of a request; `gone` when the caller left before its end, `too-large` beyond the limit. */
+export type ReadBody = Buffer | 'gone' | 'too-large';
+
+/** Largest body that is read: 64 MiB. */
+const MAX_BODY_BYTES = 67_108_864;
+const NOTHING = Buffer.alloc(0);
+
+export function readBody(request: IncomingMessage): Promise<ReadBody> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+      else resolve('too-large');
+    });
+    request.on('end', () => {
+      const [only = NOTHING] = chunks;
+      resolve(chunks.length <= 1 ? only : Buffer.concat(chunks));
+    });
+    // A caller that leaves is everyday; without these listeners it would end the process.
+    request.on('error', () => resolve('gone'));
+    request.on('close', () => resolve('gone'));
+  });
+}
+
+export function writeAnswer(response: ServerResponse, answer: Answer): void {
+  const length = Buffer.byteLength(answer.body);
+  response.writeHead(answer.status, { ...answer.headers, 'content-length': length });
+  response.end(answer.body);
+}
+
+/** Waits without keeping the process alive; not at all for 0. */
+export async function waitFor(milliseconds: number): Promise<void> {
+  if (milliseconds === 0) return;
+  await new Promise((resolve) => {
+    setTimeout(resolve, milliseconds).unref();
+  });
+}

@@ -1,0 +1,72 @@
+import { randomBytes } from 'node:crypto';
+import type { Fault } from './fault.ts';
+
+/** A fault in force, and how often it struck. */
+export interface FaultReport {
+  readonly id: number;
+  readonly fault: Fault;
+  readonly fired: number;
+  /** True once it struck as often as its `times`. */
+  readonly spent: boolean;
+}
+
+interface Standing {
+  readonly id: number;
+  readonly fault: Fault;
+  readonly random: () => number;
+  fired: number;
+}
+
+/** The faults in force, in the order in which they were added. */
+export class FaultList {
+  #standing: Standing[] = [];
+  #lastId = 0;
+
+  add(fault: Fault): number {
+    this.#lastId += 1;
+    const seed = fault.seed ?? randomBytes(4).readUInt32LE();
+    this.#standing.push({ id: this.#lastId, fault, random: randomFrom(seed), fired: 0 });
+    return this.#lastId;
+  }
+
+  /** The fault that strikes this call: the first one that is not spent and whose rate hits. */
+  next(endpoint: 'send' | 'token'): Fault | undefined {
+    for (const standing of this.#standing) {
+      const { fault, random } = standing;
+      if (fault.on !== 'any' && fault.on !== endpoint) continue;
+      if (isSpent(standing)) continue;
+      if (fault.rate !== undefined && random() >= fault.rate) continue;
+      standing.fired += 1;
+      return fault;
+    }
+    return undefined;
+  }
+
+  all(): FaultReport[] {
+    return this.#standing.map((standing) => ({
+      id: standing.id,
+      fault: standing.fault,
+      fired: standing.fired,
+      spent: isSpent(standing),
+    }));
+  }
+
+  clear(): void {
+    this.#standing = [];
+  }
+}
+
+function isSpent({ fault, fired }: Standing): boolean {
+  return fault.times !== undefined && fired >= fault.times;
+}
+
+/** Numbers in [0, 1) that depend on the seed only (mulberry32). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}

@@ -1,0 +1,128 @@
+import { type AppDefaults, MAX_TOKEN_LIFETIME_MS, TOKEN_MODES } from './apps.ts';
+import { fieldsOf, flagOf, integerIn, oneOf, textOf, textsOf } from './check-input.ts';
+import { checkedFault, type Fault } from './fault.ts';
+import { DEAD_TOKEN_CODES, type DeadTokenCodes } from './refusals.ts';
+
+/** How a caller can learn when a token ends. */
+export const EXPIRY_SHOWN = ['none', 'answer', 'jwt'] as const;
+type ExpiryShown = (typeof EXPIRY_SHOWN)[number];
+
+/** Everything that can be set; the defaults are {@link EMULATOR_DEFAULTS}. */
+export interface EmulatorSettings extends AppDefaults {
+  /** Address to listen on. Beyond loopback the control API needs {@link controlKey}. */
+  readonly host: string;
+  /** Port to listen on; 0 takes a free one. */
+  readonly port: number;
+  /** Access key of the first app. */
+  readonly accessKey: string;
+  /** Secret key of the first app. */
+  readonly secretKey: string;
+  /** Whether a new app is approved; one that is not is answered ACCESS_KEY_NOT_APPROVED. */
+  readonly approved: AppDefaults['approved'];
+  /** IP addresses and networks from which a new app may call; empty allows any. */
+  readonly allowlist: AppDefaults['allowlist'];
+  /** `single`: each issuance kills the app's token before it; `many`: tokens live side by side. */
+  readonly tokenMode: AppDefaults['tokenMode'];
+  /** Life of a token in milliseconds, 1 to 2147483647. */
+  readonly tokenLifetimeMs: AppDefaults['tokenLifetimeMs'];
+  /**
+   * How a caller can learn when a token ends. `none`: not at all, the answer is only the documented
+   * `data.token`; `answer`: `data.expiresAt` stands beside it; `jwt`: the token holds `exp`.
+   */
+  readonly showExpiry: ExpiryShown;
+  /** The codes for a token that is no good: the documented one, or those seen in the field. */
+  readonly deadTokenCodes: DeadTokenCodes;
+  /** Milliseconds every answer of the token and send endpoints waits; the call acts on arrival. */
+  readonly latencyMs: number;
+  /** A send with more contacts is answered 422 TOO_MANY_CONTACTS. */
+  readonly maxContactsPerRequest: number;
+  /** Template codes answered with 404 TEMPLATE_NOT_FOUND. */
+  readonly unknownTemplates: readonly string[];
+  /** A send that holds one of these numbers is answered 400 INVALID_CONTACT. */
+  readonly rejectContacts: readonly string[];
+  /** Whether numbers are recorded; false keeps the totals only. */
+  readonly record: boolean;
+  /** How many of the last accepted contacts keep their variables, template and request. */
+  readonly keepDetails: number;
+  /** How many of the last issuances are kept; they are counted for ever. */
+  readonly keepIssuances: number;
+  /** Faults that stand from the start. */
+  readonly faults: readonly Fault[];
+  /** When given, every control request must carry it as `X-Control-Key`. */
+  readonly controlKey: string | undefined;
+}
+
+/** What {@link EmulatorSettings} a caller wants otherwise than by default. */
+export type EmulatorOptions = {
+  readonly [Name in keyof EmulatorSettings]?: EmulatorSettings[Name] | undefined;
+};
+
+export const EMULATOR_DEFAULTS: EmulatorSettings = {
+  host: '127.0.0.1',
+  port: 0,
+  accessKey: 'emulator-access-key',
+  secretKey: 'emulator-secret-key',
+  approved: true,
+  allowlist: [],
+  tokenMode: 'single',
+  tokenLifetimeMs: 86_400_000,
+  showExpiry: 'none',
+  deadTokenCodes: 'documented',
+  latencyMs: 0,
+  maxContactsPerRequest: Number.POSITIVE_INFINITY,
+  unknownTemplates: [],
+  rejectContacts: [],
+  record: true,
+  keepDetails: 10_000,
+  keepIssuances: 10_000,
+  faults: [],
+  controlKey: undefined,
+};
+
+/** Longest answer delay: an hour. */
+const MAX_LATENCY_MS = 3_600_000;
+const MAX_KEPT = 10_000_000;
+
+/**
+ * Fills in the defaults and checks every value.
+ *
+ * @throws TypeError or RangeError that names the option
+ */
+export function settingsFrom(options: EmulatorOptions): EmulatorSettings {
+  fieldsOf('emulator options', options, Object.keys(EMULATOR_DEFAULTS));
+  const value = (name: keyof EmulatorSettings): unknown =>
+    options[name] === undefined ? EMULATOR_DEFAULTS[name] : options[name];
+  const integer = (name: keyof EmulatorSettings, min: number, max: number) =>
+    integerIn(name, value(name), min, max);
+  const maxContacts = value('maxContactsPerRequest');
+  return {
+    host: textOf('host', value('host')),
+    port: integer('port', 0, 65_535),
+    accessKey: textOf('accessKey', value('accessKey')),
+    secretKey: textOf('secretKey', value('secretKey')),
+    approved: flagOf('approved', value('approved')),
+    allowlist: textsOf('allowlist', value('allowlist')),
+    tokenMode: oneOf('tokenMode', value('tokenMode'), TOKEN_MODES),
+    tokenLifetimeMs: integer('tokenLifetimeMs', 1, MAX_TOKEN_LIFETIME_MS),
+    showExpiry: oneOf('showExpiry', value('showExpiry'), EXPIRY_SHOWN),
+    deadTokenCodes: oneOf('deadTokenCodes', value('deadTokenCodes'), DEAD_TOKEN_CODES),
+    latencyMs: integer('latencyMs', 0, MAX_LATENCY_MS),
+    maxContactsPerRequest:
+      maxContacts === Number.POSITIVE_INFINITY
+        ? maxContacts
+        : integer('maxContactsPerRequest', 1, Number.MAX_SAFE_INTEGER),
+    unknownTemplates: textsOf('unknownTemplates', value('unknownTemplates')),
+    rejectContacts: textsOf('rejectContacts', value('rejectContacts')),
+    record: flagOf('record', value('record')),
+    keepDetails: integer('keepDetails', 0, MAX_KEPT),
+    keepIssuances: integer('keepIssuances', 0, MAX_KEPT),
+    faults: listOf('faults', value('faults')).map(checkedFault),
+    controlKey:
+      options.controlKey === undefined ? undefined : textOf('controlKey', options.controlKey),
+  };
+}
+
+function listOf(name: string, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new TypeError(`${name}: expected a list`);
+  return value;
+}

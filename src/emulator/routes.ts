@@ -1,0 +1,34 @@
+import type { ApiVersion } from './auth-header.ts';
+
+/** What a method and a path mean. */
+export type Route =
+  | { readonly kind: 'token' | 'send'; readonly version: ApiVersion }
+  | { readonly kind: 'control'; readonly path: string; readonly query: URLSearchParams }
+  | { readonly kind: 'wrong-method' }
+  | { readonly kind: 'unknown' };
+
+/**
+ * The paths of the service. Those of v2 are documented (service-api, Endpoints); issuance is
+ * identical on v1, and the v1 send path mirrors v2 as services of this kind do.
+ */
+const PATHS: ReadonlyMap<string, Route> = new Map([
+  ['/api/v1/token', { kind: 'token', version: 'v1' }],
+  ['/api/v2/token', { kind: 'token', version: 'v2' }],
+  ['/api/v1/notices/send', { kind: 'send', version: 'v1' }],
+  ['/api/v2/notices/send', { kind: 'send', version: 'v2' }],
+]);
+
+const CONTROL = '/control/';
+
+/** @param target path and query as they stand in the request line */
+export function routeOf(method: string, target: string): Route {
+  const mark = target.indexOf('?');
+  const path = mark < 0 ? target : target.slice(0, mark);
+  if (path.startsWith(CONTROL)) {
+    const query = new URLSearchParams(mark < 0 ? '' : target.slice(mark));
+    return { kind: 'control', path: path.slice(CONTROL.length), query };
+  }
+  const route = PATHS.get(path);
+  if (route === undefined) return { kind: 'unknown' };
+  return method === 'POST' ? route : { kind: 'wrong-method' };
+}

@@ -1,0 +1,89 @@
+import { isObject } from './check-input.ts';
+import type { RefusalCode } from './refusals.ts';
+
+/** A contact object of a send request that passed the checks. */
+export interface ContactObject {
+  readonly contact: string;
+  readonly [field: string]: unknown;
+}
+
+/** A send request that passed the checks. */
+export interface SendBody {
+  readonly templateCode: string;
+  readonly contacts: readonly ContactObject[];
+  /** Every field of the body but the contacts. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** What is refused beyond what the document demands; see the options of the same names. */
+export interface SendRules {
+  readonly maxContactsPerRequest: number;
+  readonly unknownTemplates: ReadonlySet<string>;
+  readonly rejectContacts: ReadonlySet<string>;
+}
+
+const JSON_TYPE = /^application\/json\s*(;|$)/i;
+const DIGITS = /^[0-9]{1,20}$/;
+const VARIABLE = /^var[0-9]+$/;
+
+const SENDER_KEYS = ['senderKey', 'chatSenderKey'] as const;
+
+/**
+ * Reads the body of a send request, or says why it is refused. A request is taken whole or not at
+ * all. Which fields the service requires is not shown: template code, schedule type and contacts
+ * are required here, sender keys are not (the wire name of one of them is not shown either), and
+ * unknown fields pass.
+ */
+export function readSendBody(
+  contentType: string | undefined,
+  text: string,
+  rules: SendRules,
+): SendBody | { readonly refusal: RefusalCode; readonly detail?: string } {
+  if (!JSON_TYPE.test(contentType ?? '')) return { refusal: 'INVALID_CONTENT_TYPE' };
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return { refusal: 'INVALID_JSON' };
+  }
+  if (!isObject(body)) return { refusal: 'INVALID_BODY' };
+  const { contacts, ...fields } = body;
+  const { templateCode } = fields;
+  if (!isText(templateCode)) return { refusal: 'INVALID_FIELD', detail: 'templateCode' };
+  if (!isText(fields['scheduleType'])) return { refusal: 'INVALID_FIELD', detail: 'scheduleType' };
+  for (const name of SENDER_KEYS) {
+    if (fields[name] === undefined || isText(fields[name])) continue;
+    return { refusal: 'INVALID_FIELD', detail: name };
+  }
+  if (!Array.isArray(contacts)) return { refusal: 'INVALID_CONTACTS' };
+  if (contacts.length === 0) return { refusal: 'EMPTY_CONTACTS' };
+  if (contacts.length > rules.maxContactsPerRequest) return { refusal: 'TOO_MANY_CONTACTS' };
+  if (rules.unknownTemplates.has(templateCode)) return { refusal: 'TEMPLATE_NOT_FOUND' };
+  const taken: ContactObject[] = [];
+  for (const [index, contact] of contacts.entries()) {
+    if (isContact(contact, rules) && hasTextVariables(contact)) {
+      taken.push(contact);
+      continue;
+    }
+    const refusal = isContact(contact, rules) ? 'INVALID_VARIABLE' : 'INVALID_CONTACT';
+    return { refusal, detail: `contacts[${index}]` };
+  }
+  return { templateCode, contacts: taken, fields };
+}
+
+function isContact(contact: unknown, rules: SendRules): contact is ContactObject {
+  if (!isObject(contact)) return false;
+  const number = contact['contact'];
+  return typeof number === 'string' && DIGITS.test(number) && !rules.rejectContacts.has(number);
+}
+
+function hasTextVariables(contact: ContactObject): boolean {
+  for (const field in contact) {
+    if (VARIABLE.test(field) && typeof contact[field] !== 'string') return false;
+  }
+  return true;
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,134 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { type Answer, jsonAnswer, refusalAnswer } from './answer.ts';
+import { control, controlGate } from './control-api.ts';
+import type { EmulatorControls } from './controls.ts';
+import { readBody, waitFor, writeAnswer } from './exchange.ts';
+import type { FaultList } from './fault-list.ts';
+import type { Call, MessagingService } from './messaging-service.ts';
+import { playFault } from './play-fault.ts';
+import { type Route, routeOf } from './routes.ts';
+
+/** What the emulator is made of. */
+export interface Parts {
+  readonly service: MessagingService;
+  readonly faults: FaultList;
+  readonly controls: EmulatorControls;
+  readonly latencyMs: number;
+  readonly controlKey: string | undefined;
+  /** Whether only this machine can reach the emulator. */
+  readonly onLoopback: boolean;
+}
+
+/** Serves one HTTP request. */
+export async function serve(
+  parts: Parts,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const route = routeOf(request.method ?? '', request.url ?? '');
+  switch (route.kind) {
+    case 'token':
+    case 'send':
+      await serveCall(parts, route, request, response);
+      return;
+    case 'control':
+      await serveControl(parts, route, request, response);
+      return;
+    case 'wrong-method':
+      writeAnswer(response, withAllow(refusalAnswer('METHOD_NOT_ALLOWED')));
+      return;
+    case 'unknown':
+      writeAnswer(response, refusalAnswer('NOT_FOUND'));
+  }
+}
+
+type CallRoute = Extract<Route, { kind: 'token' | 'send' }>;
+type ControlRoute = Extract<Route, { kind: 'control' }>;
+
+async function serveCall(
+  { service, faults, latencyMs }: Parts,
+  route: CallRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const fault = faults.next(route.kind);
+  if (fault?.reset === 'before-read') {
+    await waitFor(latencyMs + (fault.latencyMs ?? 0));
+    request.socket.resetAndDestroy();
+    return;
+  }
+  const body = await readBody(request);
+  if (body === 'gone') return;
+  if (body === 'too-large') {
+    writeAnswer(response, refusalAnswer('PAYLOAD_TOO_LARGE'));
+    return;
+  }
+  const call: Call = {
+    version: route.version,
+    authorization: request.headers.authorization,
+    contentType: request.headers['content-type'],
+    address: request.socket.remoteAddress ?? '',
+    body,
+  };
+  const act = () => (route.kind === 'token' ? service.issue(call) : service.send(call));
+  if (fault !== undefined) {
+    await playFault(fault, request, response, act, latencyMs);
+    return;
+  }
+  const answer = act();
+  if (latencyMs > 0) await waitFor(latencyMs);
+  writeAnswer(response, answer);
+}
+
+async function serveControl(
+  { controls, controlKey, onLoopback }: Parts,
+  { path, query }: ControlRoute,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const method = request.method ?? '';
+  // Open to all, so that a container can be watched without its control key.
+  if (path === 'health' && method === 'GET') {
+    writeAnswer(response, jsonAnswer(200, 'SUCCESS', { status: 'ok' }));
+    return;
+  }
+  const key = request.headers['x-control-key'];
+  const closed = controlGate(controlKey, onLoopback, typeof key === 'string' ? key : undefined);
+  if (closed !== undefined) {
+    writeAnswer(response, refusalAnswer(closed));
+    return;
+  }
+  const body = await readBody(request);
+  if (body === 'gone') return;
+  if (body === 'too-large') {
+    writeAnswer(response, refusalAnswer('PAYLOAD_TOO_LARGE'));
+    return;
+  }
+  const answer = control(controls, { method, path, query, body: body.toString('utf8') });
+  if ('lines' in answer) writeLines(response, answer.lines);
+  else writeAnswer(response, answer);
+}
+
+function withAllow(answer: Answer): Answer {
+  return { ...answer, headers: { ...answer.headers, allow: 'POST' } };
+}
+
+const LINES_AT_ONCE = 1_000;
+
+/** One JSON value a line, as fast as the caller reads. */
+function writeLines(response: ServerResponse, lines: Iterable<unknown>): void {
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+  Readable.from(blocksOf(lines)).pipe(response);
+}
+
+function* blocksOf(lines: Iterable<unknown>): Generator<string, void> {
+  let block: string[] = [];
+  for (const line of lines) {
+    block.push(`${JSON.stringify(line)}\n`);
+    if (block.length < LINES_AT_ONCE) continue;
+    yield block.join('');
+    block = [];
+  }
+  if (block.length > 0) yield block.join('');
+}

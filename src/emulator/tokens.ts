@@ -1,0 +1,126 @@
+import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
+import type { App } from './apps.ts';
+
+/**
+ * The life of a token.
+ *
+ * A token is *live* from its issuance. It leaves that state once, for one of these, and never
+ * returns:
+ * - *expired*: its lifetime is over;
+ * - *replaced*: its app issues one token at a time, and the next one was issued;
+ * - *revoked*: somebody revoked the app's tokens, or gave the app a new secret.
+ *
+ * A value that was never issued, or whose end is long forgotten, is *unknown*.
+ */
+export type TokenState = 'live' | TokenEnd;
+
+/** How a bearer value can be no good. */
+export type TokenEnd = 'expired' | 'replaced' | 'revoked' | 'unknown';
+
+/** A token as it was just issued. */
+export interface IssuedToken {
+  readonly value: string;
+  /** First 16 hex digits of the SHA-256 of the value: names it where the value must not stand. */
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+interface Entry {
+  readonly accessKey: string;
+  readonly expiresAt: number;
+  end?: 'replaced' | 'revoked';
+}
+
+/** Beyond this many, the oldest tokens that are no longer live are forgotten. */
+const KEPT_TOKENS = 10_000;
+
+/** Issues tokens and knows what became of each. */
+export class TokenBook {
+  /** In order of issuance. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #signingKey = randomBytes(32);
+  readonly #expiryInside: boolean;
+  readonly #now: () => number;
+
+  /**
+   * @param expiryInside whether the token itself carries its expiry, as `exp`
+   * @param now the clock, milliseconds since the epoch
+   */
+  constructor(expiryInside: boolean, now: () => number) {
+    this.#expiryInside = expiryInside;
+    this.#now = now;
+  }
+
+  /** Issues a token; in single mode the one before it is replaced. */
+  issue(app: App): IssuedToken {
+    const issuedAt = this.#now();
+    const expiresAt = issuedAt + app.tokenLifetimeMs;
+    const value = this.#sign(app.id, issuedAt, expiresAt);
+    if (app.tokenMode === 'single') this.#endAll(app.accessKey, 'replaced');
+    this.#entries.set(value, { accessKey: app.accessKey, expiresAt });
+    this.#forgetOldest();
+    return { value, id: tokenId(value), expiresAt };
+  }
+
+  /** What a bearer value is worth, and whose it is. */
+  judge(value: string): { readonly state: TokenState; readonly accessKey?: string } {
+    const entry = this.#entries.get(value);
+    if (entry === undefined) return { state: 'unknown' };
+    return { state: this.#stateOf(entry), accessKey: entry.accessKey };
+  }
+
+  /** Revokes the live tokens of an app, or of all apps. Answers how many there were. */
+  revoke(accessKey?: string): number {
+    return this.#endAll(accessKey, 'revoked');
+  }
+
+  #stateOf(entry: Entry): TokenState {
+    if (entry.end !== undefined) return entry.end;
+    return this.#now() < entry.expiresAt ? 'live' : 'expired';
+  }
+
+  #endAll(accessKey: string | undefined, end: 'replaced' | 'revoked'): number {
+    let ended = 0;
+    for (const entry of this.#entries.values()) {
+      if (accessKey !== undefined && entry.accessKey !== accessKey) continue;
+      if (this.#stateOf(entry) !== 'live') continue;
+      entry.end = end;
+      ended += 1;
+    }
+    return ended;
+  }
+
+  #forgetOldest(): void {
+    for (const [value, entry] of this.#entries) {
+      if (this.#entries.size <= KEPT_TOKENS || this.#stateOf(entry) === 'live') return;
+      this.#entries.delete(value);
+    }
+  }
+
+  /** The structure of a signed JSON web token, under a key that lives as long as the process. */
+  #sign(subject: string, issuedAt: number, expiresAt: number): string {
+    const payload = {
+      sub: subject,
+      jti: randomUUID(),
+      iat: seconds(issuedAt),
+      ...(this.#expiryInside ? { exp: seconds(expiresAt) } : {}),
+    };
+    const content = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode(payload)}`;
+    const signature = createHmac('sha256', this.#signingKey).update(content).digest('base64url');
+    return `${content}.${signature}`;
+  }
+}
+
+function seconds(time: number): number {
+  return Math.floor(time / 1_000);
+}
+
+function encode(part: object): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url');
+}
+
+/** First 16 hex digits of the SHA-256 of a token. */
+export function tokenId(value: string): string {
+  return createHash('sha256').update(value).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,11 @@
+export { NoticeQueue, type SendManyOptions } from './queue/notice-queue.ts';
+export type { NoticeQueueOptions } from './queue/options.ts';
+export type { Contact, Notice, Receipt } from './contracts/notice.ts';
+export type { SendOptions } from './contracts/send-options.ts';
+export {
+  ERROR_CODES,
+  InputError,
+  NoticeQueueError,
+  type ErrorCode,
+  type InputIssue,
+} from './errors.ts';

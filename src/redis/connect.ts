@@ -1,0 +1,141 @@
+import { Cluster, Redis } from 'ioredis';
+
+/** Where Redis is: one server, a Sentinel set, or a Cluster. */
+export interface RedisSettings {
+  /** `redis://` or `rediss://`; with Sentinel or Cluster only its credentials and database count. */
+  readonly url: string;
+  readonly username?: string | undefined;
+  readonly password?: string | undefined;
+  readonly sentinels: readonly HostPort[];
+  readonly sentinelName?: string | undefined;
+  readonly sentinelPassword?: string | undefined;
+  readonly cluster: readonly HostPort[];
+  /** PEM text of the authority that signed the server's certificate. */
+  readonly tlsCa?: string | undefined;
+  readonly connectTimeoutMs: number;
+}
+
+/** One address. */
+export interface HostPort {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A connection to one server (or its current master) or to a Cluster. */
+export type RedisClient = Redis | Cluster;
+
+/**
+ * What a connection is for decides how it meets an outage.
+ *
+ * - `producer`: fails at once when Redis is away and within `commandTimeoutMs` when it is frozen,
+ *   so that application code gets its error in time.
+ * - `worker`: keeps trying for ever; its blocking commands must never time out by themselves.
+ * - `subscriber`: for hints; subscribes anew by itself when Redis is back.
+ * - `reader`: for status and tools: like a producer, but waits for the first connection.
+ */
+export type ConnectionRole = 'producer' | 'worker' | 'subscriber' | 'reader';
+
+/** Short enough that a send follows within two seconds once Redis is back. */
+const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000) + Math.random() * 100;
+
+function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined) {
+  switch (role) {
+    case 'producer':
+      return {
+        enableOfflineQueue: false,
+        maxRetriesPerRequest: 1,
+        ...(commandTimeoutMs === undefined ? {} : { commandTimeout: commandTimeoutMs }),
+      };
+    case 'reader':
+      return {
+        maxRetriesPerRequest: 1,
+        ...(commandTimeoutMs === undefined ? {} : { commandTimeout: commandTimeoutMs }),
+      };
+    case 'worker':
+    case 'subscriber':
+      return { maxRetriesPerRequest: null };
+  }
+}
+
+/**
+ * Opens a connection; it connects in the background and reports through `error` events.
+ *
+ * @param onError called with every connection error; without a listener ioredis prints them
+ * @param commandTimeoutMs bound of one command, for `producer` and `reader`
+ */
+export function connectRedis(
+  settings: RedisSettings,
+  role: ConnectionRole,
+  onError: (error: Error) => void,
+  commandTimeoutMs?: number,
+): RedisClient {
+  const client = openClient(settings, role, commandTimeoutMs);
+  client.on('error', onError);
+  return client;
+}
+
+function openClient(
+  settings: RedisSettings,
+  role: ConnectionRole,
+  commandTimeoutMs: number | undefined,
+): RedisClient {
+  const url = new URL(settings.url);
+  const username = settings.username ?? (decodeURIComponent(url.username) || undefined);
+  const password = settings.password ?? (decodeURIComponent(url.password) || undefined);
+  const common = {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(url.protocol === 'rediss:'
+      ? { tls: settings.tlsCa === undefined ? {} : { ca: settings.tlsCa } }
+      : {}),
+    connectTimeout: settings.connectTimeoutMs,
+    ...roleOptions(role, commandTimeoutMs),
+  };
+  if (settings.cluster.length > 0) {
+    return new Cluster([...settings.cluster], {
+      redisOptions: common,
+      clusterRetryStrategy: retryStrategy,
+      enableOfflineQueue: role !== 'producer',
+    });
+  }
+  const db = Number(url.pathname.slice(1) || 0);
+  if (settings.sentinels.length > 0) {
+    return new Redis({
+      ...common,
+      retryStrategy,
+      sentinelRetryStrategy: retryStrategy,
+      sentinels: [...settings.sentinels],
+      name: settings.sentinelName ?? '',
+      ...(settings.sentinelPassword === undefined
+        ? {}
+        : { sentinelPassword: settings.sentinelPassword }),
+      db,
+    });
+  }
+  return new Redis({
+    ...common,
+    retryStrategy,
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || 6379),
+    db,
+  });
+}
+
+/**
+ * Waits until the connection can take commands.
+ *
+ * @returns false when it could not within the time
+ */
+export async function readyWithin(client: RedisClient, timeoutMs: number): Promise<boolean> {
+  if (client.status === 'ready') return true;
+  return new Promise((resolve) => {
+    const settle = (ready: boolean) => {
+      clearTimeout(timer);
+      client.off('ready', onReady);
+      resolve(ready);
+    };
+    const onReady = () => settle(true);
+    const timer = setTimeout(() => settle(false), timeoutMs);
+    client.once('ready', onReady);
+  });
+}

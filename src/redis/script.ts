@@ -1,0 +1,75 @@
+import { createHash } from 'node:crypto';
+import type { Cluster, Redis } from 'ioredis';
+
+/** What a script needs in order to run: a client for commands, alone or of a cluster. */
+export type ScriptClient = Redis | Cluster;
+
+/** One Lua script: runs as a whole, with nothing of anybody else's in between. */
+interface ScriptDefinition {
+  /** Names the script in errors. */
+  readonly name: string;
+  /** How many keys it takes. On a cluster they must share one hash tag. */
+  readonly keys: number;
+  readonly lua: string;
+}
+
+/** Runs the script: keys first, then everything else. Rejects with a {@link ScriptFailure}. */
+export type Script<Reply> = (
+  redis: ScriptClient,
+  keys: readonly string[],
+  args: readonly (string | number | Buffer)[],
+) => Promise<Reply>;
+
+/**
+ * A script that Redis did not answer, or answered with an error. It carries the first word of the
+ * reply and nothing of the command: the client's own errors hold every argument. It stays inside
+ * the package; callers turn it into an error of our family.
+ */
+export class ScriptFailure extends Error {
+  override readonly name = 'ScriptFailure';
+  /** `OOM`, `READONLY`, `NOPERM`, ... as Redis said it, else the name of the client's error. */
+  readonly reason: string;
+
+  constructor(script: string, reason: string) {
+    super(`Redis script ${script} failed: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/**
+ * Makes a function of a script. It is sent by its hash; the text follows only to a server that does
+ * not hold it yet (a restart, a failover, another node of a cluster).
+ */
+export function defineScript(definition: ScriptDefinition): Script<unknown>;
+export function defineScript<Reply>(
+  definition: ScriptDefinition & { readonly parse: (reply: unknown) => Reply },
+): Script<Reply>;
+export function defineScript({
+  name,
+  keys: count,
+  lua,
+  parse = (reply) => reply,
+}: ScriptDefinition & { readonly parse?: (reply: unknown) => unknown }): Script<unknown> {
+  const sha = createHash('sha1').update(lua).digest('hex');
+  return async (redis, keys, args) => {
+    if (keys.length !== count) throw new ScriptFailure(name, `takes ${count} keys`);
+    let reply: unknown;
+    try {
+      reply = await redis.evalsha(sha, count, ...keys, ...args);
+    } catch (error) {
+      if (reasonOf(error) !== 'NOSCRIPT') throw new ScriptFailure(name, reasonOf(error));
+      try {
+        reply = await redis.eval(lua, count, ...keys, ...args);
+      } catch (again) {
+        throw new ScriptFailure(name, reasonOf(again));
+      }
+    }
+    return parse(reply);
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.name !== 'ReplyError') return error.name;
+  return /^[A-Z]+/.exec(error.message)?.[0] ?? error.name;
+}

@@ -1,0 +1,152 @@
+import { once } from 'node:events';
+import type { AxiosInstance } from 'axios';
+import type { Dispatcher } from 'undici';
+import type { Notice } from '../contracts/notice.ts';
+import type { IssuedToken, TokenSource } from '../contracts/token.ts';
+import { NoticeQueueError } from '../errors.ts';
+import { basicHeader, bearerHeader } from './bearer.ts';
+import { Deadline } from './deadline.ts';
+import { openDispatcher } from './dispatcher.ts';
+import { Exchange } from './exchange.ts';
+import { createHttpClient } from './http-client.ts';
+import { ISSUE_POLICY } from './issue-policy.ts';
+import { readIssuance } from './read-issuance.ts';
+import { requestBody } from './request-body.ts';
+import type { SendAnswer } from './send-answer.ts';
+import { SendCall } from './send-call.ts';
+import { sendPolicy } from './send-policy.ts';
+import type { ServiceSettings } from './settings.ts';
+import { createUndiciAdapter } from './undici-adapter.ts';
+import type { UndiciAdapter } from './undici-adapter.ts';
+
+const CLOSE_DEADLINE_MS = 1_000;
+
+/** How a send call is bounded. */
+export interface SendOptions {
+  /** Gives the call up, at any stage. */
+  readonly signal?: AbortSignal | undefined;
+  /** Longest time for the whole call in milliseconds: token, retries and answer included. */
+  readonly deadlineMs: number;
+}
+
+/** The client of the messaging service. Built once and reused (service-api, Authentication rule 5). */
+export interface ServiceClient {
+  /**
+   * Issues a token (service-api, POST {base_url}/api/v2/token), within `issueDeadlineMs` in total.
+   * Tried again only where nothing was sent or the service failed.
+   *
+   * @throws ServiceRefusalError when the service refuses; a subclass for each documented code
+   * @throws NoticeQueueError SERVICE_UNREACHABLE, TOKEN_UNAVAILABLE or TOKEN_INVALID
+   */
+  issueToken(signal?: AbortSignal): Promise<IssuedToken>;
+  /**
+   * Makes one send call: one request, or two when the token had to be renewed in between
+   * (service-api, Authentication rule 4), and more only for what provably never left.
+   * Answers facts, whatever the service or the network did.
+   *
+   * @throws NoticeQueueError what `tokens` throws, as it is, and TOKEN_INVALID for a token that
+   *   cannot stand in a header; the service accepted nothing then
+   */
+  send(notice: Notice, tokens: TokenSource, options: SendOptions): Promise<SendAnswer>;
+  /** Ends what is under way as `aborted` and closes all connections, within a second. */
+  close(): Promise<void>;
+}
+
+/** Builds the client. No connection is made before the first call. */
+export function createServiceClient(settings: ServiceSettings): ServiceClient {
+  return new HttpServiceClient(settings);
+}
+
+class HttpServiceClient implements ServiceClient {
+  readonly #settings: ServiceSettings;
+  readonly #secrets: readonly string[];
+  readonly #basePath: string;
+  readonly #dispatcher: Dispatcher;
+  readonly #wire: UndiciAdapter;
+  readonly #issueHttp: AxiosInstance;
+  readonly #sendHttp: AxiosInstance;
+
+  constructor(settings: ServiceSettings) {
+    const { origin, pathname } = new URL(settings.baseUrl);
+    const basic = basicHeader(settings.accessKey, settings.secretKey);
+    this.#settings = settings;
+    this.#secrets = [settings.accessKey, settings.secretKey, basic.slice('Basic '.length)];
+    this.#basePath = pathname.replace(/\/+$/, '');
+    this.#dispatcher = openDispatcher(settings);
+    this.#wire = createUndiciAdapter(this.#dispatcher, origin);
+    const { adapter } = this.#wire;
+    this.#issueHttp = createHttpClient(adapter, ISSUE_POLICY, {
+      Authorization: basic,
+      // No body, so no type (service-api, Request body: none); axios would add one.
+      'Content-Type': false,
+    });
+    this.#sendHttp = createHttpClient(adapter, sendPolicy(settings), {
+      'Content-Type': 'application/json',
+    });
+  }
+
+  async issueToken(signal?: AbortSignal): Promise<IssuedToken> {
+    const deadline = new Deadline(this.#settings.issueDeadlineMs, signal);
+    const exchange = new Exchange(undefined, deadline);
+    try {
+      await this.#request(this.#issueHttp, this.#settings.tokenPath, exchange, {});
+    } finally {
+      deadline.close();
+    }
+    return readIssuance(exchange.facts, this.#secrets, Date.now());
+  }
+
+  send(notice: Notice, tokens: TokenSource, options: SendOptions): Promise<SendAnswer> {
+    return this.#sendBody(requestBody(notice, this.#settings), tokens, options);
+  }
+
+  /** Sends a body as it is, so that one can be sent that was never parsed. */
+  async #sendBody(
+    body: string | Uint8Array,
+    tokens: TokenSource,
+    { signal, deadlineMs }: SendOptions,
+  ): Promise<SendAnswer> {
+    const { apiVersion, sendPath } = this.#settings;
+    const deadline = new Deadline(deadlineMs, signal);
+    const call = new SendCall(body, deadline, tokens);
+    try {
+      const token = await call.firstToken();
+      if (token !== undefined) {
+        const Authorization = bearerHeader(token.value, apiVersion);
+        await this.#request(this.#sendHttp, sendPath, call, { Authorization });
+      }
+      return call.answer(this.#secrets);
+    } finally {
+      deadline.close();
+    }
+  }
+
+  /**
+   * Runs an exchange; its facts tell what happened. Errors of axios hold headers and body and end
+   * here. Only those of our own family pass, which the hook of the send policy threw.
+   */
+  async #request(
+    http: AxiosInstance,
+    path: string,
+    exchange: Exchange,
+    headers: Record<string, string>,
+  ): Promise<void> {
+    try {
+      await http.request({
+        url: this.#basePath + path,
+        data: exchange,
+        signal: exchange.deadline.signal,
+        headers,
+      });
+    } catch (error) {
+      if (error instanceof NoticeQueueError) throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#wire.cancelAll();
+    const deadline = new Deadline(CLOSE_DEADLINE_MS);
+    await Promise.race([this.#dispatcher.destroy(), once(deadline.signal, 'abort')]);
+    deadline.close();
+  }
+}

@@ -1,0 +1,90 @@
+import type { HeldToken } from './held-token.ts';
+
+/** Longest time setTimeout takes; a longer one would fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** What the moment of an early renewal follows from; times in ms, `chance` in [0, 1). */
+interface Life {
+  readonly restMs: number;
+  readonly lifeMs: number;
+  readonly renewBeforeMs: number;
+  readonly chance: number;
+}
+
+/**
+ * How long to wait before a token of known life is renewed: until the lead before its end, never
+ * more than half its life, and up to a quarter of the lead later, so that a fleet does not ask in
+ * one moment. A token that is inside its lead already is renewed soon.
+ */
+export function earlyRenewalDelay({ restMs, lifeMs, renewBeforeMs, chance }: Life): number {
+  const lead = Math.min(renewBeforeMs, lifeMs / 2);
+  const delay = restMs - lead * (1 - chance / 4);
+  return delay > 0 ? delay : (restMs * chance) / 4;
+}
+
+/**
+ * Renews the copy of a process shortly before its known life ends, while it still serves. An
+ * attempt that brings nothing (another process is at it, the endpoint failed) is made again after
+ * half of what is left; the slot sees to it that the fleet as a whole tries no oftener either.
+ */
+export class EarlyRenewal {
+  readonly #renew: (held: HeldToken) => Promise<void>;
+  readonly #renewBeforeMs: number;
+  readonly #pauseMs: number;
+  #held: HeldToken | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  /**
+   * @param renew replaces the copy where it can; never rejects
+   * @param renewBeforeMs TOKEN_RENEW_BEFORE_MS
+   * @param pauseMs shortest time between two attempts
+   */
+  constructor(renew: (held: HeldToken) => Promise<void>, renewBeforeMs: number, pauseMs: number) {
+    this.#renew = renew;
+    this.#renewBeforeMs = renewBeforeMs;
+    this.#pauseMs = pauseMs;
+  }
+
+  /** Takes charge of this copy and forgets the one before. */
+  arm(held: HeldToken): void {
+    this.disarm();
+    if (held.usableUntil === Infinity) return;
+    this.#held = held;
+    const delay = earlyRenewalDelay({
+      restMs: held.usableUntil - performance.now(),
+      lifeMs: held.lifeMs,
+      renewBeforeMs: this.#renewBeforeMs,
+      chance: Math.random(),
+    });
+    this.#wait(held, performance.now() + delay);
+  }
+
+  /** The copy is no longer in use. */
+  disarm(): void {
+    clearTimeout(this.#timer);
+    this.#held = undefined;
+  }
+
+  /** Resolves when no renewal is under way. */
+  async ended(): Promise<void> {
+    await this.#running;
+  }
+
+  #wait(held: HeldToken, due: number): void {
+    const delay = Math.min(Math.max(0, due - performance.now()), LONGEST_TIMER_MS);
+    this.#timer = setTimeout(() => {
+      if (performance.now() < due) this.#wait(held, due);
+      else this.#running = this.#attempt(held);
+    }, delay);
+    this.#timer.unref();
+  }
+
+  async #attempt(held: HeldToken): Promise<void> {
+    await this.#renew(held);
+    if (this.#held !== held) return;
+    const rest = held.usableUntil - performance.now();
+    const pause = Math.max(this.#pauseMs, rest / 2);
+    if (pause < rest) this.#wait(held, performance.now() + pause);
+  }
+}

@@ -1,0 +1,91 @@
+import type { ErrorCode, TokenRefusedError } from '../errors.ts';
+import type { TokenKeys } from '../redis/keys.ts';
+import type { ScriptClient } from '../redis/script.ts';
+import { holdOf, readRefusal } from './refusal.ts';
+import { redisError } from './slot-record.ts';
+import { inspect } from './slot-scripts.ts';
+
+/** The slot as people see it; never the token. Moments are Redis time, ms since the epoch. */
+export interface TokenStatus {
+  /** Absent when none is stored. */
+  readonly token?: {
+    readonly id: string;
+    readonly issuedAt: number;
+    readonly ageMs: number;
+    /** Absent where the service does not tell. */
+    readonly expiresAt?: number;
+    readonly fence: number;
+    /** `host:pid` of the process that issued it. */
+    readonly issuer: string;
+    /** A call with it was accepted. */
+    readonly proven: boolean;
+  };
+  /** Absent when tokens may be asked for. */
+  readonly refusal?: {
+    readonly hold: TokenRefusedError['hold'];
+    readonly code: ErrorCode;
+    readonly until: number;
+  };
+  /** A process is asking for a token right now. */
+  readonly issuing: boolean;
+  /** Issuances within the window of the budget. */
+  readonly issuances: number;
+}
+
+/**
+ * Reads one slot in one step, for status pages and the CLI; it needs no key to open the token.
+ *
+ * @param windowMs TOKEN_BUDGET_WINDOW_MS. Default 3,600,000
+ * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
+ */
+export async function readTokenStatus(
+  redis: ScriptClient,
+  keys: TokenKeys,
+  windowMs = 3_600_000,
+): Promise<TokenStatus> {
+  let reply: unknown;
+  try {
+    reply = await inspect(redis, [keys.current, keys.lock, keys.refused, keys.issued], [windowMs]);
+  } catch (error) {
+    throw redisError(error);
+  }
+  const [stored, refusal, locked, issuances] = list(reply);
+  return {
+    ...tokenPart(texts(stored)),
+    ...refusalPart(texts(refusal)),
+    issuing: locked === 1,
+    issuances: Number(issuances ?? 0),
+  };
+}
+
+function tokenPart([id, issuedAt, ageMs, expiresAt, fence, issuer, proven]: string[]): Pick<
+  TokenStatus,
+  'token'
+> {
+  if (id === undefined) return {};
+  return {
+    token: {
+      id,
+      issuedAt: Number(issuedAt),
+      ageMs: Number(ageMs),
+      ...(expiresAt === '' ? {} : { expiresAt: Number(expiresAt) }),
+      fence: Number(fence),
+      issuer: issuer ?? '',
+      proven: proven === '1',
+    },
+  };
+}
+
+function refusalPart([kind, code = '', until]: string[]): Pick<TokenStatus, 'refusal'> {
+  if (kind === undefined) return {};
+  const refusal = readRefusal(kind, code, 0);
+  return { refusal: { hold: holdOf(refusal.kind), code: refusal.code, until: Number(until) } };
+}
+
+function texts(value: unknown): string[] {
+  return list(value).map(String);
+}
+
+function list(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? (value as unknown[]) : [];
+}

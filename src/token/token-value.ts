@@ -1,0 +1,26 @@
+import { createHash } from 'node:crypto';
+import type { Token } from '../contracts/token.ts';
+import { NoticeQueueError } from '../errors.ts';
+
+/** Printable ASCII without blanks, of a length that fits a request header. */
+const TOKEN_VALUE = /^[\x21-\x7e]{1,8192}$/;
+
+/**
+ * Names a token value as it was issued.
+ *
+ * @throws NoticeQueueError TOKEN_INVALID when it could not stand in an Authorization header
+ */
+export function tokenOf(value: string): Token {
+  if (!TOKEN_VALUE.test(value)) {
+    throw new NoticeQueueError(
+      'TOKEN_INVALID',
+      'The issued token is empty, too long or not printable ASCII.',
+    );
+  }
+  return { id: tokenIdOf(value), value };
+}
+
+/** First 16 hex digits of the SHA-256 of the value. */
+export function tokenIdOf(value: string): string {
+  return createHash('sha256').update(value).digest('hex').slice(0, 16);
+}

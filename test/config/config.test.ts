@@ -1,0 +1,228 @@
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { loadConfig, type Config } from '../../src/config/config.ts';
+import { OPTION_NAMES } from '../../src/config/options.ts';
+import { InputError } from '../../src/errors.ts';
+import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
+
+/** A value other than the default for each option, within every rule. */
+function everything(): Record<string, string> {
+  const pem = temporaryFile(PEM);
+  return {
+    BASE_URL: 'http://api.example.test/base/',
+    ALLOW_INSECURE_HTTP: 'yes-i-know',
+    ACCESS_KEY: 'an access key',
+    SECRET_KEY: 'a secret key',
+    API_VERSION: 'v1',
+    TOKEN_PATH: '/t',
+    SEND_PATH_V2: '/s2',
+    SEND_PATH_V1: '/s1',
+    CHAT_SENDER_KEY_FIELD: 'field',
+    DEFAULT_CHAT_SENDER_KEY: 'chat',
+    DEFAULT_SENDER_KEY: '0212345678',
+    TLS_CA_FILE: pem,
+    PROXY_URL: 'http://proxy:3128',
+    CONNECT_TIMEOUT_MS: '3001',
+    ANSWER_TIMEOUT_MS: '10001',
+    SEND_DEADLINE_MS: '30001',
+    ISSUE_DEADLINE_MS: '10002',
+    NOT_SENT_RETRIES: '3',
+    REDIS_URL: 'rediss://host:6380',
+    REDIS_USERNAME: 'user',
+    REDIS_PASSWORD: 'password',
+    REDIS_SENTINELS: 'a:26379,b:26379',
+    REDIS_SENTINEL_NAME: 'main',
+    REDIS_SENTINEL_PASSWORD: 'sentinel password',
+    REDIS_TLS_CA_FILE: pem,
+    REDIS_PREFIX: 'other',
+    REDIS_CONNECT_TIMEOUT_MS: '2001',
+    CHUNK_SIZE: '1001',
+    IDEMPOTENCY_WINDOW_MS: '86400001',
+    ENQUEUE_TIMEOUT_MS: '2002',
+    CONCURRENCY: '33',
+    PROCESSES: '2',
+    ATTEMPTS: '11',
+    BACKOFF_BASE_MS: '1002',
+    BACKOFF_CAP_MS: '300001',
+    LOCK_DURATION_MS: '90001',
+    STALLED_INTERVAL_MS: '5001',
+    HOLD_PROBE_MIN_MS: '2003',
+    HOLD_PROBE_MAX_MS: '60001',
+    RETRY_AFTER_MAX_MS: '3600001',
+    KEEP_ACCEPTED_MS: '3600002',
+    KEEP_FAILED_MS: '604800001',
+    SHUTDOWN_TIMEOUT_MS: '40001',
+    HEARTBEAT_MS: '5002',
+    TOKEN_LOCK_TTL_MS: '15001',
+    TOKEN_GRACE_MS: '1003',
+    TOKEN_MIN_AGE_MS: '10003',
+    TOKEN_BUDGET: '61',
+    TOKEN_BUDGET_WINDOW_MS: '3600003',
+    TOKEN_REFUSED_MIN_MS: '2004',
+    TOKEN_REFUSED_MAX_MS: '59999',
+    TOKEN_RENEW_BEFORE_MS: '60002',
+    ACCOUNT: 'second',
+    LOG_LEVEL: 'debug',
+  };
+}
+
+const EXPECTED: Config = {
+  account: 'second',
+  redis: {
+    url: 'rediss://host:6380',
+    username: 'user',
+    password: 'password',
+    sentinels: [
+      { host: 'a', port: 26379 },
+      { host: 'b', port: 26379 },
+    ],
+    sentinelName: 'main',
+    sentinelPassword: 'sentinel password',
+    cluster: [],
+    tlsCa: PEM,
+    prefix: 'other',
+    connectTimeoutMs: 2001,
+  },
+  service: {
+    baseUrl: 'http://api.example.test/base',
+    accessKey: 'an access key',
+    secretKey: 'a secret key',
+    apiVersion: 'v1',
+    tokenPath: '/t',
+    sendPath: '/s1',
+    chatSenderKeyField: 'field',
+    defaultChatSenderKey: 'chat',
+    defaultSenderKey: '0212345678',
+    tlsCa: PEM,
+    proxyUrl: 'http://proxy:3128',
+    connectTimeoutMs: 3001,
+    answerTimeoutMs: 10001,
+    sendDeadlineMs: 30001,
+    issueDeadlineMs: 10002,
+    notSentRetries: 3,
+    connections: 33,
+  },
+  token: {
+    lockTtlMs: 15001,
+    graceMs: 1003,
+    minAgeMs: 10003,
+    budget: 61,
+    budgetWindowMs: 3600003,
+    refusedMinMs: 2004,
+    refusedMaxMs: 59999,
+    renewBeforeMs: 60002,
+    issueDeadlineMs: 10002,
+  },
+  queue: { chunkSize: 1001, idempotencyWindowMs: 86400001, enqueueTimeoutMs: 2002 },
+  worker: {
+    concurrency: 33,
+    processes: 2,
+    attempts: 11,
+    backoffBaseMs: 1002,
+    backoffCapMs: 300001,
+    lockDurationMs: 90001,
+    stalledIntervalMs: 5001,
+    holdProbeMinMs: 2003,
+    holdProbeMaxMs: 60001,
+    retryAfterMaxMs: 3600001,
+    keepAcceptedMs: 3600002,
+    keepFailedMs: 604800001,
+    shutdownTimeoutMs: 40001,
+    heartbeatMs: 5002,
+    sendDeadlineMs: 30001,
+  },
+  logLevel: 'debug',
+};
+
+test('every variable reaches its field', () => {
+  const environment = everything();
+  const missing = OPTION_NAMES.filter((name) => !(name in environment));
+  expect(missing).toStrictEqual(['REDIS_CLUSTER']);
+  expect(loadConfig(environment)).toStrictEqual(EXPECTED);
+  expect(loadConfig({ ...REQUIRED, REDIS_CLUSTER: 'a:7000' }).redis.cluster).toStrictEqual([
+    { host: 'a', port: 7000 },
+  ]);
+});
+
+test('what is not set is absent', () => {
+  const { redis, service } = loadConfig(REQUIRED);
+  expect(Object.keys(redis).toSorted()).toStrictEqual(
+    ['url', 'sentinels', 'cluster', 'prefix', 'connectTimeoutMs'].toSorted(),
+  );
+  for (const field of ['defaultChatSenderKey', 'defaultSenderKey', 'tlsCa', 'proxyUrl']) {
+    expect(service).not.toHaveProperty(field);
+  }
+});
+
+test('the API version chooses the send path (service-api, Versioning)', () => {
+  expect(loadConfig(REQUIRED).service?.sendPath).toBe('/api/v2/notices/send');
+  expect(loadConfig({ ...REQUIRED, API_VERSION: 'v1' }).service).toMatchObject({
+    sendPath: '/api/v1/notices/send',
+    tokenPath: '/api/v2/token',
+  });
+});
+
+describe('a producer', () => {
+  test('needs no credentials of the service', () => {
+    expect(loadConfig({}, { service: false }).service).toBeUndefined();
+    expect(loadConfig({ ACCESS_KEY: 'a' }, { service: false }).service).toBeUndefined();
+  });
+
+  test('has them when all are there', () => {
+    expect(loadConfig(REQUIRED, { service: false }).service).toStrictEqual(
+      loadConfig(REQUIRED).service,
+    );
+  });
+
+  test('is told of wrong values all the same', () => {
+    expect(() => loadConfig({ CHUNK_SIZE: '0' }, { service: false })).toThrow(
+      /^CHUNK_SIZE: expected a whole number of contacts from 1 to 10000, got "0"/,
+    );
+  });
+});
+
+test('everything that is wrong is named at once', () => {
+  const issues = issuesOf({
+    BASE_URL: '',
+    SECRET_KEY: undefined,
+    API_VERSION: 'v3',
+    CONCURRENCY: '0',
+    STALLED_INTERVAL_MS: '100000',
+    NODE_TLS_REJECT_UNAUTHORIZED: '0',
+  });
+  expect(issues.map(({ field }) => field)).toStrictEqual([
+    'BASE_URL',
+    'SECRET_KEY',
+    'API_VERSION',
+    'CONCURRENCY',
+    'STALLED_INTERVAL_MS',
+    'NODE_TLS_REJECT_UNAUTHORIZED',
+  ]);
+});
+
+test('the message says it all, and then what to do', () => {
+  expect(() => loadConfig({ ...REQUIRED, API_VERSION: 'v3' })).toThrow(
+    /^API_VERSION: expected one of v2, v1, got "v3"\. Mend the named variables/,
+  );
+});
+
+test('a long wrong value is cut', () => {
+  const [issue] = issuesOf({ API_VERSION: 'x'.repeat(500) });
+  expect(issue?.problem).toBe(`expected one of v2, v1, got "${'x'.repeat(60)}..."`);
+});
+
+test('the environment is not changed', () => {
+  const environment = Object.freeze({ ...everything(), ACCESS_KEY: ' wrong ' });
+  const before = structuredClone(environment);
+  expect(() => loadConfig(environment)).toThrow(InputError);
+  expect(environment).toStrictEqual(before);
+});
+
+test('without an environment, that of the process is read', () => {
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+  });
+  // The test runner sets a BASE_URL of its own.
+  vi.stubEnv('BASE_URL', '');
+  vi.stubEnv('REDIS_PREFIX', 'from-the-process');
+  expect(loadConfig(undefined, { service: false }).redis.prefix).toBe('from-the-process');
+});

@@ -1,0 +1,88 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { generatedFiles, staleFiles } from '../../scripts/generate-docs.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import type { Environment } from '../../src/config/environment.ts';
+import { readsFile } from '../../src/config/option.ts';
+import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
+import { RULES } from '../../src/config/rules.ts';
+import { contactSchema } from '../../src/contracts/notice.ts';
+import { REQUIRED } from './support.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+test('the generated files are fresh', async () => {
+  expect(await staleFiles(ROOT)).toStrictEqual([]);
+});
+
+test('a file that is missing or edited is named', async () => {
+  const root = await mkdtemp(path.join(tmpdir(), 'notice-docs-'));
+  onTestFinished(() => rm(root, { recursive: true }));
+  const files = [...generatedFiles()];
+  expect(await staleFiles(root)).toStrictEqual(files.map(([name]) => name));
+  for (const [name, text] of files) {
+    await mkdir(path.dirname(path.join(root, name)), { recursive: true });
+    await writeFile(path.join(root, name), name === '.env.example' ? `${text}\n` : text);
+  }
+  expect(await staleFiles(root)).toStrictEqual(['.env.example']);
+});
+
+test('.env.example shows every option, and nothing but defaults', async () => {
+  const text = await readFile(path.join(ROOT, '.env.example'), 'utf8');
+  const environment: Environment = Object.fromEntries(
+    [...text.matchAll(/^#([A-Z0-9_]+)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
+  );
+  expect(Object.keys(environment)).toStrictEqual(OPTION_NAMES);
+  const set = Object.entries(environment).filter(([, value]) => value !== '');
+  expect(set.length).toBeGreaterThan(30);
+  expect(loadConfig({ ...environment, ...REQUIRED })).toStrictEqual(loadConfig(REQUIRED));
+  // As it stands, nothing in it is in effect.
+  expect(text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))).toStrictEqual([]);
+  expect(text.match(/^# REQUIRED/gm)).toHaveLength(Object.keys(REQUIRED).length);
+});
+
+test('docs/configuration.md has a row for every option and a line for every rule', () => {
+  const page = generatedFiles().get('docs/configuration.md') ?? '';
+  for (const name of OPTION_NAMES) {
+    const lock = readsFile(optionOf(name)) ? ' 🔒' : '';
+    expect(page.split(`\n| \`${name}\`${lock} | `)).toHaveLength(2);
+  }
+  expect(page.match(/^- `[A-Z0-9_]+` (?:must|and) /gm)).toHaveLength(RULES.length + 1);
+});
+
+const fragment = z.object({
+  title: z.string(),
+  description: z.string(),
+  required: z.array(z.string()),
+  properties: z.object({
+    v: z.object({ const: z.number() }),
+    notice: z.object({
+      properties: z.object({
+        contacts: z.object({
+          items: z.object({
+            patternProperties: z.record(z.string(), z.object({ maxLength: z.number() })),
+          }),
+        }),
+      }),
+    }),
+  }),
+});
+
+test('docs/job.schema.json knows the rule on variables as the worker does', () => {
+  const document = fragment.parse(JSON.parse(generatedFiles().get('docs/job.schema.json') ?? ''));
+  expect(document.required).toStrictEqual(['v', 'notice']);
+  const { patternProperties } = document.properties.notice.properties.contacts.items;
+  const [[pattern, rule] = [], ...others] = Object.entries(patternProperties);
+  expect(others).toStrictEqual([]);
+  for (const field of ['var1', 'var12', 'var0', 'var', 'xvar1', 'var1x', 'Var1', 'name']) {
+    const textOnly = !contactSchema.safeParse({ contact: '01012345678', [field]: 1 }).success;
+    expect([field, new RegExp(pattern ?? '').test(field)]).toStrictEqual([field, textOnly]);
+  }
+  const longest = 'x'.repeat(rule?.maxLength ?? 0);
+  expect(contactSchema.safeParse({ contact: '0', var1: longest }).success).toBe(true);
+  expect(contactSchema.safeParse({ contact: '0', var1: `${longest}x` }).success).toBe(false);
+});

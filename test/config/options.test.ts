@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import type { Option } from '../../src/config/option.ts';
+import { OPTION_GROUPS, OPTION_NAMES, optionOf, OPTIONS } from '../../src/config/options.ts';
+import { optionSchema, textSchema } from '../../src/config/schema.ts';
+import { issuesOf } from './support.ts';
+
+/** Written out a second time on purpose: a default that moves is a change that somebody must mean. */
+const DEFAULTS: Record<string, unknown> = {
+  BASE_URL: undefined,
+  ALLOW_INSECURE_HTTP: false,
+  ACCESS_KEY: undefined,
+  SECRET_KEY: undefined,
+  API_VERSION: 'v2',
+  TOKEN_PATH: '/api/v2/token',
+  SEND_PATH_V2: '/api/v2/notices/send',
+  SEND_PATH_V1: '/api/v1/notices/send',
+  CHAT_SENDER_KEY_FIELD: 'chatSenderKey',
+  DEFAULT_CHAT_SENDER_KEY: undefined,
+  DEFAULT_SENDER_KEY: undefined,
+  TLS_CA_FILE: undefined,
+  PROXY_URL: undefined,
+  CONNECT_TIMEOUT_MS: 3000,
+  ANSWER_TIMEOUT_MS: 10000,
+  SEND_DEADLINE_MS: 30000,
+  ISSUE_DEADLINE_MS: 10000,
+  NOT_SENT_RETRIES: 2,
+  REDIS_URL: 'redis://127.0.0.1:6379',
+  REDIS_USERNAME: undefined,
+  REDIS_PASSWORD: undefined,
+  REDIS_SENTINELS: [],
+  REDIS_SENTINEL_NAME: undefined,
+  REDIS_SENTINEL_PASSWORD: undefined,
+  REDIS_CLUSTER: [],
+  REDIS_TLS_CA_FILE: undefined,
+  REDIS_PREFIX: 'notices',
+  REDIS_CONNECT_TIMEOUT_MS: 2000,
+  CHUNK_SIZE: 1000,
+  IDEMPOTENCY_WINDOW_MS: 86400000,
+  ENQUEUE_TIMEOUT_MS: 2000,
+  CONCURRENCY: 32,
+  PROCESSES: 1,
+  ATTEMPTS: 10,
+  BACKOFF_BASE_MS: 1000,
+  BACKOFF_CAP_MS: 300000,
+  LOCK_DURATION_MS: 90000,
+  STALLED_INTERVAL_MS: 5000,
+  HOLD_PROBE_MIN_MS: 2000,
+  HOLD_PROBE_MAX_MS: 60000,
+  RETRY_AFTER_MAX_MS: 3600000,
+  KEEP_ACCEPTED_MS: 3600000,
+  KEEP_FAILED_MS: 604800000,
+  SHUTDOWN_TIMEOUT_MS: 40000,
+  HEARTBEAT_MS: 5000,
+  TOKEN_LOCK_TTL_MS: 15000,
+  TOKEN_GRACE_MS: 1000,
+  TOKEN_MIN_AGE_MS: 10000,
+  TOKEN_BUDGET: 60,
+  TOKEN_BUDGET_WINDOW_MS: 3600000,
+  TOKEN_REFUSED_MIN_MS: 2000,
+  TOKEN_REFUSED_MAX_MS: 60000,
+  TOKEN_RENEW_BEFORE_MS: 60000,
+  ACCOUNT: 'default',
+  LOG_LEVEL: 'info',
+};
+
+test('the table holds these options with these defaults', () => {
+  const defaults = OPTION_NAMES.map((name) => {
+    const option = optionOf(name);
+    return [name, 'default' in option ? option.default : undefined];
+  });
+  expect(Object.fromEntries(defaults)).toStrictEqual(DEFAULTS);
+});
+
+test('every option stands in exactly one group', () => {
+  const grouped = OPTION_GROUPS.flatMap(({ options }) => Object.keys(options));
+  expect(grouped.toSorted()).toStrictEqual(OPTION_NAMES.toSorted());
+});
+
+/** Texts that are wrong for every row of a kind. */
+function wrongTexts(option: Option): string[] {
+  switch (option.kind) {
+    case 'integer':
+      return [
+        'abc',
+        '1.5',
+        '1e3',
+        '10s',
+        '0x10',
+        'NaN',
+        'Infinity',
+        '1 000',
+        '99999999999999999999',
+        '-1',
+        String(option.min - 1),
+        String(option.max + 1),
+      ];
+    case 'choice':
+      return ['v3', 'INFO', 'true', option.choices.join(',')];
+    case 'flag':
+      return ['true', '1', 'yes', 'no', option.phrase.toUpperCase()];
+    case 'url':
+      return [
+        'abc',
+        'file:///etc/passwd',
+        'api.example.test',
+        '//api.example.test',
+        `${option.protocols[0]}//`,
+        `${option.protocols[0]}//host with space`,
+        `${option.protocols[0]}//host:99999`,
+        `${option.protocols[0]}//host?query=1`,
+        `${option.protocols[0]}//host#fragment`,
+        `${option.protocols[0]}//user:%zz@host`,
+      ];
+    case 'list':
+      return ['host', 'host:', ':6379', 'host:0', 'host:65536', 'a:1;b:2', 'a:1,b', '::1:6379'];
+    case 'file':
+      return ['/nowhere/at/all.pem'];
+    default:
+      return ['\u0000', 'line\nbreak'];
+  }
+}
+
+describe('a wrong value is refused, and its variable named', () => {
+  const rows = OPTION_NAMES.flatMap((name) =>
+    wrongTexts(optionOf(name)).map((text) => [name, text] as const),
+  );
+
+  test.each(rows)('%s: %j', (name, text) => {
+    const issues = issuesOf({ [name]: text }).filter(({ field }) => field === name);
+    expect(issues).toHaveLength(1);
+    expect(issues[0]?.problem).toMatch(/^expected .+(?:, got |, but |, cannot read )/s);
+  });
+
+  test.each(OPTION_NAMES)('%s: a text of a thousand pages', (name) => {
+    const issues = issuesOf({ [name]: 'https:/'.repeat(300_000) });
+    expect(issues.map(({ field }) => field)).toContain(name);
+    expect(issues[0]?.problem.length).toBeLessThan(300);
+  });
+});
+
+describe('a blank', () => {
+  test.each(OPTION_NAMES.filter((name) => optionOf(name).required === undefined))(
+    'counts as not set: %s',
+    (name) => {
+      expect(issuesOf({ [name]: '' })).toStrictEqual([]);
+      expect(issuesOf({ [name]: ' \t' })).toStrictEqual([]);
+    },
+  );
+
+  test.each(OPTION_NAMES.filter((name) => optionOf(name).required !== undefined))(
+    'is an error where the service is called: %s',
+    (name) => {
+      for (const blank of [undefined, '', '  ']) {
+        const [issue, ...others] = issuesOf({ [name]: blank });
+        expect(others).toStrictEqual([]);
+        expect(issue?.field).toBe(name);
+        expect(issue?.problem).toContain('got nothing');
+      }
+    },
+  );
+});
+
+test.each(OPTION_NAMES.map(optionOf).filter((option) => option.kind === 'integer'))(
+  'both bounds are allowed, and the default lies between them: $meaning',
+  (option) => {
+    expect(textSchema(option).parse(String(option.min))).toBe(option.min);
+    expect(textSchema(option).parse(String(option.max))).toBe(option.max);
+    expect(option.default).toBeGreaterThanOrEqual(option.min);
+    expect(option.default).toBeLessThanOrEqual(option.max);
+  },
+);
+
+test.each(OPTION_NAMES.filter((name) => DEFAULTS[name] !== undefined))(
+  'the default is a value that a program may hand in: %s',
+  (name) => {
+    expect(optionSchema(name).parse(DEFAULTS[name])).toStrictEqual(DEFAULTS[name]);
+  },
+);
+
+describe('a program that hands in values', () => {
+  test.each(['1000', 1.5, Number.NaN, 0, 10_001, null, undefined, {}])(
+    'is told what CHUNK_SIZE must be when it says %s',
+    (value) => {
+      const result = optionSchema('CHUNK_SIZE').safeParse(value);
+      expect(result.error?.issues.map(({ message }) => message)).toStrictEqual([
+        'expected a whole number of contacts from 1 to 10000',
+      ]);
+    },
+  );
+
+  test('hands in typed values', () => {
+    const chunkSize: number = optionSchema('CHUNK_SIZE').parse(OPTIONS.CHUNK_SIZE.default);
+    const version: 'v1' | 'v2' = optionSchema('API_VERSION').parse('v1');
+    const nodes = optionSchema('REDIS_CLUSTER').parse([{ host: '::1', port: 7000 }]);
+    expect([chunkSize, version, nodes]).toStrictEqual([1000, 'v1', [{ host: '::1', port: 7000 }]]);
+    expect(optionSchema('REDIS_CLUSTER').safeParse([{ host: 'a', port: 0 }]).success).toBe(false);
+    expect(optionSchema('ALLOW_INSECURE_HTTP').safeParse('yes-i-know').success).toBe(false);
+  });
+});
+
+describe('particular texts', () => {
+  test.each([
+    ['ACCOUNT', 'Default'],
+    ['ACCOUNT', 'a'.repeat(33)],
+    ['REDIS_PREFIX', 'a{b}'],
+    ['REDIS_PREFIX', 'a:b'],
+    ['REDIS_USERNAME', 'two words'],
+    ['REDIS_URL', 'redis://host/notanumber'],
+    ['REDIS_URL', 'http://host'],
+    ['ACCESS_KEY', 'with:colon'],
+    ['ACCESS_KEY', ' led by a space'],
+    ['SECRET_KEY', 'followed by a space '],
+    ['SECRET_KEY', '한글'],
+    ['TOKEN_PATH', 'api/v2/token'],
+    ['TOKEN_PATH', '//evil.example.test/token'],
+    ['SEND_PATH_V2', '/send?x=1'],
+    ['SEND_PATH_V1', '/send#x'],
+    ['SEND_PATH_V1', '/with space'],
+    ['SEND_PATH_V1', '/\\evil.example.test'],
+    ['CHAT_SENDER_KEY_FIELD', 'contacts'],
+    ['CHAT_SENDER_KEY_FIELD', 'senderKey'],
+    ['CHAT_SENDER_KEY_FIELD', '__proto__'],
+    ['CHAT_SENDER_KEY_FIELD', '1st'],
+    ['BASE_URL', 'https://user@host'],
+    ['BASE_URL', 'https://:password@host'],
+    ['PROXY_URL', 'http://proxy:3128/path'],
+    ['PROXY_URL', 'socks5://proxy:1080'],
+  ])('%s refuses %j', (name, text) => {
+    expect(issuesOf({ [name]: text }).map(({ field }) => field)).toStrictEqual([name]);
+  });
+
+  test.each([
+    ['BASE_URL', 'HTTPS://API.Example.test/', 'https://api.example.test'],
+    ['BASE_URL', 'https://host:443/base//', 'https://host/base'],
+    ['REDIS_URL', 'redis://user:p%40ss@host:6380/3', 'redis://user:p%40ss@host:6380/3'],
+    ['REDIS_URL', 'rediss://[::1]:6379', 'rediss://[::1]:6379'],
+    ['PROXY_URL', 'http://user:pass@proxy:3128/', 'http://user:pass@proxy:3128'],
+    ['CHAT_SENDER_KEY_FIELD', 'brandSenderKey', 'brandSenderKey'],
+    ['ALLOW_INSECURE_HTTP', 'yes-i-know', true],
+    [
+      'REDIS_CLUSTER',
+      'a:1, [::1]:2 ,',
+      [
+        { host: 'a', port: 1 },
+        { host: '::1', port: 2 },
+      ],
+    ],
+    ['SECRET_KEY', 'two words', 'two words'],
+  ] as const)('%s reads %j', (name, text, value) => {
+    expect(textSchema(optionOf(name)).parse(text)).toStrictEqual(value);
+  });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import type { Environment } from '../../src/config/environment.ts';
+import { ENVIRONMENT_RULES, RULES } from '../../src/config/rules.ts';
+import { issuesOf, PEM, temporaryFile } from './support.ts';
+
+interface Case {
+  /** Names of the rule, joined: what the rule compares. */
+  readonly rule: string;
+  /** As close to the edge as a right environment gets. */
+  readonly holds: Environment;
+  /** Just over it. */
+  readonly broken: Environment;
+}
+
+const CASES: readonly Case[] = [
+  {
+    rule: 'ISSUE_DEADLINE_MS TOKEN_LOCK_TTL_MS',
+    holds: { ISSUE_DEADLINE_MS: '10500' },
+    broken: { ISSUE_DEADLINE_MS: '10501' },
+  },
+  {
+    rule: 'ISSUE_DEADLINE_MS SEND_DEADLINE_MS',
+    holds: { ISSUE_DEADLINE_MS: '30000', TOKEN_LOCK_TTL_MS: '60000' },
+    broken: { ISSUE_DEADLINE_MS: '30001', TOKEN_LOCK_TTL_MS: '60000' },
+  },
+  {
+    rule: 'SEND_DEADLINE_MS CONNECT_TIMEOUT_MS ANSWER_TIMEOUT_MS',
+    holds: { ANSWER_TIMEOUT_MS: '27000' },
+    broken: { ANSWER_TIMEOUT_MS: '27001' },
+  },
+  {
+    rule: 'SEND_DEADLINE_MS LOCK_DURATION_MS',
+    holds: { LOCK_DURATION_MS: '60001' },
+    broken: { LOCK_DURATION_MS: '60000' },
+  },
+  {
+    rule: 'SHUTDOWN_TIMEOUT_MS SEND_DEADLINE_MS',
+    holds: { SHUTDOWN_TIMEOUT_MS: '30001' },
+    broken: { SHUTDOWN_TIMEOUT_MS: '30000' },
+  },
+  {
+    rule: 'STALLED_INTERVAL_MS LOCK_DURATION_MS',
+    holds: { STALLED_INTERVAL_MS: '90000' },
+    broken: { STALLED_INTERVAL_MS: '90001' },
+  },
+  {
+    rule: 'HOLD_PROBE_MIN_MS HOLD_PROBE_MAX_MS',
+    holds: { HOLD_PROBE_MIN_MS: '60000' },
+    broken: { HOLD_PROBE_MIN_MS: '60001' },
+  },
+  {
+    rule: 'BACKOFF_BASE_MS BACKOFF_CAP_MS',
+    holds: { BACKOFF_CAP_MS: '1000' },
+    broken: { BACKOFF_CAP_MS: '999' },
+  },
+  {
+    rule: 'TOKEN_REFUSED_MIN_MS TOKEN_REFUSED_MAX_MS',
+    holds: { TOKEN_REFUSED_MAX_MS: '2000' },
+    broken: { TOKEN_REFUSED_MAX_MS: '1999' },
+  },
+  {
+    rule: 'TOKEN_GRACE_MS TOKEN_MIN_AGE_MS',
+    holds: { TOKEN_GRACE_MS: '10000' },
+    broken: { TOKEN_GRACE_MS: '10001' },
+  },
+  {
+    rule: 'BASE_URL ALLOW_INSECURE_HTTP',
+    holds: { BASE_URL: 'http://api.example.test', ALLOW_INSECURE_HTTP: 'yes-i-know' },
+    broken: { BASE_URL: 'http://api.example.test' },
+  },
+  {
+    rule: 'REDIS_SENTINELS REDIS_SENTINEL_NAME',
+    holds: { REDIS_SENTINELS: 'a:26379', REDIS_SENTINEL_NAME: 'main' },
+    broken: { REDIS_SENTINELS: 'a:26379' },
+  },
+  {
+    rule: 'REDIS_SENTINELS REDIS_CLUSTER',
+    holds: { REDIS_CLUSTER: 'a:7000' },
+    broken: { REDIS_CLUSTER: 'a:7000', REDIS_SENTINELS: 'a:26379', REDIS_SENTINEL_NAME: 'main' },
+  },
+  {
+    rule: 'REDIS_URL REDIS_CLUSTER',
+    holds: { REDIS_CLUSTER: 'a:7000', REDIS_URL: 'redis://a/0' },
+    broken: { REDIS_CLUSTER: 'a:7000', REDIS_URL: 'redis://a/1' },
+  },
+];
+
+test('every rule has a case here', () => {
+  const rules = RULES.map(({ names }) => names.join(' '));
+  expect([...CASES.map(({ rule }) => rule), 'REDIS_URL REDIS_TLS_CA_FILE']).toStrictEqual(rules);
+});
+
+describe.each(CASES)('$rule', ({ rule, holds, broken }) => {
+  test('holds at its edge', () => {
+    expect(issuesOf(holds)).toStrictEqual([]);
+  });
+
+  test('is named once, with every variable and value, when it is broken', () => {
+    const names = rule.split(' ');
+    const [issue, ...others] = issuesOf(broken);
+    expect(others).toStrictEqual([]);
+    expect(issue?.field).toBe(names[0]);
+    for (const name of names) expect(issue?.problem).toContain(`${name} is `);
+    for (const [name, value] of Object.entries(broken).filter(([name]) => names.includes(name))) {
+      expect(issue?.problem).toContain(`${name} is ${value}`);
+    }
+  });
+});
+
+test('a rule says its reason in one sentence', () => {
+  expect(issuesOf({ ISSUE_DEADLINE_MS: '12000' })).toStrictEqual([
+    {
+      field: 'ISSUE_DEADLINE_MS',
+      problem:
+        'must be at most 0.7 x TOKEN_LOCK_TTL_MS, so that no issuance outlives its lock (ISSUE_DEADLINE_MS is 12000, TOKEN_LOCK_TTL_MS is 15000)',
+    },
+  ]);
+});
+
+test('a rule about a value that is wrong by itself says nothing', () => {
+  const issues = issuesOf({ ISSUE_DEADLINE_MS: 'soon', TOKEN_LOCK_TTL_MS: '500' });
+  expect(issues.map(({ field }) => field)).toStrictEqual(['ISSUE_DEADLINE_MS']);
+});
+
+test('a name for Sentinels without Sentinels breaks the rule, too', () => {
+  const [issue] = issuesOf({ REDIS_SENTINEL_NAME: 'main' });
+  expect(issue?.problem).toContain('REDIS_SENTINELS is not set, REDIS_SENTINEL_NAME is main');
+});
+
+test('certificates for Redis need a connection with TLS', () => {
+  const file = temporaryFile(PEM);
+  expect(issuesOf({ REDIS_TLS_CA_FILE: file, REDIS_URL: 'rediss://a' })).toStrictEqual([]);
+  const [issue] = issuesOf({ REDIS_TLS_CA_FILE: file });
+  expect(issue?.field).toBe('REDIS_URL');
+  expect(issue?.problem).toContain('REDIS_TLS_CA_FILE is set');
+});
+
+describe('plain http', () => {
+  test.each([
+    'http://127.0.0.1:8080',
+    'http://127.8.9.10',
+    'http://localhost:8080',
+    'http://[::1]:8080/base',
+  ])('is fine for %s, which stays on this machine', (url) => {
+    expect(issuesOf({ BASE_URL: url })).toStrictEqual([]);
+  });
+
+  test.each([
+    'http://10.0.0.1',
+    'http://localhost.example.test',
+    'http://127.0.0.1.example.test',
+    'http://0.0.0.0',
+    'http://[::2]',
+  ])('is refused for %s', (url) => {
+    expect(issuesOf({ BASE_URL: url }).map(({ field }) => field)).toStrictEqual(['BASE_URL']);
+  });
+});
+
+describe('rules on the runtime', () => {
+  test('there is one, and it is tested here', () => {
+    expect(ENVIRONMENT_RULES.map(({ name }) => name)).toStrictEqual([
+      'NODE_TLS_REJECT_UNAUTHORIZED',
+    ]);
+  });
+
+  test('verification of certificates cannot be switched off', () => {
+    const [issue] = issuesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' });
+    expect(issue?.field).toBe('NODE_TLS_REJECT_UNAUTHORIZED');
+    expect(issuesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '1' })).toStrictEqual([]);
+    expect(issuesOf({ NODE_TLS_REJECT_UNAUTHORIZED: '' })).toStrictEqual([]);
+  });
+});

@@ -1,0 +1,177 @@
+import { tmpdir } from 'node:os';
+import { inspect } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { loadConfig } from '../../src/config/config.ts';
+import type { Environment } from '../../src/config/environment.ts';
+import { readsFile } from '../../src/config/option.ts';
+import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
+import { describeConfig } from '../../src/config/print.ts';
+import { issuesOf, REQUIRED, temporaryFile } from './support.ts';
+
+const SECRET_NAMES = OPTION_NAMES.filter((name) => readsFile(optionOf(name)));
+const CANARY = 'cAnArY7f3e';
+
+test('these variables are secret', () => {
+  expect(SECRET_NAMES).toStrictEqual([
+    'ACCESS_KEY',
+    'SECRET_KEY',
+    'PROXY_URL',
+    'REDIS_URL',
+    'REDIS_PASSWORD',
+    'REDIS_SENTINEL_PASSWORD',
+  ]);
+});
+
+/** A right value of a secret variable, with the canary in its secret part. */
+function rightValue(name: string): string {
+  if (name === 'PROXY_URL') return `http://user:${CANARY}@proxy:3128`;
+  return name === 'REDIS_URL' ? `redis://user:${CANARY}@host:6379` : CANARY;
+}
+
+describe.each(SECRET_NAMES)('%s_FILE', (name) => {
+  const others = { ...REQUIRED, [name]: undefined };
+
+  test.each(['', '\n', '\r\n', '\n\n'])('is read without a final %j', (end) => {
+    const file = temporaryFile(`${rightValue(name)}${end}`);
+    const report = describeConfig({ ...others, [`${name}_FILE`]: file });
+    expect(report.issues).toStrictEqual([]);
+    expect(report.rows.find((row) => row.name === name)?.from).toBe('file');
+    const viaFile = loadConfig({ ...others, [`${name}_FILE`]: file });
+    expect(viaFile).toStrictEqual(loadConfig({ ...others, [name]: rightValue(name) }));
+  });
+
+  test('together with the variable itself is an error', () => {
+    const file = temporaryFile(rightValue(name));
+    const issues = issuesOf({ [name]: rightValue(name), [`${name}_FILE`]: file });
+    expect(issues).toStrictEqual([
+      { field: name, problem: `is set together with ${name}_FILE: set only one of the two` },
+    ]);
+  });
+
+  test('counts as not set when it is blank, and so does the variable', () => {
+    expect(issuesOf({ [name]: rightValue(name), [`${name}_FILE`]: ' ' })).toStrictEqual([]);
+    const file = temporaryFile(rightValue(name));
+    expect(issuesOf({ [name]: '', [`${name}_FILE`]: file })).toStrictEqual([]);
+  });
+
+  test('names a file that cannot be read, and why', () => {
+    const directory = tmpdir();
+    const issues = issuesOf({ [name]: undefined, [`${name}_FILE`]: '/nowhere/secret' });
+    expect(issues).toStrictEqual([
+      {
+        field: `${name}_FILE`,
+        problem: 'expected a readable file, cannot read /nowhere/secret (ENOENT)',
+      },
+    ]);
+    const [issue] = issuesOf({ [name]: undefined, [`${name}_FILE`]: directory });
+    expect(issue?.problem).toContain(`cannot read ${directory} (EISDIR)`);
+  });
+
+  test('names an empty file', () => {
+    const file = temporaryFile('\n');
+    const [issue] = issuesOf({ [name]: undefined, [`${name}_FILE`]: file });
+    expect(issue).toStrictEqual({
+      field: `${name}_FILE`,
+      problem: `expected a file that holds the value, but ${file} is empty`,
+    });
+  });
+
+  test('names the variable when the file holds something wrong', () => {
+    const file = temporaryFile(`${rightValue(name)}\nline two`);
+    const [issue] = issuesOf({ [name]: undefined, [`${name}_FILE`]: file });
+    expect(issue?.field).toBe(name);
+    expect(issue?.problem).toMatch(/got another text of \d+ characters in the file of /);
+    expect(issue?.problem).not.toContain(CANARY);
+  });
+
+  test('that holds the secret instead of a path does not show it', () => {
+    const environment = { ...REQUIRED, [name]: undefined, [`${name}_FILE`]: CANARY };
+    expect(everythingShown(environment)).not.toContain(CANARY);
+    expect(issuesOf(environment)[0]?.field).toBe(`${name}_FILE`);
+  });
+});
+
+/** Everything that a person could see of it: what is thrown, and what is printed. */
+function everythingShown(environment: Environment): string {
+  let thrown: unknown;
+  try {
+    loadConfig(environment);
+  } catch (error) {
+    thrown = error;
+  }
+  return inspect([thrown, describeConfig(environment)], {
+    depth: Number.POSITIVE_INFINITY,
+    maxStringLength: Number.POSITIVE_INFINITY,
+    maxArrayLength: Number.POSITIVE_INFINITY,
+    showHidden: true,
+  });
+}
+
+test('a name without a secret has no *_FILE', () => {
+  expect(issuesOf({ API_VERSION_FILE: '/nowhere' })).toStrictEqual([]);
+});
+
+describe('nobody sees a secret', () => {
+  test.each(SECRET_NAMES)('of %s when it is right', (name) => {
+    expect(everythingShown({ ...REQUIRED, [name]: rightValue(name) })).not.toContain(CANARY);
+  });
+
+  test.each(SECRET_NAMES)('of %s when a rule fails elsewhere', (name) => {
+    expect(
+      everythingShown({ ...REQUIRED, [name]: rightValue(name), STALLED_INTERVAL_MS: '100000' }),
+    ).not.toContain(CANARY);
+  });
+
+  test.each([
+    ['ACCESS_KEY', `${CANARY}:`],
+    ['ACCESS_KEY', ` ${CANARY}`],
+    ['SECRET_KEY', `${CANARY}\n`],
+    ['SECRET_KEY', `${CANARY}${'x'.repeat(2000)}`],
+    ['REDIS_PASSWORD', `${CANARY}\n`],
+    ['REDIS_SENTINEL_PASSWORD', `\u0007${CANARY}`],
+    ['REDIS_URL', CANARY],
+    ['REDIS_URL', `:${CANARY}@host:6379`],
+    ['REDIS_URL', `redis://:${CANARY}#@host:6379`],
+    ['REDIS_URL', `redis://host:6379?password=${CANARY}`],
+    ['REDIS_URL', `redis://:%zz${CANARY}@host:6379`],
+    ['REDIS_URL', `http://:${CANARY}@host:6379`],
+    ['PROXY_URL', `socks5://user:${CANARY}@proxy`],
+    ['PROXY_URL', `user:${CANARY}@proxy:3128`],
+    ['BASE_URL', `https://user:${CANARY}@host`],
+    ['BASE_URL', `https://host/?key=${CANARY}`],
+    ['REDIS_CLUSTER', `redis://:${CANARY}@host:7000`],
+    ['REDIS_SENTINELS', `:${CANARY}@host:26379`],
+  ])('of %s when it is %j', (name, text) => {
+    const environment = { ...REQUIRED, [name]: text };
+    expect(issuesOf(environment).map(({ field }) => field)).toContain(name);
+    expect(everythingShown(environment)).not.toContain(CANARY);
+  });
+
+  test('when a rule shows a right address that holds one', () => {
+    const environment = {
+      ...REQUIRED,
+      REDIS_URL: `redis://:${CANARY}@host:6379/1`,
+      REDIS_CLUSTER: 'a:7000',
+    };
+    expect(issuesOf(environment)[0]?.problem).toContain('REDIS_URL is redis://:***@host:6379/1');
+    expect(everythingShown(environment)).not.toContain(CANARY);
+  });
+
+  test('when it stands where the user name should', () => {
+    expect(
+      everythingShown({ ...REQUIRED, REDIS_URL: `redis://${CANARY}@host:6379` }),
+    ).not.toContain(CANARY);
+  });
+
+  test('when the file of certificates is a private key', () => {
+    const file = temporaryFile(`-----BEGIN PRIVATE KEY-----\n${CANARY}\n`);
+    const environment = { ...REQUIRED, TLS_CA_FILE: file };
+    expect(issuesOf(environment)).toStrictEqual([
+      {
+        field: 'TLS_CA_FILE',
+        problem: `expected a file of PEM certificates, but ${file} holds none`,
+      },
+    ]);
+    expect(everythingShown(environment)).not.toContain(CANARY);
+  });
+});

@@ -1,0 +1,123 @@
+import { connect } from 'node:net';
+import { once } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { isLoopback, startEmulator } from '../../src/emulator/emulator.ts';
+import { EMULATOR_DEFAULTS, settingsFrom } from '../../src/emulator/options.ts';
+import { AppBook } from '../../src/emulator/apps.ts';
+import { TokenBook } from '../../src/emulator/tokens.ts';
+import { tokenOf } from './calls.ts';
+import { emulatorWith } from './running.ts';
+
+describe('options', () => {
+  test('none at all, or undefined ones, mean the defaults', () => {
+    expect(settingsFrom({})).toEqual(EMULATOR_DEFAULTS);
+    expect(settingsFrom({ port: undefined, controlKey: undefined })).toEqual(EMULATOR_DEFAULTS);
+  });
+
+  test.each([
+    [{ host: '' }, 'host: expected a text'],
+    [{ port: 65_536 }, 'port: expected 0 to 65535'],
+    [{ port: '80' }, 'port: expected a whole number'],
+    [{ accessKey: 7 }, 'accessKey: expected a text'],
+    [{ secretKey: '' }, 'secretKey: expected a text'],
+    [{ approved: 'yes' }, 'approved: expected true or false'],
+    [{ allowlist: '10.0.0.1' }, 'allowlist: expected a list'],
+    [{ tokenMode: 'few' }, 'tokenMode: expected one of single, many'],
+    [{ tokenLifetimeMs: 0 }, 'tokenLifetimeMs: expected 1 to'],
+    [{ showExpiry: 'maybe' }, 'showExpiry: expected one of none, answer, jwt'],
+    [{ deadTokenCodes: 'x' }, 'deadTokenCodes: expected one of documented, field'],
+    [{ latencyMs: -1 }, 'latencyMs: expected 0 to'],
+    [{ maxContactsPerRequest: 0 }, 'maxContactsPerRequest: expected 1 to'],
+    [{ unknownTemplates: [7] }, 'unknownTemplates[0]: expected a text'],
+    [{ rejectContacts: 'x' }, 'rejectContacts: expected a list'],
+    [{ record: 1 }, 'record: expected true or false'],
+    [{ keepDetails: 1.5 }, 'keepDetails: expected a whole number'],
+    [{ keepIssuances: -1 }, 'keepIssuances: expected 0 to'],
+    [{ faults: {} }, 'faults: expected a list'],
+    [{ faults: [{ on: 'send' }] }, 'expected an effect'],
+    [{ controlKey: '' }, 'controlKey: expected a text'],
+    [{ prot: 1 }, 'unknown field "prot"'],
+  ])('%j is refused by name', (options, message) => {
+    expect(() => settingsFrom(options as object)).toThrow(message);
+  });
+
+  test('a wrong value is never repeated where it may be a secret', async () => {
+    const starting = startEmulator({ accessKey: 'the:key', secretKey: 'the-secret' });
+    await expect(starting).rejects.toThrow(/^accessKey: expected no colon in it$/);
+  });
+
+  test.each([
+    ['127.0.0.1', true],
+    ['127.8.9.1', true],
+    ['::1', true],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['192.168.0.7', false],
+  ])('%s is loopback: %s', (address, expected) => {
+    expect(isLoopback(address)).toBe(expected);
+  });
+});
+
+describe('life of an emulator', () => {
+  test('two on one port: the second says so', async () => {
+    const { port } = await emulatorWith();
+    await expect(startEmulator({ port })).rejects.toThrow('EADDRINUSE');
+  });
+
+  test('close cuts connections that are open, idle or hanging, and may be called twice', async () => {
+    const emulator = await startEmulator({ faults: [{ on: 'any', hang: 'before-acting' }] });
+    const idle = connect({ host: '127.0.0.1', port: emulator.port });
+    await once(idle, 'connect');
+    const hanging = tokenOf(emulator).catch((error: unknown) => error);
+    await expect.poll(() => emulator.faults()[0]?.fired).toBe(1);
+    const cut = once(idle, 'close');
+    await Promise.all([emulator.close(), emulator.close()]);
+    expect(await hanging).toMatchObject({ code: 'ECONNRESET' });
+    await cut;
+    await expect(tokenOf(emulator)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+});
+
+describe('the life of a token', () => {
+  function bookAt(clock: { now: number }, tokenMode: 'single' | 'many') {
+    const apps = new AppBook({
+      approved: true,
+      allowlist: [],
+      tokenMode,
+      tokenLifetimeMs: 1_000,
+    });
+    const { app } = apps.set({ accessKey: 'a', secretKey: 's' });
+    return { app, book: new TokenBook(false, () => clock.now) };
+  }
+
+  test('live to the last millisecond, then expired for ever', () => {
+    const clock = { now: 5_000 };
+    const { app, book } = bookAt(clock, 'many');
+    const { value } = book.issue(app);
+    clock.now = 5_999;
+    expect(book.judge(value).state).toBe('live');
+    clock.now = 6_000;
+    expect(book.judge(value).state).toBe('expired');
+    expect(book.revoke()).toBe(0);
+    expect(book.judge(value).state).toBe('expired');
+  });
+
+  test('an end is final: a replaced token is not revoked later', () => {
+    const { app, book } = bookAt({ now: 0 }, 'single');
+    const first = book.issue(app).value;
+    const second = book.issue(app).value;
+    expect(book.revoke()).toBe(1);
+    expect([book.judge(first).state, book.judge(second).state]).toEqual(['replaced', 'revoked']);
+    expect(book.judge('never').state).toBe('unknown');
+  });
+
+  test('old ends are forgotten, live tokens never', () => {
+    const { app, book } = bookAt({ now: 0 }, 'many');
+    const dead = book.issue(app).value;
+    book.revoke();
+    const live = book.issue(app).value;
+    for (let more = 0; more < 10_000; more += 1) book.issue(app);
+    expect(book.judge(dead).state).toBe('unknown');
+    expect(book.judge(live).state).toBe('live');
+  });
+});

@@ -1,0 +1,137 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { until } from './wait.ts';
+
+const CLI = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+
+/** One line of a worker's log. */
+export type LogLine = Readonly<Record<string, unknown>> & { readonly event?: string };
+
+/** A worker process under test: really started, really killed. */
+export interface FleetWorker {
+  readonly pid: number;
+  readonly lines: readonly LogLine[];
+  kill(signal: NodeJS.Signals): void;
+  /** Exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+/** An emulator, a producer and worker processes over one namespace of the test's Redis. */
+export interface Fleet {
+  readonly emulator: Emulator;
+  readonly queue: NoticeQueue;
+  readonly workers: readonly FleetWorker[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Every attempt line of every worker. */
+  attempts(): LogLine[];
+  /** Starts another worker process and waits until it says that it runs. */
+  addWorker(env?: Readonly<Record<string, string>>): Promise<FleetWorker>;
+  /** Hands over one notice for each number. */
+  sendEach(numbers: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Numbers that nobody has: 0100 and seven digits. */
+export function numbers(count: number, from = 0): string[] {
+  return Array.from(
+    { length: count },
+    (_, index) => `0100${String(from + index).padStart(7, '0')}`,
+  );
+}
+
+/**
+ * Starts a fleet.
+ *
+ * @param options `processes` worker processes, each with the environment's `env` on top of what
+ *   reaches this test's emulator and Redis
+ */
+export async function startFleet(options: {
+  redisUrl: string;
+  prefix: string;
+  processes: number;
+  env?: Readonly<Record<string, string>>;
+  emulator?: EmulatorOptions;
+}): Promise<Fleet> {
+  const emulator = await startEmulator(options.emulator);
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    REDIS_URL: options.redisUrl,
+    REDIS_PREFIX: options.prefix,
+    BASE_URL: emulator.url,
+    ACCESS_KEY: 'emulator-access-key',
+    SECRET_KEY: 'emulator-secret-key',
+    ...options.env,
+  };
+  const queue = new NoticeQueue({
+    redis: { url: options.redisUrl },
+    prefix: options.prefix,
+    enqueueTimeoutMs: 20_000,
+  });
+  const workers: FleetWorker[] = [];
+  const fleet: Fleet = {
+    emulator,
+    queue,
+    workers,
+    env,
+    attempts: () =>
+      workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'attempt')),
+    addWorker: async (extra = {}) => {
+      const worker = startWorkerProcess({ ...env, ...extra });
+      workers.push(worker);
+      await until(() => worker.lines.some(({ event }) => event === 'started'), {
+        what: 'the worker to start',
+        deadlineMs: 20_000,
+      });
+      return worker;
+    },
+    sendEach: async (list) => {
+      await queue.sendMany(
+        list.map((contact) => ({ templateCode: 'FLEET', contacts: [{ contact, var1: 'x' }] })),
+      );
+    },
+    close: async () => {
+      for (const worker of workers) {
+        worker.kill('SIGCONT');
+        worker.kill('SIGTERM');
+      }
+      await Promise.all(workers.map(({ ended }) => ended));
+      await queue.close();
+      await emulator.close();
+    },
+  };
+  try {
+    await Promise.all(Array.from({ length: options.processes }, () => fleet.addWorker()));
+  } catch (error) {
+    await fleet.close();
+    throw error;
+  }
+  return fleet;
+}
+
+function startWorkerProcess(env: Readonly<Record<string, string>>): FleetWorker {
+  const child = spawn(process.execPath, [CLI, 'worker'], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const lines: LogLine[] = [];
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(JSON.parse(line) as LogLine);
+  });
+  return {
+    pid: child.pid ?? 0,
+    lines,
+    kill: (signal) => {
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    },
+    ended: endOf(child),
+  };
+}
+
+async function endOf(child: ChildProcess): Promise<number | string> {
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  return code ?? signal ?? 'unknown';
+}

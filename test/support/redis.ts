@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, inject } from 'vitest';
+import { until } from './wait.ts';
+
+const LEFTOVER_DEADLINE_MS = 5_000;
+
+/** What kind of connection a test wants. */
+export interface ConnectOptions {
+  /** Its name in Redis' list of clients. Default: `test`. */
+  readonly name?: string;
+  /** Commands wait for a lost connection without end, as BullMQ's workers require. Default: false. */
+  readonly forWorker?: boolean;
+}
+
+/** The run's Redis as one test file sees it: a corner of its own, cleaned and checked at the end. */
+export interface TestRedis {
+  readonly url: string;
+  /** Namespace of this file: use it as REDIS_PREFIX, or as the beginning of every key. */
+  readonly prefix: string;
+  /** A connection for looking at what the code under test wrote. Opened on first use. */
+  readonly client: Redis;
+  /** A namespace inside `prefix` that nobody has used: one for each test. */
+  freshPrefix(): string;
+  /** Another connection, closed for you at the end of the file. */
+  connect(options?: ConnectOptions): Redis;
+  /** Keys of this file's namespace, sorted. Without an argument those of all its tests. */
+  keys(prefix?: string): Promise<string[]>;
+  /** Deletes the keys of this file's namespace and nothing else. */
+  cleanup(): Promise<void>;
+}
+
+/**
+ * Call it once at the top of a test file, so that its check runs after every other hook. After the
+ * last test it fails the file when a connection that the file opened is still there (a worker, a
+ * queue or a process that was not closed), or a key outside the file's namespace; then it deletes
+ * the namespace. On a Redis that REDIS_URL named, others come and go: there it only deletes.
+ */
+export function testRedis(): TestRedis {
+  const url = inject('redisUrl');
+  const ours = inject('redisIsOurs');
+  const prefix = `nq-test-${randomBytes(6).toString('hex')}`;
+  const opened: Redis[] = [];
+  let client: Redis | undefined;
+  let prefixes = 0;
+
+  const connect = ({ name = 'test', forWorker = false }: ConnectOptions = {}) => {
+    const maxRetriesPerRequest = forWorker ? null : 1;
+    const redis = new Redis(url, { connectionName: name, maxRetriesPerRequest });
+    // A test that kills its connection sees the command fail; this keeps ioredis from printing it.
+    redis.on('error', () => {});
+    opened.push(redis);
+    return redis;
+  };
+  const admin = () => (client ??= connect());
+  const keys = (of = prefix) => scan(admin(), `*${of}*`);
+  const cleanup = async () => {
+    for (const batch of inBatches(await keys(), 500)) await admin().unlink(...batch);
+  };
+
+  let before: { clients: Set<string>; keys: Set<string> } | undefined;
+  beforeAll(async () => {
+    if (!ours) return;
+    before = {
+      clients: new Set((await clients(admin())).map(({ id }) => id)),
+      keys: new Set(await scan(admin(), '*')),
+    };
+  });
+  afterAll(async () => {
+    for (const redis of opened) if (redis !== client) redis.disconnect();
+    try {
+      if (before !== undefined) await noStrangers(admin(), before.clients);
+    } finally {
+      await cleanup();
+      if (before !== undefined) await noStrayKeys(admin(), before.keys);
+      client?.disconnect();
+    }
+  });
+
+  return {
+    url,
+    prefix,
+    get client() {
+      return admin();
+    },
+    freshPrefix: () => `${prefix}-${(prefixes += 1)}`,
+    connect,
+    keys,
+    cleanup,
+  };
+}
+
+/** Closing a connection takes a moment on the server's side, so a leftover is one that stays. */
+async function noStrangers(redis: Redis, known: ReadonlySet<string>): Promise<void> {
+  const own = String(await redis.client('ID'));
+  let left: Client[] = [];
+  const gone = async () => {
+    left = (await clients(redis)).filter(({ id }) => id !== own && !known.has(id));
+    return left.length === 0;
+  };
+  await until(gone, { what: 'connections to close', deadlineMs: LEFTOVER_DEADLINE_MS }).catch(
+    () => {
+      const names = left.map(
+        ({ name, command }) => `${name || 'without a name'} (last: ${command})`,
+      );
+      throw new Error(`${left.length} Redis connections are left open: ${names.join(', ')}`);
+    },
+  );
+}
+
+async function noStrayKeys(redis: Redis, known: ReadonlySet<string>): Promise<void> {
+  const stray = (await scan(redis, '*')).filter((key) => !known.has(key));
+  if (stray.length === 0) return;
+  await redis.unlink(...stray);
+  throw new Error(`keys outside the file's namespace: ${stray.slice(0, 5).join(', ')}`);
+}
+
+interface Client {
+  readonly id: string;
+  readonly name: string;
+  readonly command: string;
+}
+
+async function clients(redis: Redis): Promise<Client[]> {
+  const list = String(await redis.client('LIST'));
+  return list
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => ({
+      id: /\bid=(\d+)/.exec(line)?.[1] ?? '',
+      name: / name=(\S*)/.exec(line)?.[1] ?? '',
+      command: / cmd=(\S*)/.exec(line)?.[1] ?? '',
+    }));
+}
+
+async function scan(redis: Redis, pattern: string): Promise<string[]> {
+  const found = new Set<string>();
+  let cursor = '0';
+  do {
+    const [next, page] = await redis.scan(cursor, 'MATCH', pattern, 'COUNT', 1_000);
+    for (const key of page) found.add(key);
+    cursor = next;
+  } while (cursor !== '0');
+  return [...found].sort();
+}
+
+function* inBatches<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size);
+}

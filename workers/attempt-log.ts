@@ -1,0 +1,107 @@
+import type { Job } from 'bullmq';
+import type { Logger } from 'pino';
+import type { Outcome } from '../src/contracts/outcome.ts';
+import { NoticeQueueError } from '../src/errors.ts';
+import { redisErrorWord } from '../src/redis/failure.ts';
+import type { SendAnswer } from '../src/service/send-answer.ts';
+
+/**
+ * One line per attempt, named `attempt`, with every fact and nothing secret or personal: whoever
+ * asks what happened to a job filters by `job` and reads one line for each attempt.
+ *
+ * An attempt that ended without blame and without a request (`returned`) is written at level debug.
+ */
+export class AttemptLog {
+  readonly #logger: Logger;
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  begin(job: Job): OpenAttempt {
+    const startedAt = performance.now();
+    const dueAt = job.timestamp + job.delay;
+    const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - dueAt);
+    const logger = this.#logger;
+    return {
+      end(outcome, answer, probe, contacts) {
+        const line = {
+          event: 'attempt',
+          job: job.id,
+          attempt: job.attemptsMade + 1,
+          ...(outcome === undefined ? { outcome: 'returned' } : describe(outcome)),
+          ...(probe === true ? { probe } : {}),
+          ...(contacts === undefined ? {} : { contacts }),
+          waitedMs,
+          tookMs: Math.round(performance.now() - startedAt),
+          ...(answer === undefined ? {} : facts(answer)),
+        };
+        logger[levelOf(outcome)](line, 'attempt');
+      },
+      trouble: (where, error) => this.trouble(where, error, job.id),
+    };
+  }
+
+  /** Redis failed at something that is not an attempt's outcome. */
+  trouble(where: string, error: unknown, job?: string): void {
+    const code = error instanceof NoticeQueueError ? error.code : redisErrorWord(error);
+    this.#logger.warn({ event: 'trouble', where, code, ...(job === undefined ? {} : { job }) });
+  }
+}
+
+/** An attempt under way. */
+export interface OpenAttempt {
+  /** Writes the attempt's line; no outcome means that the job went back unsent. */
+  end(outcome: Outcome | undefined, answer?: SendAnswer, probe?: boolean, contacts?: number): void;
+  trouble(where: string, error: unknown): void;
+}
+
+function describe(outcome: Outcome): Record<string, unknown> {
+  switch (outcome.kind) {
+    case 'accepted':
+      return { outcome: 'accepted', confirmed: outcome.confirmed };
+    case 'hold':
+      return { outcome: 'hold', hold: outcome.hold, code: outcome.code };
+    case 'retry':
+      return { outcome: 'retry', code: outcome.code, counted: outcome.counted };
+    case 'rejected':
+    case 'unknown':
+      return { outcome: outcome.kind, code: outcome.code };
+    case 'expired':
+    case 'cancelled':
+      return { outcome: outcome.kind };
+  }
+}
+
+function facts(answer: SendAnswer): Record<string, unknown> {
+  return {
+    stage: answer.stage,
+    status: answer.status,
+    serviceCode: answer.code,
+    serviceMessage: answer.message,
+    failure: answer.failure,
+    failureCode: answer.failureCode,
+    requestId: answer.traceId,
+    token: answer.tokenId,
+    ...(answer.refused.length === 0 ? {} : { refused: answer.refused }),
+    requests: answer.requests,
+    sendMs: Math.round(answer.durationMs),
+  };
+}
+
+function levelOf(outcome: Outcome | undefined): 'debug' | 'info' | 'warn' | 'error' {
+  switch (outcome?.kind) {
+    case undefined:
+      return 'debug';
+    case 'accepted':
+    case 'cancelled':
+      return 'info';
+    case 'rejected':
+    case 'unknown':
+      return 'error';
+    case 'expired':
+    case 'hold':
+    case 'retry':
+      return 'warn';
+  }
+}

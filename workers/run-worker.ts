@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { Config, ServiceConfig } from '../src/config/config.ts';
+import { HoldGate } from '../src/queue/hold-gate.ts';
+import { connectRedis, readyWithin } from '../src/redis/connect.ts';
+import { redisErrorWord } from '../src/redis/failure.ts';
+import { Hints } from '../src/redis/hints.ts';
+import { keysOf, pairName } from '../src/redis/keys.ts';
+import { requireSuitable } from '../src/redis/suitability.ts';
+import { createServiceClient } from '../src/service/service-client.ts';
+import { TokenSeal } from '../src/token/seal.ts';
+import { TokenSlot } from '../src/token/token-slot.ts';
+import { VERSION } from '../src/version.ts';
+import { AttemptLog } from './attempt-log.ts';
+import { runJob } from './handler.ts';
+import { startHeart } from './heart.ts';
+import { LockFence } from './lock-fence.ts';
+import { buildSendWorker } from './send-worker.ts';
+
+/** One worker in this process. */
+export interface RunningWorker {
+  readonly id: string;
+  /**
+   * Stops: fetches nothing more, gives back what has not been sent, lets what is being sent finish.
+   * Safe to call twice; the second call waits for the first.
+   */
+  stop(): Promise<void>;
+}
+
+/** A worker waits this long for Redis at its start before it says so in the log. */
+const PATIENCE_MS = 5_000;
+
+/**
+ * Composes and starts one worker process.
+ *
+ * Redis may be away at the start: the worker says so, waits, and begins when Redis is there.
+ *
+ * @param abandoned aborted when the process is asked to stop while Redis is still away
+ * @returns undefined when the start was abandoned
+ * @throws NoticeQueueError REDIS_UNSUITABLE
+ */
+export async function startWorker(
+  config: Config & { readonly service: ServiceConfig },
+  logger: Logger,
+  abandoned: AbortSignal,
+): Promise<RunningWorker | undefined> {
+  const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const log = logger.child({ worker: id });
+  const keys = keysOf(config.redis.prefix, config.account);
+  const pair = pairName(config.service.baseUrl, config.service.accessKey);
+
+  const quiet = quietly(log);
+  const redis = connectRedis(config.redis, 'worker', quiet);
+  const subscriber = connectRedis(config.redis, 'subscriber', quiet);
+  while (!(await readyWithin(redis, PATIENCE_MS))) {
+    if (abandoned.aborted) {
+      redis.disconnect();
+      subscriber.disconnect();
+      return undefined;
+    }
+    log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
+  }
+  await requireSuitable(redis);
+
+  const hints = new Hints(subscriber);
+  const gate = new HoldGate(
+    redis,
+    hints,
+    keys,
+    {
+      probeMinMs: config.worker.holdProbeMinMs,
+      probeMaxMs: config.worker.holdProbeMaxMs,
+      retryAfterMaxMs: config.worker.retryAfterMaxMs,
+      probeTtlMs: config.worker.sendDeadlineMs,
+    },
+    (move) => log.info({ event: 'hold', ...move }, `queue ${move.kind}`),
+  );
+  const service = createServiceClient(config.service);
+  const tokens = new TokenSlot({
+    redis,
+    hints,
+    keys: keys.token(pair),
+    seal: new TokenSeal(config.service.secretKey, pair),
+    issue: (signal) => service.issueToken(signal),
+    settings: config.token,
+    issuer: id,
+    onEvent: ({ kind, ...facts }) => log.info({ event: `token-${kind}`, ...facts }),
+  });
+  const fence = new LockFence(config.worker.lockDurationMs);
+  const stopping = new AbortController();
+  const parts = {
+    service,
+    tokens,
+    gate,
+    fence,
+    log: new AttemptLog(log),
+    sendDeadlineMs: config.worker.sendDeadlineMs,
+    stopping: stopping.signal,
+  };
+  let active = 0;
+  const worker = buildSendWorker(redis, keys, config.worker, async (job, lockToken, signal) => {
+    active++;
+    try {
+      return await runJob(job, lockToken, signal, parts);
+    } finally {
+      active--;
+    }
+  });
+  worker.on('error', quiet);
+  worker.on('lockRenewalFailed', (ids) => {
+    for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
+  });
+  fence.watch(worker);
+
+  gate.start();
+  await tokens.start();
+  const { concurrency, heartbeatMs } = config.worker;
+  const self = { id, concurrency, active: () => active };
+  const heart = startHeart(redis, keys, self, heartbeatMs, log);
+  void worker.run().catch(quiet);
+  log.info({ event: 'started', concurrency, version: VERSION });
+
+  let stopped: Promise<void> | undefined;
+  return {
+    id,
+    stop: () => {
+      stopped ??= (async () => {
+        log.info({ event: 'stopping' });
+        stopping.abort();
+        await worker.close();
+        await heart.stop();
+        gate.stop();
+        await tokens.stop();
+        await service.close();
+        subscriber.disconnect();
+        redis.disconnect();
+        log.info({ event: 'stopped' });
+      })();
+      return stopped;
+    },
+  };
+}
+
+/** Redis that is away reports itself many times a second; the log hears it once a second. */
+function quietly(log: Logger): (error: Error) => void {
+  let lastAt = -Infinity;
+  let lastCode = '';
+  return (error) => {
+    const code = redisErrorWord(error);
+    const now = performance.now();
+    if (code === lastCode && now - lastAt < 1_000) return;
+    lastAt = now;
+    lastCode = code;
+    log.warn({ event: 'redis-trouble', code });
+  };
+}

@@ -1,0 +1,70 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import type { Logger } from 'pino';
+import { stopOnSignals } from './stop-signals.ts';
+
+/** A process that ended by itself is started again after this long, so that a crash is no storm. */
+const RESTART_DELAY_MS = 1_000;
+
+/** Exit code of a process whose configuration or Redis is not fit: starting it again would not help. */
+const HOPELESS = new Set([2]);
+
+/**
+ * Runs several worker processes, for machines with several cores. Each is a whole worker; they
+ * share the token and the holds through Redis like workers on other machines.
+ *
+ * A process that ends by itself is started again; SIGTERM and SIGINT are passed on, and the
+ * supervisor ends when the last process has.
+ *
+ * @returns the exit code: 0, or that of the worst process
+ */
+export async function superviseWorkers(
+  count: number,
+  shutdownTimeoutMs: number,
+  logger: Logger,
+): Promise<number> {
+  const script = new URL('./main.js', import.meta.url);
+  const children = new Set<ChildProcess>();
+  const restarts = new Set<NodeJS.Timeout>();
+  let stopping = false;
+  let worst = 0;
+  let allEnded = () => {};
+  const ended = new Promise<void>((resolve) => {
+    allEnded = resolve;
+  });
+
+  const start = () => {
+    const child = fork(script, { stdio: 'inherit' });
+    children.add(child);
+    child.once('exit', (code, signal) => {
+      children.delete(child);
+      if (stopping || HOPELESS.has(code ?? 0)) {
+        worst = Math.max(worst, code ?? 1);
+        if (children.size === 0 && restarts.size === 0) allEnded();
+        return;
+      }
+      logger.error({ event: 'worker-died', pid: child.pid, code, signal });
+      const restart = setTimeout(() => {
+        restarts.delete(restart);
+        start();
+      }, RESTART_DELAY_MS);
+      restarts.add(restart);
+    });
+  };
+  for (let index = 0; index < count; index++) start();
+
+  const signalled = stopOnSignals(
+    async () => {
+      stopping = true;
+      for (const restart of restarts) clearTimeout(restart);
+      restarts.clear();
+      for (const child of children) child.kill('SIGTERM');
+      if (children.size === 0) allEnded();
+      await ended;
+    },
+    // Each process keeps the time itself; this only outlasts it.
+    shutdownTimeoutMs + 5_000,
+    logger,
+  );
+  await Promise.race([ended, signalled]);
+  return worst;
+}

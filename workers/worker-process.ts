@@ -1,0 +1,40 @@
+import { loadConfig, type Config } from '../src/config/config.ts';
+import { NoticeQueueError } from '../src/errors.ts';
+import { createLogger } from '../src/logger.ts';
+import { startWorker } from './run-worker.ts';
+import { stopOnSignals } from './stop-signals.ts';
+
+/**
+ * One worker process from its start to its end.
+ *
+ * @param config the environment's when left out
+ * @returns the exit code
+ * @throws InputError CONFIG_INVALID, NoticeQueueError REDIS_UNSUITABLE
+ */
+export async function runWorkerProcess(config: Config = loadConfig()): Promise<number> {
+  const { service } = config;
+  if (service === undefined) {
+    throw new NoticeQueueError(
+      'CONFIG_INVALID',
+      'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.',
+    );
+  }
+  const logger = createLogger(config.logLevel);
+  const abandoned = new AbortController();
+  const starting = startWorker({ ...config, service }, logger, abandoned.signal);
+  const ended = stopOnSignals(
+    async () => {
+      abandoned.abort();
+      const worker = await starting;
+      await worker?.stop();
+    },
+    config.worker.shutdownTimeoutMs,
+    logger,
+  );
+  await starting;
+  const code = await ended;
+  await new Promise<void>((resolve) => {
+    logger.flush(() => resolve());
+  });
+  return code;
+}
