@@ -15,8 +15,7 @@ export COMPOSE_PROJECT_NAME="notice-queue-smoke-$$"
 export NOTICES_IMAGE="$COMPOSE_PROJECT_NAME"
 # One job for each contact, so that both workers get some.
 export CHUNK_SIZE=1
-export ACCESS_KEY=compose-smoke-access-key SECRET_KEY=compose-smoke-secret-key
-export BASE_URL=http://emulator:4010 ALLOW_INSECURE_HTTP=yes-i-know
+# Everything else as a newcomer has it: no .env, nothing set.
 export EMULATOR_CONTROL_KEY="$control_key"
 EMULATOR_PORT=$(node --eval 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
 export EMULATOR_PORT

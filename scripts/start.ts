@@ -69,7 +69,7 @@ async function main(keep: boolean): Promise<number> {
   try {
     const redis = await provideRedis();
     closers.push(() => redis.close());
-    say(`redis     ${redis.url} (${redis.how})`);
+    say(`redis     ${new URL(redis.url).host} (${redis.how})`);
 
     const emulator = await startNotices(
       ['emulator', '--port', '0'],
@@ -128,7 +128,8 @@ async function keepRunning(
   say: (text: string) => void,
 ): Promise<void> {
   say('\nEverything goes on running; Ctrl-C ends it. In another terminal:\n');
-  for (const [name, value] of Object.entries(env)) say(`  export ${name}=${value}`);
+  // Fine to show: this Redis is the demo's own, or the reader's own REDIS_URL.
+  for (const [name, value] of Object.entries(env)) say(`  export ${name}='${value}'`);
   say('  npx notices send --template ORDER_READY --contact 01000012345 --var var1=Kim');
   say('  npx notices status');
   await new Promise<void>((resolve) => {

@@ -23,7 +23,8 @@ export const ERROR_CODES = {
   },
   QUEUE_UNAVAILABLE: {
     meaning: 'Redis did not answer in time; the notice may or may not have been queued.',
-    remedy: 'Call again with the same idempotency key: it is then queued at most once.',
+    remedy:
+      'Check Redis, then call again; with the same idempotency key a notice is queued at most once.',
   },
   QUEUE_REFUSED: {
     meaning: 'Redis answered, but refused the command (out of memory, read-only, no permission).',

@@ -14,7 +14,7 @@ const PORT_TRIES = 3;
 const LOG_FILE = 'redis.log';
 
 /** Names of the server's program, in the order they are looked for. */
-export const SERVER_PROGRAMS = ['redis-server', 'valkey-server'] as const;
+const SERVER_PROGRAMS = ['redis-server', 'valkey-server'] as const;
 
 /** Settings of a server that keeps nothing on disk. */
 export const IN_MEMORY = ['--save', '', '--appendonly', 'no'];

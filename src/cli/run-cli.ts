@@ -27,12 +27,15 @@ export async function runCli(args: readonly string[]): Promise<number> {
   const end = (code: number) => {
     exitCode = code;
   };
+  const json = args.includes('--json');
   const program = new Command('notices')
     .description('Hands notices to the queue, runs its workers, and says what is going on.')
     .version(VERSION)
     .option('--json', 'write results and errors as JSON')
-    .addHelpText('after', EXIT_CODES)
+    .addHelpText('afterAll', EXIT_CODES)
     .exitOverride()
+    // With --json a wrong command line is reported below, like every other error.
+    .configureOutput(json ? { outputError: () => {} } : {})
     .configureHelp({ showGlobalOptions: true });
   const commands = [sendCommand, workerCommand, emulatorCommand, configCommand, statusCommand];
   for (const command of commands) program.addCommand(inherit(program, command(end)));
@@ -41,10 +44,18 @@ export async function runCli(args: readonly string[]): Promise<number> {
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    report(error, args.includes('--json'));
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0;
+      if (json) report(new UsageError(usageOf(error)), json);
+      return 2;
+    }
+    report(error, json);
     return error instanceof UsageError ? 2 : exitCodeOf(error);
   }
+}
+
+function usageOf({ code, message }: CommanderError): string {
+  return code === 'commander.help' ? 'expected a command' : message.replace(/^error: /, '');
 }
 
 /** Sub-commands are built on their own and take the settings of the program here. */
@@ -53,15 +64,19 @@ function inherit(program: Command, command: Command): Command {
 }
 
 function report(error: unknown, json: boolean): void {
-  const text = error instanceof UsageError ? `USAGE: ${error.message}` : describeFailure(error);
-  if (!json) {
-    process.stderr.write(`${text}\n`);
+  if (json) {
+    process.stderr.write(`${JSON.stringify({ error: asJson(error) })}\n`);
     return;
   }
-  const body = {
-    code: error instanceof NoticeQueueError ? error.code : 'USAGE',
-    message: error instanceof Error ? error.message : text,
-    ...(error instanceof InputError ? { issues: error.issues } : {}),
-  };
-  process.stderr.write(`${JSON.stringify({ error: body })}\n`);
+  const text = error instanceof UsageError ? `USAGE: ${error.message}` : describeFailure(error);
+  process.stderr.write(`${text}\n`);
+}
+
+function asJson(error: unknown): object {
+  if (error instanceof UsageError) return { code: 'USAGE', message: error.message };
+  if (!(error instanceof NoticeQueueError)) {
+    return { code: 'DEFECT', message: describeFailure(error) };
+  }
+  const { code, message } = error;
+  return { code, message, ...(error instanceof InputError ? { issues: error.issues } : {}) };
 }

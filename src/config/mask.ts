@@ -15,8 +15,6 @@ export function showValue(option: Option, value: AnyValue): string {
       return typeof value === 'string' ? `set (${value.length} characters)` : 'not set';
     case 'url':
       return typeof value === 'string' ? maskUserinfo(value) : 'not set';
-    case 'flag':
-      return value === true ? option.phrase : 'not set';
     case 'list':
       return typeof value === 'object' && value.length > 0
         ? value.map(formatAddress).join(',')

@@ -44,13 +44,6 @@ interface ChoiceOption extends Row {
   readonly default: string;
 }
 
-/** Something dangerous, switched on by writing a phrase out, so that nobody does it by accident. */
-interface FlagOption extends Row {
-  readonly kind: 'flag';
-  readonly phrase: string;
-  readonly default: false;
-}
-
 /** An absolute address. None may have a query or a fragment. */
 export interface UrlOption extends Row {
   readonly kind: 'url';
@@ -83,7 +76,6 @@ export type Option =
   | TextOption
   | SecretOption
   | ChoiceOption
-  | FlagOption
   | UrlOption
   | ListOption
   | FileOption;
@@ -100,9 +92,7 @@ export interface Address {
 /** Type of a row's value where it is set. */
 export type ValueOf<O extends Option> = O extends IntegerOption
   ? number
-  : O extends FlagOption
-    ? boolean
-    : O extends ListOption
+  : O extends ListOption
       ? readonly Address[]
       : O extends ChoiceOption
         ? O['choices'][number]
@@ -126,8 +116,6 @@ export function expected(option: Option): string {
       return `a whole number of ${option.unit} from ${option.min} to ${option.max}`;
     case 'choice':
       return `one of ${option.choices.join(', ')}`;
-    case 'flag':
-      return `the words ${option.phrase}, or nothing`;
     case 'list':
       return 'a list of host:port, separated by commas';
     case 'file':

@@ -69,13 +69,13 @@ export const RULES: readonly Rule[] = [
     (v) => v.TOKEN_GRACE_MS <= v.TOKEN_MIN_AGE_MS,
   ),
   rule(
-    ['BASE_URL', 'ALLOW_INSECURE_HTTP'],
-    'must begin with https:// unless it is an address of this machine or ALLOW_INSECURE_HTTP is set',
+    ['BASE_URL', 'INSECURE_HTTP_HOST'],
+    'must begin with https:// unless it is an address of this machine or its host is INSECURE_HTTP_HOST',
     (v) =>
       v.BASE_URL === undefined ||
-      v.ALLOW_INSECURE_HTTP ||
       v.BASE_URL.startsWith('https:') ||
-      isLoopback(v.BASE_URL),
+      isLoopback(v.BASE_URL) ||
+      new URL(v.BASE_URL).hostname === v.INSECURE_HTTP_HOST?.toLowerCase(),
   ),
   rule(
     ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],

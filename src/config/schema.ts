@@ -35,8 +35,6 @@ function valueSchema(option: Option): z.ZodType<AnyValue> {
       return z.int(message).min(option.min, message).max(option.max, message);
     case 'choice':
       return z.enum(option.choices, message);
-    case 'flag':
-      return z.boolean(message);
     case 'text':
     case 'secret':
       return z.string(message).regex(option.pattern, message);
@@ -65,8 +63,6 @@ function fromText(option: Option, text: string): unknown {
   switch (option.kind) {
     case 'integer':
       return /^[+-]?\d{1,16}$/.test(text) ? Number(text) : text;
-    case 'flag':
-      return text === option.phrase ? true : text;
     case 'list': {
       const addresses = text
         .split(',')

@@ -28,6 +28,7 @@ const name = (what: string) =>
   z
     .string(`expected ${what} as text`)
     .min(1, `expected ${what}, got an empty text`)
+    .regex(/\S/, `expected ${what}, got nothing but spaces`)
     .max(MAX_NAME_LENGTH, `expected at most ${MAX_NAME_LENGTH} characters`);
 
 /**
@@ -42,7 +43,8 @@ export const contactSchema = z
         .regex(
           /^[0-9]{1,20}$/,
           'expected a phone number in the national format: 1 to 20 digits, no separators, no plus sign',
-        ),
+        )
+        .describe('phone number in the national format: digits only, no separators, no plus sign'),
     },
     'expected a contact object',
   )
@@ -64,20 +66,30 @@ export const contactSchema = z
 /** What a caller asks for. Fields that are not named here pass through to the service untouched. */
 export const noticeSchema = z.looseObject(
   {
-    /** Code of the message template. */
-    templateCode: name('a template code'),
-    /** When the service sends; `DIRECTLY` is the one value its document shows. */
-    scheduleType: name('a schedule type').default('DIRECTLY'),
-    /** Sender key of the messenger channel; the worker's DEFAULT_CHAT_SENDER_KEY when left out. */
-    chatSenderKey: name('a sender key').optional(),
-    /** Sender key for SMS; the worker's DEFAULT_SENDER_KEY when left out. */
-    senderKey: name('a sender key').optional(),
+    templateCode: name('a template code').describe('code of the message template'),
+    scheduleType: name('a schedule type')
+      .default('DIRECTLY')
+      .describe('when the service sends; DIRECTLY (at once) is the one value its document shows'),
+    chatSenderKey: name('a sender key')
+      .optional()
+      .describe(
+        'sender key of the messenger channel; DEFAULT_CHAT_SENDER_KEY of the worker when left out',
+      ),
+    senderKey: name('a sender key')
+      .optional()
+      .describe('sender key for SMS; DEFAULT_SENDER_KEY of the worker when left out'),
     contacts: z
       .array(contactSchema, 'expected a list of contacts')
-      .min(1, 'expected at least one contact'),
+      .min(1, 'expected at least one contact')
+      .describe(
+        'the recipients, each with the values of the variables of the template: var1, var2, ...',
+      ),
   },
   'expected a notice object',
 );
+
+/** A notice that was checked, with its defaults in place. */
+export type CheckedNotice = z.output<typeof noticeSchema>;
 
 /** A contact as the caller writes it. */
 export interface Contact {

@@ -11,7 +11,7 @@ export function fieldPath(path: readonly PropertyKey[]): string {
 }
 
 /** One zod issue in our words; unknown keys are named one by one. */
-function toIssues(issue: z.core.$ZodIssue, prefix: string): InputIssue[] {
+function toIssues(issue: z.core.$ZodIssue, prefix: string, root: string): InputIssue[] {
   const place = fieldPath([...(prefix === '' ? [] : [prefix]), ...issue.path]);
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
@@ -19,16 +19,17 @@ function toIssues(issue: z.core.$ZodIssue, prefix: string): InputIssue[] {
       problem: 'this option is not known',
     }));
   }
-  return [{ field: place === '' ? 'value' : place, problem: issue.message }];
+  return [{ field: place === '' ? root : place, problem: issue.message }];
 }
 
 /** At most this many places are named in one error, so that a bad list does not fill the log. */
-const MAX_ISSUES = 20;
+export const MAX_ISSUES = 20;
 
 /**
  * Checks a value that comes from outside.
  *
- * @param prefix name of the value in messages, such as `notices[4]`; empty for the value itself
+ * @param prefix what fields are named under, such as `notices[4]`; empty for fields by themselves
+ * @param root name of the value as a whole where there is no prefix
  * @throws InputError with every field that is wrong, never with a value that may be personal
  */
 export function parseInput<Schema extends z.ZodType>(
@@ -36,13 +37,14 @@ export function parseInput<Schema extends z.ZodType>(
   value: unknown,
   code: 'CONFIG_INVALID' | 'NOTICE_INVALID',
   prefix = '',
+  root = 'value',
 ): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.flatMap((issue) => toIssues(issue, prefix));
+  const issues = result.error.issues.flatMap((issue) => toIssues(issue, prefix, root));
   const shown = issues.slice(0, MAX_ISSUES);
   if (issues.length > MAX_ISSUES) {
-    shown.push({ field: prefix || 'value', problem: `and ${issues.length - MAX_ISSUES} more` });
+    shown.push({ field: prefix || root, problem: `and ${issues.length - MAX_ISSUES} more` });
   }
   throw new InputError(code, shown);
 }

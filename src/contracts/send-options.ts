@@ -50,6 +50,9 @@ export const sendOptionsSchema = z
     if (options.sendAt !== undefined && options.sendAt < now) {
       refuse('sendAt', 'expected a time that has not passed');
     }
+    if (options.sendAt !== undefined && options.sendAt > now + MAX_DELAY_MS) {
+      refuse('sendAt', 'expected a time within the next 366 days');
+    }
     const start = options.sendAt ?? now + (options.delay ?? 0);
     if (options.expiresAt !== undefined && options.expiresAt <= start) {
       refuse('expiresAt', 'expected a time after the notice may first be sent');
@@ -61,10 +64,13 @@ export interface SendOptions {
   /**
    * Same key, one send: within the idempotency window (a day unless configured) a second call
    * queues nothing and its receipt names the first notice, with `duplicate: true`. It also makes a
-   * call safe to repeat after QUEUE_UNAVAILABLE.
+   * call safe to repeat after QUEUE_UNAVAILABLE. The notice must be the same, apart from the order
+   * of its fields; `delay`, `sendAt`, `expiresAt` and `priority` are those of the first call.
+   *
+   * A job that somebody removes from the queue by hand takes its key with it.
    */
   idempotencyKey?: string | undefined;
-  /** Milliseconds before the notice may be sent. */
+  /** Milliseconds before the notice may be sent; at most 366 days. */
   delay?: number | undefined;
   /** When the notice may be sent: a Date, milliseconds since the epoch, or ISO 8601 text with a zone. */
   sendAt?: Date | number | string | undefined;

@@ -28,7 +28,10 @@ export interface Status {
     /** Rejected for good or out of attempts, kept until their retention ends. */
     readonly failed: number;
   };
-  /** Age of the job that has waited longest; absent when none waits. */
+  /**
+   * Age of the job that has waited longest; absent when none waits. Of jobs with a priority, the
+   * one that goes next is looked at.
+   */
   readonly oldestWaitingMs?: number;
   readonly hold?: Hold;
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the slot. */
@@ -56,15 +59,14 @@ const TIMEOUT_MS = 3_000;
  */
 export async function readStatus(target: StatusTarget): Promise<Status> {
   const keys = keysOf(target.redis.prefix, target.account);
-  const redis = connectRedis(target.redis, 'reader', () => {}, TIMEOUT_MS);
+  let trouble: Error | undefined;
+  const onError = (error: Error) => {
+    trouble = error;
+  };
+  const redis = connectRedis(target.redis, 'reader', onError, TIMEOUT_MS);
   let queue: Queue | undefined;
   try {
-    if (!(await readyWithin(redis, TIMEOUT_MS))) {
-      throw new NoticeQueueError(
-        'QUEUE_UNAVAILABLE',
-        `Redis did not answer within ${TIMEOUT_MS} ms.`,
-      );
-    }
+    if (!(await readyWithin(redis, TIMEOUT_MS))) throw statusFailure(trouble);
     queue = new Queue(QUEUE_NAME, {
       connection: redis,
       prefix: keys.bullPrefix,
@@ -73,11 +75,19 @@ export async function readStatus(target: StatusTarget): Promise<Status> {
     queue.on('error', () => {});
     return await read(target, keys, redis, queue);
   } catch (error) {
-    throw redisFailure(error);
+    throw statusFailure(error);
   } finally {
     await queue?.close().catch(() => {});
     redis.disconnect();
   }
+}
+
+/** Reading queues nothing, so nothing is said of a notice. */
+function statusFailure(error: unknown): NoticeQueueError {
+  const failure = redisFailure(error);
+  return failure.code === 'QUEUE_UNAVAILABLE'
+    ? new NoticeQueueError(failure.code, `Redis did not answer within ${TIMEOUT_MS} ms.`)
+    : failure;
 }
 
 async function read(

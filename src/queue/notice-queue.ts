@@ -1,29 +1,27 @@
-import { setTimeout } from 'node:timers/promises';
-import { Queue } from 'bullmq';
-import { noticeSchema, type Notice, type Receipt } from '../contracts/notice.ts';
+import type { z } from 'zod';
+import type { Notice, Receipt } from '../contracts/notice.ts';
 import { parseInput } from '../contracts/parse-input.ts';
+import { readNotice } from '../contracts/read-notice.ts';
 import { sendOptionsSchema, type SendOptions } from '../contracts/send-options.ts';
-import { NoticeQueueError } from '../errors.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
-import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
+import { InputError, NoticeQueueError } from '../errors.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
-import { jobId, judgeHead, planJob, planNotice } from './plan-notice.ts';
+import { jobIds, judgeHead, planJobs, planNotice } from './plan-notice.ts';
 import type { PlannedJob, PlannedNotice } from './plan-notice.ts';
-
-/** `addBulk` is fastest, and its answer soonest back, at this many jobs in one call. */
-const JOBS_PER_CALL = 500;
+import { ProducerConnection } from './producer-connection.ts';
 
 /** Options for all notices of `sendMany`, or a function that gives each its own. */
 export type SendManyOptions =
   SendOptions | ((notice: Notice, index: number) => SendOptions | undefined);
 
+/** Options of one send, checked. */
+type CheckedOptions = z.output<typeof sendOptionsSchema>;
+
 /**
  * Hands notices to the queue. Needs Redis and no credentials of the service.
  *
  * Build it once and keep it: it holds one connection. A call is answered within about one Redis
- * round trip, and fails within `enqueueTimeoutMs` when Redis is away or frozen; once Redis is back
- * the next call succeeds by itself.
+ * round trip, and fails once Redis has not answered for `enqueueTimeoutMs`; when Redis is back the
+ * next call succeeds by itself.
  *
  * @example
  * const notices = new NoticeQueue({ redis: { url: 'redis://127.0.0.1:6379' } });
@@ -34,26 +32,14 @@ export type SendManyOptions =
  */
 export class NoticeQueue {
   readonly #settings: QueueSettings;
-  readonly #client: RedisClient;
-  readonly #queue: Queue;
+  readonly #connection: ProducerConnection;
+  readonly #underWay = new Set<Promise<unknown>>();
   #closed: Promise<void> | undefined;
 
   /** @throws InputError CONFIG_INVALID that names every wrong or unknown option */
   constructor(options: NoticeQueueOptions = {}) {
     this.#settings = readQueueOptions(options);
-    const { redis, enqueueTimeoutMs, prefix, account } = this.#settings;
-    // Failures reach the caller through the call that meets them.
-    this.#client = connectRedis(redis, 'producer', () => {}, enqueueTimeoutMs);
-    this.#queue = new Queue(QUEUE_NAME, {
-      connection: this.#client,
-      prefix: keysOf(prefix, account).bullPrefix,
-      // Without these two a queue that was built while Redis was away would never recover.
-      skipWaitingForReady: true,
-      skipVersionCheck: true,
-      // The worker owns the queue's settings.
-      skipMetasUpdate: true,
-    });
-    this.#queue.on('error', () => {});
+    this.#connection = new ProducerConnection(this.#settings);
   }
 
   /**
@@ -63,16 +49,17 @@ export class NoticeQueue {
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED
    */
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
-    const plan = this.#plan(notice, options, '');
-    const [receipt] = await this.#enqueue([plan]);
+    this.#mustBeOpen();
+    const plan = this.#plan(notice, readOptions(options, 'options'), '');
+    const [receipt] = await this.#track(this.#enqueue([plan]));
     if (receipt === undefined) throw new NoticeQueueError('QUEUE_UNAVAILABLE');
     return receipt;
   }
 
   /**
-   * Queues many notices, after all of them have been checked: if one is wrong, none is queued.
-   * They are held in memory meanwhile. With one `idempotencyKey` for all, each notice's own key is
-   * that key, a slash and the notice's index.
+   * Queues many notices, after all of them have been checked: if one is wrong, or its idempotency
+   * key stands for a different notice, none is queued. They are held in memory meanwhile. With one
+   * `idempotencyKey` for all, each notice's own key is that key, a slash and the notice's index.
    *
    * When Redis fails on the way, a part may have been queued; repeat the call with the same keys.
    *
@@ -83,102 +70,145 @@ export class NoticeQueue {
     notices: Iterable<Notice> | AsyncIterable<Notice>,
     options: SendManyOptions = {},
   ): Promise<Receipt[]> {
+    this.#mustBeOpen();
+    if (!isIterable(notices)) {
+      throw new InputError('NOTICE_INVALID', [
+        { field: 'notices', problem: 'expected a list or another iterable of notices' },
+      ]);
+    }
+    const optionsOf = optionsForEach(options);
     const plans: PlannedNotice[] = [];
     for await (const notice of notices) {
       const index = plans.length;
-      plans.push(this.#plan(notice, optionsOf(options, notice, index), `notices[${index}]`));
+      plans.push(this.#plan(notice, optionsOf(notice, index), `notices[${index}]`));
     }
-    return this.#enqueue(plans);
+    this.#mustBeOpen();
+    return this.#track(this.#enqueueMany(plans));
   }
 
-  /** Closes the connection; safe to call twice. What was answered with a receipt is queued. */
+  /**
+   * Closes the connection, after the calls under way were answered or failed. Safe to call twice.
+   * Later calls fail with QUEUE_CLOSED.
+   */
   async close(): Promise<void> {
     this.#closed ??= (async () => {
-      await this.#queue.close().catch(() => {});
-      this.#client.disconnect();
+      await Promise.allSettled(this.#underWay);
+      await this.#connection.close();
     })();
     await this.#closed;
   }
 
-  #plan(notice: unknown, options: unknown, prefix: string): PlannedNotice {
-    const checked = parseInput(noticeSchema, notice, 'NOTICE_INVALID', prefix);
-    const place = prefix === '' ? 'options' : `${prefix} options`;
-    const checkedOptions = parseInput(sendOptionsSchema, options, 'NOTICE_INVALID', place);
-    return planNotice(checked, checkedOptions, this.#settings.chunkSize, Date.now());
+  #mustBeOpen(): void {
+    if (this.#closed !== undefined) throw new NoticeQueueError('QUEUE_CLOSED');
+  }
+
+  #plan(notice: unknown, options: CheckedOptions, place: string): PlannedNotice {
+    return planNotice(readNotice(notice, place), options, this.#settings.chunkSize, Date.now());
+  }
+
+  async #track<Result>(work: Promise<Result>): Promise<Result> {
+    this.#underWay.add(work);
+    try {
+      return await work;
+    } finally {
+      this.#underWay.delete(work);
+    }
+  }
+
+  /** Looks first for keys that stand for something else, so that a conflict queues nothing. */
+  async #enqueueMany(plans: readonly PlannedNotice[]): Promise<Receipt[]> {
+    const keyed = plans.flatMap(({ keyHash }, index) =>
+      keyHash === undefined ? [] : [{ keyHash, index }],
+    );
+    const holders = await this.#connection.holders(keyed.map(({ keyHash }) => keyHash));
+    const seen = new Map<string, string>();
+    for (const [at, { keyHash, index }] of keyed.entries()) {
+      const plan = plans[index];
+      if (plan === undefined) continue;
+      const holder = seen.get(keyHash) ?? holders[at];
+      if (holder === undefined) seen.set(keyHash, plan.id);
+      else if (judgeHead(plan, holder).kind === 'conflict') {
+        throw conflict(index, 'nothing was queued');
+      }
+    }
+    return this.#enqueue(plans);
   }
 
   /**
    * First jobs first: the queue's answer tells a repeated key from a new notice, and only then are
-   * the other chunks added, under the id of the notice that owns the key.
+   * the other chunks added, under the id of the notice that owns the key. A notice without a key
+   * has no earlier owner, so all its jobs go at once.
    */
   async #enqueue(plans: readonly PlannedNotice[]): Promise<Receipt[]> {
     const window = this.#settings.idempotencyWindowMs;
-    const heldIds = await this.#add(plans.map((plan) => planJob(plan, plan.id, 0, window)));
+    const first: PlannedJob[] = [];
+    const heads: number[] = [];
+    for (const plan of plans) {
+      heads.push(first.length);
+      const all = plan.keyHash === undefined;
+      for (const job of planJobs(plan, plan, 0, all ? undefined : 1, window)) first.push(job);
+    }
+    const heldIds = await this.#connection.add(first);
+
     const receipts: Receipt[] = [];
-    const tails: PlannedJob[] = [];
+    const rest: PlannedJob[] = [];
+    let conflictAt: number | undefined;
     for (const [index, plan] of plans.entries()) {
-      const verdict = judgeHead(plan, heldIds[index] ?? '');
+      const verdict = judgeHead(plan, heldIds[heads[index] ?? -1] ?? '');
       if (verdict.kind === 'conflict') {
-        throw new NoticeQueueError(
-          'IDEMPOTENCY_CONFLICT',
-          plans.length === 1
-            ? undefined
-            : `The idempotency key of notices[${index}] was used before for a different notice; ` +
-                'the other notices of the call may be queued.',
-        );
+        conflictAt ??= index;
+        continue;
       }
-      const duplicate = verdict.kind === 'duplicate';
-      const id = duplicate ? verdict.noticeId : plan.id;
-      const chunks = plan.chunks.length;
-      for (let chunk = 1; chunk < chunks; chunk++) tails.push(planJob(plan, id, chunk, window));
-      const jobs = Array.from({ length: chunks }, (_, chunk) => jobId(id, chunk, chunks));
-      receipts.push({ id, jobs, contacts: plan.contacts, duplicate });
+      const { owner } = verdict;
+      if (plan.keyHash !== undefined) {
+        for (const job of planJobs(plan, owner, 1, undefined, window)) rest.push(job);
+      }
+      receipts.push({
+        id: owner.id,
+        jobs: jobIds(plan, owner),
+        contacts: plan.notice.contacts.length,
+        duplicate: verdict.kind === 'duplicate',
+      });
     }
-    await this.#add(tails);
+    await this.#connection.add(rest);
+    if (conflictAt !== undefined) {
+      throw plans.length === 1
+        ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')
+        : conflict(conflictAt, 'the other notices of the call are queued');
+    }
     return receipts;
-  }
-
-  /** Adds jobs and answers the ids under which the queue holds them. */
-  async #add(jobs: readonly PlannedJob[]): Promise<string[]> {
-    const ids: string[] = [];
-    for (let start = 0; start < jobs.length; start += JOBS_PER_CALL) {
-      const slice = jobs.slice(start, start + JOBS_PER_CALL);
-      const added = await this.#bounded(() => this.#queue.addBulk([...slice]));
-      for (const job of added) ids.push(job.id ?? '');
-    }
-    return ids;
-  }
-
-  /** Runs one Redis call within the enqueue timeout, the wait for a connection included. */
-  async #bounded<Result>(call: () => Promise<Result>): Promise<Result> {
-    if (this.#closed !== undefined) throw new NoticeQueueError('QUEUE_CLOSED');
-    const { enqueueTimeoutMs } = this.#settings;
-    const begun = performance.now();
-    if (!(await readyWithin(this.#client, enqueueTimeoutMs))) {
-      throw new NoticeQueueError(
-        'QUEUE_UNAVAILABLE',
-        `No connection to Redis within ${enqueueTimeoutMs} ms; nothing was queued.`,
-      );
-    }
-    const rest = enqueueTimeoutMs - (performance.now() - begun);
-    const timeout = new AbortController();
-    try {
-      return await Promise.race([
-        call(),
-        setTimeout(rest, undefined, { signal: timeout.signal }).then(() => {
-          throw new NoticeQueueError('QUEUE_UNAVAILABLE');
-        }),
-      ]);
-    } catch (error) {
-      throw redisFailure(error);
-    } finally {
-      timeout.abort();
-    }
   }
 }
 
-function optionsOf(options: SendManyOptions, notice: Notice, index: number): SendOptions {
-  if (typeof options === 'function') return options(notice, index) ?? {};
-  if (options.idempotencyKey === undefined) return options;
-  return { ...options, idempotencyKey: `${options.idempotencyKey}/${index}` };
+function conflict(index: number, consequence: string): NoticeQueueError {
+  return new NoticeQueueError(
+    'IDEMPOTENCY_CONFLICT',
+    `The idempotency key of notices[${index}] was used before for a different notice; ${consequence}.`,
+  );
+}
+
+function readOptions(options: unknown, place: string): CheckedOptions {
+  return parseInput(sendOptionsSchema, options, 'NOTICE_INVALID', place);
+}
+
+/** Options for all are checked once, before the first notice is taken. */
+function optionsForEach(
+  options: SendManyOptions,
+): (notice: Notice, index: number) => CheckedOptions {
+  if (typeof options === 'function') {
+    return (notice, index) =>
+      readOptions(options(notice, index) ?? {}, `notices[${index}] options`);
+  }
+  const checked = readOptions(options, 'options');
+  const { idempotencyKey } = checked;
+  if (idempotencyKey === undefined) return () => checked;
+  return (_, index) => ({ ...checked, idempotencyKey: `${idempotencyKey}/${index}` });
+}
+
+function isIterable(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    (Symbol.iterator in value || Symbol.asyncIterator in value)
+  );
 }

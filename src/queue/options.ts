@@ -9,36 +9,38 @@ import { parseInput } from '../contracts/parse-input.ts';
  */
 export interface NoticeQueueOptions {
   /** Where Redis is. */
-  redis?: {
-    /** REDIS_URL. @default 'redis://127.0.0.1:6379' */
-    url?: string;
-    /** REDIS_USERNAME */
-    username?: string;
-    /** REDIS_PASSWORD */
-    password?: string;
-    /** REDIS_SENTINELS, with `sentinelName` */
-    sentinels?: readonly { host: string; port: number }[];
-    /** REDIS_SENTINEL_NAME */
-    sentinelName?: string;
-    /** REDIS_SENTINEL_PASSWORD */
-    sentinelPassword?: string;
-    /** REDIS_CLUSTER; excludes `sentinels` */
-    cluster?: readonly { host: string; port: number }[];
-    /** PEM text of the authority that signed the server's certificate (REDIS_TLS_CA_FILE). */
-    tlsCa?: string;
-    /** REDIS_CONNECT_TIMEOUT_MS. @default 2000 */
-    connectTimeoutMs?: number;
-  };
+  redis?:
+    | {
+        /** REDIS_URL. @default 'redis://127.0.0.1:6379' */
+        url?: string | undefined;
+        /** REDIS_USERNAME */
+        username?: string | undefined;
+        /** REDIS_PASSWORD */
+        password?: string | undefined;
+        /** REDIS_SENTINELS, with `sentinelName` */
+        sentinels?: readonly { host: string; port: number }[] | undefined;
+        /** REDIS_SENTINEL_NAME */
+        sentinelName?: string | undefined;
+        /** REDIS_SENTINEL_PASSWORD */
+        sentinelPassword?: string | undefined;
+        /** REDIS_CLUSTER; excludes `sentinels` */
+        cluster?: readonly { host: string; port: number }[] | undefined;
+        /** PEM text of the authority that signed the server's certificate (REDIS_TLS_CA_FILE). */
+        tlsCa?: string | undefined;
+        /** REDIS_CONNECT_TIMEOUT_MS. @default 2000 */
+        connectTimeoutMs?: number | undefined;
+      }
+    | undefined;
   /** REDIS_PREFIX. @default 'notices' */
-  prefix?: string;
+  prefix?: string | undefined;
   /** ACCOUNT. @default 'default' */
-  account?: string;
+  account?: string | undefined;
   /** CHUNK_SIZE, in contacts. @default 1000 */
-  chunkSize?: number;
+  chunkSize?: number | undefined;
   /** IDEMPOTENCY_WINDOW_MS. @default 86400000 (a day) */
-  idempotencyWindowMs?: number;
+  idempotencyWindowMs?: number | undefined;
   /** ENQUEUE_TIMEOUT_MS. @default 2000 */
-  enqueueTimeoutMs?: number;
+  enqueueTimeoutMs?: number | undefined;
 }
 
 const redisSchema = z
@@ -67,6 +69,12 @@ const redisSchema = z
     if (redis.sentinels.length > 0 && redis.cluster.length > 0) {
       refuse('cluster', 'expected either sentinels or cluster, not both');
     }
+    if (redis.cluster.length > 0 && !/^\/?0*$/.test(new URL(redis.url).pathname)) {
+      refuse('url', 'expected no database other than 0 beside cluster, which has no other');
+    }
+    if (redis.tlsCa !== undefined && !redis.url.startsWith('rediss:')) {
+      refuse('url', 'expected rediss:// beside tlsCa, which would not be used otherwise');
+    }
   });
 
 const optionsSchema = z.strictObject(
@@ -90,5 +98,5 @@ export type QueueSettings = z.output<typeof optionsSchema>;
 
 /** @throws InputError CONFIG_INVALID that names every wrong or unknown option */
 export function readQueueOptions(options: unknown): QueueSettings {
-  return parseInput(optionsSchema, options, 'CONFIG_INVALID');
+  return parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
 }

@@ -1,23 +1,31 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import { JOB_NAME, JOB_VERSION, type JobData } from '../contracts/job.ts';
-import type { noticeSchema } from '../contracts/notice.ts';
+import type { CheckedNotice } from '../contracts/notice.ts';
 import type { sendOptionsSchema } from '../contracts/send-options.ts';
+import { fingerprint } from './fingerprint.ts';
 
 /**
  * How a notice becomes jobs.
  *
- * Every job has an id of ours, so that a call that is repeated after a lost answer adds nothing. A
- * notice's id is `n-` and 16 random characters; with an idempotency key a fingerprint of the
- * content follows, by which a key that is used again for something else is noticed. A notice of
- * one chunk is one job with the notice's id; with more chunks the jobs are `<id>-0`, `<id>-1`, ...
+ * Every job has an id of ours, so that a command that reaches Redis twice adds nothing. A notice's
+ * id is `n-` and 16 random characters. A notice of one chunk is one job with the notice's id; with
+ * more chunks the jobs are `<id>-0`, `<id>-1`, ...
  *
- * The key itself is never stored: BullMQ's deduplication gets a hash of it and the chunk's number.
+ * With an idempotency key the id goes on with a fingerprint of the content, by which a key that is
+ * used again for something else is noticed, and with the chunk size, so that a repeated call cuts
+ * the contacts where the first one did, whatever its own chunk size is: `n-<random>.<print>.<size>`.
+ *
+ * The key is BullMQ's deduplication id of the first job (a hash of it: the key itself is never
+ * stored). Every other job has its own id as that: it belongs to the notice that owns the key, and
+ * not to a later one that takes the key over when the window ends.
  */
 export interface PlannedNotice {
   readonly id: string;
-  readonly contacts: number;
-  readonly chunks: readonly JobData[];
+  readonly notice: CheckedNotice;
+  readonly expiresAt: number | undefined;
+  /** Contacts of one job at most. */
+  readonly chunkSize: number;
   readonly keyHash: string | undefined;
   /** Empty without an idempotency key. */
   readonly fingerprint: string;
@@ -37,7 +45,14 @@ export interface PlannedJob {
   };
 }
 
-const hash = (text: string) => createHash('sha256').update(text).digest('base64url');
+/** Under which id, and cut into chunks of which size, the queue holds a notice. */
+export interface Owner {
+  readonly id: string;
+  readonly chunkSize: number;
+}
+
+/** An id of a first job that has an idempotency key: the notice's id, fingerprint, chunk size. */
+const KEYED_ID = /^(n-[\w-]{16}\.([\w-]{8})\.([1-9][0-9]{0,5}))(?:-0)?$/;
 
 /**
  * @param notice the checked notice
@@ -46,77 +61,109 @@ const hash = (text: string) => createHash('sha256').update(text).digest('base64u
  * @param now milliseconds since the epoch
  */
 export function planNotice(
-  notice: z.output<typeof noticeSchema>,
+  notice: CheckedNotice,
   options: z.output<typeof sendOptionsSchema>,
   chunkSize: number,
   now: number,
 ): PlannedNotice {
-  const { idempotencyKey, expiresAt } = options;
-  const fingerprint = idempotencyKey === undefined ? '' : hash(JSON.stringify(notice)).slice(0, 8);
-  const { contacts, ...frame } = notice;
-  const chunks: JobData[] = [];
-  for (let start = 0; start < contacts.length; start += chunkSize) {
-    chunks.push({
-      v: JOB_VERSION,
-      notice: { ...frame, contacts: contacts.slice(start, start + chunkSize) },
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-    });
-  }
-  const id = `n-${randomBytes(12).toString('base64url')}`;
+  const { idempotencyKey, expiresAt, sendAt, delay = 0, priority = 0 } = options;
+  const random = `n-${randomBytes(12).toString('base64url')}`;
+  const print = idempotencyKey === undefined ? '' : fingerprint(notice);
   return {
-    id: fingerprint === '' ? id : `${id}.${fingerprint}`,
-    contacts: contacts.length,
-    chunks,
-    keyHash: idempotencyKey === undefined ? undefined : hash(idempotencyKey).slice(0, 22),
-    fingerprint,
-    delay: options.sendAt === undefined ? (options.delay ?? 0) : Math.max(0, options.sendAt - now),
-    priority: options.priority ?? 0,
+    id: print === '' ? random : `${random}.${print}.${chunkSize}`,
+    notice,
+    expiresAt,
+    chunkSize,
+    keyHash: idempotencyKey === undefined ? undefined : hashKey(idempotencyKey),
+    fingerprint: print,
+    delay: sendAt === undefined ? delay : Math.max(0, sendAt - now),
+    priority,
   };
 }
 
-/** Id of a notice's job. */
-export function jobId(noticeId: string, chunk: number, chunks: number): string {
-  return chunks === 1 ? noticeId : `${noticeId}-${chunk}`;
+function hashKey(key: string): string {
+  return createHash('sha256').update(key).digest('base64url').slice(0, 22);
+}
+
+/** Ids of a notice's jobs, in the order of its contacts. */
+export function jobIds(plan: PlannedNotice, owner: Owner): string[] {
+  return Array.from({ length: chunksOf(plan, owner) }, (_, chunk) => jobId(plan, owner, chunk));
+}
+
+function jobId(plan: PlannedNotice, owner: Owner, chunk: number): string {
+  return chunksOf(plan, owner) === 1 ? owner.id : `${owner.id}-${chunk}`;
+}
+
+function chunksOf({ notice }: PlannedNotice, { chunkSize }: Owner): number {
+  return Math.ceil(notice.contacts.length / chunkSize);
 }
 
 /** The job of one chunk, under the id of the notice that owns it. */
-export function planJob(
-  notice: PlannedNotice,
-  noticeId: string,
+function planJob(
+  plan: PlannedNotice,
+  owner: Owner,
   chunk: number,
   idempotencyWindowMs: number,
 ): PlannedJob {
-  const data = notice.chunks[chunk];
-  if (data === undefined) throw new RangeError(`chunk ${chunk} of ${notice.chunks.length}`);
+  const { notice, expiresAt, keyHash, delay, priority } = plan;
+  const id = jobId(plan, owner, chunk);
+  const start = chunk * owner.chunkSize;
+  const contacts = notice.contacts.slice(start, start + owner.chunkSize);
   return {
     name: JOB_NAME,
-    data,
+    data: {
+      v: JOB_VERSION,
+      notice: { ...notice, contacts },
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+    },
     opts: {
-      jobId: jobId(noticeId, chunk, notice.chunks.length),
-      ...(notice.delay > 0 ? { delay: notice.delay } : {}),
-      ...(notice.priority > 0 ? { priority: notice.priority } : {}),
-      ...(notice.keyHash === undefined
+      jobId: id,
+      ...(delay > 0 ? { delay } : {}),
+      ...(priority > 0 ? { priority } : {}),
+      ...(keyHash === undefined
         ? {}
-        : { deduplication: { id: `${notice.keyHash}-${chunk}`, ttl: idempotencyWindowMs } }),
+        : {
+            deduplication: { id: chunk === 0 ? keyHash : id, ttl: idempotencyWindowMs },
+          }),
     },
   };
 }
 
+/**
+ * The jobs of some chunks, in order.
+ *
+ * @param from the first chunk
+ * @param to the chunk after the last; all the others when undefined
+ */
+export function* planJobs(
+  plan: PlannedNotice,
+  owner: Owner,
+  from: number,
+  to: number | undefined,
+  idempotencyWindowMs: number,
+): Generator<PlannedJob> {
+  const end = to ?? chunksOf(plan, owner);
+  for (let chunk = from; chunk < end; chunk++) {
+    yield planJob(plan, owner, chunk, idempotencyWindowMs);
+  }
+}
+
 /** What the queue's answer to a notice's first job says. */
 export type HeadVerdict =
-  | { readonly kind: 'new' }
-  | { readonly kind: 'duplicate'; readonly noticeId: string }
+  | { readonly kind: 'new'; readonly owner: Owner }
+  | { readonly kind: 'duplicate'; readonly owner: Owner }
   | { readonly kind: 'conflict' };
 
 /**
  * Reads the id under which the queue holds a notice's first job: ours, or that of an earlier call
  * with the same idempotency key.
  */
-export function judgeHead(notice: PlannedNotice, heldId: string): HeadVerdict {
-  const chunks = notice.chunks.length;
-  if (heldId === jobId(notice.id, 0, chunks)) return { kind: 'new' };
-  const noticeId = chunks > 1 && heldId.endsWith('-0') ? heldId.slice(0, -2) : heldId;
-  return noticeId.endsWith(`.${notice.fingerprint}`)
-    ? { kind: 'duplicate', noticeId }
-    : { kind: 'conflict' };
+export function judgeHead(plan: PlannedNotice, heldId: string): HeadVerdict {
+  if (heldId === jobId(plan, plan, 0)) {
+    return { kind: 'new', owner: { id: plan.id, chunkSize: plan.chunkSize } };
+  }
+  const [, id, print, size] = KEYED_ID.exec(heldId) ?? [];
+  return id === undefined || print !== plan.fingerprint
+    ? { kind: 'conflict' }
+    : { kind: 'duplicate', owner: { id, chunkSize: Number(size) } };
 }

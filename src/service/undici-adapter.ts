@@ -6,7 +6,7 @@ import { Exchange, headerOf } from './exchange.ts';
 import type { AnswerHeaders, WireFacts } from './exchange.ts';
 
 /** Most bytes of an answer's body that are read; the status seen decides beyond them. */
-export const MAX_ANSWER_BYTES = 64 * 1024;
+const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** An axios adapter over undici, and the way to end what is under way. */
 export interface UndiciAdapter {

@@ -9,7 +9,7 @@ function everything(): Record<string, string> {
   const pem = temporaryFile(PEM);
   return {
     BASE_URL: 'http://api.example.test/base/',
-    ALLOW_INSECURE_HTTP: 'yes-i-know',
+    INSECURE_HTTP_HOST: 'api.example.test',
     ACCESS_KEY: 'an access key',
     SECRET_KEY: 'a secret key',
     API_VERSION: 'v1',

@@ -30,7 +30,7 @@ test('a row says the value and where it comes from', () => {
   });
   expect(rows).toMatchObject({
     BASE_URL: 'http://127.0.0.1:8080 (environment)',
-    ALLOW_INSECURE_HTTP: 'not set (default)',
+    INSECURE_HTTP_HOST: 'not set (default)',
     ACCESS_KEY: 'set (10 characters) (environment)',
     SECRET_KEY: 'set (24 characters) (file)',
     REDIS_PASSWORD: 'not set (default)',

@@ -64,9 +64,9 @@ const CASES: readonly Case[] = [
     broken: { TOKEN_GRACE_MS: '10001' },
   },
   {
-    rule: 'BASE_URL ALLOW_INSECURE_HTTP',
-    holds: { BASE_URL: 'http://api.example.test', ALLOW_INSECURE_HTTP: 'yes-i-know' },
-    broken: { BASE_URL: 'http://api.example.test' },
+    rule: 'BASE_URL INSECURE_HTTP_HOST',
+    holds: { BASE_URL: 'http://api.example.test', INSECURE_HTTP_HOST: 'api.example.test' },
+    broken: { BASE_URL: 'http://api.example.test', INSECURE_HTTP_HOST: 'emulator' },
   },
   {
     rule: 'REDIS_SENTINELS REDIS_SENTINEL_NAME',

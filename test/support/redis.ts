@@ -6,7 +6,7 @@ import { until } from './wait.ts';
 const LEFTOVER_DEADLINE_MS = 5_000;
 
 /** What kind of connection a test wants. */
-export interface ConnectOptions {
+interface ConnectOptions {
   /** Its name in Redis' list of clients. Default: `test`. */
   readonly name?: string;
   /** Commands wait for a lost connection without end, as BullMQ's workers require. Default: false. */

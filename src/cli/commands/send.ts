@@ -65,8 +65,13 @@ function openQueue({ redis, account, queue }: Config): NoticeQueue {
 
 async function noticeFrom(flags: Flags): Promise<Notice> {
   if (flags.file !== undefined) {
-    if (flags.template !== undefined || flags.contact !== undefined) {
-      throw new UsageError('--file holds the whole notice; leave out --template and --contact');
+    const { template, contact, var: variables, scheduleType, chatSenderKey, senderKey } = flags;
+    const parts = [template, contact, variables, scheduleType, chatSenderKey, senderKey];
+    if (parts.some((part) => part !== undefined)) {
+      throw new UsageError(
+        '--file holds the whole notice; leave out --template, --contact, --var, --schedule-type, ' +
+          '--chat-sender-key and --sender-key',
+      );
     }
     // The queue validates it as it does everything from outside.
     return parseJson(await readInput(flags.file)) as Notice;
@@ -113,7 +118,8 @@ async function readInput(path: string): Promise<string> {
 
 function parseJson(source: string): unknown {
   try {
-    return JSON.parse(source) as unknown;
+    // Some editors begin a file with a byte order mark.
+    return JSON.parse(source.replace(/^\uFEFF/, '')) as unknown;
   } catch {
     throw new UsageError('--file: expected one JSON object');
   }

@@ -54,7 +54,8 @@ function describeHold({ hold }: Status): string {
   const since = duration(Math.max(0, Date.now() - hold.since));
   const rest = hold.nextProbeAt - Date.now();
   const probe = rest > 0 ? `next probe in ${duration(rest)}` : 'the next job probes';
-  return `${hold.kind} (${hold.code}) for ${since}: ${reason}; ${probe}; ${remedy}`;
+  const next = hold.kind === 'manual' ? '' : `${probe}; `;
+  return `${hold.kind} (${hold.code}) for ${since}: ${reason}; ${next}${remedy}`;
 }
 
 function describeToken({ token }: Status): string {

@@ -18,11 +18,11 @@ export const SERVICE_OPTIONS = {
       'https:// (or http:// on this machine) with a host, without user name, query or fragment',
     required: 'service',
   },
-  ALLOW_INSECURE_HTTP: {
-    kind: 'flag',
-    meaning: 'Allows a BASE_URL with http: that does not stay on this machine.',
-    phrase: 'yes-i-know',
-    default: false,
+  INSECURE_HTTP_HOST: {
+    kind: 'text',
+    meaning: 'The one host beyond this machine that BASE_URL may reach over plain http:.',
+    pattern: /^[A-Za-z0-9._-]{1,253}$/,
+    expected: 'a host name or address without port',
     note: 'The key pair, the token and every phone number then cross the network in plain text.',
   },
   ACCESS_KEY: {

@@ -1,0 +1,61 @@
+import { InputError, type InputIssue } from '../errors.ts';
+import { whyNotJson } from './json-value.ts';
+import { noticeSchema, type CheckedNotice } from './notice.ts';
+import { fieldPath, MAX_ISSUES, parseInput } from './parse-input.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Checks a notice and copies it, so that what the caller changes later changes nothing.
+ *
+ * The copy is made from the caller's own fields and not from the parsed ones: parsing moves known
+ * fields to the front and drops an own field named `__proto__`, and unknown fields are to pass
+ * through untouched.
+ *
+ * @param place what fields are named under, such as `notices[4]`; empty for a notice by itself
+ * @throws InputError NOTICE_INVALID with every field that is wrong, never with its value
+ */
+export function readNotice(input: unknown, place = ''): CheckedNotice {
+  const own = ownFields(input);
+  const notice = isFields(own) ? withOwnContacts(own) : own;
+  const { scheduleType } = parseInput(noticeSchema, notice, 'NOTICE_INVALID', place, 'notice');
+
+  const issues: InputIssue[] = [];
+  const path = place === '' ? [] : [place];
+  const { contacts, ...frame } = notice as Fields & { readonly contacts: readonly Fields[] };
+  const copy = {
+    ...copyFields({ ...frame, scheduleType }, path, issues),
+    contacts: contacts.map((contact, index) =>
+      copyFields(contact, [...path, 'contacts', index], issues),
+    ),
+  };
+  if (issues.length > 0) throw new InputError('NOTICE_INVALID', issues.slice(0, MAX_ISSUES));
+  return copy as unknown as CheckedNotice;
+}
+
+function withOwnContacts(notice: Fields): unknown {
+  const contacts = notice['contacts'];
+  return Array.isArray(contacts) ? { ...notice, contacts: contacts.map(ownFields) } : notice;
+}
+
+/** An object's own fields, each read once; anything else as it is. */
+function ownFields(value: unknown): unknown {
+  return isFields(value) ? { ...value } : value;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Copies the fields deeply; what JSON cannot hold becomes an issue that names the field. */
+function copyFields(fields: Fields, path: readonly PropertyKey[], issues: InputIssue[]): Fields {
+  let nested = false;
+  for (const [name, value] of Object.entries(fields)) {
+    if (typeof value === 'string' || value === undefined) continue;
+    const problem = whyNotJson(value);
+    if (problem !== undefined) issues.push({ field: fieldPath([...path, name]), problem });
+    else if (typeof value === 'object') nested = true;
+  }
+  if (!nested || issues.length > 0) return fields;
+  return JSON.parse(JSON.stringify(fields)) as Fields;
+}

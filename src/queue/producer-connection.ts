@@ -1,0 +1,143 @@
+import { Queue } from 'bullmq';
+import { NoticeQueueError } from '../errors.ts';
+import { connectRedis, type RedisClient } from '../redis/connect.ts';
+import { redisErrorWord, redisFailure } from '../redis/failure.ts';
+import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
+import type { QueueSettings } from './options.ts';
+import type { PlannedJob } from './plan-notice.ts';
+
+/** `addBulk` is fastest, and its answer soonest back, at this many small jobs in one call. */
+const JOBS_PER_CALL = 500;
+/** Big jobs go in smaller calls, so that neither this process nor Redis is busy for long. */
+const CONTACTS_PER_CALL = 20_000;
+const KEYS_PER_CALL = 1_000;
+
+/**
+ * A producer's connection to the queue. Every call is answered or fails within
+ * `enqueueTimeoutMs`, the wait for a connection included; when Redis is back, so is the
+ * connection.
+ */
+export class ProducerConnection {
+  readonly #timeoutMs: number;
+  readonly #client: RedisClient;
+  readonly #queue: Queue;
+  /** Calls that wait for the connection. One listener serves them all, however many they are. */
+  readonly #waiting = new Set<() => void>();
+  /** Why there is no connection. */
+  #trouble: Error | undefined;
+
+  constructor({ redis, enqueueTimeoutMs, prefix, account }: QueueSettings) {
+    this.#timeoutMs = enqueueTimeoutMs;
+    // Failures reach the caller through the call that meets them.
+    const onError = (error: Error) => {
+      this.#trouble = error;
+    };
+    this.#client = connectRedis(redis, 'producer', onError, enqueueTimeoutMs);
+    this.#client.on('ready', () => {
+      this.#trouble = undefined;
+      for (const proceed of this.#waiting) proceed();
+    });
+    this.#queue = new Queue(QUEUE_NAME, {
+      connection: this.#client,
+      prefix: keysOf(prefix, account).bullPrefix,
+      // Without these two a queue that was built while Redis was away would never recover.
+      skipWaitingForReady: true,
+      skipVersionCheck: true,
+      // The worker owns the queue's settings.
+      skipMetasUpdate: true,
+    });
+    this.#queue.on('error', () => {});
+  }
+
+  /** Adds jobs, in order, and answers the ids under which the queue holds them. */
+  async add(jobs: readonly PlannedJob[]): Promise<string[]> {
+    const ids: string[] = [];
+    for (const slice of inCalls(jobs)) {
+      const added = await this.#bounded(() => this.#queue.addBulk(slice));
+      for (const job of added) ids.push(job.id ?? '');
+    }
+    return ids;
+  }
+
+  /** The ids of the jobs that hold deduplication ids; undefined for one that nobody holds. */
+  async holders(deduplicationIds: readonly string[]): Promise<(string | undefined)[]> {
+    const held: (string | undefined)[] = [];
+    for (let start = 0; start < deduplicationIds.length; start += KEYS_PER_CALL) {
+      const keys = deduplicationIds
+        .slice(start, start + KEYS_PER_CALL)
+        .map((id) => `${this.#queue.toKey('de')}:${id}`);
+      const ids = await this.#bounded(() => this.#client.mget(keys));
+      for (const id of ids) held.push(id ?? undefined);
+    }
+    return held;
+  }
+
+  /** Ends the connection at once; calls under way fail. */
+  async close(): Promise<void> {
+    await this.#queue.close().catch(() => {});
+    this.#client.disconnect();
+  }
+
+  async #bounded<Result>(call: () => Promise<Result>): Promise<Result> {
+    let timer: NodeJS.Timeout | undefined;
+    let asked = false;
+    const timedOut = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(this.#timeout(asked)), this.#timeoutMs);
+    });
+    try {
+      await this.#ready(timedOut);
+      asked = true;
+      return await Promise.race([call(), timedOut]);
+    } catch (error) {
+      throw redisFailure(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #ready(timedOut: Promise<never>): Promise<void> {
+    if (this.#client.status === 'ready') return;
+    let proceed = () => {};
+    const connected = new Promise<void>((resolve) => {
+      proceed = resolve;
+    });
+    this.#waiting.add(proceed);
+    try {
+      await Promise.race([connected, timedOut]);
+    } finally {
+      this.#waiting.delete(proceed);
+    }
+  }
+
+  #timeout(asked: boolean): NoticeQueueError {
+    if (asked) {
+      return new NoticeQueueError(
+        'QUEUE_UNAVAILABLE',
+        `Redis did not answer within ${this.#timeoutMs} ms; the notice may or may not have been queued.`,
+      );
+    }
+    const failure = redisFailure(this.#trouble);
+    if (failure.code === 'QUEUE_REFUSED') return failure;
+    const word = this.#trouble === undefined ? 'Error' : redisErrorWord(this.#trouble);
+    return new NoticeQueueError(
+      'QUEUE_UNAVAILABLE',
+      `No connection to Redis within ${this.#timeoutMs} ms${word === 'Error' ? '' : ` (${word})`}; nothing was queued.`,
+    );
+  }
+}
+
+function* inCalls(jobs: readonly PlannedJob[]): Generator<PlannedJob[]> {
+  let call: PlannedJob[] = [];
+  let contacts = 0;
+  for (const job of jobs) {
+    const more = job.data.notice.contacts.length;
+    if (call.length > 0 && (call.length >= JOBS_PER_CALL || contacts + more > CONTACTS_PER_CALL)) {
+      yield call;
+      call = [];
+      contacts = 0;
+    }
+    call.push(job);
+    contacts += more;
+  }
+  if (call.length > 0) yield call;
+}

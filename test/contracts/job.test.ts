@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { jobSchema, readJobData } from '../../src/contracts/job.ts';
+import { contactSchema, noticeSchema } from '../../src/contracts/notice.ts';
+import { NoticeQueueError } from '../../src/errors.ts';
+import { publishedSchema } from '../queue/support/stored-jobs.ts';
+
+const notice = { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '010' }] };
+const good = { v: 1, notice };
+
+function refusal(data: unknown): string {
+  try {
+    readJobData(data);
+  } catch (error) {
+    if (error instanceof NoticeQueueError && error.code === 'JOB_INVALID') return error.message;
+    throw error;
+  }
+  return 'taken';
+}
+
+describe('readJobData', () => {
+  it.each([
+    { data: null, says: 'no data object' },
+    { data: undefined, says: 'no data object' },
+    { data: 'text', says: 'no data object' },
+    { data: [good], says: 'no data object' },
+    { data: {}, says: 'version none' },
+    { data: { ...good, v: 2 }, says: 'version 2, this worker knows 1' },
+    { data: { ...good, v: '1' }, says: 'version none' },
+    { data: { v: 1 }, says: 'no notice' },
+    { data: { v: 1, notice: null }, says: 'no notice' },
+    { data: { v: 1, notice: { contacts: {} } }, says: 'no notice with contacts' },
+    { data: { v: 1, notice: { contacts: [] } }, says: 'has no contacts' },
+    { data: { ...good, expiresAt: 'soon' }, says: 'expiresAt' },
+    { data: { ...good, expiresAt: 1.5 }, says: 'expiresAt' },
+    { data: { ...good, expiresAt: null }, says: 'expiresAt' },
+  ])('refuses $data', ({ data, says }) => {
+    expect(refusal(data)).toContain(says);
+  });
+
+  it('takes a job as it is, without a copy', () => {
+    const job = { ...good, expiresAt: 5 };
+    expect(readJobData(job)).toBe(job);
+  });
+});
+
+describe('the published contract agrees with the one in code on', () => {
+  const published = publishedSchema();
+  it.each([
+    [true, good],
+    [true, { ...good, expiresAt: 1 }],
+    [true, { v: 1, notice: { templateCode: 'T', contacts: [{ contact: '0', var1: '', x: [] }] } }],
+    [true, { v: 1, notice: { ...notice, at: '2030', deep: { a: null } } }],
+    [false, { ...good, v: 2 }],
+    [false, { ...good, extra: 1 }],
+    [false, { ...good, expiresAt: 0 }],
+    [false, { ...good, expiresAt: '1' }],
+    [false, { v: 1 }],
+    [false, { v: 1, notice: { ...notice, templateCode: '' } }],
+    [false, { v: 1, notice: { ...notice, templateCode: '  ' } }],
+    [false, { v: 1, notice: { ...notice, senderKey: 7 } }],
+    [false, { v: 1, notice: { ...notice, contacts: [] } }],
+    [false, { v: 1, notice: { ...notice, contacts: [{ contact: '010-1' }] } }],
+    [false, { v: 1, notice: { ...notice, contacts: [{ contact: '0', var1: 1 }] } }],
+    [false, { v: 1, notice: { ...notice, contacts: [{ contact: '0', var9: 'x'.repeat(4_097) }] } }],
+  ])('%s for %j', (taken, job) => {
+    expect(published.safeParse(job).success).toBe(taken);
+    expect(jobSchema.safeParse(job).success).toBe(taken);
+  });
+});
+
+it('every documented field says what it means, for producers in other languages', () => {
+  const fields: Record<string, z.ZodType> = {
+    ...jobSchema.shape,
+    ...noticeSchema.shape,
+    ...contactSchema.shape,
+  };
+  const silent = Object.entries(fields).filter(([, schema]) => schema.description === undefined);
+  expect(silent.map(([name]) => name)).toEqual([]);
+  expect(Object.keys(noticeSchema.shape)).toEqual([
+    'templateCode',
+    'scheduleType',
+    'chatSenderKey',
+    'senderKey',
+    'contacts',
+  ]);
+});

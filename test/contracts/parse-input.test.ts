@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { fieldPath, parseInput } from '../../src/contracts/parse-input.ts';
+import { InputError } from '../../src/errors.ts';
+
+describe('fieldPath', () => {
+  it.each([
+    [[], ''],
+    [['delay'], 'delay'],
+    [['contacts', 3, 'contact'], 'contacts[3].contact'],
+    [['notices[4]', 'contacts', 0], 'notices[4].contacts[0]'],
+    [['redis', 'sentinels', 1, 'port'], 'redis.sentinels[1].port'],
+  ])('writes %j as %s', (path, text) => {
+    expect(fieldPath(path)).toBe(text);
+  });
+});
+
+describe('parseInput', () => {
+  const schema = z.strictObject({ a: z.string('expected text') }, 'expected an object');
+
+  function errorOf(value: unknown, ...names: [prefix?: string, root?: string]): InputError {
+    try {
+      parseInput(schema, value, 'NOTICE_INVALID', ...names);
+    } catch (error) {
+      if (error instanceof InputError) return error;
+      throw error;
+    }
+    throw new Error('it was taken');
+  }
+
+  it('answers the parsed value', () => {
+    expect(parseInput(schema, { a: 'x' }, 'NOTICE_INVALID')).toEqual({ a: 'x' });
+  });
+
+  it('says code, field and problem in one line, and the remedy', () => {
+    const error = errorOf({ a: 1, b: 2 }, 'options');
+    expect(error.code).toBe('NOTICE_INVALID');
+    expect(error.issues).toEqual([
+      { field: 'options.a', problem: 'expected text' },
+      { field: 'options.b', problem: 'this option is not known' },
+    ]);
+    expect(error.message).toBe(
+      'options.a: expected text; options.b: this option is not known. ' +
+        'Mend the named fields and call again.',
+    );
+  });
+
+  it('names the value as a whole', () => {
+    expect(errorOf(7).issues).toEqual([{ field: 'value', problem: 'expected an object' }]);
+    expect(errorOf(7, '', 'notice').issues[0]?.field).toBe('notice');
+    expect(errorOf(7, 'options').issues[0]?.field).toBe('options');
+  });
+});

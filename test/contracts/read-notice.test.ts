@@ -1,0 +1,170 @@
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { readNotice } from '../../src/contracts/read-notice.ts';
+import { InputError, type InputIssue } from '../../src/errors.ts';
+
+const CONTACT = { contact: '01012345678' };
+const NOTICE = { templateCode: 'T', contacts: [CONTACT] };
+
+function issuesOf(input: unknown, place?: string): readonly InputIssue[] {
+  try {
+    readNotice(input, place);
+  } catch (error) {
+    if (error instanceof InputError) return error.issues;
+    throw error;
+  }
+  return [];
+}
+
+const circle: Record<string, unknown> = {};
+circle['self'] = circle;
+
+describe('readNotice refuses, and names the field:', () => {
+  // service-api, Send request body: templateCode, scheduleType, chatSenderKey, senderKey, contacts.
+  const texts = ['templateCode', 'scheduleType', 'chatSenderKey', 'senderKey'].flatMap((field) =>
+    [7, null, true, {}, [], '', '   ', 'x'.repeat(201)].map((value) => ({ field, value })),
+  );
+  it.each(texts)('$field = $value', ({ field, value }) => {
+    const issues = issuesOf({ ...NOTICE, [field]: value });
+    expect(new Set(issues.map((issue) => issue.field))).toEqual(new Set([field]));
+    expect(issues[0]?.problem).toMatch(/^expected /);
+  });
+
+  it.each([
+    { field: 'templateCode', input: { contacts: [CONTACT] } },
+    { field: 'contacts', input: { templateCode: 'T' } },
+    { field: 'contacts', input: { ...NOTICE, contacts: [] } },
+    { field: 'contacts', input: { ...NOTICE, contacts: '01012345678' } },
+    { field: 'contacts', input: { ...NOTICE, contacts: CONTACT } },
+    { field: 'contacts', input: { ...NOTICE, contacts: null } },
+    { field: 'notice', input: undefined },
+    { field: 'notice', input: null },
+    { field: 'notice', input: 'T' },
+    { field: 'notice', input: 7 },
+    { field: 'notice', input: [NOTICE] },
+  ])('$field in $input', ({ field, input }) => {
+    expect(issuesOf(input).map((issue) => issue.field)).toEqual([field]);
+  });
+
+  // service-api, Contact object: digits only, in the national format.
+  const numbers = [
+    ['', '010-1234-5678', '+821012345678', ' 01012345678', '01012345678\n', 'abc', '0'.repeat(21)],
+    [1_012_345_678, -1, null, undefined, true, {}, [], ['01012345678'], '０１０'],
+  ].flat();
+  it.each(numbers.map((value) => ({ value })))('a phone number $value', ({ value }) => {
+    const [issue, ...others] = issuesOf({ ...NOTICE, contacts: [CONTACT, { contact: value }] });
+    expect(others).toEqual([]);
+    expect(issue?.field).toBe('contacts[1].contact');
+    expect(issue?.problem).toMatch(/^expected a phone number/);
+  });
+
+  it.each([null, undefined, 7, '01012345678', [CONTACT], true])('a contact %s', (value) => {
+    const issues = issuesOf({ ...NOTICE, contacts: [CONTACT, CONTACT, CONTACT, value] });
+    expect(issues).toEqual([{ field: 'contacts[3]', problem: 'expected a contact object' }]);
+  });
+
+  it('a hole in the list', () => {
+    // oxlint-disable-next-line no-sparse-arrays -- a hole is what is tested
+    const list = [CONTACT, , CONTACT];
+    expect(issuesOf({ ...NOTICE, contacts: list }).map(({ field }) => field)).toEqual([
+      'contacts[1]',
+    ]);
+  });
+
+  it.each([
+    { field: 'var1', value: 1 },
+    { field: 'var2', value: null },
+    { field: 'var3', value: undefined },
+    { field: 'var12', value: { a: 1 } },
+    { field: 'var1', value: 'x'.repeat(4_097) },
+  ])('$field = $value', ({ field, value }) => {
+    const contact = { ...CONTACT, [field]: value };
+    const issues = issuesOf({ ...NOTICE, contacts: [contact] });
+    expect(issues.map((issue) => issue.field)).toEqual([`contacts[0].${field}`]);
+  });
+
+  it.each([
+    { what: 'not a number', value: Number.NaN },
+    { what: 'an infinity', value: { deep: [Infinity] } },
+    { what: 'a bigint', value: 10n },
+    { what: 'a function', value: () => 1 },
+    { what: 'a symbol', value: Symbol('s') },
+    { what: 'a date', value: new Date(0) },
+    { what: 'a map', value: new Map([['a', 1]]) },
+    { what: 'bytes', value: Buffer.from('a') },
+    { what: 'an object of a class', value: new (class Thing {})() },
+    { what: 'undefined in a list', value: [1, undefined] },
+    { what: 'a circle', value: circle },
+  ])('an unknown field with $what, which JSON would change', ({ value }) => {
+    expect(issuesOf({ ...NOTICE, extra: value }).map(({ field }) => field)).toEqual(['extra']);
+    const contact = { ...CONTACT, extra: value };
+    expect(issuesOf({ ...NOTICE, contacts: [contact] }).map(({ field }) => field)).toEqual([
+      'contacts[0].extra',
+    ]);
+  });
+
+  it('everything at once, up to a bound, under the place it is given', () => {
+    const bad = { templateCode: '', contacts: [{ contact: 'x' }, CONTACT, {}] };
+    expect(issuesOf(bad, 'notices[4]').map(({ field }) => field)).toEqual([
+      'notices[4].templateCode',
+      'notices[4].templateCode',
+      'notices[4].contacts[0].contact',
+      'notices[4].contacts[2].contact',
+    ]);
+    const many = issuesOf({ ...NOTICE, contacts: Array.from({ length: 5_000 }, () => ({})) });
+    expect(many).toHaveLength(21);
+    expect(many.at(-1)?.problem).toBe('and 4980 more');
+  });
+
+  it('without ever showing a value', () => {
+    const contact = { contact: '010-9999-8888', var1: { secret: 'CANARY' } };
+    const input = { templateCode: ['CANARY'], contacts: [contact], extra: ['CANARY', 1n] };
+    expect(JSON.stringify(issuesOf(input))).not.toMatch(/9999|8888|CANARY/);
+  });
+});
+
+describe('readNotice passes on', () => {
+  it('what is right, with scheduleType filled in (service-api, Send request body)', () => {
+    expect(readNotice(NOTICE)).toEqual({ ...NOTICE, scheduleType: 'DIRECTLY' });
+    const all = { ...NOTICE, scheduleType: 'SCHEDULED', chatSenderKey: 'c', senderKey: 's' };
+    expect(readNotice(all)).toEqual(all);
+    const bounds = { templateCode: 'x'.repeat(200), contacts: [{ contact: '0'.repeat(20) }] };
+    expect(issuesOf(bounds)).toEqual([]);
+    expect(issuesOf({ ...NOTICE, senderKey: undefined })).toEqual([]);
+  });
+
+  it('unknown fields as they are, nested ones, empty ones and an own __proto__ too', () => {
+    const text =
+      '{"templateCode":"T","scheduleType":"DIRECTLY","at":"2030-01-01 00:00:00","n":0.1,"f":false,' +
+      '"deep":{"":null,"list":[1,[],{}],"__proto__":{"polluted":1}},"__proto__":{"x":[1]},' +
+      '"contacts":[{"contact":"0101","name":"김철수 \\"<&>\\"","var1":"","constructor":"c",' +
+      '"var0":7,"__proto__":"p"},{"var2":"b","contact":"02","extra":{"a":{"b":[null]}}}]}';
+    const copy = readNotice(JSON.parse(text));
+    expect(JSON.stringify(copy)).toBe(text);
+    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+  });
+
+  it('a copy: what the caller changes later changes nothing', () => {
+    const input = {
+      ...NOTICE,
+      deep: { list: [1] },
+      contacts: [{ ...CONTACT, tags: ['a'] }, { ...CONTACT }],
+    };
+    const copy = readNotice(input);
+    const before = JSON.stringify(copy);
+    input.deep.list.push(2);
+    input.contacts[0]?.tags?.push('b');
+    input.contacts.push({ contact: '9' });
+    if (input.contacts[1] !== undefined) input.contacts[1].contact = '9';
+    expect(JSON.stringify(copy)).toBe(before);
+  });
+
+  it('objects of another realm and without a prototype', () => {
+    const foreign: unknown = runInNewContext(
+      `({ templateCode: 'T', contacts: [{ contact: '010', extra: { a: [1] } }], extra: {} })`,
+    );
+    expect(issuesOf(foreign)).toEqual([]);
+    const bare = Object.assign(Object.create(null) as object, NOTICE);
+    expect(issuesOf(bare)).toEqual([]);
+  });
+});

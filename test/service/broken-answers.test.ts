@@ -1,0 +1,164 @@
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { decideOutcome } from '../../src/service/decide-outcome.ts';
+import type { SendAnswer } from '../../src/service/send-answer.ts';
+import type { ServiceSettings } from '../../src/service/settings.ts';
+import { signal } from '../support/wait.ts';
+import { NOTICE, openClient, tokensOf } from './support/client.ts';
+import { tcpAnswers, tcpServer } from './support/servers.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
+
+function send(
+  url: string,
+  overrides: Partial<ServiceSettings> = {},
+  deadlineMs = 8_000,
+): Promise<SendAnswer> {
+  return openClient(url, overrides).send(NOTICE, tokensOf(), { deadlineMs });
+}
+
+/** Sends to a server that does `act` with the connection once it has read the whole request. */
+async function sendTo(
+  act: (socket: Socket) => void,
+  overrides: Partial<ServiceSettings> = {},
+  deadlineMs?: number,
+): Promise<SendAnswer> {
+  const server = await tcpAnswers(act);
+  return send(server.url, overrides, deadlineMs);
+}
+
+describe('a status that was seen decides', () => {
+  it.each<[string, (socket: Socket) => void, object]>([
+    [
+      'cut off in its length',
+      (socket) => socket.end(`${OK}content-length: 9\r\n\r\n{"a"`),
+      { body: 'broken' },
+    ],
+    [
+      'reset in its length',
+      (socket) =>
+        socket.write(`${OK}content-length: 9\r\n\r\n{"a"`, () => socket.resetAndDestroy()),
+      { body: 'broken', failure: 'reset' },
+    ],
+    [
+      'a bad chunk',
+      (socket) => socket.end(`${OK}transfer-encoding: chunked\r\n\r\nzz\r\n{}\r\n`),
+      { body: 'broken', failure: 'protocol' },
+    ],
+    [
+      'compressed, though nothing of the kind was asked for',
+      (socket) => socket.end(`${OK}content-encoding: gzip\r\ncontent-length: 4\r\n\r\nabcd`),
+      { body: 'broken' },
+    ],
+    [
+      'ended by the close',
+      (socket) => socket.end(`${OK}connection: close\r\n\r\n{"ok":true}`),
+      { body: 'json' },
+    ],
+    [
+      'without a body',
+      (socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'),
+      { status: 204, body: 'none' },
+    ],
+    [
+      'after early hints',
+      (socket) =>
+        socket.end(`HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}content-length: 2\r\n\r\n{}`),
+      { body: 'json' },
+    ],
+    [
+      'twice: one outcome',
+      (socket) => socket.write(`${OK}content-length: 2\r\n\r\n{}${OK}content-length: 2\r\n\r\n{}`),
+      { body: 'json' },
+    ],
+    [
+      'headers that came twice',
+      (socket) =>
+        socket.end(
+          `${OK}content-type: text/html\r\nretry-after: 3\r\nretry-after: 4\r\ndate: x\r\ndate: y\r\ncontent-length: 2\r\n\r\n{}`,
+        ),
+      { body: 'json', retryAfterMs: 3_000 },
+    ],
+  ])('200, %s', async (_name, act, more) => {
+    const answer = await sendTo(act);
+    expect(answer).toMatchObject({ stage: 'answered', status: 200, requests: 1, ...more });
+    expect(decideOutcome(answer).kind).toBe('accepted');
+  });
+
+  it('silence in the body, until the answer timeout', async () => {
+    const answer = await sendTo((socket) => socket.write(`${OK}content-length: 9\r\n\r\n{`), {
+      answerTimeoutMs: 200,
+    });
+    expect(answer).toMatchObject({
+      stage: 'answered',
+      status: 200,
+      body: 'broken',
+      failureCode: 'UND_ERR_BODY_TIMEOUT',
+    });
+  });
+
+  it('a body that drips is bounded by the total deadline, not by the pauses', async () => {
+    const answer = await sendTo(
+      (socket) => {
+        socket.write(`${OK}content-length: 1000\r\n\r\n`);
+        const drip = setInterval(() => socket.write('x'), 20);
+        socket.on('close', () => clearInterval(drip));
+      },
+      { answerTimeoutMs: 2_000 },
+      400,
+    );
+    expect(answer).toMatchObject({ status: 200, body: 'broken', failureCode: 'DEADLINE' });
+    expect(answer.durationMs).toBeLessThan(1_500);
+  });
+
+  it('413 while the body is still going up', async () => {
+    const server = await tcpServer((socket) => {
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n'),
+      );
+    });
+    const big = { ...NOTICE, filler: 'x'.repeat(20_000_000) };
+    const answer = await openClient(server.url).send(big, tokensOf(), { deadlineMs: 8_000 });
+    expect(answer).toMatchObject({ stage: 'answered', status: 413 });
+    expect(decideOutcome(answer)).toStrictEqual({ kind: 'rejected', code: 'HTTP_413' });
+  });
+});
+
+describe('answers without bound', () => {
+  it('are read up to 64 kB: memory stays flat and the connection goes', async () => {
+    const closed = signal();
+    const block = 'a'.repeat(1_000_000);
+    let written = 0;
+    const server = await tcpAnswers((socket) => {
+      socket.write(`${OK}content-length: 100000000\r\n\r\n`);
+      const more = (): void => {
+        while (written < 100 && !socket.destroyed) {
+          written += 1;
+          if (!socket.write(block)) return;
+        }
+      };
+      socket.on('drain', more).on('close', () => closed.resolve());
+      more();
+    });
+    const before = process.memoryUsage().rss;
+    const answer = await send(server.url);
+    await closed.promise;
+    expect(answer).toMatchObject({ stage: 'answered', status: 200, body: 'oversized' });
+    expect(decideOutcome(answer)).toStrictEqual({ kind: 'accepted', confirmed: false });
+    expect(written).toBeLessThan(30);
+    expect(process.memoryUsage().rss - before).toBeLessThan(40_000_000);
+  });
+
+  it('take exactly 64 kB as whole', async () => {
+    const text = JSON.stringify({ a: 'a'.repeat(65_536 - 8) });
+    expect(text).toHaveLength(65_536);
+    const answer = await sendTo((socket) =>
+      socket.end(`${OK}content-length: 65536\r\n\r\n${text}`),
+    );
+    expect(answer).toMatchObject({ body: 'json' });
+    const longer = await sendTo((socket) =>
+      socket.end(`${OK}content-length: 65537\r\n\r\n${text} `),
+    );
+    expect(longer).toMatchObject({ body: 'oversized' });
+  });
+});

@@ -1,0 +1,109 @@
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import { CANARY, NOTICE, openClient, tokensOf } from './support/client.ts';
+import { certificate, httpServer, json, tcpServer, tlsServer } from './support/servers.ts';
+import type { TestServer } from './support/servers.ts';
+
+const WITHIN = { deadlineMs: 3_000 };
+
+interface Proxy extends TestServer {
+  /** First requests as the proxy read them. */
+  readonly heads: string[];
+}
+
+/** A proxy that tunnels CONNECT, or does something else with it. */
+async function proxyServer(act?: (socket: Socket) => void): Promise<Proxy> {
+  const heads: string[] = [];
+  const server = await tcpServer((client) => {
+    client.once('data', (part: Buffer) => {
+      const head = part.toString('latin1');
+      heads.push(head);
+      if (act !== undefined) {
+        act(client);
+        return;
+      }
+      const port = Number(/^CONNECT 127\.0\.0\.1:(\d+) /.exec(head)?.[1]);
+      const upstream = connect(port, '127.0.0.1', () => {
+        client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+        client.pipe(upstream).pipe(client);
+      });
+      upstream.on('error', () => client.destroy());
+      client.on('close', () => upstream.destroy());
+    });
+  });
+  return { ...server, heads };
+}
+
+describe('a configured proxy', () => {
+  it('tunnels http', async () => {
+    const server = await httpServer((response) => json(response, 200, {}));
+    const proxy = await proxyServer();
+    const client = openClient(server.url, { proxyUrl: proxy.url });
+    expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({
+      status: 200,
+      requests: 1,
+    });
+    expect(proxy.heads).toHaveLength(1);
+    expect(proxy.heads[0]).toMatch(/^CONNECT /);
+    expect(proxy.heads[0]).not.toContain(CANARY.token);
+  });
+
+  it('tunnels https, whose certificate is checked at the far end', async () => {
+    const server = await tlsServer('local', (socket) => {
+      socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'));
+    });
+    const proxy = await proxyServer();
+    const trusting = openClient(server.url, {
+      proxyUrl: proxy.url,
+      tlsCa: certificate('local').cert,
+    });
+    expect(await trusting.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({ status: 200 });
+    const doubting = openClient(server.url, { proxyUrl: proxy.url });
+    expect(await doubting.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({
+      stage: 'not-sent',
+      failure: 'certificate',
+    });
+  });
+
+  it('follows a renewal of the token', async () => {
+    const server = await httpServer((response, { headers }) => {
+      json(response, headers.authorization === `Bearer ${CANARY.renewed}` ? 200 : 401, {});
+    });
+    const proxy = await proxyServer();
+    const client = openClient(server.url, { proxyUrl: proxy.url });
+    expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({
+      status: 200,
+      requests: 2,
+    });
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['hangs up', (socket) => socket.destroy()],
+    ['resets', (socket) => socket.resetAndDestroy()],
+    [
+      'asks for credentials',
+      (socket) => socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n'),
+    ],
+    [
+      'cannot reach the service',
+      (socket) => socket.end('HTTP/1.1 502 No\r\ncontent-length: 0\r\n\r\n'),
+    ],
+    ['says nothing', () => undefined],
+  ])('that %s: provably not sent, and it is not called in a loop', async (_name, act) => {
+    const proxy = await proxyServer(act);
+    const client = openClient('http://127.0.0.1:9', { proxyUrl: proxy.url });
+    const answer = await client.send(NOTICE, tokensOf(), WITHIN);
+    expect(answer).toMatchObject({ stage: 'not-sent', requests: 0 });
+    expect(answer.durationMs).toBeLessThan(2_500);
+    expect(proxy.connections()).toBe(1);
+  });
+
+  it('that nobody runs: provably not sent', async () => {
+    const client = openClient('http://127.0.0.1:9', { proxyUrl: 'http://127.0.0.1:1' });
+    expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({
+      stage: 'not-sent',
+      failure: 'refused-connection',
+    });
+  });
+});

@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import { NoticeQueueError } from '../../src/errors.ts';
+import { basicHeader, bearerHeader, isTokenValue } from '../../src/service/bearer.ts';
+import { classifyFailure } from '../../src/service/classify-failure.ts';
+import { parseRetryAfter } from '../../src/service/retry-after.ts';
+import { tokenLifetime } from '../../src/service/token-lifetime.ts';
+
+const NOW = Date.UTC(2026, 10, 21, 8, 0, 0);
+const NOW_HTTP = 'Sat, 21 Nov 2026 08:00:00 GMT';
+
+describe('Retry-After', () => {
+  it.each([
+    ['seconds', '3', 3_000],
+    ['zero', '0', 0],
+    ['blanks around', ' 7 ', 7_000],
+    ['parts of a second', '0.5', 500],
+    ['a thousand million seconds', '1000000000', 1e12],
+    ['a date', 'Sat, 21 Nov 2026 08:00:30 GMT', 30_000],
+    ['a date in the old form', 'Saturday, 21-Nov-26 08:00:30 GMT', 30_000],
+    ['a date as asctime writes it', 'Sat Nov 21 08:00:30 2026', 30_000],
+    ['a date that has passed', 'Sat, 21 Nov 2026 07:00:00 GMT', 0],
+    ['negative', '-1', undefined],
+    ['words', 'soon', undefined],
+    ['empty', '', undefined],
+    ['hexadecimal', '0x10', undefined],
+    ['a number too long', '1'.repeat(13), undefined],
+    ['a date that is none', 'Sat, 99 Foo 2026 08:00:30 GMT', undefined],
+    ['absent', undefined, undefined],
+  ])('%s', (_name, value, expected) => {
+    expect(parseRetryAfter(value, undefined, NOW)).toBe(expected);
+  });
+
+  it('measures a date on the clock of the service', () => {
+    const wrongClock = NOW + 3_600_000;
+    expect(parseRetryAfter('Sat, 21 Nov 2026 08:00:30 GMT', NOW_HTTP, wrongClock)).toBe(30_000);
+  });
+});
+
+describe('the bearer value', () => {
+  it('is the base64 of the token on v1 (service-api, Authentication rule 1)', () => {
+    expect(bearerHeader('a.b-c', 'v1')).toBe(`Bearer ${Buffer.from('a.b-c').toString('base64')}`);
+  });
+
+  it('is the token as issued on v2 (service-api, Authentication rule 2)', () => {
+    expect(bearerHeader('a.b-c', 'v2')).toBe('Bearer a.b-c');
+  });
+
+  it.each(['', 'a b', 'a\r\nX: 1', 'a\n', 'tök', 'a\u0000', 'x'.repeat(8_193)])(
+    'refuses %j, naming nothing of it',
+    (value) => {
+      expect(isTokenValue(value)).toBe(false);
+      const caught = (['v1', 'v2'] as const).map((version) => {
+        try {
+          return bearerHeader(value, version);
+        } catch (error) {
+          return error;
+        }
+      });
+      for (const error of caught) {
+        expect(error).toBeInstanceOf(NoticeQueueError);
+        expect(error).toMatchObject({ code: 'TOKEN_INVALID' });
+      }
+    },
+  );
+
+  it('takes 8,192 characters', () => {
+    expect(isTokenValue('x'.repeat(8_192))).toBe(true);
+  });
+
+  it('of an issuance is the base64 of both keys (service-api, Authentication step 1)', () => {
+    expect(basicHeader('key', 'sécret')).toBe(
+      `Basic ${Buffer.from('key:sécret').toString('base64')}`,
+    );
+  });
+});
+
+const jwt = (claims: object): string =>
+  `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.sig`;
+const HOUR = 3_600_000;
+const seconds = (ms: number): number => Math.floor(ms / 1_000);
+
+describe('the life of a token', () => {
+  it.each<[string, object, string, number | undefined]>([
+    ['is not shown', {}, 'opaque', undefined],
+    ['data.expiresAt, ISO', { data: { expiresAt: '2026-11-21T09:00:00Z' } }, 'opaque', HOUR],
+    ['an offset', { data: { expiresAt: '2026-11-21T18:00:00+09:00' } }, 'opaque', HOUR],
+    ['expires_at at the top, seconds', { expires_at: seconds(NOW + HOUR) }, 'opaque', HOUR],
+    ['milliseconds', { data: { expires_at: NOW + HOUR } }, 'opaque', HOUR],
+    ['seconds as text', { data: { expiresAt: String(seconds(NOW + HOUR)) } }, 'opaque', HOUR],
+    ['no zone: not trusted', { data: { expiresAt: '2026-11-21T09:00:00' } }, 'opaque', undefined],
+    [
+      'in the past: not trusted',
+      { data: { expiresAt: '2026-11-21T07:00:00Z' } },
+      'opaque',
+      undefined,
+    ],
+    ['a duration: not a time', { data: { expiresAt: 86_400 } }, 'opaque', undefined],
+    [
+      'the year 9999: not trusted',
+      { data: { expiresAt: '9999-01-01T00:00:00Z' } },
+      'opaque',
+      undefined,
+    ],
+    ['nonsense', { data: { expiresAt: { a: 1 } } }, 'opaque', undefined],
+    ['an impossible time', { data: { expiresAt: '2026-02-31T25:00:00Z' } }, 'opaque', undefined],
+    ['exp - iat, whatever our clock says', {}, jwt({ exp: 5_000, iat: 1_400 }), HOUR],
+    ['exp alone', {}, jwt({ exp: seconds(NOW + HOUR) }), HOUR],
+    ['exp in the past', {}, jwt({ exp: seconds(NOW - HOUR) }), undefined],
+    ['exp before iat', {}, jwt({ exp: 1_400, iat: 5_000 }), undefined],
+    ['exp that is no number', {}, jwt({ exp: 'never' }), undefined],
+    [
+      'the answer goes before the token',
+      { data: { expiresAt: NOW + HOUR } },
+      jwt({ exp: seconds(NOW + 2 * HOUR) }),
+      HOUR,
+    ],
+    [
+      'an unusable answer leaves the token',
+      { data: { expiresAt: 'soon' } },
+      jwt({ exp: seconds(NOW + 2 * HOUR) }),
+      2 * HOUR,
+    ],
+    ['three parts that are no JSON web token', {}, 'a.b.c', undefined],
+    ['claims that are a list', {}, `e30.${Buffer.from('[1]').toString('base64url')}.s`, undefined],
+  ])('%s', (_name, json, token, expected) => {
+    expect(tokenLifetime(json, token, undefined, NOW)).toBe(expected);
+  });
+
+  it('is measured on the clock of the service where the answer has a Date', () => {
+    const wrongClock = NOW - 5 * HOUR;
+    expect(tokenLifetime({ data: { expiresAt: NOW + HOUR } }, 'opaque', NOW_HTTP, wrongClock)).toBe(
+      HOUR,
+    );
+    expect(tokenLifetime({}, jwt({ exp: seconds(NOW + HOUR) }), NOW_HTTP, wrongClock)).toBe(HOUR);
+  });
+});
+
+describe('classifyFailure', () => {
+  const withCode = (code: string): Error => Object.assign(new Error('x'), { code });
+
+  it.each([
+    ['ECONNREFUSED', 'refused-connection'],
+    ['EHOSTUNREACH', 'refused-connection'],
+    ['ENOTFOUND', 'dns'],
+    ['EAI_AGAIN', 'dns'],
+    ['EPROTO', 'tls'],
+    ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'tls'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'certificate'],
+    ['CERT_HAS_EXPIRED', 'certificate'],
+    ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'certificate'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate'],
+    ['ETIMEDOUT', 'timeout'],
+    ['UND_ERR_CONNECT_TIMEOUT', 'timeout'],
+    ['UND_ERR_HEADERS_TIMEOUT', 'timeout'],
+    ['ECONNRESET', 'reset'],
+    ['UND_ERR_SOCKET', 'reset'],
+    ['HPE_INVALID_CONSTANT', 'protocol'],
+    ['UND_ERR_HEADERS_OVERFLOW', 'protocol'],
+    ['UND_ERR_DESTROYED', 'aborted'],
+    ['SOMETHING_NEW', 'other'],
+  ])('%s is %s', (code, failure) => {
+    expect(classifyFailure(withCode(code))).toStrictEqual({ failure, failureCode: code });
+  });
+
+  it('looks into an error of several addresses', () => {
+    const error = new AggregateError([withCode('ENETUNREACH')]);
+    expect(classifyFailure(error)).toStrictEqual({
+      failure: 'refused-connection',
+      failureCode: 'ENETUNREACH',
+    });
+  });
+
+  it.each([undefined, 'text', new Error('no code'), withCode('has 01098765432 in it')])(
+    'takes anything: %s',
+    (error) => {
+      expect(classifyFailure(error)).toStrictEqual({ failure: 'other' });
+    },
+  );
+});

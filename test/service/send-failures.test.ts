@@ -1,0 +1,357 @@
+import { stat } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import type { TokenSource } from '../../src/contracts/token.ts';
+import { decideOutcome } from '../../src/service/decide-outcome.ts';
+import type { SendAnswer } from '../../src/service/send-answer.ts';
+import type { ServiceSettings } from '../../src/service/settings.ts';
+import { signal } from '../support/wait.ts';
+import { FIRST, NOTICE, openClient, tokensOf } from './support/client.ts';
+import {
+  certificate,
+  httpServer,
+  json,
+  tcpAnswers,
+  tcpServer,
+  tlsServer,
+} from './support/servers.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
+
+function send(
+  url: string,
+  overrides: Partial<ServiceSettings> = {},
+  deadlineMs = 8_000,
+): Promise<SendAnswer> {
+  return openClient(url, overrides).send(NOTICE, tokensOf(), { deadlineMs });
+}
+
+/** Sends to a server that does `act` with the connection once it has read the whole request. */
+async function sendTo(
+  act: (socket: Socket) => void,
+  overrides: Partial<ServiceSettings> = {},
+  deadlineMs?: number,
+): Promise<SendAnswer> {
+  const server = await tcpAnswers(act);
+  return send(server.url, overrides, deadlineMs);
+}
+
+/** A port of loopback on which nothing listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+const unsent = { stage: 'not-sent', requests: 0, body: 'none' };
+
+describe('provably not sent', () => {
+  it('nothing listens', async () => {
+    const answer = await send(`http://127.0.0.1:${await closedPort()}`);
+    expect(answer).toMatchObject({
+      ...unsent,
+      failure: 'refused-connection',
+      failureCode: 'ECONNREFUSED',
+    });
+  });
+
+  it('unknown name', async () => {
+    const answer = await send('http://no-such-name.invalid', { connectTimeoutMs: 15_000 }, 20_000);
+    expect(answer).toMatchObject({ ...unsent, failure: 'dns' });
+  });
+
+  it('a certificate that nobody signed', async () => {
+    const server = await tlsServer('local', () => undefined);
+    const answer = await send(server.url, { notSentRetries: 3 });
+    expect(answer).toMatchObject({
+      ...unsent,
+      failure: 'certificate',
+      failureCode: 'DEPTH_ZERO_SELF_SIGNED_CERT',
+    });
+    expect(decideOutcome(answer)).toMatchObject({ kind: 'hold', hold: 'address' });
+    expect(server.connections()).toBe(1);
+  });
+
+  it('a certificate for another name', async () => {
+    const server = await tlsServer('other', () => undefined);
+    const answer = await send(server.url, { tlsCa: certificate('other').cert });
+    expect(answer).toMatchObject({
+      ...unsent,
+      failure: 'certificate',
+      failureCode: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    });
+  });
+
+  it('NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes nothing', async () => {
+    const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    try {
+      const server = await tlsServer('local', () => undefined);
+      expect(await send(server.url)).toMatchObject({ ...unsent, failure: 'certificate' });
+    } finally {
+      if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+      else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
+    }
+  });
+
+  it('plain HTTP on the port of https', async () => {
+    const server = await httpServer((response) => response.end());
+    const answer = await send(server.url.replace('http:', 'https:'));
+    expect(answer).toMatchObject({ ...unsent, failure: 'tls' });
+    expect(server.requests).toHaveLength(0);
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['reset', (socket) => socket.resetAndDestroy()],
+    ['closed', (socket) => socket.end()],
+  ])('%s in the TLS handshake', async (_name, act) => {
+    const server = await tcpServer((socket) => socket.once('data', () => act(socket)), 'https');
+    expect(await send(server.url)).toMatchObject({ ...unsent, failure: 'reset' });
+  });
+
+  it('silence in the TLS handshake, until the connect timeout', async () => {
+    const server = await tcpServer(() => undefined, 'https');
+    const answer = await send(server.url, { connectTimeoutMs: 200 });
+    expect(answer).toMatchObject({
+      ...unsent,
+      failure: 'timeout',
+      failureCode: 'UND_ERR_CONNECT_TIMEOUT',
+    });
+    expect(answer.durationMs).toBeLessThan(4_000);
+  });
+
+  it('waiting for a free connection, until the deadline', async () => {
+    const server = await tcpServer(() => undefined);
+    const client = openClient(server.url, { connections: 1 });
+    const first = client.send(NOTICE, tokensOf(), { deadlineMs: 1_500 });
+    const second = await client.send(NOTICE, tokensOf(), { deadlineMs: 200 });
+    expect(second).toMatchObject({ ...unsent, failure: 'timeout', failureCode: 'DEADLINE' });
+    expect(await first).toMatchObject({ stage: 'sent', failure: 'timeout' });
+  });
+
+  it('what was given up while it waited is dropped, and the connection serves on', async () => {
+    const arrived = signal();
+    const gate = signal();
+    const server = await httpServer((response) => {
+      arrived.resolve();
+      void gate.promise.then(() => json(response, 200, {}));
+    });
+    const client = openClient(server.url, { connections: 1 });
+    const giveUp = new AbortController();
+    const first = client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    const second = client.send(NOTICE, tokensOf(), { deadlineMs: 8_000, signal: giveUp.signal });
+    const third = client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    // The first is with the service, so the other two wait in the pool.
+    await arrived.promise;
+    giveUp.abort();
+    expect(await second).toMatchObject({ ...unsent, failure: 'aborted' });
+    gate.resolve();
+    expect(await Promise.all([first, third])).toMatchObject([{ status: 200 }, { status: 200 }]);
+    expect(server.requests).toHaveLength(2);
+    expect(server.connections()).toBe(1);
+  });
+
+  it('a signal that fired before', async () => {
+    const server = await httpServer((response) => json(response, 200, {}));
+    const answer = await openClient(server.url).send(NOTICE, tokensOf(), {
+      deadlineMs: 8_000,
+      signal: AbortSignal.abort(),
+    });
+    expect(answer).toMatchObject({ ...unsent, failure: 'aborted', failureCode: 'ABORTED' });
+    expect(server.connections()).toBe(0);
+  });
+
+  it('a deadline that passed in a busy event loop, before its timer could fire', async () => {
+    const server = await httpServer((response) => json(response, 200, {}));
+    const client = openClient(server.url, { connections: 1 });
+    await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    const busy: TokenSource = {
+      ...tokensOf(),
+      get: () => {
+        const end = performance.now() + 60;
+        while (performance.now() < end);
+        return Promise.resolve(FIRST);
+      },
+    };
+    // From here on the loop runs immediates before timers, and undici starts requests in one.
+    await stat('.');
+    const late = await client.send(NOTICE, busy, { deadlineMs: 30 });
+    expect(late).toMatchObject({ ...unsent, failure: 'timeout', failureCode: 'DEADLINE' });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it('given up between two tries', async () => {
+    const giveUp = new AbortController();
+    const server = await tcpServer((socket) => {
+      socket.once('data', () => socket.resetAndDestroy());
+      setTimeout(() => giveUp.abort(), 25);
+    }, 'https');
+    const client = openClient(server.url, { notSentRetries: 5 });
+    const answer = await client.send(NOTICE, tokensOf(), {
+      deadlineMs: 8_000,
+      signal: giveUp.signal,
+    });
+    expect(answer).toMatchObject({ ...unsent, failure: 'aborted', failureCode: 'ABORTED' });
+    expect(server.connections()).toBe(1);
+  });
+
+  it('the client is closed while a connection is being made in place of a failed one', async () => {
+    const second = signal();
+    let accepted = 0;
+    const server = await tcpServer((socket) => {
+      accepted += 1;
+      if (accepted === 1) socket.once('data', () => socket.resetAndDestroy());
+      else second.resolve();
+    }, 'https');
+    const client = openClient(server.url, { connections: 1, connectTimeoutMs: 6_000 });
+    const sends = [1, 2].map(() => client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 }));
+    await second.promise;
+    await client.close();
+    const [first, waiting] = await Promise.all(sends);
+    expect(first).toMatchObject({ ...unsent, failure: 'reset' });
+    expect(waiting).toMatchObject({ ...unsent, failure: 'aborted' });
+    expect(waiting?.durationMs).toBeLessThan(3_000);
+  });
+});
+
+const started = { stage: 'sent', requests: 1, body: 'none' };
+
+describe('it may have been taken', () => {
+  it.each<[string, (socket: Socket) => void, object]>([
+    ['reset after reading', (socket) => socket.resetAndDestroy(), { failure: 'reset' }],
+    ['closed after reading', (socket) => socket.end(), { failure: 'reset' }],
+    ['half a status line', (socket) => socket.end('HTTP/1.1 20'), {}],
+    ['half the headers', (socket) => socket.end(OK), { failure: 'reset' }],
+    ['garbage', (socket) => socket.end('no HTTP at all\r\n\r\n'), { failure: 'protocol' }],
+    [
+      'two lengths',
+      (socket) => socket.end(`${OK}content-length: 2\r\ncontent-length: 3\r\n\r\n{}`),
+      { failure: 'protocol' },
+    ],
+    [
+      'headers of 64 kB',
+      (socket) => socket.end(`${OK}x: ${'a'.repeat(65_536)}\r\n\r\n`),
+      { failure: 'protocol' },
+    ],
+    [
+      '103 and nothing more',
+      (socket) => socket.end('HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n'),
+      { failure: 'reset' },
+    ],
+    [
+      '100 and nothing more',
+      (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n'),
+      { failure: 'reset' },
+    ],
+    [
+      'an upgrade nobody asked for',
+      (socket) =>
+        socket.end('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
+      { failure: 'reset' },
+    ],
+  ])('%s', async (_name, act, more) => {
+    const answer = await sendTo(act, { notSentRetries: 3 });
+    expect(answer).toMatchObject({ ...started, ...more });
+    expect(decideOutcome(answer).kind).toBe('unknown');
+  });
+
+  it('no answer, until the answer timeout', async () => {
+    const answer = await sendTo(() => undefined, { answerTimeoutMs: 200 });
+    expect(answer).toMatchObject({
+      ...started,
+      failure: 'timeout',
+      failureCode: 'UND_ERR_HEADERS_TIMEOUT',
+    });
+  });
+
+  it('no answer, until the deadline; then the connection goes', async () => {
+    const closed = signal();
+    const answer = await sendTo((socket) => socket.on('close', () => closed.resolve()), {}, 300);
+    await closed.promise;
+    expect(answer).toMatchObject({ ...started, failure: 'timeout', failureCode: 'DEADLINE' });
+    expect(answer.durationMs).toBeLessThan(1_000);
+  });
+
+  it('given up while waiting for the answer', async () => {
+    const read = signal();
+    const server = await tcpAnswers(() => read.resolve());
+    const giveUp = new AbortController();
+    const answer = openClient(server.url).send(NOTICE, tokensOf(), {
+      deadlineMs: 8_000,
+      signal: giveUp.signal,
+    });
+    await read.promise;
+    giveUp.abort();
+    expect(await answer).toMatchObject({ ...started, failure: 'aborted', failureCode: 'ABORTED' });
+  });
+
+  it('the client is closed while waiting for the answer', async () => {
+    const read = signal();
+    const server = await tcpAnswers(() => read.resolve());
+    const client = openClient(server.url);
+    const answer = client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    await read.promise;
+    await client.close();
+    expect(await answer).toMatchObject({ ...started, failure: 'aborted' });
+    const late = await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    expect(late).toMatchObject({ ...unsent, failure: 'aborted' });
+  });
+
+  it('a kept connection that the service drops as the next request arrives', async () => {
+    let requests = 0;
+    const server = await tcpAnswers((socket) => {
+      requests += 1;
+      if (requests === 1) socket.write(`${OK}content-length: 2\r\n\r\n{}`);
+      else socket.resetAndDestroy();
+    });
+    const client = openClient(server.url, { notSentRetries: 3, connections: 1 });
+    await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    const answer = await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    expect(answer).toMatchObject({ ...started, failure: 'reset' });
+    expect(requests).toBe(2);
+    expect(server.connections()).toBe(1);
+  });
+
+  it('a client certificate is demanded, which TLS 1.3 says only after the request', async () => {
+    const server = await tlsServer('local', () => undefined, {
+      requestCert: true,
+    });
+    const answer = await send(server.url, { tlsCa: certificate('local').cert });
+    expect(answer).toMatchObject({ stage: 'sent' });
+  });
+});
+
+describe('what provably never left', () => {
+  it('is tried again within the call, and goes through', async () => {
+    const server = await tlsServer(
+      'local',
+      (socket) => {
+        socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'));
+      },
+      { resetFirst: 2 },
+    );
+    const client = openClient(server.url, {
+      tlsCa: certificate('local').cert,
+      notSentRetries: 2,
+    });
+    const answer = await client.send(NOTICE, tokensOf(), { deadlineMs: 8_000 });
+    expect(answer).toMatchObject({ stage: 'answered', status: 200, requests: 1 });
+    expect(server.connections()).toBe(3);
+  });
+
+  it('is tried as often as configured, with the same token', async () => {
+    const server = await tcpServer(
+      (socket) => socket.once('data', () => socket.resetAndDestroy()),
+      'https',
+    );
+    const tokens = tokensOf();
+    const client = openClient(server.url, { notSentRetries: 2 });
+    const answer = await client.send(NOTICE, tokens, { deadlineMs: 8_000 });
+    expect(answer).toMatchObject(unsent);
+    expect(server.connections()).toBe(3);
+    expect(tokens.renewals).toHaveLength(0);
+  });
+});

@@ -1,0 +1,198 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { keysOf } from '../../src/redis/keys.ts';
+import type { Decision, Want } from '../../src/token/decision.ts';
+import { TokenSeal } from '../../src/token/seal.ts';
+import { SlotRecord } from '../../src/token/slot-record.ts';
+import { testRedis } from '../support/redis.ts';
+import { decideAcquire, type SlotState, type Verdict } from './support/decide-acquire.ts';
+import { writeState } from './support/write-state.ts';
+import { PAIR, SECRET } from './support/world.ts';
+
+const redis = testRedis();
+
+const limits = {
+  lockTtlMs: 15_000,
+  issueDeadlineMs: 10_000,
+  graceMs: 1000,
+  minAgeMs: 10_000,
+  budget: 3,
+  budgetWindowMs: 3_600_000,
+  refusedMinMs: 2000,
+  refusedMaxMs: 60_000,
+  renewBeforeMs: 60_000,
+};
+
+const any: Want = { why: 'use', refused: '', graceMs: 0 };
+const after401: Want = { why: 'use', refused: 'T1', graceMs: limits.graceMs };
+const after403: Want = { why: 'use', refused: 'T1', graceMs: limits.minAgeMs };
+const early: Want = { why: 'early', refused: 'T1' };
+const unreadable: Want = { why: 'unreadable', refused: 'T1' };
+
+const T1 = { id: 'T1', ageMs: 100_000, fence: 7, proven: true };
+const worn = { ...T1, proven: false, unproven: 1 };
+const refusal = { kind: 'credentials', code: 'IP_NOT_ALLOWED', ttl: 30_000 };
+const lock = (fence: number): Verdict => ({ kind: 'lock', fence });
+const take: Verdict = { kind: 'take', id: 'T1' };
+const young: Verdict = { kind: 'young', id: 'T1' };
+const wait: Verdict = { kind: 'wait', restMs: 9000 };
+const later: Verdict = { kind: 'later' };
+const refused: Verdict = { kind: 'refused', code: 'IP_NOT_ALLOWED', restMs: 30_000, fresh: false };
+const contested = (restMs: number): Verdict => ({
+  kind: 'refused',
+  code: 'TOKEN_CONTESTED',
+  restMs,
+  fresh: true,
+});
+
+const rows: [string, SlotState, Want, Verdict][] = [
+  ['empty slot: lock', {}, any, lock(1)],
+  ['a token, none refused: take', { token: T1 }, any, take],
+  ['another refused than stored: take', { token: T1 }, { ...after401, refused: 'T0' }, take],
+  ['a lock does not keep from taking', { token: T1, lock: 9000 }, any, take],
+  ['the refused one stored: lock, next fence', { token: T1, fence: 7 }, after401, lock(8)],
+  ['young after 401', { token: { ...T1, ageMs: 400 } }, after401, young],
+  ['grown up after 401', { token: { ...T1, ageMs: 1400 } }, after401, lock(8)],
+  ['young after 403', { token: { ...T1, ageMs: 8000 } }, after403, young],
+  ['grown up after 403', { token: { ...T1, ageMs: 11_000 } }, after403, lock(8)],
+  ['young, and somebody issues', { token: { ...T1, ageMs: 400 }, lock: 9000 }, after401, young],
+  ['issued in the future is not young', { token: { ...T1, ageMs: -60_000 } }, after401, lock(8)],
+  ['expired: lock', { token: { ...T1, restMs: -1 } }, any, lock(8)],
+  ['expired and young: lock', { token: { ...T1, ageMs: 10, restMs: -1 } }, after401, lock(8)],
+  ['alive for a while: take', { token: { ...T1, restMs: 60_000 } }, any, take],
+  ['somebody issues: wait', { token: T1, lock: 9000 }, after401, wait],
+  ['somebody issues the first: wait', { lock: 9000 }, any, wait],
+  ['a lock without ttl is removed', { lock: 'none' }, any, lock(1)],
+  ['a lock longer than configured is removed', { lock: 900_000 }, any, lock(1)],
+  ['a refusal stands: refused', { refusal }, any, refused],
+  ['a refusal comes before the stored token', { refusal, token: T1 }, any, refused],
+  ['a refusal comes before the lock', { refusal, lock: 9000 }, any, refused],
+  ['a refusal without ttl is removed', { refusal: { ...refusal, ttl: 'none' } }, any, lock(1)],
+  ['a refusal too long is removed', { refusal: { ...refusal, ttl: 900_000 } }, any, lock(1)],
+  ['the fence passes the stored one', { token: T1, fence: 2 }, after401, lock(8)],
+  ['the fence goes on where the token is lost', { fence: 41 }, any, lock(42)],
+  ['without a sealed text: absent', { token: { ...T1, garbled: 'sealed' } }, any, lock(8)],
+  ['without a time: absent', { token: { ...T1, garbled: 'issuedAt' } }, any, lock(8)],
+  ['without a fence: absent', { token: { ...T1, garbled: 'fence' }, fence: 3 }, any, lock(4)],
+  ['expiry no number: absent', { token: { ...T1, garbled: 'expiresAt' } }, any, lock(8)],
+  ['cannot be opened: no grace', { token: { ...T1, ageMs: 10 } }, unreadable, lock(8)],
+  ['cannot be opened, replaced', { token: T1 }, { ...unreadable, refused: 'T0' }, take],
+  ['cannot be opened twice: not contested', { token: worn }, unreadable, lock(8)],
+  ['never worked, the first: lock', { token: { ...worn, unproven: 0 } }, after401, lock(8)],
+  ['never worked, the second: contested', { token: worn }, after401, contested(2000)],
+  ['... the fourth', { token: { ...worn, unproven: 3 } }, after401, contested(8000)],
+  ['... the thirtieth', { token: { ...worn, unproven: 29 } }, after401, contested(60_000)],
+  ['said once per token', { token: { ...worn, contested: true } }, after401, lock(8)],
+  ['worked, after one that did not', { token: { ...worn, proven: true } }, after401, lock(8)],
+  ['contested asks for the lock first', { token: worn, lock: 9000 }, after401, wait],
+  ['early: lock', { token: { ...T1, ageMs: 10, restMs: 60_000 } }, early, lock(8)],
+  ['early, another stored: take', { token: T1 }, { ...early, refused: 'T0' }, take],
+  ['early, too soon: later', { token: { ...T1, earlyInMs: 9000 } }, early, later],
+  ['early, the pause is over', { token: { ...T1, earlyInMs: -1 } }, early, lock(8)],
+  ['early, never contested', { token: worn }, early, lock(8)],
+  ['early, budget spent: later', { token: T1, issued: [1, 2, 3] }, early, later],
+  ['budget left', { issued: [5, 6] }, any, lock(1)],
+  ['budget left: some are past the window', { issued: [5, 6, 3_600_001] }, any, lock(1)],
+  ['budget left: some are of the future', { issued: [5, 6, -90_000] }, any, lock(1)],
+  ['budget spent, at most the longest', { issued: [5, 6, 7] }, any, contested(60_000)],
+  ['... until it frees', { issued: [5, 6, 3_590_000] }, any, contested(10_000)],
+  ['... the one that counts', { issued: [5, 6, 3_570_000, 3_590_000] }, any, contested(30_000)],
+];
+
+describe('the acquire script', () => {
+  it.each(rows)('%s', async (_, state, want, expected) => {
+    expect(decideAcquire(state, want, limits)).toEqual(expected);
+    expect(asVerdict(await ask(state, want), expected)).toEqual(expected);
+  });
+
+  it('decides as the pure function does, whatever the state', async () => {
+    const ttl = fc.constantFrom('none' as const, 9000, 30_000, 900_000);
+    const token = fc.record(
+      {
+        id: fc.constantFrom('T1', 'T2'),
+        ageMs: fc.constantFrom(-60_000, 300, 5000, 100_000),
+        restMs: fc.constantFrom(-5000, 60_000),
+        fence: fc.nat(9),
+        proven: fc.boolean(),
+        unproven: fc.nat(4),
+        contested: fc.boolean(),
+        earlyInMs: fc.constantFrom(-5000, 5000),
+        garbled: fc.constantFrom('sealed', 'issuedAt', 'fence', 'expiresAt'),
+      },
+      { requiredKeys: ['id', 'ageMs', 'fence'] },
+    );
+    const state = fc.record(
+      {
+        token,
+        refusal: fc.record({ kind: fc.constant('contested'), code: fc.constant('EXPIRED'), ttl }),
+        lock: ttl,
+        fence: fc.nat(12),
+        issued: fc.array(fc.constantFrom(-90_000, 3000, 9000, 3_570_000, 3_700_000), {
+          maxLength: 5,
+        }),
+      },
+      { requiredKeys: [] },
+    );
+    const want = fc.constantFrom(any, after401, after403, early, unreadable);
+    const same = fc.asyncProperty(state, want, async (state, want) => {
+      const expected = decideAcquire(state, want, limits);
+      expect(asVerdict(await ask(state, want), expected)).toEqual(expected);
+    });
+    await expect(fc.assert(same, { numRuns: 1500 })).resolves.toBeUndefined();
+  });
+
+  it('takes the lock for its ttl, in the name of the caller', async () => {
+    await ask({}, any);
+    expect(await redis.client.get(keys.lock)).toBe('me');
+    const ttl = await redis.client.pttl(keys.lock);
+    expect(ttl).toBeGreaterThan(limits.lockTtlMs - 1000);
+    expect(ttl).toBeLessThanOrEqual(limits.lockTtlMs);
+  });
+
+  it('gives the lock to one of many who ask at once', async () => {
+    await writeState(redis.client, keys, { token: T1 });
+    const asked = Array.from({ length: 50 }, (_, n) => record.acquire(`caller ${n}`, after401));
+    const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'lock')).toHaveLength(1);
+    expect(kinds.filter((kind) => kind === 'wait')).toHaveLength(49);
+  });
+
+  it('keeps the next early renewal away for half of the life that is left', async () => {
+    await ask({ token: { ...T1, restMs: 60_000 } }, early);
+    const [after, expires] = await redis.client.hmget(keys.current, 'earlyAfter', 'expiresAt');
+    const ahead = Number(expires) - Number(after);
+    expect(ahead).toBeGreaterThanOrEqual(29_000);
+    expect(ahead).toBeLessThanOrEqual(30_001);
+  });
+});
+
+const keys = keysOf(redis.freshPrefix(), 'default').token(PAIR);
+const record = new SlotRecord(redis.client, keys, new TokenSeal(SECRET, PAIR), limits, 'host:1');
+
+async function ask(state: SlotState, want: Want): Promise<Decision> {
+  await writeState(redis.client, keys, state);
+  return await record.acquire('me', want);
+}
+
+/**
+ * What was decided, said as the expected verdict says it: a time that is short of the expected one
+ * by the moment between writing the state and asking counts as the same.
+ */
+function asVerdict(decision: Decision, expected: Verdict): Verdict {
+  const wanted = 'restMs' in expected ? expected.restMs : 0;
+  const near = (ms: number) => (ms <= wanted && ms > wanted - 1500 ? wanted : ms);
+  switch (decision.kind) {
+    case 'take':
+    case 'young':
+      return { kind: decision.kind, id: decision.stored.id };
+    case 'refused': {
+      const { refusal, fresh } = decision;
+      return { kind: 'refused', code: refusal.code, restMs: near(refusal.restMs), fresh };
+    }
+    case 'wait':
+      return { kind: 'wait', restMs: near(decision.restMs) };
+    case 'later':
+    case 'lock':
+      return decision;
+  }
+}

@@ -1,0 +1,119 @@
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  localProgram,
+  startRedisServer,
+  type RedisServer,
+} from '../../scripts/redis/redis-server.ts';
+import type { IssuedToken } from '../../src/contracts/token.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { TokenSeal } from '../../src/token/seal.ts';
+import { TokenSlot } from '../../src/token/token-slot.ts';
+import { until } from '../support/wait.ts';
+import { DEAF, PAIR, SECRET, SETTINGS } from './support/world.ts';
+
+// A server to kill and freeze; where Redis comes from a container there is no program to start.
+describe.skipIf(localProgram() === undefined)('Redis away', () => {
+  const keys = keysOf('away', 'default').token(PAIR);
+  let server: RedisServer;
+  let client: Redis;
+  let slot: TokenSlot;
+  let asked: number;
+  let issue: () => Promise<IssuedToken>;
+
+  beforeEach(async () => {
+    server = await startRedisServer();
+    client = new Redis(server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 });
+    client.on('error', () => undefined);
+    asked = 0;
+    issue = () => Promise.resolve({ value: `value-${asked}` });
+    slot = new TokenSlot({
+      redis: client,
+      hints: DEAF,
+      keys,
+      seal: new TokenSeal(SECRET, PAIR),
+      issue: () => {
+        asked += 1;
+        return issue();
+      },
+      settings: { ...SETTINGS, issueDeadlineMs: 500 },
+      issuer: 'host:1',
+    });
+    await slot.start();
+  });
+  afterEach(async () => {
+    await slot.stop();
+    client.disconnect();
+    await server.close();
+  });
+
+  it('goes on with the copy; asks in vain for another, bounded; is well when Redis is back', async () => {
+    const token = await slot.get();
+    await server.kill('SIGKILL');
+    await expect(slot.get()).resolves.toEqual(token);
+    const began = performance.now();
+    await expect(slot.renew(token, 401)).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
+    expect(performance.now() - began).toBeLessThan(1500);
+    expect(asked).toBe(1);
+
+    await server.restart();
+    const renew = () => slot.renew(token, 401).catch(() => undefined);
+    const renewed = await until(renew, { what: 'a token after the restart' });
+    expect(renewed.value).toBe('value-2');
+    expect(asked).toBe(2);
+  });
+
+  it('gives back a lock that was taken for a caller who had left', async () => {
+    await client.ping();
+    await server.kill('SIGSTOP');
+    await expect(slot.get()).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
+    await server.kill('SIGCONT');
+    // The release follows the acquire on the same connection.
+    await until(async () => (await client.get(keys.fence)) === '1', { what: 'the late acquire' });
+    await until(async () => (await client.exists(keys.lock)) === 0, {
+      what: 'its release, long before its ttl',
+      deadlineMs: SETTINGS.lockTtlMs / 2,
+    });
+    await expect(slot.get()).resolves.toMatchObject({ value: 'value-1' });
+    expect(asked).toBe(1);
+  });
+
+  it('stores a token that was issued while Redis was away', async () => {
+    issue = async () => {
+      await server.kill('SIGKILL');
+      return { value: 'issued-meanwhile' };
+    };
+    const got = slot.get();
+    await until(() => asked === 1, { what: 'the issuance' });
+    await server.restart();
+    await expect(got).resolves.toMatchObject({ value: 'issued-meanwhile' });
+    expect((await slot.status()).token?.id).toBe((await got).id);
+    expect(asked).toBe(1);
+  });
+
+  it('stores again and again while Redis refuses to, as long as the lock may last', async () => {
+    issue = async () => {
+      await client.set(keys.current, 'of another type');
+      return { value: 'issued-once' };
+    };
+    const got = slot.get();
+    const refusals = async () =>
+      /errorstat_WRONGTYPE:count=\d/.test(await client.info('errorstats'));
+    await until(refusals, { what: 'a store that failed' });
+    await client.del(keys.current);
+    await expect(got).resolves.toMatchObject({ value: 'issued-once' });
+    expect(asked).toBe(1);
+  });
+
+  it('refuses an issuance that failed with Redis away as well, and asks again when both are back', async () => {
+    issue = async () => {
+      await server.kill('SIGKILL');
+      throw new Error('the service is away too');
+    };
+    await expect(slot.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
+    issue = () => Promise.resolve({ value: 'back' });
+    await server.restart();
+    const got = await until(() => slot.get().catch(() => undefined), { what: 'a token' });
+    expect(got.value).toBe('back');
+  });
+});

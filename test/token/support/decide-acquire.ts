@@ -1,0 +1,90 @@
+import type { Want } from '../../../src/token/decision.ts';
+import type { TokenSettings } from '../../../src/token/token-settings.ts';
+
+/** A ttl as Redis gives it: what is left of it, or none at all. */
+export type Ttl = number | 'none';
+
+/** The slot's keys as the acquire script finds them; times are relative to its `now`. */
+export interface SlotState {
+  readonly refusal?: { readonly kind: string; readonly code: string; readonly ttl: Ttl };
+  readonly token?: {
+    readonly id: string;
+    readonly ageMs: number;
+    readonly restMs?: number;
+    readonly fence: number;
+    readonly proven?: boolean;
+    readonly unproven?: number;
+    readonly contested?: boolean;
+    readonly earlyInMs?: number;
+    /** A field that is missing or no number: the token counts as absent. */
+    readonly garbled?: 'sealed' | 'issuedAt' | 'fence' | 'expiresAt';
+  };
+  readonly lock?: Ttl;
+  readonly fence?: number;
+  /** Ages of the issuances on record. */
+  readonly issued?: readonly number[];
+}
+
+/** What the script decides, without what it only passes on. */
+export type Verdict =
+  | { readonly kind: 'take' | 'young'; readonly id: string }
+  | {
+      readonly kind: 'refused';
+      readonly code: string;
+      readonly restMs: number;
+      readonly fresh: boolean;
+    }
+  | { readonly kind: 'wait'; readonly restMs: number }
+  | { readonly kind: 'later' }
+  | { readonly kind: 'lock'; readonly fence: number };
+
+type Limits = Pick<
+  TokenSettings,
+  'lockTtlMs' | 'budget' | 'budgetWindowMs' | 'refusedMinMs' | 'refusedMaxMs'
+>;
+
+/** The decision of the acquire script, said once more without Redis: the model stands on it. */
+export function decideAcquire(state: SlotState, want: Want, limits: Limits): Verdict {
+  const { refusal, token, lock } = state;
+  if (refusal !== undefined && isLive(refusal.ttl, limits.refusedMaxMs)) {
+    return { kind: 'refused', code: refusal.code, restMs: Number(refusal.ttl), fresh: false };
+  }
+
+  const whole = token !== undefined && token.garbled === undefined;
+  const alive = whole && (token.restMs === undefined || token.restMs > 0);
+  if (alive && token.id !== want.refused) return { kind: 'take', id: token.id };
+  if (alive && want.why === 'use' && token.ageMs >= 0 && token.ageMs < want.graceMs) {
+    return { kind: 'young', id: token.id };
+  }
+  if (want.why === 'early' && (token?.earlyInMs ?? 0) > 0) return { kind: 'later' };
+  if (lock !== undefined && isLive(lock, limits.lockTtlMs)) {
+    return { kind: 'wait', restMs: Number(lock) };
+  }
+
+  const contested = (restMs: number): Verdict => ({
+    kind: 'refused',
+    code: 'TOKEN_CONTESTED',
+    restMs,
+    fresh: true,
+  });
+  const unproven = token?.unproven ?? 0;
+  const neverWorked = whole && token.id === want.refused && token.proven !== true && unproven >= 1;
+  if (want.why === 'use' && neverWorked && token.contested !== true) {
+    return contested(Math.min(limits.refusedMaxMs, limits.refusedMinMs * 2 ** (unproven - 1)));
+  }
+
+  const spent = (state.issued ?? []).filter((age) => age >= 0 && age < limits.budgetWindowMs);
+  if (spent.length >= limits.budget) {
+    if (want.why === 'early') return { kind: 'later' };
+    const oldestThatCounts = spent.sort((a, b) => a - b)[limits.budget - 1] ?? 0;
+    return contested(Math.min(limits.refusedMaxMs, limits.budgetWindowMs - oldestThatCounts));
+  }
+
+  const storedFence = token === undefined || token.garbled === 'fence' ? 0 : token.fence;
+  return { kind: 'lock', fence: Math.max(state.fence ?? 0, storedFence) + 1 };
+}
+
+/** A ttl that is missing or longer than anybody sets stems from a clock that went back. */
+function isLive(ttl: Ttl, longest: number): boolean {
+  return ttl !== 'none' && ttl <= longest;
+}

@@ -1,0 +1,160 @@
+import type { Redis } from 'ioredis';
+import type { IssuedToken } from '../../../src/contracts/token.ts';
+import { keysOf, type TokenKeys } from '../../../src/redis/keys.ts';
+import type { Hints } from '../../../src/token/hints.ts';
+import { TokenSeal } from '../../../src/token/seal.ts';
+import type { TokenEvent } from '../../../src/token/token-event.ts';
+import type { TokenSettings } from '../../../src/token/token-settings.ts';
+import { TokenSlot } from '../../../src/token/token-slot.ts';
+import type { TestRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+export const PAIR = 'pair-of-tests';
+export const SECRET = 'secret-of-tests';
+
+/** Short times, in the proportions of the defaults. */
+export const SETTINGS: TokenSettings = {
+  lockTtlMs: 3000,
+  issueDeadlineMs: 2000,
+  graceMs: 1000,
+  minAgeMs: 10_000,
+  budget: 60,
+  budgetWindowMs: 3_600_000,
+  refusedMinMs: 2000,
+  refusedMaxMs: 60_000,
+  renewBeforeMs: 60_000,
+};
+
+/** Hints over a connection of its own, in ten lines. */
+function hintsOver(redis: Redis): Hints {
+  return {
+    subscribe(channel, listener) {
+      const hear = (from: string, text: string) => {
+        if (from === channel) listener(text);
+      };
+      redis.on('message', hear);
+      redis.subscribe(channel).then(
+        () => listener(undefined),
+        () => undefined,
+      );
+      return () => redis.off('message', hear);
+    },
+  };
+}
+
+/** A subscriber that never hears anything. */
+export const DEAF: Hints = { subscribe: () => () => undefined };
+
+/** What stands in for the token endpoint: counts, and does what the test tells it next. */
+class Issuer {
+  readonly issued: string[] = [];
+  asked = 0;
+  #next: ((signal: AbortSignal) => Promise<IssuedToken>)[] = [];
+  #always: ((signal: AbortSignal) => Promise<IssuedToken>) | undefined;
+
+  readonly issue = async (signal: AbortSignal): Promise<IssuedToken> => {
+    this.asked += 1;
+    const planned = this.#next.shift() ?? this.#always;
+    const issued = planned === undefined ? { value: `value-${this.asked}` } : await planned(signal);
+    this.issued.push(issued.value);
+    return issued;
+  };
+
+  /** What the next issuances do, in order. */
+  plan(...plans: ((signal: AbortSignal) => Promise<IssuedToken>)[]): void {
+    this.#next.push(...plans);
+  }
+
+  always(plan: ((signal: AbortSignal) => Promise<IssuedToken>) | undefined): void {
+    this.#always = plan;
+  }
+}
+
+/** One process of the fleet. */
+export interface Member {
+  readonly slot: TokenSlot;
+  readonly events: TokenEvent[];
+}
+
+/** A slot in a corner of its own, with as many processes as the test wants. */
+export class World {
+  readonly keys: TokenKeys;
+  readonly client: Redis;
+  readonly issuer = new Issuer();
+  readonly #redis: TestRedis;
+  readonly #settings: TokenSettings;
+  readonly #members: TokenSlot[] = [];
+  #listeners = 0;
+
+  constructor(redis: TestRedis, settings: Partial<TokenSettings> = {}) {
+    this.#redis = redis;
+    this.client = redis.client;
+    this.keys = keysOf(redis.freshPrefix(), 'default').token(PAIR);
+    this.#settings = { ...SETTINGS, ...settings };
+  }
+
+  async member(
+    options: {
+      hints?: Hints;
+      secret?: string;
+      redis?: Redis;
+      onEvent?: (event: TokenEvent) => void;
+    } = {},
+  ): Promise<Member> {
+    const events: TokenEvent[] = [];
+    const hints = options.hints ?? hintsOver(this.#redis.connect({ name: 'hints' }));
+    const slot = new TokenSlot({
+      redis: options.redis ?? this.client,
+      hints,
+      keys: this.keys,
+      seal: new TokenSeal(options.secret ?? SECRET, PAIR),
+      issue: this.issuer.issue,
+      settings: this.#settings,
+      issuer: `host:${this.#members.length}`,
+      onEvent: (event) => {
+        events.push(event);
+        options.onEvent?.(event);
+      },
+    });
+    this.#members.push(slot);
+    await slot.start();
+    if (hints !== DEAF) {
+      this.#listeners += 1;
+      await this.#listening();
+    }
+    return { slot, events };
+  }
+
+  /** Makes the stored token older than it is. */
+  async age(ms: number): Promise<void> {
+    await this.client.hincrby(this.keys.current, 'issuedAt', -ms);
+  }
+
+  /** Makes the stored token a proven one, as an accepted call would. */
+  async prove(): Promise<void> {
+    await this.client.hset(this.keys.current, 'proven', '1');
+  }
+
+  /** Ends the refusal that stands, as its ttl would. */
+  async forgetRefusal(): Promise<void> {
+    await this.client.del(this.keys.refused);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#members.map((slot) => slot.stop()));
+  }
+
+  async #listening(): Promise<void> {
+    const heard = async () => {
+      const [, count] = await this.client.pubsub('NUMSUB', this.keys.hints);
+      return Number(count) >= this.#listeners;
+    };
+    await until(heard, { what: 'the subscription to hints' });
+  }
+}
+
+/** Milliseconds of Redis time, since the epoch. */
+export async function redisTime(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+}

@@ -1,0 +1,42 @@
+import type { Redis } from 'ioredis';
+import type { TokenKeys } from '../../../src/redis/keys.ts';
+import type { SlotState, Ttl } from './decide-acquire.ts';
+import { redisTime } from './world.ts';
+
+/** Puts the slot's keys into a state, replacing whatever was there. */
+export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState): Promise<void> {
+  const now = await redisTime(redis);
+  const { refusal, token, lock, fence, issued = [] } = state;
+  const write = redis.multi();
+  write.del(keys.current, keys.lock, keys.fence, keys.refused, keys.streak, keys.issued);
+  const expire = (key: string, ttl: Ttl) => ttl !== 'none' && write.pexpire(key, ttl);
+
+  if (token !== undefined) {
+    const fields: Record<string, string | number> = {
+      id: token.id,
+      sealed: 'a sealed text',
+      issuedAt: now - token.ageMs,
+      expiresAt: token.restMs === undefined ? '' : now + token.restMs,
+      fence: token.fence,
+      issuer: 'host:1',
+      proven: token.proven === true ? 1 : 0,
+      unproven: token.unproven ?? 0,
+    };
+    if (token.contested === true) fields['contested'] = 1;
+    if (token.earlyInMs !== undefined) fields['earlyAfter'] = now + token.earlyInMs;
+    if (token.garbled === 'expiresAt') fields['expiresAt'] = '1e999';
+    else if (token.garbled !== undefined) delete fields[token.garbled];
+    write.hset(keys.current, fields);
+  }
+  if (refusal !== undefined) {
+    write.hset(keys.refused, { kind: refusal.kind, code: refusal.code });
+    expire(keys.refused, refusal.ttl);
+  }
+  if (lock !== undefined) {
+    write.set(keys.lock, 'somebody');
+    expire(keys.lock, lock);
+  }
+  if (fence !== undefined) write.set(keys.fence, fence);
+  for (const [index, age] of issued.entries()) write.zadd(keys.issued, now - age, `i${index}`);
+  await write.exec();
+}

@@ -1,0 +1,144 @@
+import { Worker } from 'bullmq';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { startWorker } from '../../workers/run-worker.ts';
+import { buildSendWorker } from '../../workers/send-worker.ts';
+import { numbers } from '../support/fleet.ts';
+import { until } from '../support/wait.ts';
+
+/** Commands by name, from the server's own statistics. */
+type Commands = Readonly<Record<string, number>>;
+
+const FEW = 100;
+const MANY = 600;
+
+/**
+ * What a worker costs Redis, counted by the server. A run with many jobs less a run with few leaves
+ * what the jobs cost, and takes out what a process costs once.
+ */
+describe('in steady state', () => {
+  let server: RedisServer;
+  let emulator: Emulator;
+  let redis: Redis;
+  let runs = 0;
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    emulator = await startEmulator();
+    redis = new Redis(server.url);
+  });
+
+  afterAll(async () => {
+    redis.disconnect();
+    await emulator.close();
+    await server.close();
+  });
+
+  async function commands(): Promise<Commands> {
+    const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
+    return Object.fromEntries([...lines].map(([, name, calls]) => [name ?? '', Number(calls)]));
+  }
+
+  /** Counts what a worker asks of Redis for so many jobs that wait for it. */
+  async function cost(jobs: number, work: (prefix: string) => Promise<void>): Promise<Commands> {
+    const prefix = `steady-${(runs += 1)}`;
+    const producer = new NoticeQueue({ redis: { url: server.url }, prefix });
+    await producer.sendMany(
+      numbers(jobs).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
+    );
+    await producer.close();
+    const before = await commands();
+    await work(prefix);
+    const after = await commands();
+    return subtract(after, before);
+  }
+
+  const bullPrefix = (prefix: string) => keysOf(prefix, 'default').bullPrefix;
+
+  async function untilDone(prefix: string, jobs: number): Promise<void> {
+    // ZCARD appears in no script of a worker's steady state that is compared below.
+    const done = `${bullPrefix(prefix)}:${QUEUE_NAME}:completed`;
+    await until(async () => (await redis.zcard(done)) === jobs, { what: 'all done', everyMs: 50 });
+  }
+
+  /** A worker that does nothing, with the limiter and the retention that holds and looks back need. */
+  const bare = (jobs: number) => async (prefix: string) => {
+    const connection = new Redis(server.url, { maxRetriesPerRequest: null });
+    const settings = loadConfig({ STALLED_INTERVAL_MS: '60000' }, { service: false }).worker;
+    const worker = buildSendWorker(
+      connection,
+      keysOf(prefix, 'default'),
+      { ...settings, concurrency: 1 },
+      () => Promise.resolve({ outcome: 'accepted', confirmed: true }),
+    );
+    const running = worker.run();
+    await untilDone(prefix, jobs);
+    await worker.close();
+    await running;
+    connection.disconnect();
+  };
+
+  /** A worker as the documentation of BullMQ shows it: a name, a processor, a connection. */
+  const plain = (jobs: number) => async (prefix: string) => {
+    const connection = new Redis(server.url, { maxRetriesPerRequest: null });
+    const worker = new Worker(QUEUE_NAME, () => Promise.resolve(), {
+      connection,
+      prefix: bullPrefix(prefix),
+    });
+    await untilDone(prefix, jobs);
+    await worker.close();
+    connection.disconnect();
+  };
+
+  const ours = (jobs: number) => async (prefix: string) => {
+    const { service, ...config } = loadConfig({
+      REDIS_URL: server.url,
+      REDIS_PREFIX: prefix,
+      BASE_URL: emulator.url,
+      ACCESS_KEY: 'emulator-access-key',
+      SECRET_KEY: 'emulator-secret-key',
+      CONCURRENCY: '1',
+      STALLED_INTERVAL_MS: '60000',
+      HEARTBEAT_MS: '60000',
+    });
+    if (service === undefined) throw new Error('the configuration has no service');
+    const logger = pino({ level: 'silent' });
+    const worker = await startWorker({ ...config, service }, logger, new AbortController().signal);
+    await untilDone(prefix, jobs);
+    await worker?.stop();
+  };
+
+  it('a send costs Redis what a bare BullMQ worker costs it, and nothing for the token', async () => {
+    // A server that is new to the scripts is sent their text once.
+    await cost(1, ours(1));
+    const bareCost = subtract(await cost(MANY, bare(MANY)), await cost(FEW, bare(FEW)));
+    const ourCost = subtract(await cost(MANY, ours(MANY)), await cost(FEW, ours(FEW)));
+
+    const plainCost = subtract(await cost(MANY, plain(MANY)), await cost(FEW, plain(FEW)));
+
+    expect(emulator.record().distinct).toBe(MANY);
+    // One round trip for each job, ours as theirs; what a script does inside is compared next.
+    expect(plainCost['evalsha']).toBe(MANY - FEW);
+    expect(ourCost['evalsha']).toBe(MANY - FEW);
+    // The polls of this test and of the clients themselves are no part of a send.
+    const poll = ['zcard', 'info', 'ping'];
+    const counted = (all: Commands) =>
+      Object.fromEntries(Object.entries(all).filter(([name]) => !poll.includes(name)));
+    expect(counted(ourCost)).toEqual(counted(bareCost));
+  }, 60_000);
+});
+
+/** The difference of two counts, without what did not change. */
+function subtract(left: Commands, right: Commands): Commands {
+  return Object.fromEntries(
+    [...new Set([...Object.keys(left), ...Object.keys(right)])]
+      .map((name) => [name, (left[name] ?? 0) - (right[name] ?? 0)] as const)
+      .filter(([, calls]) => calls !== 0),
+  );
+}
