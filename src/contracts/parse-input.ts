@@ -22,6 +22,15 @@ function toIssues(issue: z.core.$ZodIssue, prefix: string, root: string): InputI
   return [{ field: place === '' ? root : place, problem: issue.message }];
 }
 
+/** A field of a wrong type breaks the rules on its length and form, too: the first says enough. */
+function firstOfEachField(issues: readonly InputIssue[]): InputIssue[] {
+  const byField = new Map<string, InputIssue>();
+  for (const issue of issues) {
+    if (!byField.has(issue.field)) byField.set(issue.field, issue);
+  }
+  return [...byField.values()];
+}
+
 /** At most this many places are named in one error, so that a bad list does not fill the log. */
 export const MAX_ISSUES = 20;
 
@@ -41,7 +50,9 @@ export function parseInput<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.flatMap((issue) => toIssues(issue, prefix, root));
+  const issues = firstOfEachField(
+    result.error.issues.flatMap((issue) => toIssues(issue, prefix, root)),
+  );
   const shown = issues.slice(0, MAX_ISSUES);
   if (issues.length > MAX_ISSUES) {
     shown.push({ field: prefix || root, problem: `and ${issues.length - MAX_ISSUES} more` });

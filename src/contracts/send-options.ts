@@ -4,17 +4,19 @@ import { z } from 'zod';
 const MAX_PRIORITY = 2_097_151;
 const MAX_DELAY_MS = 366 * 24 * 3_600_000;
 
-const time = (what: string) =>
-  z
+const time = (what: string) => {
+  const message = `expected ${what} as a Date, milliseconds since the epoch, or ISO 8601 text with a zone`;
+  return z
     .union(
       [
-        z.date(),
-        z.int().positive(),
-        z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
+        z.date(message),
+        z.int(message).positive(message),
+        z.iso.datetime({ offset: true, error: message }).transform((text) => new Date(text)),
       ],
-      `expected ${what} as a Date, milliseconds since the epoch, or ISO 8601 text with a zone`,
+      message,
     )
     .transform((value) => (typeof value === 'number' ? value : value.getTime()));
+};
 
 /** Options of one send, checked; times become milliseconds since the epoch. */
 export const sendOptionsSchema = z

@@ -105,8 +105,13 @@ async function pad(response: ServerResponse, answer: Answer, bytes: number): Pro
   for (let left = total - body.length; left > 0 && !response.destroyed; left -= SPACES.length) {
     if (response.write(SPACES.subarray(0, left))) continue;
     await new Promise<void>((resolve) => {
-      response.once('drain', resolve);
-      response.once('close', resolve);
+      const goOn = () => {
+        response.off('drain', goOn);
+        response.off('close', goOn);
+        resolve();
+      };
+      response.once('drain', goOn);
+      response.once('close', goOn);
     });
   }
   response.end();

@@ -71,24 +71,27 @@ export class NoticeQueue {
     options: SendManyOptions = {},
   ): Promise<Receipt[]> {
     this.#mustBeOpen();
-    if (!isIterable(notices)) {
+    const optionsOf = optionsForEach(options);
+    const plans: PlannedNotice[] = [];
+    const take = (notice: Notice) => {
+      const index = plans.length;
+      plans.push(this.#plan(notice, optionsOf(notice, index), `notices[${index}]`));
+    };
+    if (isIterable(notices)) for (const notice of notices) take(notice);
+    else if (isAsyncIterable(notices)) for await (const notice of notices) take(notice);
+    else {
       throw new InputError('NOTICE_INVALID', [
         { field: 'notices', problem: 'expected a list or another iterable of notices' },
       ]);
     }
-    const optionsOf = optionsForEach(options);
-    const plans: PlannedNotice[] = [];
-    for await (const notice of notices) {
-      const index = plans.length;
-      plans.push(this.#plan(notice, optionsOf(notice, index), `notices[${index}]`));
-    }
+    // It may have been closed while the list was read.
     this.#mustBeOpen();
     return this.#track(this.#enqueueMany(plans));
   }
 
   /**
    * Closes the connection, after the calls under way were answered or failed. Safe to call twice.
-   * Later calls fail with QUEUE_CLOSED.
+   * Later calls fail with QUEUE_CLOSED, and so does a `sendMany` whose list is still being read.
    */
   async close(): Promise<void> {
     this.#closed ??= (async () => {
@@ -205,10 +208,10 @@ function optionsForEach(
   return (_, index) => ({ ...checked, idempotencyKey: `${idempotencyKey}/${index}` });
 }
 
-function isIterable(value: unknown): boolean {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    (Symbol.iterator in value || Symbol.asyncIterator in value)
-  );
+function isIterable(value: unknown): value is Iterable<Notice> {
+  return typeof value === 'object' && value !== null && Symbol.iterator in value;
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<Notice> {
+  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may touch several of them on a Redis Cluster. BullMQ's own keys stand under the
- * same tag, as `<tag>:send:*`.
+ * same tag, as `<tag>:send:*` and `<tag>:chunks:*`.
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|
@@ -15,14 +15,24 @@ import { createHash } from 'node:crypto';
  * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
  * | `<tag>:hold` | hash | the hold in force | until lifted, else a day |
  * | `<tag>:hold:probe` | string | nonce of the job that probes | one send deadline |
+ * | `<tag>:batches` | sorted set | ids of batches by the time they were begun | with the batch |
+ * | `<tag>:batch:<id>` | hash | a batch: what to send, its settings, its counters | BATCH_RETENTION_MS after its end |
+ * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
+ * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |
+ * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size | with the batch |
+ * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
+ * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
+ * | `<tag>:unsent` | string | contacts of all batches that wait in Redis | for ever (8 bytes) |
+ * | `<tag>:batch-events` | stream | what became of batches, for applications | the last 10,000 or so |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  */
 export interface Keys {
   /** BullMQ's `prefix`; with {@link QUEUE_NAME} it makes the queue's keys. */
   readonly bullPrefix: string;
-  /** BullMQ's rate-limit key: a hold sets it so that no worker fetches. */
+  /** BullMQ's rate-limit keys, one for each queue: a hold sets them so that no worker fetches. */
   readonly limiter: string;
+  readonly chunkLimiter: string;
   readonly hold: string;
   readonly holdProbe: string;
   /** Channel: hints that a hold began, moved or ended. */
@@ -30,6 +40,23 @@ export interface Keys {
   readonly workers: string;
   worker(id: string): string;
   token(pair: string): TokenKeys;
+  readonly batches: string;
+  /** Contacts of all batches that are stored and not settled. */
+  readonly unsent: string;
+  readonly batchEvents: string;
+  /** Channel: hints that a batch has chunks without jobs. */
+  readonly batchHints: string;
+  batch(id: string): BatchKeys;
+}
+
+/** Keys of one batch, in the order in which the ledger's scripts take them. */
+export interface BatchKeys {
+  readonly record: string;
+  readonly chunks: string;
+  readonly payload: string;
+  readonly sizes: string;
+  readonly inflight: string;
+  readonly failures: string;
 }
 
 /** Keys of one token slot. */
@@ -44,8 +71,11 @@ export interface TokenKeys {
   readonly hints: string;
 }
 
-/** Name of the BullMQ queue. The account is in the prefix. */
+/** Name of the BullMQ queue of single notices. The account is in the prefix. */
 export const QUEUE_NAME = 'send';
+
+/** Name of the BullMQ queue of batches' chunks: a lane of its own, so that neither waits for the other. */
+export const CHUNK_QUEUE_NAME = 'chunks';
 
 /**
  * @param prefix REDIS_PREFIX, the namespace of this installation
@@ -56,6 +86,7 @@ export function keysOf(prefix: string, account: string): Keys {
   return {
     bullPrefix: tag,
     limiter: `${tag}:${QUEUE_NAME}:limiter`,
+    chunkLimiter: `${tag}:${CHUNK_QUEUE_NAME}:limiter`,
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,
@@ -71,6 +102,21 @@ export function keysOf(prefix: string, account: string): Keys {
         streak: `${slot}:streak`,
         issued: `${slot}:issued`,
         hints: `${slot}:hints`,
+      };
+    },
+    batches: `${tag}:batches`,
+    unsent: `${tag}:unsent`,
+    batchEvents: `${tag}:batch-events`,
+    batchHints: `${tag}:batch:hints`,
+    batch: (id) => {
+      const batch = `${tag}:batch:${id}`;
+      return {
+        record: batch,
+        chunks: `${batch}:chunks`,
+        payload: `${batch}:payload`,
+        sizes: `${batch}:sizes`,
+        inflight: `${batch}:inflight`,
+        failures: `${batch}:failures`,
       };
     },
   };

@@ -11,6 +11,8 @@ interface ScriptDefinition {
   /** How many keys it takes. On a cluster they must share one hash tag. */
   readonly keys: number;
   readonly lua: string;
+  /** Whether texts in the reply are bytes (Buffers) instead of strings. Default false. */
+  readonly binary?: boolean;
 }
 
 /** Runs the script: keys first, then everything else. Rejects with a {@link ScriptFailure}. */
@@ -48,6 +50,7 @@ export function defineScript({
   name,
   keys: count,
   lua,
+  binary = false,
   parse = (reply) => reply,
 }: ScriptDefinition & { readonly parse?: (reply: unknown) => unknown }): Script<unknown> {
   const sha = createHash('sha1').update(lua).digest('hex');
@@ -55,11 +58,15 @@ export function defineScript({
     if (keys.length !== count) throw new ScriptFailure(name, `takes ${count} keys`);
     let reply: unknown;
     try {
-      reply = await redis.evalsha(sha, count, ...keys, ...args);
+      reply = await (binary
+        ? redis.callBuffer('EVALSHA', sha, count, ...keys, ...args)
+        : redis.evalsha(sha, count, ...keys, ...args));
     } catch (error) {
       if (reasonOf(error) !== 'NOSCRIPT') throw new ScriptFailure(name, reasonOf(error));
       try {
-        reply = await redis.eval(lua, count, ...keys, ...args);
+        reply = await (binary
+          ? redis.callBuffer('EVAL', lua, count, ...keys, ...args)
+          : redis.eval(lua, count, ...keys, ...args));
       } catch (again) {
         throw new ScriptFailure(name, reasonOf(again));
       }

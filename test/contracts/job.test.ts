@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { jobSchema, readJobData } from '../../src/contracts/job.ts';
 import { contactSchema, noticeSchema } from '../../src/contracts/notice.ts';
 import { NoticeQueueError } from '../../src/errors.ts';

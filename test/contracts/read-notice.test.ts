@@ -26,8 +26,7 @@ describe('readNotice refuses, and names the field:', () => {
   );
   it.each(texts)('$field = $value', ({ field, value }) => {
     const issues = issuesOf({ ...NOTICE, [field]: value });
-    expect(new Set(issues.map((issue) => issue.field))).toEqual(new Set([field]));
-    expect(issues[0]?.problem).toMatch(/^expected /);
+    expect(issues).toEqual([{ field, problem: expect.stringMatching(/^expected /) as string }]);
   });
 
   it.each([
@@ -92,7 +91,7 @@ describe('readNotice refuses, and names the field:', () => {
     { what: 'a date', value: new Date(0) },
     { what: 'a map', value: new Map([['a', 1]]) },
     { what: 'bytes', value: Buffer.from('a') },
-    { what: 'an object of a class', value: new (class Thing {})() },
+    { what: 'an object of a class', value: new Error('thing') },
     { what: 'undefined in a list', value: [1, undefined] },
     { what: 'a circle', value: circle },
   ])('an unknown field with $what, which JSON would change', ({ value }) => {
@@ -106,7 +105,6 @@ describe('readNotice refuses, and names the field:', () => {
   it('everything at once, up to a bound, under the place it is given', () => {
     const bad = { templateCode: '', contacts: [{ contact: 'x' }, CONTACT, {}] };
     expect(issuesOf(bad, 'notices[4]').map(({ field }) => field)).toEqual([
-      'notices[4].templateCode',
       'notices[4].templateCode',
       'notices[4].contacts[0].contact',
       'notices[4].contacts[2].contact',
@@ -145,17 +143,14 @@ describe('readNotice passes on', () => {
   });
 
   it('a copy: what the caller changes later changes nothing', () => {
-    const input = {
-      ...NOTICE,
-      deep: { list: [1] },
-      contacts: [{ ...CONTACT, tags: ['a'] }, { ...CONTACT }],
-    };
+    const tags = ['a'];
+    const input = { ...NOTICE, deep: { list: [1] }, contacts: [{ ...CONTACT, tags }] };
     const copy = readNotice(input);
     const before = JSON.stringify(copy);
     input.deep.list.push(2);
-    input.contacts[0]?.tags?.push('b');
-    input.contacts.push({ contact: '9' });
-    if (input.contacts[1] !== undefined) input.contacts[1].contact = '9';
+    tags.push('b');
+    input.contacts.push({ contact: '9', tags });
+    for (const contact of input.contacts) contact.contact = '9';
     expect(JSON.stringify(copy)).toBe(before);
   });
 

@@ -10,8 +10,11 @@ function fieldsOf(options: unknown): string[] {
   try {
     parseInput(sendOptionsSchema, options, 'NOTICE_INVALID', 'options');
   } catch (error) {
-    if (error instanceof InputError) return error.issues.map(({ field }) => field);
-    throw error;
+    if (!(error instanceof InputError)) throw error;
+    // Every problem is said in our words, and not in those of the library that found it.
+    return error.issues.map(({ field, problem }) =>
+      /^expected |is not known$/.test(problem) ? field : problem,
+    );
   }
   return [];
 }

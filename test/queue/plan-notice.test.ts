@@ -62,7 +62,7 @@ describe('planNotice', () => {
         v: 1,
         notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: contacts(1) },
       },
-      opts: { jobId: expect.stringMatching(/^n-/) },
+      opts: { jobId: expect.stringMatching(/^n-/) as string },
     });
   });
 

@@ -269,7 +269,11 @@ describe('it may have been taken', () => {
 
   it('no answer, until the deadline; then the connection goes', async () => {
     const closed = signal();
-    const answer = await sendTo((socket) => socket.on('close', () => closed.resolve()), {}, 300);
+    const answer = await sendTo(
+      (socket) => socket.on('close', () => closed.resolve()),
+      { answerTimeoutMs: 60_000 },
+      300,
+    );
     await closed.promise;
     expect(answer).toMatchObject({ ...started, failure: 'timeout', failureCode: 'DEADLINE' });
     expect(answer.durationMs).toBeLessThan(1_000);

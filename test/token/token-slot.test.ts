@@ -1,10 +1,11 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RefusalStatus, Token } from '../../src/contracts/token.ts';
-import { NoticeQueueError, TokenRefusedError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/errors.ts';
 import { readTokenStatus } from '../../src/token/token-status.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
+import { commandCalls, scriptCalls } from './support/server-calls.ts';
 import { DEAF, World } from './support/world.ts';
 
 const redis = testRedis();
@@ -28,9 +29,9 @@ describe('get', () => {
     const { slot } = await world.member();
     await slot.get();
     const { slot: another } = await world.member();
-    const before = await scriptCalls();
+    const before = await scriptCalls(redis.client);
     await Promise.all(Array.from({ length: 100 }, () => another.get()));
-    expect(await scriptCalls()).toBe(before + 1);
+    expect(await scriptCalls(redis.client)).toBe(before + 1);
   });
 
   it('costs Redis nothing in steady state: no command in 10,000 sends', async () => {
@@ -38,9 +39,9 @@ describe('get', () => {
     const first = await slot.get();
     slot.accepted(first);
     await until(async () => (await slot.status()).token?.proven, { what: 'the proof' });
-    const before = await commands();
+    const before = await commandCalls(redis.client);
     for (let n = 0; n < 10_000; n += 1) slot.accepted(await slot.get());
-    expect(await commands()).toBe(before);
+    expect(await commandCalls(redis.client)).toBe(before);
   });
 
   it('proves a token once for each process', async () => {
@@ -48,12 +49,12 @@ describe('get', () => {
     const token = await slot.get();
     for (let n = 0; n < 100; n += 1) slot.accepted(token);
     await until(async () => (await slot.status()).token?.proven, { what: 'the proof' });
-    const before = await scriptCalls();
+    const before = await scriptCalls(redis.client);
     const { slot: later } = await world.member();
     later.accepted(await later.get());
     slot.accepted(await slot.get());
     await redis.client.ping();
-    expect(await scriptCalls()).toBe(before + 1);
+    expect(await scriptCalls(redis.client)).toBe(before + 1);
   });
 
   it('lets one caller leave without failing the others', async () => {
@@ -158,9 +159,9 @@ describe('renew (service-api, Authentication rule 4)', () => {
     const current = await one.slot.renew(old, 401);
     await world.age(60_000);
     await expect(two.slot.renew(old, 401)).resolves.toEqual(current);
-    const before = await scriptCalls();
+    const before = await scriptCalls(redis.client);
     await expect(one.slot.renew(old, 401)).resolves.toEqual(current);
-    expect(await scriptCalls()).toBe(before);
+    expect(await scriptCalls(redis.client)).toBe(before);
     expect(world.issuer.asked).toBe(2);
   });
 
@@ -201,131 +202,6 @@ describe('renew (service-api, Authentication rule 4)', () => {
     const { slot } = await world.member();
     await redis.client.hset(world.keys.current, { id: 'x', sealed: 'v1.x', fence: 'many' });
     await expect(slot.get()).resolves.toMatchObject({ value: 'value-1' });
-  });
-});
-
-describe('refusals', () => {
-  it('asks the service once, however many ask the slot', async () => {
-    world.issuer.always(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
-    const fleet = await Promise.all(Array.from({ length: 3 }, () => world.member()));
-    const results = await Promise.allSettled(
-      fleet.flatMap(({ slot }) => Array.from({ length: 50 }, () => slot.get())),
-    );
-    for (const result of results) {
-      expect(result).toMatchObject({
-        status: 'rejected',
-        reason: { code: 'INVALID_ACCESS_KEY', hold: 'credentials' },
-      });
-    }
-    expect(world.issuer.asked).toBe(1);
-  });
-
-  it('does not even ask Redis while it knows of a refusal, and probes once after it', async () => {
-    world = new World(redis, { refusedMinMs: 400 });
-    world.issuer.plan(() => Promise.reject(new NoticeQueueError('ACCESS_KEY_NOT_APPROVED')));
-    const { slot } = await world.member();
-    await expect(slot.get()).rejects.toBeInstanceOf(TokenRefusedError);
-    const before = await scriptCalls();
-    const error: unknown = await slot.get().catch((e: unknown) => e);
-    expect(error).toMatchObject({ refusalCode: 'ACCESS_KEY_NOT_APPROVED' });
-    expect(await scriptCalls()).toBe(before);
-    await until(() => slot.get().catch(() => false), { what: 'the end of the refusal' });
-    expect(world.issuer.asked).toBe(2);
-  });
-
-  it.each([
-    ['an unusable token', () => Promise.resolve({ value: 'a b' }), 'TOKEN_INVALID'],
-    [
-      'an unreachable service',
-      () => Promise.reject(new NoticeQueueError('SERVICE_UNREACHABLE')),
-      'SERVICE_UNREACHABLE',
-    ],
-    ['anything else', () => Promise.reject(new Error('canary')), 'TOKEN_UNAVAILABLE'],
-  ])('%s holds as token-unavailable', async (_, plan, refusalCode) => {
-    world.issuer.plan(plan);
-    const { slot, events } = await world.member();
-    const error: unknown = await slot.get().catch((e: unknown) => e);
-    expect(error).toMatchObject({
-      code: 'TOKEN_UNAVAILABLE',
-      hold: 'token-unavailable',
-      refusalCode,
-      retryInMs: 500,
-    });
-    expect(inspect([error, events], { depth: 9 })).not.toContain('canary');
-  });
-
-  it('ends an issuance at its deadline, well inside the lock', async () => {
-    world = new World(redis, { lockTtlMs: 1000, issueDeadlineMs: 300 });
-    const aborted = signal();
-    world.issuer.plan((over) => {
-      over.addEventListener('abort', () => aborted.resolve());
-      return new Promise(() => undefined);
-    });
-    const { slot } = await world.member();
-    const began = performance.now();
-    await expect(slot.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
-    expect(performance.now() - began).toBeLessThan(900);
-    await aborted.promise;
-    expect(await redis.client.exists(world.keys.lock)).toBe(0);
-  });
-
-  it('stops at the budget, under the name of contested, and says so once', async () => {
-    world = new World(redis, { budget: 3 });
-    const { slot, events } = await world.member();
-    let token = await slot.get();
-    for (let n = 0; n < 2; n += 1) {
-      await world.prove();
-      await world.age(60_000);
-      token = await slot.renew(token, 401);
-    }
-    await world.prove();
-    await world.age(60_000);
-    await expect(slot.renew(token, 401)).rejects.toMatchObject({
-      code: 'TOKEN_CONTESTED',
-      hold: 'token-contested',
-      retryInMs: 60_000,
-    });
-    await expect(slot.get()).rejects.toMatchObject({ hold: 'token-contested' });
-    expect(events.filter(({ kind }) => kind === 'contested')).toHaveLength(1);
-    expect(world.issuer.asked).toBe(3);
-  });
-});
-
-describe('a contested token', () => {
-  /** Renews a token that is old enough and never worked, past the memory of the last refusal. */
-  async function refuse(slot: { renew(t: Token, s: 401): Promise<Token> }, token: Token) {
-    await world.age(60_000);
-    return await slot.renew(token, 401);
-  }
-
-  it('is one that never worked after one that never worked; each probe waits twice as long', async () => {
-    const first = await world.member();
-    let token = await first.slot.get();
-    token = await refuse(first.slot, token);
-    for (const retryInMs of [2000, 4000, 8000]) {
-      // A new process each time: the one before remembers the refusal by itself.
-      const { slot, events } = await world.member();
-      await slot.get();
-      await expect(refuse(slot, token)).rejects.toMatchObject({
-        hold: 'token-contested',
-        retryInMs,
-      });
-      expect(events).toContainEqual({ kind: 'contested', retryInMs });
-      await world.forgetRefusal();
-      token = await (await world.member()).slot.renew(token, 401);
-    }
-    expect(world.issuer.asked).toBe(5);
-  });
-
-  it('is none where a call worked in between', async () => {
-    const { slot } = await world.member();
-    let token = await slot.get();
-    for (let n = 0; n < 4; n += 1) {
-      token = await refuse(slot, token);
-      slot.accepted(token);
-      await until(async () => (await slot.status()).token?.proven, { what: 'the proof' });
-    }
-    expect(world.issuer.asked).toBe(5);
   });
 });
 
@@ -441,22 +317,4 @@ async function settled(slots: { get(): Promise<Token> }[]): Promise<Token> {
   await world.age(60_000);
   if (token === undefined) throw new Error('no process');
   return token;
-}
-
-/** Scripts run by the server so far. */
-async function scriptCalls(): Promise<number> {
-  const stats = await redis.client.info('commandstats');
-  const calls = (command: string) =>
-    Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
-  return calls('evalsha') + calls('eval');
-}
-
-/** Commands run by the server so far, but for the INFO that asks. */
-async function commands(): Promise<number> {
-  const stats = await redis.client.info('commandstats');
-  let sum = 0;
-  for (const [, command, calls] of stats.matchAll(/cmdstat_([^:]+):calls=(\d+)/g)) {
-    if (command !== 'info') sum += Number(calls);
-  }
-  return sum;
 }

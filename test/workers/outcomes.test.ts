@@ -82,7 +82,7 @@ describe('a job whose attempt was', () => {
     readonly reason: string;
     readonly attemptsMade: number;
     readonly result: unknown;
-    readonly stacktrace: readonly string[];
+    readonly stacktrace: readonly string[] | null;
     readonly lines: readonly LogLine[];
     readonly accepted: number;
   }

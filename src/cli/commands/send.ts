@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { loadConfig, type Config } from '../../config/config.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
-import { NoticeQueue } from '../../queue/notice-queue.ts';
+import type { NoticeQueue } from '../../queue/notice-queue.ts';
 import { gather, wholeNumber } from '../arguments.ts';
 import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
@@ -43,7 +43,7 @@ export function sendCommand(): Command {
     .action(async (flags: Flags, command: Command) => {
       const notice = await noticeFrom(flags);
       const config = loadConfig(undefined, { service: false });
-      const queue = openQueue(config);
+      const queue = await openQueue(config);
       try {
         const receipt = await queue.send(notice, optionsFrom(flags));
         print(command, receipt, () => [
@@ -57,8 +57,12 @@ export function sendCommand(): Command {
     });
 }
 
-/** A producer with the configuration of the environment. */
-function openQueue({ redis, account, queue }: Config): NoticeQueue {
+/**
+ * A producer with the configuration of the environment. Loaded when it is needed: it is most of
+ * the time that a command takes to start.
+ */
+async function openQueue({ redis, account, queue }: Config): Promise<NoticeQueue> {
+  const { NoticeQueue } = await import('../../queue/notice-queue.ts');
   const { prefix, ...connection } = redis;
   return new NoticeQueue({ redis: connection, prefix, account, ...queue });
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import { HOLDS } from '../../contracts/hold.ts';
-import { readStatus, type Status } from '../../ops/status.ts';
+import type { Status } from '../../ops/status.ts';
 import { duration, print, table } from '../output.ts';
 
 /** `notices status`: needs no credentials; with them it also shows the token. */
@@ -11,6 +11,8 @@ export function statusCommand(end: (code: number) => void): Command {
     .option('--worker <host>', 'exit with 1 unless a worker lives on that host (a health check)')
     .action(async (options: { worker?: string }, command: Command) => {
       const config = loadConfig(undefined, { service: false });
+      // Loaded when it is needed, and so after a wrong configuration was reported.
+      const { readStatus } = await import('../../ops/status.ts');
       const status = await readStatus({
         redis: config.redis,
         account: config.account,

@@ -1,8 +1,5 @@
 import { Command } from 'commander';
-import { superviseWorkers } from '../../../workers/supervisor.ts';
-import { runWorkerProcess } from '../../../workers/worker-process.ts';
 import { loadConfig } from '../../config/config.ts';
-import { createLogger } from '../../logger.ts';
 import { wholeNumber } from '../arguments.ts';
 
 /** `notices worker`: runs until it is told to stop; logs JSON lines on standard output. */
@@ -13,10 +10,14 @@ export function workerCommand(end: (code: number) => void): Command {
     .action(async (options: { processes?: number }) => {
       const config = loadConfig();
       const processes = options.processes ?? config.worker.processes;
+      // Loaded when they are needed: the other commands start faster without.
       if (processes === 1) {
+        const { runWorkerProcess } = await import('../../../workers/worker-process.ts');
         end(await runWorkerProcess(config));
         return;
       }
+      const { superviseWorkers } = await import('../../../workers/supervisor.ts');
+      const { createLogger } = await import('../../logger.ts');
       const logger = createLogger(config.logLevel);
       end(await superviseWorkers(processes, config.worker.shutdownTimeoutMs, logger));
     });

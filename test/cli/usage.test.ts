@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { errorOf, run, STACK, start } from './support/run.ts';
+
+const COMMANDS = ['send', 'worker', 'emulator', 'config', 'status'];
+
+describe('help', () => {
+  it.each([[['--help']], ...COMMANDS.map((command) => [[command, '--help']])])(
+    'notices %j: on standard output, with --json and the exit codes',
+    async (args) => {
+      const { code, stdout, stderr } = await run(args);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toMatch(/^Usage: notices/);
+      expect(stdout).toContain('--json');
+      for (const line of [/^ {2}0 {2}done$/m, /^ {2}1 {2}/m, /^ {2}2 {2}/m, /^ {2}3 {2}Redis/m]) {
+        expect(stdout).toMatch(line);
+      }
+    },
+  );
+
+  it('lists every command', async () => {
+    const { stdout } = await run(['--help']);
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'));
+  });
+
+  it('version: that of the package', async () => {
+    const manifest = new URL('../../package.json', import.meta.url);
+    const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  });
+});
+
+describe('wrong use: exit code 2, named, without a stack trace', () => {
+  it.each([
+    { args: ['frobnicate'], names: 'frobnicate' },
+    { args: ['--frobnicate'], names: '--frobnicate' },
+    { args: ['send', '--frobnicate'], names: '--frobnicate' },
+    { args: ['config', 'extra'], names: 'too many arguments' },
+    { args: ['send', '--template'], names: '--template' },
+    { args: ['status', '--worker'], names: '--worker' },
+    { args: ['worker', '--processes', '0'], names: '--processes' },
+    { args: ['worker', '--processes', 'many'], names: '--processes' },
+  ])('$args', async ({ args, names }) => {
+    const plain = await run(args);
+    expect([plain.code, plain.stdout]).toEqual([2, '']);
+    expect(plain.stderr).toContain(names);
+    expect(plain.stderr).not.toMatch(STACK);
+
+    const json = await run(['--json', ...args]);
+    expect([json.code, json.stdout]).toEqual([2, '']);
+    expect(errorOf(json)).toMatchObject({ code: 'USAGE' });
+    expect(errorOf(json).message).toContain(names);
+  });
+
+  it('no command: the help, as an error', async () => {
+    const plain = await run([]);
+    expect([plain.code, plain.stdout]).toEqual([2, '']);
+    expect(plain.stderr).toMatch(/^Usage: notices/);
+  });
+});
+
+it('ends quietly when nobody reads its output to the end', async () => {
+  const running = start(['config', '--producer']);
+  // Gone before the first line comes.
+  running.child.stdout?.destroy();
+  expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
+});

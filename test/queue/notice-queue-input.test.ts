@@ -1,0 +1,162 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { InputError, NoticeQueue, type Notice, type SendOptions } from '../../src/index.ts';
+import { testRedis } from '../support/redis.ts';
+import { contacts } from './support/stored-jobs.ts';
+
+const redis = testRedis();
+const prefix = redis.freshPrefix();
+const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+afterAll(() => queue.close());
+
+const NOTICE = { templateCode: 'T', contacts: contacts(4) };
+
+async function refusalOf(notice: unknown, options?: unknown): Promise<InputError> {
+  const sending = queue.send(notice as Notice, options as SendOptions | undefined);
+  const error: unknown = await sending.then(
+    () => new Error('it was queued'),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof InputError)) throw error;
+  return error;
+}
+
+function listWith(contact: unknown): unknown {
+  return { ...NOTICE, contacts: [...NOTICE.contacts.slice(0, 3), contact] };
+}
+
+describe('send with bad input: InputError that names the field, and nothing in Redis', () => {
+  const rows: [field: string, notice: unknown, options?: unknown][] = [
+    ['notice', null],
+    ['notice', 'T'],
+    ['templateCode', { contacts: contacts(1) }],
+    ['templateCode', { ...NOTICE, templateCode: 5 }],
+    ['templateCode', { ...NOTICE, templateCode: '' }],
+    ['templateCode', { ...NOTICE, templateCode: 'x'.repeat(201) }],
+    ['scheduleType', { ...NOTICE, scheduleType: null }],
+    ['chatSenderKey', { ...NOTICE, chatSenderKey: '' }],
+    ['senderKey', { ...NOTICE, senderKey: -1 }],
+    ['contacts', { templateCode: 'T' }],
+    ['contacts', { ...NOTICE, contacts: [] }],
+    ['contacts', { ...NOTICE, contacts: 'x' }],
+    ['contacts[3]', listWith(null)],
+    ['contacts[3].contact', listWith({})],
+    ['contacts[3].contact', listWith({ contact: 1012345678 })],
+    ['contacts[3].contact', listWith({ contact: '010-1234-5678' })],
+    ['contacts[3].contact', listWith({ contact: '1'.repeat(21) })],
+    ['contacts[3].var1', listWith({ contact: '010', var1: 5 })],
+    ['contacts[3].var2', listWith({ contact: '010', var2: 'x'.repeat(4_097) })],
+    ['contacts[3].extra', listWith({ contact: '010', extra: 10n })],
+    ['extra', { ...NOTICE, extra: Number.NaN }],
+    ['options', NOTICE, null],
+    ['options', NOTICE, 'now'],
+    ['options.idempotencyKey', NOTICE, { idempotencyKey: '' }],
+    ['options.idempotencyKey', NOTICE, { idempotencyKey: 'x'.repeat(201) }],
+    ['options.delay', NOTICE, { delay: -1 }],
+    ['options.delay', NOTICE, { delay: '5' }],
+    ['options.sendAt', NOTICE, { sendAt: 'tomorrow' }],
+    ['options.expiresAt', NOTICE, { expiresAt: 1 }],
+    ['options.priority', NOTICE, { priority: -1 }],
+    ['options.jobId', NOTICE, { jobId: 'mine' }],
+  ];
+  it.each(rows)('%s', async (field, notice, options) => {
+    const error = await refusalOf(notice, options);
+    expect(error.code).toBe('NOTICE_INVALID');
+    expect(error.issues.map((issue) => issue.field)).toEqual([field]);
+    expect(error.message).toContain(`${field}: `);
+    expect(error.message).not.toMatch(/010-1234|xxxxx|11111|1012345678/);
+    expect(await redis.keys(prefix)).toEqual([]);
+  });
+});
+
+describe('new NoticeQueue with bad options: CONFIG_INVALID that names the option', () => {
+  const pem = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----';
+  const host = { host: 'h', port: 1 };
+  const rows: [field: string, options: unknown][] = [
+    ['options', null],
+    ['options', 7],
+    ['options', []],
+    ['connection', { connection: {} }],
+    ['redis', { redis: 'redis://127.0.0.1' }],
+    ['redis', { redis: null }],
+    ['redis.host', { redis: { host: 'h' } }],
+    ['redis.url', { redis: { url: '' } }],
+    ['redis.url', { redis: { url: 7 } }],
+    ['redis.url', { redis: { url: 'http://127.0.0.1' } }],
+    ['redis.url', { redis: { url: '127.0.0.1:6379' } }],
+    ['redis.url', { redis: { url: 'redis://h/0?family=6' } }],
+    ['redis.url', { redis: { url: 'redis://h/1', cluster: [host] } }],
+    ['redis.url', { redis: { url: 'redis://h', tlsCa: pem } }],
+    ['redis.username', { redis: { username: '' } }],
+    ['redis.password', { redis: { password: '' } }],
+    ['redis.password', { redis: { password: 5 } }],
+    ['redis.sentinels', { redis: { sentinels: 'h:1' } }],
+    [
+      'redis.sentinels[0].port',
+      { redis: { sentinels: [{ host: 'h', port: 0 }], sentinelName: 'm' } },
+    ],
+    ['redis.sentinelName', { redis: { sentinels: [host] } }],
+    ['redis.sentinelName', { redis: { sentinelName: 'm' } }],
+    ['redis.sentinelPassword', { redis: { sentinelPassword: '' } }],
+    ['redis.cluster', { redis: { cluster: {} } }],
+    ['redis.cluster', { redis: { cluster: [host], sentinels: [host], sentinelName: 'm' } }],
+    ['redis.tlsCa', { redis: { url: 'rediss://h', tlsCa: '/etc/ca.pem' } }],
+    ['redis.connectTimeoutMs', { redis: { connectTimeoutMs: 0 } }],
+    ['redis.connectTimeoutMs', { redis: { connectTimeoutMs: 60_001 } }],
+    ['prefix', { prefix: '' }],
+    ['prefix', { prefix: 'a b' }],
+    ['prefix', { prefix: '{a}' }],
+    ['prefix', { prefix: 'x'.repeat(65) }],
+    ['account', { account: '' }],
+    ['account', { account: 'UPPER' }],
+    ['chunkSize', { chunkSize: 0 }],
+    ['chunkSize', { chunkSize: -5 }],
+    ['chunkSize', { chunkSize: 1.5 }],
+    ['chunkSize', { chunkSize: '100' }],
+    ['chunkSize', { chunkSize: 10_001 }],
+    ['idempotencyWindowMs', { idempotencyWindowMs: 999 }],
+    ['idempotencyWindowMs', { idempotencyWindowMs: Infinity }],
+    ['enqueueTimeoutMs', { enqueueTimeoutMs: 0 }],
+    ['enqueueTimeoutMs', { enqueueTimeoutMs: null }],
+  ];
+  /** What the constructor throws; a queue that it built instead is the failure to see. */
+  function refusalOf(options: unknown): unknown {
+    try {
+      return new NoticeQueue(options as { prefix: string });
+    } catch (error) {
+      return error;
+    }
+  }
+
+  it.each(rows)('%s in %j', (field, options) => {
+    const error = refusalOf(options);
+    expect(error).toBeInstanceOf(InputError);
+    const { code, issues } = error as InputError;
+    expect(code).toBe('CONFIG_INVALID');
+    expect(issues.map((issue) => issue.field)).toEqual([field]);
+    expect(issues[0]?.problem).toMatch(/^expected |is not known$/);
+  });
+
+  it('every wrong one at once, without the values of secrets', () => {
+    const text = String(
+      refusalOf({
+        redis: { url: 'redis://u:CANARY@h/x', password: 'CANARY\n', frobnicate: 1 },
+        chunkSize: 0,
+        chunksize: 5,
+      }),
+    );
+    const fields = ['redis.url', 'redis.password', 'redis.frobnicate', 'chunkSize', 'chunksize'];
+    for (const field of fields) expect(text).toContain(`${field}: `);
+    expect(text).not.toContain('CANARY');
+  });
+
+  it('takes undefined for what is left out', async () => {
+    const lenient = new NoticeQueue({
+      redis: { url: redis.url, username: undefined, password: undefined, sentinels: undefined },
+      prefix: redis.freshPrefix(),
+      account: undefined,
+      chunkSize: undefined,
+    });
+    expect(await lenient.send(NOTICE)).toMatchObject({ contacts: 4 });
+    await lenient.close();
+  });
+});

@@ -1,0 +1,308 @@
+import { inspect } from 'node:util';
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { NoticeQueue, NoticeQueueError, type NoticeQueueOptions } from '../../src/index.ts';
+import { until } from '../support/wait.ts';
+import { contactsOf, waitingIds, waitingJobs } from './support/stored-jobs.ts';
+
+const PREFIX = 'outage';
+const TIMEOUT_MS = 400;
+/** A call must not take longer; not a benchmark, the machine may be busy. */
+const BOUND_MS = TIMEOUT_MS + 2_500;
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function startServer(args: readonly string[] = [], port?: number): Promise<RedisServer> {
+  const server = await startRedisServer({ args, ...(port === undefined ? {} : { port }) });
+  cleanups.push(() => server.close());
+  return server;
+}
+
+function open(url: string, options: NoticeQueueOptions = {}): NoticeQueue {
+  const queue = new NoticeQueue({
+    prefix: PREFIX,
+    enqueueTimeoutMs: TIMEOUT_MS,
+    ...options,
+    redis: { url, connectTimeoutMs: TIMEOUT_MS, ...options.redis },
+  });
+  cleanups.push(() => queue.close());
+  return queue;
+}
+
+function connect(url: string): Redis {
+  const client = new Redis(url, { maxRetriesPerRequest: 1 });
+  client.on('error', () => {});
+  cleanups.push(() => Promise.resolve(client.disconnect()));
+  return client;
+}
+
+const PERSONAL = ['01098765432', 'CANARY-VAR', 'CANARY-KEY', 'CANARY-PASSWORD'];
+const NOTICE = {
+  templateCode: 'T',
+  contacts: [{ contact: '01098765432', var1: 'CANARY-VAR', extra: { deep: 'CANARY-VAR' } }],
+};
+const KEY = { idempotencyKey: 'CANARY-KEY' };
+
+/** The error of a call, which must be ours, in time, and without anything personal in it. */
+async function failureOf(call: Promise<unknown>): Promise<NoticeQueueError> {
+  const begun = performance.now();
+  const error: unknown = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(performance.now() - begun).toBeLessThan(BOUND_MS);
+  expect(error).toBeInstanceOf(NoticeQueueError);
+  const shown = `${inspect(error, { depth: 20, showHidden: true })}${JSON.stringify(error)}`;
+  for (const text of PERSONAL) expect(shown).not.toContain(text);
+  return error as NoticeQueueError;
+}
+
+async function within(ms: number, what: string, work: Promise<unknown>): Promise<void> {
+  const begun = performance.now();
+  await work;
+  expect(`${what}: ${performance.now() - begun < ms ? 'in time' : 'late'}`).toBe(
+    `${what}: in time`,
+  );
+}
+
+const recovered = (queue: NoticeQueue) =>
+  until(() => queue.send(NOTICE, KEY).catch(() => undefined), {
+    what: 'the same object to send again',
+    deadlineMs: 15_000,
+  });
+
+describe('Redis away', () => {
+  it('at construction: fails in time, says so, and recovers by itself', async () => {
+    const port = await freePort();
+    const queue = open(`redis://127.0.0.1:${port}`);
+    for (const call of [
+      () => queue.send(NOTICE, KEY),
+      () => queue.sendMany([NOTICE, NOTICE]),
+      () => queue.sendMany([NOTICE], KEY),
+    ]) {
+      const error = await failureOf(call());
+      expect(error.code).toBe('QUEUE_UNAVAILABLE');
+      expect(error.message).toContain('nothing was queued');
+      expect(error.message).toContain('ECONNREFUSED');
+    }
+    const server = await startServer([], port);
+    const receipt = await recovered(queue);
+    expect(await waitingIds(connect(server.url), PREFIX)).toEqual([receipt.id]);
+  });
+
+  it('a host that does not exist', async () => {
+    const error = await failureOf(open('redis://nowhere.invalid:6379').send(NOTICE, KEY));
+    expect(error.code).toBe('QUEUE_UNAVAILABLE');
+  });
+
+  it('killed later: fails in time, recovers with the same object, forgets nothing of its own', async () => {
+    const server = await startServer();
+    const queue = open(server.url);
+    await queue.send(NOTICE, KEY);
+    await server.kill('SIGKILL');
+    const errors = await Promise.all(
+      Array.from({ length: 20 }, () => failureOf(queue.send(NOTICE, KEY))),
+    );
+    expect(new Set(errors.map(({ code }) => code))).toEqual(new Set(['QUEUE_UNAVAILABLE']));
+    await server.restart();
+    const receipt = await recovered(queue);
+    expect(await waitingIds(connect(server.url), PREFIX)).toEqual([receipt.id]);
+  });
+
+  it('back while a call waits for it: the call succeeds', async () => {
+    const port = await freePort();
+    const queue = open(`redis://127.0.0.1:${port}`, { enqueueTimeoutMs: 15_000 });
+    const sending = queue.send(NOTICE, KEY);
+    await startServer([], port);
+    expect(await sending).toMatchObject({ duplicate: false });
+  });
+});
+
+describe('Redis frozen', () => {
+  it('fails in time; what lands after the thaw and is repeated is one job', async () => {
+    const server = await startServer();
+    const queue = open(server.url);
+    await queue.send({ ...NOTICE, templateCode: 'WARM' });
+    await server.kill('SIGSTOP');
+    const error = await failureOf(queue.send(NOTICE, KEY));
+    expect(error.code).toBe('QUEUE_UNAVAILABLE');
+    expect(error.message).toContain('may or may not have been queued');
+    await server.kill('SIGCONT');
+
+    const client = connect(server.url);
+    await until(async () => (await waitingIds(client, PREFIX)).length === 2, {
+      what: 'the late job to land',
+    });
+    expect(await recovered(queue)).toMatchObject({ duplicate: true });
+    const jobs = await waitingJobs(client, PREFIX);
+    expect(contactsOf(jobs)).toEqual(['01098765432', '01098765432']);
+    expect(jobs.map(({ data }) => data.notice['templateCode'])).toEqual(['WARM', 'T']);
+  });
+
+  it('at construction: fails in time and recovers by itself', async () => {
+    const server = await startServer();
+    await server.kill('SIGSTOP');
+    const queue = open(server.url);
+    expect((await failureOf(queue.send(NOTICE, KEY))).code).toBe('QUEUE_UNAVAILABLE');
+    await server.kill('SIGCONT');
+    await recovered(queue);
+    expect(await waitingIds(connect(server.url), PREFIX)).toHaveLength(1);
+  });
+});
+
+describe('Redis that refuses', () => {
+  const refusals = [
+    {
+      what: 'is out of memory',
+      refuse: (admin: Redis) => admin.config('SET', 'maxmemory', '1'),
+      mend: (admin: Redis) => admin.config('SET', 'maxmemory', '0'),
+      says: 'out of memory',
+    },
+    {
+      what: 'is a read-only replica',
+      refuse: (admin: Redis) => admin.replicaof('127.0.0.1', 1),
+      mend: (admin: Redis) => admin.replicaof('NO', 'ONE'),
+      says: 'read-only',
+    },
+    {
+      what: 'does not permit a command',
+      refuse: (admin: Redis) => admin.call('ACL', 'SETUSER', 'default', '-evalsha', '-eval'),
+      mend: (admin: Redis) => admin.call('ACL', 'SETUSER', 'default', '+evalsha', '+eval'),
+      says: 'permission',
+    },
+  ];
+  it.each(refusals)('since it $what: QUEUE_REFUSED at once, and recovers', async (row) => {
+    const server = await startServer();
+    const admin = connect(server.url);
+    const queue = open(server.url);
+    await queue.send({ ...NOTICE, templateCode: 'WARM' });
+    await row.refuse(admin);
+    for (const call of [queue.send(NOTICE, KEY), queue.sendMany([NOTICE, NOTICE])]) {
+      const error = await failureOf(call);
+      expect(error.code).toBe('QUEUE_REFUSED');
+      expect(error.message).toContain(row.says);
+    }
+    await row.mend(admin);
+    expect(await waitingIds(admin, PREFIX)).toHaveLength(1);
+    expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
+  });
+
+  it.each([
+    { what: 'a wrong password', redis: { password: 'CANARY-PASSWORD' }, says: 'password' },
+    { what: 'a wrong user', redis: { username: 'u', password: 'CANARY-PASSWORD' }, says: 'user' },
+    { what: 'no password', redis: {}, says: 'REDIS_PASSWORD' },
+  ])('since it was given $what: QUEUE_REFUSED that says so', async ({ redis, says }) => {
+    const server = await startServer(['--requirepass', 'right-password']);
+    const error = await failureOf(open(server.url, { redis }).send(NOTICE, KEY));
+    expect(error.code).toBe('QUEUE_REFUSED');
+    expect(error.message).toContain(says);
+    const queue = open(server.url, { redis: { password: 'right-password' } });
+    expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
+  });
+
+  it('recovers when the password becomes right', async () => {
+    const server = await startServer(['--requirepass', 'right-password']);
+    const queue = open(server.url, { redis: { password: 'next-password' } });
+    expect((await failureOf(queue.send(NOTICE, KEY))).code).toBe('QUEUE_REFUSED');
+    const admin = connect(`redis://:right-password@127.0.0.1:${server.port}`);
+    await admin.config('SET', 'requirepass', 'next-password');
+    await recovered(queue);
+  });
+});
+
+describe('close', () => {
+  const states: { state: string; prepare: () => Promise<NoticeQueue> }[] = [
+    {
+      state: 'just built',
+      prepare: async () => open((await startServer()).url),
+    },
+    {
+      state: 'connected',
+      prepare: async () => {
+        const queue = open((await startServer()).url);
+        await queue.send(NOTICE);
+        return queue;
+      },
+    },
+    {
+      state: 'Redis away from the start',
+      prepare: async () => {
+        const queue = open(`redis://127.0.0.1:${await freePort()}`);
+        await failureOf(queue.send(NOTICE));
+        return queue;
+      },
+    },
+    {
+      state: 'Redis killed',
+      prepare: async () => {
+        const server = await startServer();
+        const queue = open(server.url);
+        await queue.send(NOTICE);
+        await server.kill('SIGKILL');
+        return queue;
+      },
+    },
+    {
+      state: 'Redis frozen',
+      prepare: async () => {
+        const server = await startServer();
+        const queue = open(server.url);
+        await queue.send(NOTICE);
+        await server.kill('SIGSTOP');
+        return queue;
+      },
+    },
+    {
+      state: 'wrong password',
+      prepare: async () => {
+        const server = await startServer(['--requirepass', 'right-password']);
+        return open(server.url, { redis: { password: 'wrong' } });
+      },
+    },
+  ];
+  it.each(states)('$state: ends in time, twice, and then QUEUE_CLOSED', async ({ prepare }) => {
+    const queue = await prepare();
+    await within(BOUND_MS, 'close', Promise.all([queue.close(), queue.close()]));
+    await within(500, 'second close', queue.close());
+    for (const call of [queue.send(NOTICE), queue.sendMany([NOTICE]), queue.sendMany([])]) {
+      expect((await failureOf(call)).code).toBe('QUEUE_CLOSED');
+    }
+  });
+
+  it('lets the calls under way finish', async () => {
+    const server = await startServer();
+    const queue = open(server.url);
+    // Not even connected yet.
+    const sends = [queue.send(NOTICE), queue.sendMany([NOTICE, NOTICE])];
+    await queue.close();
+    await Promise.all(sends);
+    expect(await waitingIds(connect(server.url), PREFIX)).toHaveLength(3);
+  });
+
+  it('under way on a frozen Redis: the call fails in time, and so does close end', async () => {
+    const server = await startServer();
+    const queue = open(server.url);
+    await queue.send(NOTICE);
+    await server.kill('SIGSTOP');
+    const sending = failureOf(queue.send(NOTICE, KEY));
+    await within(BOUND_MS, 'close', queue.close());
+    expect((await sending).code).toBe('QUEUE_UNAVAILABLE');
+  });
+
+  it('refuses a list that was still being read', async () => {
+    const server = await startServer();
+    const queue = open(server.url);
+    const list = async function* () {
+      yield NOTICE;
+      await queue.close();
+      yield NOTICE;
+    };
+    expect((await failureOf(queue.sendMany(list()))).code).toBe('QUEUE_CLOSED');
+    expect(await waitingIds(connect(server.url), PREFIX)).toEqual([]);
+  });
+});

@@ -1,0 +1,213 @@
+import { Queue, Worker } from 'bullmq';
+import { afterEach, describe, expect, it } from 'vitest';
+import { NoticeQueue } from '../../src/index.ts';
+import type { NoticeQueueOptions } from '../../src/index.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import {
+  contacts,
+  contactsOf,
+  publishedSchema,
+  storedJob,
+  waitingIds,
+  waitingJobs,
+} from './support/stored-jobs.ts';
+
+const redis = testRedis();
+const open: NoticeQueue[] = [];
+
+function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  open.push(queue);
+  return queue;
+}
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((queue) => queue.close()));
+});
+
+const NOTICE = { templateCode: 'ORDER', contacts: contacts(1) };
+
+describe('send', () => {
+  it('queues one job and answers a receipt that names it', async () => {
+    const prefix = redis.freshPrefix();
+    const receipt = await queueIn(prefix).send(NOTICE);
+    expect(receipt).toEqual({ id: receipt.id, jobs: [receipt.id], contacts: 1, duplicate: false });
+    expect(await waitingIds(redis.client, prefix)).toEqual([receipt.id]);
+    const job = await storedJob(redis.client, prefix, receipt.id);
+    expect(job.data).toEqual({ v: 1, notice: { ...NOTICE, scheduleType: 'DIRECTLY' } });
+    expect(job.delay).toBe(0);
+  });
+
+  it('writes what docs/job.schema.json says', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix, { chunkSize: 2 });
+    const schema = publishedSchema();
+    await queue.send(NOTICE);
+    await queue.send(
+      {
+        ...NOTICE,
+        scheduleType: 'SCHEDULED',
+        chatSenderKey: 'c',
+        senderKey: 's',
+        at: '2030-01-01 00:00:00',
+        contacts: contacts(5).map((contact) => ({ ...contact, var1: 'a', name: '김' })),
+      },
+      { expiresAt: Date.now() + 60_000, idempotencyKey: 'k' },
+    );
+    const jobs = await waitingJobs(redis.client, prefix);
+    expect(jobs).toHaveLength(4);
+    for (const { data } of jobs) expect(schema.safeParse(data).error).toBeUndefined();
+  });
+
+  it('cuts contacts beyond the chunk size into jobs, in order, each with the whole frame', async () => {
+    const prefix = redis.freshPrefix();
+    const list = contacts(2_345);
+    const notice = { ...NOTICE, senderKey: 's', extra: { deep: [1] }, contacts: list };
+    const receipt = await queueIn(prefix, { chunkSize: 100 }).send(notice);
+    expect(receipt.jobs).toHaveLength(24);
+    expect(receipt.contacts).toBe(2_345);
+    const jobs = await waitingJobs(redis.client, prefix);
+    expect(jobs.map(({ id }) => id)).toEqual(receipt.jobs);
+    expect(contactsOf(jobs)).toEqual(list.map(({ contact }) => contact));
+    for (const { data } of jobs) {
+      expect(data.notice).toMatchObject({ senderKey: 's', extra: { deep: [1] } });
+    }
+  });
+
+  it('passes unknown fields through byte by byte, an own __proto__ and nested ones too', async () => {
+    const prefix = redis.freshPrefix();
+    const text =
+      '{"templateCode":"T","scheduleType":"X","at":"2030-01-01 00:00:00","1":1e21,"z":-0.5,' +
+      '"deep":{"b":null,"a":["\\ud83d\\ude00","\\u2028",{"__proto__":[1]}]},"__proto__":{"y":"n"},' +
+      '"contacts":[{"name":"김철수 \\"<&>\\" \\\\","contact":"0101","var1":"","__proto__":{"a":1}}]}';
+    const notice = JSON.parse(text) as typeof NOTICE;
+    const { id } = await queueIn(prefix).send(notice);
+    const stored = await storedJob(redis.client, prefix, id);
+    expect(stored.text).toBe(`{"v":1,"notice":${JSON.stringify(notice)}}`);
+    expect(stored.text).toContain('"__proto__":{"y":"n"}');
+    expect(stored.text).toContain('"__proto__":{"a":1}');
+  });
+
+  it('takes the notice as it is at the call', async () => {
+    const prefix = redis.freshPrefix();
+    const notice = { ...NOTICE, contacts: [{ contact: '0101', tags: ['a'] }] };
+    const sending = queueIn(prefix).send(notice);
+    notice.contacts[0]?.tags.push('b');
+    notice.contacts.push({ contact: '0102', tags: [] });
+    const { id } = await sending;
+    const { data } = await storedJob(redis.client, prefix, id);
+    expect(data.notice['contacts']).toEqual([{ contact: '0101', tags: ['a'] }]);
+  });
+
+  it('keeps to its prefix and account, and leaves the settings of the queue to the worker', async () => {
+    const prefix = redis.freshPrefix();
+    await queueIn(prefix, { account: 'second' }).send(NOTICE);
+    const keys = await redis.keys(prefix);
+    expect(keys.every((key) => key.startsWith(`{${prefix}:second}:send:`))).toBe(true);
+    // Written by BullMQ's own script for every job; nothing else of the settings is.
+    const meta = await redis.client.hkeys(`{${prefix}:second}:send:meta`);
+    expect(meta).toEqual(['opts.maxLenEvents']);
+  });
+
+  it('answers hundreds of calls at once without a warning', async () => {
+    const prefix = redis.freshPrefix();
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error) => warnings.push(warning);
+    process.on('warning', onWarning);
+    try {
+      // Not connected yet: all of them wait for the same connection.
+      const queue = queueIn(prefix);
+      const receipts = await Promise.all(
+        contacts(300).map((contact) => queue.send({ ...NOTICE, contacts: [contact] })),
+      );
+      expect(new Set(receipts.map(({ id }) => id)).size).toBe(300);
+      await new Promise((resolve) => setImmediate(resolve));
+    } finally {
+      process.off('warning', onWarning);
+    }
+    expect(warnings).toEqual([]);
+    expect(await waitingIds(redis.client, prefix)).toHaveLength(300);
+  });
+});
+
+describe('when it may be sent', () => {
+  it.each([
+    { how: 'delay', options: () => ({ delay: 90_000 }) },
+    { how: 'sendAt as a Date', options: () => ({ sendAt: new Date(Date.now() + 90_000) }) },
+    { how: 'sendAt as a number', options: () => ({ sendAt: Date.now() + 90_000 }) },
+    {
+      how: 'sendAt as text',
+      options: () => ({ sendAt: new Date(Date.now() + 90_000).toISOString() }),
+    },
+  ])('$how: BullMQ holds every chunk back', async ({ options }) => {
+    const prefix = redis.freshPrefix();
+    const notice = { ...NOTICE, contacts: contacts(3) };
+    const receipt = await queueIn(prefix, { chunkSize: 2 }).send(notice, options());
+    expect(await waitingIds(redis.client, prefix)).toEqual([]);
+    const delayed = await redis.client.zrange(`{${prefix}:default}:send:delayed`, '0', '-1');
+    expect(delayed.sort()).toEqual([...receipt.jobs].sort());
+    for (const id of receipt.jobs) {
+      const { delay, timestamp } = await storedJob(redis.client, prefix, id);
+      expect(delay).toBeGreaterThan(80_000);
+      expect(delay).toBeLessThanOrEqual(90_000);
+      expect(timestamp + delay - Date.now()).toBeLessThanOrEqual(90_000);
+    }
+  });
+
+  it('a year ahead, beyond what 32 bits hold', async () => {
+    const prefix = redis.freshPrefix();
+    const year = 365 * 86_400_000;
+    const { id } = await queueIn(prefix).send(NOTICE, { delay: year });
+    expect((await storedJob(redis.client, prefix, id)).delay).toBe(year);
+    const queue = new Queue('send', { connection: redis.connect(), prefix: `{${prefix}:default}` });
+    queue.on('error', () => {});
+    const [job] = await queue.getDelayed();
+    expect([job?.id, job?.delay]).toEqual([id, year]);
+    await queue.close();
+  });
+
+  it.each([
+    { form: 'a number', of: (at: number) => at },
+    { form: 'a Date', of: (at: number) => new Date(at) },
+    { form: 'text', of: (at: number) => new Date(at).toISOString() },
+  ])('expiresAt as $form stands in the job as milliseconds', async ({ of }) => {
+    const prefix = redis.freshPrefix();
+    const at = Date.now() + 60_000;
+    const { id } = await queueIn(prefix).send(NOTICE, { expiresAt: of(at) });
+    expect((await storedJob(redis.client, prefix, id)).data).toMatchObject({ expiresAt: at });
+  });
+
+  it('priority: 0 goes first, then 1, then 2; in the order of the calls within one', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    const expected: string[] = [];
+    const send = async (priority?: number) =>
+      (await queue.send(NOTICE, priority === undefined ? {} : { priority })).id;
+    const [low, first, late, high, second] = [
+      await send(2),
+      await send(0),
+      await send(2),
+      await send(1),
+      await send(),
+    ];
+    expected.push(first, second, high, low, late);
+    const taken: string[] = [];
+    const worker = new Worker(
+      'send',
+      (job) => {
+        taken.push(job.id ?? '');
+        return Promise.resolve();
+      },
+      {
+        connection: redis.connect({ forWorker: true }),
+        prefix: `{${prefix}:default}`,
+        concurrency: 1,
+      },
+    );
+    worker.on('error', () => {});
+    await until(() => taken.length === 5, { what: 'five jobs' });
+    await worker.close();
+    expect(taken).toEqual(expected);
+  });
+});

@@ -1,0 +1,182 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { HOLDS } from '../../src/contracts/hold.ts';
+import { ERROR_CODES } from '../../src/errors.ts';
+import { base64, basic, bearer, call, sendWith, tokenOf } from '../emulator/calls.ts';
+import { emulatorWith } from '../emulator/running.ts';
+import { until } from '../support/wait.ts';
+import { acceptedNumbers, PAIR, room } from './support/line.ts';
+import { FIRST, FULL_NOTICE, noticeTo, SECOND } from './support/notices.ts';
+import { natTo, wireTo } from './support/wire.ts';
+
+const { line, client } = room();
+const V1 = { API_VERSION: 'v1' };
+
+describe('Authentication steps', () => {
+  it('[auth-step-1] the Basic credential is the base64 of access key, colon, secret key, whatever the secret holds', async () => {
+    const pair = { accessKey: 'access', secretKey: 'with:colon and ~space' };
+    const emulator = await emulatorWith(pair);
+    const wire = await wireTo(emulator);
+    const env = { ACCESS_KEY: pair.accessKey, SECRET_KEY: pair.secretKey };
+    await client(wire.url, env).issueToken();
+    expect(wire.authorizations('/token')).toEqual([
+      `Basic ${base64('access:with:colon and ~space')}`,
+    ]);
+  });
+
+  it('[auth-step-2] a send without a token, with another scheme or an unknown token is answered 401', async () => {
+    const emulator = await emulatorWith();
+    const token = await tokenOf(emulator);
+    expect((await sendWith(emulator, token)).status).toBe(200);
+    const type = { 'content-type': 'application/json' };
+    for (const headers of [{}, basic(), bearer('never-issued'), { authorization: token }]) {
+      const body = JSON.stringify(FULL_NOTICE);
+      const answer = await call(emulator, '/api/v2/notices/send', {
+        headers: { ...type, ...headers },
+        body,
+      });
+      expect(answer.status).toBe(401);
+    }
+  });
+
+  it('[auth-bearer-v1] [auth-bearer-v2] [auth-rule-2] [version-bearer] v1 sends the base64 of the token, v2 the token as issued', async () => {
+    const emulator = await emulatorWith({ tokenMode: 'many' });
+    const issued = 'issued.token.value';
+    emulator.addFault({ on: 'token', status: 200, body: { data: { token: issued } } });
+    emulator.addFault({ on: 'send', status: 200, body: {} });
+    const wire = await wireTo(emulator);
+    const [v1, v2] = [await line(wire.url, V1), await line(wire.url)];
+    await v1.deliver(noticeTo(FIRST));
+    await v2.deliver(noticeTo(SECOND));
+    expect(wire.authorizations('/api/v1/')).toEqual([`Bearer ${base64(issued)}`]);
+    expect(wire.authorizations('/api/v2/notices')).toEqual([`Bearer ${issued}`]);
+  });
+});
+
+describe('Authentication rules', () => {
+  it('[auth-rule-1] on v1 a token that is not encoded a second time is answered 401, and the hold names API_VERSION', async () => {
+    const emulator = await emulatorWith();
+    // A worker for v2 whose path leads to v1 sends the token as issued.
+    const wrong = await line(emulator.url, { SEND_PATH_V2: '/api/v1/notices/send' });
+    const held = await wrong.deliverUntil('hold', noticeTo(FIRST));
+    expect(held).toMatchObject({ hold: 'credentials', status: 401 });
+    expect(HOLDS.credentials.remedy).toContain('API_VERSION');
+    await wrong.restart(V1);
+    await until(() => acceptedNumbers(emulator).includes(FIRST), { what: 'the waiting notice' });
+  });
+
+  it('[auth-rule-2] on v2 a token that is encoded a second time is answered 401', async () => {
+    const emulator = await emulatorWith();
+    const token = await tokenOf(emulator);
+    expect((await sendWith(emulator, base64(token))).status).toBe(401);
+    expect((await sendWith(emulator, token)).status).toBe(200);
+  });
+
+  it('[auth-rule-3] [auth-rule-3-not-per-request] one token serves every send of every worker until it is refused', async () => {
+    const emulator = await emulatorWith();
+    const { queue, addWorker } = await line(emulator.url);
+    await addWorker();
+    const numbers = Array.from({ length: 40 }, (_, index) => `010000001${index + 10}`);
+    await queue.sendMany(numbers.map((number) => noticeTo(number)));
+    await until(() => emulator.record().distinct === 40, { what: 'all sends' });
+    expect(emulator.record().tokens).toEqual({ issued: 1, refused: 0, foreign: 0 });
+  });
+
+  it('[auth-rule-4] a 401 or a 403 renews the token and retries once, within one attempt', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver } = await line(wire.url);
+    await deliver(noticeTo(FIRST));
+    for (const status of [401, 403]) {
+      emulator.addFault({ on: 'send', times: 1, status });
+      const sent = await deliver(noticeTo(SECOND));
+      expect(sent).toMatchObject({ outcome: 'accepted', attempt: 1, requests: 2 });
+      expect(wire.summary().slice(-3)).toEqual([
+        `POST /api/v2/notices/send ${status}`,
+        'POST /api/v2/token 200',
+        'POST /api/v2/notices/send 200',
+      ]);
+    }
+  });
+
+  it('[auth-rule-4] a second refusal is not retried: it is a hold, or the rejection of that notice', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, deliverUntil } = await line(emulator.url);
+    await deliver(noticeTo(FIRST));
+    emulator.addFault({ on: 'send', times: 2, status: 403, code: 'SENDER_KEY_NOT_YOURS' });
+    const refused = await deliver(noticeTo(SECOND));
+    expect(refused).toMatchObject({
+      outcome: 'rejected',
+      code: 'SENDER_KEY_NOT_YOURS',
+      requests: 2,
+    });
+    emulator.addFault({ on: 'send', status: 401 });
+    const held = await deliverUntil('hold', noticeTo(SECOND));
+    expect(held).toMatchObject({ hold: 'credentials', requests: 2, attempt: 1 });
+  });
+
+  it('[auth-rule-5] a client is built once: one connection and one token for all sends, also for the next worker', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver, restart } = await line(wire.url, { CONCURRENCY: '1' });
+    for (let sent = 0; sent < 10; sent += 1) await deliver(noticeTo(FIRST));
+    expect(wire.connections()).toBe(1);
+    await restart();
+    await deliver(noticeTo(SECOND));
+    expect(emulator.record()).toMatchObject({ requests: 11, tokens: { issued: 1 } });
+  });
+
+  it('[auth-rule-6] a caller outside the allowlist is refused with IP_NOT_ALLOWED, one inside and any with an empty list is not', async () => {
+    const answers = [];
+    for (const allowlist of [['203.0.113.7'], ['127.0.0.1'], []]) {
+      const emulator = await emulatorWith({ allowlist });
+      const issued = client(emulator.url).issueToken();
+      answers.push(
+        await issued.then(() => 'issued').catch((error: { code?: string }) => error.code),
+      );
+    }
+    expect(answers).toEqual(['IP_NOT_ALLOWED', 'issued', 'issued']);
+  });
+
+  it('[auth-rule-6-outbound-address] the outbound address counts: that of the gateway, which PROXY_URL can name', async () => {
+    const emulator = await emulatorWith({ allowlist: ['127.0.0.2'] });
+    const direct = client(emulator.url).issueToken();
+    await expect(direct).rejects.toThrow(ERROR_CODES.IP_NOT_ALLOWED.remedy);
+    expect(ERROR_CODES.IP_NOT_ALLOWED.remedy).toMatch(/outbound address.*NAT/);
+    const through = await line(emulator.url, { PROXY_URL: await natTo('127.0.0.2') });
+    expect(await through.deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
+  });
+
+  it('[auth-rule-7] an app that is pending is refused until it is approved', async () => {
+    const emulator = await emulatorWith({ approved: false });
+    const service = client(emulator.url);
+    await expect(service.issueToken()).rejects.toMatchObject({ code: 'ACCESS_KEY_NOT_APPROVED' });
+    emulator.setApp({ accessKey: PAIR.accessKey, approved: true });
+    expect((await service.issueToken()).value).toBeTypeOf('string');
+  });
+
+  it('[auth-rule-8] a .env file is ignored, none is tracked or packed, and the example holds no key', () => {
+    const run = (program: string, ...args: string[]) =>
+      execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+    const isEnv = (file: string) =>
+      /(^|\/)\.env(\.|$)/.test(file) && !file.endsWith('.env.example');
+
+    expect(readFileSync('.gitignore', 'utf8').split('\n')).toContain('.env');
+    const tracked = run('git', '-c', 'safe.directory=*', 'ls-files').split('\n');
+    expect(tracked).toContain('package.json');
+    expect(tracked.filter(isEnv)).toEqual([]);
+
+    const [{ files }] = JSON.parse(
+      run('npm', 'pack', '--dry-run', '--json', '--ignore-scripts'),
+    ) as [{ files: { path: string }[] }];
+    const packed = files.map(({ path }) => path);
+    expect(packed).toContain('package.json');
+    expect(packed.filter(isEnv)).toEqual([]);
+
+    const example = readFileSync('.env.example', 'utf8');
+    for (const name of ['ACCESS_KEY', 'SECRET_KEY']) {
+      expect(example).toContain(`\n#${name}=\n`);
+    }
+  });
+});

@@ -1,0 +1,161 @@
+import { Queue } from 'bullmq';
+import { describe, expect, it } from 'vitest';
+import type { Fault } from '../../src/emulator/fault.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { base64, basic, call, data, verdict } from '../emulator/calls.ts';
+import { emulatorWith } from '../emulator/running.ts';
+import { until } from '../support/wait.ts';
+import { acceptedNumbers, PAIR, room } from './support/line.ts';
+import { FIRST, FULL_NOTICE, noticeTo, SECOND } from './support/notices.ts';
+import { wireTo } from './support/wire.ts';
+
+const { line, client, redis } = room();
+
+describe('POST {base_url}/api/v2/token', () => {
+  it('[token-purpose] [token-method-path] [token-request-header] [token-request-body] an issuance is a POST with the Basic header and no body', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    await client(wire.url).issueToken();
+    const [issuance] = wire.calls;
+    expect(wire.summary()).toEqual(['POST /api/v2/token 200']);
+    expect(issuance?.headers.authorization).toBe(
+      `Basic ${base64(`${PAIR.accessKey}:${PAIR.secretKey}`)}`,
+    );
+    expect(issuance?.body).toBe('');
+    expect(issuance?.headers).not.toHaveProperty('content-type');
+  });
+
+  it('[token-success-body] data.token is the token; other fields of the answer do not matter', async () => {
+    const emulator = await emulatorWith();
+    const answer = await call(emulator, '/api/v2/token', { headers: basic() });
+    expect(data(answer)).toEqual({ token: expect.any(String) as unknown });
+    const more = { code: 'OK', data: { token: 'the-token', type: 'Bearer', scope: ['send'] } };
+    emulator.addFault({ on: 'token', times: 1, status: 201, body: more });
+    const issued = await client(emulator.url).issueToken();
+    expect(issued.value).toBe('the-token');
+    emulator.addFault({ on: 'token', status: 200, body: { token: 'at-the-wrong-place' } });
+    await expect(client(emulator.url).issueToken()).rejects.toMatchObject({
+      code: 'TOKEN_INVALID',
+    });
+  });
+
+  it('[token-failures] each documented failure is an error of its own, and is not tried again', async () => {
+    const failures = [
+      [{ secretKey: 'another' }, 401, 'INVALID_ACCESS_KEY'],
+      [{ approved: false }, 403, 'ACCESS_KEY_NOT_APPROVED'],
+      [{ allowlist: ['203.0.113.7'] }, 403, 'IP_NOT_ALLOWED'],
+    ] as const;
+    for (const [options, status, code] of failures) {
+      const emulator = await emulatorWith(options);
+      await expect(client(emulator.url).issueToken()).rejects.toMatchObject({ status, code });
+      expect(emulator.record().tokens).toMatchObject({ issued: 0, refused: 1 });
+    }
+  });
+
+  it('[token-same-for-versions] v1 and v2 issue by the same request, and their tokens serve both', async () => {
+    const emulator = await emulatorWith({ tokenMode: 'many' });
+    const wire = await wireTo(emulator);
+    const tokens = [];
+    for (const API_VERSION of ['v1', 'v2']) {
+      tokens.push((await client(wire.url, { API_VERSION }).issueToken()).value);
+    }
+    const [first, second] = wire.calls.map(({ method, path, headers, body }) => ({
+      method,
+      path,
+      authorization: headers.authorization,
+      body,
+    }));
+    expect(first).toEqual(second);
+    const body = JSON.stringify(FULL_NOTICE);
+    const type = { 'content-type': 'application/json' };
+    for (const token of tokens) {
+      for (const [path, value] of [
+        ['/api/v1/notices/send', base64(token)],
+        ['/api/v2/notices/send', token],
+      ] as const) {
+        const headers = { ...type, authorization: `Bearer ${value}` };
+        expect((await call(emulator, path, { headers, body })).status).toBe(200);
+      }
+    }
+  });
+});
+
+describe('POST {base_url}/api/v2/notices/send', () => {
+  it('[send-method-path] the method is POST and the path that of the document, unless SEND_PATH_V2 says otherwise', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver } = await line(wire.url);
+    await deliver(FULL_NOTICE);
+    expect(wire.summary()).toContain('POST /api/v2/notices/send 200');
+    const get = await call(emulator, '/api/v2/notices/send', { method: 'GET' });
+    expect(verdict(get)).toBe('405 METHOD_NOT_ALLOWED');
+  });
+
+  it('[send-request-headers] the emulator demands both headers', async () => {
+    const emulator = await emulatorWith();
+    const { value } = await client(emulator.url).issueToken();
+    const body = JSON.stringify(FULL_NOTICE);
+    const send = (headers: Record<string, string>) =>
+      call(emulator, '/api/v2/notices/send', { headers, body });
+    const authorization = `Bearer ${value}`;
+    const type = 'application/json';
+    expect((await send({ authorization, 'content-type': type })).status).toBe(200);
+    expect(verdict(await send({ authorization }))).toBe('400 INVALID_CONTENT_TYPE');
+    expect(verdict(await send({ 'content-type': type }))).toBe('401 INVALID_ACCESS_KEY');
+  });
+
+  it('[not-shown-send-success-body] [not-shown-sent-notice] any 2xx that is no page is accepted once; nothing of its body is needed or kept', async () => {
+    const emulator = await emulatorWith();
+    const bodies: readonly [Omit<Fault, 'on'>, confirmed: boolean][] = [
+      [{ status: 200, body: { noticeId: 'secret-of-the-service', list: [1] } }, true],
+      [{ status: 202, body: [] }, true],
+      [{ status: 204 }, true],
+      [{ status: 200, bodyText: 'OK' }, false],
+      [{ status: 200, body: { cut: 'off in the middle' }, truncate: 9 }, false],
+    ];
+    const { deliver, prefix, stored } = await line(emulator.url);
+    for (const [index, [fault, confirmed]] of bodies.entries()) {
+      emulator.addFault({ on: 'send', times: 1, afterActing: true, ...fault });
+      const sent = await deliver(noticeTo(`0100000001${index}`));
+      const seen = { fault, outcome: sent['outcome'], confirmed: sent['confirmed'] };
+      expect(seen).toEqual({ fault, outcome: 'accepted', confirmed });
+    }
+    expect(emulator.record()).toMatchObject({ distinct: bodies.length, twice: 0 });
+
+    const board = new Queue(QUEUE_NAME, {
+      connection: redis.connect({ name: 'board' }),
+      prefix: keysOf(prefix, 'default').bullPrefix,
+    });
+    const done = await until(
+      async () => {
+        const jobs = await board.getJobs(['completed']);
+        return jobs.length === bodies.length && jobs;
+      },
+      { what: 'all jobs done' },
+    );
+    const results = done.map(({ returnvalue }) => Object.keys(returnvalue as object).sort());
+    expect(results).toEqual(bodies.map(() => ['confirmed', 'outcome']));
+    expect(await stored()).not.toContain('secret-of-the-service');
+    await board.close();
+  });
+
+  it('[not-shown-send-success-body] a page is not this API: the queue holds, and nothing is counted as accepted', async () => {
+    const emulator = await emulatorWith();
+    const page = { status: 200, bodyText: '<html><body>Welcome</body></html>' };
+    emulator.addFault({ on: 'send', times: 1, ...page });
+    const { deliver } = await line(emulator.url);
+    expect(await deliver(noticeTo(SECOND))).toMatchObject({ outcome: 'hold', hold: 'address' });
+    await until(() => acceptedNumbers(emulator).includes(SECOND), { what: 'the next probe' });
+  });
+
+  it('[not-shown-other-endpoints] TOKEN_PATH and SEND_PATH_V2 lead elsewhere where the service does', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator, (path) => path.replace('/moved', '/api/v2'));
+    const { deliver } = await line(wire.url, {
+      TOKEN_PATH: '/moved/token',
+      SEND_PATH_V2: '/moved/notices/send',
+    });
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
+    expect(wire.summary()).toEqual(['POST /moved/token 200', 'POST /moved/notices/send 200']);
+  });
+});

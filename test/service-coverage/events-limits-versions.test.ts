@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest';
+import { base64 } from '../emulator/calls.ts';
+import { emulatorWith } from '../emulator/running.ts';
+import { until } from '../support/wait.ts';
+import { acceptedNumbers, configOf, room } from './support/line.ts';
+import { FIRST, noticeTo, SECOND } from './support/notices.ts';
+import { wireTo } from './support/wire.ts';
+
+const { line } = room();
+
+describe('Events', () => {
+  it('[not-shown-events] the answer is all that is known: where it is lost the outcome is unknown, and the next attempt may send twice', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, attempts } = await line(emulator.url);
+    emulator.addFault({ on: 'send', times: 1, reset: 'after-acting' });
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'unknown', attempt: 1 });
+    await until(() => attempts().length === 2, { what: 'the second attempt' });
+    expect(attempts()[1]).toMatchObject({ outcome: 'accepted', attempt: 2 });
+    expect(emulator.record()).toMatchObject({ distinct: 1, twice: 1 });
+  });
+});
+
+describe('Limits', () => {
+  it('[not-shown-rate-limits] CONCURRENCY bounds what is under way', async () => {
+    const emulator = await emulatorWith({ latencyMs: 30 });
+    const wire = await wireTo(emulator);
+    const { queue } = await line(wire.url, { CONCURRENCY: '3' });
+    const notices = Array.from({ length: 12 }, (_, index) => noticeTo(`010000002${index + 10}`));
+    await queue.sendMany(notices);
+    await until(() => emulator.record().distinct === 12, { what: 'all sends' });
+    expect(wire.mostAtOnce()).toBe(3);
+  });
+
+  it('[not-shown-rate-limits] a 429 holds the queue as long as Retry-After asks, at most RETRY_AFTER_MAX_MS, and no attempt is spent', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, attempts, hold } = await line(emulator.url, { RETRY_AFTER_MAX_MS: '1000' });
+    emulator.addFault({ on: 'send', times: 1, status: 429, retryAfter: 3_600 });
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'hold', hold: 'throttled' });
+    const held = await hold();
+    expect(held?.kind).toBe('throttled');
+    const pauseMs = (held?.nextProbeAt ?? 0) - (held?.since ?? 0);
+    expect(pauseMs).toBeGreaterThanOrEqual(900);
+    expect(pauseMs).toBeLessThanOrEqual(1_100);
+    await until(() => attempts().length === 2, { what: 'the probe' });
+    expect(acceptedNumbers(emulator)).toEqual([FIRST]);
+    expect(attempts().map(({ attempt }) => attempt)).toEqual([1, 1]);
+  });
+
+  it('[not-shown-size-limits] a request that is too large is rejected for itself, and CHUNK_SIZE makes requests smaller', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver, queue } = await line(wire.url, { CHUNK_SIZE: '1' });
+    emulator.addFault({ on: 'send', times: 1, status: 413, bodyText: '<html>Too large</html>' });
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'rejected', status: 413 });
+    await queue.send(noticeTo(FIRST, SECOND));
+    await until(() => emulator.record().distinct === 2, { what: 'both chunks' });
+    const taken = wire.calls.filter(({ path, status }) => path.endsWith('/send') && status === 200);
+    const contacts = taken.map(({ body }) => JSON.parse(body) as { contacts: unknown[] });
+    expect(contacts.map((body) => body.contacts.length)).toEqual([1, 1]);
+  });
+});
+
+describe('Versioning', () => {
+  it('[version-in-path] [version-v2-default] the version is part of the path, and v2 is used unless API_VERSION says otherwise', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver, restart } = await line(wire.url);
+    await deliver(noticeTo(FIRST));
+    await restart({ API_VERSION: 'v1' });
+    await deliver(noticeTo(SECOND));
+    expect(wire.summary()).toEqual([
+      'POST /api/v2/token 200',
+      'POST /api/v2/notices/send 200',
+      'POST /api/v1/notices/send 200',
+    ]);
+  });
+
+  it('[version-v1-exists] [version-shared-token] workers of v1 and of v2 send on one token', async () => {
+    const emulator = await emulatorWith({ tokenMode: 'single' });
+    const wire = await wireTo(emulator);
+    const { queue, addWorker } = await line(wire.url, { CONCURRENCY: '1' });
+    await addWorker({ API_VERSION: 'v1' });
+    const numbers = Array.from({ length: 30 }, (_, index) => `010000003${index + 10}`);
+    await queue.sendMany(numbers.map((number) => noticeTo(number)));
+    await until(() => emulator.record().distinct === 30, { what: 'all sends' });
+    const [v1] = wire.authorizations('/api/v1/notices');
+    const [v2] = wire.authorizations('/api/v2/notices');
+    expect(v1).toBe(`Bearer ${base64((v2 ?? '').replace('Bearer ', ''))}`);
+    expect(emulator.record().tokens.issued).toBe(1);
+  });
+
+  it('[not-shown-v1-paths] SEND_PATH_V1 is the send path of v1, that of v2 with another number by default', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator, (path) =>
+      path.replace('/old/send', '/api/v1/notices/send'),
+    );
+    const { deliver } = await line(wire.url, { API_VERSION: 'v1', SEND_PATH_V1: '/old/send' });
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
+    expect(wire.summary().at(-1)).toBe('POST /old/send 200');
+    const { sendPath } = configOf({ BASE_URL: emulator.url, API_VERSION: 'v1' }).service;
+    expect(sendPath).toBe('/api/v1/notices/send');
+  });
+
+  it('[not-shown-other-versions] a version that is not known is refused at the start; a path of another one can be set', async () => {
+    const emulator = await emulatorWith();
+    expect(() => configOf({ BASE_URL: emulator.url, API_VERSION: 'v3' })).toThrow(
+      /API_VERSION: .*v2, v1/,
+    );
+    const wire = await wireTo(emulator, (path) => path.replace('/api/v3/', '/api/v2/'));
+    const { deliver } = await line(wire.url, { SEND_PATH_V2: '/api/v3/notices/send' });
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
+  });
+
+  it('[not-shown-deprecation] a path that is gone and answers with a page holds the queue; a worker with the new path sends what waits', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator, (path) => path.replace('/next/', '/api/v2/notices/'));
+    const page = { status: 410, bodyText: '<html>This version has ended</html>' };
+    emulator.addFault({ on: 'send', ...page });
+    const { deliver, restart } = await line(wire.url);
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'hold', hold: 'address' });
+    emulator.clearFaults();
+    await restart({ SEND_PATH_V2: '/next/send' });
+    await until(() => acceptedNumbers(emulator).includes(FIRST), { what: 'the waiting notice' });
+    expect(wire.summary().at(-1)).toBe('POST /next/send 200');
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import type { Notice } from '../../src/contracts/notice.ts';
+import { sendWith, tokenOf, verdict } from '../emulator/calls.ts';
+import { emulatorWith } from '../emulator/running.ts';
+import { acceptedNumbers, configOf, room } from './support/line.ts';
+import { FIRST, FULL_NOTICE, noticeTo, SECOND, THIRD } from './support/notices.ts';
+import { wireTo } from './support/wire.ts';
+
+const { line } = room();
+
+/** Notices as a caller without types may write them. */
+function wrong(fields: object): Notice {
+  return { ...FULL_NOTICE, ...fields };
+}
+
+describe('Send request body', () => {
+  it('[field-template-code] the template code goes as it is; one that is no text is refused by name', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, queue } = await line(emulator.url);
+    await deliver({ ...noticeTo(FIRST), templateCode: '주문-배송 / 7' });
+    expect(emulator.details()[0]?.templateCode).toBe('주문-배송 / 7');
+    for (const templateCode of [7, '', undefined]) {
+      await expect(queue.send(wrong({ templateCode }))).rejects.toThrow(/templateCode/);
+    }
+  });
+
+  it('[field-schedule-type] the schedule type is DIRECTLY unless the notice says otherwise', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, queue } = await line(emulator.url);
+    await deliver(noticeTo(FIRST));
+    expect(emulator.details()[0]?.fields).toMatchObject({ scheduleType: 'DIRECTLY' });
+    await expect(queue.send(wrong({ scheduleType: 1 }))).rejects.toThrow(/scheduleType/);
+  });
+
+  it('[not-shown-schedule-types] another schedule type and what belongs to it pass through', async () => {
+    const emulator = await emulatorWith();
+    const { deliver } = await line(emulator.url);
+    const later = { scheduleType: 'SCHEDULED', at: '2031-01-01 09:00:00' };
+    await deliver({ ...noticeTo(FIRST), ...later });
+    expect(emulator.details()[0]?.fields).toMatchObject(later);
+  });
+
+  it('[field-chat-sender-key] the sender key of the messenger channel: of the notice, else DEFAULT_CHAT_SENDER_KEY', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, queue } = await line(emulator.url, {
+      DEFAULT_CHAT_SENDER_KEY: 'default-chat',
+    });
+    await deliver({ ...noticeTo(FIRST), chatSenderKey: 'own-chat' });
+    await deliver(noticeTo(SECOND));
+    const keys = emulator.details().map(({ fields }) => fields['chatSenderKey']);
+    expect(keys).toEqual(['own-chat', 'default-chat']);
+    await expect(queue.send(wrong({ chatSenderKey: 1 }))).rejects.toThrow(/chatSenderKey/);
+  });
+
+  it('[not-shown-chat-sender-key-name] CHAT_SENDER_KEY_FIELD names the field in the interface', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver } = await line(wire.url, { CHAT_SENDER_KEY_FIELD: 'brandSenderKey' });
+    await deliver(FULL_NOTICE);
+    const { chatSenderKey, ...rest } = FULL_NOTICE;
+    const body = JSON.parse(wire.calls.at(-1)?.body ?? '') as unknown;
+    expect(body).toEqual({ ...rest, brandSenderKey: chatSenderKey });
+  });
+
+  it('[field-sender-key] the sender key for SMS: of the notice, else DEFAULT_SENDER_KEY', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, queue } = await line(emulator.url, { DEFAULT_SENDER_KEY: 'default-sms' });
+    await deliver({ ...noticeTo(FIRST), senderKey: 'own-sms' });
+    await deliver(noticeTo(SECOND));
+    const keys = emulator.details().map(({ fields }) => fields['senderKey']);
+    expect(keys).toEqual(['own-sms', 'default-sms']);
+    await expect(queue.send(wrong({ senderKey: {} }))).rejects.toThrow(/senderKey/);
+  });
+
+  it('[field-contacts] contacts go as one list in their order; anything but a list of objects is refused', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, queue } = await line(emulator.url);
+    await deliver(noticeTo(THIRD, FIRST, SECOND));
+    expect(acceptedNumbers(emulator)).toEqual([THIRD, FIRST, SECOND]);
+    expect(emulator.record().requests).toBe(1);
+    for (const contacts of [FIRST, [FIRST], [], undefined]) {
+      await expect(queue.send(wrong({ contacts }))).rejects.toThrow(/contacts/);
+    }
+  });
+
+  it('[field-contact-contact] a number is digits only, in the national format, on our side and at the service', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, queue } = await line(emulator.url);
+    await deliver(noticeTo(FIRST));
+    expect(emulator.details()[0]?.contact).toBe(FIRST);
+    const token = await tokenOf(emulator);
+    for (const contact of ['010-0000-0001', '+821000000001', '010 0000 0001', '', 1_000_000_001]) {
+      const notice = wrong({ contacts: [{ contact }] });
+      await expect(queue.send(notice)).rejects.toThrow(/contacts\[0\]\.contact/);
+      expect(verdict(await sendWith(emulator, token, notice))).toBe('400 INVALID_CONTACT');
+    }
+  });
+
+  it('[field-contact-var1] the value of var1 is text and reaches the service with its contact', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, queue } = await line(emulator.url);
+    await deliver({ ...noticeTo(), contacts: [{ contact: FIRST, var1: '김하나 "A" \u{1F4E6}' }] });
+    expect(emulator.details()[0]?.vars).toEqual({ var1: '김하나 "A" \u{1F4E6}' });
+    const number = wrong({ contacts: [{ contact: FIRST, var1: 1 }] });
+    await expect(queue.send(number)).rejects.toThrow(/contacts\[0\]\.var1/);
+  });
+
+  it('[not-shown-variables] var2 and so on, and contact fields that are not shown, pass through', async () => {
+    const emulator = await emulatorWith();
+    const { deliver } = await line(emulator.url);
+    const vars = { var1: 'a', var2: 'b', var8: 'c', var100: 'd', name: 'Kim', rank: 3 };
+    await deliver({ ...noticeTo(), contacts: [{ contact: FIRST, ...vars }] });
+    expect(emulator.details()[0]?.vars).toEqual(vars);
+  });
+
+  it('[not-shown-required-fields] a notice needs a template code and contacts; sender keys may be left out or configured', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver, restart } = await line(wire.url);
+    await deliver(noticeTo(FIRST));
+    await restart({ DEFAULT_CHAT_SENDER_KEY: 'chat', DEFAULT_SENDER_KEY: 'sms' });
+    await deliver(noticeTo(FIRST));
+    const sends = wire.calls.filter(({ path }) => path.endsWith('/send'));
+    const bare = { ...noticeTo(FIRST), scheduleType: 'DIRECTLY' };
+    expect(sends.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+      bare,
+      { ...bare, chatSenderKey: 'chat', senderKey: 'sms' },
+    ]);
+  });
+
+  it('[not-shown-max-contacts] CHUNK_SIZE cuts a notice to what one request may hold', async () => {
+    const emulator = await emulatorWith({ maxContactsPerRequest: 2 });
+    const fits = await line(emulator.url, { CHUNK_SIZE: '2' });
+    const receipt = await fits.queue.send(noticeTo(FIRST, SECOND, THIRD));
+    expect(receipt.jobs).toHaveLength(2);
+    const beyond = await line(emulator.url, { CHUNK_SIZE: '3' });
+    const refused = await beyond.deliver(noticeTo(FIRST, SECOND, THIRD));
+    expect(refused).toMatchObject({ outcome: 'rejected', code: 'TOO_MANY_CONTACTS' });
+    expect(configOf({ BASE_URL: emulator.url }).queue.chunkSize).toBe(1_000);
+    await expect.poll(() => acceptedNumbers(emulator).sort()).toEqual([FIRST, SECOND, THIRD]);
+  });
+});

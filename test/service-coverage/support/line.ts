@@ -1,0 +1,187 @@
+import { pino } from 'pino';
+import { afterEach } from 'vitest';
+import { loadConfig, type Config, type ServiceConfig } from '../../../src/config/config.ts';
+import type { Hold } from '../../../src/contracts/hold.ts';
+import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
+import type { Emulator } from '../../../src/emulator/emulator.ts';
+import { EMULATOR_DEFAULTS } from '../../../src/emulator/options.ts';
+import { readHold } from '../../../src/queue/hold-gate.ts';
+import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { createServiceClient, type ServiceClient } from '../../../src/service/service-client.ts';
+import { startWorker, type RunningWorker } from '../../../workers/run-worker.ts';
+import { testRedis, type TestRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+/** Environment variables by name, as an operator would set them. */
+export type Env = Readonly<Record<string, string>>;
+
+/** A line of the worker's log. */
+type LogLine = Readonly<Record<string, unknown>>;
+
+/** The key pair of the emulator's first app. */
+export const PAIR = {
+  accessKey: EMULATOR_DEFAULTS.accessKey,
+  secretKey: EMULATOR_DEFAULTS.secretKey,
+} as const;
+
+/** What a worker is told in these tests, beyond the defaults: it waits as briefly as it may. */
+const BRISK: Env = {
+  ACCESS_KEY: PAIR.accessKey,
+  SECRET_KEY: PAIR.secretKey,
+  CONCURRENCY: '4',
+  BACKOFF_BASE_MS: '1',
+  BACKOFF_CAP_MS: '50',
+  HOLD_PROBE_MIN_MS: '50',
+  HOLD_PROBE_MAX_MS: '200',
+  TOKEN_GRACE_MS: '0',
+  TOKEN_MIN_AGE_MS: '0',
+  TOKEN_REFUSED_MIN_MS: '50',
+  TOKEN_REFUSED_MAX_MS: '200',
+};
+
+/** The way of a notice in one process: application, queue, worker; the service is beyond `baseUrl`. */
+export interface Line {
+  readonly prefix: string;
+  readonly queue: NoticeQueue;
+  /** What the workers wrote, in order. */
+  readonly log: readonly LogLine[];
+  /** Queues a notice and waits for the line of its first attempt. */
+  readonly deliver: (notice: Notice) => Promise<LogLine>;
+  /** Queues a notice and waits until one of its attempts has this outcome; answers that line. */
+  readonly deliverUntil: (outcome: string, notice: Notice) => Promise<LogLine>;
+  /** Lines of every attempt, or of those of one notice. */
+  readonly attempts: (receipt?: Receipt) => LogLine[];
+  /** The hold in force. */
+  readonly hold: () => Promise<Hold | undefined>;
+  /** Starts a worker in place of the one before, with other variables beside the first ones. */
+  readonly restart: (env?: Env) => Promise<void>;
+  /** Starts another worker beside the others. */
+  readonly addWorker: (env?: Env) => Promise<void>;
+  /** Every text that Redis holds of this line. */
+  readonly stored: () => Promise<string>;
+}
+
+/** What a test file of this room works with. */
+export interface Room {
+  readonly redis: TestRedis;
+  /** A queue, an application and one worker that is told `env`. */
+  readonly line: (baseUrl: string, env?: Env) => Promise<Line>;
+  /** The service client alone, configured from the same variables. */
+  readonly client: (baseUrl: string, env?: Env) => ServiceClient;
+}
+
+/** Call it once at the top of a test file: it closes after each test what that test opened. */
+export function room(): Room {
+  const redis = testRedis();
+  const closers: (() => Promise<unknown>)[] = [];
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+  return {
+    redis,
+    client: (baseUrl, env = {}) => {
+      const client = createServiceClient(configOf({ BASE_URL: baseUrl, ...env }).service);
+      closers.push(() => client.close());
+      return client;
+    },
+    line: (baseUrl, env = {}) => openLine(redis, { BASE_URL: baseUrl, ...env }, closers),
+  };
+}
+
+/** The configuration of a worker that is told these variables. */
+export function configOf(env: Env): Config & { readonly service: ServiceConfig } {
+  const { service, ...config } = loadConfig({ ...BRISK, ...env });
+  if (service === undefined) throw new Error('the environment names no service');
+  return { ...config, service };
+}
+
+/** Numbers accepted so far, each once, in the order of first arrival. */
+export function acceptedNumbers(emulator: Emulator): string[] {
+  return [...emulator.contacts()].map(({ contact }) => contact);
+}
+
+async function openLine(
+  redis: TestRedis,
+  env: Env,
+  closers: (() => Promise<unknown>)[],
+): Promise<Line> {
+  const prefix = redis.freshPrefix();
+  const base = { ...env, REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const { chunkSize } = configOf(base).queue;
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize });
+  closers.push(() => queue.close());
+
+  const log: LogLine[] = [];
+  const logger = pino(
+    { level: 'info', base: null },
+    { write: (line: string) => log.push(JSON.parse(line) as LogLine) },
+  );
+  const workers: RunningWorker[] = [];
+  const stopAll = () => Promise.all(workers.splice(0).map((worker) => worker.stop()));
+  closers.push(stopAll);
+
+  const addWorker = async (more: Env = {}) => {
+    const config = configOf({ ...base, ...more });
+    const worker = await startWorker(config, logger, new AbortController().signal);
+    if (worker !== undefined) workers.push(worker);
+  };
+  const attempts = (receipt?: Receipt) =>
+    log.filter(
+      ({ event, job }) =>
+        event === 'attempt' && (receipt === undefined || receipt.jobs.includes(String(job))),
+    );
+  const deliverWhere = async (
+    notice: Notice,
+    what: string,
+    is: (line: LogLine) => boolean,
+  ): Promise<LogLine> => {
+    const receipt = await queue.send(notice);
+    return until(() => attempts(receipt).find(is), { what });
+  };
+  await addWorker();
+  return {
+    prefix,
+    queue,
+    log,
+    attempts,
+    addWorker,
+    deliver: (notice) => deliverWhere(notice, 'an attempt', () => true),
+    deliverUntil: (outcome, notice) =>
+      deliverWhere(notice, `an attempt that is ${outcome}`, (line) => line['outcome'] === outcome),
+    hold: () => readHold(redis.client, keysOf(prefix, 'default')),
+    restart: async (more) => {
+      await stopAll();
+      await addWorker(more);
+    },
+    stored: () => textOf(redis, prefix),
+  };
+}
+
+/** Keys and values of a namespace, of every type that is used. */
+async function textOf(redis: TestRedis, prefix: string): Promise<string> {
+  const { client } = redis;
+  const texts: unknown[] = [];
+  for (const key of await redis.keys(prefix)) {
+    switch (await client.type(key)) {
+      case 'string':
+        texts.push(key, await client.get(key));
+        break;
+      case 'hash':
+        texts.push(key, await client.hgetall(key));
+        break;
+      case 'list':
+        texts.push(key, await client.lrange(key, 0, -1));
+        break;
+      case 'zset':
+        texts.push(key, await client.zrange(key, '0', '-1'));
+        break;
+      case 'stream':
+        texts.push(key, await client.xrange(key, '-', '+'));
+        break;
+      default:
+        throw new Error(`${key} is of a type that is not looked into`);
+    }
+  }
+  return JSON.stringify(texts);
+}

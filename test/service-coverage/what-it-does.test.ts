@@ -1,0 +1,158 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { describeConfig } from '../../src/config/print.ts';
+import { InputError } from '../../src/errors.ts';
+import { base64 } from '../emulator/calls.ts';
+import { emulatorWith } from '../emulator/running.ts';
+import { until } from '../support/wait.ts';
+import { acceptedNumbers, configOf, PAIR, room } from './support/line.ts';
+import { FIRST, FULL_NOTICE, noticeTo, SECOND } from './support/notices.ts';
+import { wireTo } from './support/wire.ts';
+
+const { line, client } = room();
+
+describe('About the document', () => {
+  it('[only-document] [not-shown-other-endpoints] a worker calls the two documented paths and no other', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver } = await line(wire.url);
+    await deliver(noticeTo(FIRST));
+    emulator.revokeTokens();
+    await deliver(noticeTo(SECOND));
+    const called = wire.calls.map(({ method, path }) => `${method} ${path}`);
+    expect([...new Set(called)].sort()).toEqual([
+      'POST /api/v2/notices/send',
+      'POST /api/v2/token',
+    ]);
+  });
+
+  it('[placeholder-base-url] every path is added to BASE_URL, also to one that holds a path', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator, (path) => path.replace(/^\/gateway/, ''));
+    const { deliver } = await line(`${wire.url}/gateway/`);
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
+    expect(wire.summary()).toEqual([
+      'POST /gateway/api/v2/token 200',
+      'POST /gateway/api/v2/notices/send 200',
+    ]);
+  });
+
+  it('[placeholder-secrets] keys and token stand in no log, error, printed configuration or Redis value', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver, log, stored } = await line(wire.url);
+    await deliver(noticeTo(FIRST));
+    const token = (wire.authorizations('/send')[0] ?? '').replace('Bearer ', '');
+    const refused = client(wire.url, { SECRET_KEY: 'wrong-secret-key' }).issueToken();
+    const error = await refused.catch((reason: unknown) => inspect(reason, { depth: 10 }));
+    const printed = describeConfig({ ACCESS_KEY: PAIR.accessKey, SECRET_KEY: PAIR.secretKey });
+
+    expect(token.length).toBeGreaterThan(20);
+    const shown = JSON.stringify([log, error, printed, await stored()]);
+    expect(shown).toContain('INVALID_ACCESS_KEY');
+    const basic = `${PAIR.accessKey}:${PAIR.secretKey}`;
+    for (const secret of [PAIR.accessKey, PAIR.secretKey, basic, 'wrong-secret-key', token]) {
+      expect(shown).not.toContain(secret);
+      expect(shown).not.toContain(base64(secret));
+    }
+  });
+});
+
+describe('What the service does', () => {
+  it('[does-channels] [field-chat-sender-key] [field-sender-key] a notice names a sender key of each channel', async () => {
+    const emulator = await emulatorWith();
+    const { deliver } = await line(emulator.url);
+    await deliver(FULL_NOTICE);
+    expect(emulator.details()[0]?.fields).toMatchObject({
+      chatSenderKey: 'chat-sender-key',
+      senderKey: 'sms-sender-key',
+    });
+  });
+
+  it('[does-send-request] [send-purpose] [send-request-body] one request carries template, schedule type, sender keys and the contacts', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver } = await line(wire.url);
+    const contacts = [
+      { contact: FIRST, var1: 'Kim' },
+      { contact: SECOND, var1: 'Lee' },
+    ];
+    await deliver({ ...FULL_NOTICE, contacts });
+    const sends = wire.calls.filter(({ path }) => path.endsWith('/send'));
+    expect(sends.map(({ body }) => JSON.parse(body) as unknown)).toEqual([
+      { ...FULL_NOTICE, contacts },
+    ]);
+    expect(acceptedNumbers(emulator)).toEqual([FIRST, SECOND]);
+  });
+
+  it('[does-http-json] [send-request-headers] a send is JSON over HTTP, with the two documented headers', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver } = await line(wire.url);
+    await deliver(FULL_NOTICE);
+    const sent = wire.calls.at(-1);
+    expect(sent?.headers['content-type']).toBe('application/json');
+    expect(sent?.headers.authorization).toMatch(/^Bearer [\w-]+\.[\w-]+\.[\w-]+$/);
+    expect(JSON.parse(sent?.body ?? '')).toBeTypeOf('object');
+  });
+
+  it('[does-token-first] a token is issued first, and every later call carries it', async () => {
+    const emulator = await emulatorWith();
+    const wire = await wireTo(emulator);
+    const { deliver } = await line(wire.url);
+    await deliver(noticeTo(FIRST));
+    await deliver(noticeTo(SECOND));
+    expect(wire.summary()).toEqual([
+      'POST /api/v2/token 200',
+      'POST /api/v2/notices/send 200',
+      'POST /api/v2/notices/send 200',
+    ]);
+    const [first, second] = wire.authorizations('/send');
+    expect(second).toBe(first);
+  });
+
+  it('[does-app-issues-pair] the pair of a new app serves at once; half a pair is refused at the start', async () => {
+    const emulator = await emulatorWith();
+    emulator.setApp({ accessKey: 'new-access-key', secretKey: 'new-secret-key' });
+    const pair = { ACCESS_KEY: 'new-access-key', SECRET_KEY: 'new-secret-key' };
+    const { deliver } = await line(emulator.url, pair);
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
+
+    const half = () => configOf({ BASE_URL: emulator.url, SECRET_KEY: '' });
+    expect(half).toThrow(InputError);
+    expect(half).toThrow(/SECRET_KEY/);
+  });
+
+  it('[does-pair-full-permission] the application hands notices over without the pair, and the queue holds nothing of it', async () => {
+    const emulator = await emulatorWith();
+    // The queue of a line is given the address of Redis and no key.
+    const { deliver, stored } = await line(emulator.url);
+    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'accepted' });
+    const kept = await stored();
+    expect(kept).toContain('ORDER_SHIPPED');
+    expect(kept).not.toContain(PAIR.accessKey);
+    expect(kept).not.toContain(PAIR.secretKey);
+  });
+
+  it('[does-reissued-pair] a revoked pair holds the queue; a worker with the reissued pair sends what waits', async () => {
+    const emulator = await emulatorWith();
+    const { deliver, deliverUntil, restart } = await line(emulator.url);
+    await deliver(noticeTo(FIRST));
+    emulator.setApp({ accessKey: PAIR.accessKey, secretKey: 'revoked-and-unknown' });
+    emulator.setApp({ accessKey: 'reissued-access-key', secretKey: 'reissued-secret-key' });
+    const held = await deliverUntil('hold', noticeTo(SECOND));
+    expect(held).toMatchObject({ hold: 'credentials', code: 'INVALID_ACCESS_KEY', attempt: 1 });
+
+    await restart({ ACCESS_KEY: 'reissued-access-key', SECRET_KEY: 'reissued-secret-key' });
+    await until(() => acceptedNumbers(emulator).includes(SECOND), { what: 'the waiting notice' });
+    expect(emulator.record().twice).toBe(0);
+  });
+
+  it('[not-shown-channels] fields of operations that are not shown reach the service untouched', async () => {
+    const emulator = await emulatorWith();
+    const { deliver } = await line(emulator.url);
+    const extra = { replaceSms: 'Y', smsContent: 'a text', options: { nested: [1, true, null] } };
+    await deliver({ ...noticeTo(FIRST), ...extra });
+    expect(emulator.details()[0]?.fields).toMatchObject(extra);
+  });
+});
