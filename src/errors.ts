@@ -82,6 +82,31 @@ export const ERROR_CODES = {
     meaning: "The notice's expiresAt passed before it could be sent.",
     remedy: 'Nothing was sent; send it again with a later expiresAt if it still matters.',
   },
+  PAYLOAD_UNREADABLE: {
+    meaning: 'The stored contacts of a chunk cannot be opened; they were not sent.',
+    remedy:
+      'Give workers and importers the PAYLOAD_KEY (or PAYLOAD_KEY_PREVIOUS) that sealed them.',
+  },
+  SOURCE_INVALID: {
+    meaning: 'The contact list cannot be read as it is.',
+    remedy: 'Mend the list, or the options that say how to read it, and import it again.',
+  },
+  BATCH_CONFLICT: {
+    meaning: 'The batch id stands for another list or other options; nothing was queued.',
+    remedy: 'Use the same list and options to go on with it, or an id of its own.',
+  },
+  BATCH_CANCELLED: {
+    meaning: 'The batch was cancelled; nothing more of it is queued.',
+    remedy: 'Import the list under another batch id if it is to be sent after all.',
+  },
+  IMPORT_STOPPED: {
+    meaning: 'The import ended before its list did.',
+    remedy: 'Run the same import again: it goes on where it stood.',
+  },
+  REJECTS_UNWRITABLE: {
+    meaning: 'The file of refused rows cannot be written.',
+    remedy: 'Free the disk or name another file, then run the same import again: it goes on.',
+  },
   REDIS_MISSING: {
     meaning: 'No Redis was found, and none could be started.',
     remedy: 'Set REDIS_URL, install redis-server, or start a Docker engine.',
@@ -178,6 +203,8 @@ export function exitCodeOf(error: unknown): 1 | 2 | 3 {
     case 'CONFIG_INVALID':
     case 'NOTICE_INVALID':
     case 'IDEMPOTENCY_CONFLICT':
+    case 'SOURCE_INVALID':
+    case 'BATCH_CONFLICT':
       return 2;
     case 'QUEUE_UNAVAILABLE':
     case 'QUEUE_REFUSED':

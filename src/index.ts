@@ -9,3 +9,13 @@ export {
   type ErrorCode,
   type InputIssue,
 } from './errors.ts';
+export type {
+  BatchEvent,
+  BatchEventsOptions,
+  BatchFinished,
+  BatchStalled,
+  ContactRejected,
+} from './batch/batch-events.ts';
+export type { FieldMap } from './batch/column-map.ts';
+export type { ImportOptions, ImportProgress, ImportReport } from './batch/import-options.ts';
+export type { ImportSource } from './batch/open-source.ts';

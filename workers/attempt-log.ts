@@ -24,36 +24,44 @@ export class AttemptLog {
     const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - dueAt);
     const logger = this.#logger;
     return {
-      end(outcome, answer, probe, contacts) {
+      end(outcome, answer, facts = {}) {
+        const { probe, ...others } = facts;
         const line = {
           event: 'attempt',
           job: job.id,
           attempt: job.attemptsMade + 1,
           ...(outcome === undefined ? { outcome: 'returned' } : describe(outcome)),
           ...(probe === true ? { probe } : {}),
-          ...(contacts === undefined ? {} : { contacts }),
+          ...others,
           waitedMs,
           tookMs: Math.round(performance.now() - startedAt),
-          ...(answer === undefined ? {} : facts(answer)),
+          ...(answer === undefined ? {} : answered(answer)),
         };
         logger[levelOf(outcome)](line, 'attempt');
       },
-      trouble: (where, error) => this.trouble(where, error, job.id),
     };
   }
 
   /** Redis failed at something that is not an attempt's outcome. */
-  trouble(where: string, error: unknown, job?: string): void {
+  trouble(where: string, error: unknown): void {
     const code = error instanceof NoticeQueueError ? error.code : redisErrorWord(error);
-    this.#logger.warn({ event: 'trouble', where, code, ...(job === undefined ? {} : { job }) });
+    this.#logger.warn({ event: 'trouble', where, code });
   }
 }
 
 /** An attempt under way. */
 export interface OpenAttempt {
   /** Writes the attempt's line; no outcome means that the job went back unsent. */
-  end(outcome: Outcome | undefined, answer?: SendAnswer, probe?: boolean, contacts?: number): void;
-  trouble(where: string, error: unknown): void;
+  end(outcome: Outcome | undefined, answer?: SendAnswer, facts?: AttemptFacts): void;
+}
+
+/** What an attempt was about. */
+export interface AttemptFacts {
+  readonly contacts?: number;
+  /** It was a hold's probe. */
+  readonly probe?: boolean;
+  readonly batch?: string;
+  readonly chunk?: number;
 }
 
 function describe(outcome: Outcome): Record<string, unknown> {
@@ -73,7 +81,7 @@ function describe(outcome: Outcome): Record<string, unknown> {
   }
 }
 
-function facts(answer: SendAnswer): Record<string, unknown> {
+function answered(answer: SendAnswer): Record<string, unknown> {
   return {
     stage: answer.stage,
     status: answer.status,

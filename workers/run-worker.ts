@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import { Ledger } from '../src/batch/ledger.ts';
+import { payloadKey, payloadKeys } from '../src/batch/payload-key.ts';
 import type { Config, ServiceConfig } from '../src/config/config.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { connectRedis, readyWithin } from '../src/redis/connect.ts';
@@ -13,8 +15,11 @@ import { TokenSeal } from '../src/token/seal.ts';
 import { TokenSlot } from '../src/token/token-slot.ts';
 import { VERSION } from '../src/version.ts';
 import { AttemptLog } from './attempt-log.ts';
+import { runChunk } from './chunk-handler.ts';
+import { startChunkSweeper } from './chunk-sweeper.ts';
 import { runJob } from './handler.ts';
 import { startHeart } from './heart.ts';
+import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
 import { buildSendWorker } from './send-worker.ts';
 
@@ -61,7 +66,13 @@ export async function startWorker(
     }
     log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
   }
-  await requireSuitable(redis);
+  try {
+    await requireSuitable(redis);
+  } catch (error) {
+    redis.disconnect();
+    subscriber.disconnect();
+    throw error;
+  }
 
   const hints = new Hints(subscriber);
   const gate = new HoldGate(
@@ -98,27 +109,54 @@ export async function startWorker(
     sendDeadlineMs: config.worker.sendDeadlineMs,
     stopping: stopping.signal,
   };
+  const ledger = new Ledger(redis, keys);
+  const chunkParts = {
+    ...parts,
+    ledger,
+    payloadKeys: payloadKeys(config.queue),
+    sealWith:
+      config.queue.payloadKey === undefined ? undefined : payloadKey(config.queue.payloadKey),
+    lockKey: (job: string) => keys.chunkLock(job),
+  };
   let active = 0;
-  const worker = buildSendWorker(redis, keys, config.worker, async (job, lockToken, signal) => {
+  const counted = async <Result>(run: () => Promise<Result>): Promise<Result> => {
     active++;
     try {
-      return await runJob(job, lockToken, signal, parts);
+      return await run();
     } finally {
       active--;
     }
-  });
-  worker.on('error', quiet);
-  worker.on('lockRenewalFailed', (ids) => {
-    for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
-  });
-  fence.watch(worker);
+  };
+  const lanes = lanesOf(config.worker);
+  const workers = [
+    buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken, signal) =>
+      counted(() => runJob(job, lockToken, signal, parts)),
+    ),
+    buildSendWorker(redis, keys, lanes.chunks, config.worker, (job, lockToken, signal) =>
+      counted(() => runChunk(job, lockToken, signal, chunkParts)),
+    ),
+  ];
+  for (const worker of workers) {
+    worker.on('error', quiet);
+    worker.on('lockRenewalFailed', (ids) => {
+      for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
+    });
+    fence.watch(worker);
+  }
 
   gate.start();
   await tokens.start();
-  const { concurrency, heartbeatMs } = config.worker;
-  const self = { id, concurrency, active: () => active };
-  const heart = startHeart(redis, keys, self, heartbeatMs, log);
-  void worker.run().catch(quiet);
+  const { heartbeatMs } = config.worker;
+  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
+  const heart = startHeart(
+    redis,
+    keys,
+    { id, concurrency, active: () => active },
+    heartbeatMs,
+    log,
+  );
+  const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
+  for (const worker of workers) void worker.run().catch(quiet);
   log.info({ event: 'started', concurrency, version: VERSION });
 
   let stopped: Promise<void> | undefined;
@@ -128,7 +166,8 @@ export async function startWorker(
       stopped ??= (async () => {
         log.info({ event: 'stopping' });
         stopping.abort();
-        await worker.close();
+        await Promise.all(workers.map((worker) => worker.close()));
+        await sweeper.stop();
         await heart.stop();
         gate.stop();
         await tokens.stop();

@@ -1,23 +1,26 @@
-import { Worker, type Job } from 'bullmq';
+import { Worker, type Job, type KeepJobs } from 'bullmq';
 import type { RedisClient } from '../src/redis/connect.ts';
-import { QUEUE_NAME, type Keys } from '../src/redis/keys.ts';
+import type { Keys } from '../src/redis/keys.ts';
 import { backoffMs } from './backoff.ts';
-import type { JobResult } from './steering.ts';
+
+/** One of the two queues a worker process takes jobs from, side by side. */
+export interface Lane {
+  readonly queueName: string;
+  /** Jobs at the same time. */
+  readonly concurrency: number;
+  /** How many of the jobs that are done, and that failed, are kept for a look back, and how long. */
+  readonly keepDone: KeepJobs;
+  readonly keepFailed: KeepJobs;
+}
 
 /** What a BullMQ worker of ours is told; milliseconds unless said otherwise. */
 export interface SendWorkerSettings {
-  readonly concurrency: number;
   readonly attempts: number;
   readonly backoffBaseMs: number;
   readonly backoffCapMs: number;
   readonly lockDurationMs: number;
   readonly stalledIntervalMs: number;
-  readonly keepAcceptedMs: number;
-  readonly keepFailedMs: number;
 }
-
-/** Accepted jobs kept for a look back, at most, whatever their age. */
-const KEEP_ACCEPTED_COUNT = 10_000;
 
 /** A worker that sleeps through a hold looks up this often, and never keeps a fetched job so long. */
 const HOLD_NAP_MS = 1_000;
@@ -36,11 +39,12 @@ const STALLS_ALLOWED = 1_000;
 export function buildSendWorker(
   connection: RedisClient,
   keys: Keys,
+  lane: Lane,
   settings: SendWorkerSettings,
-  run: (job: Job, lockToken: string | undefined, signal?: AbortSignal) => Promise<JobResult>,
+  run: (job: Job, lockToken: string | undefined, signal?: AbortSignal) => Promise<unknown>,
 ): Worker {
   return new Worker(
-    QUEUE_NAME,
+    lane.queueName,
     // BullMQ hands a signal only to a processor that declares three parameters.
     async (job: Job, lockToken: string | undefined, signal: AbortSignal | undefined) => {
       job.opts.attempts = job.opts.attempts || settings.attempts;
@@ -51,7 +55,7 @@ export function buildSendWorker(
       connection,
       prefix: keys.bullPrefix,
       autorun: false,
-      concurrency: settings.concurrency,
+      concurrency: lane.concurrency,
       lockDuration: settings.lockDurationMs,
       stalledInterval: settings.stalledIntervalMs,
       maxStalledCount: STALLS_ALLOWED,
@@ -59,11 +63,8 @@ export function buildSendWorker(
       limiter: { max: 1_000_000_000, duration: 1_000 },
       maximumRateLimitDelay: HOLD_NAP_MS,
       runRetryDelay: 2_000,
-      removeOnComplete: {
-        age: Math.ceil(settings.keepAcceptedMs / 1_000),
-        count: KEEP_ACCEPTED_COUNT,
-      },
-      removeOnFail: { age: Math.ceil(settings.keepFailedMs / 1_000) },
+      removeOnComplete: lane.keepDone,
+      removeOnFail: lane.keepFailed,
       settings: {
         backoffStrategy: (attemptsMade) =>
           backoffMs(attemptsMade, settings.backoffBaseMs, settings.backoffCapMs, Math.random()),

@@ -24,7 +24,7 @@ export class AttemptError extends Error {
   override readonly name = 'AttemptError';
 }
 
-function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
+export function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
   // BullMQ keeps the stack with the job; ours would say nothing that the code does not.
   error.stack = '';
   return error;

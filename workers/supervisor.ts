@@ -6,7 +6,7 @@ import { stopOnSignals } from './stop-signals.ts';
 const RESTART_DELAY_MS = 1_000;
 
 /** Exit code of a process whose configuration or Redis is not fit: starting it again would not help. */
-const HOPELESS = new Set([2]);
+const HOPELESS = new Set([2, 3]);
 
 /**
  * Runs several worker processes, for machines with several cores. Each is a whole worker; they

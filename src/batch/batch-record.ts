@@ -22,8 +22,11 @@ export interface BatchPlan {
 /**
  * Where a batch stands as a whole.
  *
- * importing → sending, when its import has ended; importing and sending ⇄ paused; each of them →
- * cancelled; sending → finished, when nothing is pending. A redrive leads from finished to sending.
+ * importing → sending, when its import has ended; importing and sending ⇄ paused, back to sending
+ * when the import ended meanwhile; each of them → cancelled, for good; sending → finished, when
+ * nothing is pending. A redrive leads from finished to sending, and is refused while it is importing
+ * or paused, and once it is cancelled. `finishedAt` of a cancelled batch is set when the attempts
+ * that were under way have ended, too.
  */
 export type BatchPhase = 'importing' | 'sending' | 'paused' | 'cancelled' | 'finished';
 
@@ -41,8 +44,8 @@ export interface BatchCounts {
   readonly expired: number;
   readonly cancelled: number;
   /**
-   * Contacts that were sent again after an attempt whose outcome is not known: at most so many got
-   * the message twice. Not a state.
+   * Contacts that were sent again after an attempt whose outcome is not known, counted each time: at
+   * most so many messages came twice. Not a state.
    */
   readonly maybeTwice: number;
 }
@@ -55,7 +58,7 @@ export interface Batch extends BatchPlan {
   readonly begunAt: number;
   readonly importedAt: number;
   readonly finishedAt: number;
-  /** When a chunk was last claimed or settled. */
+  /** When a chunk was last stored, claimed, settled or redriven, or the batch resumed or cancelled. */
   readonly movedAt: number;
   /** Chunks stored so far, and how many of them have been given a job. */
   readonly chunks: number;
@@ -87,6 +90,13 @@ const PHASES: ReadonlySet<string> = new Set<BatchPhase>([
   'cancelled',
   'finished',
 ]);
+
+/** A plan as fields and values of the batch's hash, in turn. */
+export function planFields(plan: BatchPlan): (string | number)[] {
+  const { frame, templateCode, chunkSize, delivery, expiresAt, rate, bisect } = plan;
+  const fields = { frame, templateCode, chunkSize, delivery, expiresAt, rate };
+  return [...Object.entries(fields).flat(), 'bisect', bisect ? 1 : 0];
+}
 
 /** Reads a batch from its hash; undefined when there is none. */
 export function batchFrom(id: string, fields: Readonly<Record<string, string>>): Batch | undefined {

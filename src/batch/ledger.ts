@@ -1,19 +1,23 @@
+import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { Script } from '../redis/script.ts';
-import { batchFrom, type Batch, type BatchPhase, type BatchPlan } from './batch-record.ts';
+import {
+  batchFrom,
+  planFields,
+  type Batch,
+  type BatchPhase,
+  type BatchPlan,
+} from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
+import { claimChunk, redriveFailure, settleChunk, storeChunk } from './chunk-scripts.ts';
 import {
   beginBatch,
-  claimChunk,
   endImport,
   markQueued,
-  redriveFailure,
   restartStalled,
-  settleChunk,
   steerBatch,
-  storeChunk,
   unqueuedChunks,
 } from './ledger-scripts.ts';
 import type { Settlement } from './settlement.ts';
@@ -29,7 +33,9 @@ export type Claim =
       readonly size: number;
       /** An earlier attempt may have been taken. */
       readonly maybe: boolean;
-      readonly delivery: string;
+      readonly delivery: DeliveryPolicy;
+      /** Whether a rejected chunk may be halved. */
+      readonly bisect: boolean;
     }
   | { readonly kind: 'later'; readonly afterMs: number }
   | {
@@ -76,11 +82,8 @@ export class Ledger {
     fingerprint: string,
     retentionMs: number,
   ): Promise<'begun' | 'known' | 'different'> {
-    const fields = Object.entries(plan).flatMap(([name, value]) => [
-      name,
-      typeof value === 'boolean' ? Number(value) : (value as string | number),
-    ]);
-    const [word] = await this.#run(beginBatch, id, [id, fingerprint, retentionMs, ...fields]);
+    const args = [id, fingerprint, retentionMs, ...planFields(plan)];
+    const [word] = await this.#run(beginBatch, id, args);
     return word as 'begun' | 'known' | 'different';
   }
 
@@ -116,21 +119,28 @@ export class Ledger {
     const [word, ...rest] = reply as [Buffer, ...unknown[]];
     const kind = word.toString();
     if (kind === 'send') {
-      const [frame, payload, size, maybe, delivery] = rest;
+      const [frame, payload, size, maybe, delivery, bisect] = rest;
       return {
         kind,
         frame: String(frame),
         payload: payload as Buffer,
         size: Number(size),
         maybe: maybe === 1,
-        delivery: String(delivery),
+        delivery: String(delivery) === 'at-most-once' ? 'at-most-once' : 'at-least-once',
+        bisect: String(bisect) === '1',
       };
     }
     if (kind === 'later') return { kind, afterMs: Number(rest[0]) };
     return { kind } as Claim;
   }
 
-  /** Safe to repeat: it counts once. */
+  /**
+   * Safe to repeat: it counts once.
+   *
+   * @returns `known` when it changed nothing: the chunk is settled, or another attempt has it
+   * @throws RangeError when the parts do not add up to the chunk, or a part of it names no payload;
+   *   nothing was settled, and the caller is wrong
+   */
   async settle(
     id: string,
     chunk: number,
@@ -138,7 +148,7 @@ export class Ledger {
     settlement: Settlement,
   ): Promise<'settled' | 'known'> {
     const { accepted, rest, failed } = settlement;
-    const [word] = await this.#run(settleChunk, id, [
+    const [word, size] = await this.#run(settleChunk, id, [
       chunk,
       nonce,
       accepted,
@@ -153,6 +163,11 @@ export class Ledger {
         part.payload ?? '',
       ]),
     ]);
+    if (word === 'unfit') {
+      throw new RangeError(
+        `the settlement does not fit chunk ${chunk} of ${Number(size)} contacts`,
+      );
+    }
     return word as 'settled' | 'known';
   }
 
@@ -167,7 +182,7 @@ export class Ledger {
   ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
     const [word, phase] = await this.#run(steerBatch, id, [verb]);
     if (word === 'gone') return undefined;
-    if (verb === 'resume') await this.#hint(id);
+    if (word === 'done' && verb === 'resume') await this.#hint(id);
     return { done: word === 'done', phase: String(phase) as BatchPhase };
   }
 
@@ -190,19 +205,23 @@ export class Ledger {
     return batchFrom(id, await this.#ask(() => this.#redis.hgetall(record)));
   }
 
-  /** The batches that are kept, the newest first. */
+  /** The batches that are kept, the newest first; forgets those whose retention has ended. */
   async list(limit: number): Promise<Batch[]> {
     const ids = await this.#ask(() =>
       this.#redis.zrevrangebyscore(this.#keys.batches, '+inf', '-inf', 'LIMIT', 0, limit),
     );
     const batches = await Promise.all(ids.map((id) => this.read(id)));
     const gone = ids.filter((_, index) => batches[index] === undefined);
-    if (gone.length > 0) await this.#ask(() => this.#redis.zrem(this.#keys.batches, ...gone));
+    if (gone.length > 0) {
+      await this.#ask(() => this.#redis.zrem(this.#keys.batches, ...gone));
+      return this.list(limit);
+    }
     return batches.filter((batch) => batch !== undefined);
   }
 
   /** States of the chunks from `first` up to `end`. */
   async states(id: string, first: number, end: number): Promise<ChunkState[]> {
+    if (end <= first) return [];
     const { chunks } = this.#keys.batch(id);
     const bytes = await this.#ask(() =>
       this.#redis.getrangeBuffer(chunks, first >> 1, (end - 1) >> 1),
@@ -214,7 +233,11 @@ export class Ledger {
     });
   }
 
-  /** What failed, page by page; the order is Redis' own. */
+  /**
+   * What failed, page by page; the order is Redis' own. What fails or is redriven meanwhile may be
+   * left out, and a name may come twice. Contacts of a cancelled batch that came back are not among
+   * it: {@link states} tells their chunks.
+   */
   async *failures(id: string): AsyncGenerator<Failure> {
     const { failures } = this.#keys.batch(id);
     let cursor = '0';
@@ -254,7 +277,14 @@ export class Ledger {
     await this.#run(markQueued, id, [first, end]);
   }
 
-  /** @returns true when nothing had moved for so long, and all its chunks are to get jobs anew */
+  /**
+   * Mends a batch whose jobs were lost. A cancelled one gets none, but is ended: attempts of which
+   * nothing was heard for so long are unknown. Call it for every batch that is not finished, and not
+   * while the queue is held.
+   *
+   * @param afterMs how long nothing may have moved; longer than an attempt can last
+   * @returns true when nothing had moved for so long, and all its chunks are to get jobs anew
+   */
   async restartStalled(id: string, afterMs: number): Promise<boolean> {
     const [word] = await this.#run(restartStalled, id, [afterMs]);
     return word === 'stalled';

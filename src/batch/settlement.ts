@@ -1,4 +1,7 @@
-/** What became of the contacts that an attempt had claimed; the parts add up to the chunk. */
+/**
+ * What became of the contacts that an attempt had claimed. The parts add up to the chunk, and each
+ * that is smaller than the chunk brings the payload of its own contacts.
+ */
 export interface Settlement {
   readonly accepted: number;
   /** Contacts that are to be tried again. */
@@ -6,7 +9,7 @@ export interface Settlement {
     readonly size: number;
     /** The chunk's own when left out. */
     readonly payload?: Buffer;
-    /** They may have been taken. */
+    /** They may have been taken. Under at-most-once they are unknown then, and do not go back. */
     readonly doubt: boolean;
   };
   readonly failed: readonly FailedPart[];

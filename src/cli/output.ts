@@ -11,6 +11,17 @@ export function print(command: Command, value: unknown, lines: () => readonly st
   process.stdout.write(`${text}\n`);
 }
 
+/**
+ * Writes to standard output and waits until it was taken, so that a slow reader slows the writer.
+ *
+ * @returns false when nobody reads it any more
+ */
+export function writeOut(text: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    process.stdout.write(text, (error) => resolve(error === null || error === undefined));
+  });
+}
+
 /** Columns of a table, padded. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];

@@ -1,8 +1,14 @@
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { batchCommand } from './commands/batch.ts';
+import { cancelCommand, pauseCommand, resumeCommand } from './commands/batch-control.ts';
+import { batchesCommand } from './commands/batches.ts';
 import { configCommand } from './commands/config.ts';
 import { emulatorCommand } from './commands/emulator.ts';
+import { failuresCommand } from './commands/failures.ts';
+import { importCommand } from './commands/import.ts';
+import { redriveCommand } from './commands/redrive.ts';
 import { sendCommand } from './commands/send.ts';
 import { statusCommand } from './commands/status.ts';
 import { workerCommand } from './commands/worker.ts';
@@ -37,7 +43,21 @@ export async function runCli(args: readonly string[]): Promise<number> {
     // With --json a wrong command line is reported below, like every other error.
     .configureOutput(json ? { outputError: () => {} } : {})
     .configureHelp({ showGlobalOptions: true });
-  const commands = [sendCommand, workerCommand, emulatorCommand, configCommand, statusCommand];
+  const commands = [
+    sendCommand,
+    importCommand,
+    batchesCommand,
+    batchCommand,
+    pauseCommand,
+    resumeCommand,
+    cancelCommand,
+    failuresCommand,
+    redriveCommand,
+    workerCommand,
+    emulatorCommand,
+    configCommand,
+    statusCommand,
+  ];
   for (const command of commands) program.addCommand(inherit(program, command(end)));
 
   try {

@@ -56,7 +56,7 @@ export interface ServiceConfig {
   readonly sendDeadlineMs: number;
   readonly issueDeadlineMs: number;
   readonly notSentRetries: number;
-  /** As many as jobs that run at the same time: CONCURRENCY. */
+  /** As many as jobs that run at the same time: CONCURRENCY and BATCH_CONCURRENCY. */
   readonly connections: number;
 }
 
@@ -79,11 +79,18 @@ export interface QueueConfig {
   readonly chunkSize: number;
   readonly idempotencyWindowMs: number;
   readonly enqueueTimeoutMs: number;
+  /** In contacts. */
+  readonly highWater: number;
+  readonly batchRetentionMs: number;
+  /** Seals and opens; the previous one only opens. */
+  readonly payloadKey?: string;
+  readonly payloadKeyPrevious?: string;
 }
 
 /** How workers take jobs and what they do when one cannot be sent. */
 export interface WorkerConfig {
   readonly concurrency: number;
+  readonly batchConcurrency: number;
   readonly processes: number;
   readonly attempts: number;
   readonly backoffBaseMs: number;
@@ -114,11 +121,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
     redis: redisConfig(values),
     service: serviceConfig(values),
     token: tokenConfig(values),
-    queue: {
-      chunkSize: values.CHUNK_SIZE,
-      idempotencyWindowMs: values.IDEMPOTENCY_WINDOW_MS,
-      enqueueTimeoutMs: values.ENQUEUE_TIMEOUT_MS,
-    },
+    queue: queueConfig(values),
     worker: workerConfig(values),
     logLevel: values.LOG_LEVEL,
   };
@@ -157,7 +160,7 @@ function serviceConfig(values: Values): ServiceConfig | undefined {
     sendDeadlineMs: values.SEND_DEADLINE_MS,
     issueDeadlineMs: values.ISSUE_DEADLINE_MS,
     notSentRetries: values.NOT_SENT_RETRIES,
-    connections: values.CONCURRENCY,
+    connections: values.CONCURRENCY + values.BATCH_CONCURRENCY,
     ...onlySet({
       defaultChatSenderKey: values.DEFAULT_CHAT_SENDER_KEY,
       defaultSenderKey: values.DEFAULT_SENDER_KEY,
@@ -181,9 +184,24 @@ function tokenConfig(values: Values): TokenConfig {
   };
 }
 
+function queueConfig(values: Values): QueueConfig {
+  return {
+    chunkSize: values.CHUNK_SIZE,
+    idempotencyWindowMs: values.IDEMPOTENCY_WINDOW_MS,
+    enqueueTimeoutMs: values.ENQUEUE_TIMEOUT_MS,
+    highWater: values.HIGH_WATER,
+    batchRetentionMs: values.BATCH_RETENTION_MS,
+    ...onlySet({
+      payloadKey: values.PAYLOAD_KEY,
+      payloadKeyPrevious: values.PAYLOAD_KEY_PREVIOUS,
+    }),
+  };
+}
+
 function workerConfig(values: Values): WorkerConfig {
   return {
     concurrency: values.CONCURRENCY,
+    batchConcurrency: values.BATCH_CONCURRENCY,
     processes: values.PROCESSES,
     attempts: values.ATTEMPTS,
     backoffBaseMs: values.BACKOFF_BASE_MS,

@@ -72,13 +72,7 @@ export interface FileOption extends Row {
 
 /** One row of the option table. */
 export type Option =
-  | IntegerOption
-  | TextOption
-  | SecretOption
-  | ChoiceOption
-  | UrlOption
-  | ListOption
-  | FileOption;
+  IntegerOption | TextOption | SecretOption | ChoiceOption | UrlOption | ListOption | FileOption;
 
 /** Rows of one group by the name of their environment variable. */
 export type OptionRows = Readonly<Record<string, Option>>;
@@ -93,10 +87,10 @@ export interface Address {
 export type ValueOf<O extends Option> = O extends IntegerOption
   ? number
   : O extends ListOption
-      ? readonly Address[]
-      : O extends ChoiceOption
-        ? O['choices'][number]
-        : string;
+    ? readonly Address[]
+    : O extends ChoiceOption
+      ? O['choices'][number]
+      : string;
 
 /** Value of any option; undefined where it is not set. */
 export type AnyValue = ValueOf<Option> | undefined;

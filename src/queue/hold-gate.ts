@@ -26,7 +26,7 @@ import { enterHold, liftHold, placeHold, releaseProbe } from './hold-scripts.ts'
 export class HoldGate {
   readonly #redis: RedisClient;
   readonly #hints: Pick<Hints, 'subscribe'>;
-  readonly #keys: readonly [string, string, string];
+  readonly #keys: readonly string[];
   readonly #channel: string;
   readonly #settings: HoldSettings;
   readonly #onMove: (move: HoldMove) => void;
@@ -43,7 +43,7 @@ export class HoldGate {
   ) {
     this.#redis = redis;
     this.#hints = hints;
-    this.#keys = [keys.hold, keys.limiter, keys.holdProbe];
+    this.#keys = [keys.hold, keys.holdProbe, keys.limiter, keys.chunkLimiter];
     this.#channel = keys.holdHints;
     this.#settings = settings;
     this.#onMove = onMove;

@@ -3,7 +3,7 @@ import { defineScript } from '../redis/script.ts';
 /**
  * The four moves of a hold (see hold-gate.ts), each one script, so that a fleet moves as one.
  *
- * KEYS of all: the hold's hash, BullMQ's limiter key, the probe's nonce.
+ * KEYS of all: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue.
  */
 
 /**
@@ -12,13 +12,18 @@ import { defineScript } from '../redis/script.ts';
  * queue flows and this large number while it stands; only the latter is ours to extend or remove.
  */
 const PRELUDE = `
-local hold, limiter, probe = KEYS[1], KEYS[2], KEYS[3]
+local hold, probe = KEYS[1], KEYS[2]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local STANDS = 9007199254740991
 
 local function stand(ms)
-  redis.call('SET', limiter, STANDS, 'PX', ms)
+  for index = 3, #KEYS do redis.call('SET', KEYS[index], STANDS, 'PX', ms) end
+end
+local function flow()
+  for index = 3, #KEYS do
+    if tonumber(redis.call('GET', KEYS[index]) or 0) >= STANDS then redis.call('DEL', KEYS[index]) end
+  end
 end
 `;
 
@@ -29,7 +34,7 @@ end
  */
 export const placeHold = defineScript({
   name: 'placeHold',
-  keys: 3,
+  keys: 4,
   lua: `${PRELUDE}
 local kind, code, forMs, nonce = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6]
 local current = redis.call('HMGET', hold, 'kind', 'since', 'nextProbeAt', 'failedProbes')
@@ -71,7 +76,7 @@ return nextProbeAt`,
  */
 export const enterHold = defineScript({
   name: 'enterHold',
-  keys: 3,
+  keys: 4,
   lua: `${PRELUDE}
 local current = redis.call('HMGET', hold, 'kind', 'nextProbeAt')
 if not current[1] then
@@ -103,15 +108,13 @@ return { 'wait', rest }`,
 /** ARGV: nonce, channel. Ends the hold if this probe is the one in force; answers 1 or 0. */
 export const liftHold = defineScript({
   name: 'liftHold',
-  keys: 3,
+  keys: 4,
   lua: `${PRELUDE}
 if redis.call('GET', probe) ~= ARGV[1] then
   return 0
 end
 redis.call('DEL', hold, probe)
-if tonumber(redis.call('GET', limiter) or 0) >= STANDS then
-  redis.call('DEL', limiter)
-end
+flow()
 redis.call('PUBLISH', ARGV[2], '')
 return 1`,
 });
@@ -122,14 +125,12 @@ return 1`,
  */
 export const releaseProbe = defineScript({
   name: 'releaseProbe',
-  keys: 3,
+  keys: 4,
   lua: `${PRELUDE}
 if redis.call('GET', probe) ~= ARGV[1] then
   return 0
 end
 redis.call('DEL', probe)
-if tonumber(redis.call('GET', limiter) or 0) >= STANDS then
-  redis.call('DEL', limiter)
-end
+flow()
 return 1`,
 });

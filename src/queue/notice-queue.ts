@@ -1,9 +1,14 @@
 import type { z } from 'zod';
+import { batchEvents, type BatchEvent, type BatchEventsOptions } from '../batch/batch-events.ts';
+import type { ImportOptions, ImportReport } from '../batch/import-options.ts';
+import type { ImportSource } from '../batch/open-source.ts';
 import type { Notice, Receipt } from '../contracts/notice.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { readNotice } from '../contracts/read-notice.ts';
 import { sendOptionsSchema, type SendOptions } from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../errors.ts';
+import { keysOf } from '../redis/keys.ts';
+import { importThrough } from './import-connection.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
 import { jobIds, judgeHead, planJobs, planNotice } from './plan-notice.ts';
 import type { PlannedJob, PlannedNotice } from './plan-notice.ts';
@@ -34,6 +39,7 @@ export class NoticeQueue {
   readonly #settings: QueueSettings;
   readonly #connection: ProducerConnection;
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
   /** @throws InputError CONFIG_INVALID that names every wrong or unknown option */
@@ -90,10 +96,48 @@ export class NoticeQueue {
   }
 
   /**
+   * What becomes of batches: an endless iteration, ended by leaving the loop, by the signal, or by
+   * {@link NoticeQueue.close}. Each event has a `cursor`; keep the last one and hand it to `from`
+   * to go on after a restart. Uses a connection of its own.
+   *
+   * @example
+   * for await (const event of notices.batchEvents({ from: lastCursor })) {
+   *   if (event.event === 'batch.finished') report(event.batch, event.accepted);
+   * }
+   * @throws InputError CONFIG_INVALID at once; NoticeQueueError QUEUE_CLOSED at once, and
+   *   QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, where Redis answers with an error
+   */
+  batchEvents(options: BatchEventsOptions = {}): AsyncGenerator<BatchEvent, void, undefined> {
+    this.#mustBeOpen();
+    const { redis, prefix, account } = this.#settings;
+    return batchEvents(redis, keysOf(prefix, account), options, this.#closing.signal);
+  }
+
+  /**
+   * Hands over a contact list of any length as one batch: the path of a CSV or NDJSON file (gzip,
+   * too), a stream of its bytes, or an iterable of contacts. Memory stays flat; rows that are wrong
+   * are refused one by one and the others go on; sending begins with the first chunk.
+   *
+   * An import that was killed goes on when it is run again with the same file and options, or with
+   * the same `batchId` and the same rows. It pauses while more than `highWater` contacts wait in
+   * Redis, and puts up with a Redis that is away for up to a minute.
+   *
+   * @throws InputError NOTICE_INVALID that names each wrong option; nothing was queued
+   * @throws NoticeQueueError SOURCE_INVALID, BATCH_CONFLICT, BATCH_CANCELLED, REJECTS_UNWRITABLE,
+   * IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED; says what was queued
+   */
+  async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
+    this.#mustBeOpen();
+    return this.#track(importThrough(this.#settings, source, options, this.#closing.signal));
+  }
+
+  /**
    * Closes the connection, after the calls under way were answered or failed. Safe to call twice.
-   * Later calls fail with QUEUE_CLOSED, and so does a `sendMany` whose list is still being read.
+   * Later calls fail with QUEUE_CLOSED, and so does a `sendMany` whose list is still being read;
+   * an import stops with IMPORT_STOPPED.
    */
   async close(): Promise<void> {
+    this.#closing.abort();
     this.#closed ??= (async () => {
       await Promise.allSettled(this.#underWay);
       await this.#connection.close();

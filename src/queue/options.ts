@@ -41,6 +41,12 @@ export interface NoticeQueueOptions {
   idempotencyWindowMs?: number | undefined;
   /** ENQUEUE_TIMEOUT_MS. @default 2000 */
   enqueueTimeoutMs?: number | undefined;
+  /** HIGH_WATER, in contacts. @default 1000000 */
+  highWater?: number | undefined;
+  /** BATCH_RETENTION_MS. @default 2592000000 (30 days) */
+  batchRetentionMs?: number | undefined;
+  /** PAYLOAD_KEY: seals the contacts of batches; workers need the same. */
+  payloadKey?: string | undefined;
 }
 
 const redisSchema = z
@@ -89,6 +95,11 @@ const optionsSchema = z.strictObject(
     enqueueTimeoutMs: optionSchema('ENQUEUE_TIMEOUT_MS').default(
       OPTIONS.ENQUEUE_TIMEOUT_MS.default,
     ),
+    highWater: optionSchema('HIGH_WATER').default(OPTIONS.HIGH_WATER.default),
+    batchRetentionMs: optionSchema('BATCH_RETENTION_MS').default(
+      OPTIONS.BATCH_RETENTION_MS.default,
+    ),
+    payloadKey: optionSchema('PAYLOAD_KEY').optional(),
   },
   'expected an options object',
 );

@@ -24,6 +24,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
  * | `<tag>:unsent` | string | contacts of all batches that wait in Redis | for ever (8 bytes) |
  * | `<tag>:batch-events` | stream | what became of batches, for applications | the last 10,000 or so |
+ * | `<tag>:sweep` | string | nonce of the worker that looks for chunks without jobs | a minute |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  */
@@ -44,9 +45,13 @@ export interface Keys {
   /** Contacts of all batches that are stored and not settled. */
   readonly unsent: string;
   readonly batchEvents: string;
+  /** Held by the worker that looks for chunks without jobs. */
+  readonly sweep: string;
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
+  /** BullMQ's lock of a chunk's job: who holds it may send. */
+  chunkLock(jobId: string): string;
 }
 
 /** Keys of one batch, in the order in which the ledger's scripts take them. */
@@ -107,7 +112,8 @@ export function keysOf(prefix: string, account: string): Keys {
     batches: `${tag}:batches`,
     unsent: `${tag}:unsent`,
     batchEvents: `${tag}:batch-events`,
-    batchHints: `${tag}:batch:hints`,
+    sweep: `${tag}:sweep`,
+    batchHints: `${tag}:batch-hints`,
     batch: (id) => {
       const batch = `${tag}:batch:${id}`;
       return {
@@ -119,6 +125,7 @@ export function keysOf(prefix: string, account: string): Keys {
         failures: `${batch}:failures`,
       };
     },
+    chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };
 }
 

@@ -11,7 +11,7 @@ import { Exchange } from './exchange.ts';
 import { createHttpClient } from './http-client.ts';
 import { ISSUE_POLICY } from './issue-policy.ts';
 import { readIssuance } from './read-issuance.ts';
-import { requestBody } from './request-body.ts';
+import { requestBody, requestBodyOfBytes } from './request-body.ts';
 import type { SendAnswer } from './send-answer.ts';
 import { SendCall } from './send-call.ts';
 import { sendPolicy } from './send-policy.ts';
@@ -48,6 +48,13 @@ export interface ServiceClient {
    *   cannot stand in a header; the service accepted nothing then
    */
   send(notice: Notice, tokens: TokenSource, options: SendOptions): Promise<SendAnswer>;
+  /** The same for contacts that are already the bytes of a JSON array; they are sent unread. */
+  sendBytes(
+    frame: Readonly<Record<string, unknown>>,
+    contacts: Uint8Array,
+    tokens: TokenSource,
+    options: SendOptions,
+  ): Promise<SendAnswer>;
   /** Ends what is under way as `aborted` and closes all connections, within a second. */
   close(): Promise<void>;
 }
@@ -100,7 +107,15 @@ class HttpServiceClient implements ServiceClient {
     return this.#sendBody(requestBody(notice, this.#settings), tokens, options);
   }
 
-  /** Sends a body as it is, so that one can be sent that was never parsed. */
+  sendBytes(
+    frame: Readonly<Record<string, unknown>>,
+    contacts: Uint8Array,
+    tokens: TokenSource,
+    options: SendOptions,
+  ): Promise<SendAnswer> {
+    return this.#sendBody(requestBodyOfBytes(frame, contacts, this.#settings), tokens, options);
+  }
+
   async #sendBody(
     body: string | Uint8Array,
     tokens: TokenSource,

@@ -19,7 +19,7 @@ export interface TokenSettings {
    * that refused requests bring on. Default 10,000.
    */
   readonly minAgeMs: number;
-  /** Issuances the fleet allows itself per window. Default 60. */
+  /** Issuances the fleet allows itself per window. Default 400. */
   readonly budget: number;
   /** Length of that window. Default 3,600,000. */
   readonly budgetWindowMs: number;

@@ -19,11 +19,14 @@ test('these variables are secret', () => {
     'REDIS_URL',
     'REDIS_PASSWORD',
     'REDIS_SENTINEL_PASSWORD',
+    'PAYLOAD_KEY',
+    'PAYLOAD_KEY_PREVIOUS',
   ]);
 });
 
 /** A right value of a secret variable, with the canary in its secret part. */
 function rightValue(name: string): string {
+  if (name.startsWith('PAYLOAD_KEY')) return CANARY.padEnd(43, 'A');
   if (name === 'PROXY_URL') return `http://user:${CANARY}@proxy:3128`;
   return name === 'REDIS_URL' ? `redis://user:${CANARY}@host:6379` : CANARY;
 }

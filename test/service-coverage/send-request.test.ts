@@ -91,7 +91,10 @@ describe('Send request body', () => {
     const token = await tokenOf(emulator);
     for (const contact of ['010-0000-0001', '+821000000001', '010 0000 0001', '', 1_000_000_001]) {
       const notice = wrong({ contacts: [{ contact }] });
-      await expect(queue.send(notice)).rejects.toThrow(/contacts\[0\]\.contact/);
+      const refused = await queue.send(notice).catch(String);
+      expect(refused).toContain('contacts[0].contact');
+      // Zeros of the number would stand here if the error quoted it.
+      expect(refused).not.toMatch(/0{3}/);
       expect(verdict(await sendWith(emulator, token, notice))).toBe('400 INVALID_CONTACT');
     }
   });

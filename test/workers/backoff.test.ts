@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, double, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { backoffMs } from '../../workers/backoff.ts';
 
@@ -17,12 +17,12 @@ describe('backoffMs', () => {
   });
 
   it('is a whole number from 1 to the cap, whatever comes in', () => {
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 0, max: 10_000 }),
-        fc.integer({ min: 1, max: 100_000 }),
-        fc.integer({ min: 0, max: 3_600_000 }),
-        fc.double({ min: 0, max: 0.999_999_999, noNaN: true }),
+    assert(
+      property(
+        integer({ min: 0, max: 10_000 }),
+        integer({ min: 1, max: 100_000 }),
+        integer({ min: 0, max: 3_600_000 }),
+        double({ min: 0, max: 0.999_999_999, noNaN: true }),
         (attempts, base, more, random) => {
           const wait = backoffMs(attempts, base, base + more, random);
           expect(Number.isInteger(wait)).toBe(true);

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Command } from 'commander';
-import { loadConfig, type Config } from '../../config/config.ts';
+import { loadConfig } from '../../config/config.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
-import type { NoticeQueue } from '../../queue/notice-queue.ts';
 import { gather, wholeNumber } from '../arguments.ts';
+import { openQueue } from '../open-queue.ts';
 import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -55,16 +55,6 @@ export function sendCommand(): Command {
         await queue.close();
       }
     });
-}
-
-/**
- * A producer with the configuration of the environment. Loaded when it is needed: it is most of
- * the time that a command takes to start.
- */
-async function openQueue({ redis, account, queue }: Config): Promise<NoticeQueue> {
-  const { NoticeQueue } = await import('../../queue/notice-queue.ts');
-  const { prefix, ...connection } = redis;
-  return new NoticeQueue({ redis: connection, prefix, account, ...queue });
 }
 
 async function noticeFrom(flags: Flags): Promise<Notice> {

@@ -1,5 +1,8 @@
 import type { OptionRows } from '../option.ts';
 
+/** 32 bytes in base64 (43 characters, with or without the padding, either alphabet) or hex. */
+const PAYLOAD_KEY = /^(?:[0-9A-Fa-f]{64}|[\w+/-]{42}[AEIMQUYcgkosw048]=?)$/;
+
 /** How notices are handed to the queue. */
 export const QUEUE_OPTIONS = {
   CHUNK_SIZE: {
@@ -27,5 +30,38 @@ export const QUEUE_OPTIONS = {
     min: 50,
     max: 60_000,
     default: 2_000,
+  },
+  HIGH_WATER: {
+    kind: 'integer',
+    meaning:
+      'How many contacts of batches may wait in Redis before imports pause until workers have sent some.',
+    unit: 'contacts',
+    min: 1,
+    max: 1_000_000_000,
+    default: 1_000_000,
+    note: 'Raised: more memory in Redis, about 25 bytes for each contact. Lowered: workers may run out of work while an import catches up.',
+  },
+  BATCH_RETENTION_MS: {
+    kind: 'integer',
+    meaning: 'For how long a batch, its counters and what was not accepted are kept after its end.',
+    unit: 'milliseconds',
+    min: 60_000,
+    max: 31_536_000_000,
+    default: 2_592_000_000,
+    note: 'Lowered: contacts that failed are gone sooner, and a list that is imported again is sent again sooner.',
+  },
+  PAYLOAD_KEY: {
+    kind: 'secret',
+    meaning:
+      'Key that seals the contacts of batches while they wait in Redis (AES-256-GCM); importers and workers need the same. They are not sealed without it.',
+    pattern: PAYLOAD_KEY,
+    expected: '32 random bytes as base64 or as 64 hexadecimal digits',
+  },
+  PAYLOAD_KEY_PREVIOUS: {
+    kind: 'secret',
+    meaning:
+      'The PAYLOAD_KEY before this one: it still opens what it sealed, and seals nothing more.',
+    pattern: PAYLOAD_KEY,
+    expected: '32 random bytes as base64 or as 64 hexadecimal digits',
   },
 } as const satisfies OptionRows;

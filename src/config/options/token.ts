@@ -37,7 +37,8 @@ export const TOKEN_OPTIONS = {
     unit: 'issuances',
     min: 1,
     max: 100_000,
-    default: 60,
+    default: 400,
+    note: 'Lowered below one per TOKEN_MIN_AGE_MS: notices that the service refuses with 403, each of which asks for a renewal, can hold the whole queue.',
   },
   TOKEN_BUDGET_WINDOW_MS: {
     kind: 'integer',

@@ -4,12 +4,21 @@ import type { OptionRows } from '../option.ts';
 export const WORKER_OPTIONS = {
   CONCURRENCY: {
     kind: 'integer',
-    meaning: 'Jobs that one process works on at the same time, and its connections to the service.',
+    meaning: 'Single notices that one process works on at the same time.',
     unit: 'jobs',
     min: 1,
     max: 1_000,
     default: 32,
     note: 'Raised: more is in flight, and so possibly sent twice, when a process dies. Lowered: slower.',
+  },
+  BATCH_CONCURRENCY: {
+    kind: 'integer',
+    meaning: 'Chunks of batches that one process works on at the same time, beside CONCURRENCY.',
+    unit: 'chunks',
+    min: 1,
+    max: 1_000,
+    default: 8,
+    note: 'Raised: batches are faster, and more contacts are in flight when a process dies.',
   },
   PROCESSES: {
     kind: 'integer',

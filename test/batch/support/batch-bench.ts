@@ -1,0 +1,123 @@
+import { expect } from 'vitest';
+import type { Batch, BatchCounts, BatchPlan } from '../../../src/batch/batch-record.ts';
+import type { ChunkState } from '../../../src/batch/chunk-state.ts';
+import { Ledger, type Claim, type Failure } from '../../../src/batch/ledger.ts';
+import type { Settlement } from '../../../src/batch/settlement.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import type { TestRedis } from '../../support/redis.ts';
+
+export const RETENTION_MS = 3_600_000;
+
+export const PLAN: BatchPlan = {
+  frame: '{"templateCode":"SALE","scheduleType":"DIRECTLY"}',
+  templateCode: 'SALE',
+  chunkSize: 10,
+  delivery: 'at-least-once',
+  expiresAt: 0,
+  rate: 0,
+  bisect: true,
+};
+
+export const AT_MOST_ONCE = { delivery: 'at-most-once' } as const;
+
+/** Name of the lock that a test's attempts own. */
+const LOCK = { key: 'job-1:lock', token: 'worker-1' };
+
+/** One account with one batch in a namespace of its own, as tests of the ledger look at it. */
+export interface BatchBench {
+  readonly ledger: Ledger;
+  readonly keys: Keys;
+  readonly id: string;
+  /** Stores the next chunk; its payload names it. */
+  store(size?: number): Promise<string>;
+  /** Claims as the owner of the job. */
+  claim(chunk: number, nonce?: string): Promise<Claim>;
+  claimKind(chunk: number, nonce?: string): Promise<string>;
+  settle(chunk: number, settlement: Settlement, nonce?: string): Promise<string>;
+  batch(): Promise<Batch>;
+  /** Counts that are not zero, after a look at the law: the states add up to the total. */
+  counts(): Promise<Partial<BatchCounts>>;
+  state(chunk: number): Promise<ChunkState | undefined>;
+  failures(): Promise<Failure[]>;
+  payload(name: string | number): Promise<string | undefined>;
+  /** Events so far, each with its fields. */
+  events(): Promise<Record<string, string>[]>;
+  /** Moves the batch's clocks: the record's own fields, as Redis holds them. */
+  setField(name: string, value: string | number): Promise<void>;
+}
+
+export const payloadOf = (chunk: number) => Buffer.from(`contacts of chunk ${chunk}`);
+
+/**
+ * Begins a batch with chunks of these sizes.
+ *
+ * @param imported whether its import has ended, too. Default true
+ */
+export async function openBatch(
+  redis: TestRedis,
+  plan: Partial<BatchPlan> = {},
+  sizes: readonly number[] = [],
+  imported = true,
+): Promise<BatchBench> {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  const id = 'b-1';
+  const ledger = new Ledger(redis.client, keys);
+  const lock = { key: `${keys.bullPrefix}:${LOCK.key}`, token: LOCK.token };
+  const { record } = keys.batch(id);
+  await redis.client.set(lock.key, lock.token);
+
+  const bench: BatchBench = {
+    ledger,
+    keys,
+    id,
+    store: async (size = PLAN.chunkSize) => {
+      const { chunks, rows } = await bench.batch();
+      return ledger.store(id, chunks, size, rows + size, payloadOf(chunks));
+    },
+    claim: (chunk, nonce = 'a') => ledger.claim(id, chunk, nonce, lock),
+    claimKind: async (chunk, nonce) => (await bench.claim(chunk, nonce)).kind,
+    settle: (chunk, settlement, nonce = 'a') => ledger.settle(id, chunk, nonce, settlement),
+    batch: async () => {
+      const batch = await ledger.read(id);
+      if (batch === undefined) throw new Error('there is no batch');
+      return batch;
+    },
+    counts: async () => {
+      const { counts } = await bench.batch();
+      const { total, pending, sending, accepted, rejected, unknown, expired, cancelled } = counts;
+      expect(pending + accepted + rejected + unknown + expired + cancelled).toBe(total);
+      expect(sending).toBeLessThanOrEqual(pending);
+      expect(await ledger.unsent()).toBe(pending);
+      const shown = Object.entries(counts).filter(([name, n]) => n !== 0 && name !== 'total');
+      return Object.fromEntries(shown);
+    },
+    state: async (chunk) => (await ledger.states(id, chunk, chunk + 1))[0],
+    failures: async () => {
+      const failures: Failure[] = [];
+      for await (const failure of ledger.failures(id)) failures.push(failure);
+      return failures.sort((a, b) => a.name.localeCompare(b.name));
+    },
+    payload: async (name) => (await ledger.payload(id, String(name)))?.toString(),
+    events: async () => {
+      const entries = await redis.client.xrange(keys.batchEvents, '-', '+');
+      return entries.map(([, fields]) => {
+        const pairs: [string, string][] = [];
+        for (let index = 0; index < fields.length; index += 2) {
+          pairs.push([fields[index] ?? '', fields[index + 1] ?? '']);
+        }
+        return Object.fromEntries(pairs);
+      });
+    },
+    setField: async (name, value) => {
+      await redis.client.hset(record, name, value);
+    },
+  };
+  expect(await ledger.begin(id, { ...PLAN, ...plan }, 'print', RETENTION_MS)).toBe('begun');
+  for (const size of sizes) expect(await bench.store(size)).toBe('stored');
+  if (imported) await ledger.endImport(id, 0, 0);
+  return bench;
+}
+
+/** Names of the events, in order. */
+export const eventNames = async (bench: BatchBench) =>
+  (await bench.events()).map(({ event }) => event);

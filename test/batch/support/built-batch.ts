@@ -1,0 +1,98 @@
+import type { Redis } from 'ioredis';
+import type { Batch, BatchPlan } from '../../../src/batch/batch-record.ts';
+import { Ledger } from '../../../src/batch/ledger.ts';
+import { encodePayload } from '../../../src/batch/payload.ts';
+import type { FailedPart, Settlement } from '../../../src/batch/settlement.ts';
+import type { Contact } from '../../../src/contracts/notice.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+
+/** A batch in Redis whose sends the test itself makes up. */
+export interface BuiltBatch {
+  readonly id: string;
+  readonly ledger: Ledger;
+  /** The batch as it stands. */
+  read(): Promise<Batch>;
+  /** Claims a chunk, as a worker does before its send. */
+  claim(chunk: number): Promise<void>;
+  /** Claims a chunk where that is still to be done, and settles it. */
+  settle(chunk: number, settlement: Settlement): Promise<void>;
+}
+
+const PLAN: BatchPlan = {
+  frame: '{"templateCode":"T"}',
+  templateCode: 'T',
+  chunkSize: 10,
+  delivery: 'at-least-once',
+  expiresAt: 0,
+  rate: 0,
+  bisect: true,
+};
+
+/** Numbers that nobody has. */
+export function contacts(count: number, from = 0): Contact[] {
+  return Array.from({ length: count }, (_, index) => ({
+    contact: `0100${String(from + index).padStart(7, '0')}`,
+    var1: `value ${from + index}`,
+  }));
+}
+
+/**
+ * Stores a batch, its import ended unless said otherwise.
+ *
+ * @param chunks the contacts of each chunk
+ */
+export async function buildBatch(
+  redis: Redis,
+  prefix: string,
+  id: string,
+  chunks: readonly (readonly Contact[])[],
+  options: { readonly plan?: Partial<BatchPlan>; readonly importing?: boolean } = {},
+): Promise<BuiltBatch> {
+  const keys = keysOf(prefix, 'default');
+  const ledger = new Ledger(redis, keys);
+  const plan = { ...PLAN, chunkSize: chunks[0]?.length ?? 10, ...options.plan };
+  await ledger.begin(id, plan, 'fingerprint', 3_600_000);
+  let rows = 0;
+  for (const [index, chunk] of chunks.entries()) {
+    rows += chunk.length;
+    const payload = await encodePayload(JSON.stringify(chunk));
+    await ledger.store(id, index, chunk.length, rows, payload);
+  }
+  if (options.importing !== true) await ledger.endImport(id, 2, 3);
+
+  const claimed = new Map<number, string>();
+  const claim = async (chunk: number) => {
+    const nonce = `nonce-${claimed.size}`;
+    const lock = { key: keys.chunkLock(`c-${id}-${chunk}`), token: 'worker' };
+    await redis.set(lock.key, lock.token);
+    const { kind } = await ledger.claim(id, chunk, nonce, lock);
+    await redis.del(lock.key);
+    if (kind !== 'send') throw new Error(`the claim of chunk ${chunk} answered ${kind}`);
+    claimed.set(chunk, nonce);
+  };
+  return {
+    id,
+    ledger,
+    read: async () => {
+      const batch = await ledger.read(id);
+      if (batch === undefined) throw new Error(`there is no batch ${id}`);
+      return batch;
+    },
+    claim,
+    settle: async (chunk, settlement) => {
+      if (!claimed.has(chunk)) await claim(chunk);
+      await ledger.settle(id, chunk, claimed.get(chunk) ?? '', settlement);
+      claimed.delete(chunk);
+    },
+  };
+}
+
+/** A part of a chunk that failed, with its contacts. */
+export async function part(
+  state: FailedPart['state'],
+  code: string,
+  list: readonly Contact[],
+): Promise<FailedPart> {
+  const payload = await encodePayload(JSON.stringify(list));
+  return { state, code, message: `about ${code}`, size: list.length, payload };
+}

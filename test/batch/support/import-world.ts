@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { onTestFinished } from 'vitest';
+import { decodeContacts } from '../../../src/batch/payload.ts';
+import type { PayloadKey } from '../../../src/batch/payload-key.ts';
+import { Ledger } from '../../../src/batch/ledger.ts';
+import {
+  NoticeQueue,
+  NoticeQueueError,
+  type Contact,
+  type ImportOptions,
+  type ImportReport,
+  type ImportSource,
+  type NoticeQueueOptions,
+} from '../../../src/index.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import type { TestRedis } from '../../support/redis.ts';
+
+/** A folder that goes away with the test. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'notice-import-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Writes a list and returns its path. */
+export function listFile(content: string | Uint8Array, name = 'list.csv'): string {
+  const file = path.join(temporaryFolder(), name);
+  writeFileSync(file, content);
+  return file;
+}
+
+/** A CSV list of so many contacts, each of another number. */
+export function csvList(count: number): string {
+  const rows = Array.from({ length: count }, (_, index) => `${numberOf(index)},홍${index}\n`);
+  return `contact,var1\n${rows.join('')}`;
+}
+
+/** A mobile number for each index. */
+export const numberOf = (index: number) => `010${String(10_000_000 + index)}`;
+
+/** An account of its own on the run's Redis, for imports and for looking at what they stored. */
+export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const ledger = new Ledger(redis.client, keys);
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  onTestFinished(() => queue.close());
+  return {
+    prefix,
+    keys,
+    ledger,
+    queue,
+    import: (source: ImportSource, more: Partial<ImportOptions> = {}): Promise<ImportReport> =>
+      queue.import(source, { templateCode: 'T', chunkSize: 100, ...more }),
+    /** All contacts of the batch, in the order of its chunks. */
+    contacts: async (id: string, sealedBy: readonly PayloadKey[] = []): Promise<Contact[]> => {
+      const { chunks = 0 } = (await ledger.read(id)) ?? {};
+      const all: Contact[] = [];
+      for (let chunk = 0; chunk < chunks; chunk++) {
+        const payload = await ledger.payload(id, String(chunk));
+        if (payload !== undefined) all.push(...(await decodeContacts(payload, sealedBy)));
+      }
+      return all;
+    },
+    /** Ids of the chunk jobs that wait. */
+    jobIds: async (): Promise<string[]> =>
+      (await redis.client.lrange(`${keys.bullPrefix}:chunks:wait`, 0, -1)).sort(),
+  };
+}
+
+/** The error of our family that a promise fails with. */
+export async function failureOf(work: Promise<unknown>): Promise<NoticeQueueError> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof NoticeQueueError) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}

@@ -1,0 +1,321 @@
+import { deepStrictEqual, strictEqual } from 'node:assert/strict';
+import * as fc from 'fast-check';
+import type { Ledger } from '../../../src/batch/ledger.ts';
+import type { Settlement } from '../../../src/batch/settlement.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
+import type { TestRedis } from '../../support/redis.ts';
+import { LedgerModel, type ModelSettlement } from '../ledger-model.ts';
+import { PLAN, RETENTION_MS } from './batch-bench.ts';
+
+/** A payload is the names of its contacts, so that what was handed out can be told contact by contact. */
+const encode = (contacts: readonly string[]) => Buffer.from(contacts.join(' '));
+const decode = (payload: Buffer | undefined) => payload?.toString().split(' ') ?? [];
+
+/** An attempt that was handed a chunk. It may settle, settle again, or come back late. */
+interface Attempt {
+  readonly chunk: number;
+  readonly nonce: string;
+  readonly contacts: readonly string[];
+}
+
+/** What an attempt may say; `cut` shares the contacts out among the parts. */
+type Ending = 'accepted' | 'back' | 'doubt' | 'rejected' | 'unknown' | 'expired' | 'parts' | 'torn';
+
+const ENDINGS: readonly Ending[] = [
+  'accepted',
+  'back',
+  'doubt',
+  'rejected',
+  'unknown',
+  'expired',
+  'parts',
+  'torn',
+];
+
+function settlementOf(ending: Ending, contacts: readonly string[], cut: number): ModelSettlement {
+  const none = { accepted: [], rest: [], doubt: false, failed: [] };
+  switch (ending) {
+    case 'accepted':
+      return { ...none, accepted: contacts };
+    case 'back':
+    case 'doubt':
+      return { ...none, rest: contacts, doubt: ending === 'doubt' };
+    case 'rejected':
+    case 'unknown':
+    case 'expired':
+      return { ...none, failed: [{ state: ending, contacts }] };
+    case 'parts':
+    case 'torn': {
+      const at = cut % contacts.length;
+      const bad = contacts.slice(0, at);
+      const failed = bad.length === 0 ? [] : [{ state: 'rejected' as const, contacts: bad }];
+      const middle = at + Math.floor((contacts.length - at) / 2);
+      const accepted = contacts.slice(at, middle);
+      return { accepted, rest: contacts.slice(middle), doubt: ending === 'torn', failed };
+    }
+  }
+}
+
+/** The same for the ledger: a part brings its own contacts, the whole keeps the chunk's. */
+function told(said: ModelSettlement, size: number): Settlement {
+  const own = (contacts: readonly string[]) =>
+    contacts.length === size ? {} : { payload: encode(contacts) };
+  return {
+    accepted: said.accepted.length,
+    ...(said.rest.length === 0
+      ? {}
+      : { rest: { size: said.rest.length, doubt: said.doubt, ...own(said.rest) } }),
+    failed: said.failed.map(({ state, contacts }) => ({
+      state,
+      size: contacts.length,
+      code: state.toUpperCase(),
+      message: '',
+      ...own(contacts),
+    })),
+  };
+}
+
+const index = fc.nat(7);
+/** Any move of a batch, those that take it further more often. */
+export const MOVES = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ move: fc.constant('store'), size: fc.integer({ min: 1, max: 5 }) }),
+  },
+  { weight: 1, arbitrary: fc.record({ move: fc.constant('store again'), chunk: index }) },
+  { weight: 2, arbitrary: fc.record({ move: fc.constant('end import') }) },
+  {
+    weight: 9,
+    arbitrary: fc.record({ move: fc.constant('claim'), chunk: index, owned: fc.nat(9) }),
+  },
+  { weight: 1, arbitrary: fc.record({ move: fc.constant('claim again'), attempt: index }) },
+  {
+    weight: 9,
+    arbitrary: fc.record({
+      move: fc.constant('settle'),
+      attempt: index,
+      ending: fc.constantFrom(...ENDINGS),
+      cut: fc.nat(9),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      move: fc.constant('steer'),
+      verb: fc.constantFrom('pause', 'resume', 'resume', 'cancel'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      move: fc.constant('redrive'),
+      failure: index,
+      state: fc.constantFrom('rejected', 'unknown', 'expired'),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ move: fc.constant('deadline') }) },
+  { weight: 1, arbitrary: fc.record({ move: fc.constant('stand still') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ move: fc.constant('queue'), limit: fc.integer({ min: 1, max: 3 }) }),
+  },
+) as fc.Arbitrary<Move>;
+
+/** One move, with what it takes. */
+export type Move =
+  | { readonly move: 'store'; readonly size: number }
+  | { readonly move: 'store again'; readonly chunk: number }
+  | { readonly move: 'end import' | 'deadline' | 'stand still' }
+  | { readonly move: 'claim'; readonly chunk: number; readonly owned: number }
+  | { readonly move: 'claim again'; readonly attempt: number }
+  | {
+      readonly move: 'settle';
+      readonly attempt: number;
+      readonly ending: Ending;
+      readonly cut: number;
+    }
+  | { readonly move: 'steer'; readonly verb: 'pause' | 'resume' | 'cancel' }
+  | {
+      readonly move: 'redrive';
+      readonly failure: number;
+      readonly state: 'rejected' | 'unknown' | 'expired';
+    }
+  | { readonly move: 'queue'; readonly limit: number };
+
+/** A batch of the ledger beside its model, and what was handed out of it. */
+export class Pair {
+  readonly id: string;
+  readonly model: LedgerModel;
+  readonly #redis: TestRedis;
+  readonly #ledger: Ledger;
+  readonly #keys: Keys;
+  readonly #delivery: DeliveryPolicy;
+  readonly #attempts: Attempt[] = [];
+  /** Contacts that were handed out and may have been taken: nothing has proved the contrary. */
+  readonly #open = new Set<string>();
+  #twice = 0;
+  #names = 0;
+
+  constructor(id: string, delivery: DeliveryPolicy, redis: TestRedis, ledger: Ledger, keys: Keys) {
+    this.#redis = redis;
+    this.id = id;
+    this.model = new LedgerModel(delivery);
+    this.#ledger = ledger;
+    this.#keys = keys;
+    this.#delivery = delivery;
+  }
+
+  async begin(): Promise<void> {
+    const plan = { ...PLAN, chunkSize: 3, delivery: this.#delivery };
+    strictEqual(await this.#ledger.begin(this.id, plan, 'print', RETENTION_MS), 'begun');
+    await this.#redis.client.set(`${this.#keys.bullPrefix}:lock`, 'mine');
+  }
+
+  async play(move: Move): Promise<void> {
+    const { model, id } = this;
+    const ledger = this.#ledger;
+    switch (move.move) {
+      case 'store': {
+        const contacts = Array.from({ length: move.size }, () => `c${(this.#names += 1)}`);
+        const chunk = model.chunks.length;
+        const answer = await ledger.store(id, chunk, move.size, 0, encode(contacts));
+        strictEqual(answer, model.store(contacts));
+        return;
+      }
+      case 'store again': {
+        if (move.chunk >= model.chunks.length) return;
+        const answer = await ledger.store(id, move.chunk, 2, 0, encode(['x', 'y']));
+        strictEqual(answer, model.storeAgain());
+        return;
+      }
+      case 'end import':
+        model.endImport();
+        return ledger.endImport(id, 0, 0);
+      case 'claim':
+        return this.#claim(move.chunk, `n${(this.#names += 1)}`, move.owned > 0);
+      case 'claim again': {
+        const attempt = this.#attempts[move.attempt % this.#attempts.length];
+        // Only the answer to a claim can get lost, so nothing came after it.
+        if (attempt === undefined) return;
+        if (model.chunks[attempt.chunk]?.holder !== attempt.nonce) return;
+        return this.#claim(attempt.chunk, attempt.nonce, true);
+      }
+      case 'settle':
+        return this.#settle(move);
+      case 'steer': {
+        const done = model.steer(move.verb);
+        deepStrictEqual(await ledger.steer(id, move.verb), { done, phase: model.phase });
+        return;
+      }
+      case 'redrive': {
+        const names = [...model.failures.keys()];
+        const name = names[move.failure % names.length] ?? '0';
+        const contacts = model.failures.get(name)?.contacts ?? [];
+        const done = model.redrive(name, move.state);
+        strictEqual(await ledger.redrive(id, name, move.state), done);
+        if (!done) return;
+        // Asked for by name: that these may come twice is what the caller wants, and it is counted.
+        for (const contact of contacts) this.#open.delete(contact);
+        if (move.state === 'unknown') this.#twice += contacts.length;
+        return;
+      }
+      case 'deadline':
+        model.passDeadline();
+        return this.#set('expiresAt');
+      case 'stand still':
+        await this.#set('movedAt');
+        strictEqual(await ledger.restartStalled(id, 60_000), model.restart());
+        return;
+      case 'queue': {
+        const window = model.queue(move.limit);
+        deepStrictEqual(await ledger.unqueued(id, move.limit), window);
+        if (window === undefined) return;
+        await ledger.markQueued(id, window.first, window.end);
+        return ledger.markQueued(id, window.first, window.end);
+      }
+    }
+  }
+
+  async check(): Promise<void> {
+    const { model, id } = this;
+    const batch = await this.#ledger.read(id);
+    const { total, pending, accepted, rejected, unknown, expired, cancelled } = model.counts();
+    strictEqual(pending + accepted + rejected + unknown + expired + cancelled, total);
+    strictEqual(batch?.phase, model.phase);
+    strictEqual(batch?.queued, model.queued);
+    deepStrictEqual(batch?.counts, model.counts());
+    // Every handing-out of what may have been taken is counted, and nothing else.
+    strictEqual(batch?.counts.maybeTwice, this.#twice);
+    const states = await this.#ledger.states(id, 0, model.chunks.length + 1);
+    deepStrictEqual(states, [...model.chunks.map(({ state }) => state), 'none']);
+  }
+
+  /** The contacts themselves, once at the end: what is kept, and that the rest is gone. */
+  async checkContacts(): Promise<void> {
+    const { record, payload, sizes, inflight, failures, chunks } = this.#keys.batch(this.id);
+    const kept = new Map<string, string>();
+    for (const [at, { contacts }] of this.model.chunks.entries()) {
+      if (contacts.length > 0) kept.set(`${at}`, contacts.join(' '));
+    }
+    const wanted = new Map<string, string>();
+    for (const [name, { state, contacts }] of this.model.failures) {
+      kept.set(name, contacts.join(' '));
+      wanted.set(name, `${state} ${contacts.length}`);
+    }
+    deepStrictEqual({ ...(await this.#redis.client.hgetall(payload)) }, Object.fromEntries(kept));
+    const found = new Map<string, string>();
+    for await (const { name, state, size } of this.#ledger.failures(this.id)) {
+      found.set(name, `${state} ${size}`);
+    }
+    deepStrictEqual(found, wanted);
+    const held = this.model.chunks.flatMap(({ holder }, at) =>
+      holder === undefined ? [] : [[`${at}`, holder]],
+    );
+    deepStrictEqual({ ...(await this.#redis.client.hgetall(inflight)) }, Object.fromEntries(held));
+    const over = (await this.#ledger.read(this.id))?.finishedAt !== 0;
+    for (const key of [record, chunks, payload, sizes, inflight, failures]) {
+      const ttl = await this.#redis.client.pttl(key);
+      if (ttl !== -2) deepStrictEqual({ key, ends: ttl > 0 }, { key, ends: over });
+    }
+  }
+
+  async #claim(chunk: number, nonce: string, owned: boolean): Promise<void> {
+    const lock = { key: `${this.#keys.bullPrefix}:lock`, token: owned ? 'mine' : 'theirs' };
+    const repeated = this.model.chunks[chunk]?.holder === nonce;
+    const claim = await this.#ledger.claim(this.id, chunk, nonce, lock);
+    strictEqual(claim.kind, owned ? this.model.claim(chunk, nonce) : 'lost');
+    if (claim.kind !== 'send') return;
+    const contacts = decode(claim.payload);
+    deepStrictEqual(contacts, this.model.chunks[chunk]?.contacts);
+    strictEqual(claim.size, contacts.length);
+    if (repeated) return;
+    const twice = contacts.filter((contact) => this.#open.has(contact));
+    if (this.#delivery === 'at-most-once') deepStrictEqual(twice, []);
+    strictEqual(claim.maybe, twice.length > 0);
+    this.#twice += twice.length;
+    for (const contact of contacts) this.#open.add(contact);
+    this.#attempts.push({ chunk, nonce, contacts });
+  }
+
+  async #settle({ attempt: at, ending, cut }: Extract<Move, { move: 'settle' }>): Promise<void> {
+    // The newest attempts come up more often than those of long ago.
+    const attempt = this.#attempts[Math.max(0, this.#attempts.length - 1 - at)];
+    if (attempt === undefined) return;
+    const { chunk, nonce, contacts } = attempt;
+    const said = settlementOf(ending, contacts, cut);
+    const wasSending = this.model.chunks[chunk]?.state === 'sending';
+    const answer = await this.#ledger.settle(this.id, chunk, nonce, told(said, contacts.length));
+    strictEqual(answer, this.model.settle(chunk, nonce, said));
+    if (answer !== 'settled' || !wasSending) return;
+    const proved = [
+      ...(said.doubt ? [] : said.rest),
+      ...said.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
+    ];
+    for (const contact of proved) this.#open.delete(contact);
+  }
+
+  async #set(field: string): Promise<void> {
+    await this.#redis.client.hset(this.#keys.batch(this.id).record, field, 1);
+  }
+}

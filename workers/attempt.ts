@@ -1,0 +1,143 @@
+import type { Outcome } from '../src/contracts/outcome.ts';
+import type { RefusalStatus, Token, TokenSource } from '../src/contracts/token.ts';
+import { NoticeQueueError, TokenRefusedError } from '../src/errors.ts';
+import type { HoldGate, Passage } from '../src/queue/hold-gate.ts';
+import { decideOutcome, needsJudgement } from '../src/service/decide-outcome.ts';
+import type { SendAnswer } from '../src/service/send-answer.ts';
+import type { AttemptLog } from './attempt-log.ts';
+
+/** The token slot, as far as an attempt needs it. */
+export interface AttemptTokens extends TokenSource {
+  accepted(token: Token): void;
+  judge(refused: Token, status: RefusalStatus): Promise<'again' | 'refused'>;
+}
+
+/** What an attempt needs beside what it sends. */
+export interface AttemptParts {
+  readonly tokens: AttemptTokens;
+  readonly gate: Pick<HoldGate, 'enter' | 'place'>;
+  readonly log: AttemptLog;
+}
+
+/** What is known after an attempt; no outcome means that nothing was sent and nobody is to blame. */
+export interface Attempted {
+  readonly outcome: Outcome | undefined;
+  readonly answer?: SendAnswer;
+}
+
+/** Why an attempt ended before anything was sent, without blame. */
+class NotStarted extends Error {}
+
+/** Least wait after a 429, whatever its Retry-After says. */
+const THROTTLED_MIN_MS = 1_000;
+
+/**
+ * Makes one attempt behind the gate: gets a token, sends, decides.
+ *
+ * Nothing is sent once `abort` is aborted or `owned` says that the job's lock may be lost: both are
+ * asked right before each request.
+ *
+ * @param send makes the send call with the token source it is given
+ */
+export async function attemptOnce(
+  send: (tokens: TokenSource) => Promise<SendAnswer>,
+  owned: () => boolean,
+  abort: AbortSignal,
+  { tokens }: AttemptParts,
+): Promise<Attempted> {
+  let used: Token | undefined;
+  const guarded = (token: Token): Token => {
+    if (abort.aborted || !owned()) throw new NotStarted();
+    used = token;
+    return token;
+  };
+  const source: TokenSource = {
+    get: async (until) => guarded(await tokens.get(either(abort, until))),
+    renew: async (refused, status, until) =>
+      guarded(await tokens.renew(refused, status, either(abort, until))),
+  };
+  try {
+    const answer = await send(source);
+    const outcome = decideOutcome(answer, await judgementOf(answer, used, tokens));
+    if (outcome.kind === 'accepted' && used !== undefined) tokens.accepted(used);
+    return { outcome, answer };
+  } catch (error) {
+    if (abort.aborted || error instanceof NotStarted) return { outcome: undefined };
+    return { outcome: outcomeOfTokenError(error) };
+  }
+}
+
+/** Asks the token slot about a second refusal; only it knows whether that token worked for others. */
+async function judgementOf(
+  answer: SendAnswer,
+  used: Token | undefined,
+  tokens: AttemptTokens,
+): Promise<'again' | 'refused' | undefined> {
+  const last = answer.refused.at(-1);
+  if (!needsJudgement(answer) || used === undefined || last === undefined) return undefined;
+  return tokens.judge(used, last.status);
+}
+
+/** What a failed wait for a token means: nothing was sent. */
+export function outcomeOfTokenError(error: unknown): Outcome {
+  if (error instanceof TokenRefusedError) {
+    const { hold, refusalCode: code, retryInMs } = error;
+    return { kind: 'hold', hold, code, forMs: Math.max(1, retryInMs) };
+  }
+  const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
+  return { kind: 'retry', code, counted: false };
+}
+
+/**
+ * Asks to make an attempt; undefined when the queue is held. Redis that fails here sends nothing.
+ */
+export async function enterGate({ gate, log }: AttemptParts): Promise<Passage | undefined> {
+  try {
+    return await gate.enter();
+  } catch (error) {
+    log.trouble('gate', error);
+    return undefined;
+  }
+}
+
+/** Places or lifts holds after an attempt. Trouble with Redis here costs a probe, never an outcome. */
+export async function leaveGate(
+  outcome: Outcome | undefined,
+  passage: Passage,
+  { gate, log }: AttemptParts,
+): Promise<void> {
+  try {
+    switch (outcome?.kind) {
+      case 'hold': {
+        const { hold, code, forMs } = outcome;
+        const least = hold === 'throttled' ? THROTTLED_MIN_MS : 1;
+        await gate.place(
+          hold,
+          code,
+          passage,
+          forMs === undefined ? undefined : Math.max(forMs, least),
+        );
+        break;
+      }
+      case 'accepted':
+      case 'rejected':
+        await passage.succeeded();
+        break;
+      case 'retry':
+      case 'unknown':
+        await passage.undecided();
+        break;
+      case 'expired':
+      case 'cancelled':
+      case undefined:
+        await passage.abandoned();
+        break;
+    }
+  } catch (error) {
+    log.trouble('hold', error);
+  }
+}
+
+function either(abort: AbortSignal, until: AbortSignal | undefined): AbortSignal {
+  return until === undefined ? abort : AbortSignal.any([abort, until]);
+}
