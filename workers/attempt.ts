@@ -79,7 +79,7 @@ async function judgementOf(
 }
 
 /** What a failed wait for a token means: nothing was sent. */
-export function outcomeOfTokenError(error: unknown): Outcome {
+function outcomeOfTokenError(error: unknown): Outcome {
   if (error instanceof TokenRefusedError) {
     const { hold, refusalCode: code, retryInMs } = error;
     return { kind: 'hold', hold, code, forMs: Math.max(1, retryInMs) };

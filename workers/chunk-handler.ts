@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
 import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
 import { encodePayload, openPayload } from '../src/batch/payload.ts';
 import type { PayloadKey } from '../src/batch/payload-key.ts';
@@ -55,7 +56,7 @@ export async function runChunk(
     if (passage === undefined) giveBack();
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lock = { key: parts.lockKey(job.id ?? ''), token: lockToken ?? '' };
-    const claim = await claimOrNothing(data, nonce, lock, parts);
+    const claim = await claimOrNothing(data, nonce, lock, guard.owned, abort, parts);
     if (claim?.kind !== 'send') {
       await leaveGate(undefined, passage, parts);
       return await withoutClaim(job, lockToken, claim);
@@ -76,19 +77,30 @@ function chunkOf(job: Job): ChunkJobData {
   }
 }
 
-/** Redis that fails at the claim sends nothing: the job goes back. */
+/** Time between two tries of a claim that Redis did not answer. */
+const CLAIM_AGAIN_MS = 200;
+
+/**
+ * Claims the chunk. A claim whose answer was lost may stand, so it is asked for again under the same
+ * nonce, for as long as the job is surely ours; then the job goes back and nothing is sent.
+ */
 async function claimOrNothing(
   { batch, chunk }: ChunkJobData,
   nonce: string,
   lock: { key: string; token: string },
+  owned: () => boolean,
+  abort: AbortSignal,
   { ledger, log }: ChunkHandlerParts,
 ): Promise<Claim | undefined> {
-  try {
-    return await ledger.claim(batch, chunk, nonce, lock);
-  } catch (error) {
-    log.trouble('claim', error);
-    return undefined;
+  for (let tries = 0; owned() && !abort.aborted; tries++) {
+    try {
+      return await ledger.claim(batch, chunk, nonce, lock);
+    } catch (error) {
+      if (tries === 0) log.trouble('claim', error);
+    }
+    await setTimeout(CLAIM_AGAIN_MS);
   }
+  return undefined;
 }
 
 /** Ends a job whose chunk was not handed out. A paused batch gets its jobs anew when it is resumed. */

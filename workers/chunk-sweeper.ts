@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { Batch } from '../src/batch/batch-record.ts';
 import type { Ledger } from '../src/batch/ledger.ts';
 import { queueChunks } from '../src/batch/queue-chunks.ts';
+import { nearEndOfRetention } from '../src/batch/retention.ts';
 import { readHold } from '../src/queue/hold-gate.ts';
 import type { RedisClient } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
@@ -42,6 +44,7 @@ export function startChunkSweeper(
   });
   queue.on('error', () => {});
   let running: Promise<void> | undefined;
+  const warned = new Set<string>();
   let again = false;
   let stopped = false;
 
@@ -52,7 +55,7 @@ export function startChunkSweeper(
       return;
     }
     again = false;
-    running = sweep(redis, keys, ledger, queue, log)
+    running = sweep(redis, keys, ledger, queue, warned, log)
       .catch((error: unknown) => {
         log.warn({ event: 'sweep-trouble', code: redisErrorWord(error) });
       })
@@ -80,14 +83,19 @@ async function sweep(
   keys: Keys,
   ledger: Ledger,
   queue: Queue,
+  warned: Set<string>,
   log: Logger,
 ): Promise<void> {
   const nonce = randomUUID();
   if ((await redis.set(keys.sweep, nonce, 'PX', LOCK_MS, 'NX')) === null) return;
   try {
     const held = (await readHold(redis, keys)) !== undefined;
-    for (const { id, phase } of await ledger.list(LOOKED_AT)) {
-      if (phase !== 'importing' && phase !== 'sending') continue;
+    for (const batch of await ledger.list(LOOKED_AT)) {
+      const { id, phase } = batch;
+      warnOfRetention(batch, warned, log);
+      const open = phase === 'importing' || phase === 'sending';
+      // A cancelled batch is not over while attempts that died with their worker count as under way.
+      if (!open && !(phase === 'cancelled' && batch.finishedAt === 0)) continue;
       if (!held && (await ledger.restartStalled(id, STALLED_AFTER_MS))) {
         log.warn({ event: 'batch-stalled', batch: id });
       }
@@ -97,4 +105,12 @@ async function sweep(
     // A lock that outlived its time is another worker's by now.
     if ((await redis.get(keys.sweep)) === nonce) await redis.del(keys.sweep);
   }
+}
+
+/** Says once per process that contacts nobody has decided about are about to be deleted. */
+function warnOfRetention(batch: Batch, warned: Set<string>, log: Logger): void {
+  const near = nearEndOfRetention(batch, Date.now());
+  if (near === undefined || warned.has(batch.id)) return;
+  warned.add(batch.id);
+  log.warn({ event: 'batch-retention-near', batch: batch.id, ...near });
 }

@@ -20,7 +20,7 @@ export interface JobResult {
 }
 
 /** An attempt that was spent and may be followed by another. */
-export class AttemptError extends Error {
+class AttemptError extends Error {
   override readonly name = 'AttemptError';
 }
 

@@ -58,6 +58,8 @@ export interface Batch extends BatchPlan {
   readonly begunAt: number;
   readonly importedAt: number;
   readonly finishedAt: number;
+  /** How long all of it is kept after its end. */
+  readonly retentionMs: number;
   /** When a chunk was last stored, claimed, settled or redriven, or the batch resumed or cancelled. */
   readonly movedAt: number;
   /** Chunks stored so far, and how many of them have been given a job. */
@@ -79,9 +81,6 @@ export const CONTACT_STATES = [
   'expired',
   'cancelled',
 ] as const;
-
-/** Name of the state of a contact in a batch. */
-export type ContactState = (typeof CONTACT_STATES)[number];
 
 const PHASES: ReadonlySet<string> = new Set<BatchPhase>([
   'importing',
@@ -128,6 +127,7 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
     begunAt: number('begunAt'),
     importedAt: number('importedAt'),
     finishedAt: number('finishedAt'),
+    retentionMs: number('retentionMs'),
     movedAt: number('movedAt'),
     chunks: number('chunks'),
     queued: number('queued'),

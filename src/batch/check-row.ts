@@ -7,7 +7,7 @@ import { FORBIDDEN_NAMES, REJECTED_PREFIX, type Columns } from './column-map.ts'
 export type RowCheck = ContactRow | Refusal;
 
 /** A row that is a contact. */
-export interface ContactRow {
+interface ContactRow {
   readonly kind: 'contact';
   readonly number: string;
   /** The contact as JSON. */

@@ -90,7 +90,6 @@ end
 if phase == 'cancelled' then
   if underWay then
     cancelUnderWay(chunk)
-    moved(now)
     finishIfDone(now)
   end
   return { 'cancelled' }

@@ -17,7 +17,7 @@ export const REJECTED_PREFIX = 'rejected_';
 export type FieldMap = Readonly<Record<string, string | number>>;
 
 /** One column that becomes a field. */
-export interface Column {
+interface Column {
   readonly index: number;
   /** What the list calls it. */
   readonly title: string;

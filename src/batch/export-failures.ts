@@ -10,17 +10,6 @@ import {
   type FailureFilter,
 } from './select-failures.ts';
 
-/** A contact that was not accepted, as it was imported, and why. */
-export interface FailedContact {
-  readonly contact: Readonly<Record<string, unknown>>;
-  readonly state: FailedState;
-  readonly code: string;
-  /** The service's words, masked. */
-  readonly message: string;
-  /** Redis time, milliseconds since the epoch. */
-  readonly at: number;
-}
-
 /** Opens what the ledger keeps of a chunk's contacts. */
 export type DecodeContacts = (payload: Buffer) => Promise<readonly Record<string, unknown>[]>;
 
@@ -95,11 +84,18 @@ function cellOf(contact: Readonly<Record<string, unknown>>, field: string): stri
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Contacts that share a fate; undefined for a part whose contacts are gone. */
-type FailedPart = Omit<FailedContact, 'contact'> & {
+/** Contacts that were not accepted, as they were imported, all for the same reason. */
+interface FailedPart {
   readonly contacts: readonly Readonly<Record<string, unknown>>[];
-};
+  readonly state: FailedState;
+  readonly code: string;
+  /** The service's words, masked. */
+  readonly message: string;
+  /** Redis time, milliseconds since the epoch. */
+  readonly at: number;
+}
 
+/** Yields undefined for a part whose contacts are gone. */
 async function* failedParts(
   source: ExportSource,
   batch: Batch,

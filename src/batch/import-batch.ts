@@ -17,7 +17,7 @@ import type { PayloadKey } from './payload-key.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { nextRows } from './next-rows.ts';
 import { RowTally } from './row-tally.ts';
-import type { Reader } from './source-row.ts';
+import type { Reader, SourceRow } from './source-row.ts';
 
 /** What an import takes from the configuration. */
 export interface ImportSettings {
@@ -95,6 +95,10 @@ class ImportRun {
     const { signal } = this.#options;
     // A header that cannot be used, or a first row that cannot be read, is met here.
     const reader = await this.#list.read();
+    const first = await nextRows(reader.rows, signal);
+    if (first === undefined) {
+      throw new NoticeQueueError('SOURCE_INVALID', 'The list holds no contacts.');
+    }
     const rejects = await this.#rejects(reader);
     const begun = ledger === undefined ? undefined : await this.#begin(ledger);
     if (begun !== undefined && begun.batch.importedAt > 0) {
@@ -120,13 +124,14 @@ class ImportRun {
     );
     let written: boolean;
     try {
-      await this.#readAll(reader, writer, rejects);
+      await this.#readAll(first, reader, writer, rejects);
       await writer.end();
       written = (await rejects?.end()) ?? false;
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
-      await reader.rows.return?.().catch(() => {});
+      // Not awaited: a list that never answers would never end, either.
+      void reader.rows.return?.().catch(() => {});
       throw this.#withWhatIsQueued(error, begun, writer);
     }
     const { refused, duplicates } = this.#tally;
@@ -176,6 +181,7 @@ class ImportRun {
   }
 
   async #readAll(
+    first: readonly SourceRow[],
     reader: Reader,
     writer: ChunkWriter,
     rejects: RejectsFile | undefined,
@@ -184,9 +190,8 @@ class ImportRun {
     const { chunkSize } = this.#plan.plan;
     const seen = allowDuplicates ? undefined : new NumberSet();
     let chunk: string[] = [];
-    for (;;) {
-      const rows = await nextRows(reader.rows, signal);
-      if (rows === undefined) break;
+    let rows: readonly SourceRow[] | undefined = first;
+    for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
       for (const { line, check, original } of rows) {
         if (check.kind === 'refused') {
           this.#tally.refuse(line, check);
@@ -206,9 +211,6 @@ class ImportRun {
     }
     // A file that changed meanwhile is noticed before its last chunk is stored.
     await this.#list.verify();
-    if (this.#tally.rows === 0) {
-      throw new NoticeQueueError('SOURCE_INVALID', 'The list holds no contacts.');
-    }
     if (chunk.length > 0) await writer.add(chunk, this.#tally.rows);
   }
 

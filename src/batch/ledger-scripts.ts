@@ -111,7 +111,6 @@ local waiting = count('pending') + count('sending')
 if waiting == 0 then return { 'moving' } end
 if phase == 'cancelled' then
   for _, chunk in ipairs(redis.call('HKEYS', inflight)) do cancelUnderWay(chunk) end
-  moved(now)
   finishIfDone(now)
   return { 'closed' }
 end

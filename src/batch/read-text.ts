@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
+import iconv from 'iconv-lite';
 import { NoticeQueueError } from '../errors.ts';
 
 /** Encodings of lists. `euc-kr` is CP949, too; UTF-16 is known by its byte order mark. */
@@ -92,11 +93,11 @@ async function* decode(
   bytes: AsyncIterable<Buffer>,
   encoding: Encoding | 'utf-16le',
 ): AsyncGenerator<string, void> {
-  const decoder = new TextDecoder(encoding, { fatal: true });
+  const read = decoderOf(encoding);
   let line = 1;
   const text = (piece: Buffer, more: boolean) => {
     try {
-      return decoder.decode(piece, { stream: more });
+      return read(piece, more);
     } catch {
       throw wrongEncoding(piece, line, encoding);
     }
@@ -107,6 +108,22 @@ async function* decode(
     if (decoded !== '') yield decoded;
   }
   text(Buffer.alloc(0), false);
+}
+
+/** A decoder that throws where a byte is not of the encoding. */
+function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boolean) => string {
+  if (encoding !== 'euc-kr') {
+    const decoder = new TextDecoder(encoding, { fatal: true });
+    return (piece, more) => decoder.decode(piece, { stream: more });
+  }
+  // Node's own decoder of this name lacks the 8,822 syllables that CP949 adds to EUC-KR.
+  const decoder = iconv.getDecoder('cp949');
+  return (piece, more) => {
+    const text = decoder.write(piece) + (more ? '' : (decoder.end() ?? ''));
+    // CP949 has no such character: it stands for a byte that could not be read.
+    if (text.includes('\ufffd')) throw new TypeError('not CP949');
+    return text;
+  };
 }
 
 function linesIn(text: string): number {
@@ -121,14 +138,14 @@ function wrongEncoding(
   lineOfPiece: number,
   encoding: Encoding | 'utf-16le',
 ): NoticeQueueError {
-  const decoder = new TextDecoder(encoding, { fatal: true });
+  const read = decoderOf(encoding);
   let start = 0;
   if (encoding === 'utf-8') while (start < 3 && ((piece[start] ?? 0) & 0xc0) === 0x80) start++;
   let line = lineOfPiece;
   let column = 1;
   for (let at = start; at < piece.length; at++) {
     try {
-      for (const character of decoder.decode(piece.subarray(at, at + 1), { stream: true })) {
+      for (const character of read(piece.subarray(at, at + 1), true)) {
         column = character === '\n' ? 1 : column + 1;
         if (character === '\n') line++;
       }

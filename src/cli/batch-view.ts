@@ -1,5 +1,6 @@
 import { CONTACT_STATES, type Batch } from '../batch/batch-record.ts';
 import type { FailureGroup } from '../batch/failure-groups.ts';
+import { nearEndOfRetention } from '../batch/retention.ts';
 import { whyItStands } from '../batch/standstill.ts';
 import { readWorkers } from '../queue/heartbeat.ts';
 import { readHold } from '../queue/hold-gate.ts';
@@ -73,6 +74,7 @@ export function describeBatch(
       ...paceRows(batch, now),
     ]),
     ...(standstill === undefined ? [] : [`It stands still: ${standstill}.`]),
+    ...describeRetention(batch, now),
     ...describeGroups(groups),
     ...nextSteps(batch),
   ];
@@ -132,6 +134,13 @@ export function describeGroups(groups: readonly FailureGroup[]): string[] {
       ]),
     ),
   ];
+}
+
+function describeRetention(batch: Batch, now: number): string[] {
+  const near = nearEndOfRetention(batch, now);
+  if (near === undefined) return [];
+  const rest = duration(near.restMs);
+  return [`Warning: ${countOf(near.contacts, 'contact')} not accepted will be deleted in ${rest}.`];
 }
 
 function nextSteps(batch: Batch): string[] {

@@ -11,7 +11,7 @@ export const CHUNK_JOB_NAME = 'chunk';
 export const BATCH_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** What the job of a chunk carries: no contact, only where the ledger has them. */
-export const chunkJobSchema = z.strictObject({
+const chunkJobSchema = z.strictObject({
   v: z.literal(CHUNK_JOB_VERSION).describe('version of this shape'),
   batch: z.string().regex(BATCH_ID).describe('id of the batch'),
   chunk: z.int().min(0).describe('number of the chunk in its batch, from 0'),

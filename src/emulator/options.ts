@@ -4,7 +4,7 @@ import { checkedFault, type Fault } from './fault.ts';
 import { DEAD_TOKEN_CODES, type DeadTokenCodes } from './refusals.ts';
 
 /** How a caller can learn when a token ends. */
-export const EXPIRY_SHOWN = ['none', 'answer', 'jwt'] as const;
+const EXPIRY_SHOWN = ['none', 'answer', 'jwt'] as const;
 type ExpiryShown = (typeof EXPIRY_SHOWN)[number];
 
 /** Everything that can be set; the defaults are {@link EMULATOR_DEFAULTS}. */

@@ -262,7 +262,12 @@ describe('claim', () => {
 
   it('says when the batch moved last', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
-    for (const move of [() => bench.claim(0), () => bench.settle(0, allBack(10, false))]) {
+    const expire = async () => {
+      await bench.setField('expiresAt', 1);
+      await bench.claim(0);
+    };
+    const settle = () => bench.settle(0, allBack(10, false));
+    for (const move of [() => bench.claim(0), settle, expire]) {
       await bench.setField('movedAt', 1);
       await move();
       expect((await bench.batch()).movedAt).toBeGreaterThan(1);

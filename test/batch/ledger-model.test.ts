@@ -8,7 +8,7 @@ import { MOVES, Pair } from './support/ledger-pair.ts';
 const redis = testRedis();
 
 it('adds up after every move, whoever repeats, dies or comes late', async () => {
-  const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 20, maxLength: 80 });
+  const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 30, maxLength: 90 });
   await fc.assert(
     fc.asyncProperty(moves, async (list) => {
       const keys = keysOf(redis.freshPrefix(), 'default');
@@ -32,6 +32,6 @@ it('adds up after every move, whoever repeats, dies or comes late', async () => 
         pairs.reduce((sum, { model }) => sum + model.finishedEvents, 0),
       );
     }),
-    { numRuns: 150 },
+    { numRuns: 250 },
   );
 }, 120_000);

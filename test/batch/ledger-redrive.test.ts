@@ -62,7 +62,9 @@ describe('redrive', () => {
   it('gives the new chunk a job like any other', async () => {
     const bench = await failed('rejected');
     await bench.ledger.markQueued(bench.id, 0, 1);
+    await bench.setField('movedAt', 1);
     await bench.ledger.redrive(bench.id, '0', 'rejected');
+    expect((await bench.batch()).movedAt).toBeGreaterThan(1);
     expect(await bench.ledger.unqueued(bench.id, 10)).toEqual({ first: 1, end: 2 });
   });
 

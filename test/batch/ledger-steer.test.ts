@@ -138,7 +138,9 @@ describe('steer', () => {
     await bench.claim(0);
     await bench.settle(0, allBack(10, true));
     await bench.claim(1);
+    await bench.setField('movedAt', 1);
     await bench.ledger.steer(bench.id, 'cancel');
+    expect((await bench.batch()).movedAt).toBeGreaterThan(1);
     expect(await bench.counts()).toEqual({
       unknown: 10,
       cancelled: 10,
@@ -149,6 +151,34 @@ describe('steer', () => {
     await bench.settle(1, allAccepted(10));
     expect(await bench.counts()).toEqual({ unknown: 10, cancelled: 10, accepted: 10 });
     expect(await eventNames(bench)).toEqual(['batch.finished']);
+  });
+
+  it('counts no doubt that is over when it cancels', async () => {
+    const bench = await openBatch(redis, {}, [10, 10, 10]);
+    for (const chunk of [0, 1]) {
+      await bench.claim(chunk);
+      await bench.settle(chunk, allBack(10, true));
+    }
+    await bench.claim(0, 'b');
+    await bench.settle(0, allAccepted(10), 'b');
+    await bench.setField('expiresAt', 1);
+    expect(await bench.claimKind(1, 'b')).toBe('expired');
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await bench.counts()).toEqual({
+      accepted: 10,
+      unknown: 10,
+      cancelled: 10,
+      maybeTwice: 10,
+    });
+  });
+
+  it('knows the doubt of a chunk that came back in a pause', async () => {
+    const bench = await openBatch(redis, {}, [10, 10]);
+    await bench.claim(0, 'dead');
+    await bench.ledger.steer(bench.id, 'pause');
+    expect(await bench.claimKind(0, 'b')).toBe('paused');
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await bench.counts()).toEqual({ unknown: 10, cancelled: 10 });
   });
 
   it('takes the same few commands, whatever the number of chunks', async () => {

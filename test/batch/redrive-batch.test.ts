@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { groupFailures } from '../../src/batch/failure-groups.ts';
 import { redriveBatch, whyNotRedrive } from '../../src/batch/redrive-batch.ts';
+import { selectFailures } from '../../src/batch/select-failures.ts';
 import { allAccepted, allFailed } from '../../src/batch/settlement.ts';
 import { testRedis } from '../support/redis.ts';
 import { buildBatch, contacts, part, type BuiltBatch } from './support/built-batch.ts';
@@ -32,6 +33,21 @@ async function redrive(built: BuiltBatch, selection: Parameters<typeof redriveBa
   const batch = await built.read();
   return redriveBatch(built.ledger, batch, selection);
 }
+
+describe('selectFailures', () => {
+  it('takes each once, though Redis may hand one out twice while others come and go', async () => {
+    const built = await failedBatch();
+    const twice = {
+      failures: async function* (id: string) {
+        yield* built.ledger.failures(id);
+        yield* built.ledger.failures(id);
+      },
+    };
+    const names: string[] = [];
+    for await (const { name } of selectFailures(twice, 'b', {})) names.push(name);
+    expect(names.sort()).toEqual(['0', '1.1', '1.2', '1.3', '2']);
+  });
+});
 
 describe('groupFailures', () => {
   it('adds up by state and code, the most first, and filters', async () => {
@@ -69,6 +85,16 @@ describe('groupFailures', () => {
     expect(
       groups.map(({ state, code, contacts: size }) => `${state} ${code} ${size}`).sort(),
     ).toEqual(['cancelled CANCELLED 10', 'unknown HTTP_500 10', 'unknown OUTCOME_UNKNOWN 10']);
+  });
+});
+
+describe('groupFailures of a batch that moves on meanwhile', () => {
+  it('does not take what was redriven for cancelled in doubt', async () => {
+    const built = await failedBatch();
+    const before = await built.read();
+    await redrive(built, { state: 'unknown' });
+    const groups = await groupFailures(built.ledger, before);
+    expect(groups.map(({ state }) => state)).not.toContain('unknown');
   });
 });
 
@@ -116,6 +142,30 @@ describe('redriveBatch', () => {
     const report = await redrive(built, { state: 'rejected', limit: 3 });
     expect(report).toMatchObject({ redriven: 3, left: 10 });
     expect(await countsOf(built)).toMatchObject({ rejected: 10, pending: 3 });
+  });
+
+  it('the limit is for all of them together', async () => {
+    const built = await failedBatch();
+    const { redriven, left } = await redrive(built, {
+      state: 'rejected',
+      code: 'BAD_NUMBER',
+      limit: 2,
+    });
+    expect(redriven).toBeLessThanOrEqual(2);
+    expect(redriven + left).toBe(3);
+  });
+
+  it('counts what somebody else redrove first as gone', async () => {
+    const built = await failedBatch();
+    const second = {
+      failures: (id: string) => built.ledger.failures(id),
+      redrive: async (id: string, name: string, state: 'rejected' | 'unknown' | 'expired') => {
+        await built.ledger.redrive(id, name, state);
+        return built.ledger.redrive(id, name, state);
+      },
+    };
+    const report = await redriveBatch(second, await built.read(), { state: 'rejected' });
+    expect(report).toEqual({ batch: 'b', redriven: 0, chunks: 0, left: 0, gone: 13 });
   });
 
   it('keeps to the rate', async () => {

@@ -76,50 +76,31 @@ function told(said: ModelSettlement, size: number): Settlement {
   };
 }
 
-const index = fc.nat(7);
-/** Any move of a batch, those that take it further more often. */
+const index = fc.nat(5);
+const move = <Name extends Move['move']>(
+  weight: number,
+  name: Name,
+  takes: Readonly<Record<string, fc.Arbitrary<unknown>>> = {},
+) => ({ weight, arbitrary: fc.record({ move: fc.constant(name), ...takes }) });
+
+/** Any move of a batch; those after which little can happen are rare. */
 export const MOVES = fc.oneof(
-  {
-    weight: 4,
-    arbitrary: fc.record({ move: fc.constant('store'), size: fc.integer({ min: 1, max: 5 }) }),
-  },
-  { weight: 1, arbitrary: fc.record({ move: fc.constant('store again'), chunk: index }) },
-  { weight: 2, arbitrary: fc.record({ move: fc.constant('end import') }) },
-  {
-    weight: 9,
-    arbitrary: fc.record({ move: fc.constant('claim'), chunk: index, owned: fc.nat(9) }),
-  },
-  { weight: 1, arbitrary: fc.record({ move: fc.constant('claim again'), attempt: index }) },
-  {
-    weight: 9,
-    arbitrary: fc.record({
-      move: fc.constant('settle'),
-      attempt: index,
-      ending: fc.constantFrom(...ENDINGS),
-      cut: fc.nat(9),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      move: fc.constant('steer'),
-      verb: fc.constantFrom('pause', 'resume', 'resume', 'cancel'),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      move: fc.constant('redrive'),
-      failure: index,
-      state: fc.constantFrom('rejected', 'unknown', 'expired'),
-    }),
-  },
-  { weight: 1, arbitrary: fc.record({ move: fc.constant('deadline') }) },
-  { weight: 1, arbitrary: fc.record({ move: fc.constant('stand still') }) },
-  {
-    weight: 1,
-    arbitrary: fc.record({ move: fc.constant('queue'), limit: fc.integer({ min: 1, max: 3 }) }),
-  },
+  move(8, 'store', { size: fc.integer({ min: 1, max: 5 }) }),
+  move(2, 'store again', { chunk: index }),
+  move(4, 'end import'),
+  move(24, 'claim', { chunk: index, owned: fc.nat(9) }),
+  move(3, 'claim again', { attempt: index }),
+  move(24, 'settle', { attempt: index, ending: fc.constantFrom(...ENDINGS), cut: fc.nat(9) }),
+  move(8, 'steer', {
+    verb: fc.constantFrom('pause', 'pause', 'resume', 'resume', 'resume', 'cancel'),
+  }),
+  move(8, 'redrive', {
+    failure: index,
+    state: fc.constantFrom('rejected', 'unknown', 'expired'),
+  }),
+  move(1, 'deadline'),
+  move(2, 'stand still'),
+  move(3, 'queue', { limit: fc.integer({ min: 1, max: 3 }) }),
 ) as fc.Arbitrary<Move>;
 
 /** One move, with what it takes. */
