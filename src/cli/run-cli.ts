@@ -7,6 +7,7 @@ import { batchesCommand } from './commands/batches.ts';
 import { configCommand } from './commands/config.ts';
 import { emulatorCommand } from './commands/emulator.ts';
 import { failuresCommand } from './commands/failures.ts';
+import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
 import { redriveCommand } from './commands/redrive.ts';
 import { sendCommand } from './commands/send.ts';
@@ -56,6 +57,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     workerCommand,
     emulatorCommand,
     configCommand,
+    holdCommand,
     statusCommand,
   ];
   for (const command of commands) program.addCommand(inherit(program, command(end)));
@@ -78,8 +80,9 @@ function usageOf({ code, message }: CommanderError): string {
   return code === 'commander.help' ? 'expected a command' : message.replace(/^error: /, '');
 }
 
-/** Sub-commands are built on their own and take the settings of the program here. */
+/** Commands are built on their own and take the settings of the program here, with all below them. */
 function inherit(program: Command, command: Command): Command {
+  for (const below of command.commands) inherit(program, below);
   return command.copyInheritedSettings(program);
 }
 

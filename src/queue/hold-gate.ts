@@ -3,7 +3,14 @@ import { HOLDS, type Hold, type HoldKind } from '../contracts/hold.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Hints } from '../redis/hints.ts';
 import type { Keys } from '../redis/keys.ts';
-import { enterHold, liftHold, placeHold, releaseProbe } from './hold-scripts.ts';
+import {
+  enterHold,
+  liftHold,
+  liftHoldByHand,
+  placeHold,
+  placeHoldByHand,
+  releaseProbe,
+} from './hold-scripts.ts';
 
 /**
  * The gate every attempt passes. The queue is in one of three states, kept in Redis:
@@ -19,6 +26,9 @@ import { enterHold, liftHold, placeHold, releaseProbe } from './hold-scripts.ts'
  *   held -> probing: {@link HoldGate.enter}. probing -> flowing: {@link Passage.succeeded}.
  *   probing -> held, one failed probe more: {@link HoldGate.place} with the passage, or
  *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}.
+ *
+ * A hold by hand (`manual`) has no probe: flowing, held or probing -> held by {@link holdByHand}, and
+ * only {@link liftByHand} ends it; that one ends any other hold, too.
  *
  * A process learns of holds by hints and by its own; after a gap in the hints it reads the key. A
  * process that has not heard yet sends a few calls more, each of which bounces by itself.
@@ -43,7 +53,7 @@ export class HoldGate {
   ) {
     this.#redis = redis;
     this.#hints = hints;
-    this.#keys = [keys.hold, keys.holdProbe, keys.limiter, keys.chunkLimiter];
+    this.#keys = scriptKeys(keys);
     this.#channel = keys.holdHints;
     this.#settings = settings;
     this.#onMove = onMove;
@@ -148,6 +158,27 @@ const OPEN: Passage = {
   undecided: nothing,
   abandoned: nothing,
 };
+
+/**
+ * Holds the queue by hand, until it is lifted by hand.
+ *
+ * @param why what `notices status` shows as its code: a few words
+ */
+export async function holdByHand(redis: RedisClient, keys: Keys, why: string): Promise<void> {
+  await placeHoldByHand(redis, scriptKeys(keys), [why, keys.holdHints]);
+}
+
+/**
+ * Ends the hold in force, whoever placed it. Where its cause lasts, the next send places it again.
+ *
+ * @returns the kind of the hold that was lifted; undefined where nothing held
+ */
+export async function liftByHand(redis: RedisClient, keys: Keys): Promise<HoldKind | undefined> {
+  const kind = String(await liftHoldByHand(redis, scriptKeys(keys), [keys.holdHints]));
+  return kind in HOLDS ? (kind as HoldKind) : undefined;
+}
+
+const scriptKeys = (keys: Keys) => [keys.hold, keys.holdProbe, keys.limiter, keys.chunkLimiter];
 
 /** Reads the hold in force, for status and pages. */
 export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {

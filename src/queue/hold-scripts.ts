@@ -1,7 +1,7 @@
 import { defineScript } from '../redis/script.ts';
 
 /**
- * The four moves of a hold (see hold-gate.ts), each one script, so that a fleet moves as one.
+ * The moves of a hold (see hold-gate.ts), each one script, so that a fleet moves as one.
  *
  * KEYS of all: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue.
  */
@@ -133,4 +133,35 @@ end
 redis.call('DEL', probe)
 flow()
 return 1`,
+});
+
+/** A person's hold outlives any that comes by itself; it has no probe. */
+const BY_HAND_MS = 365 * 24 * 3_600_000;
+
+/** ARGV: why, channel. A person holds the queue; takes the place of a hold that came by itself. */
+export const placeHoldByHand = defineScript({
+  name: 'placeHoldByHand',
+  keys: 4,
+  lua: `${PRELUDE}
+if redis.call('HGET', hold, 'kind') ~= 'manual' then
+  redis.call('DEL', hold, probe)
+  redis.call('HSET', hold, 'kind', 'manual', 'since', now, 'nextProbeAt', 0, 'failedProbes', 0)
+end
+redis.call('HSET', hold, 'code', ARGV[1])
+redis.call('PEXPIRE', hold, ${BY_HAND_MS})
+stand(${BY_HAND_MS})
+redis.call('PUBLISH', ARGV[2], 'manual')
+return 1`,
+});
+
+/** ARGV: channel. A person ends whatever holds the queue; answers the kind of it, or ''. */
+export const liftHoldByHand = defineScript({
+  name: 'liftHoldByHand',
+  keys: 4,
+  lua: `${PRELUDE}
+local kind = redis.call('HGET', hold, 'kind') or ''
+redis.call('DEL', hold, probe)
+flow()
+redis.call('PUBLISH', ARGV[1], '')
+return kind`,
 });

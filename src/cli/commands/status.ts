@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
-import { HOLDS } from '../../contracts/hold.ts';
 import type { Status } from '../../ops/status.ts';
+import { describeHold } from '../hold-view.ts';
 import { duration, print, table } from '../output.ts';
 
 /** `notices status`: needs no credentials; with them it also shows the token. */
@@ -38,7 +38,7 @@ function describe(status: Status): string[] {
       ['delayed', `${jobs.delayed}`],
       ['done', `${jobs.done} (still kept)`],
       ['failed', `${jobs.failed}`],
-      ['hold', describeHold(status)],
+      ['hold', describeHold(status.hold, Date.now())],
       ['token', describeToken(status)],
       ['workers', workers.length === 0 ? 'none: nothing is sent' : `${workers.length}`],
       ['redis', `${redis.version}, ${redis.policy === '' ? 'policy not shown' : redis.policy}`],
@@ -48,16 +48,6 @@ function describe(status: Status): string[] {
         `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heard ${duration(ageMs)} ago`,
     ),
   ];
-}
-
-function describeHold({ hold }: Status): string {
-  if (hold === undefined) return 'none';
-  const { reason, remedy } = HOLDS[hold.kind];
-  const since = duration(Math.max(0, Date.now() - hold.since));
-  const rest = hold.nextProbeAt - Date.now();
-  const probe = rest > 0 ? `next probe in ${duration(rest)}` : 'the next job probes';
-  const next = hold.kind === 'manual' ? '' : `${probe}; `;
-  return `${hold.kind} (${hold.code}) for ${since}: ${reason}; ${next}${remedy}`;
 }
 
 function describeToken({ token }: Status): string {
