@@ -133,7 +133,8 @@ export class ChunkRun {
       this.#abort,
       this.#parts,
     );
-    line.end(attempted.outcome, attempted.answer, { ...this.#data, contacts: size, probe });
+    const { batch, chunk } = this.#data;
+    line.end(attempted.outcome, attempted.answer, { batch, chunk, contacts: size, probe });
     return attempted;
   }
 

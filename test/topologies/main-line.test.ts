@@ -1,0 +1,80 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import { run, start, type Running } from '../cli/support/run.ts';
+import { numbers } from '../support/fleet.ts';
+import { until } from '../support/wait.ts';
+import { startCluster, startSentinelSet, type Servers } from './servers.ts';
+
+/** Single notices and a batch, through the command line, on other kinds of Redis than one server. */
+describe('the main line', () => {
+  let emulator: Emulator | undefined;
+  let servers: Servers | undefined;
+
+  afterEach(async () => {
+    await emulator?.close();
+    await servers?.close();
+    emulator = undefined;
+    servers = undefined;
+  });
+
+  const LIST = numbers(1_000, 1_000);
+
+  async function setUp(started: Servers): Promise<{
+    env: Readonly<Record<string, string>>;
+    on: Emulator;
+    worker: Running;
+  }> {
+    servers = started;
+    const on = await startEmulator({ latencyMs: 20 });
+    emulator = on;
+    const env = {
+      ...started.env,
+      BASE_URL: on.url,
+      ACCESS_KEY: 'emulator-access-key',
+      SECRET_KEY: 'emulator-secret-key',
+    };
+    const worker = start(['worker'], env);
+    await worker.says(/"event":"started"/);
+    return { env, on, worker };
+  }
+
+  /** Hands over a list of contacts on standard input, one to a send call. */
+  const importing = (env: Readonly<Record<string, string>>) =>
+    run(
+      ['import', '-', '--format', 'csv', '--template', 'T', '--chunk', '1', '--wait', '--json'],
+      env,
+      `contact\n${LIST.join('\n')}\n`,
+    );
+
+  it('runs on a Redis Cluster of three nodes', async () => {
+    const { env, on, worker } = await setUp(await startCluster());
+    for (const contact of numbers(3)) {
+      const sent = await run(['send', '--template', 'T', '--contact', contact], env);
+      expect(sent).toMatchObject({ code: 0, stderr: '' });
+    }
+    expect((await importing(env)).code).toBe(0);
+    await until(() => on.record().distinct === 1_003, { what: 'all sent', deadlineMs: 30_000 });
+    expect(on.record()).toMatchObject({ twice: 0, tokens: { issued: 1 } });
+    const status = await run(['status', '--json'], env);
+    expect(JSON.parse(status.stdout)).toMatchObject({ jobs: { waiting: 0, active: 0, failed: 0 } });
+    worker.child.kill('SIGTERM');
+    expect((await worker.ended).code).toBe(0);
+  }, 120_000);
+
+  it('goes on over a Sentinel failover to a replica in sync', async () => {
+    const set = await startSentinelSet();
+    const { env, on, worker } = await setUp(set);
+    const list = importing(env);
+    await until(() => on.record().contacts > 50, { what: 'some sends', deadlineMs: 20_000 });
+    await set.failover();
+    expect((await list).code).toBe(0);
+    const sent = await run(['send', '--template', 'T', '--contact', '01000000001'], env);
+    expect(sent).toMatchObject({ code: 0 });
+    await until(() => on.record().distinct === 1_001, { what: 'all sent', deadlineMs: 30_000 });
+    // What a failover may send twice is what was in flight, and the ledger counts it.
+    const inFlight = 8;
+    expect(on.record().twice).toBeLessThanOrEqual(inFlight);
+    worker.child.kill('SIGTERM');
+    expect((await worker.ended).code).toBe(0);
+  }, 120_000);
+});

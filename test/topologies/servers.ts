@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { until } from '../support/wait.ts';
+
+const SLOTS = 16_384;
+
+/** Several servers that belong together. */
+export interface Servers {
+  /** The options that lead a program to them. */
+  readonly env: Readonly<Record<string, string>>;
+  close(): Promise<void>;
+}
+
+async function asked<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>): Promise<Answer> {
+  const redis = new Redis(url, { maxRetriesPerRequest: 0 });
+  redis.on('error', () => {});
+  try {
+    return await ask(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** A Redis Cluster of three nodes on loopback, each with a third of the slots. */
+export async function startCluster(): Promise<Servers> {
+  // The bus of a node listens 10,000 above its port.
+  const ports: number[] = [];
+  while (ports.length < 3) {
+    const port = await freePort();
+    if (port < 55_000 && !ports.includes(port)) ports.push(port);
+  }
+  const nodes: RedisServer[] = [];
+  for (const port of ports) {
+    nodes.push(await startRedisServer({ port, args: ['--cluster-enabled', 'yes'] }));
+  }
+  const share = Math.ceil(SLOTS / nodes.length);
+  for (const [index, node] of nodes.entries()) {
+    const slots = Array.from({ length: share }, (_, at) => index * share + at);
+    await asked(node.url, async (redis) => {
+      await redis.call('CLUSTER', 'ADDSLOTS', ...slots.filter((slot) => slot < SLOTS));
+      for (const port of ports) await redis.call('CLUSTER', 'MEET', '127.0.0.1', port);
+    });
+  }
+  const agree = async (node: RedisServer) => {
+    const info = await asked(node.url, (redis) => redis.call('CLUSTER', 'INFO'));
+    return /cluster_state:ok/.test(String(info)) && /cluster_known_nodes:3/.test(String(info));
+  };
+  await until(async () => (await Promise.all(nodes.map(agree))).every(Boolean), {
+    what: 'the cluster to form',
+    deadlineMs: 20_000,
+  });
+  return {
+    env: { REDIS_CLUSTER: ports.map((port) => `127.0.0.1:${port}`).join(',') },
+    close: async () => {
+      for (const node of nodes) await node.close();
+    },
+  };
+}
+
+/** A master, a replica and a Sentinel on loopback. */
+export interface SentinelSet extends Servers {
+  /** Makes the replica the master, and waits until the Sentinel says so. */
+  failover(): Promise<void>;
+}
+
+export async function startSentinelSet(): Promise<SentinelSet> {
+  const master = await startRedisServer();
+  const replica = await startRedisServer({
+    args: ['--replicaof', '127.0.0.1', String(master.port)],
+  });
+  const port = await freePort();
+  const folder = mkdtempSync(path.join(tmpdir(), 'notices-sentinel-'));
+  const config = path.join(folder, 'sentinel.conf');
+  writeFileSync(
+    config,
+    [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `sentinel monitor main 127.0.0.1 ${master.port} 1`,
+      'sentinel down-after-milliseconds main 1000',
+      'sentinel failover-timeout main 5000',
+      '',
+    ].join('\n'),
+  );
+  const sentinel = spawn('redis-server', [config, '--sentinel'], { stdio: 'ignore' });
+  const url = `redis://127.0.0.1:${port}`;
+  const masterPort = async () =>
+    asked(url, async (redis) => {
+      const [, found] = (await redis.call(
+        'SENTINEL',
+        'GET-MASTER-ADDR-BY-NAME',
+        'main',
+      )) as string[];
+      return Number(found);
+    });
+  const knowsReplica = async () =>
+    asked(url, async (redis) => {
+      const replicas = (await redis.call('SENTINEL', 'REPLICAS', 'main')) as unknown[];
+      const link = await asked(replica.url, (server) => server.info('replication'));
+      return replicas.length === 1 && /master_link_status:up/.test(link);
+    });
+  await until(() => knowsReplica().catch(() => false), {
+    what: 'the Sentinel to know the replica',
+    deadlineMs: 20_000,
+    everyMs: 100,
+  });
+  return {
+    env: { REDIS_SENTINELS: `127.0.0.1:${port}`, REDIS_SENTINEL_NAME: 'main' },
+    failover: async () => {
+      const before = await masterPort();
+      await asked(url, (redis) => redis.call('SENTINEL', 'FAILOVER', 'main'));
+      await until(async () => (await masterPort()) !== before, { what: 'the failover' });
+    },
+    close: async () => {
+      sentinel.kill('SIGKILL');
+      await replica.close();
+      await master.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
