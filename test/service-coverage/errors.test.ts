@@ -65,11 +65,12 @@ describe('Authentication errors', () => {
   });
 
   it('[status-401] [status-403] a status without a code is read by its meaning', async () => {
-    const emulator = await emulatorWith();
     for (const [status, code] of [
       [401, 'INVALID_ACCESS_KEY'],
       [403, 'SERVICE_REFUSED'],
     ] as const) {
+      // One for each: the probe of the first line's hold must not meet the fault meant for the second.
+      const emulator = await emulatorWith();
       emulator.addFault({ on: 'token', times: 1, status });
       const refused = client(emulator.url).issueToken();
       await expect(refused).rejects.toMatchObject({ status, code });
