@@ -37,6 +37,7 @@ const THROTTLED_MIN_MS = 1_000;
  * Nothing is sent once `abort` is aborted or `owned` says that the job's lock may be lost: both are
  * asked right before each request.
  *
+ * @param begin asked last before each request; false makes none
  * @param send makes the send call with the token source it is given
  */
 export async function attemptOnce(
@@ -44,10 +45,19 @@ export async function attemptOnce(
   owned: () => boolean,
   abort: AbortSignal,
   { tokens }: AttemptParts,
+  begin?: () => Promise<boolean>,
 ): Promise<Attempted> {
   let used: Token | undefined;
-  const guarded = (token: Token): Token => {
-    if (abort.aborted || !owned()) throw new NotStarted();
+  // The service client hides what a token source throws, so it is noted here.
+  let notStarted = false;
+  const notStart = (): never => {
+    notStarted = true;
+    throw new NotStarted();
+  };
+  const mayStart = () => !abort.aborted && owned();
+  const guarded = async (token: Token): Promise<Token> => {
+    if (!mayStart()) notStart();
+    if (begin !== undefined && (!(await begin()) || !mayStart())) notStart();
     used = token;
     return token;
   };
@@ -62,7 +72,7 @@ export async function attemptOnce(
     if (outcome.kind === 'accepted' && used !== undefined) tokens.accepted(used);
     return { outcome, answer };
   } catch (error) {
-    if (abort.aborted || error instanceof NotStarted) return { outcome: undefined };
+    if (abort.aborted || notStarted) return { outcome: undefined };
     return { outcome: outcomeOfTokenError(error) };
   }
 }

@@ -12,11 +12,15 @@ import { attemptOnce, leaveGate, type Attempted } from './attempt.ts';
 import { bisect, worthBisecting } from './bisect.ts';
 import { settlementOf } from './chunk-settlement.ts';
 import { detailOf, type HandlerParts } from './handler.ts';
+import type { IntentParts } from './notice-intent.ts';
 import { settleUntilHeard } from './settle-until-heard.ts';
 import { giveBack, steer } from './steering.ts';
 
 /** What a chunk's run needs beside what a notice's needs. */
-export interface ChunkHandlerParts extends Omit<HandlerParts, 'service'> {
+export interface ChunkHandlerParts extends Omit<
+  HandlerParts,
+  'service' | keyof Omit<IntentParts, 'log'>
+> {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
   /** Keys that may have sealed a payload. */

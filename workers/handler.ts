@@ -5,10 +5,11 @@ import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { ServiceClient } from '../src/service/service-client.ts';
 import { attemptOnce, enterGate, leaveGate, type AttemptParts } from './attempt.ts';
 import type { LockFence } from './lock-fence.ts';
+import { NoticeIntent, type IntentParts } from './notice-intent.ts';
 import { giveBack, steer, type JobResult } from './steering.ts';
 
 /** What one run of a job needs; a worker process composes it once. */
-export interface HandlerParts extends AttemptParts {
+export interface HandlerParts extends AttemptParts, IntentParts {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly fence: Pick<LockFence, 'guard'>;
   readonly sendDeadlineMs: number;
@@ -20,7 +21,9 @@ export interface HandlerParts extends AttemptParts {
  * Runs the job of a single notice once: read, check the deadline, pass the gate, send, decide, settle.
  *
  * Nothing is sent by a process that is stopping, that may have lost the job's lock, or while the
- * queue is held. Each of these gives the job back without spending an attempt.
+ * queue is held. Each of these gives the job back without spending an attempt. A notice at-most-once
+ * records its intent right before the request, and is never sent again once its outcome is unknown
+ * (notice-intent.ts).
  */
 export async function runJob(
   job: Job,
@@ -37,9 +40,15 @@ export async function runJob(
     attempt.end({ kind: 'rejected', code: 'JOB_INVALID' });
     return steer(job, lockToken, { kind: 'rejected', code: 'JOB_INVALID' }, text);
   }
+  const intent = new NoticeIntent(job, data, lockToken, parts);
+  const { atMostOnce } = intent;
   if (data.expiresAt !== undefined && Date.now() >= data.expiresAt) {
-    attempt.end({ kind: 'expired' });
-    return steer(job, lockToken, { kind: 'expired' }, '');
+    // An attempt before the deadline may have been taken.
+    if (atMostOnce && !(await intent.begin()) && intent.earlier === undefined) giveBack();
+    const outcome = intent.earlier ?? ({ kind: 'expired' } as const);
+    await intent.end(outcome, undefined);
+    attempt.end(outcome);
+    return steer(job, lockToken, outcome, '', atMostOnce);
   }
 
   const guard = parts.fence.guard(job);
@@ -51,19 +60,23 @@ export async function runJob(
 
     const { notice } = data;
     const { sendDeadlineMs: deadlineMs, service } = parts;
-    const { outcome, answer } = await attemptOnce(
+    const attempted = await attemptOnce(
       (tokens) => service.send(notice, tokens, { deadlineMs }),
       guard.owned,
       abort,
       parts,
+      atMostOnce ? () => intent.begin() : undefined,
     );
-    await leaveGate(outcome, passage, parts);
+    const { answer } = attempted;
+    const outcome = attempted.outcome ?? intent.earlier;
+    await intent.end(outcome, answer);
+    await leaveGate(attempted.outcome, passage, parts);
     attempt.end(outcome, answer, {
       contacts: notice.contacts.length,
       probe: passage.probe !== undefined,
     });
     if (outcome === undefined) giveBack();
-    return await steer(job, lockToken, outcome, detailOf(answer));
+    return await steer(job, lockToken, outcome, detailOf(answer), atMostOnce);
   } finally {
     guard.release();
   }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { Ledger } from '../src/batch/ledger.ts';
 import { payloadKey, payloadKeys } from '../src/batch/payload-key.ts';
 import type { Config, ServiceConfig } from '../src/config/config.ts';
+import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { connectRedis, readyWithin } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
@@ -22,6 +23,7 @@ import { startHeart } from './heart.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
 import { buildSendWorker } from './send-worker.ts';
+import { startStallWatch } from './stall-watch.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
@@ -42,6 +44,7 @@ const PATIENCE_MS = 5_000;
  * Redis may be away at the start: the worker says so, waits, and begins when Redis is there.
  *
  * @param abandoned aborted when the process is asked to stop while Redis is still away
+ * @param onStall called when the worker takes nothing although jobs wait: it should be started anew
  * @returns undefined when the start was abandoned
  * @throws NoticeQueueError REDIS_UNSUITABLE
  */
@@ -49,6 +52,7 @@ export async function startWorker(
   config: Config & { readonly service: ServiceConfig },
   logger: Logger,
   abandoned: AbortSignal,
+  onStall: () => void = () => {},
 ): Promise<RunningWorker | undefined> {
   const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = logger.child({ worker: id });
@@ -106,6 +110,9 @@ export async function startWorker(
     gate,
     fence,
     log: new AttemptLog(log),
+    intents: new Intents(redis, keys),
+    worker: id,
+    keepFailedMs: config.worker.keepFailedMs,
     sendDeadlineMs: config.worker.sendDeadlineMs,
     stopping: stopping.signal,
   };
@@ -119,8 +126,10 @@ export async function startWorker(
     lockKey: (job: string) => keys.chunkLock(job),
   };
   let active = 0;
+  let begun = 0;
   const counted = async <Result>(run: () => Promise<Result>): Promise<Result> => {
     active++;
+    begun++;
     try {
       return await run();
     } finally {
@@ -156,6 +165,9 @@ export async function startWorker(
     log,
   );
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
+  const { stallGraceMs } = config.worker;
+  const counts = { active: () => active, begun: () => begun };
+  const stallWatch = startStallWatch(redis, keys, counts, stallGraceMs, log, onStall);
   for (const worker of workers) void worker.run().catch(quiet);
   log.info({ event: 'started', concurrency, version: VERSION });
 
@@ -168,6 +180,7 @@ export async function startWorker(
         stopping.abort();
         await Promise.all(workers.map((worker) => worker.close()));
         await sweeper.stop();
+        await stallWatch.stop();
         await heart.stop();
         gate.stop();
         await tokens.stop();

@@ -10,6 +10,7 @@ import type { Outcome } from '../src/contracts/outcome.ts';
  * |---|---|---|---|
  * | accepted, expired, cancelled | a value | spent, none, none | done |
  * | rejected | UnrecoverableError | spent | failed, kept |
+ * | unknown, at-most-once | UnrecoverableError | spent | failed, kept, listed as unknown |
  * | retry, unknown | AttemptError | spent | backs off; failed, kept, when the attempts are used up |
  * | retry, not counted | DelayedError | none | comes back after a moment |
  * | hold | RateLimitError | none | first in line once the hold is over |
@@ -39,12 +40,14 @@ const SHORT_DELAY_MS = 1_000;
  * @param lockToken the worker's token for the job's lock
  * @param detail what is kept with a failed job beside the code: status and the service's own
  *   message, already masked
+ * @param atMostOnce an unknown outcome is not tried again
  */
 export async function steer(
   job: Job,
   lockToken: string | undefined,
   outcome: Outcome,
   detail: string,
+  atMostOnce = false,
 ): Promise<JobResult> {
   switch (outcome.kind) {
     case 'accepted':
@@ -55,6 +58,7 @@ export async function steer(
     case 'rejected':
       throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
     case 'unknown':
+      if (atMostOnce) throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
       throw withoutStack(new AttemptError(join(outcome.code, detail)));
     case 'retry':
       if (outcome.counted) throw withoutStack(new AttemptError(join(outcome.code, detail)));

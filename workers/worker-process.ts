@@ -8,7 +8,7 @@ import { stopOnSignals } from './stop-signals.ts';
  * One worker process from its start to its end.
  *
  * @param config the environment's when left out
- * @returns the exit code
+ * @returns the exit code; 1 also after a stall, so that a supervisor starts it anew
  * @throws InputError CONFIG_INVALID, NoticeQueueError REDIS_UNSUITABLE
  */
 export async function runWorkerProcess(config: Config = loadConfig()): Promise<number> {
@@ -21,7 +21,12 @@ export async function runWorkerProcess(config: Config = loadConfig()): Promise<n
   }
   const logger = createLogger(config.logLevel);
   const abandoned = new AbortController();
-  const starting = startWorker({ ...config, service }, logger, abandoned.signal);
+  let stalled = false;
+  const starting = startWorker({ ...config, service }, logger, abandoned.signal, () => {
+    stalled = true;
+    // The way out of a stop is bounded in time, whatever it is that stands still.
+    process.kill(process.pid, 'SIGTERM');
+  });
   const ended = stopOnSignals(
     async () => {
       abandoned.abort();
@@ -36,5 +41,5 @@ export async function runWorkerProcess(config: Config = loadConfig()): Promise<n
   await new Promise<void>((resolve) => {
     logger.flush(() => resolve());
   });
-  return code;
+  return stalled ? 1 : code;
 }

@@ -247,3 +247,23 @@ moved(now)
 for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
 return { 'redriven', chunk }`,
 );
+
+/**
+ * A person knows what became of an unknown failure, or gives it up. ARGV: its name, 'accepted' or
+ * 'cancelled', the state its contacts are counted under from now on. They are not kept any more.
+ * Answers ['resolved'], or ['known'] when it is not there (any more) or not unknown, or ['gone'].
+ */
+export const resolveFailure = ledgerScript(
+  'resolve',
+  `
+local name = ARGV[1]
+if not field('phase') then return { 'gone' } end
+local kept = redis.call('HGET', failures, name)
+local failure = kept and cjson.decode(kept)
+if not failure or failure.state ~= 'unknown' then return { 'known' } end
+redis.call('HDEL', failures, name)
+redis.call('HDEL', payload, name)
+add('unknown', -failure.size)
+add(ARGV[2], failure.size)
+return { 'resolved' }`,
+);

@@ -11,7 +11,13 @@ import {
   type BatchPlan,
 } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
-import { claimChunk, redriveFailure, settleChunk, storeChunk } from './chunk-scripts.ts';
+import {
+  claimChunk,
+  redriveFailure,
+  resolveFailure,
+  settleChunk,
+  storeChunk,
+} from './chunk-scripts.ts';
 import {
   beginBatch,
   endImport,
@@ -198,6 +204,16 @@ export class Ledger {
     if (word !== 'redriven') return false;
     await this.#hint(id);
     return true;
+  }
+
+  /**
+   * Counts an unknown failure as what a person says of it, and forgets its contacts.
+   *
+   * @returns false when it is no longer there, or is not unknown
+   */
+  async resolve(id: string, name: string, as: 'accepted' | 'cancelled'): Promise<boolean> {
+    const [word] = await this.#run(resolveFailure, id, [name, as]);
+    return word === 'resolved';
   }
 
   async read(id: string): Promise<Batch | undefined> {

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { auditCommand } from './commands/audit.ts';
 import { batchCommand } from './commands/batch.ts';
 import { cancelCommand, pauseCommand, resumeCommand } from './commands/batch-control.ts';
 import { batchesCommand } from './commands/batches.ts';
@@ -10,8 +11,10 @@ import { failuresCommand } from './commands/failures.ts';
 import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
 import { redriveCommand } from './commands/redrive.ts';
+import { resolveCommand } from './commands/resolve.ts';
 import { sendCommand } from './commands/send.ts';
 import { statusCommand } from './commands/status.ts';
+import { unknownCommand } from './commands/unknown.ts';
 import { workerCommand } from './commands/worker.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -54,6 +57,9 @@ export async function runCli(args: readonly string[]): Promise<number> {
     cancelCommand,
     failuresCommand,
     redriveCommand,
+    unknownCommand,
+    resolveCommand,
+    auditCommand,
     workerCommand,
     emulatorCommand,
     configCommand,

@@ -1,3 +1,4 @@
+import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { InputError } from '../errors.ts';
 import type { Environment } from './environment.ts';
 import type { Address } from './option.ts';
@@ -77,6 +78,7 @@ export interface TokenConfig {
 export interface QueueConfig {
   /** In contacts. */
   readonly chunkSize: number;
+  readonly delivery: DeliveryPolicy;
   readonly idempotencyWindowMs: number;
   readonly enqueueTimeoutMs: number;
   /** In contacts. */
@@ -104,6 +106,7 @@ export interface WorkerConfig {
   readonly keepFailedMs: number;
   readonly shutdownTimeoutMs: number;
   readonly heartbeatMs: number;
+  readonly stallGraceMs: number;
   readonly sendDeadlineMs: number;
 }
 
@@ -187,6 +190,7 @@ function tokenConfig(values: Values): TokenConfig {
 function queueConfig(values: Values): QueueConfig {
   return {
     chunkSize: values.CHUNK_SIZE,
+    delivery: values.DELIVERY,
     idempotencyWindowMs: values.IDEMPOTENCY_WINDOW_MS,
     enqueueTimeoutMs: values.ENQUEUE_TIMEOUT_MS,
     highWater: values.HIGH_WATER,
@@ -215,6 +219,7 @@ function workerConfig(values: Values): WorkerConfig {
     keepFailedMs: values.KEEP_FAILED_MS,
     shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT_MS,
     heartbeatMs: values.HEARTBEAT_MS,
+    stallGraceMs: values.STALL_GRACE_MS,
     sendDeadlineMs: values.SEND_DEADLINE_MS,
   };
 }

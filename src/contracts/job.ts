@@ -22,6 +22,10 @@ export const jobSchema = z.strictObject({
     .positive()
     .optional()
     .describe('milliseconds since the epoch; a job that has not been sent by then never is'),
+  delivery: z
+    .literal('at-most-once')
+    .optional()
+    .describe('never sent again once its outcome is unknown; without it, it is: at-least-once'),
 });
 
 /** A job's data, parsed. */
@@ -38,6 +42,7 @@ export function readJobData(data: unknown): JobData {
     v?: unknown;
     notice?: { contacts?: unknown };
     expiresAt?: unknown;
+    delivery?: unknown;
   } | null;
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job holds no data object.');
@@ -48,7 +53,7 @@ export function readJobData(data: unknown): JobData {
       `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows ${JOB_VERSION}.`,
     );
   }
-  const { notice, expiresAt } = frame;
+  const { notice, expiresAt, delivery } = frame;
   if (typeof notice !== 'object' || notice === null || !Array.isArray(notice.contacts)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job holds no notice with contacts.');
   }
@@ -57,6 +62,9 @@ export function readJobData(data: unknown): JobData {
   }
   if (expiresAt !== undefined && !Number.isSafeInteger(expiresAt)) {
     throw new NoticeQueueError('JOB_INVALID', 'The expiresAt of the job is not a time.');
+  }
+  if (delivery !== undefined && delivery !== 'at-most-once') {
+    throw new NoticeQueueError('JOB_INVALID', 'The delivery of the job is not at-most-once.');
   }
   return frame as JobData;
 }

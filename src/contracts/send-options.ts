@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from './delivery.ts';
 
 /** Lowest priority that BullMQ knows. */
 const MAX_PRIORITY = 2_097_151;
@@ -39,6 +40,7 @@ export const sendOptionsSchema = z
         .min(0, 'expected 0 (first) or more')
         .max(MAX_PRIORITY, `expected at most ${MAX_PRIORITY}`)
         .optional(),
+      delivery: z.enum(DELIVERY_POLICIES, `expected ${DELIVERY_POLICIES.join(' or ')}`).optional(),
     },
     'expected an options object',
   )
@@ -67,7 +69,7 @@ export interface SendOptions {
    * Same key, one send: within the idempotency window (a day unless configured) a second call
    * queues nothing and its receipt names the first notice, with `duplicate: true`. It also makes a
    * call safe to repeat after QUEUE_UNAVAILABLE. The notice must be the same, apart from the order
-   * of its fields; `delay`, `sendAt`, `expiresAt` and `priority` are those of the first call.
+   * of its fields; `delay`, `sendAt`, `expiresAt`, `priority` and `delivery` are those of the first call.
    *
    * A job that somebody removes from the queue by hand takes its key with it.
    */
@@ -83,4 +85,10 @@ export interface SendOptions {
    * @default 0
    */
   priority?: number | undefined;
+  /**
+   * What happens when an attempt's outcome is unknown: `at-least-once` sends again, `at-most-once`
+   * never does and costs two more round trips to Redis; `notices unknown` lists what that leaves.
+   * @default the queue's `delivery`
+   */
+  delivery?: DeliveryPolicy | undefined;
 }

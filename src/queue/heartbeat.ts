@@ -12,6 +12,8 @@ export interface Heartbeat {
   readonly concurrency: number;
   /** Milliseconds since the epoch, by the worker's clock. */
   readonly startedAt: number;
+  /** Longest time since the last heartbeat that the process did nothing but one thing. */
+  readonly loopDelayMs: number;
 }
 
 /** A heartbeat as it was read. */

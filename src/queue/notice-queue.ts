@@ -150,7 +150,8 @@ export class NoticeQueue {
   }
 
   #plan(notice: unknown, options: CheckedOptions, place: string): PlannedNotice {
-    return planNotice(readNotice(notice, place), options, this.#settings.chunkSize, Date.now());
+    const { chunkSize, delivery } = this.#settings;
+    return planNotice(readNotice(notice, place), options, chunkSize, Date.now(), delivery);
   }
 
   async #track<Result>(work: Promise<Result>): Promise<Result> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { OPTIONS } from '../config/options.ts';
 import { optionSchema } from '../config/schema.ts';
+import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 
 /**
@@ -37,6 +38,8 @@ export interface NoticeQueueOptions {
   account?: string | undefined;
   /** CHUNK_SIZE, in contacts. @default 1000 */
   chunkSize?: number | undefined;
+  /** DELIVERY, of notices whose send says nothing else. @default 'at-least-once' */
+  delivery?: DeliveryPolicy | undefined;
   /** IDEMPOTENCY_WINDOW_MS. @default 86400000 (a day) */
   idempotencyWindowMs?: number | undefined;
   /** ENQUEUE_TIMEOUT_MS. @default 2000 */
@@ -89,6 +92,7 @@ const optionsSchema = z.strictObject(
     prefix: optionSchema('REDIS_PREFIX').default(OPTIONS.REDIS_PREFIX.default),
     account: optionSchema('ACCOUNT').default(OPTIONS.ACCOUNT.default),
     chunkSize: optionSchema('CHUNK_SIZE').default(OPTIONS.CHUNK_SIZE.default),
+    delivery: optionSchema('DELIVERY').default(OPTIONS.DELIVERY.default),
     idempotencyWindowMs: optionSchema('IDEMPOTENCY_WINDOW_MS').default(
       OPTIONS.IDEMPOTENCY_WINDOW_MS.default,
     ),

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { z } from 'zod';
+import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { JOB_NAME, JOB_VERSION, type JobData } from '../contracts/job.ts';
 import type { CheckedNotice } from '../contracts/notice.ts';
 import type { sendOptionsSchema } from '../contracts/send-options.ts';
@@ -24,6 +25,7 @@ export interface PlannedNotice {
   readonly id: string;
   readonly notice: CheckedNotice;
   readonly expiresAt: number | undefined;
+  readonly delivery: DeliveryPolicy;
   /** Contacts of one job at most. */
   readonly chunkSize: number;
   readonly keyHash: string | undefined;
@@ -59,20 +61,24 @@ const KEYED_ID = /^(n-[\w-]{16}\.([\w-]{8})\.([1-9][0-9]{0,5}))(?:-0)?$/;
  * @param options its checked options
  * @param chunkSize contacts of one job at most
  * @param now milliseconds since the epoch
+ * @param defaultDelivery where the options say nothing
  */
 export function planNotice(
   notice: CheckedNotice,
   options: z.output<typeof sendOptionsSchema>,
   chunkSize: number,
   now: number,
+  defaultDelivery: DeliveryPolicy = 'at-least-once',
 ): PlannedNotice {
   const { idempotencyKey, expiresAt, sendAt, delay = 0, priority = 0 } = options;
+  const { delivery = defaultDelivery } = options;
   const random = `n-${randomBytes(12).toString('base64url')}`;
   const print = idempotencyKey === undefined ? '' : fingerprint(notice);
   return {
     id: print === '' ? random : `${random}.${print}.${chunkSize}`,
     notice,
     expiresAt,
+    delivery,
     chunkSize,
     keyHash: idempotencyKey === undefined ? undefined : hashKey(idempotencyKey),
     fingerprint: print,
@@ -105,7 +111,7 @@ function planJob(
   chunk: number,
   idempotencyWindowMs: number,
 ): PlannedJob {
-  const { notice, expiresAt, keyHash, delay, priority } = plan;
+  const { notice, expiresAt, delivery, keyHash, delay, priority } = plan;
   const id = jobId(plan, owner, chunk);
   const start = chunk * owner.chunkSize;
   const contacts = notice.contacts.slice(start, start + owner.chunkSize);
@@ -115,6 +121,7 @@ function planJob(
       v: JOB_VERSION,
       notice: { ...notice, contacts },
       ...(expiresAt === undefined ? {} : { expiresAt }),
+      ...(delivery === 'at-most-once' ? { delivery } : {}),
     },
     opts: {
       jobId: id,

@@ -25,6 +25,11 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unsent` | string | contacts of all batches that wait in Redis | for ever (8 bytes) |
  * | `<tag>:batch-events` | stream | what became of batches, for applications | the last 10,000 or so |
  * | `<tag>:sweep` | string | nonce of the worker that looks for chunks without jobs | a minute |
+ * | `<tag>:intents` | hash | at-most-once notices whose request was begun and has no known end, or was accepted while BullMQ has not heard yet | until that is known |
+ * | `<tag>:intents:accepted` | sorted set | the accepted ones among them, oldest first | with them |
+ * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
+ * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
+ * | `<tag>:audit` | stream | what people did by hand: holds, resolutions | the last 10,000 or so |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  */
@@ -50,6 +55,15 @@ export interface Keys {
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
+  /** Notices at-most-once that were begun, and notices whose outcome is unknown. */
+  readonly intents: IntentKeys;
+  readonly audit: string;
+  /** BullMQ's key of a notice's job; without an id the beginning of all. */
+  noticeJob(jobId: string): string;
+  /** BullMQ's lock of a notice's job: who holds it may send. */
+  noticeLock(jobId: string): string;
+  /** BullMQ's set of notices that failed for good. */
+  readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: who holds it may send. */
   chunkLock(jobId: string): string;
 }
@@ -62,6 +76,14 @@ export interface BatchKeys {
   readonly sizes: string;
   readonly inflight: string;
   readonly failures: string;
+}
+
+/** Keys of the intents of single notices, in the order in which their scripts take them. */
+export interface IntentKeys {
+  readonly begun: string;
+  readonly accepted: string;
+  readonly unknown: string;
+  readonly unknownAt: string;
 }
 
 /** Keys of one token slot. */
@@ -125,6 +147,16 @@ export function keysOf(prefix: string, account: string): Keys {
         failures: `${batch}:failures`,
       };
     },
+    intents: {
+      begun: `${tag}:intents`,
+      accepted: `${tag}:intents:accepted`,
+      unknown: `${tag}:unknown`,
+      unknownAt: `${tag}:unknown:at`,
+    },
+    audit: `${tag}:audit`,
+    noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
+    noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
+    failedNotices: `${tag}:${QUEUE_NAME}:failed`,
     chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };
 }

@@ -89,7 +89,7 @@ describe('notices batch', () => {
     const shown = async () => (await run(['batch', 'b'], envOf(prefix))).stdout;
     expect(await shown()).toMatch(/^It stands still: no worker is running.*"notices worker"\.$/m);
     const worker = { id: 'w', host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
-    await beat(redis.client, keys, { ...worker, startedAt: 0 }, 60_000);
+    await beat(redis.client, keys, { ...worker, startedAt: 0, loopDelayMs: 0 }, 60_000);
     expect(await shown()).not.toContain('stands still');
     const at = String(Date.now());
     const hold = {

@@ -15,6 +15,8 @@ export type LogLine = Readonly<Record<string, unknown>> & { readonly event?: str
 export interface FleetWorker {
   readonly pid: number;
   readonly lines: readonly LogLine[];
+  /** It was told to end, or has ended. */
+  readonly gone: boolean;
   kill(signal: NodeJS.Signals): void;
   /** Exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string>;
@@ -118,13 +120,18 @@ function startWorkerProcess(env: Readonly<Record<string, string>>): FleetWorker 
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const lines: LogLine[] = [];
+  let told = false;
   createInterface({ input: child.stdout }).on('line', (line) => {
     lines.push(JSON.parse(line) as LogLine);
   });
   return {
     pid: child.pid ?? 0,
     lines,
+    get gone() {
+      return told || child.exitCode !== null || child.signalCode !== null;
+    },
     kill: (signal) => {
+      told ||= signal === 'SIGKILL' || signal === 'SIGTERM' || signal === 'SIGINT';
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     },
     ended: endOf(child),

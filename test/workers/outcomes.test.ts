@@ -64,7 +64,19 @@ describe('a job whose attempt was', () => {
       },
       { what: 'the end of the job', deadlineMs: 20_000 },
     );
-    const lines = fleet.attempts().filter((line) => line['job'] === id);
+    // The log comes through a pipe, after the job's end.
+    const lines = await until(
+      () => {
+        const found = fleet.attempts().filter((line) => line['job'] === id);
+        const last = String(found.at(-1)?.['outcome']);
+        const isLast = job.returnvalue !== null && job.returnvalue !== undefined;
+        const over = isLast
+          ? ['accepted', 'expired'].includes(last)
+          : found.length >= job.attemptsMade;
+        return over && found.length > 0 ? found : undefined;
+      },
+      { what: 'the last line of the job' },
+    );
     const times = [...fleet.emulator.contacts()].find((entry) => entry.contact === contact);
     return {
       state: await job.getState(),

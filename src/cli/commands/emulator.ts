@@ -20,6 +20,8 @@ interface Flags {
   showExpiry: 'none' | 'answer' | 'jwt';
   latencyMs: number;
   maxContacts?: number;
+  rejectContact?: readonly string[];
+  unknownTemplate?: readonly string[];
   controlKey?: string;
   fault?: readonly string[];
 }
@@ -48,6 +50,8 @@ export function emulatorCommand(end: (code: number) => void): Command {
     )
     .option('--latency-ms <ms>', 'every answer waits so long', wholeNumber(0, 3_600_000), 0)
     .option('--max-contacts <n>', 'most contacts of one send', wholeNumber(1, 10_000_000))
+    .option('--reject-contact <number>', 'a number that spoils its request (repeatable)', gather)
+    .option('--unknown-template <code>', 'a template that is not there (repeatable)', gather)
     .addOption(
       new Option('--control-key <key>', 'what control requests must carry as X-Control-Key').env(
         'EMULATOR_CONTROL_KEY',
@@ -69,13 +73,23 @@ export function emulatorCommand(end: (code: number) => void): Command {
 }
 
 function optionsFrom(flags: Flags): EmulatorOptions {
-  const { pending, allow, maxContacts, fault = [], ...rest } = flags;
+  const {
+    pending,
+    allow,
+    maxContacts,
+    rejectContact,
+    unknownTemplate,
+    fault = [],
+    ...rest
+  } = flags;
   try {
     return {
       ...rest,
       approved: pending !== true,
       allowlist: allow ?? [],
       maxContactsPerRequest: maxContacts,
+      rejectContacts: rejectContact,
+      unknownTemplates: unknownTemplate,
       faults: fault.map(parseFault),
     };
   } catch (error) {

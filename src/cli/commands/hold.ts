@@ -1,10 +1,12 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { HOLDS } from '../../contracts/hold.ts';
 import { holdByHand, liftByHand, readHold } from '../../queue/hold-gate.ts';
+import { appendAudit } from '../../ops/audit.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { describeHold } from '../hold-view.ts';
 import { withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print } from '../output.ts';
+import { whoAmI } from '../who.ts';
 
 const MAX_WHY = 100;
 
@@ -41,6 +43,13 @@ function placeCommand(): Command {
     .action((flags: { why: string }, command: Command) =>
       withHold(async ({ redis, keys }) => {
         await holdByHand(redis, keys, flags.why);
+        await appendAudit(redis, keys, {
+          who: whoAmI(),
+          what: 'hold',
+          target: 'queue',
+          as: 'placed',
+          why: flags.why,
+        });
         const hold = await readHold(redis, keys);
         print(command, { hold: hold ?? null }, () => [
           'the queue is held; "notices hold lift" lets it flow',
@@ -55,6 +64,10 @@ function liftCommand(): Command {
     .action((_flags: object, command: Command) =>
       withHold(async ({ redis, keys }) => {
         const lifted = await liftByHand(redis, keys);
+        if (lifted !== undefined) {
+          const what = { what: 'hold', target: 'queue', as: `lifted ${lifted}` } as const;
+          await appendAudit(redis, keys, { who: whoAmI(), ...what, why: '' });
+        }
         print(command, { lifted: lifted ?? null }, () => [
           lifted === undefined ? 'nothing was held' : `the hold ${lifted} is lifted`,
         ]);

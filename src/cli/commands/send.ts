@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { loadConfig } from '../../config/config.ts';
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
 import { gather, wholeNumber } from '../arguments.ts';
@@ -22,6 +23,7 @@ interface Flags {
   sendAt?: string;
   expiresAt?: string;
   priority?: number;
+  delivery?: DeliveryPolicy;
 }
 
 /** `notices send`: validates as the library does, and prints the receipt. */
@@ -40,6 +42,11 @@ export function sendCommand(): Command {
     .option('--send-at <time>', 'when it may be sent: ISO 8601 with a zone')
     .option('--expires-at <time>', 'when it is too late: ISO 8601 with a zone')
     .option('--priority <n>', '0 first, then 1, 2, ...', wholeNumber(0, 2_097_151))
+    .addOption(
+      new Option('--delivery <policy>', 'when its outcome is unknown (default: DELIVERY)').choices(
+        DELIVERY_POLICIES,
+      ),
+    )
     .action(async (flags: Flags, command: Command) => {
       const notice = await noticeFrom(flags);
       const config = loadConfig(undefined, { service: false });
@@ -85,13 +92,15 @@ async function noticeFrom(flags: Flags): Promise<Notice> {
   };
 }
 
-function optionsFrom({ idempotencyKey, delay, sendAt, expiresAt, priority }: Flags): SendOptions {
+function optionsFrom(flags: Flags): SendOptions {
+  const { idempotencyKey, delay, sendAt, expiresAt, priority, delivery } = flags;
   return {
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     ...(delay === undefined ? {} : { delay }),
     ...(sendAt === undefined ? {} : { sendAt }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(priority === undefined ? {} : { priority }),
+    ...(delivery === undefined ? {} : { delivery }),
   };
 }
 

@@ -44,8 +44,8 @@ function describe(status: Status): string[] {
       ['redis', `${redis.version}, ${redis.policy === '' ? 'policy not shown' : redis.policy}`],
     ]),
     ...workers.map(
-      ({ host, pid, active, concurrency, ageMs }) =>
-        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heard ${duration(ageMs)} ago`,
+      ({ host, pid, active, concurrency, ageMs, loopDelayMs }) =>
+        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heard ${duration(ageMs)} ago${slow(loopDelayMs)}`,
     ),
   ];
 }
@@ -56,4 +56,11 @@ function describeToken({ token }: Status): string {
   if (token.token === undefined) return token.issuing ? 'being issued' : 'none yet';
   const { id, ageMs } = token.token;
   return `${id}, ${duration(ageMs)} old, ${token.issuances} issued lately`;
+}
+
+/** From here on a worker's locks and deadlines begin to slip. */
+const SLOW_LOOP_MS = 1_000;
+
+function slow(loopDelayMs: number): string {
+  return loopDelayMs < SLOW_LOOP_MS ? '' : `, was blocked for ${duration(loopDelayMs)}`;
 }

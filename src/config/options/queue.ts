@@ -1,3 +1,4 @@
+import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
 import type { OptionRows } from '../option.ts';
 
 /** 32 bytes in base64 (43 characters, with or without the padding, either alphabet) or hex. */
@@ -13,6 +14,14 @@ export const QUEUE_OPTIONS = {
     max: 10_000,
     default: 1_000,
     note: 'Raised: one unknown outcome concerns more contacts, and the service may refuse the request as too large. Lowered: more calls.',
+  },
+  DELIVERY: {
+    kind: 'choice',
+    meaning:
+      'What happens to a single notice whose outcome is unknown: at-least-once sends it again, at-most-once sets it aside until a person decides.',
+    choices: DELIVERY_POLICIES,
+    default: 'at-least-once',
+    note: 'at-least-once: the service may take such a notice twice. at-most-once: two more round trips to Redis for each send.',
   },
   IDEMPOTENCY_WINDOW_MS: {
     kind: 'integer',

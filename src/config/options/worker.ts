@@ -121,6 +121,15 @@ export const WORKER_OPTIONS = {
     default: 40_000,
     note: 'Whatever stops the worker must wait longer than this before it kills.',
   },
+  STALL_GRACE_MS: {
+    kind: 'integer',
+    meaning:
+      'A worker that has nothing in flight for so long, although jobs wait and nothing holds, ends with code 1, for its supervisor to start it anew.',
+    unit: 'milliseconds',
+    min: 1_000,
+    max: 3_600_000,
+    default: 60_000,
+  },
   HEARTBEAT_MS: {
     kind: 'integer',
     meaning: 'How often a worker says that it is alive; after three silent ones it counts as gone.',

@@ -1,0 +1,135 @@
+import { Queue } from 'bullmq';
+import type { Batch } from '../batch/batch-record.ts';
+import type { Ledger } from '../batch/ledger.ts';
+import { Intents } from '../queue/intents.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { appendAudit } from './audit.ts';
+import { readUnknown, unknownFailures, type UnknownFilter } from './unknown.ts';
+
+/**
+ * What a person says of an unknown outcome:
+ *
+ * | decision | a notice | contacts of a batch |
+ * |---|---|---|
+ * | accepted | its job is removed | counted as accepted |
+ * | resend | its job runs again, with all its attempts | a new chunk, counted as possibly sent twice |
+ * | discard | its job is removed | counted as cancelled |
+ */
+export const RESOLUTIONS = ['accepted', 'resend', 'discard'] as const;
+
+/** Name of a decision. */
+export type Resolution = (typeof RESOLUTIONS)[number];
+
+/** A decision, who took it and why; kept in the audit stream. */
+export interface Decision {
+  readonly as: Resolution;
+  readonly who: string;
+  readonly why: string;
+}
+
+/** What a resolution did. */
+export interface ResolveReport {
+  /** Notices, or chunks and parts of chunks. */
+  readonly resolved: number;
+  readonly contacts: number;
+  /** Not unknown (any more): somebody else decided meanwhile, or it is no more. */
+  readonly gone: number;
+}
+
+/**
+ * Decides on single notices. Cut short, it may be run again: what was not finished is still listed.
+ *
+ * @param ids of their jobs
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays so
+ */
+export async function resolveNotices(
+  redis: RedisClient,
+  keys: Keys,
+  ids: readonly string[],
+  decision: Decision,
+): Promise<ResolveReport> {
+  const sum = { resolved: 0, contacts: 0, gone: 0 };
+  const intents = new Intents(redis, keys);
+  const queue = new Queue(QUEUE_NAME, {
+    connection: redis,
+    prefix: keys.bullPrefix,
+    skipMetasUpdate: true,
+  });
+  queue.on('error', () => {});
+  try {
+    for (const id of new Set(ids)) {
+      const [notice] = await readUnknown(redis, keys, [id]);
+      if (notice === undefined || !(await resolveNotice(queue, intents, id, decision.as))) {
+        sum.gone += 1;
+        continue;
+      }
+      const { contacts } = notice;
+      await appendAudit(redis, keys, { ...decision, what: 'resolve', target: id, contacts });
+      sum.resolved += 1;
+      sum.contacts += contacts;
+    }
+    return sum;
+  } catch (error) {
+    throw redisFailure(error);
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+async function resolveNotice(
+  queue: Queue,
+  intents: Intents,
+  id: string,
+  as: Resolution,
+): Promise<boolean> {
+  if (as !== 'resend') {
+    if ((await queue.remove(id)) !== 1) return false;
+    await intents.resolve(id, 'over');
+    return true;
+  }
+  const job = await queue.getJob(id);
+  // Marked first: the job may run before the next command, and must not be set aside again.
+  if (job === undefined || !(await intents.resolve(id, 'resend'))) return false;
+  await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+  await intents.resolve(id, 'resent');
+  return true;
+}
+
+/**
+ * Decides on what is unknown of a batch. What becomes unknown anew meanwhile is left alone.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays so,
+ *   and is in the audit stream
+ */
+export async function resolveBatch(
+  { ledger, redis, keys }: { ledger: Ledger; redis: RedisClient; keys: Keys },
+  batch: Pick<Batch, 'id' | 'chunks'>,
+  filter: UnknownFilter,
+  decision: Decision,
+): Promise<ResolveReport> {
+  const sum = { resolved: 0, contacts: 0, gone: 0 };
+  const { as } = decision;
+  const resolve = (name: string) =>
+    as === 'resend'
+      ? ledger.redrive(batch.id, name, 'unknown')
+      : ledger.resolve(batch.id, name, as === 'accepted' ? 'accepted' : 'cancelled');
+  try {
+    for await (const { name, size } of unknownFailures(ledger, batch.id, filter)) {
+      // A chunk that was not there at the beginning is one that was sent again.
+      if (Number.parseInt(name, 10) >= batch.chunks) continue;
+      if (await resolve(name)) {
+        sum.resolved += 1;
+        sum.contacts += size;
+      } else sum.gone += 1;
+    }
+  } finally {
+    if (sum.resolved > 0) {
+      const { contacts } = sum;
+      const target = `batch ${batch.id}`;
+      await appendAudit(redis, keys, { ...decision, what: 'resolve', target, contacts });
+    }
+  }
+  return sum;
+}

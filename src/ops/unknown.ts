@@ -1,0 +1,116 @@
+import type { Batch } from '../batch/batch-record.ts';
+import type { Failure, Ledger } from '../batch/ledger.ts';
+import { selectFailures } from '../batch/select-failures.ts';
+import type { UnknownFacts } from '../queue/intents.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+
+/** A single notice whose outcome is unknown. */
+export interface UnknownNotice extends UnknownFacts {
+  /** Id of its job. */
+  readonly id: string;
+  /** When it became unknown: Redis time, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** What is unknown of a batch. */
+export interface UnknownOfBatch {
+  readonly batch: string;
+  readonly template: string;
+  /** When the oldest of it became unknown. */
+  readonly at: number;
+  readonly contacts: number;
+  /** Chunks and parts of chunks they stand in: each is resolved as a whole. */
+  readonly parts: number;
+  /** Codes that occur, the most contacts first. */
+  readonly codes: readonly string[];
+}
+
+/** Notices that became unknown before a time, of any age when left out. */
+export interface UnknownFilter {
+  /** Milliseconds since the epoch. */
+  readonly before?: number | undefined;
+}
+
+/** Ids asked for at a time. */
+const PAGE = 500;
+
+/**
+ * The notices whose outcome is unknown, the oldest first. An entry whose job is not among the failed
+ * ones is left out: BullMQ has not heard yet, or somebody took the job out of the queue.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function listUnknownNotices(
+  redis: RedisClient,
+  keys: Keys,
+  { before = Infinity }: UnknownFilter = {},
+): Promise<UnknownNotice[]> {
+  const { unknownAt } = keys.intents;
+  const most = Number.isFinite(before) ? `(${before}` : '+inf';
+  const notices: UnknownNotice[] = [];
+  try {
+    const ids = await redis.zrangebyscore(unknownAt, '-inf', most);
+    for (let from = 0; from < ids.length; from += PAGE) {
+      notices.push(...(await readUnknown(redis, keys, ids.slice(from, from + PAGE))));
+    }
+    return notices;
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/** Those of the ids that are listed as unknown, and whose jobs failed. */
+export async function readUnknown(
+  redis: RedisClient,
+  keys: Keys,
+  ids: readonly string[],
+): Promise<UnknownNotice[]> {
+  if (ids.length === 0) return [];
+  const [kept, failed] = await Promise.all([
+    redis.hmget(keys.intents.unknown, ...ids),
+    redis.zmscore(keys.failedNotices, ...ids),
+  ]);
+  return ids.flatMap((id, index) => {
+    const text = kept[index];
+    const isFailed = failed[index] !== null && failed[index] !== undefined;
+    if (text === null || text === undefined || !isFailed) return [];
+    const { at, template, contacts, code, stage, delivery } = JSON.parse(text) as UnknownNotice;
+    return [{ id, at, template, contacts, code, stage, delivery }];
+  });
+}
+
+/**
+ * What is unknown of one batch; undefined where nothing is. Contacts in doubt of a batch that was
+ * cancelled are not among it: they are counted, and nobody can decide on them any more.
+ */
+export async function unknownOfBatch(
+  ledger: Pick<Ledger, 'failures'>,
+  { id, templateCode, counts }: Pick<Batch, 'id' | 'templateCode' | 'counts'>,
+  filter: UnknownFilter = {},
+): Promise<UnknownOfBatch | undefined> {
+  if (counts.unknown === 0) return undefined;
+  const codes = new Map<string, number>();
+  let [at, contacts, parts] = [Infinity, 0, 0];
+  for await (const failure of unknownFailures(ledger, id, filter)) {
+    at = Math.min(at, failure.at);
+    contacts += failure.size;
+    parts += 1;
+    codes.set(failure.code, (codes.get(failure.code) ?? 0) + failure.size);
+  }
+  if (parts === 0) return undefined;
+  const byContacts = [...codes].sort(([, a], [, b]) => b - a).map(([code]) => code);
+  return { batch: id, template: templateCode, at, contacts, parts, codes: byContacts };
+}
+
+/** A batch's unknown failures that are meant. */
+export async function* unknownFailures(
+  ledger: Pick<Ledger, 'failures'>,
+  id: string,
+  { before = Infinity }: UnknownFilter,
+): AsyncGenerator<Failure> {
+  for await (const failure of selectFailures(ledger, id, { state: 'unknown' })) {
+    if (failure.at < before) yield failure;
+  }
+}
