@@ -44,7 +44,10 @@ export async function runJob(
   const { atMostOnce } = intent;
   if (data.expiresAt !== undefined && Date.now() >= data.expiresAt) {
     // An attempt before the deadline may have been taken.
-    if (atMostOnce && !(await intent.begin()) && intent.earlier === undefined) giveBack();
+    if (atMostOnce && !(await intent.begin()) && intent.earlier === undefined) {
+      await intent.end(undefined, undefined);
+      giveBack();
+    }
     const outcome = intent.earlier ?? ({ kind: 'expired' } as const);
     await intent.end(outcome, undefined);
     attempt.end(outcome);

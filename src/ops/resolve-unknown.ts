@@ -1,6 +1,7 @@
-import { Queue } from 'bullmq';
+import { Queue, type Job } from 'bullmq';
 import type { Batch } from '../batch/batch-record.ts';
 import type { Ledger } from '../batch/ledger.ts';
+import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../queue/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -9,7 +10,8 @@ import { appendAudit } from './audit.ts';
 import { readUnknown, unknownFailures, type UnknownFilter } from './unknown.ts';
 
 /**
- * What a person says of an unknown outcome:
+ * What a person says of an unknown outcome. A notice keeps its idempotency key for the rest of the
+ * window, so that a call that is repeated does not send what was just decided on.
  *
  * | decision | a notice | contacts of a batch |
  * |---|---|---|
@@ -36,12 +38,28 @@ export interface ResolveReport {
   readonly contacts: number;
   /** Not unknown (any more): somebody else decided meanwhile, or it is no more. */
   readonly gone: number;
+  /** To be sent again, but their deadline has passed: they would expire, and are still listed. */
+  readonly late: number;
+  /** It was told to stop; what was not decided is still listed. */
+  readonly stopped: boolean;
 }
+
+/** What a decision on a notice moves. */
+interface Desk {
+  readonly queue: Queue;
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly intents: Intents;
+}
+
+/** What became of one notice. */
+type Resolved = 'resolved' | 'gone' | 'late';
 
 /**
  * Decides on single notices. Cut short, it may be run again: what was not finished is still listed.
  *
  * @param ids of their jobs
+ * @param signal stops it between two notices
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays so
  */
 export async function resolveNotices(
@@ -49,20 +67,23 @@ export async function resolveNotices(
   keys: Keys,
   ids: readonly string[],
   decision: Decision,
+  signal?: AbortSignal,
 ): Promise<ResolveReport> {
-  const sum = { resolved: 0, contacts: 0, gone: 0 };
-  const intents = new Intents(redis, keys);
+  const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
   const queue = new Queue(QUEUE_NAME, {
     connection: redis,
     prefix: keys.bullPrefix,
     skipMetasUpdate: true,
   });
   queue.on('error', () => {});
+  const desk = { queue, redis, keys, intents: new Intents(redis, keys) };
   try {
     for (const id of new Set(ids)) {
+      if (signal?.aborted === true) return { ...sum, stopped: true };
       const [notice] = await readUnknown(redis, keys, [id]);
-      if (notice === undefined || !(await resolveNotice(queue, intents, id, decision.as))) {
-        sum.gone += 1;
+      const become = notice === undefined ? 'gone' : await resolveNotice(desk, id, decision.as);
+      if (notice === undefined || become !== 'resolved') {
+        sum[become === 'late' ? 'late' : 'gone'] += 1;
         continue;
       }
       const { contacts } = notice;
@@ -70,7 +91,7 @@ export async function resolveNotices(
       sum.resolved += 1;
       sum.contacts += contacts;
     }
-    return sum;
+    return { ...sum, stopped: false };
   } catch (error) {
     throw redisFailure(error);
   } finally {
@@ -79,27 +100,37 @@ export async function resolveNotices(
 }
 
 async function resolveNotice(
-  queue: Queue,
-  intents: Intents,
+  { queue, redis, keys, intents }: Desk,
   id: string,
   as: Resolution,
-): Promise<boolean> {
+): Promise<Resolved> {
   if (as !== 'resend') {
-    if ((await queue.remove(id)) !== 1) return false;
+    // A job that is removed would take its idempotency key along; without this field it does not.
+    await redis.hdel(keys.noticeJob(id), 'deid');
+    if ((await queue.remove(id)) !== 1) return 'gone';
     await intents.resolve(id, 'over');
-    return true;
+    return 'resolved';
   }
-  const job = await queue.getJob(id);
+  const job: Job<JobData> | undefined = await queue.getJob(id);
+  if (job === undefined) return 'gone';
+  if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
   // Marked first: the job may run before the next command, and must not be set aside again.
-  if (job === undefined || !(await intents.resolve(id, 'resend'))) return false;
-  await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+  if (!(await intents.resolve(id, 'resend'))) return 'gone';
+  try {
+    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+  } catch (error) {
+    // Somebody else decided in between.
+    if (await job.isFailed()) throw error;
+    return 'gone';
+  }
   await intents.resolve(id, 'resent');
-  return true;
+  return 'resolved';
 }
 
 /**
  * Decides on what is unknown of a batch. What becomes unknown anew meanwhile is left alone.
  *
+ * @param signal stops it between two failures
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays so,
  *   and is in the audit stream
  */
@@ -108,8 +139,9 @@ export async function resolveBatch(
   batch: Pick<Batch, 'id' | 'chunks'>,
   filter: UnknownFilter,
   decision: Decision,
+  signal?: AbortSignal,
 ): Promise<ResolveReport> {
-  const sum = { resolved: 0, contacts: 0, gone: 0 };
+  const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
   const { as } = decision;
   const resolve = (name: string) =>
     as === 'resend'
@@ -119,6 +151,7 @@ export async function resolveBatch(
     for await (const { name, size } of unknownFailures(ledger, batch.id, filter)) {
       // A chunk that was not there at the beginning is one that was sent again.
       if (Number.parseInt(name, 10) >= batch.chunks) continue;
+      if (signal?.aborted === true) return { ...sum, stopped: true };
       if (await resolve(name)) {
         sum.resolved += 1;
         sum.contacts += size;
@@ -128,8 +161,13 @@ export async function resolveBatch(
     if (sum.resolved > 0) {
       const { contacts } = sum;
       const target = `batch ${batch.id}`;
-      await appendAudit(redis, keys, { ...decision, what: 'resolve', target, contacts });
+      await appendAudit(redis, keys, {
+        ...decision,
+        what: 'resolve',
+        target,
+        contacts,
+      });
     }
   }
-  return sum;
+  return { ...sum, stopped: false };
 }

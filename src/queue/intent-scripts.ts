@@ -112,6 +112,8 @@ if ARGV[6] == 'any' then
   -- It was listed by a run that ended before BullMQ heard of it: that run knew more.
   if not intent and listed and not listed.resend then return 1 end
   entry.nonce = intent and intent.nonce
+  -- Its answer came after this run had asked: that helps whoever decides.
+  if intent and intent.accepted then entry.stage = 'accepted' end
 end
 if intent then redis.call('HDEL', begun, job) end
 list(entry, tonumber(ARGV[5]))

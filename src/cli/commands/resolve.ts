@@ -3,6 +3,7 @@ import { whyNotRedrive } from '../../batch/redrive-batch.ts';
 import { RESOLUTIONS, type Decision, type Resolution } from '../../ops/resolve-unknown.ts';
 import { listUnknownNotices, readUnknown, unknownOfBatch } from '../../ops/unknown.ts';
 import { confirm } from '../confirm.ts';
+import { untilStopped } from '../follow-batch.ts';
 import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print, wantsJson } from '../output.ts';
 import { count, countOf } from '../progress.ts';
@@ -29,7 +30,7 @@ const CONSEQUENCES: Readonly<Record<Resolution, string>> = {
   discard: 'They are never sent again.',
 };
 
-/** `notices resolve`: exits with 1 where one was not unknown (any more), or the person said no. */
+/** `notices resolve`: exits with 1 where one was not resolved, or the person said no. */
 export function resolveCommand(end: (code: number) => void): Command {
   return new Command('resolve')
     .description('decide on notices whose outcome is unknown, after a preview')
@@ -68,7 +69,8 @@ async function resolve(
   const reason =
     batch === undefined || flags.as !== 'resend' ? undefined : whyNotRedrive(batch, now);
   if (batch !== undefined && reason !== undefined) {
-    const report = { as: flags.as, resolved: 0, contacts: 0, gone: 0, reason };
+    const none = { resolved: 0, contacts: 0, gone: 0, late: 0, stopped: false };
+    const report = { as: flags.as, ...none, reason };
     print(command, report, () => [`${batch.id} cannot be sent again: ${reason}`]);
     end(1);
     return;
@@ -84,23 +86,24 @@ async function resolve(
   const decision: Decision = { as, who: by ?? whoAmI(), why };
   // The client of the queue is loaded when it is needed.
   const { resolveBatch, resolveNotices } = await import('../../ops/resolve-unknown.ts');
-  const done =
-    batch === undefined
-      ? await resolveNotices(
-          redis,
-          keys,
-          notices.map(({ id }) => id),
-          decision,
-        )
-      : await resolveBatch(open, batch, { before }, decision);
+  // What was decided before Ctrl-C is in the audit stream, too.
+  const done = await untilStopped((signal) => {
+    if (batch !== undefined) return resolveBatch(open, batch, { before }, decision, signal);
+    const found = notices.map(({ id }) => id);
+    return resolveNotices(redis, keys, found, decision, signal);
+  });
   const report = { as, ...done, gone: done.gone + missing };
   print(command, report, () => [
     report.resolved === 0
       ? 'nothing was done'
       : `${countOf(report.contacts, 'contact')} resolved as ${as}`,
     ...(report.gone > 0 ? [`${count(report.gone)} not unknown (any more)`] : []),
+    ...(report.late > 0
+      ? [`${count(report.late)} left: the deadline has passed, so they would expire at once`]
+      : []),
+    ...(report.stopped ? ['stopped; run it again for the rest'] : []),
   ]);
-  if (report.gone > 0) end(1);
+  if (report.gone > 0 || report.late > 0 || report.stopped) end(1);
 
   async function find(): Promise<Unknowns> {
     if (batch !== undefined) {
@@ -108,10 +111,16 @@ async function resolve(
       return { notices: [], batches: found === undefined ? [] : [found] };
     }
     if (ids.length === 0) {
-      return { notices: await listUnknownNotices(redis, keys, { before }), batches: [] };
+      return {
+        notices: await listUnknownNotices(redis, keys, { before }),
+        batches: [],
+      };
     }
     const named = await readUnknown(redis, keys, [...new Set(ids)]);
-    return { notices: named.filter(({ at }) => at < (before ?? Infinity)), batches: [] };
+    return {
+      notices: named.filter(({ at }) => at < (before ?? Infinity)),
+      batches: [],
+    };
   }
 }
 

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { allFailed } from '../../src/batch/settlement.ts';
+import { readAudit } from '../../src/ops/audit.ts';
+import { resolveBatch, type Resolution } from '../../src/ops/resolve-unknown.ts';
+import { unknownOfBatch } from '../../src/ops/unknown.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
+import { testRedis } from '../support/redis.ts';
+
+const redis = testRedis();
+
+/** 20 contacts: 7 accepted, 2 rejected, 11 unknown in two failures. */
+async function inDoubt() {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const built = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
+  const { ledger } = built;
+  await built.settle(0, allFailed(10, 'unknown', 'HTTP_503', 'HTTP 503'));
+  await built.settle(1, {
+    accepted: 7,
+    failed: [
+      await part('rejected', 'BAD_NUMBER', contacts(2, 10)),
+      await part('unknown', 'ECONNRESET', contacts(1, 12)),
+    ],
+  });
+  const resolve = async (as: Resolution, before?: number, signal?: AbortSignal) =>
+    resolveBatch(
+      { ledger, redis: redis.client, keys },
+      await built.read(),
+      { before },
+      { as, who: 'kim', why: '' },
+      signal,
+    );
+  /** Contacts by state, after a look at the law: they add up. */
+  const counts = async () => {
+    const { total, pending, accepted, rejected, unknown, expired, cancelled, maybeTwice } = (
+      await built.read()
+    ).counts;
+    expect(pending + accepted + rejected + unknown + expired + cancelled).toBe(total);
+    return { pending, accepted, rejected, unknown, cancelled, maybeTwice };
+  };
+  return { ...built, keys, resolve, counts };
+}
+
+const BEFORE = {
+  pending: 0,
+  accepted: 7,
+  rejected: 2,
+  unknown: 11,
+  cancelled: 0,
+  maybeTwice: 0,
+};
+
+describe('what is unknown of a batch', () => {
+  it('is summed up, the most contacts first', async () => {
+    const bench = await inDoubt();
+    expect(await bench.counts()).toEqual(BEFORE);
+    expect(await unknownOfBatch(bench.ledger, await bench.read())).toMatchObject({
+      batch: 'b',
+      template: 'T',
+      contacts: 11,
+      parts: 2,
+      codes: ['HTTP_503', 'ECONNRESET'],
+    });
+  });
+
+  it.each([
+    ['accepted', { accepted: 18, unknown: 0 }],
+    ['discard', { cancelled: 11, unknown: 0 }],
+  ] as const)('as %s is counted so, once, and its contacts are forgotten', async (as, change) => {
+    const bench = await inDoubt();
+    expect(await bench.resolve(as)).toMatchObject({
+      resolved: 2,
+      contacts: 11,
+      gone: 0,
+    });
+    expect(await bench.counts()).toEqual({ ...BEFORE, ...change });
+    expect(await bench.ledger.payload('b', '0')).toBeUndefined();
+    expect(await bench.ledger.payload('b', '1.2')).toBeUndefined();
+    expect(await bench.ledger.payload('b', '1.1')).toBeDefined();
+    expect(await bench.resolve(as)).toMatchObject({
+      resolved: 0,
+      contacts: 0,
+      gone: 0,
+    });
+    expect(await bench.counts()).toEqual({ ...BEFORE, ...change });
+    expect(await unknownOfBatch(bench.ledger, await bench.read())).toBeUndefined();
+    expect(await readAudit(redis.client, bench.keys, 9)).toMatchObject([
+      { who: 'kim', what: 'resolve', target: 'batch b', as, contacts: 11 },
+    ]);
+  });
+
+  it('as resend becomes new chunks, counted as possibly sent twice', async () => {
+    const bench = await inDoubt();
+    expect(await bench.resolve('resend')).toMatchObject({
+      resolved: 2,
+      contacts: 11,
+    });
+    const after = { ...BEFORE, pending: 11, unknown: 0, maybeTwice: 11 };
+    expect(await bench.counts()).toEqual(after);
+    expect(await bench.read()).toMatchObject({ phase: 'sending', chunks: 4 });
+  });
+
+  it('younger than asked for is left alone', async () => {
+    const bench = await inDoubt();
+    expect(await bench.resolve('discard', 1)).toMatchObject({
+      resolved: 0,
+      gone: 0,
+    });
+    expect(await bench.counts()).toEqual(BEFORE);
+  });
+
+  it('told to stop on the way: what was done is in the audit, the rest is listed', async () => {
+    const bench = await inDoubt();
+    const stop = new AbortController();
+    const { ledger } = bench;
+    const real = ledger.resolve.bind(ledger);
+    ledger.resolve = async (...args) => {
+      stop.abort();
+      return real(...args);
+    };
+    const report = await bench.resolve('accepted', undefined, stop.signal);
+    expect(report).toMatchObject({ resolved: 1, stopped: true });
+    expect((await bench.counts()).unknown).toBe(11 - report.contacts);
+    const [audit] = await readAudit(redis.client, bench.keys, 9);
+    expect(audit?.contacts).toBe(report.contacts);
+  });
+
+  it('of one that is rejected, settled already or not there: nothing moves', async () => {
+    const { ledger, counts } = await inDoubt();
+    for (const name of ['1.1', '1', '7', 'nonsense']) {
+      expect(await ledger.resolve('b', name, 'accepted')).toBe(false);
+    }
+    expect(await ledger.resolve('nobody', '0', 'accepted')).toBe(false);
+    expect(await counts()).toEqual(BEFORE);
+  });
+});

@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { readAudit } from '../../src/ops/audit.ts';
+import { resolveNotices, type Resolution } from '../../src/ops/resolve-unknown.ts';
+import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
+
+const redis = testRedis();
+
+const decided = (as: Resolution) => ({
+  as,
+  who: 'kim@desk',
+  why: 'asked the service',
+});
+const resolve = ({ keys, id }: ParkedNotice, as: Resolution, signal?: AbortSignal) =>
+  resolveNotices(redis.client, keys, [id], decided(as), signal);
+const listed = ({ keys }: ParkedNotice) => listUnknownNotices(redis.client, keys);
+const audited = ({ keys }: ParkedNotice) => readAudit(redis.client, keys, 100);
+
+const DONE = { resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false };
+const GONE = { ...DONE, resolved: 0, contacts: 0, gone: 1 };
+
+describe('a notice whose outcome is unknown, resolved', () => {
+  it.each(['accepted', 'discard'] as const)(
+    'as %s: its job and its entry go, once; who and why are kept',
+    async (as) => {
+      const parked = await parkNotice(redis);
+      expect(await listed(parked)).toMatchObject([{ id: parked.id, stage: 'sent', contacts: 1 }]);
+      expect(await resolve(parked, as)).toEqual(DONE);
+      expect(await listed(parked)).toEqual([]);
+      expect(await parked.board.getJob(parked.id)).toBeUndefined();
+      expect(await redis.client.exists(...Object.values<string>({ ...parked.keys.intents }))).toBe(
+        0,
+      );
+
+      expect(await resolve(parked, as)).toEqual(GONE);
+      expect(await audited(parked)).toEqual([
+        {
+          at: expect.any(Number) as unknown,
+          ...decided(as),
+          what: 'resolve',
+          target: parked.id,
+          contacts: 1,
+        },
+      ]);
+    },
+  );
+
+  it.each(['accepted', 'discard'] as const)(
+    'as %s: its idempotency key stays, so that a repeated call queues nothing',
+    async (as) => {
+      const options = {
+        idempotencyKey: 'order-1',
+        delivery: 'at-most-once',
+      } as const;
+      const parked = await parkNotice(redis, options);
+      await resolve(parked, as);
+      const again = await parked.queue.send(parked.notice, options);
+      expect(again).toMatchObject({ id: parked.id, duplicate: true });
+      expect(await parked.board.getWaitingCount()).toBe(0);
+    },
+  );
+
+  it('as resend: it waits again with all its attempts, and may be begun once', async () => {
+    const parked = await parkNotice(redis);
+    expect(await resolve(parked, 'resend')).toEqual(DONE);
+    expect(await listed(parked)).toEqual([]);
+    const job = await parked.board.getJob(parked.id);
+    expect([await job?.getState(), job?.attemptsMade]).toEqual(['waiting', 0]);
+    await redis.client.set(parked.keys.noticeLock(parked.id), 'token');
+    const attempt = { job: parked.id, nonce: 'second' };
+    expect(await parked.intents.begin(attempt, 'token', 'worker')).toBe('send');
+  });
+
+  it('as resend once its deadline has passed: left as it is, for it would expire', async () => {
+    const deadline = Date.now() + 700;
+    const parked = await parkNotice(redis, { expiresAt: deadline });
+    await until(() => Date.now() > deadline, { what: 'the deadline' });
+    expect(await resolve(parked, 'resend')).toEqual({
+      ...GONE,
+      gone: 0,
+      late: 1,
+    });
+    expect(await listed(parked)).toHaveLength(1);
+    expect(await audited(parked)).toEqual([]);
+    expect(await resolve(parked, 'discard')).toEqual(DONE);
+  });
+
+  it('by several people at once: one decision holds, the others hear that it is gone', async () => {
+    const parked = await parkNotice(redis);
+    const reports = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        resolveNotices(redis.connect(), parked.keys, [parked.id], decided('resend')),
+      ),
+    );
+    expect(reports.reduce((sum, { resolved }) => sum + resolved, 0)).toBe(1);
+    expect(reports.reduce((sum, { gone }) => sum + gone, 0)).toBe(3);
+    expect(await parked.board.getWaitingCount()).toBe(1);
+    expect(await audited(parked)).toHaveLength(1);
+  });
+
+  it('told to stop before: nothing is done', async () => {
+    const parked = await parkNotice(redis);
+    const report = await resolve(parked, 'discard', AbortSignal.abort());
+    expect(report).toMatchObject({ resolved: 0, stopped: true });
+    expect(await listed(parked)).toHaveLength(1);
+  });
+
+  it('given a job that nobody knows: gone, and nothing in the audit', async () => {
+    const parked = await parkNotice(redis);
+    expect(await resolve({ ...parked, id: 'n-nobody' }, 'accepted')).toEqual(GONE);
+    expect(await audited(parked)).toEqual([]);
+  });
+
+  it('a job that was run again by hand is set aside again, and not sent', async () => {
+    const parked = await parkNotice(redis);
+    const job = await parked.board.getJob(parked.id);
+    await job?.retry('failed');
+    expect(await listed(parked)).toEqual([]);
+    await redis.client.set(parked.keys.noticeLock(parked.id), 'token');
+    const attempt = { job: parked.id, nonce: 'second' };
+    expect(await parked.intents.begin(attempt, 'token', 'worker')).toBe('unknown');
+  });
+});
+
+it('an answer that came between the next run and its end is shown to whoever decides', async () => {
+  const parked = await parkNotice(redis);
+  const { keys, intents } = parked;
+  const job = 'other';
+  const facts = {
+    template: 'T',
+    contacts: 1,
+    code: 'OUTCOME_UNKNOWN',
+    stage: 'begun',
+  } as const;
+  await redis.client.set(keys.noticeLock(job), 'one');
+  expect(await intents.begin({ job, nonce: 'a' }, 'one', 'worker')).toBe('send');
+  await redis.client.set(keys.noticeLock(job), 'two');
+  expect(await intents.begin({ job, nonce: 'b' }, 'two', 'worker')).toBe('unknown');
+  await intents.end({ job, nonce: 'a' }, 'accepted');
+  await intents.park({ job, nonce: 'b' }, 'any', { ...facts, delivery: 'at-most-once' }, 60_000);
+  const kept = await redis.client.hget(keys.intents.unknown, job);
+  expect(JSON.parse(kept ?? '{}')).toMatchObject({
+    stage: 'accepted',
+    nonce: 'a',
+  });
+});

@@ -1,0 +1,67 @@
+import { Queue, UnrecoverableError, Worker } from 'bullmq';
+import { onTestFinished } from 'vitest';
+import type { Notice } from '../../../src/contracts/notice.ts';
+import type { SendOptions } from '../../../src/contracts/send-options.ts';
+import { Intents } from '../../../src/queue/intents.ts';
+import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
+import type { TestRedis } from '../../support/redis.ts';
+
+/** A notice that a worker has set aside, as it lies in Redis. */
+export interface ParkedNotice {
+  readonly prefix: string;
+  readonly keys: Keys;
+  /** Id of its job. */
+  readonly id: string;
+  readonly notice: Notice;
+  readonly queue: NoticeQueue;
+  readonly board: Queue;
+  readonly intents: Intents;
+}
+
+export const NOTICE: Notice = {
+  templateCode: 'ONCE',
+  contacts: [{ contact: '01000000001' }],
+};
+
+const TOKEN = 'worker-1';
+
+/** Sends a notice at-most-once, takes its job as a worker does, and ends it as unknown. */
+export async function parkNotice(
+  redis: TestRedis,
+  options: SendOptions = {},
+  prefix = redis.freshPrefix(),
+): Promise<ParkedNotice> {
+  const keys = keysOf(prefix, 'default');
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  onTestFinished(() => queue.close());
+  await queue.send(NOTICE, { delivery: 'at-most-once', ...options });
+  const bull = { connection: redis.client, prefix: keys.bullPrefix };
+  const worker = new Worker(QUEUE_NAME, undefined, {
+    ...bull,
+    connection: redis.connect({ name: 'taker', forWorker: true }),
+    autorun: false,
+  });
+  const board = new Queue(QUEUE_NAME, bull);
+  onTestFinished(async () => {
+    await worker.close();
+    await board.close();
+  });
+  const job = await worker.getNextJob(TOKEN);
+  if (job?.id === undefined) throw new Error('no job was queued');
+  const { id } = job;
+  const intents = new Intents(redis.client, keys);
+  const attempt = { job: id, nonce: 'first' };
+  const verdict = await intents.begin(attempt, TOKEN, 'worker');
+  if (verdict !== 'send') throw new Error(`the first attempt was answered ${verdict}`);
+  const facts = {
+    template: 'ONCE',
+    contacts: 1,
+    code: 'ECONNRESET',
+    stage: 'sent',
+  } as const;
+  await intents.park(attempt, 'own', { ...facts, delivery: 'at-most-once' }, 3_600_000);
+  await job.moveToFailed(new UnrecoverableError('ECONNRESET'), TOKEN);
+  await worker.close();
+  return { prefix, keys, id, notice: NOTICE, queue, board, intents };
+}
