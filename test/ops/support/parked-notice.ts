@@ -19,7 +19,7 @@ export interface ParkedNotice {
   readonly intents: Intents;
 }
 
-export const NOTICE: Notice = {
+const NOTICE: Notice = {
   templateCode: 'ONCE',
   contacts: [{ contact: '01000000001' }],
 };
