@@ -213,7 +213,7 @@ describe('provably not sent', () => {
     const [first, waiting] = await Promise.all(sends);
     expect(first).toMatchObject({ ...unsent, failure: 'reset' });
     expect(waiting).toMatchObject({ ...unsent, failure: 'aborted' });
-    expect(waiting?.durationMs).toBeLessThan(3_000);
+    expect(waiting?.durationMs).toBeLessThan(5_500);
   });
 });
 
@@ -276,7 +276,7 @@ describe('it may have been taken', () => {
     );
     await closed.promise;
     expect(answer).toMatchObject({ ...started, failure: 'timeout', failureCode: 'DEADLINE' });
-    expect(answer.durationMs).toBeLessThan(1_000);
+    expect(answer.durationMs).toBeLessThan(20_000);
   });
 
   it('given up while waiting for the answer', async () => {

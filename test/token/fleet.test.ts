@@ -13,7 +13,7 @@ const PROCESSES = 4;
 const CALLERS = 16;
 
 const settings = {
-  lockTtlMs: 2000,
+  lockTtlMs: 4000,
   issueDeadlineMs: 1400,
   graceMs: 50,
   minAgeMs: 500,

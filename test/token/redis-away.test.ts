@@ -53,7 +53,7 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
     await expect(slot.get()).resolves.toEqual(token);
     const began = performance.now();
     await expect(slot.renew(token, 401)).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
-    expect(performance.now() - began).toBeLessThan(1500);
+    expect(performance.now() - began).toBeLessThan(8_000);
     expect(asked).toBe(1);
 
     await server.restart();

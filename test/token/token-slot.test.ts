@@ -126,7 +126,7 @@ describe('get', () => {
     await issued;
     const stored = performance.now();
     await expect(waited).resolves.toMatchObject({ value: 'slow' });
-    expect(performance.now() - stored).toBeLessThan(400);
+    expect(performance.now() - stored).toBeLessThan(5_000);
     expect(waiter.events).toEqual([expect.objectContaining({ kind: 'waited' })]);
     expect(world.issuer.asked).toBe(1);
   });

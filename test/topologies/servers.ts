@@ -64,7 +64,7 @@ export async function startCluster(): Promise<Servers> {
 
 /** A master, a replica and a Sentinel on loopback. */
 export interface SentinelSet extends Servers {
-  /** Makes the replica the master, and waits until the Sentinel says so. */
+  /** Makes the replica the master, and waits until nobody can write to the old one. */
   failover(): Promise<void>;
 }
 
@@ -114,7 +114,13 @@ export async function startSentinelSet(): Promise<SentinelSet> {
     failover: async () => {
       const before = await masterPort();
       await asked(url, (redis) => redis.call('SENTINEL', 'FAILOVER', 'main'));
-      await until(async () => (await masterPort()) !== before, { what: 'the failover' });
+      const old = before === master.port ? master : replica;
+      const demoted = async () =>
+        /role:slave/.test(await asked(old.url, (redis) => redis.info('replication')));
+      await until(async () => (await masterPort()) !== before && (await demoted()), {
+        what: 'the failover',
+        deadlineMs: 30_000,
+      });
     },
     close: async () => {
       sentinel.kill('SIGKILL');

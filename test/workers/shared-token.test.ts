@@ -59,7 +59,7 @@ describe('a fleet shares one token', () => {
   ] as const)(
     'survives the holder SIGKILLed %s',
     async (_name, hang) => {
-      const lockTtlMs = 2_000;
+      const lockTtlMs = 4_000;
       fleet = await startFleet({
         redisUrl: redis.url,
         prefix: redis.freshPrefix(),
