@@ -130,9 +130,10 @@ export class ChunkRun {
 
   async #send(contacts: Buffer, size: number, probe: boolean): Promise<Attempted> {
     const { service, sendDeadlineMs: deadlineMs, log } = this.#parts;
+    const ownConnection = this.#delivery === 'at-most-once';
     const line = log.begin(this.#job);
     const attempted = await attemptOnce(
-      (tokens) => service.sendBytes(this.#frame, contacts, tokens, { deadlineMs }),
+      (tokens) => service.sendBytes(this.#frame, contacts, tokens, { deadlineMs, ownConnection }),
       this.#owned,
       this.#abort,
       this.#parts,

@@ -64,7 +64,7 @@ export async function runJob(
     const { notice } = data;
     const { sendDeadlineMs: deadlineMs, service } = parts;
     const attempted = await attemptOnce(
-      (tokens) => service.send(notice, tokens, { deadlineMs }),
+      (tokens) => service.send(notice, tokens, { deadlineMs, ownConnection: atMostOnce }),
       guard.owned,
       abort,
       parts,

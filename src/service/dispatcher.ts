@@ -8,8 +8,13 @@ const KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** Opens the connections of a client: to the service, or through the configured proxy. */
-export function openDispatcher(settings: ServiceSettings): Dispatcher {
+/**
+ * Opens the connections of a client: to the service, or through the configured proxy.
+ *
+ * @param keepAlive false: each request has a connection of its own, so that none can meet one that
+ *   has died in silence
+ */
+export function openDispatcher(settings: ServiceSettings, keepAlive: boolean): Dispatcher {
   const { connectTimeoutMs, answerTimeoutMs, connections, proxyUrl, tlsCa } = settings;
   const connect = {
     timeout: connectTimeoutMs,
@@ -19,7 +24,8 @@ export function openDispatcher(settings: ServiceSettings): Dispatcher {
   };
   const options = {
     connections,
-    pipelining: 1,
+    // 0 is undici's word for no keep-alive.
+    pipelining: keepAlive ? 1 : 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     keepAliveTimeoutThreshold: KEEP_ALIVE_MARGIN_MS,

@@ -37,6 +37,8 @@ export class Exchange {
   /** What goes out as the request's body, byte for byte; undefined for none. */
   readonly body: string | Uint8Array | undefined;
   readonly deadline: Deadline;
+  /** Each request goes on a connection made for it and closed after it. */
+  readonly ownConnection: boolean;
   /** Facts of the last try; undefined before the first. */
   facts: WireFacts | undefined;
   /** Requests put on a connected socket. */
@@ -44,9 +46,10 @@ export class Exchange {
   /** Tries that provably never left. */
   unsent = 0;
 
-  constructor(body: string | Uint8Array | undefined, deadline: Deadline) {
+  constructor(body: string | Uint8Array | undefined, deadline: Deadline, ownConnection = false) {
     this.body = body;
     this.deadline = deadline;
+    this.ownConnection = ownConnection;
   }
 
   /** Keeps what was seen of a try. */

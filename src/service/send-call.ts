@@ -16,8 +16,13 @@ export class SendCall extends Exchange {
   readonly #used = new Set<string>();
   #token: Token | undefined;
 
-  constructor(body: string | Uint8Array, deadline: Deadline, tokens: TokenSource) {
-    super(body, deadline);
+  constructor(
+    body: string | Uint8Array,
+    deadline: Deadline,
+    tokens: TokenSource,
+    ownConnection: boolean,
+  ) {
+    super(body, deadline, ownConnection);
     this.#tokens = tokens;
   }
 

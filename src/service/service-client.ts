@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { AxiosInstance } from 'axios';
-import type { Dispatcher } from 'undici';
 import type { Notice } from '../contracts/notice.ts';
 import type { IssuedToken, TokenSource } from '../contracts/token.ts';
 import { NoticeQueueError } from '../errors.ts';
@@ -17,7 +16,7 @@ import { SendCall } from './send-call.ts';
 import { sendPolicy } from './send-policy.ts';
 import type { ServiceSettings } from './settings.ts';
 import { createUndiciAdapter } from './undici-adapter.ts';
-import type { UndiciAdapter } from './undici-adapter.ts';
+import type { Dispatchers, UndiciAdapter } from './undici-adapter.ts';
 
 const CLOSE_DEADLINE_MS = 1_000;
 
@@ -27,6 +26,12 @@ export interface SendOptions {
   readonly signal?: AbortSignal | undefined;
   /** Longest time for the whole call in milliseconds: token, retries and answer included. */
   readonly deadlineMs: number;
+  /**
+   * Makes a connection for each request of this call and closes it after: a kept one that has died
+   * in silence makes an outcome unknown, a new one is found dead before anything is sent. Costs a
+   * round trip, two with TLS. Default: false.
+   */
+  readonly ownConnection?: boolean | undefined;
 }
 
 /** The client of the messaging service. Built once and reused (service-api, Authentication rule 5). */
@@ -68,7 +73,7 @@ class HttpServiceClient implements ServiceClient {
   readonly #settings: ServiceSettings;
   readonly #secrets: readonly string[];
   readonly #basePath: string;
-  readonly #dispatcher: Dispatcher;
+  readonly #dispatchers: Dispatchers;
   readonly #wire: UndiciAdapter;
   readonly #issueHttp: AxiosInstance;
   readonly #sendHttp: AxiosInstance;
@@ -79,8 +84,11 @@ class HttpServiceClient implements ServiceClient {
     this.#settings = settings;
     this.#secrets = [settings.accessKey, settings.secretKey, basic.slice('Basic '.length)];
     this.#basePath = pathname.replace(/\/+$/, '');
-    this.#dispatcher = openDispatcher(settings);
-    this.#wire = createUndiciAdapter(this.#dispatcher, origin);
+    this.#dispatchers = {
+      kept: openDispatcher(settings, true),
+      own: openDispatcher(settings, false),
+    };
+    this.#wire = createUndiciAdapter(this.#dispatchers, origin);
     const { adapter } = this.#wire;
     this.#issueHttp = createHttpClient(adapter, ISSUE_POLICY, {
       Authorization: basic,
@@ -119,11 +127,11 @@ class HttpServiceClient implements ServiceClient {
   async #sendBody(
     body: string | Uint8Array,
     tokens: TokenSource,
-    { signal, deadlineMs }: SendOptions,
+    { signal, deadlineMs, ownConnection = false }: SendOptions,
   ): Promise<SendAnswer> {
     const { apiVersion, sendPath } = this.#settings;
     const deadline = new Deadline(deadlineMs, signal);
-    const call = new SendCall(body, deadline, tokens);
+    const call = new SendCall(body, deadline, tokens, ownConnection);
     try {
       const token = await call.firstToken();
       if (token !== undefined) {
@@ -161,7 +169,9 @@ class HttpServiceClient implements ServiceClient {
   async close(): Promise<void> {
     this.#wire.cancelAll();
     const deadline = new Deadline(CLOSE_DEADLINE_MS);
-    await Promise.race([this.#dispatcher.destroy(), once(deadline.signal, 'abort')]);
+    const { kept, own } = this.#dispatchers;
+    const destroyed = Promise.all([kept.destroy(), own.destroy()]);
+    await Promise.race([destroyed, once(deadline.signal, 'abort')]);
     deadline.close();
   }
 }

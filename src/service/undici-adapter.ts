@@ -18,13 +18,19 @@ export interface UndiciAdapter {
 /** Thrown into undici to drop a request before a byte of it is written; never leaves this file. */
 const DROPPED = new Error('dropped');
 
+/** The two ways out: over connections that are kept, and over one for each request. */
+export interface Dispatchers {
+  readonly kept: Dispatcher;
+  readonly own: Dispatcher;
+}
+
 /**
- * Makes an adapter that sends axios' requests through `dispatcher` and records what it saw in the
+ * Makes an adapter that sends axios' requests through a dispatcher and records what it saw in the
  * request's {@link Exchange}. Redirects are answers like any other. Nothing is decompressed.
  *
  * @param origin scheme, host and port; a request cannot leave it
  */
-export function createUndiciAdapter(dispatcher: Dispatcher, origin: string): UndiciAdapter {
+export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): UndiciAdapter {
   const running = new Set<Try>();
 
   const adapter: AxiosAdapter = async (config) => {
@@ -49,7 +55,7 @@ export function createUndiciAdapter(dispatcher: Dispatcher, origin: string): Und
         idempotent: false,
       };
       try {
-        dispatcher.dispatch(request, attempt);
+        dispatchers[exchange.ownConnection ? 'own' : 'kept'].dispatch(request, attempt);
       } catch (error) {
         attempt.onResponseError(undefined, error);
       }
