@@ -90,7 +90,10 @@ export async function startWorker(
       retryAfterMaxMs: config.worker.retryAfterMaxMs,
       probeTtlMs: config.worker.sendDeadlineMs,
     },
-    (move) => log.info({ event: 'hold', ...move }, `queue ${move.kind}`),
+    (move) => {
+      log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
+      if (move.kind === 'held') pacer.turnAway();
+    },
   );
   const attemptLog = new AttemptLog(log);
   const pacer = new Pacer(redis, hints, keys, config.worker.pace, {

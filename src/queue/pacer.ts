@@ -61,7 +61,7 @@ export class Pacer {
   #heard = 0;
   #asking = false;
   #again: NodeJS.Timeout | undefined;
-  #unsubscribe: (() => void)[] = [];
+  #unsubscribe: (() => void) | undefined;
 
   constructor(
     redis: RedisClient,
@@ -83,19 +83,18 @@ export class Pacer {
 
   /** Begins to listen. */
   start(): void {
-    if (this.#unsubscribe.length > 0) return;
-    this.#unsubscribe = [
-      this.#hints.subscribe(this.#keys.paceHints, (text) => this.#hear(text)),
-      // Who waits has passed the hold's gate before.
-      this.#hints.subscribe(this.#keys.holdHints, (text) => {
-        if (text !== undefined && text !== '') this.#line.turnAway();
-      }),
-    ];
+    this.#unsubscribe ??= this.#hints.subscribe(this.#keys.paceHints, (text) => this.#hear(text));
+  }
+
+  /** Turns away who waits: a hold has begun, and they have passed its gate before. */
+  turnAway(): void {
+    this.#line.turnAway();
   }
 
   /** Turns away who still waits. */
   stop(): void {
-    for (const unsubscribe of this.#unsubscribe.splice(0)) unsubscribe();
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
     clearTimeout(this.#again);
     this.#line.turnAway();
   }
