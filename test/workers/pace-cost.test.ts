@@ -77,18 +77,13 @@ describe('a pace in force', () => {
 
   const perSends = async (pace: string) => subtract(await cost(MANY, pace), await cost(FEW, pace));
 
-  it('costs one script for several sends, of four commands, and nothing else', async () => {
+  it('costs a send a part of one round trip', async () => {
     // A server that is new to the scripts is sent their text once.
     await cost(1, '5000');
-    const difference = subtract(await perSends('5000'), await perSends('0'));
-    // What goes by the clock, see steady-state.test.ts.
-    const clock = new Set(['zcard', 'info', 'ping', 'pexpire', 'bzpopmin']);
-    const { evalsha: scripts = 0, ...inside } = Object.fromEntries(
-      Object.entries(difference).filter(([name]) => !clock.has(name)),
-    );
-    expect(inside).toEqual({ time: scripts, hmget: scripts, hset: scripts });
+    const scripts = subtract(await perSends('5000'), await perSends('0'))['evalsha'] ?? 0;
+    // On an idle machine one for twenty sends; the slower the sends, the fewer fit into a portion.
+    // What a script does inside is counted in test/queue/pacer.test.ts.
     expect(scripts).toBeGreaterThan(0);
-    // On an idle machine one for thirty sends; the slower the sends, the fewer fit into a portion.
     expect(scripts).toBeLessThanOrEqual((MANY - FEW) / 2);
   }, 120_000);
 });

@@ -77,6 +77,22 @@ describe('a fleet keeps a pace', () => {
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 120_000);
 
+  it('a chunk that waits for its slot is not claimed, so a worker that dies leaves no doubt', async () => {
+    const on = await start({ PACE: '5' });
+    const list = numbers(60).map((contact) => ({ contact }));
+    await on.queue.import(list, { templateCode: 'PACE', batchId: 'b', chunkSize: 1 });
+    const claimed: number[] = [];
+    await until(
+      async () => {
+        claimed.push(await redis.client.hlen(on.keys.batch('b').inflight));
+        return on.emulator.record().requests >= 10;
+      },
+      { what: 'ten requests', deadlineMs: 30_000, everyMs: 5 },
+    );
+    // Eight wait in each process, and one is sent now and then.
+    expect(Math.max(...claimed)).toBeLessThanOrEqual(4);
+  }, 60_000);
+
   it('changes while it runs', async () => {
     const on = await start({});
     await setPaceByHand(redis.client, on.keys, 10);
