@@ -2,6 +2,8 @@ import type { Outcome } from '../src/contracts/outcome.ts';
 import type { RefusalStatus, Token, TokenSource } from '../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../src/errors.ts';
 import type { HoldGate, Passage } from '../src/queue/hold-gate.ts';
+import type { LanePace } from '../src/queue/pacer.ts';
+import type { Slot } from '../src/queue/slot-line.ts';
 import { decideOutcome, needsJudgement } from '../src/service/decide-outcome.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -16,6 +18,8 @@ export interface AttemptTokens extends TokenSource {
 export interface AttemptParts {
   readonly tokens: AttemptTokens;
   readonly gate: Pick<HoldGate, 'enter' | 'place'>;
+  /** The pace of the account, for the lane of the attempt. */
+  readonly pace: LanePace;
   readonly log: AttemptLog;
 }
 
@@ -32,21 +36,26 @@ class NotStarted extends Error {}
 const THROTTLED_MIN_MS = 1_000;
 
 /**
- * Makes one attempt behind the gate: gets a token, sends, decides.
+ * Makes one attempt behind the gate: takes a slot of the pace, gets a token, sends, decides.
  *
- * Nothing is sent once `abort` is aborted or `owned` says that the job's lock may be lost: both are
+ * A slot is for one request: the second request of an attempt takes another, and so does one whose
+ * slot became too old while it waited for its token. Nothing is sent once `abort` is aborted or `owned` says that the job's lock may be lost: both are
  * asked right before each request.
  *
  * @param begin asked last before each request; false makes none
+ * @param taken the slot of the first request, where it was taken before; used up or given back here
  * @param send makes the send call with the token source it is given
  */
 export async function attemptOnce(
   send: (tokens: TokenSource) => Promise<SendAnswer>,
   owned: () => boolean,
   abort: AbortSignal,
-  { tokens }: AttemptParts,
+  { tokens, pace }: AttemptParts,
   begin?: () => Promise<boolean>,
+  taken?: Slot,
 ): Promise<Attempted> {
+  let slot = taken ?? (await pace.take(abort));
+  if (slot === undefined) return { outcome: undefined };
   let used: Token | undefined;
   // The service client hides what a token source throws, so it is noted here.
   let notStarted = false;
@@ -55,16 +64,25 @@ export async function attemptOnce(
     throw new NotStarted();
   };
   const mayStart = () => !abort.aborted && owned();
-  const guarded = async (token: Token): Promise<Token> => {
+  const guarded = async (token: Token, until: AbortSignal): Promise<Token> => {
     if (!mayStart()) notStart();
+    if (slot?.use() !== true) {
+      slot = await pace.take(until);
+      if (slot?.use() !== true || !mayStart()) notStart();
+    }
     if (begin !== undefined && (!(await begin()) || !mayStart())) notStart();
     used = token;
     return token;
   };
   const source: TokenSource = {
-    get: async (until) => guarded(await tokens.get(either(abort, until))),
-    renew: async (refused, status, until) =>
-      guarded(await tokens.renew(refused, status, either(abort, until))),
+    get: async (until) => {
+      const either = eitherOf(abort, until);
+      return guarded(await tokens.get(either), either);
+    },
+    renew: async (refused, status, until) => {
+      const either = eitherOf(abort, until);
+      return guarded(await tokens.renew(refused, status, either), either);
+    },
   };
   try {
     const answer = await send(source);
@@ -74,6 +92,8 @@ export async function attemptOnce(
   } catch (error) {
     if (abort.aborted || notStarted) return { outcome: undefined };
     return { outcome: outcomeOfTokenError(error) };
+  } finally {
+    slot?.release();
   }
 }
 
@@ -110,11 +130,14 @@ export async function enterGate({ gate, log }: AttemptParts): Promise<Passage | 
   }
 }
 
-/** Places or lifts holds after an attempt. Trouble with Redis here costs a probe, never an outcome. */
+/**
+ * Places or lifts holds after an attempt, and slows the pace. Trouble with Redis here costs a probe,
+ * never an outcome.
+ */
 export async function leaveGate(
   outcome: Outcome | undefined,
   passage: Passage,
-  { gate, log }: AttemptParts,
+  { gate, pace, log }: AttemptParts,
 ): Promise<void> {
   try {
     switch (outcome?.kind) {
@@ -127,6 +150,7 @@ export async function leaveGate(
           passage,
           forMs === undefined ? undefined : Math.max(forMs, least),
         );
+        if (hold === 'throttled') await pace.throttled();
         break;
       }
       case 'accepted':
@@ -148,6 +172,6 @@ export async function leaveGate(
   }
 }
 
-function either(abort: AbortSignal, until: AbortSignal | undefined): AbortSignal {
+function eitherOf(abort: AbortSignal, until: AbortSignal | undefined): AbortSignal {
   return until === undefined ? abort : AbortSignal.any([abort, until]);
 }

@@ -4,12 +4,14 @@ import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
 import type { Claim } from '../src/batch/ledger.ts';
 import { readChunkJob, type ChunkJobData } from '../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../src/errors.ts';
+import type { Slot } from '../src/queue/slot-line.ts';
 import { enterGate, leaveGate } from './attempt.ts';
 import { ChunkRun, type ChunkHandlerParts, type ChunkResult } from './chunk-run.ts';
 import { giveBack, withoutStack } from './steering.ts';
 
 /**
- * Runs the job of one chunk once: pass the gate, claim, send, settle.
+ * Runs the job of one chunk once: pass the gate, take a slot of the pace, claim, send, settle. The slot
+ * comes before the claim: a worker that dies while it waits leaves no chunk that may have been sent.
  *
  * The ledger is the truth: without a claim nothing is sent, and what became of the chunk is told to
  * it before BullMQ hears anything. A job that is done, lost or sent twice changes nothing there.
@@ -23,10 +25,16 @@ export async function runChunk(
   const data = chunkOf(job);
   const guard = parts.fence.guard(job);
   const abort = signal === undefined ? parts.stopping : AbortSignal.any([parts.stopping, signal]);
+  let slot: Slot | undefined;
   try {
     if (abort.aborted) giveBack();
     const passage = await enterGate(parts);
     if (passage === undefined) giveBack();
+    slot = await parts.pace.take(abort);
+    if (slot === undefined) {
+      await leaveGate(undefined, passage, parts);
+      giveBack();
+    }
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lock = { key: parts.lockKey(job.id ?? ''), token: lockToken ?? '' };
     const claim = await claimOrNothing(data, nonce, lock, guard.owned, abort, parts);
@@ -35,8 +43,9 @@ export async function runChunk(
       return await withoutClaim(job, lockToken, claim);
     }
     const run = new ChunkRun(job, data, nonce, claim, guard.owned, abort, parts);
-    return await run.finish(lockToken, passage);
+    return await run.finish(lockToken, passage, slot);
   } finally {
+    slot?.release();
     guard.release();
   }
 }

@@ -7,6 +7,7 @@ import type { ChunkJobData } from '../src/contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../src/contracts/delivery.ts';
 import type { Outcome } from '../src/contracts/outcome.ts';
 import type { Passage } from '../src/queue/hold-gate.ts';
+import type { Slot } from '../src/queue/slot-line.ts';
 import type { ServiceClient } from '../src/service/service-client.ts';
 import { attemptOnce, leaveGate, type Attempted } from './attempt.ts';
 import { bisect, worthBisecting } from './bisect.ts';
@@ -68,7 +69,8 @@ export class ChunkRun {
     this.#delivery = claim.delivery;
   }
 
-  async finish(lockToken: string | undefined, passage: Passage): Promise<ChunkResult> {
+  /** @param slot of the pace, for the first request */
+  async finish(lockToken: string | undefined, passage: Passage, slot: Slot): Promise<ChunkResult> {
     const { size, payload, bisect: bisects } = this.#claim;
     const contacts = await this.#open(payload);
     if (contacts === undefined) {
@@ -76,7 +78,7 @@ export class ChunkRun {
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
-    const first = await this.#send(contacts, size, passage.probe !== undefined);
+    const first = await this.#send(contacts, size, passage.probe !== undefined, slot);
     await leaveGate(first.outcome, passage, this.#parts);
     const detail = detailOf(first.answer);
     if (
@@ -128,7 +130,7 @@ export class ChunkRun {
     }
   }
 
-  async #send(contacts: Buffer, size: number, probe: boolean): Promise<Attempted> {
+  async #send(contacts: Buffer, size: number, probe: boolean, slot?: Slot): Promise<Attempted> {
     const { service, sendDeadlineMs: deadlineMs, log } = this.#parts;
     const ownConnection = this.#delivery === 'at-most-once';
     const line = log.begin(this.#job);
@@ -137,6 +139,8 @@ export class ChunkRun {
       this.#owned,
       this.#abort,
       this.#parts,
+      undefined,
+      slot,
     );
     const { batch, chunk } = this.#data;
     line.end(attempted.outcome, attempted.answer, { batch, chunk, contacts: size, probe });

@@ -6,6 +6,7 @@ import { payloadKey, payloadKeys } from '../src/batch/payload-key.ts';
 import type { Config, ServiceConfig } from '../src/config/config.ts';
 import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
+import { Pacer } from '../src/queue/pacer.ts';
 import { connectRedis, readyWithin } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
 import { Hints } from '../src/redis/hints.ts';
@@ -89,8 +90,16 @@ export async function startWorker(
       retryAfterMaxMs: config.worker.retryAfterMaxMs,
       probeTtlMs: config.worker.sendDeadlineMs,
     },
-    (move) => log.info({ event: 'hold', ...move }, `queue ${move.kind}`),
+    (move) => {
+      log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
+      if (move.kind === 'held') pacer.turnAway();
+    },
   );
+  const attemptLog = new AttemptLog(log);
+  const pacer = new Pacer(redis, hints, keys, config.worker.pace, {
+    onFall: (rates) => log.warn({ event: 'pace-fell', ...rates }, 'the pace falls after a 429'),
+    onTrouble: (error) => attemptLog.trouble('pace', error),
+  });
   const service = createServiceClient(config.service);
   const tokens = new TokenSlot({
     redis,
@@ -109,7 +118,8 @@ export async function startWorker(
     tokens,
     gate,
     fence,
-    log: new AttemptLog(log),
+    pace: pacer.lane('notices'),
+    log: attemptLog,
     intents: new Intents(redis, keys),
     worker: id,
     keepFailedMs: config.worker.keepFailedMs,
@@ -119,6 +129,7 @@ export async function startWorker(
   const ledger = new Ledger(redis, keys);
   const chunkParts = {
     ...parts,
+    pace: pacer.lane('chunks'),
     ledger,
     payloadKeys: payloadKeys(config.queue),
     sealWith:
@@ -154,6 +165,7 @@ export async function startWorker(
   }
 
   gate.start();
+  pacer.start();
   await tokens.start();
   const { heartbeatMs } = config.worker;
   const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
@@ -183,6 +195,7 @@ export async function startWorker(
         await stallWatch.stop();
         await heart.stop();
         gate.stop();
+        pacer.stop();
         await tokens.stop();
         await service.close();
         subscriber.disconnect();

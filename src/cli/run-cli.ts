@@ -10,6 +10,7 @@ import { emulatorCommand } from './commands/emulator.ts';
 import { failuresCommand } from './commands/failures.ts';
 import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
+import { paceCommand } from './commands/pace.ts';
 import { redriveCommand } from './commands/redrive.ts';
 import { resolveCommand } from './commands/resolve.ts';
 import { sendCommand } from './commands/send.ts';
@@ -64,6 +65,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     emulatorCommand,
     configCommand,
     holdCommand,
+    paceCommand,
     statusCommand,
   ];
   for (const command of commands) program.addCommand(inherit(program, command(end)));

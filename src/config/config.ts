@@ -102,12 +102,22 @@ export interface WorkerConfig {
   readonly holdProbeMinMs: number;
   readonly holdProbeMaxMs: number;
   readonly retryAfterMaxMs: number;
+  readonly pace: PaceConfig;
   readonly keepAcceptedMs: number;
   readonly keepFailedMs: number;
   readonly shutdownTimeoutMs: number;
   readonly heartbeatMs: number;
   readonly stallGraceMs: number;
   readonly sendDeadlineMs: number;
+}
+
+/** How fast the account may send; rates are send calls a second. */
+export interface PaceConfig {
+  /** 0 is no limit. */
+  readonly pace: number;
+  readonly floor: number;
+  readonly fallPercent: number;
+  readonly recoveryMs: number;
 }
 
 /**
@@ -215,6 +225,12 @@ function workerConfig(values: Values): WorkerConfig {
     holdProbeMinMs: values.HOLD_PROBE_MIN_MS,
     holdProbeMaxMs: values.HOLD_PROBE_MAX_MS,
     retryAfterMaxMs: values.RETRY_AFTER_MAX_MS,
+    pace: {
+      pace: values.PACE,
+      floor: values.PACE_FLOOR,
+      fallPercent: values.PACE_FALL_PERCENT,
+      recoveryMs: values.PACE_RECOVERY_MS,
+    },
     keepAcceptedMs: values.KEEP_ACCEPTED_MS,
     keepFailedMs: values.KEEP_FAILED_MS,
     shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT_MS,

@@ -54,6 +54,11 @@ export const RULES: readonly Rule[] = [
     (v) => v.HOLD_PROBE_MIN_MS <= v.HOLD_PROBE_MAX_MS,
   ),
   rule(
+    ['PACE_FLOOR', 'PACE'],
+    'must be at most PACE, unless that is 0',
+    (v) => v.PACE === 0 || v.PACE_FLOOR <= v.PACE,
+  ),
+  rule(
     ['BACKOFF_BASE_MS', 'BACKOFF_CAP_MS'],
     'must be at most BACKOFF_CAP_MS',
     (v) => v.BACKOFF_BASE_MS <= v.BACKOFF_CAP_MS,

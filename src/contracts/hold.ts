@@ -22,7 +22,8 @@ export const HOLDS = {
   },
   throttled: {
     reason: 'the service asks for a slower pace (429)',
-    remedy: 'wait; if it comes often, lower CONCURRENCY or ask the service for a higher limit',
+    remedy:
+      'wait: the pace has fallen; if it comes often, set PACE or ask the service for a higher limit',
   },
   address: {
     reason:

@@ -2,13 +2,21 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
+const KINDS = ['hold', 'pace', 'resolve'] as const;
+
+/** What was acted on. */
+type AuditKind = (typeof KINDS)[number];
+
 /** What a person did by hand. */
 export interface AuditEntry {
   readonly who: string;
-  readonly what: 'hold' | 'resolve';
+  readonly what: AuditKind;
   /** `queue`, a job id, or `batch <id>`. */
   readonly target: string;
-  /** What was decided: `placed`, `lifted <kind>`, `accepted`, `resend`, `discard`. */
+  /**
+   * What was decided: `placed`, `lifted <kind>`; a pace (`50`, `off`, `default`); `accepted`,
+   * `resend`, `discard`.
+   */
   readonly as: string;
   /** In the person's own words; may be empty. */
   readonly why: string;
@@ -66,7 +74,7 @@ function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
-    what: of.get('what') === 'hold' ? 'hold' : 'resolve',
+    what: KINDS.find((kind) => kind === of.get('what')) ?? 'resolve',
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',

@@ -2,6 +2,7 @@ import { Queue } from 'bullmq';
 import type { Hold } from '../contracts/hold.ts';
 import { readWorkers, type SeenWorker } from '../queue/heartbeat.ts';
 import { readHold } from '../queue/hold-gate.ts';
+import { readPace, type PaceStatus } from '../queue/pace-state.ts';
 import {
   connectRedis,
   readyWithin,
@@ -34,6 +35,8 @@ export interface Status {
    */
   readonly oldestWaitingMs?: number;
   readonly hold?: Hold;
+  /** Absent where nothing limits the pace, and nothing ever did. */
+  readonly pace?: PaceStatus;
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the slot. */
   readonly token?: TokenStatus;
   readonly workers: readonly SeenWorker[];
@@ -47,6 +50,8 @@ export interface StatusTarget {
   /** Names the token slot. */
   readonly service?: { readonly baseUrl: string; readonly accessKey: string } | undefined;
   readonly tokenBudgetWindowMs: number;
+  /** PACE of this process; 0 by default. */
+  readonly pace?: number;
 }
 
 /** How long one command to Redis, and the first connection, may take. */
@@ -91,15 +96,16 @@ function statusFailure(error: unknown): NoticeQueueError {
 }
 
 async function read(
-  { account, service, tokenBudgetWindowMs }: StatusTarget,
+  { account, service, tokenBudgetWindowMs, pace: configured = 0 }: StatusTarget,
   keys: Keys,
   redis: RedisClient,
   queue: Queue,
 ): Promise<Status> {
-  const [counts, oldest, hold, token, workers, facts] = await Promise.all([
+  const [counts, oldest, hold, pace, token, workers, facts] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'completed', 'failed'),
     queue.getJobs(['waiting', 'prioritized'], 0, 0, true),
     readHold(redis, keys),
+    readPace(redis, keys, configured),
     service === undefined
       ? undefined
       : readTokenStatus(
@@ -124,6 +130,7 @@ async function read(
       ? {}
       : { oldestWaitingMs: Math.max(0, Date.now() - waitingSince) }),
     ...(hold === undefined ? {} : { hold }),
+    ...(pace === undefined ? {} : { pace }),
     ...(token === undefined ? {} : { token }),
     workers,
     redis: facts,

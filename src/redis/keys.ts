@@ -15,6 +15,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
  * | `<tag>:hold` | hash | the hold in force | until lifted, else a day |
  * | `<tag>:hold:probe` | string | nonce of the job that probes | one send deadline |
+ * | `<tag>:pace` | hash | the pace that was set, the last fall, the next slot | for ever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by the time they were begun | with the batch |
  * | `<tag>:batch:<id>` | hash | a batch: what to send, its settings, its counters | BATCH_RETENTION_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
@@ -29,7 +30,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:intents:accepted` | sorted set | the accepted ones among them, oldest first | with them |
  * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
- * | `<tag>:audit` | stream | what people did by hand: holds, resolutions | the last 10,000 or so |
+ * | `<tag>:audit` | stream | what people did by hand: holds, the pace, resolutions | the last 10,000 or so |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  */
@@ -43,6 +44,9 @@ export interface Keys {
   readonly holdProbe: string;
   /** Channel: hints that a hold began, moved or ended. */
   readonly holdHints: string;
+  readonly pace: string;
+  /** Channel: hints that the pace was set by hand or has fallen. */
+  readonly paceHints: string;
   readonly workers: string;
   worker(id: string): string;
   token(pair: string): TokenKeys;
@@ -117,6 +121,8 @@ export function keysOf(prefix: string, account: string): Keys {
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,
+    pace: `${tag}:pace`,
+    paceHints: `${tag}:pace:hints`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,
     token: (pair) => {

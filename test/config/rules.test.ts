@@ -49,6 +49,11 @@ const CASES: readonly Case[] = [
     broken: { HOLD_PROBE_MIN_MS: '60001' },
   },
   {
+    rule: 'PACE_FLOOR PACE',
+    holds: { PACE_FLOOR: '5', PACE: '5' },
+    broken: { PACE_FLOOR: '6', PACE: '5' },
+  },
+  {
     rule: 'BACKOFF_BASE_MS BACKOFF_CAP_MS',
     holds: { BACKOFF_CAP_MS: '1000' },
     broken: { BACKOFF_CAP_MS: '999' },

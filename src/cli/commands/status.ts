@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import type { Status } from '../../ops/status.ts';
 import { describeHold } from '../hold-view.ts';
+import { describePace } from '../pace-view.ts';
 import { duration, print, table } from '../output.ts';
 
 /** `notices status`: needs no credentials; with them it also shows the token. */
@@ -18,6 +19,7 @@ export function statusCommand(end: (code: number) => void): Command {
         account: config.account,
         service: config.service,
         tokenBudgetWindowMs: config.token.budgetWindowMs,
+        pace: config.worker.pace.pace,
       });
       print(command, status, () => describe(status));
       const { worker } = options;
@@ -39,6 +41,7 @@ function describe(status: Status): string[] {
       ['done', `${jobs.done} (still kept)`],
       ['failed', `${jobs.failed}`],
       ['hold', describeHold(status.hold, Date.now())],
+      ['pace', describePace(status.pace, Date.now())],
       ['token', describeToken(status)],
       ['workers', workers.length === 0 ? 'none: nothing is sent' : `${workers.length}`],
       ['redis', `${redis.version}, ${redis.policy === '' ? 'policy not shown' : redis.policy}`],

@@ -94,6 +94,44 @@ export const WORKER_OPTIONS = {
     max: 43_200_000,
     default: 3_600_000,
   },
+  PACE: {
+    kind: 'integer',
+    meaning:
+      'The most send calls a second of the whole account, by all workers together; 0 sets no limit. `notices pace` sets another one while workers run.',
+    unit: 'send calls a second',
+    min: 0,
+    max: 100_000,
+    default: 0,
+    note: 'Raised beyond the limit of the service: it answers 429, and the pace falls by itself. Lowered: slower.',
+  },
+  PACE_FALL_PERCENT: {
+    kind: 'integer',
+    meaning:
+      'By how much the pace falls after a 429, once for each hold that it brings on; without a pace it falls from what was sent lately.',
+    unit: 'percent',
+    min: 1,
+    max: 90,
+    default: 50,
+    note: 'Lowered: more of 429 until the pace is low enough.',
+  },
+  PACE_FLOOR: {
+    kind: 'integer',
+    meaning: 'The pace falls no lower.',
+    unit: 'send calls a second',
+    min: 1,
+    max: 100_000,
+    default: 1,
+  },
+  PACE_RECOVERY_MS: {
+    kind: 'integer',
+    meaning:
+      'How long a pace that has fallen would take to rise from nothing to what it was; after a fall by half it is back in half of it.',
+    unit: 'milliseconds',
+    min: 1_000,
+    max: 86_400_000,
+    default: 120_000,
+    note: 'Lowered: the limit of the service is met again sooner, and each time the queue is held.',
+  },
   KEEP_ACCEPTED_MS: {
     kind: 'integer',
     meaning: 'How long an accepted job stays in Redis.',
