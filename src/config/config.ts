@@ -108,6 +108,14 @@ export interface WorkerConfig {
   readonly heartbeatMs: number;
   readonly stallGraceMs: number;
   readonly sendDeadlineMs: number;
+  readonly health: HealthConfig;
+}
+
+/** Where a worker answers who asks how it is. */
+export interface HealthConfig {
+  /** 0 for nowhere. */
+  readonly port: number;
+  readonly host: string;
 }
 
 /**
@@ -221,6 +229,7 @@ function workerConfig(values: Values): WorkerConfig {
     heartbeatMs: values.HEARTBEAT_MS,
     stallGraceMs: values.STALL_GRACE_MS,
     sendDeadlineMs: values.SEND_DEADLINE_MS,
+    health: { port: values.HEALTH_PORT, host: values.HEALTH_HOST },
   };
 }
 
