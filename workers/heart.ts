@@ -2,7 +2,6 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { beat, endHeartbeat } from '../src/queue/heartbeat.ts';
-import type { TrafficFlush } from '../src/ops/traffic/tally.ts';
 import type { RedisClient } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
 import type { Keys } from '../src/redis/keys.ts';
@@ -16,9 +15,7 @@ const RESOLUTION_MS = 20;
 
 /**
  * Says every `everyMs` that this worker lives, how many jobs it holds and for how long its event
- * loop was blocked; a stop says goodbye. What it has counted rides along.
- *
- * @param onLoopDelay told of the longest time between two heartbeats that the loop was blocked
+ * loop was blocked; a stop says goodbye.
  */
 export function startHeart(
   redis: RedisClient,
@@ -26,8 +23,6 @@ export function startHeart(
   worker: { readonly id: string; readonly concurrency: number; readonly active: () => number },
   everyMs: number,
   log: Logger,
-  traffic: { flush(): TrafficFlush },
-  onLoopDelay: (ms: number) => void = () => {},
 ): { stop(): Promise<void> } {
   const { id, concurrency } = worker;
   const startedAt = Date.now();
@@ -36,15 +31,11 @@ export function startHeart(
   const tick = () => {
     const loopDelayMs = Math.max(0, Math.round(loop.max / 1e6) - RESOLUTION_MS);
     loop.reset();
-    onLoopDelay(loopDelayMs);
     if (loopDelayMs >= SLOW_LOOP_MS) log.warn({ event: 'slow-loop', loopDelayMs });
     const self = { id, host: hostname(), pid: process.pid, version: VERSION, concurrency };
-    const heartbeat = { ...self, active: worker.active(), startedAt, loopDelayMs };
-    const { ride, undo } = traffic.flush();
-    beat(redis, keys, heartbeat, everyMs, ride).catch((error: unknown) => {
-      undo();
-      log.warn({ event: 'heartbeat-trouble', code: redisErrorWord(error) });
-    });
+    beat(redis, keys, { ...self, active: worker.active(), startedAt, loopDelayMs }, everyMs).catch(
+      (error: unknown) => log.warn({ event: 'heartbeat-trouble', code: redisErrorWord(error) }),
+    );
   };
   tick();
   const timer = setInterval(tick, everyMs);
@@ -52,7 +43,7 @@ export function startHeart(
     stop: async () => {
       clearInterval(timer);
       loop.disable();
-      await endHeartbeat(redis, keys, id, traffic.flush().ride).catch(() => {});
+      await endHeartbeat(redis, keys, id).catch(() => {});
     },
   };
 }

@@ -30,6 +30,7 @@ import type { ProcessHealth } from './process-health.ts';
 import { buildSendWorker } from './send-worker.ts';
 import { startStallWatch } from './stall-watch.ts';
 import { timedTokens } from './token-wait.ts';
+import { startTrafficReport } from './traffic-report.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
@@ -114,7 +115,7 @@ export async function startWorker(
       health?.counted.tokenEvent(event);
     },
   });
-  const traffic = new TrafficTally(keys);
+  const traffic = new TrafficTally();
   const onAttempt = (attempt: SeenAttempt) => {
     traffic.attempt(attempt);
     health?.counted.attempt(attempt);
@@ -185,9 +186,8 @@ export async function startWorker(
     { id, concurrency, active: () => active },
     heartbeatMs,
     log,
-    traffic,
-    (ms) => health?.counted.loopBlocked(ms),
   );
+  const trafficReport = startTrafficReport(redis, keys, traffic, heartbeatMs, log);
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
   const { stallGraceMs } = config.worker;
   const counts = { active: () => active, begun: () => begun };
@@ -211,6 +211,7 @@ export async function startWorker(
         await Promise.all(workers.map((worker) => worker.close()));
         await sweeper.stop();
         await stallWatch.stop();
+        await trafficReport.stop();
         await heart.stop();
         gate.stop();
         await tokens.stop();

@@ -1,4 +1,3 @@
-import type { ChainableCommander } from 'ioredis';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 
@@ -26,25 +25,16 @@ export interface SeenWorker extends Heartbeat {
 /** A worker is gone for status after this many missed heartbeats. */
 const MISSED = 3;
 
-/** Adds commands to the transaction of a heartbeat. `now` is Redis time in milliseconds. */
-export type Rider = (commands: ChainableCommander, now: number) => void;
-
-/**
- * Says that this worker lives. One transaction, whatever the number of jobs.
- *
- * @param ride what is written with it
- */
+/** Says that this worker lives. One transaction, whatever the number of jobs. */
 export async function beat(
   redis: RedisClient,
   keys: Keys,
   heartbeat: Heartbeat,
   everyMs: number,
-  ride: Rider = () => {},
 ): Promise<void> {
   const now = await redisNow(redis);
-  const commands = redis.multi();
-  ride(commands, now);
-  await commands
+  await redis
+    .multi()
     .set(
       keys.worker(heartbeat.id),
       JSON.stringify({ ...heartbeat, at: now }),
@@ -57,16 +47,8 @@ export async function beat(
 }
 
 /** Says goodbye, so that status forgets a worker that stopped by itself at once. */
-export async function endHeartbeat(
-  redis: RedisClient,
-  keys: Keys,
-  id: string,
-  ride: Rider = () => {},
-): Promise<void> {
-  const now = await redisNow(redis);
-  const commands = redis.multi();
-  ride(commands, now);
-  await commands.del(keys.worker(id)).zrem(keys.workers, id).exec();
+export async function endHeartbeat(redis: RedisClient, keys: Keys, id: string): Promise<void> {
+  await redis.multi().del(keys.worker(id)).zrem(keys.workers, id).exec();
 }
 
 /** The workers that live, in the order of their start. */

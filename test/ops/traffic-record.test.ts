@@ -1,9 +1,10 @@
+import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
-import { COUNTERS, LAYOUT } from '../../src/ops/traffic/counters.ts';
+import { countAttempt, COUNTERS, LAYOUT, noCounts } from '../../src/ops/traffic/counters.ts';
 import { readTraffic, TRAFFIC_MINUTES } from '../../src/ops/traffic/read-traffic.ts';
-import { TrafficTally } from '../../src/ops/traffic/tally.ts';
-import { beat, endHeartbeat } from '../../src/queue/heartbeat.ts';
+import { addCounts, TrafficTally } from '../../src/ops/traffic/tally.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -29,12 +30,16 @@ describe('the traffic record', () => {
   let keys: Keys;
   const fresh = () => (keys = keysOf(redis.freshPrefix(), 'default'));
 
-  /** Writes what a tally holds as if a heartbeat came at that moment. */
-  async function flush(tally: TrafficTally, at: number): Promise<void> {
+  /** Writes some attempts as if they had ended at that moment. */
+  async function write(at: number, attempts: readonly SeenAttempt[]): Promise<void> {
+    const counts = noCounts();
+    for (const attempt of attempts) countAttempt(counts, attempt);
     const commands = redis.client.multi();
-    tally.flush().ride(commands, at);
+    addCounts(commands, keys, counts, at);
     await commands.exec();
   }
+
+  const times = (count: number) => Array.from({ length: count }, () => ACCEPTED);
 
   async function now(): Promise<number> {
     const [seconds, micros] = await redis.client.time();
@@ -62,16 +67,13 @@ describe('the traffic record', () => {
 
   it('adds up what several workers counted', async () => {
     fresh();
-    const at = await now();
-    const [one, other] = [new TrafficTally(keys), new TrafficTally(keys)];
+    const [one, other] = [new TrafficTally(), new TrafficTally()];
     one.attempt(ACCEPTED);
     one.attempt({ ...ACCEPTED, answerMs: 45, contacts: 10 });
     one.tokenWait(0);
     other.attempt(UNKNOWN);
     other.attempt({ lane: 'notices', outcome: 'hold', contacts: 1, requests: 1, answerMs: 12 });
-    await flush(one, at);
-    await flush(other, at);
-    await flush(one, at);
+    for (const tally of [one, other, one]) await tally.write(redis.client, keys);
 
     const { total, series, recent } = await readTraffic(redis.client, keys, { minutes: 10 });
     expect(total).toMatchObject({
@@ -95,8 +97,7 @@ describe('the traffic record', () => {
   it('keeps each minute apart, and merges them into points', async () => {
     fresh();
     const at = await now();
-    const tally = new TrafficTally(keys);
-    for (const [ago, times] of [
+    for (const [ago, count] of [
       [0, 1],
       [1, 2],
       [2, 3],
@@ -104,8 +105,7 @@ describe('the traffic record', () => {
       [118, 5],
       [120, 100],
     ] as const) {
-      for (let count = 0; count < times; count++) tally.attempt(ACCEPTED);
-      await flush(tally, at - ago * MINUTE);
+      await write(at - ago * MINUTE, times(count));
     }
     const fine = await readTraffic(redis.client, keys, { minutes: 120 });
     const of = (ago: number) =>
@@ -125,13 +125,8 @@ describe('the traffic record', () => {
   it('tells what goes now from the half minute before the step that is not over', async () => {
     fresh();
     const at = await now();
-    const tally = new TrafficTally(keys);
-    for (let ago = 10_000; ago <= 120_000; ago += 10_000) {
-      tally.attempt(ACCEPTED);
-      await flush(tally, at - ago);
-    }
-    tally.attempt(UNKNOWN);
-    await flush(tally, at - 300_000);
+    for (let ago = 10_000; ago <= 120_000; ago += 10_000) await write(at - ago, times(1));
+    await write(at - 300_000, [UNKNOWN]);
     const traffic = await readTraffic(redis.client, keys, { minutes: 1 });
     expect(traffic.now.spanMs).toBe(30_000);
     expect(traffic.now.attempts).toMatchObject({ accepted: 3, unknown: 0 });
@@ -139,58 +134,51 @@ describe('the traffic record', () => {
 
   it('asks Redis for two things, whatever the span', async () => {
     fresh();
-    const tally = new TrafficTally(keys);
-    tally.attempt(ACCEPTED);
-    await flush(tally, await now());
+    await write(await now(), times(1));
     for (const minutes of [1, TRAFFIC_MINUTES, 1e9]) {
       const commands = await commandsOf(() => readTraffic(redis.client, keys, { minutes }));
       expect(commands).toEqual(['time', 'mget']);
     }
   });
 
-  it('rides with the heartbeat at four commands, whatever was counted, and nothing without', async () => {
+  it('is written with the same few commands whatever was counted, and with none for nothing', async () => {
     fresh();
-    const worker = { id: 'w', host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
-    const heartbeat = { ...worker, startedAt: 0, loopDelayMs: 0 };
-    const tally = new TrafficTally(keys);
-    const rides = async () =>
-      (
-        await commandsOf(() => beat(redis.client, keys, heartbeat, 5_000, tally.flush().ride))
-      ).filter((name) => name === 'bitfield' || name === 'pexpire');
-    expect(await rides()).toEqual([]);
+    const tally = new TrafficTally();
+    const written = () => commandsOf(() => tally.write(redis.client, keys));
+    expect(await written()).toEqual([]);
     for (let count = 0; count < 50; count++) tally.attempt({ ...ACCEPTED, answerMs: count * 100 });
     tally.attempt(UNKNOWN);
-    expect(await rides()).toEqual(['bitfield', 'pexpire', 'bitfield', 'pexpire']);
-    expect(await rides()).toEqual([]);
-
-    tally.attempt(UNKNOWN);
-    await endHeartbeat(redis.client, keys, 'w', tally.flush().ride);
+    expect(await written()).toEqual(['time', 'bitfield', 'pexpire', 'bitfield', 'pexpire']);
+    expect(await written()).toEqual([]);
     const { total } = await readTraffic(redis.client, keys, { minutes: 2 });
-    expect(total.attempts).toMatchObject({ accepted: 50, unknown: 2 });
+    expect(total.attempts).toMatchObject({ accepted: 50, unknown: 1 });
   });
 
-  it('takes back what could not be written, and counts it with the next heartbeat', async () => {
+  it('keeps what Redis refused, and writes it the next time', async () => {
     fresh();
-    const at = await now();
-    const tally = new TrafficTally(keys);
-    tally.attempt(ACCEPTED);
-    const failed = tally.flush();
-    failed.ride(redis.client.multi(), at);
-    tally.attempt(UNKNOWN);
-    failed.undo();
-    await flush(tally, at);
-    const { total } = await readTraffic(redis.client, keys, { minutes: 2 });
-    expect(total.attempts).toMatchObject({ accepted: 1, unknown: 1 });
+    const server = await startRedisServer();
+    const client = new Redis(server.url);
+    try {
+      const tally = new TrafficTally();
+      tally.attempt(ACCEPTED);
+      await client.config('SET', 'maxmemory', '1');
+      await expect(tally.write(client, keys)).rejects.toThrow(/EXECABORT|OOM/);
+      tally.attempt(UNKNOWN);
+      await client.config('SET', 'maxmemory', '0');
+      await tally.write(client, keys);
+      const { total } = await readTraffic(client, keys, { minutes: 2 });
+      expect(total.attempts).toMatchObject({ accepted: 1, unknown: 1 });
+    } finally {
+      client.disconnect();
+      await server.close();
+    }
   });
 
   it('gives every block a lifetime, and keeps a full counter full', async () => {
     fresh();
     const at = await now();
-    const tally = new TrafficTally(keys);
-    tally.attempt({ ...ACCEPTED, contacts: 0xffff_ffff });
-    await flush(tally, at);
-    tally.attempt({ ...ACCEPTED, contacts: 7 });
-    await flush(tally, at);
+    await write(at, [{ ...ACCEPTED, contacts: 0xffff_ffff }]);
+    await write(at, [{ ...ACCEPTED, contacts: 7 }]);
     const written = (await redis.keys()).filter((key) => key.includes(':traffic:'));
     expect(written).toHaveLength(2);
     const lives = await Promise.all(written.map((key) => redis.client.pttl(key)));

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../scripts/redis/free-port.ts';
 import { readTraffic } from '../../src/ops/traffic/read-traffic.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { readExposition } from '../ops/metrics/exposition.ts';
@@ -10,16 +10,6 @@ import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 
 const SLOWLY = { deadlineMs: 30_000, everyMs: 100 };
-
-/** A port that nobody listened on a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 describe('the health port of a worker', () => {
   const redis = testRedis();

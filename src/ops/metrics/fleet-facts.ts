@@ -1,4 +1,4 @@
-import type { Queue } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../../batch/batch-record.ts';
 import { Ledger } from '../../batch/ledger.ts';
 import type { Hold } from '../../contracts/hold.ts';
@@ -102,7 +102,11 @@ async function readLane(queue: Queue): Promise<LaneFacts> {
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
     queue.getJobs(['waiting', 'prioritized'], 0, 0, true),
   ]);
-  const due = next.map((job) => job.timestamp + job.delay).sort((a, b) => a - b)[0];
+  // A job that was taken and removed between the two looks of BullMQ is not there.
+  const there: readonly (Job | undefined)[] = next;
+  const due = there
+    .flatMap((job) => (job === undefined ? [] : [job.timestamp + job.delay]))
+    .sort((a, b) => a - b)[0];
   return {
     jobs: {
       waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),

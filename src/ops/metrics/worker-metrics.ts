@@ -33,7 +33,6 @@ export class WorkerMetrics {
   readonly #slots = this.#table.gauge('notices_job_slots');
   readonly #ready = this.#table.gauge('notices_worker_ready');
   readonly #standstill = this.#table.gauge('notices_standstill_seconds');
-  readonly #loopBlocked = this.#table.gauge('notices_loop_blocked_seconds');
   readonly #redisErrors = this.#table.counter('notices_redis_errors_total');
   #gauges: WorkerGauges = { inFlight: () => 0, slots: 0, ready: () => false };
 
@@ -85,10 +84,6 @@ export class WorkerMetrics {
   /** @param word what redisErrorWord says */
   redisError(word: string): void {
     this.#redisErrors.inc({ code: redisCodeLabel(word) });
-  }
-
-  loopBlocked(ms: number): void {
-    this.#loopBlocked.set(ms / 1_000);
   }
 
   standstill(ms: number): void {

@@ -78,10 +78,6 @@ export const WORKER_METRICS = {
     type: 'gauge',
     help: 'For how long this process has taken nothing although jobs wait and nothing holds them.',
   },
-  notices_loop_blocked_seconds: {
-    type: 'gauge',
-    help: 'Longest time between the last two heartbeats that this process did one thing only.',
-  },
   notices_redis_errors_total: {
     type: 'counter',
     help: 'Errors of the connections to Redis, by the first word of what it said; OTHER for all others.',

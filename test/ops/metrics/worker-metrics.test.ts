@@ -67,7 +67,6 @@ describe('the metrics of a worker', () => {
     metrics.tokenEvent({ kind: 'waited', ms: 5 });
     metrics.tokenEvent({ kind: 'contested', retryInMs: 5 });
     metrics.redisError('ECONNREFUSED');
-    metrics.loopBlocked(1_500);
     metrics.standstill(20_000);
     metrics.watch({ inFlight: () => 7, slots: 40, ready: () => true });
 
@@ -87,7 +86,6 @@ describe('the metrics of a worker', () => {
     expect(value('notices_token_issuances_total')).toBe(1);
     expect(value('notices_token_refusals_total', { hold: 'token-contested' })).toBe(1);
     expect(value('notices_redis_errors_total', { code: 'ECONNREFUSED' })).toBe(1);
-    expect(value('notices_loop_blocked_seconds')).toBe(1.5);
     expect(value('notices_standstill_seconds')).toBe(20);
     expect(value('notices_jobs_in_flight')).toBe(7);
     expect(value('notices_job_slots')).toBe(40);
