@@ -3,7 +3,7 @@ import { OUTCOME_KINDS } from '../../contracts/outcome.ts';
 import { LANES, type SeenAttempt } from '../../contracts/seen-attempt.ts';
 import type { TokenEvent } from '../../token/token-event.ts';
 import { VERSION } from '../../version.ts';
-import { codeLabel, redisCodeLabel } from './code-label.ts';
+import { codeLabel, REDIS_CODE_LABELS, redisCodeLabel } from './code-label.ts';
 import { MetricTable } from './registry.ts';
 import { WORKER_METRICS } from './worker-table.ts';
 
@@ -55,6 +55,7 @@ export class WorkerMetrics {
     for (const hold of WORKER_METRICS.notices_token_refusals_total.labels.hold) {
       this.#refusals.inc({ hold }, 0);
     }
+    for (const code of REDIS_CODE_LABELS) this.#redisErrors.inc({ code }, 0);
   }
 
   /** Tells where the gauges are read; until then nothing is in flight and nothing is ready. */
