@@ -244,14 +244,14 @@ describe('the reader of expressions', () => {
   });
 
   it.each([
-    'sum(notices_a',
-    'notices_a{b=c}',
-    'notices_a[5]',
-    'summ(notices_a)',
-    '1 > 0',
-    'notices_a)',
-    'notices_a & 1',
-  ])('refuses %s', (text) => {
-    expect(() => readExpression(text)).toThrow();
+    ['sum(notices_a', 'left open'],
+    ['notices_a{b=c}', 'no matcher'],
+    ['notices_a[5]', 'cannot read []'],
+    ['summ(notices_a)', 'unknown word summ'],
+    ['1 > 0', 'no metric'],
+    ['notices_a)', 'do not match'],
+    ['notices_a & 1', 'cannot read &'],
+  ])('refuses %s: %s', (text, problem) => {
+    expect(() => readExpression(text)).toThrow(problem);
   });
 });

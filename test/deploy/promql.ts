@@ -16,10 +16,10 @@ export interface Expression {
 }
 
 /** Functions, operators and keywords that the expressions may use. */
-const WORDS: ReadonlySet<string> = new Set([
-  ...['sum', 'max', 'min', 'count', 'rate', 'increase', 'absent', 'vector', 'histogram_quantile'],
-  ...['max_over_time', 'by', 'on', 'and', 'or', 'unless'],
-]);
+const WORDS: ReadonlySet<string> = new Set(
+  `sum max min count rate increase absent vector histogram_quantile max_over_time
+  by on and or unless`.split(/\s+/),
+);
 
 /**
  * Reads an expression as far as that can be done without Prometheus: its brackets match, every word

@@ -115,7 +115,7 @@ describe('a trace', () => {
       'http.response.status_code': 200,
       'server.address': '127.0.0.1',
     });
-    const [token] = spans('POST').filter(
+    const token = spans('POST').find(
       ({ attributes }) => attributes['url.path'] === '/api/v2/token',
     );
     expect(token?.parentSpanContext?.spanId).toBe(idOf(attempt));

@@ -137,6 +137,7 @@ export const WORKER_OPTIONS = {
     min: 100,
     max: 60_000,
     default: 5_000,
+    note: 'Raised: a dead worker is noticed later, and so is what the others count.',
   },
   HEALTH_PORT: {
     kind: 'integer',

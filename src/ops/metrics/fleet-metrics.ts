@@ -53,7 +53,7 @@ export function fleetMetrics(target: FleetTarget): FleetMetrics {
 }
 
 /** @param facts undefined where Redis did not answer */
-export async function fleetText(facts: FleetFacts | undefined): Promise<string> {
+async function fleetText(facts: FleetFacts | undefined): Promise<string> {
   // A new registry each time: a series that no longer applies is gone, and not as it was last.
   const table = new MetricTable(FLEET_METRICS);
   table.gauge('notices_redis_up').set(facts === undefined ? 0 : 1);

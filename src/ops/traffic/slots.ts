@@ -17,7 +17,7 @@ export const MINUTES: Resolution = { slotMs: 60_000, keepMs: 48 * 3_600_000 };
 export const SLOTS_PER_BLOCK = 60;
 
 /** A counter is an unsigned number of 32 bits, big-endian, as BITFIELD keeps it. */
-export const COUNTER_BYTES = 4;
+const COUNTER_BYTES = 4;
 
 const SLOT_BYTES = COUNTERS.length * COUNTER_BYTES;
 

@@ -13,7 +13,7 @@ export function readExposition(text: string): {
   readonly samples: readonly Sample[];
   readonly types: ReadonlyMap<string, string>;
   /** The sample of a name with at least these labels. */
-  value(name: string, labels?: Readonly<Record<string, string>>): number | undefined;
+  readonly value: (name: string, labels?: Readonly<Record<string, string>>) => number | undefined;
 } {
   const samples: Sample[] = [];
   const types = new Map<string, string>();
