@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Outcome } from '../src/contracts/outcome.ts';
+import type { SeenAttempt } from '../src/contracts/seen-attempt.ts';
 import { NoticeQueueError } from '../src/errors.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
@@ -13,9 +14,12 @@ import type { SendAnswer } from '../src/service/send-answer.ts';
  */
 export class AttemptLog {
   readonly #logger: Logger;
+  readonly #onAttempt: (attempt: SeenAttempt) => void;
 
-  constructor(logger: Logger) {
+  /** @param onAttempt told of each attempt that has an outcome, for those who count them */
+  constructor(logger: Logger, onAttempt: (attempt: SeenAttempt) => void = () => {}) {
     this.#logger = logger;
+    this.#onAttempt = onAttempt;
   }
 
   begin(job: Job): OpenAttempt {
@@ -23,8 +27,14 @@ export class AttemptLog {
     const dueAt = job.timestamp + job.delay;
     const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - dueAt);
     const logger = this.#logger;
+    const onAttempt = this.#onAttempt;
     return {
       end(outcome, answer, facts = {}) {
+        if (outcome !== undefined) {
+          onAttempt(
+            seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
+          );
+        }
         const { probe, ...others } = facts;
         const line = {
           event: 'attempt',
@@ -62,6 +72,41 @@ export interface AttemptFacts {
   readonly probe?: boolean;
   readonly batch?: string;
   readonly chunk?: number;
+}
+
+/** @param waitedMs absent where this is not the job's first attempt */
+function seenAttempt(
+  outcome: Outcome,
+  answer: SendAnswer | undefined,
+  facts: AttemptFacts,
+  waitedMs: number | undefined,
+): SeenAttempt {
+  return {
+    lane: facts.batch === undefined ? 'notices' : 'chunks',
+    outcome: outcome.kind,
+    ...('code' in outcome ? { code: outcome.code } : {}),
+    ...(outcome.kind === 'hold' ? { hold: outcome.hold } : {}),
+    contacts: facts.contacts ?? 0,
+    requests: answer?.requests ?? 0,
+    ...(answer?.answerMs === undefined ? {} : { answerMs: answer.answerMs }),
+    ...(waitedMs === undefined || !endsWait(outcome) ? {} : { waitedMs }),
+  };
+}
+
+/** Whether the job's wait for its first attempt is over: the service was really asked. */
+function endsWait(outcome: Outcome): boolean {
+  switch (outcome.kind) {
+    case 'accepted':
+    case 'rejected':
+    case 'unknown':
+      return true;
+    case 'retry':
+      return outcome.counted;
+    case 'hold':
+    case 'expired':
+    case 'cancelled':
+      return false;
+  }
 }
 
 function describe(outcome: Outcome): Record<string, unknown> {

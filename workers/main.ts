@@ -1,8 +1,14 @@
 import { describeFailure, exitCodeOf } from '../src/errors.ts';
 import { runWorkerProcess } from './worker-process.ts';
 
+// A supervisor says which of its processes this is.
+const [, , index] = process.argv;
+
 try {
-  process.exitCode = await runWorkerProcess();
+  process.exitCode = await runWorkerProcess(
+    undefined,
+    index === undefined ? undefined : Number(index),
+  );
 } catch (error) {
   process.stderr.write(`${describeFailure(error)}\n`);
   process.exitCode = exitCodeOf(error);

@@ -4,6 +4,8 @@ import type { Logger } from 'pino';
 import { Ledger } from '../src/batch/ledger.ts';
 import { payloadKey, payloadKeys } from '../src/batch/payload-key.ts';
 import type { Config, ServiceConfig } from '../src/config/config.ts';
+import type { SeenAttempt } from '../src/contracts/seen-attempt.ts';
+import { TrafficTally } from '../src/ops/traffic/tally.ts';
 import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { Pacer } from '../src/queue/pacer.ts';
@@ -15,16 +17,21 @@ import { requireSuitable } from '../src/redis/suitability.ts';
 import { createServiceClient } from '../src/service/service-client.ts';
 import { TokenSeal } from '../src/token/seal.ts';
 import { TokenSlot } from '../src/token/token-slot.ts';
+import { jobSpan, noteAttempt } from '../src/tracing/spans.ts';
 import { VERSION } from '../src/version.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { runChunk } from './chunk-handler.ts';
 import { startChunkSweeper } from './chunk-sweeper.ts';
+import { connectionReadiness } from './connection-readiness.ts';
 import { runJob } from './handler.ts';
 import { startHeart } from './heart.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
+import type { ProcessHealth } from './process-health.ts';
 import { buildSendWorker } from './send-worker.ts';
 import { startStallWatch } from './stall-watch.ts';
+import { timedTokens } from './token-wait.ts';
+import { startTrafficReport } from './traffic-report.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
@@ -46,6 +53,7 @@ const PATIENCE_MS = 5_000;
  *
  * @param abandoned aborted when the process is asked to stop while Redis is still away
  * @param onStall called when the worker takes nothing although jobs wait: it should be started anew
+ * @param health told what this process does, where somebody may ask
  * @returns undefined when the start was abandoned
  * @throws NoticeQueueError REDIS_UNSUITABLE
  */
@@ -54,13 +62,14 @@ export async function startWorker(
   logger: Logger,
   abandoned: AbortSignal,
   onStall: () => void = () => {},
+  health?: ProcessHealth,
 ): Promise<RunningWorker | undefined> {
   const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
 
-  const quiet = quietly(log);
+  const quiet = quietly(log, (word) => health?.counted.redisError(word));
   const redis = connectRedis(config.redis, 'worker', quiet);
   const subscriber = connectRedis(config.redis, 'subscriber', quiet);
   while (!(await readyWithin(redis, PATIENCE_MS))) {
@@ -95,7 +104,17 @@ export async function startWorker(
       if (move.kind === 'held') pacer.turnAway();
     },
   );
-  const attemptLog = new AttemptLog(log);
+  const traffic = new TrafficTally();
+  const onAttempt = (attempt: SeenAttempt) => {
+    traffic.attempt(attempt);
+    health?.counted.attempt(attempt);
+    noteAttempt(attempt);
+  };
+  const onTokenWait = (ms: number) => {
+    traffic.tokenWait(ms);
+    health?.counted.tokenWait(ms);
+  };
+  const attemptLog = new AttemptLog(log, onAttempt);
   const pacer = new Pacer(redis, hints, keys, config.worker.pace, {
     onFall: (rates) => log.warn({ event: 'pace-fell', ...rates }, 'the pace falls after a 429'),
     onTrouble: (error) => attemptLog.trouble('pace', error),
@@ -109,13 +128,17 @@ export async function startWorker(
     issue: (signal) => service.issueToken(signal),
     settings: config.token,
     issuer: id,
-    onEvent: ({ kind, ...facts }) => log.info({ event: `token-${kind}`, ...facts }),
+    onEvent: (event) => {
+      const { kind, ...facts } = event;
+      log.info({ event: `token-${kind}`, ...facts });
+      health?.counted.tokenEvent(event);
+    },
   });
   const fence = new LockFence(config.worker.lockDurationMs);
   const stopping = new AbortController();
   const parts = {
     service,
-    tokens,
+    tokens: timedTokens(tokens, onTokenWait),
     gate,
     fence,
     pace: pacer.lane('notices'),
@@ -150,10 +173,10 @@ export async function startWorker(
   const lanes = lanesOf(config.worker);
   const workers = [
     buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken, signal) =>
-      counted(() => runJob(job, lockToken, signal, parts)),
+      counted(() => jobSpan(job, 'notices', () => runJob(job, lockToken, signal, parts))),
     ),
     buildSendWorker(redis, keys, lanes.chunks, config.worker, (job, lockToken, signal) =>
-      counted(() => runChunk(job, lockToken, signal, chunkParts)),
+      counted(() => jobSpan(job, 'chunks', () => runChunk(job, lockToken, signal, chunkParts))),
     ),
   ];
   for (const worker of workers) {
@@ -176,10 +199,17 @@ export async function startWorker(
     heartbeatMs,
     log,
   );
+  const trafficReport = startTrafficReport(redis, keys, traffic, heartbeatMs, log);
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
   const { stallGraceMs } = config.worker;
   const counts = { active: () => active, begun: () => begun };
-  const stallWatch = startStallWatch(redis, keys, counts, stallGraceMs, log, onStall);
+  const stallWatch = startStallWatch(redis, keys, counts, stallGraceMs, log, onStall, (stillMs) =>
+    health?.counted.standstill(stillMs),
+  );
+  health?.watch(connectionReadiness(redis, stopping.signal), {
+    inFlight: () => active,
+    slots: concurrency,
+  });
   for (const worker of workers) void worker.run().catch(quiet);
   log.info({ event: 'started', concurrency, version: VERSION });
 
@@ -193,6 +223,7 @@ export async function startWorker(
         await Promise.all(workers.map((worker) => worker.close()));
         await sweeper.stop();
         await stallWatch.stop();
+        await trafficReport.stop();
         await heart.stop();
         gate.stop();
         pacer.stop();
@@ -207,13 +238,17 @@ export async function startWorker(
   };
 }
 
-/** Redis that is away reports itself many times a second; the log hears it once a second. */
-function quietly(log: Logger): (error: Error) => void {
+/**
+ * Redis that is away reports itself many times a second; the log hears it once a second, `onWord`
+ * each time.
+ */
+function quietly(log: Logger, onWord: (word: string) => void): (error: Error) => void {
   let lastAt = -Infinity;
   let lastCode = '';
   return (error) => {
     const code = redisErrorWord(error);
     const now = performance.now();
+    onWord(code);
     if (code === lastCode && now - lastAt < 1_000) return;
     lastAt = now;
     lastCode = code;

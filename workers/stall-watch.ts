@@ -32,6 +32,7 @@ export function standsStill(before: Look, now: Look): boolean {
  * once. Redis that is away is no stall: nothing can be told then, and the count begins anew.
  *
  * @param worker its jobs right now, and how many it has begun
+ * @param onLook told at each look for how long the worker has stood still, in milliseconds
  */
 export function startStallWatch(
   redis: RedisClient,
@@ -40,6 +41,7 @@ export function startStallWatch(
   graceMs: number,
   log: Logger,
   onStall: () => void,
+  onLook: (stillMs: number) => void = () => {},
 ): { stop(): Promise<void> } {
   const queues = [QUEUE_NAME, CHUNK_QUEUE_NAME].map((name) => {
     const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
@@ -57,6 +59,7 @@ export function startStallWatch(
     stillMs = before !== undefined && standsStill(before, now) ? stillMs + (at - lastAt) : 0;
     before = now;
     lastAt = at;
+    onLook(stillMs);
     if (stillMs < graceMs) return;
     clearInterval(timer);
     log.error({ event: 'stalled', waiting: now.waiting, stillMs: Math.round(stillMs) });
@@ -66,6 +69,7 @@ export function startStallWatch(
     look().catch(() => {
       before = undefined;
       stillMs = 0;
+      onLook(stillMs);
     });
   }, graceMs / 3);
   return {

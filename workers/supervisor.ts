@@ -1,6 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
+import type { HealthConfig } from '../src/config/config.ts';
+import { startHealthServer } from './health-server.ts';
 import { stopOnSignals } from './stop-signals.ts';
+import { SupervisedHealth } from './supervised-health.ts';
 
 /** A process that ended by itself is started again after this long, so that a crash is no storm. */
 const RESTART_DELAY_MS = 1_000;
@@ -13,17 +16,21 @@ const HOPELESS = new Set([2, 3]);
  * share the token and the holds through Redis like workers on other machines.
  *
  * A process that ends by itself is started again; SIGTERM and SIGINT are passed on, and the
- * supervisor ends when the last process has.
+ * supervisor ends when the last process has. One port, where one is wanted, speaks for all of them.
  *
  * @returns the exit code: 0, or that of the worst process
+ * @throws NoticeQueueError CONFIG_INVALID where the health port cannot be listened on
  */
 export async function superviseWorkers(
   count: number,
   shutdownTimeoutMs: number,
   logger: Logger,
+  at: HealthConfig = { port: 0, host: '' },
 ): Promise<number> {
   const script = new URL('./main.js', import.meta.url);
-  const children = new Set<ChildProcess>();
+  const children = new Map<number, ChildProcess>();
+  const health = new SupervisedHealth(count, (index) => children.get(index));
+  const server = at.port === 0 ? undefined : await startHealthServer(at, health);
   const restarts = new Set<NodeJS.Timeout>();
   let stopping = false;
   let worst = 0;
@@ -32,32 +39,33 @@ export async function superviseWorkers(
     allEnded = resolve;
   });
 
-  const start = () => {
-    const child = fork(script, { stdio: 'inherit' });
-    children.add(child);
+  const start = (index: number) => {
+    const child = fork(script, [String(index)], { stdio: 'inherit' });
+    children.set(index, child);
     child.once('exit', (code, signal) => {
-      children.delete(child);
+      children.delete(index);
       if (stopping || HOPELESS.has(code ?? 0)) {
         worst = Math.max(worst, code ?? 1);
         if (children.size === 0 && restarts.size === 0) allEnded();
         return;
       }
+      health.ended(index);
       logger.error({ event: 'worker-died', pid: child.pid, code, signal });
       const restart = setTimeout(() => {
         restarts.delete(restart);
-        start();
+        start(index);
       }, RESTART_DELAY_MS);
       restarts.add(restart);
     });
   };
-  for (let index = 0; index < count; index++) start();
+  for (let index = 0; index < count; index++) start(index);
 
   const signalled = stopOnSignals(
     async () => {
       stopping = true;
       for (const restart of restarts) clearTimeout(restart);
       restarts.clear();
-      for (const child of children) child.kill('SIGTERM');
+      for (const child of children.values()) child.kill('SIGTERM');
       if (children.size === 0) allEnded();
       await ended;
     },
@@ -66,5 +74,6 @@ export async function superviseWorkers(
     logger,
   );
   await Promise.race([ended, signalled]);
+  server?.close();
   return worst;
 }

@@ -109,6 +109,14 @@ export interface WorkerConfig {
   readonly heartbeatMs: number;
   readonly stallGraceMs: number;
   readonly sendDeadlineMs: number;
+  readonly health: HealthConfig;
+}
+
+/** Where a worker answers who asks how it is. */
+export interface HealthConfig {
+  /** 0 for nowhere. */
+  readonly port: number;
+  readonly host: string;
 }
 
 /** How fast the account may send; rates are send calls a second. */
@@ -237,6 +245,7 @@ function workerConfig(values: Values): WorkerConfig {
     heartbeatMs: values.HEARTBEAT_MS,
     stallGraceMs: values.STALL_GRACE_MS,
     sendDeadlineMs: values.SEND_DEADLINE_MS,
+    health: { port: values.HEALTH_PORT, host: values.HEALTH_HOST },
   };
 }
 

@@ -31,3 +31,14 @@ export type Outcome =
 
 /** Names of the outcomes, for logs, metrics and tables. */
 export type OutcomeKind = Outcome['kind'];
+
+/** Every outcome, in the order in which tables, metrics and the traffic record keep them. */
+export const OUTCOME_KINDS = [
+  'accepted',
+  'rejected',
+  'retry',
+  'hold',
+  'unknown',
+  'expired',
+  'cancelled',
+] as const satisfies readonly OutcomeKind[];

@@ -7,7 +7,9 @@ import { parseInput } from '../contracts/parse-input.ts';
 import { readNotice } from '../contracts/read-notice.ts';
 import { sendOptionsSchema, type SendOptions } from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../errors.ts';
-import { keysOf } from '../redis/keys.ts';
+import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
+import type { CarriedTrace } from '../tracing/job-trace.ts';
+import { sendSpan } from '../tracing/spans.ts';
 import { importThrough } from './import-connection.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
 import { jobIds, judgeHead, planJobs, planNotice } from './plan-notice.ts';
@@ -57,7 +59,9 @@ export class NoticeQueue {
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
     const plan = this.#plan(notice, readOptions(options, 'options'), '');
-    const [receipt] = await this.#track(this.#enqueue([plan]));
+    const [receipt] = await this.#track(
+      sendSpan(QUEUE_NAME, 1, (carried) => this.#enqueue([plan], carried)),
+    );
     if (receipt === undefined) throw new NoticeQueueError('QUEUE_UNAVAILABLE');
     return receipt;
   }
@@ -92,7 +96,9 @@ export class NoticeQueue {
     }
     // It may have been closed while the list was read.
     this.#mustBeOpen();
-    return this.#track(this.#enqueueMany(plans));
+    return this.#track(
+      sendSpan(QUEUE_NAME, plans.length, (carried) => this.#enqueueMany(plans, carried)),
+    );
   }
 
   /**
@@ -164,7 +170,10 @@ export class NoticeQueue {
   }
 
   /** Looks first for keys that stand for something else, so that a conflict queues nothing. */
-  async #enqueueMany(plans: readonly PlannedNotice[]): Promise<Receipt[]> {
+  async #enqueueMany(
+    plans: readonly PlannedNotice[],
+    carried: CarriedTrace | undefined,
+  ): Promise<Receipt[]> {
     const keyed = plans.flatMap(({ keyHash }, index) =>
       keyHash === undefined ? [] : [{ keyHash, index }],
     );
@@ -179,15 +188,20 @@ export class NoticeQueue {
         throw conflict(index, 'nothing was queued');
       }
     }
-    return this.#enqueue(plans);
+    return this.#enqueue(plans, carried);
   }
 
   /**
    * First jobs first: the queue's answer tells a repeated key from a new notice, and only then are
    * the other chunks added, under the id of the notice that owns the key. A notice without a key
    * has no earlier owner, so all its jobs go at once.
+   *
+   * @param carried the trace that all the jobs belong to
    */
-  async #enqueue(plans: readonly PlannedNotice[]): Promise<Receipt[]> {
+  async #enqueue(
+    plans: readonly PlannedNotice[],
+    carried: CarriedTrace | undefined,
+  ): Promise<Receipt[]> {
     const window = this.#settings.idempotencyWindowMs;
     const first: PlannedJob[] = [];
     const heads: number[] = [];
@@ -196,7 +210,7 @@ export class NoticeQueue {
       const all = plan.keyHash === undefined;
       for (const job of planJobs(plan, plan, 0, all ? undefined : 1, window)) first.push(job);
     }
-    const heldIds = await this.#connection.add(first);
+    const heldIds = await this.#connection.add(first, carried);
 
     const receipts: Receipt[] = [];
     const rest: PlannedJob[] = [];
@@ -218,7 +232,7 @@ export class NoticeQueue {
         duplicate: verdict.kind === 'duplicate',
       });
     }
-    await this.#connection.add(rest);
+    await this.#connection.add(rest, carried);
     if (conflictAt !== undefined) {
       throw plans.length === 1
         ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')

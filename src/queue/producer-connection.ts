@@ -3,6 +3,7 @@ import { NoticeQueueError } from '../errors.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
 import { redisErrorWord, redisFailure } from '../redis/failure.ts';
 import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
+import type { CarriedTrace } from '../tracing/job-trace.ts';
 import type { QueueSettings } from './options.ts';
 import type { PlannedJob } from './plan-notice.ts';
 
@@ -49,11 +50,19 @@ export class ProducerConnection {
     this.#queue.on('error', () => {});
   }
 
-  /** Adds jobs, in order, and answers the ids under which the queue holds them. */
-  async add(jobs: readonly PlannedJob[]): Promise<string[]> {
+  /**
+   * Adds jobs, in order, and answers the ids under which the queue holds them.
+   *
+   * @param carried the trace that they carry on, where there is one
+   */
+  async add(jobs: readonly PlannedJob[], carried?: CarriedTrace): Promise<string[]> {
     const ids: string[] = [];
     for (const slice of inCalls(jobs)) {
-      const added = await this.#bounded(() => this.#queue.addBulk(slice));
+      const calls =
+        carried === undefined
+          ? slice
+          : slice.map((job) => ({ ...job, opts: { ...job.opts, ...carried } }));
+      const added = await this.#bounded(() => this.#queue.addBulk(calls));
       for (const job of added) ids.push(job.id ?? '');
     }
     return ids;

@@ -33,6 +33,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:audit` | stream | what people did by hand: holds, the pace, resolutions | the last 10,000 or so |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
+ * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | what workers did in 60 slots of 10 or 60 seconds, 32 bits a counter | 30 minutes; 49 hours |
  */
 export interface Keys {
   /** BullMQ's `prefix`; with {@link QUEUE_NAME} it makes the queue's keys. */
@@ -49,6 +50,8 @@ export interface Keys {
   readonly paceHints: string;
   readonly workers: string;
   worker(id: string): string;
+  /** One block of the traffic record: its layout, the length of its slots, its number. */
+  traffic(layout: number, slotMs: number, block: number): string;
   token(pair: string): TokenKeys;
   readonly batches: string;
   /** Contacts of all batches that are stored and not settled. */
@@ -125,6 +128,7 @@ export function keysOf(prefix: string, account: string): Keys {
     paceHints: `${tag}:pace:hints`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,
+    traffic: (layout, slotMs, block) => `${tag}:traffic:${layout}:${slotMs / 1_000}:${block}`,
     token: (pair) => {
       const slot = `${tag}:token:${pair}`;
       return {

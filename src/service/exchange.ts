@@ -27,6 +27,8 @@ export interface WireFacts {
   ending: 'whole' | 'broken' | 'oversized';
   failure: Failure | undefined;
   failureCode: string | undefined;
+  /** Milliseconds from the start on a connected socket to the end; undefined where it never started. */
+  tookMs: number | undefined;
 }
 
 /**

@@ -36,5 +36,8 @@ export interface SendAnswer {
   readonly refused: readonly { readonly tokenId: string; readonly status: RefusalStatus }[];
   /** Requests put on a connected socket. */
   readonly requests: number;
+  /** Milliseconds from the last request on its socket to the end of its answer, where it has one. */
+  readonly answerMs?: number;
+  /** Milliseconds of the whole call: waits for tokens and connections included. */
   readonly durationMs: number;
 }

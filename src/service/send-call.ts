@@ -86,7 +86,7 @@ export class SendCall extends Exchange {
       };
     }
     const { json: _json, ...read } = readAnswer(facts, [...secrets, ...this.#tokenForms()]);
-    const { status, headers, failure, failureCode } = facts;
+    const { status, headers, failure, failureCode, tookMs } = facts;
     const retryAfterMs = parseRetryAfter(
       headerOf(headers, 'retry-after'),
       headerOf(headers, 'date'),
@@ -97,6 +97,7 @@ export class SendCall extends Exchange {
       status,
       ...read,
       ...(retryAfterMs === undefined ? undefined : { retryAfterMs }),
+      ...(tookMs === undefined ? undefined : { answerMs: tookMs }),
       ...(failure === undefined ? undefined : { failure }),
       ...(failureCode === undefined ? undefined : { failureCode }),
       ...known,

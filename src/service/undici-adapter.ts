@@ -1,6 +1,7 @@
 import { AxiosError } from 'axios';
 import type { AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig } from 'axios';
 import type { Dispatcher } from 'undici';
+import { requestSpan, serverAttributes } from '../tracing/spans.ts';
 import { classifyFailure } from './classify-failure.ts';
 import { Exchange, headerOf } from './exchange.ts';
 import type { AnswerHeaders, WireFacts } from './exchange.ts';
@@ -32,14 +33,10 @@ export interface Dispatchers {
  */
 export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): UndiciAdapter {
   const running = new Set<Try>();
+  const server = serverAttributes(origin);
 
-  const adapter: AxiosAdapter = async (config) => {
-    const exchange: unknown = config.data;
-    const path = config.url;
-    if (!(exchange instanceof Exchange) || path?.startsWith('/') !== true) {
-      throw new AxiosError('not a request of the service client', 'ERR_BAD_OPTION', config);
-    }
-    const facts = await new Promise<WireFacts>((resolve) => {
+  const dispatched = (exchange: Exchange, path: string, config: InternalAxiosRequestConfig) =>
+    new Promise<WireFacts>((resolve) => {
       const attempt = new Try(exchange, (seen) => {
         running.delete(attempt);
         resolve(seen);
@@ -60,6 +57,14 @@ export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): U
         attempt.onResponseError(undefined, error);
       }
     });
+
+  const adapter: AxiosAdapter = async (config) => {
+    const exchange: unknown = config.data;
+    const path = config.url;
+    if (!(exchange instanceof Exchange) || path?.startsWith('/') !== true) {
+      throw new AxiosError('not a request of the service client', 'ERR_BAD_OPTION', config);
+    }
+    const facts = await requestSpan(server, path, () => dispatched(exchange, path, config));
     exchange.record(facts);
     return toResponse(facts, config);
   };
@@ -92,8 +97,10 @@ class Try implements Dispatcher.DispatchHandler {
     ending: 'whole',
     failure: undefined,
     failureCode: undefined,
+    tookMs: undefined,
   };
   #controller: Dispatcher.DispatchController | undefined;
+  #startedAt = 0;
   #size = 0;
   #open = true;
 
@@ -124,6 +131,7 @@ class Try implements Dispatcher.DispatchHandler {
     // A second start would put the request on the wire twice. It ends as sent, with no answer.
     if (this.#facts.started) throw DROPPED;
     this.#facts.started = true;
+    this.#startedAt = performance.now();
     this.#controller = controller;
   }
 
@@ -173,6 +181,7 @@ class Try implements Dispatcher.DispatchHandler {
   #settle(): void {
     if (!this.#open) return;
     this.#open = false;
+    if (this.#facts.started) this.#facts.tookMs = performance.now() - this.#startedAt;
     this.#exchange.deadline.signal.removeEventListener('abort', this.#onAbort);
     this.#settled(this.#facts);
   }

@@ -13,6 +13,7 @@ const facts = (more: Partial<WireFacts>): WireFacts => ({
   ending: 'whole',
   failure: undefined,
   failureCode: undefined,
+  tookMs: undefined,
   ...more,
 });
 const unsent = (failure: Failure, failureCode?: string): WireFacts =>

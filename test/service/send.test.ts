@@ -20,6 +20,7 @@ describe('a send request (service-api, POST {base_url}/api/v2/notices/send)', ()
       tokenId: FIRST.id,
       refused: [],
       requests: 1,
+      answerMs: expect.any(Number) as number,
       durationMs: expect.any(Number) as number,
     });
     const [request] = server.requests;

@@ -19,6 +19,7 @@ export function workerCommand(end: (code: number) => void): Command {
       const { superviseWorkers } = await import('../../../workers/supervisor.ts');
       const { createLogger } = await import('../../logger.ts');
       const logger = createLogger(config.logLevel);
-      end(await superviseWorkers(processes, config.worker.shutdownTimeoutMs, logger));
+      const { shutdownTimeoutMs, health } = config.worker;
+      end(await superviseWorkers(processes, shutdownTimeoutMs, logger, health));
     });
 }

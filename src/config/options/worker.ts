@@ -175,5 +175,23 @@ export const WORKER_OPTIONS = {
     min: 100,
     max: 60_000,
     default: 5_000,
+    note: 'Raised: a dead worker is noticed later, and so is what the others count.',
+  },
+  HEALTH_PORT: {
+    kind: 'integer',
+    meaning:
+      'TCP port on which a worker answers /livez, /readyz and /metrics; 0 for none. With PROCESSES above 1 it is one port for all.',
+    unit: 'port numbers',
+    min: 0,
+    max: 65_535,
+    default: 0,
+  },
+  HEALTH_HOST: {
+    kind: 'text',
+    meaning: 'Address that HEALTH_PORT listens on.',
+    pattern: /^[A-Za-z0-9.:-]{1,255}$/,
+    expected: 'an IP address or the name of a host',
+    default: '127.0.0.1',
+    note: 'Whoever can connect can read the metrics; in a container 0.0.0.0, and a network that outsiders cannot reach.',
   },
 } as const satisfies OptionRows;

@@ -1,0 +1,150 @@
+import {
+  context,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  type Attributes,
+  type Span,
+} from '@opentelemetry/api';
+import type { LaneName, SeenAttempt } from '../contracts/seen-attempt.ts';
+import { NoticeQueueError } from '../errors.ts';
+import { VERSION } from '../version.ts';
+import { carriedTrace, traceOf, type CarriedTrace } from './job-trace.ts';
+
+/**
+ * One trace from `send()` to the answer of the service: the call of the application (producer), each
+ * run of the job (consumer), each request to the service (client). Nobody traces until the
+ * application, or whoever starts the worker, registers an OpenTelemetry SDK; until then the API does
+ * nothing, a job carries nothing, and nothing is asked of Redis.
+ *
+ * Attributes hold names, codes and counts: never a number, a variable, a token or a service's message.
+ */
+const tracer = () => trace.getTracer('notice-queue', VERSION);
+
+const MESSAGING = { 'messaging.system': 'bullmq' };
+
+/**
+ * The span of one call that hands notices to the queue.
+ *
+ * @param queue name of the queue
+ * @param run gets what each job is to carry; undefined where nobody traces
+ */
+export async function sendSpan<Result>(
+  queue: string,
+  notices: number,
+  run: (carried: CarriedTrace | undefined) => Promise<Result>,
+): Promise<Result> {
+  const parent = context.active();
+  const attributes = {
+    ...MESSAGING,
+    'messaging.operation.type': 'send',
+    'messaging.destination.name': queue,
+    'messaging.batch.message_count': notices,
+  };
+  const span = tracer().startSpan('notices send', { kind: SpanKind.PRODUCER, attributes }, parent);
+  try {
+    return await context.with(trace.setSpan(parent, span), run, undefined, carry(span));
+  } catch (error) {
+    failed(span, error instanceof NoticeQueueError ? error.code : 'Error');
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+const carry = (span: Span) => carriedTrace(span.spanContext());
+
+/** What a job's span is about. */
+export interface TracedJob {
+  readonly id?: string | undefined;
+  readonly queueName: string;
+  readonly opts: { readonly telemetry?: { readonly metadata?: string } };
+}
+
+/**
+ * The span of one run of a job, a child of the call that queued it. What it throws steers the job
+ * and is no error; {@link noteAttempt} says what came of it, and without that it went back unsent.
+ */
+export async function jobSpan<Result>(
+  job: TracedJob,
+  lane: LaneName,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const parent = traceOf(job.opts.telemetry?.metadata);
+  const attributes = {
+    ...MESSAGING,
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': job.queueName,
+    'messaging.message.id': job.id ?? '',
+    'notices.lane': lane,
+    'notices.outcome': 'returned',
+  };
+  const span = tracer().startSpan(
+    'notices attempt',
+    { kind: SpanKind.CONSUMER, attributes },
+    parent,
+  );
+  try {
+    return await context.with(trace.setSpan(parent, span), run);
+  } finally {
+    span.end();
+  }
+}
+
+/** Notes an attempt in the span of its job; of several in one run the last one stands. */
+export function noteAttempt({ outcome, code, hold, contacts }: SeenAttempt): void {
+  const span = trace.getActiveSpan();
+  if (span === undefined) return;
+  span.setAttributes({
+    'notices.outcome': outcome,
+    'notices.contacts': contacts,
+    ...(code === undefined ? {} : { 'notices.code': code }),
+    ...(hold === undefined ? {} : { 'notices.hold': hold }),
+  });
+  if (outcome === 'rejected' || outcome === 'unknown') failed(span, code ?? outcome);
+}
+
+/** What is known of a request when it is over. */
+interface RequestFacts {
+  readonly status: number | undefined;
+  readonly failureCode: string | undefined;
+}
+
+/** Where requests go, as spans say it. Worked out once, so that a request costs nothing more. */
+export function serverAttributes(origin: string): Attributes {
+  const { hostname, port, protocol } = new URL(origin);
+  return {
+    'server.address': hostname,
+    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+  };
+}
+
+/**
+ * The span of one request to the service. The trace ends here: the service is sent no context.
+ *
+ * @param server what {@link serverAttributes} says
+ */
+export async function requestSpan<Facts extends RequestFacts>(
+  server: Attributes,
+  path: string,
+  run: () => Promise<Facts>,
+): Promise<Facts> {
+  const attributes = { 'http.request.method': 'POST', ...server, 'url.path': path };
+  const parent = context.active();
+  const span = tracer().startSpan('POST', { kind: SpanKind.CLIENT, attributes }, parent);
+  try {
+    const facts = await context.with(trace.setSpan(parent, span), run);
+    const { status, failureCode } = facts;
+    if (status !== undefined) span.setAttribute('http.response.status_code', status);
+    if (status === undefined) failed(span, failureCode ?? 'NO_ANSWER');
+    else if (status >= 400) failed(span, String(status));
+    return facts;
+  } finally {
+    span.end();
+  }
+}
+
+function failed(span: Span, type: string): void {
+  span.setAttribute('error.type', type);
+  span.setStatus({ code: SpanStatusCode.ERROR });
+}

@@ -1,0 +1,257 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { fleetMetrics } from '../../src/ops/metrics/fleet-metrics.ts';
+import { FLEET_METRICS } from '../../src/ops/metrics/fleet-table.ts';
+import type { MetricRows } from '../../src/ops/metrics/metric.ts';
+import { SUPERVISOR_METRICS, WORKER_METRICS } from '../../src/ops/metrics/worker-table.ts';
+import { keysOf, pairName } from '../../src/redis/keys.ts';
+import { readExposition, type Sample } from '../ops/metrics/exposition.ts';
+import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { readExpression } from './promql.ts';
+
+const rulesFile = z.strictObject({
+  groups: z.array(
+    z.strictObject({
+      name: z.string(),
+      rules: z.array(
+        z.strictObject({
+          alert: z.string().regex(/^Notices[A-Z]\w+$/),
+          expr: z.string(),
+          for: z
+            .string()
+            .regex(/^\d+[mh]$/)
+            .optional(),
+          labels: z.strictObject({ severity: z.enum(['page', 'ticket']) }),
+          annotations: z.strictObject({ summary: z.string(), description: z.string() }),
+        }),
+      ),
+    }),
+  ),
+});
+
+const dashboard = z.looseObject({
+  uid: z.string(),
+  templating: z.object({ list: z.array(z.looseObject({ name: z.string() })) }),
+  panels: z.array(
+    z.looseObject({
+      id: z.int(),
+      type: z.enum(['row', 'stat', 'timeseries']),
+      title: z.string().min(1),
+      description: z.string().optional(),
+      gridPos: z.object({ x: z.int(), y: z.int(), w: z.int(), h: z.int() }),
+      datasource: z.object({ type: z.literal('prometheus'), uid: z.string() }).optional(),
+      targets: z
+        .array(z.looseObject({ refId: z.string(), expr: z.string(), legendFormat: z.string() }))
+        .optional(),
+    }),
+  ),
+});
+
+const rules = rulesFile
+  .parse(parse(readFileSync('deploy/prometheus/alerts.yml', 'utf8')))
+  .groups.flatMap((group) => group.rules);
+const { panels, templating } = dashboard.parse(
+  JSON.parse(readFileSync('deploy/grafana/notice-queue.json', 'utf8')),
+);
+
+const expressions = [
+  ...rules.map(({ alert, expr }) => ({ where: alert, expr })),
+  ...panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ refId, expr }) => ({ where: `${title} ${refId}`, expr })),
+  ),
+];
+
+/** Labels that Prometheus itself gives every series. */
+const GIVEN = ['instance', 'job'];
+
+const TABLES: MetricRows = { ...WORKER_METRICS, ...SUPERVISOR_METRICS, ...FLEET_METRICS };
+
+describe('what deploy/ names', () => {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+  let samples: readonly Sample[] = [];
+
+  /** Two worker processes and the fleet's metrics, scraped as Prometheus would. */
+  beforeAll(async () => {
+    const prefix = redis.freshPrefix();
+    const port = await freePort();
+    fleet = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 1,
+      env: { PROCESSES: '2', HEALTH_PORT: String(port) },
+    });
+    const { emulator } = fleet;
+    emulator.addFault({ on: 'send', status: 400, code: 'BAD', times: 1 });
+    await fleet.sendEach(numbers(20));
+    await until(() => emulator.record().distinct === 19, { what: 'all sent', deadlineMs: 30_000 });
+    const scrape = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const ofWorkers = await until(
+      async () => {
+        const text = await scrape();
+        const { value } = readExposition(text);
+        const seen =
+          value('notices_worker_ready', { process: '0' }) === 1 &&
+          value('notices_worker_ready', { process: '1' }) === 1 &&
+          value('notices_attempt_codes_total', { outcome: 'rejected', code: 'OTHER' }) === 1;
+        return seen && text;
+      },
+      { what: 'both processes', deadlineMs: 30_000 },
+    );
+    const pair = pairName(emulator.url, 'emulator-access-key');
+    const ofFleet = fleetMetrics({ redis: redis.client, keys: keysOf(prefix, 'default'), pair });
+    samples = [ofWorkers, await ofFleet.text()].flatMap((text) => readExposition(text).samples);
+    await ofFleet.close();
+  }, 120_000);
+
+  afterAll(async () => {
+    await fleet?.close();
+  });
+
+  it.each(expressions)('$where: every metric and label is exported', ({ expr }) => {
+    const { selectors, groupings } = readExpression(expr);
+    const labelsOf = (metric: string) =>
+      new Set(
+        samples.filter(({ name }) => name === metric).flatMap(({ labels }) => Object.keys(labels)),
+      );
+    for (const { metric, matchers } of selectors) {
+      expect([metric, samples.some(({ name }) => name === metric)]).toEqual([metric, true]);
+      for (const { label, operator, value } of matchers) {
+        expect([metric, ...labelsOf(metric)]).toContain(label);
+        const allowed = TABLES[metric.replace(/_(?:bucket|sum|count)$/, '')]?.labels?.[label];
+        const named = operator.endsWith('~') ? value.split('|') : [value];
+        for (const each of named) expect(allowed).toContain(each);
+      }
+    }
+    const known = new Set([...GIVEN, ...selectors.flatMap(({ metric }) => [...labelsOf(metric)])]);
+    for (const label of groupings) expect([...known]).toContain(label);
+  });
+
+  it('annotations name only labels that the expression leaves', () => {
+    for (const { alert, expr, annotations } of rules) {
+      const { selectors, groupings } = readExpression(expr);
+      const aggregated = /\bby\b/.test(expr.split(/\bunless\b/)[0] ?? '');
+      const left = aggregated
+        ? groupings
+        : selectors.flatMap(({ metric }) => [
+            ...GIVEN,
+            ...samples
+              .filter(({ name }) => name === metric)
+              .flatMap(({ labels }) => Object.keys(labels)),
+          ]);
+      const named = [
+        ...`${annotations.summary} ${annotations.description}`.matchAll(/\$labels\.(\w+)/g),
+      ].map(([, label]) => label ?? '');
+      for (const label of named) expect([alert, ...left]).toContain(label);
+    }
+  });
+
+  it('every metric is exported, and watched by a rule or a panel', () => {
+    const exported = new Set(samples.map(({ name }) => name.replace(/_(?:bucket|sum|count)$/, '')));
+    expect(Object.keys(TABLES).filter((name) => !exported.has(name))).toEqual([]);
+    const named = new Set(
+      expressions.flatMap(({ expr }) =>
+        readExpression(expr).selectors.map(({ metric }) =>
+          metric.replace(/_(?:bucket|sum|count)$/, ''),
+        ),
+      ),
+    );
+    // Shown by `notices status`, or only of use in a question of one's own.
+    const unwatched = ['notices_worker_info', 'notices_hold_failed_probes'];
+    expect(Object.keys(TABLES).filter((name) => !named.has(name))).toEqual(unwatched);
+  });
+});
+
+describe('the alert rules', () => {
+  it('have names of their own', () => {
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+  });
+
+  it('cover every hold', () => {
+    const covered = rules.flatMap(({ expr }) =>
+      readExpression(expr).selectors.flatMap(({ metric, matchers }) =>
+        metric === 'notices_hold_seconds' ? matchers.flatMap(({ value }) => value.split('|')) : [],
+      ),
+    );
+    expect(covered.sort()).toEqual([...FLEET_METRICS.notices_hold_seconds.labels.hold].sort());
+  });
+
+  it('name only commands and options that there are', () => {
+    const text = rules
+      .map(({ annotations: { summary, description } }) => `${summary} ${description}`)
+      .join('\n');
+    const configuration = readFileSync('docs/configuration.md', 'utf8');
+    for (const [name] of text.matchAll(/\b[A-Z]+(?:_[A-Z]+)+\b/g)) {
+      expect(configuration).toContain(`\`${name}\``);
+    }
+    const readme = readFileSync('README.md', 'utf8');
+    const commands = new Set(
+      [...text.matchAll(/"notices ([a-z]+)/g)].map(([, name]) => name ?? ''),
+    );
+    expect(commands.size).toBeGreaterThan(5);
+    for (const name of commands) {
+      expect([name, new RegExp(`\`(?:notices )?${name}[\` ]`).test(readme)]).toEqual([name, true]);
+    }
+  });
+});
+
+describe('the dashboard', () => {
+  it('has panels that do not overlap, each with its own id and its source a variable', () => {
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    const taken = new Map<string, string>();
+    for (const { title, gridPos } of panels) {
+      expect(gridPos.x + gridPos.w).toBeLessThanOrEqual(24);
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          expect([title, taken.get(`${x},${y}`)]).toEqual([title, undefined]);
+          taken.set(`${x},${y}`, title);
+        }
+      }
+    }
+    const names = templating.list.map(({ name }) => name);
+    for (const { type, datasource, targets = [], description } of panels) {
+      if (type === 'row') continue;
+      expect(names.map((name) => `\${${name}}`)).toContain(datasource?.uid);
+      expect(targets.length).toBeGreaterThan(0);
+      expect(description ?? '').not.toBe('');
+    }
+  });
+});
+
+describe('the reader of expressions', () => {
+  it('reads selectors, groupings and matchers', () => {
+    const read = readExpression(
+      'sum by (le, hold) (rate(notices_a{b="c", d=~"e|f"}[5m])) / notices_g > 0.5',
+    );
+    expect(read).toEqual({
+      selectors: [
+        {
+          metric: 'notices_a',
+          matchers: [
+            { label: 'b', operator: '=', value: 'c' },
+            { label: 'd', operator: '=~', value: 'e|f' },
+          ],
+        },
+        { metric: 'notices_g', matchers: [] },
+      ],
+      groupings: ['le', 'hold'],
+    });
+  });
+
+  it.each([
+    ['sum(notices_a', 'left open'],
+    ['notices_a{b=c}', 'no matcher'],
+    ['notices_a[5]', 'cannot read []'],
+    ['summ(notices_a)', 'unknown word summ'],
+    ['1 > 0', 'no metric'],
+    ['notices_a)', 'do not match'],
+    ['notices_a & 1', 'cannot read &'],
+  ])('refuses %s: %s', (text, problem) => {
+    expect(() => readExpression(text)).toThrow(problem);
+  });
+});

@@ -1,0 +1,61 @@
+import type { ChildProcess } from 'node:child_process';
+import type { HealthSource, Unready } from './health-server.ts';
+
+/** How one worker process is, as it tells its supervisor. */
+export interface ChildHealth {
+  readonly reasons: readonly Unready[];
+  readonly metrics: string;
+}
+
+/** What goes over the channel between a supervisor and its processes. */
+type Message =
+  | { readonly health: 'ask'; readonly id: number }
+  | ({ readonly health: 'answer'; readonly id: number } & ChildHealth);
+
+function isMessage(value: unknown): value is Message {
+  return typeof value === 'object' && value !== null && 'health' in value && 'id' in value;
+}
+
+/** In a process of a supervisor: answers whenever it asks. */
+export function answerSupervisor(source: HealthSource): void {
+  const answer = async (id: number) => {
+    const [reasons, metrics] = await Promise.all([source.reasons(), source.metrics()]);
+    // A supervisor that died meanwhile needs no answer.
+    process.send?.({ health: 'answer', id, reasons, metrics }, undefined, undefined, () => {});
+  };
+  process.on('message', (message) => {
+    if (isMessage(message) && message.health === 'ask') answer(message.id).catch(() => {});
+  });
+}
+
+let lastId = 0;
+
+/**
+ * In a supervisor: asks one of its processes.
+ *
+ * @returns undefined when it did not answer in time
+ */
+export async function askChild(
+  child: ChildProcess,
+  timeoutMs: number,
+): Promise<ChildHealth | undefined> {
+  const id = (lastId += 1);
+  return new Promise((resolve) => {
+    const settle = (health: ChildHealth | undefined) => {
+      clearTimeout(timer);
+      child.off('message', onMessage);
+      child.off('exit', onExit);
+      resolve(health);
+    };
+    const onMessage = (message: unknown) => {
+      if (isMessage(message) && message.health === 'answer' && message.id === id) settle(message);
+    };
+    const onExit = () => settle(undefined);
+    const timer = setTimeout(() => settle(undefined), timeoutMs);
+    child.on('message', onMessage);
+    child.on('exit', onExit);
+    child.send({ health: 'ask', id }, (error) => {
+      if (error !== null) settle(undefined);
+    });
+  });
+}
