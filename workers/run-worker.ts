@@ -10,7 +10,7 @@ import { connectRedis, readyWithin } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
 import { Hints } from '../src/redis/hints.ts';
 import { keysOf, pairName } from '../src/redis/keys.ts';
-import { requireSuitable } from '../src/redis/suitability.ts';
+import { requireSuitable, type RedisFinding } from '../src/redis/suitability.ts';
 import { createServiceClient } from '../src/service/service-client.ts';
 import { TokenSeal } from '../src/token/seal.ts';
 import { TokenSlot } from '../src/token/token-slot.ts';
@@ -19,15 +19,23 @@ import { AttemptLog } from './attempt-log.ts';
 import { runChunk } from './chunk-handler.ts';
 import { startChunkSweeper } from './chunk-sweeper.ts';
 import { runJob } from './handler.ts';
-import { startHeart } from './heart.ts';
+import { briefly, closeWorkers } from './closing.ts';
+import { createHeart } from './heart.ts';
+import { InFlight } from './in-flight.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
+import { UnreadyReasons, type Readiness } from './readiness.ts';
+import { startRedisWatch } from './redis-watch.ts';
+import { RestoreGuard } from './restore-guard.ts';
 import { buildSendWorker } from './send-worker.ts';
 import { startStallWatch } from './stall-watch.ts';
+import { StateFile } from './state-file.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
   readonly id: string;
+  /** Why it is not ready, if so. */
+  readonly readiness: Readiness;
   /**
    * Stops: fetches nothing more, gives back what has not been sent, lets what is being sent finish.
    * Safe to call twice; the second call waits for the first.
@@ -62,19 +70,54 @@ export async function startWorker(
   const quiet = quietly(log);
   const redis = connectRedis(config.redis, 'worker', quiet);
   const subscriber = connectRedis(config.redis, 'subscriber', quiet);
-  while (!(await readyWithin(redis, PATIENCE_MS))) {
+  const disconnect = () => {
+    redis.disconnect();
+    subscriber.disconnect();
+  };
+  while (!(await readyWithin(redis, PATIENCE_MS, abandoned))) {
     if (abandoned.aborted) {
-      redis.disconnect();
-      subscriber.disconnect();
+      disconnect();
       return undefined;
     }
     log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
   }
+  const readiness = new UnreadyReasons();
+  redis.on('close', () => readiness.set('redis-away', true));
+  redis.on('ready', () => readiness.set('redis-away', false));
+  const stopping = new AbortController();
+  const inFlight = new InFlight(config.worker.lockDurationMs);
+  const lanes = lanesOf(config.worker);
+  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
+  const { heartbeatMs, stallGraceMs } = config.worker;
+  const counts = { id, concurrency, active: () => inFlight.active };
+  const heart = createHeart(counts, heartbeatMs, readiness, log);
+  const { stateFile } = config.restore;
+  const guard = new RestoreGuard({
+    redis,
+    keys,
+    settings: config.restore,
+    heartbeat: () => heart.state(),
+    heartbeatMs,
+    file: stateFile === undefined ? undefined : new StateFile(stateFile, keys.bullPrefix, log),
+    readiness,
+    log,
+    stopping: AbortSignal.any([stopping.signal, abandoned]),
+  });
+  let found: readonly RedisFinding[];
   try {
-    await requireSuitable(redis);
+    const suitable = await unlessAborted(
+      requireSuitable(redis, config.redisWatch, keys),
+      abandoned,
+    );
+    if (suitable === undefined || !(await guard.begin())) {
+      heart.stop();
+      disconnect();
+      return undefined;
+    }
+    found = suitable;
   } catch (error) {
-    redis.disconnect();
-    subscriber.disconnect();
+    heart.stop();
+    disconnect();
     throw error;
   }
 
@@ -103,11 +146,14 @@ export async function startWorker(
     onEvent: ({ kind, ...facts }) => log.info({ event: `token-${kind}`, ...facts }),
   });
   const fence = new LockFence(config.worker.lockDurationMs);
-  const stopping = new AbortController();
+  let unfit = false;
   const parts = {
     service,
     tokens,
-    gate,
+    gate: {
+      enter: async () => (unfit || !(await guard.passed()) ? undefined : gate.enter()),
+      place: gate.place.bind(gate),
+    },
     fence,
     log: new AttemptLog(log),
     intents: new Intents(redis, keys),
@@ -125,24 +171,12 @@ export async function startWorker(
       config.queue.payloadKey === undefined ? undefined : payloadKey(config.queue.payloadKey),
     lockKey: (job: string) => keys.chunkLock(job),
   };
-  let active = 0;
-  let begun = 0;
-  const counted = async <Result>(run: () => Promise<Result>): Promise<Result> => {
-    active++;
-    begun++;
-    try {
-      return await run();
-    } finally {
-      active--;
-    }
-  };
-  const lanes = lanesOf(config.worker);
   const workers = [
     buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken, signal) =>
-      counted(() => runJob(job, lockToken, signal, parts)),
+      inFlight.run(job, () => runJob(job, lockToken, signal, parts)),
     ),
     buildSendWorker(redis, keys, lanes.chunks, config.worker, (job, lockToken, signal) =>
-      counted(() => runChunk(job, lockToken, signal, chunkParts)),
+      inFlight.run(job, () => runChunk(job, lockToken, signal, chunkParts)),
     ),
   ];
   for (const worker of workers) {
@@ -151,47 +185,60 @@ export async function startWorker(
       for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
     });
     fence.watch(worker);
+    inFlight.watch(worker);
   }
 
   gate.start();
   await tokens.start();
-  const { heartbeatMs } = config.worker;
-  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
-  const heart = startHeart(
-    redis,
-    keys,
-    { id, concurrency, active: () => active },
-    heartbeatMs,
-    log,
-  );
+  heart.start(() => guard.check());
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
-  const { stallGraceMs } = config.worker;
-  const counts = { active: () => active, begun: () => begun };
-  const stallWatch = startStallWatch(redis, keys, counts, stallGraceMs, log, onStall);
+  const watched = { ...counts, begun: () => inFlight.begun, resting: () => unfit };
+  const stallWatch = startStallWatch(redis, keys, watched, stallGraceMs, readiness, log, onStall);
   for (const worker of workers) void worker.run().catch(quiet);
+  const redisWatch = startRedisWatch(redis, keys, config.redisWatch, found, log, (now) => {
+    readiness.set('redis-unsuitable', now);
+    if (now === unfit) return;
+    unfit = now;
+    for (const worker of workers) void (now ? worker.pause(true) : worker.resume()).catch(quiet);
+  });
   log.info({ event: 'started', concurrency, version: VERSION });
 
   let stopped: Promise<void> | undefined;
   return {
     id,
+    readiness,
     stop: () => {
       stopped ??= (async () => {
         log.info({ event: 'stopping' });
+        readiness.set('stopping', true);
         stopping.abort();
-        await Promise.all(workers.map((worker) => worker.close()));
-        await sweeper.stop();
-        await stallWatch.stop();
-        await heart.stop();
+        redisWatch.stop();
+        await closeWorkers(workers, inFlight, redis);
+        await briefly(sweeper.stop());
+        await briefly(stallWatch.stop());
+        heart.stop();
+        await briefly(guard.end());
         gate.stop();
         await tokens.stop();
         await service.close();
-        subscriber.disconnect();
-        redis.disconnect();
+        disconnect();
         log.info({ event: 'stopped' });
       })();
       return stopped;
     },
   };
+}
+
+/** What a step of the start answers; undefined when the worker is told to stop first. */
+async function unlessAborted<Result>(
+  step: Promise<Result>,
+  abandoned: AbortSignal,
+): Promise<Result | undefined> {
+  const told = new Promise<undefined>((resolve) => {
+    if (abandoned.aborted) resolve(undefined);
+    abandoned.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  return Promise.race([step, told]);
 }
 
 /** Redis that is away reports itself many times a second; the log hears it once a second. */

@@ -12,6 +12,7 @@ import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
 import { redriveCommand } from './commands/redrive.ts';
 import { resolveCommand } from './commands/resolve.ts';
+import { restoredCommand } from './commands/restored.ts';
 import { sendCommand } from './commands/send.ts';
 import { statusCommand } from './commands/status.ts';
 import { unknownCommand } from './commands/unknown.ts';
@@ -59,6 +60,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     redriveCommand,
     unknownCommand,
     resolveCommand,
+    restoredCommand,
     auditCommand,
     workerCommand,
     emulatorCommand,

@@ -5,10 +5,10 @@ import type { Keys } from '../redis/keys.ts';
 /** What a person did by hand. */
 export interface AuditEntry {
   readonly who: string;
-  readonly what: 'hold' | 'resolve';
-  /** `queue`, a job id, or `batch <id>`. */
+  readonly what: 'hold' | 'resolve' | 'park';
+  /** `queue`, a job id, `batch <id>`, or `restored notices`. */
   readonly target: string;
-  /** What was decided: `placed`, `lifted <kind>`, `accepted`, `resend`, `discard`. */
+  /** What was decided: `placed`, `lifted <kind>`, `accepted`, `resend`, `discard`, `unknown`. */
   readonly as: string;
   /** In the person's own words; may be empty. */
   readonly why: string;
@@ -57,6 +57,10 @@ export async function readAudit(
   }
 }
 
+function whatOf(kept: string | undefined): AuditEntry['what'] {
+  return kept === 'hold' || kept === 'park' ? kept : 'resolve';
+}
+
 function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   const of = new Map<string, string>();
   for (let index = 0; index < fields.length; index += 2) {
@@ -66,7 +70,7 @@ function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
-    what: of.get('what') === 'hold' ? 'hold' : 'resolve',
+    what: whatOf(of.get('what')),
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',

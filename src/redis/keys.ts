@@ -30,6 +30,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:audit` | stream | what people did by hand: holds, resolutions | the last 10,000 or so |
+ * | `<tag>:epoch` | hash | how far Redis is: a count of heartbeats, and the last time it looked like an old copy | for ever (some 500 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  */
@@ -43,6 +44,8 @@ export interface Keys {
   readonly holdProbe: string;
   /** Channel: hints that a hold began, moved or ended. */
   readonly holdHints: string;
+  /** Advanced by each heartbeat. */
+  readonly epoch: string;
   readonly workers: string;
   worker(id: string): string;
   token(pair: string): TokenKeys;
@@ -62,6 +65,8 @@ export interface Keys {
   noticeJob(jobId: string): string;
   /** BullMQ's lock of a notice's job: who holds it may send. */
   noticeLock(jobId: string): string;
+  /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
+  noticesIn(state: 'wait' | 'active' | 'prioritized' | 'delayed'): string;
   /** BullMQ's set of notices that failed for good. */
   readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: who holds it may send. */
@@ -117,6 +122,7 @@ export function keysOf(prefix: string, account: string): Keys {
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,
+    epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,
     token: (pair) => {
@@ -156,6 +162,7 @@ export function keysOf(prefix: string, account: string): Keys {
     audit: `${tag}:audit`,
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
+    noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,
     failedNotices: `${tag}:${QUEUE_NAME}:failed`,
     chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };
