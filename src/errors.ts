@@ -35,8 +35,8 @@ export const ERROR_CODES = {
     remedy: 'Keep one NoticeQueue open for as long as the process sends.',
   },
   REDIS_UNSUITABLE: {
-    meaning: 'This Redis would lose notices: it evicts keys, or is too old.',
-    remedy: 'Set maxmemory-policy to noeviction, and use Redis 6.2 or newer.',
+    meaning: 'This Redis would lose notices: it evicts keys, keeps too little, or is too old.',
+    remedy: 'Mend Redis as the message says; `notices status` shows all that is found.',
   },
   JOB_INVALID: {
     meaning: 'A job in the queue is not of a shape this worker knows; it was not sent.',

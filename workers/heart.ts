@@ -1,11 +1,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { beat, endHeartbeat } from '../src/queue/heartbeat.ts';
-import type { RedisClient } from '../src/redis/connect.ts';
-import { redisErrorWord } from '../src/redis/failure.ts';
-import type { Keys } from '../src/redis/keys.ts';
+import type { Heartbeat } from '../src/queue/heartbeat.ts';
 import { VERSION } from '../src/version.ts';
+import type { UnreadyReasons } from './readiness.ts';
 
 /** A process that does one thing for so long says so in its log: its locks and deadlines slip. */
 const SLOW_LOOP_MS = 1_000;
@@ -13,37 +11,68 @@ const SLOW_LOOP_MS = 1_000;
 /** How finely the event loop is watched. */
 const RESOLUTION_MS = 20;
 
+/** What a worker says of itself, every so often. */
+export interface Heart {
+  /** What there is to say right now. */
+  state(): Heartbeat;
+  /**
+   * Says it every `everyMs` from now on.
+   *
+   * @param say not called again while it is under way: then Redis does not answer
+   */
+  start(say: () => Promise<void>): void;
+  stop(): void;
+}
+
 /**
- * Says every `everyMs` that this worker lives, how many jobs it holds and for how long its event
- * loop was blocked; a stop says goodbye.
+ * Watches this process: how many jobs it holds, for how long its event loop was blocked, and whether
+ * Redis answers.
  */
-export function startHeart(
-  redis: RedisClient,
-  keys: Keys,
+export function createHeart(
   worker: { readonly id: string; readonly concurrency: number; readonly active: () => number },
   everyMs: number,
+  readiness: UnreadyReasons,
   log: Logger,
-): { stop(): Promise<void> } {
+): Heart {
   const { id, concurrency } = worker;
   const startedAt = Date.now();
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   loop.enable();
-  const tick = () => {
-    const loopDelayMs = Math.max(0, Math.round(loop.max / 1e6) - RESOLUTION_MS);
+  let loopDelayMs = 0;
+  let saying = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const tick = async (say: () => Promise<void>) => {
+    loopDelayMs = Math.max(0, Math.round(loop.max / 1e6) - RESOLUTION_MS);
     loop.reset();
-    if (loopDelayMs >= SLOW_LOOP_MS) log.warn({ event: 'slow-loop', loopDelayMs });
-    const self = { id, host: hostname(), pid: process.pid, version: VERSION, concurrency };
-    beat(redis, keys, { ...self, active: worker.active(), startedAt, loopDelayMs }, everyMs).catch(
-      (error: unknown) => log.warn({ event: 'heartbeat-trouble', code: redisErrorWord(error) }),
-    );
+    const slow = loopDelayMs >= SLOW_LOOP_MS;
+    if (slow) log.warn({ event: 'slow-loop', loopDelayMs });
+    readiness.set('event-loop', slow);
+    readiness.set('redis-away', saying);
+    if (saying) return;
+    saying = true;
+    await say();
+    saying = false;
+    readiness.set('redis-away', false);
   };
-  tick();
-  const timer = setInterval(tick, everyMs);
   return {
-    stop: async () => {
+    state: () => ({
+      id,
+      host: hostname(),
+      pid: process.pid,
+      version: VERSION,
+      concurrency,
+      active: worker.active(),
+      startedAt,
+      loopDelayMs,
+      unready: readiness.reasons(),
+    }),
+    start: (say) => {
+      timer ??= setInterval(() => void tick(say), everyMs);
+    },
+    stop: () => {
       clearInterval(timer);
       loop.disable();
-      await endHeartbeat(redis, keys, id).catch(() => {});
     },
   };
 }

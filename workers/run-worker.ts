@@ -13,7 +13,7 @@ import { connectRedis, readyWithin } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
 import { Hints } from '../src/redis/hints.ts';
 import { keysOf, pairName } from '../src/redis/keys.ts';
-import { requireSuitable } from '../src/redis/suitability.ts';
+import { requireSuitable, type RedisFinding } from '../src/redis/suitability.ts';
 import { createServiceClient } from '../src/service/service-client.ts';
 import { TokenSeal } from '../src/token/seal.ts';
 import { TokenSlot } from '../src/token/token-slot.ts';
@@ -22,20 +22,27 @@ import { VERSION } from '../src/version.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { runChunk } from './chunk-handler.ts';
 import { startChunkSweeper } from './chunk-sweeper.ts';
-import { connectionReadiness } from './connection-readiness.ts';
 import { runJob } from './handler.ts';
-import { startHeart } from './heart.ts';
+import { briefly, closeWorkers } from './closing.ts';
+import { createHeart } from './heart.ts';
+import { InFlight } from './in-flight.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
 import type { ProcessHealth } from './process-health.ts';
+import { UnreadyReasons, type Readiness } from './readiness.ts';
+import { startRedisWatch } from './redis-watch.ts';
+import { RestoreGuard } from './restore-guard.ts';
 import { buildSendWorker } from './send-worker.ts';
 import { startStallWatch } from './stall-watch.ts';
+import { StateFile } from './state-file.ts';
 import { timedTokens } from './token-wait.ts';
 import { startTrafficReport } from './traffic-report.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
   readonly id: string;
+  /** Why it is not ready, if so. */
+  readonly readiness: Readiness;
   /**
    * Stops: fetches nothing more, gives back what has not been sent, lets what is being sent finish.
    * Safe to call twice; the second call waits for the first.
@@ -72,19 +79,54 @@ export async function startWorker(
   const quiet = quietly(log, (word) => health?.counted.redisError(word));
   const redis = connectRedis(config.redis, 'worker', quiet);
   const subscriber = connectRedis(config.redis, 'subscriber', quiet);
-  while (!(await readyWithin(redis, PATIENCE_MS))) {
+  const disconnect = () => {
+    redis.disconnect();
+    subscriber.disconnect();
+  };
+  while (!(await readyWithin(redis, PATIENCE_MS, abandoned))) {
     if (abandoned.aborted) {
-      redis.disconnect();
-      subscriber.disconnect();
+      disconnect();
       return undefined;
     }
     log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
   }
+  const readiness = new UnreadyReasons();
+  redis.on('close', () => readiness.set('redis-away', true));
+  redis.on('ready', () => readiness.set('redis-away', false));
+  const stopping = new AbortController();
+  const inFlight = new InFlight(config.worker.lockDurationMs);
+  const lanes = lanesOf(config.worker);
+  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
+  const { heartbeatMs, stallGraceMs } = config.worker;
+  const counts = { id, concurrency, active: () => inFlight.active };
+  const heart = createHeart(counts, heartbeatMs, readiness, log);
+  const { stateFile } = config.restore;
+  const guard = new RestoreGuard({
+    redis,
+    keys,
+    settings: config.restore,
+    heartbeat: () => heart.state(),
+    heartbeatMs,
+    file: stateFile === undefined ? undefined : new StateFile(stateFile, keys.bullPrefix, log),
+    readiness,
+    log,
+    stopping: AbortSignal.any([stopping.signal, abandoned]),
+  });
+  let found: readonly RedisFinding[];
   try {
-    await requireSuitable(redis);
+    const suitable = await unlessAborted(
+      requireSuitable(redis, config.redisWatch, keys),
+      abandoned,
+    );
+    if (suitable === undefined || !(await guard.begin())) {
+      heart.stop();
+      disconnect();
+      return undefined;
+    }
+    found = suitable;
   } catch (error) {
-    redis.disconnect();
-    subscriber.disconnect();
+    heart.stop();
+    disconnect();
     throw error;
   }
 
@@ -135,11 +177,14 @@ export async function startWorker(
     },
   });
   const fence = new LockFence(config.worker.lockDurationMs);
-  const stopping = new AbortController();
+  let unfit = false;
   const parts = {
     service,
     tokens: timedTokens(tokens, onTokenWait),
-    gate,
+    gate: {
+      enter: async () => (unfit || !(await guard.passed()) ? undefined : gate.enter()),
+      place: gate.place.bind(gate),
+    },
     fence,
     pace: pacer.lane('notices'),
     log: attemptLog,
@@ -159,24 +204,14 @@ export async function startWorker(
       config.queue.payloadKey === undefined ? undefined : payloadKey(config.queue.payloadKey),
     lockKey: (job: string) => keys.chunkLock(job),
   };
-  let active = 0;
-  let begun = 0;
-  const counted = async <Result>(run: () => Promise<Result>): Promise<Result> => {
-    active++;
-    begun++;
-    try {
-      return await run();
-    } finally {
-      active--;
-    }
-  };
-  const lanes = lanesOf(config.worker);
   const workers = [
     buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken, signal) =>
-      counted(() => jobSpan(job, 'notices', () => runJob(job, lockToken, signal, parts))),
+      inFlight.run(job, () => jobSpan(job, 'notices', () => runJob(job, lockToken, signal, parts))),
     ),
     buildSendWorker(redis, keys, lanes.chunks, config.worker, (job, lockToken, signal) =>
-      counted(() => jobSpan(job, 'chunks', () => runChunk(job, lockToken, signal, chunkParts))),
+      inFlight.run(job, () =>
+        jobSpan(job, 'chunks', () => runChunk(job, lockToken, signal, chunkParts)),
+      ),
     ),
   ];
   for (const worker of workers) {
@@ -185,57 +220,75 @@ export async function startWorker(
       for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
     });
     fence.watch(worker);
+    inFlight.watch(worker);
   }
 
   gate.start();
   pacer.start();
   await tokens.start();
-  const { heartbeatMs } = config.worker;
-  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
-  const heart = startHeart(
-    redis,
-    keys,
-    { id, concurrency, active: () => active },
-    heartbeatMs,
-    log,
-  );
+  heart.start(() => guard.check());
   const trafficReport = startTrafficReport(redis, keys, traffic, heartbeatMs, log);
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
-  const { stallGraceMs } = config.worker;
-  const counts = { active: () => active, begun: () => begun };
-  const stallWatch = startStallWatch(redis, keys, counts, stallGraceMs, log, onStall, (stillMs) =>
-    health?.counted.standstill(stillMs),
+  const watched = { ...counts, begun: () => inFlight.begun, resting: () => unfit };
+  const onLook = (stillMs: number) => health?.counted.standstill(stillMs);
+  const stallWatch = startStallWatch(
+    redis,
+    keys,
+    watched,
+    stallGraceMs,
+    readiness,
+    log,
+    onStall,
+    onLook,
   );
-  health?.watch(connectionReadiness(redis, stopping.signal), {
-    inFlight: () => active,
-    slots: concurrency,
-  });
+  health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });
   for (const worker of workers) void worker.run().catch(quiet);
+  const redisWatch = startRedisWatch(redis, keys, config.redisWatch, found, log, (now) => {
+    readiness.set('redis-unsuitable', now);
+    if (now === unfit) return;
+    unfit = now;
+    for (const worker of workers) void (now ? worker.pause(true) : worker.resume()).catch(quiet);
+  });
   log.info({ event: 'started', concurrency, version: VERSION });
 
   let stopped: Promise<void> | undefined;
   return {
     id,
+    readiness,
     stop: () => {
       stopped ??= (async () => {
         log.info({ event: 'stopping' });
+        readiness.set('stopping', true);
         stopping.abort();
-        await Promise.all(workers.map((worker) => worker.close()));
-        await sweeper.stop();
-        await stallWatch.stop();
-        await trafficReport.stop();
-        await heart.stop();
+        redisWatch.stop();
+        await closeWorkers(workers, inFlight, redis);
+        await briefly(sweeper.stop());
+        await briefly(stallWatch.stop());
+        await briefly(trafficReport.stop());
+        heart.stop();
+        await briefly(guard.end());
         gate.stop();
         pacer.stop();
         await tokens.stop();
         await service.close();
-        subscriber.disconnect();
-        redis.disconnect();
+        disconnect();
         log.info({ event: 'stopped' });
       })();
       return stopped;
     },
   };
+}
+
+/** What a step of the start answers; undefined when the worker is told to stop first. */
+async function unlessAborted<Result>(
+  step: Promise<Result>,
+  abandoned: AbortSignal,
+): Promise<Result | undefined> {
+  const told = new Promise<undefined>((resolve) => {
+    if (abandoned.aborted) resolve(undefined);
+    abandoned.addEventListener('abort', () => resolve(undefined), { once: true });
+  });
+  return Promise.race([step, told]);
 }
 
 /**

@@ -2,6 +2,7 @@ import { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { readHold } from '../src/queue/hold-gate.ts';
 import type { RedisClient } from '../src/redis/connect.ts';
+import type { UnreadyReasons } from './readiness.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../src/redis/keys.ts';
 
 /** What one look found. */
@@ -11,7 +12,7 @@ export interface Look {
   readonly begun: number;
   /** Jobs that any worker could take right now. */
   readonly waiting: number;
-  /** The queue is held, or paused by a person. */
+  /** The queue is held, or this worker takes no jobs on purpose. */
   readonly held: boolean;
 }
 
@@ -24,21 +25,30 @@ export function standsStill(before: Look, now: Look): boolean {
   return idle && before.waiting > 0 && now.waiting > 0 && !before.held && !now.held;
 }
 
+/** The worker that is watched: its jobs right now, how many it has begun, and whether it rests. */
+export interface WatchedWorker {
+  readonly active: () => number;
+  readonly begun: () => number;
+  /** It takes no jobs on purpose. */
+  readonly resting: () => boolean;
+}
+
 /**
  * Watches that a worker goes on taking jobs. A connection that died in silence leaves a worker that
  * looks alive and takes nothing; only progress tells.
  *
- * Looks every third of `graceMs`. After `graceMs` of standing still it says so and calls `onStall`,
- * once. Redis that is away is no stall: nothing can be told then, and the count begins anew.
+ * Looks every third of `graceMs`. The first look that finds it standing still says so and makes it
+ * unready; after `graceMs` of it `onStall` is called, once. Redis that is away is no stall: nothing
+ * can be told then, and the count begins anew.
  *
- * @param worker its jobs right now, and how many it has begun
  * @param onLook told at each look for how long the worker has stood still, in milliseconds
  */
 export function startStallWatch(
   redis: RedisClient,
   keys: Keys,
-  worker: { readonly active: () => number; readonly begun: () => number },
+  worker: WatchedWorker,
   graceMs: number,
+  readiness: Pick<UnreadyReasons, 'set'>,
   log: Logger,
   onStall: () => void,
   onLook: (stillMs: number) => void = () => {},
@@ -56,7 +66,10 @@ export function startStallWatch(
   const look = async (): Promise<void> => {
     const now = await lookAround(redis, keys, queues, worker);
     const at = performance.now();
-    stillMs = before !== undefined && standsStill(before, now) ? stillMs + (at - lastAt) : 0;
+    const still = before !== undefined && standsStill(before, now);
+    if (still && stillMs === 0) log.warn({ event: 'standing-still', waiting: now.waiting });
+    readiness.set('stalled', still);
+    stillMs = still ? stillMs + (at - lastAt) : 0;
     before = now;
     lastAt = at;
     onLook(stillMs);
@@ -70,6 +83,7 @@ export function startStallWatch(
       before = undefined;
       stillMs = 0;
       onLook(stillMs);
+      readiness.set('stalled', false);
     });
   }, graceMs / 3);
   return {
@@ -84,7 +98,7 @@ async function lookAround(
   redis: RedisClient,
   keys: Keys,
   queues: readonly Queue[],
-  worker: { readonly active: () => number; readonly begun: () => number },
+  worker: WatchedWorker,
 ): Promise<Look> {
   const [hold, ...answers] = await Promise.all([
     readHold(redis, keys),
@@ -94,5 +108,6 @@ async function lookAround(
     }),
   ]);
   const waiting = answers.reduce((sum, count) => sum + count, 0);
-  return { active: worker.active(), begun: worker.begun(), waiting, held: hold !== undefined };
+  const held = hold !== undefined || worker.resting();
+  return { active: worker.active(), begun: worker.begun(), waiting, held };
 }

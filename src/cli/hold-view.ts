@@ -1,4 +1,4 @@
-import { HOLDS, type Hold } from '../contracts/hold.ts';
+import { HOLDS, isProbed, type Hold } from '../contracts/hold.ts';
 import { duration } from './output.ts';
 
 /** A hold in one line for a person: what, why, since when, the next probe, the remedy. */
@@ -8,6 +8,6 @@ export function describeHold(hold: Hold | undefined, now: number): string {
   const since = duration(Math.max(0, now - hold.since));
   const rest = hold.nextProbeAt - now;
   const probe = rest > 0 ? `next probe in ${duration(rest)}` : 'the next job probes';
-  const next = hold.kind === 'manual' ? '' : `${probe}; `;
+  const next = isProbed(hold.kind) ? `${probe}; ` : '';
   return `${hold.kind} (${hold.code}) for ${since}: ${reason}; ${next}${remedy}`;
 }

@@ -13,6 +13,7 @@ import { importCommand } from './commands/import.ts';
 import { paceCommand } from './commands/pace.ts';
 import { redriveCommand } from './commands/redrive.ts';
 import { resolveCommand } from './commands/resolve.ts';
+import { restoredCommand } from './commands/restored.ts';
 import { sendCommand } from './commands/send.ts';
 import { statusCommand } from './commands/status.ts';
 import { unknownCommand } from './commands/unknown.ts';
@@ -60,6 +61,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     redriveCommand,
     unknownCommand,
     resolveCommand,
+    restoredCommand,
     auditCommand,
     workerCommand,
     emulatorCommand,

@@ -15,6 +15,8 @@ export interface Config {
   readonly token: TokenConfig;
   readonly queue: QueueConfig;
   readonly worker: WorkerConfig;
+  readonly redisWatch: RedisWatchConfig;
+  readonly restore: RestoreConfig;
   readonly logLevel: OptionValue<'LOG_LEVEL'>;
 }
 
@@ -128,6 +130,23 @@ export interface PaceConfig {
   readonly recoveryMs: number;
 }
 
+/** What is asked of Redis, and how often. */
+export interface RedisWatchConfig {
+  readonly persistence: OptionValue<'REDIS_PERSISTENCE'>;
+  /** In percent. */
+  readonly memoryHeadroom: number;
+  readonly everyMs: number;
+}
+
+/** How workers meet a Redis that may hold an old copy of the queue. */
+export interface RestoreConfig {
+  readonly guard: OptionValue<'RESTORE_GUARD'>;
+  readonly toleranceMs: number;
+  readonly gapMs: number;
+  /** Path. */
+  readonly stateFile?: string;
+}
+
 /**
  * Reads the configuration.
  *
@@ -144,6 +163,17 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
     token: tokenConfig(values),
     queue: queueConfig(values),
     worker: workerConfig(values),
+    redisWatch: {
+      persistence: values.REDIS_PERSISTENCE,
+      memoryHeadroom: values.REDIS_MEMORY_HEADROOM,
+      everyMs: values.REDIS_WATCH_MS,
+    },
+    restore: {
+      guard: values.RESTORE_GUARD,
+      toleranceMs: values.RESTORE_TOLERANCE_MS,
+      gapMs: values.RESTORE_GAP_MS,
+      ...onlySet({ stateFile: values.STATE_FILE }),
+    },
     logLevel: values.LOG_LEVEL,
   };
 }

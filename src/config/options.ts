@@ -2,6 +2,7 @@ import type { Option, OptionRows, ValueOf } from './option.ts';
 import { GENERAL_OPTIONS } from './options/general.ts';
 import { QUEUE_OPTIONS } from './options/queue.ts';
 import { REDIS_OPTIONS } from './options/redis.ts';
+import { RESTORE_OPTIONS } from './options/restore.ts';
 import { SERVICE_OPTIONS } from './options/service.ts';
 import { TOKEN_OPTIONS } from './options/token.ts';
 import { WORKER_OPTIONS } from './options/worker.ts';
@@ -12,6 +13,7 @@ export const OPTION_GROUPS: readonly { readonly title: string; readonly options:
   { title: 'Redis', options: REDIS_OPTIONS },
   { title: 'Queue', options: QUEUE_OPTIONS },
   { title: 'Workers', options: WORKER_OPTIONS },
+  { title: 'Restore guard', options: RESTORE_OPTIONS },
   { title: 'Token', options: TOKEN_OPTIONS },
   { title: 'General', options: GENERAL_OPTIONS },
 ];
@@ -22,6 +24,7 @@ export const OPTIONS = {
   ...REDIS_OPTIONS,
   ...QUEUE_OPTIONS,
   ...WORKER_OPTIONS,
+  ...RESTORE_OPTIONS,
   ...TOKEN_OPTIONS,
   ...GENERAL_OPTIONS,
 };

@@ -34,10 +34,21 @@ export const HOLDS = {
     reason: 'a person holds the queue',
     remedy: 'lift the hold when the reason is gone',
   },
+  restored: {
+    reason:
+      'Redis holds an old copy of the queue, or may: what was sent since the copy was made would be sent again',
+    remedy:
+      '"notices restored" says what that is; park it, or cancel or pause its batches, then lift the hold',
+  },
 } as const;
 
 /** Name of a hold. */
 export type HoldKind = keyof typeof HOLDS;
+
+/** Whether one job probes from time to time whether the hold is over; else only a person ends it. */
+export function isProbed(kind: HoldKind): boolean {
+  return kind !== 'manual' && kind !== 'restored';
+}
 
 /** A hold as it stands in Redis. Times are Redis time, in milliseconds since the epoch. */
 export interface Hold {

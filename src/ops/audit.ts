@@ -2,7 +2,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
-const KINDS = ['hold', 'pace', 'resolve'] as const;
+const KINDS = ['hold', 'pace', 'resolve', 'park'] as const;
 
 /** What was acted on. */
 type AuditKind = (typeof KINDS)[number];
@@ -11,11 +11,11 @@ type AuditKind = (typeof KINDS)[number];
 export interface AuditEntry {
   readonly who: string;
   readonly what: AuditKind;
-  /** `queue`, a job id, or `batch <id>`. */
+  /** `queue`, a job id, `batch <id>`, or `restored notices`. */
   readonly target: string;
   /**
    * What was decided: `placed`, `lifted <kind>`; a pace (`50`, `off`, `default`); `accepted`,
-   * `resend`, `discard`.
+   * `resend`, `discard`; `unknown` of what was parked.
    */
   readonly as: string;
   /** In the person's own words; may be empty. */

@@ -11,7 +11,8 @@ import {
 } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { keysOf, pairName, QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { readRedisFacts, type RedisFacts } from '../redis/suitability.ts';
+import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
+import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
 import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
 import { NoticeQueueError } from '../errors.ts';
 
@@ -40,7 +41,7 @@ export interface Status {
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the slot. */
   readonly token?: TokenStatus;
   readonly workers: readonly SeenWorker[];
-  readonly redis: RedisFacts;
+  readonly redis: RedisFacts & { readonly findings: readonly RedisFinding[] };
 }
 
 /** Which queue to look at. */
@@ -52,6 +53,8 @@ export interface StatusTarget {
   readonly tokenBudgetWindowMs: number;
   /** PACE of this process; 0 by default. */
   readonly pace?: number;
+  /** What is asked of Redis. */
+  readonly redisRules: RedisRules;
 }
 
 /** How long one command to Redis, and the first connection, may take. */
@@ -96,7 +99,7 @@ function statusFailure(error: unknown): NoticeQueueError {
 }
 
 async function read(
-  { account, service, tokenBudgetWindowMs, pace: configured = 0 }: StatusTarget,
+  { account, service, tokenBudgetWindowMs, pace: configured = 0, redisRules }: StatusTarget,
   keys: Keys,
   redis: RedisClient,
   queue: Queue,
@@ -114,7 +117,7 @@ async function read(
           tokenBudgetWindowMs,
         ),
     readWorkers(redis, keys),
-    readRedisFacts(redis),
+    readRedisFacts(redis, keys),
   ]);
   const waitingSince = oldest.map((job) => job.timestamp + job.delay).sort((a, b) => a - b)[0];
   return {
@@ -133,6 +136,6 @@ async function read(
     ...(pace === undefined ? {} : { pace }),
     ...(token === undefined ? {} : { token }),
     workers,
-    redis: facts,
+    redis: { ...facts, findings: judgeRedis(facts, redisRules) },
   };
 }

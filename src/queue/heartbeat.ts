@@ -1,5 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
+import type { EpochMemory } from './epoch.ts';
+import { beatEpoch, endEpochBeats } from './epoch-scripts.ts';
 
 /** What a worker process says of itself, every few seconds. */
 export interface Heartbeat {
@@ -14,6 +17,8 @@ export interface Heartbeat {
   readonly startedAt: number;
   /** Longest time since the last heartbeat that the process did nothing but one thing. */
   readonly loopDelayMs: number;
+  /** Why it is not ready, and since when by the worker's clock; absent or empty when it is. */
+  readonly unready?: readonly { readonly reason: string; readonly since: number }[];
 }
 
 /** A heartbeat as it was read. */
@@ -25,43 +30,77 @@ export interface SeenWorker extends Heartbeat {
 /** A worker is gone for status after this many missed heartbeats. */
 const MISSED = 3;
 
-/** Says that this worker lives. One transaction, whatever the number of jobs. */
+/**
+ * Says that this worker lives, and advances the epoch. One script, whatever the number of jobs.
+ *
+ * @param memory what is remembered of the epoch; undefined where Redis should have none
+ * @returns what is to be remembered from now on; undefined where Redis is not as remembered: then
+ *   nothing was said, and it may hold an old copy (epoch.ts)
+ */
 export async function beat(
   redis: RedisClient,
-  keys: Keys,
+  keys: Pick<Keys, 'epoch' | 'worker' | 'workers'>,
   heartbeat: Heartbeat,
   everyMs: number,
-): Promise<void> {
-  const now = await redisNow(redis);
-  await redis
-    .multi()
-    .set(
-      keys.worker(heartbeat.id),
-      JSON.stringify({ ...heartbeat, at: now }),
-      'PX',
-      everyMs * MISSED,
-    )
-    .zadd(keys.workers, now, heartbeat.id)
-    .zremrangebyscore(keys.workers, '-inf', `(${now - everyMs * MISSED}`)
-    .exec();
+  memory?: EpochMemory,
+): Promise<EpochMemory | undefined> {
+  const { id } = heartbeat;
+  const reply = await beatEpoch(
+    redis,
+    [keys.epoch, keys.worker(id), keys.workers],
+    [...remembered(memory), id, JSON.stringify(heartbeat), everyMs * MISSED, randomUUID()],
+  );
+  const [word, epoch, bornAt, event, beats, at, server] = reply as [string, ...unknown[]];
+  if (word !== 'beat') return undefined;
+  return {
+    id: String(epoch),
+    bornAt: Number(bornAt),
+    event: String(event),
+    beats: Number(beats),
+    at: Number(at),
+    server: String(server),
+    by: 'process',
+  };
 }
 
-/** Says goodbye, so that status forgets a worker that stopped by itself at once. */
-export async function endHeartbeat(redis: RedisClient, keys: Keys, id: string): Promise<void> {
-  await redis.multi().del(keys.worker(id)).zrem(keys.workers, id).exec();
+/**
+ * Says goodbye, so that status forgets a worker that stopped by itself at once. The last one that
+ * does so leaves word that all have stopped in order, unless Redis is not as remembered.
+ */
+export async function endHeartbeat(
+  redis: RedisClient,
+  keys: Pick<Keys, 'epoch' | 'worker' | 'workers'>,
+  id: string,
+  everyMs: number,
+  memory?: EpochMemory,
+): Promise<void> {
+  await endEpochBeats(
+    redis,
+    [keys.epoch, keys.worker(id), keys.workers],
+    [...remembered(memory), id, everyMs * MISSED],
+  );
 }
+
+const remembered = (memory: EpochMemory | undefined) => [
+  memory?.id ?? '',
+  memory?.event ?? '',
+  memory?.beats ?? 0,
+  memory?.server ?? '',
+];
 
 /** The workers that live, in the order of their start. */
 export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenWorker[]> {
-  const ids = await redis.zrangebyscore(keys.workers, '-inf', '+inf');
+  const flat = await redis.zrange(keys.workers, '0', '-1', 'WITHSCORES');
+  const heard = flat.filter((_, index) => index % 2 === 1).map(Number);
+  const ids = flat.filter((_, index) => index % 2 === 0);
   const texts = await Promise.all(ids.map((id) => redis.get(keys.worker(id))));
   const now = await redisNow(redis);
   return texts
-    .filter((text) => text !== null)
-    .map((text) => {
-      const { at, ...heartbeat } = JSON.parse(text) as Heartbeat & { at: number };
-      return { ...heartbeat, ageMs: Math.max(0, now - at) };
-    })
+    .flatMap((text, index) =>
+      text === null
+        ? []
+        : [{ ...(JSON.parse(text) as Heartbeat), ageMs: Math.max(0, now - (heard[index] ?? 0)) }],
+    )
     .sort((a, b) => a.startedAt - b.startedAt);
 }
 

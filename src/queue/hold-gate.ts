@@ -28,7 +28,9 @@ import {
  *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}.
  *
  * A hold by hand (`manual`) has no probe: flowing, held or probing -> held by {@link holdByHand}, and
- * only {@link liftByHand} ends it; that one ends any other hold, too.
+ * only {@link liftByHand} ends it; that one ends any other hold, too. So it is with `restored`, which
+ * the restore guard places over any other (restore-guard.ts of the workers), and which a hold by hand
+ * does not replace.
  *
  * A process learns of holds by hints and by its own; after a gap in the hints it reads the key. A
  * process that has not heard yet sends a few calls more, each of which bounces by itself.

@@ -11,17 +11,19 @@ import { defineScript } from '../redis/script.ts';
  * the hash; the limiter only follows it. `now` is Redis time. BullMQ's limiter holds a small counter while the
  * queue flows and this large number while it stands; only the latter is ours to extend or remove.
  */
-const PRELUDE = `
+export const HOLD_PRELUDE = `
 local hold, probe = KEYS[1], KEYS[2]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local STANDS = 9007199254740991
 
+-- Only a person ends such a hold: it has no probe.
+local function endsByHand(kind) return kind == 'manual' or kind == 'restored' end
 local function stand(ms)
-  for index = 3, #KEYS do redis.call('SET', KEYS[index], STANDS, 'PX', ms) end
+  for index = 3, 4 do redis.call('SET', KEYS[index], STANDS, 'PX', ms) end
 end
 local function flow()
-  for index = 3, #KEYS do
+  for index = 3, 4 do
     if tonumber(redis.call('GET', KEYS[index]) or 0) >= STANDS then redis.call('DEL', KEYS[index]) end
   end
 end
@@ -35,10 +37,10 @@ end
 export const placeHold = defineScript({
   name: 'placeHold',
   keys: 4,
-  lua: `${PRELUDE}
+  lua: `${HOLD_PRELUDE}
 local kind, code, forMs, nonce = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6]
 local current = redis.call('HMGET', hold, 'kind', 'since', 'nextProbeAt', 'failedProbes')
-if current[1] == 'manual' then
+if endsByHand(current[1]) then
   return tonumber(current[3]) or 0
 end
 if kind == '' then
@@ -77,13 +79,12 @@ return nextProbeAt`,
 export const enterHold = defineScript({
   name: 'enterHold',
   keys: 4,
-  lua: `${PRELUDE}
+  lua: `${HOLD_PRELUDE}
 local current = redis.call('HMGET', hold, 'kind', 'nextProbeAt')
 if not current[1] then
   return { 'open' }
 end
-if current[1] == 'manual' then
-  -- A person holds the queue, and no probe ends that.
+if endsByHand(current[1]) then
   stand(60000)
   return { 'wait', 60000 }
 end
@@ -109,7 +110,7 @@ return { 'wait', rest }`,
 export const liftHold = defineScript({
   name: 'liftHold',
   keys: 4,
-  lua: `${PRELUDE}
+  lua: `${HOLD_PRELUDE}
 if redis.call('GET', probe) ~= ARGV[1] then
   return 0
 end
@@ -126,7 +127,7 @@ return 1`,
 export const releaseProbe = defineScript({
   name: 'releaseProbe',
   keys: 4,
-  lua: `${PRELUDE}
+  lua: `${HOLD_PRELUDE}
 if redis.call('GET', probe) ~= ARGV[1] then
   return 0
 end
@@ -135,15 +136,20 @@ flow()
 return 1`,
 });
 
-/** A person's hold outlives any that comes by itself; it has no probe. */
-const BY_HAND_MS = 365 * 24 * 3_600_000;
+/** A hold that only a person ends outlives any that comes by itself. */
+export const BY_HAND_MS = 365 * 24 * 3_600_000;
 
-/** ARGV: why, channel. A person holds the queue; takes the place of a hold that came by itself. */
+/**
+ * ARGV: why, channel. A person holds the queue; takes the place of a hold that came by itself, but not
+ * of `restored`: who lifts that one must have read what it says.
+ */
 export const placeHoldByHand = defineScript({
   name: 'placeHoldByHand',
   keys: 4,
-  lua: `${PRELUDE}
-if redis.call('HGET', hold, 'kind') ~= 'manual' then
+  lua: `${HOLD_PRELUDE}
+local kind = redis.call('HGET', hold, 'kind')
+if kind == 'restored' then return 0 end
+if kind ~= 'manual' then
   redis.call('DEL', hold, probe)
   redis.call('HSET', hold, 'kind', 'manual', 'since', now, 'nextProbeAt', 0, 'failedProbes', 0)
 end
@@ -158,7 +164,7 @@ return 1`,
 export const liftHoldByHand = defineScript({
   name: 'liftHoldByHand',
   keys: 4,
-  lua: `${PRELUDE}
+  lua: `${HOLD_PRELUDE}
 local kind = redis.call('HGET', hold, 'kind') or ''
 redis.call('DEL', hold, probe)
 flow()

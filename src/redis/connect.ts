@@ -124,18 +124,27 @@ function openClient(
 /**
  * Waits until the connection can take commands.
  *
+ * @param signal ends the wait
  * @returns false when it could not within the time
  */
-export async function readyWithin(client: RedisClient, timeoutMs: number): Promise<boolean> {
+export async function readyWithin(
+  client: RedisClient,
+  timeoutMs: number,
+  signal?: AbortSignal,
+): Promise<boolean> {
   if (client.status === 'ready') return true;
+  if (signal?.aborted === true) return false;
   return new Promise((resolve) => {
     const settle = (ready: boolean) => {
       clearTimeout(timer);
       client.off('ready', onReady);
+      signal?.removeEventListener('abort', onAbort);
       resolve(ready);
     };
     const onReady = () => settle(true);
+    const onAbort = () => settle(false);
     const timer = setTimeout(() => settle(false), timeoutMs);
     client.once('ready', onReady);
+    signal?.addEventListener('abort', onAbort);
   });
 }

@@ -31,6 +31,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:audit` | stream | what people did by hand: holds, the pace, resolutions | the last 10,000 or so |
+ * | `<tag>:epoch` | hash | how far Redis is: a count of heartbeats, and the last time it looked like an old copy | for ever (some 500 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | what workers did in 60 slots of 10 or 60 seconds, 32 bits a counter | 30 minutes; 49 hours |
@@ -48,6 +49,8 @@ export interface Keys {
   readonly pace: string;
   /** Channel: hints that the pace was set by hand or has fallen. */
   readonly paceHints: string;
+  /** Advanced by each heartbeat. */
+  readonly epoch: string;
   readonly workers: string;
   worker(id: string): string;
   /** One block of the traffic record: its layout, the length of its slots, its number. */
@@ -69,6 +72,8 @@ export interface Keys {
   noticeJob(jobId: string): string;
   /** BullMQ's lock of a notice's job: who holds it may send. */
   noticeLock(jobId: string): string;
+  /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
+  noticesIn(state: 'wait' | 'active' | 'prioritized' | 'delayed'): string;
   /** BullMQ's set of notices that failed for good. */
   readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: who holds it may send. */
@@ -126,6 +131,7 @@ export function keysOf(prefix: string, account: string): Keys {
     holdHints: `${tag}:hold:hints`,
     pace: `${tag}:pace`,
     paceHints: `${tag}:pace:hints`,
+    epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,
     traffic: (layout, slotMs, block) => `${tag}:traffic:${layout}:${slotMs / 1_000}:${block}`,
@@ -166,6 +172,7 @@ export function keysOf(prefix: string, account: string): Keys {
     audit: `${tag}:audit`,
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
+    noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,
     failedNotices: `${tag}:${QUEUE_NAME}:failed`,
     chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };

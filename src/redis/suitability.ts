@@ -1,49 +1,138 @@
 import { NoticeQueueError } from '../errors.ts';
 import type { RedisClient } from './connect.ts';
-import { redisFailure } from './failure.ts';
+import { readRedisFacts, type RedisFacts } from './facts.ts';
+import type { Keys } from './keys.ts';
+
+/** What is asked of a Redis beside what must be. */
+export interface RedisRules {
+  /** What becomes of a Redis that keeps nothing on disk, or only snapshots (REDIS_PERSISTENCE). */
+  readonly persistence: 'require' | 'warn' | 'ignore';
+  /** Percent of `maxmemory` that should be free (REDIS_MEMORY_HEADROOM); 0 asks for none. */
+  readonly memoryHeadroom: number;
+}
+
+/** Something about a Redis that costs notices sooner or later. */
+export interface RedisFinding {
+  readonly code: FindingCode;
+  /** `refuse`: no worker starts on it, and one that runs takes no further jobs until it is mended. */
+  readonly severity: 'refuse' | 'warn';
+  /** What is found, in plain words. */
+  readonly words: string;
+  readonly remedy: string;
+}
+
+/** Name of a finding. */
+export type FindingCode =
+  'too-old' | 'evicts' | 'replica' | 'not-persistent' | 'snapshots-only' | 'save-failed' | 'memory';
+
+interface Row {
+  readonly code: FindingCode;
+  /** Undefined where nothing is found, or nothing is asked. */
+  readonly judge: (
+    facts: RedisFacts,
+    rules: RedisRules,
+  ) => [RedisFinding['severity'], string] | undefined;
+  readonly remedy: string;
+}
 
 /** Oldest Redis that BullMQ works with unreservedly. */
 const MIN_VERSION = '6.2.0';
 
-/** What a Redis says of itself. */
-export interface RedisFacts {
-  readonly version: string;
-  /** `maxmemory-policy`; empty where the server does not say. */
-  readonly policy: string;
-}
+/** What is looked at, one row for each finding. What a server does not say is not found. */
+const ROWS: readonly Row[] = [
+  {
+    code: 'too-old',
+    judge: ({ version }) =>
+      version !== '' && compareVersions(version, MIN_VERSION) < 0
+        ? ['refuse', `Redis ${version} is older than ${MIN_VERSION}`]
+        : undefined,
+    remedy: 'use a newer one',
+  },
+  {
+    code: 'evicts',
+    judge: ({ policy }) =>
+      policy !== '' && policy !== 'noeviction'
+        ? ['refuse', `under memory pressure Redis would evict notices (${policy})`]
+        : undefined,
+    remedy: 'set maxmemory-policy to noeviction',
+  },
+  {
+    code: 'replica',
+    judge: ({ role }) =>
+      role === 'replica' ? ['refuse', 'this Redis is a replica and takes no writes'] : undefined,
+    remedy: 'point the workers at the master, or at the Sentinels (REDIS_SENTINELS)',
+  },
+  {
+    code: 'not-persistent',
+    judge: ({ persistence }, rules) =>
+      persistence === 'none' && rules.persistence !== 'ignore'
+        ? [
+            rules.persistence === 'require' ? 'refuse' : 'warn',
+            'Redis keeps nothing on disk: a restart loses every notice that waits',
+          ]
+        : undefined,
+    remedy: 'set appendonly to yes',
+  },
+  {
+    code: 'snapshots-only',
+    judge: ({ persistence }, rules) =>
+      persistence === 'rdb' && rules.persistence !== 'ignore'
+        ? [
+            'warn',
+            'Redis takes snapshots only: a crash loses what was queued since the last one, and what was sent since would be sent again',
+          ]
+        : undefined,
+    remedy: 'set appendonly to yes',
+  },
+  {
+    code: 'save-failed',
+    judge: ({ saveFailed }, rules) =>
+      saveFailed && rules.persistence !== 'ignore'
+        ? [
+            rules.persistence === 'require' ? 'refuse' : 'warn',
+            'the last write of Redis to its disk failed, and it may refuse commands',
+          ]
+        : undefined,
+    remedy: 'look at the log and the disk of Redis',
+  },
+  {
+    code: 'memory',
+    judge: ({ usedBytes, maxBytes }, { memoryHeadroom }) =>
+      maxBytes > 0 && maxBytes - usedBytes < (maxBytes * memoryHeadroom) / 100
+        ? [
+            'warn',
+            `Redis uses ${Math.round((usedBytes * 100) / maxBytes)} % of its memory; once it is full no notice can be queued`,
+          ]
+        : undefined,
+    remedy:
+      'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, BATCH_RETENTION_MS)',
+  },
+];
 
 /** What is wrong with this Redis for a queue that must not lose notices; empty when nothing is. */
-export function unsuitable({ version, policy }: RedisFacts): string[] {
-  const problems: string[] = [];
-  if (compareVersions(version, MIN_VERSION) < 0) {
-    problems.push(`Redis ${version} is older than ${MIN_VERSION}.`);
-  }
-  if (policy !== '' && policy !== 'noeviction') {
-    problems.push(
-      `maxmemory-policy is ${policy}: under memory pressure Redis would evict notices.`,
-    );
-  }
-  return problems;
+export function judgeRedis(facts: RedisFacts, rules: RedisRules): RedisFinding[] {
+  return ROWS.flatMap(({ code, judge, remedy }) => {
+    const found = judge(facts, rules);
+    return found === undefined ? [] : [{ code, severity: found[0], words: found[1], remedy }];
+  });
 }
 
-/** Reads the version and the eviction policy. INFO needs no admin permission. */
-export async function readRedisFacts(redis: RedisClient): Promise<RedisFacts> {
-  let text: string;
-  try {
-    text = `${await redis.info('server')}\n${await redis.info('memory')}`;
-  } catch (error) {
-    throw redisFailure(error);
-  }
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1] ?? '';
-  return { version: field('redis_version'), policy: field('maxmemory_policy') };
-}
-
-/** @throws NoticeQueueError REDIS_UNSUITABLE that says what is wrong and what to set */
-export async function requireSuitable(redis: RedisClient): Promise<RedisFacts> {
-  const facts = await readRedisFacts(redis);
-  const problems = unsuitable(facts);
-  if (problems.length > 0) throw new NoticeQueueError('REDIS_UNSUITABLE', problems.join(' '));
-  return facts;
+/**
+ * Looks at Redis before anything is taken from it.
+ *
+ * @returns what is only warned of
+ * @throws NoticeQueueError REDIS_UNSUITABLE that says what is wrong and what to set
+ */
+export async function requireSuitable(
+  redis: RedisClient,
+  rules: RedisRules,
+  keys?: Pick<Keys, 'hold'>,
+): Promise<readonly RedisFinding[]> {
+  const findings = judgeRedis(await readRedisFacts(redis, keys), rules);
+  const refused = findings.filter(({ severity }) => severity === 'refuse');
+  if (refused.length === 0) return findings;
+  const texts = refused.map(({ words, remedy }) => `${words}: ${remedy}`);
+  throw new NoticeQueueError('REDIS_UNSUITABLE', `${texts.join('; ')}.`);
 }
 
 function compareVersions(left: string, right: string): number {

@@ -103,7 +103,7 @@ describe('notices batch', () => {
     expect(await shown()).toMatch(/^It stands still: the queue is held \(credit\).*top up/m);
     await run(['pause', 'b'], envOf(prefix));
     expect(await shown()).toMatch(/^It stands still: it is paused; "notices resume b"/m);
-    await endHeartbeat(redis.client, keys, 'w');
+    await endHeartbeat(redis.client, keys, 'w', 60_000);
   });
 
   it('a batch that is not there, or an id that cannot be: exit code 2', async () => {

@@ -26,13 +26,20 @@ describe('notices status', () => {
       account: 'default',
       jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
       workers: [],
-      redis: { version: expect.stringMatching(/^\d+\./) as string, policy: 'noeviction' },
+      redis: expect.objectContaining({
+        version: expect.stringMatching(/^\d+\./) as string,
+        policy: 'noeviction',
+        persistence: 'none',
+        findings: [expect.objectContaining({ code: 'not-persistent', severity: 'warn' }) as object],
+      }) as Status['redis'],
     });
     const words = await run(['status'], envOf(prefix));
     expect(words.code).toBe(0);
     expect(words.stdout).toMatch(/^waiting +0$/m);
     expect(words.stdout).toMatch(/^hold +none$/m);
     expect(words.stdout).toMatch(/^workers +none: nothing is sent$/m);
+    expect(words.stdout).toMatch(/^redis +\S+, noeviction, nothing on disk, \d+ MB$/m);
+    expect(words.stdout).toMatch(/^ {2}warning: Redis keeps nothing on disk.*appendonly/m);
     expect(await redis.keys(prefix)).toEqual([]);
   });
 

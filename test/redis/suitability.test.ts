@@ -1,24 +1,111 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
-import { readRedisFacts, requireSuitable, unsuitable } from '../../src/redis/suitability.ts';
+import { factsFrom, readRedisFacts, type RedisFacts } from '../../src/redis/facts.ts';
+import { judgeRedis, requireSuitable, type RedisRules } from '../../src/redis/suitability.ts';
 
-describe('unsuitable', () => {
-  it.each([
-    ['7.0.15', 'noeviction', 0],
-    ['6.2.0', 'noeviction', 0],
-    ['10.0.1', 'noeviction', 0],
-    ['6.0.16', 'noeviction', 1],
-    ['5.9.9', 'allkeys-lru', 2],
-    ['8.0.0', 'volatile-ttl', 1],
-    // A server that does not say is not refused for it.
-    ['8.0.0', '', 0],
-  ])('Redis %s with %s: %i problems', (version, policy, problems) => {
-    expect(unsuitable({ version, policy })).toHaveLength(problems);
+const RULES: RedisRules = { persistence: 'warn', memoryHeadroom: 10 };
+
+const GOOD: RedisFacts = {
+  version: '7.0.15',
+  policy: 'noeviction',
+  persistence: 'aof',
+  saveFailed: false,
+  usedBytes: 50,
+  maxBytes: 100,
+  role: 'master',
+};
+
+describe('judgeRedis', () => {
+  it.each<[string, Partial<RedisFacts>, Partial<RedisRules>, string[]]>([
+    ['nothing to find', {}, {}, []],
+    ['the oldest that will do', { version: '6.2.0' }, {}, []],
+    ['ten is newer than six', { version: '10.0.1' }, {}, []],
+    ['too old', { version: '6.0.16' }, {}, ['refuse too-old']],
+    ['evicts', { policy: 'volatile-ttl' }, {}, ['refuse evicts']],
+    [
+      'two at once',
+      { version: '5.9.9', policy: 'allkeys-lru' },
+      {},
+      ['refuse too-old', 'refuse evicts'],
+    ],
+    ['a replica', { role: 'replica' }, {}, ['refuse replica']],
+    ['nothing on disk', { persistence: 'none' }, {}, ['warn not-persistent']],
+    [
+      'nothing on disk, required',
+      { persistence: 'none' },
+      { persistence: 'require' },
+      ['refuse not-persistent'],
+    ],
+    ['nothing on disk, ignored', { persistence: 'none' }, { persistence: 'ignore' }, []],
+    ['snapshots', { persistence: 'rdb' }, {}, ['warn snapshots-only']],
+    [
+      'snapshots, required',
+      { persistence: 'rdb' },
+      { persistence: 'require' },
+      ['warn snapshots-only'],
+    ],
+    ['snapshots, ignored', { persistence: 'rdb' }, { persistence: 'ignore' }, []],
+    ['a failed save', { saveFailed: true }, {}, ['warn save-failed']],
+    [
+      'a failed save, required',
+      { saveFailed: true },
+      { persistence: 'require' },
+      ['refuse save-failed'],
+    ],
+    ['a failed save, ignored', { saveFailed: true }, { persistence: 'ignore' }, []],
+    ['just enough memory', { usedBytes: 90 }, {}, []],
+    ['too little memory', { usedBytes: 91 }, {}, ['warn memory']],
+    ['full', { usedBytes: 120 }, {}, ['warn memory']],
+    ['full, and nobody asks', { usedBytes: 100 }, { memoryHeadroom: 0 }, []],
+    ['no bound on memory', { usedBytes: 120, maxBytes: 0 }, {}, []],
+    // A managed service that does not say is not refused for it.
+    [
+      'hidden',
+      { version: '', policy: '', persistence: 'unknown', role: 'unknown' },
+      { persistence: 'require' },
+      [],
+    ],
+  ])('%s', (_name, facts, rules, expected) => {
+    const found = judgeRedis({ ...GOOD, ...facts }, { ...RULES, ...rules });
+    expect(found.map(({ severity, code }) => `${severity} ${code}`)).toEqual(expected);
+    for (const { words, remedy } of found)
+      expect(`${words}; ${remedy}`).toMatch(/^\S.+; \S.+[\w)]$/);
   });
 });
 
-describe('a Redis that would lose notices', () => {
+describe('factsFrom', () => {
+  it.each<[string, string, string | undefined, Partial<RedisFacts>]>([
+    ['an append-only file', 'aof_enabled:1', undefined, { persistence: 'aof' }],
+    ['snapshots', 'aof_enabled:0', '3600 1', { persistence: 'rdb' }],
+    ['neither', 'aof_enabled:0', '', { persistence: 'none' }],
+    ['CONFIG is denied', 'aof_enabled:0', undefined, { persistence: 'unknown' }],
+    [
+      'nothing is said',
+      '',
+      '',
+      { persistence: 'unknown', version: '', role: 'unknown', maxBytes: 0 },
+    ],
+    ['a failed write', 'aof_last_write_status:err', '', { saveFailed: true }],
+    [
+      'a failed snapshot',
+      'rdb_last_bgsave_status:err\r\naof_last_write_status:ok',
+      '',
+      { saveFailed: true },
+    ],
+    ['a replica', 'role:slave\r\n', '', { role: 'replica' }],
+    [
+      'memory',
+      'used_memory:7\r\nmaxmemory:9\r\nmaxmemory_human:9B',
+      '',
+      { usedBytes: 7, maxBytes: 9 },
+    ],
+  ])('%s', (_name, info, snapshots, expected) => {
+    expect(factsFrom(info, snapshots)).toMatchObject(expected);
+  });
+});
+
+describe('a Redis', () => {
   let server: RedisServer;
   let redis: Redis;
 
@@ -31,12 +118,42 @@ describe('a Redis that would lose notices', () => {
     await server.close();
   });
 
-  it('is refused, with what to set; once mended it is taken', async () => {
-    await expect(requireSuitable(redis)).rejects.toMatchObject({
+  it('that would lose notices is refused, with what to set; once mended it is taken', async () => {
+    await expect(requireSuitable(redis, RULES)).rejects.toMatchObject({
       code: 'REDIS_UNSUITABLE',
       message: expect.stringMatching(/allkeys-lru.*noeviction/s) as unknown,
     });
     await redis.config('SET', 'maxmemory-policy', 'noeviction');
-    expect(await requireSuitable(redis)).toEqual(await readRedisFacts(redis));
+    const found = await requireSuitable(redis, RULES);
+    expect(found.map(({ code }) => code)).toEqual(['not-persistent']);
+    await expect(
+      requireSuitable(redis, { ...RULES, persistence: 'require' }),
+    ).rejects.toMatchObject({ message: expect.stringContaining('appendonly') as unknown });
+  });
+
+  it('says what it keeps, how much memory it has, and that it is the master', async () => {
+    await redis.config('SET', 'maxmemory', '100mb');
+    expect(await readRedisFacts(redis)).toMatchObject({
+      persistence: 'none',
+      maxBytes: 104_857_600,
+      role: 'master',
+    });
+    await redis.config('SET', 'save', '3600 1');
+    expect((await readRedisFacts(redis)).persistence).toBe('rdb');
+    await redis.config('SET', 'appendonly', 'yes');
+    expect((await readRedisFacts(redis)).persistence).toBe('aof');
+    expect((await readRedisFacts(redis)).usedBytes).toBeGreaterThan(0);
+  });
+
+  it('that hides CONFIG from its users is no reason to refuse it', async () => {
+    await redis.call('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '+@all', '-config');
+    await redis.config('SET', 'appendonly', 'no');
+    const app = new Redis(server.url, { username: 'app', password: 'word' });
+    try {
+      expect((await readRedisFacts(app)).persistence).toBe('unknown');
+      expect(await requireSuitable(app, { ...RULES, persistence: 'require' })).toEqual([]);
+    } finally {
+      app.disconnect();
+    }
   });
 });

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { NoticeQueue } from '../../src/queue/notice-queue.ts';
 import { holdByHand, liftByHand } from '../../src/queue/hold-gate.ts';
 import { keysOf } from '../../src/redis/keys.ts';
+import { UnreadyReasons } from '../../workers/readiness.ts';
 import { standsStill, startStallWatch, type Look } from '../../workers/stall-watch.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -41,14 +42,16 @@ describe('the stall watch', () => {
     for (let job = 0; job < jobs; job++) {
       await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] });
     }
-    const seen = { begun: 0, stalls: 0 };
-    const worker = { active: () => 0, begun: () => seen.begun };
+    const seen = { begun: 0, stalls: 0, resting: false };
+    const worker = { active: () => 0, begun: () => seen.begun, resting: () => seen.resting };
     const client = redis.connect({ name: 'worker', forWorker: true });
-    const watch = startStallWatch(client, keys, worker, GRACE_MS, pino({ level: 'silent' }), () => {
+    const readiness = new UnreadyReasons();
+    const log = pino({ level: 'silent' });
+    const watch = startStallWatch(client, keys, worker, GRACE_MS, readiness, log, () => {
       seen.stalls++;
     });
     closers.push(() => watch.stop());
-    return { keys, seen };
+    return { keys, seen, readiness };
   }
 
   /** Long enough for the watch to have spoken several times over. */
@@ -57,8 +60,11 @@ describe('the stall watch', () => {
     await until(() => performance.now() > end, { what: 'several grace times' });
   }
 
-  it('speaks once when jobs wait and this worker takes none', async () => {
-    const { seen } = await watchOver(2);
+  it('makes it unready and speaks once when jobs wait and this worker takes none', async () => {
+    const { seen, readiness } = await watchOver(2);
+    await until(() => readiness.reasons().length > 0, { what: 'the first look at it', everyMs: 5 });
+    expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
+    expect(seen.stalls).toBe(0);
     await until(() => seen.stalls === 1, { what: 'the stall' });
     await severalGraces();
     expect(seen.stalls).toBe(1);
@@ -70,9 +76,13 @@ describe('the stall watch', () => {
     const counting = setInterval(() => moving.seen.begun++, GRACE_MS / 10);
     const held = await watchOver(2);
     await holdByHand(redis.client, held.keys, 'test');
+    const resting = await watchOver(2);
+    resting.seen.resting = true;
     await severalGraces();
     clearInterval(counting);
-    expect([empty.seen.stalls, moving.seen.stalls, held.seen.stalls]).toEqual([0, 0, 0]);
+    for (const watched of [empty, moving, held, resting]) {
+      expect([watched.seen.stalls, watched.readiness.reasons()]).toEqual([0, []]);
+    }
     await liftByHand(redis.client, held.keys);
     await until(() => held.seen.stalls === 1, { what: 'the stall after the hold' });
   });

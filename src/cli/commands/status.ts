@@ -20,6 +20,7 @@ export function statusCommand(end: (code: number) => void): Command {
         service: config.service,
         tokenBudgetWindowMs: config.token.budgetWindowMs,
         pace: config.worker.pace.pace,
+        redisRules: config.redisWatch,
       });
       print(command, status, () => describe(status));
       const { worker } = options;
@@ -44,11 +45,15 @@ function describe(status: Status): string[] {
       ['pace', describePace(status.pace, Date.now())],
       ['token', describeToken(status)],
       ['workers', workers.length === 0 ? 'none: nothing is sent' : `${workers.length}`],
-      ['redis', `${redis.version}, ${redis.policy === '' ? 'policy not shown' : redis.policy}`],
+      ['redis', describeRedis(redis)],
     ]),
+    ...redis.findings.map(
+      ({ severity, words, remedy }) =>
+        `  ${severity === 'refuse' ? 'no worker sends' : 'warning'}: ${words}; ${remedy}`,
+    ),
     ...workers.map(
-      ({ host, pid, active, concurrency, ageMs, loopDelayMs }) =>
-        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heard ${duration(ageMs)} ago${slow(loopDelayMs)}`,
+      ({ host, pid, active, concurrency, ageMs, loopDelayMs, unready }) =>
+        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heard ${duration(ageMs)} ago${slow(loopDelayMs)}${why(unready)}`,
     ),
   ];
 }
@@ -59,6 +64,33 @@ function describeToken({ token }: Status): string {
   if (token.token === undefined) return token.issuing ? 'being issued' : 'none yet';
   const { id, ageMs } = token.token;
   return `${id}, ${duration(ageMs)} old, ${token.issuances} issued lately`;
+}
+
+function describeRedis({
+  version,
+  policy,
+  persistence,
+  usedBytes,
+  maxBytes,
+}: Status['redis']): string {
+  const megabytes = (bytes: number) => `${Math.ceil(bytes / 1_000_000)} MB`;
+  const kept = {
+    aof: 'append-only file',
+    rdb: 'snapshots only',
+    none: 'nothing on disk',
+    unknown: 'persistence not shown',
+  };
+  return [
+    version,
+    policy === '' ? 'policy not shown' : policy,
+    kept[persistence],
+    megabytes(usedBytes) + (maxBytes > 0 ? ` of ${megabytes(maxBytes)}` : ''),
+  ].join(', ');
+}
+
+function why(unready: Status['workers'][number]['unready']): string {
+  if (unready === undefined || unready.length === 0) return '';
+  return `, not ready: ${unready.map(({ reason }) => reason).join(', ')}`;
 }
 
 /** From here on a worker's locks and deadlines begin to slip. */

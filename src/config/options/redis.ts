@@ -67,4 +67,27 @@ export const REDIS_OPTIONS = {
     max: 60_000,
     default: 2_000,
   },
+  REDIS_PERSISTENCE: {
+    kind: 'choice',
+    meaning:
+      'What becomes of a Redis that keeps nothing on disk: workers `require` better, only `warn`, or `ignore` it. Snapshots without an append-only file are only warned of.',
+    choices: ['require', 'warn', 'ignore'],
+    default: 'warn',
+  },
+  REDIS_MEMORY_HEADROOM: {
+    kind: 'integer',
+    meaning: 'Part of the memory of Redis that should be free; below it workers warn.',
+    unit: 'percent',
+    min: 0,
+    max: 90,
+    default: 10,
+  },
+  REDIS_WATCH_MS: {
+    kind: 'integer',
+    meaning: 'How often a worker looks whether Redis is still fit for the queue.',
+    unit: 'milliseconds',
+    min: 500,
+    max: 3_600_000,
+    default: 15_000,
+  },
 } as const satisfies OptionRows;

@@ -123,8 +123,8 @@ describe('the metrics of the fleet', () => {
     expect(value('notices_workers')).toBe(2);
     expect(value('notices_worker_versions')).toBe(2);
     expect(value('notices_unknown_notices')).toBe(3);
-    await endHeartbeat(redis.client, keys, 'a');
-    await endHeartbeat(redis.client, keys, 'b');
+    await endHeartbeat(redis.client, keys, 'a', 60_000);
+    await endHeartbeat(redis.client, keys, 'b', 60_000);
   });
 
   it('have the labels of their rows, and no value beyond the closed sets', async () => {

@@ -1,0 +1,264 @@
+import { describe, expect, it } from 'vitest';
+import { EVENT, MINUTE, NOON, told, wanted, type Row } from './support/epoch-rows.ts';
+
+describe('a Redis without an epoch', () => {
+  it.each<Row>([
+    { name: 'a new installation', expected: 'continue first' },
+    { name: 'FLUSHALL under a living worker', memory: {}, expected: 'continue emptied' },
+    {
+      name: 'restarted without persistence, a file remembers',
+      memory: { by: 'file' },
+      expected: 'continue emptied',
+    },
+    {
+      name: 'a copy from before there were epochs',
+      memory: {},
+      olderWork: true,
+      expected: 'suspect no-epoch',
+      missing: 10 * MINUTE,
+    },
+  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+});
+
+describe('a Redis that somebody remembers', () => {
+  it.each<Row>([
+    { name: 'nothing has happened', memory: {}, epoch: {}, expected: 'continue remembered' },
+    { name: 'others went on', memory: { beats: 90 }, epoch: {}, expected: 'continue remembered' },
+    {
+      name: 'a power cut with AOF: another server, nothing is missing, however long it took',
+      memory: {},
+      epoch: {},
+      seen: { now: NOON + 600 * MINUTE, startedAt: NOON + 599 * MINUTE },
+      expected: 'continue remembered',
+    },
+    {
+      name: 'the same, told by a file',
+      memory: { by: 'file' },
+      epoch: {},
+      seen: { now: NOON + 600 * MINUTE, startedAt: NOON + 599 * MINUTE },
+      expected: 'continue remembered',
+    },
+    {
+      name: 'a nightly copy put back',
+      memory: { beats: 5_000, at: NOON + 400 * MINUTE },
+      epoch: {},
+      expected: 'suspect went-back',
+      missing: 400 * MINUTE,
+    },
+    {
+      name: 'the same, told by a file',
+      memory: { beats: 5_000, at: NOON + 400 * MINUTE, by: 'file' },
+      epoch: {},
+      expected: 'suspect went-back',
+      missing: 400 * MINUTE,
+    },
+    {
+      name: 'a copy from after a stop in order: the file knows better',
+      memory: { beats: 101, at: NOON + 9_000, by: 'file' },
+      epoch: { stopped: true },
+      expected: 'suspect went-back',
+      missing: 9_000,
+    },
+    {
+      name: 'a replica that lagged, within the tolerance',
+      memory: { beats: 101, at: NOON + 2_000 },
+      epoch: {},
+      seen: { startedAt: NOON - 60 * MINUTE },
+      expected: 'tolerate went-back',
+      missing: 2_000,
+    },
+    {
+      name: 'a replica that lagged, beyond it',
+      memory: { beats: 101, at: NOON + 2_001 },
+      epoch: {},
+      seen: { startedAt: NOON - 60 * MINUTE },
+      expected: 'suspect went-back',
+      missing: 2_001,
+    },
+    {
+      name: 'missing while a clock went back: how much is not known, so it is not tolerated',
+      memory: { beats: 101, at: NOON - 5_000 },
+      epoch: {},
+      expected: 'suspect went-back',
+      missing: 0,
+    },
+    {
+      name: 'new workers went on counting on the copy before the witness came',
+      memory: { beats: 105, at: NOON + 25_000 },
+      epoch: {
+        beats: 200,
+        server: 'b',
+        at: NOON + 3 * MINUTE,
+        earlier: [{ server: 'a', beats: 100, at: NOON }],
+      },
+      expected: 'suspect went-back',
+      missing: 25_000,
+    },
+    {
+      name: 'the same, and nothing is missing',
+      memory: {},
+      epoch: {
+        beats: 200,
+        server: 'b',
+        at: NOON + 3 * MINUTE,
+        earlier: [{ server: 'a', beats: 100, at: NOON }],
+      },
+      expected: 'continue remembered',
+    },
+    {
+      name: 'two servers since, and nothing is missing',
+      memory: {},
+      epoch: {
+        beats: 300,
+        server: 'c',
+        earlier: [
+          { server: 'b', beats: 200, at: NOON + MINUTE },
+          { server: 'a', beats: 100, at: NOON },
+        ],
+      },
+      expected: 'continue remembered',
+    },
+    {
+      name: 'a copy from before the server that is remembered',
+      memory: { beats: 50, server: 'never-heard-of', at: NOON + 10_000 },
+      epoch: {},
+      expected: 'suspect went-back',
+      missing: 10_000,
+    },
+    {
+      name: 'the same, and new workers went on counting',
+      memory: { beats: 50, server: 'never-heard-of', at: NOON + 10_000 },
+      epoch: {
+        beats: 200,
+        server: 'b',
+        at: NOON + 3 * MINUTE,
+        earlier: [{ server: 'a', beats: 100, at: NOON }],
+      },
+      expected: 'suspect went-back',
+      missing: 10_000,
+    },
+    {
+      name: 'a server so long ago that it is forgotten: only the count is left',
+      memory: { beats: 50, server: 'long-ago' },
+      epoch: {
+        earlier: Array.from({ length: 8 }, (_, at) => ({ server: `s${at}`, beats: 60 + at, at })),
+      },
+      expected: 'continue remembered',
+    },
+    {
+      name: 'servers that hide their names',
+      memory: { server: '' },
+      epoch: { server: '' },
+      expected: 'continue remembered',
+    },
+    {
+      name: 'servers that hide their names, and a heartbeat is missing',
+      memory: { server: '', beats: 105, at: NOON + 25_000 },
+      epoch: { server: '' },
+      expected: 'suspect went-back',
+      missing: 25_000,
+    },
+  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+});
+
+describe('a Redis in another epoch than is remembered', () => {
+  it.each<Row>([
+    {
+      name: 'emptied, and used by others since',
+      memory: {},
+      epoch: { id: 'two', bornAt: NOON + MINUTE, at: NOON + MINUTE },
+      expected: 'continue begun-anew',
+    },
+    {
+      name: 'a copy from before it was emptied',
+      memory: { bornAt: NOON + MINUTE, at: NOON + 5 * MINUTE },
+      epoch: { id: 'zero' },
+      expected: 'suspect another-line',
+      missing: 5 * MINUTE,
+    },
+    {
+      name: 'a copy from before it was emptied, which others have found',
+      memory: { bornAt: NOON + MINUTE, at: NOON + 5 * MINUTE },
+      epoch: { id: 'zero', event: EVENT },
+      expected: 'continue known',
+    },
+    {
+      name: 'a file of another installation, beside a fleet that runs',
+      memory: { by: 'file', at: NOON + 5 * MINUTE },
+      epoch: { id: 'zero', server: 'b' },
+      expected: 'continue same-server',
+    },
+    {
+      name: 'a file of another installation does not vouch',
+      memory: { by: 'file', at: NOON + 500 * MINUTE },
+      epoch: { id: 'zero' },
+      seen: { now: NOON + 500 * MINUTE, startedAt: NOON + 499 * MINUTE },
+      expected: 'suspect gap',
+      missing: 499 * MINUTE,
+    },
+  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+});
+
+describe('a Redis that looked like an old copy before', () => {
+  const later = { beats: 110, at: NOON + 5 * MINUTE, server: 'b' };
+  it.each<Row>([
+    {
+      name: 'others have found it',
+      memory: later,
+      epoch: { event: EVENT },
+      expected: 'continue known',
+    },
+    {
+      name: 'others have found it, and the clock of that server was behind',
+      memory: later,
+      epoch: { event: { ...EVENT, at: NOON - MINUTE } },
+      expected: 'continue known',
+    },
+    {
+      name: 'others have only been warned, and they knew as much',
+      memory: { at: NOON },
+      epoch: { event: { ...EVENT, verdict: 'warned' } },
+      expected: 'continue known',
+    },
+    {
+      name: 'others have only been warned, and more is missing than they knew',
+      memory: { at: NOON + 1 },
+      epoch: { event: { ...EVENT, verdict: 'warned' } },
+      expected: 'suspect went-back',
+      missing: MINUTE + 1,
+    },
+    {
+      name: 'since then nothing has happened',
+      memory: { event: 'e1' },
+      epoch: { event: EVENT },
+      expected: 'continue remembered',
+    },
+    {
+      name: 'it happens a second time, with a copy from after the first',
+      memory: { event: 'e1', beats: 120, at: NOON + 5 * MINUTE },
+      epoch: { event: EVENT },
+      expected: 'suspect went-back',
+      missing: 5 * MINUTE,
+    },
+    {
+      name: 'it happens a second time, with a copy from before the first',
+      memory: { event: 'e1', beats: 120, at: NOON + 5 * MINUTE },
+      epoch: {},
+      expected: 'suspect went-back',
+      missing: 5 * MINUTE,
+    },
+    {
+      name: 'the same, although the copy counts further',
+      memory: { event: 'e2', beats: 90, at: NOON + MINUTE },
+      epoch: { event: EVENT },
+      expected: 'suspect went-back',
+      missing: MINUTE,
+    },
+    {
+      name: 'two events since',
+      memory: { event: 'e0' },
+      epoch: { event: { ...EVENT, id: 'e2', past: ['e1', 'e0'] } },
+      expected: 'continue known',
+    },
+  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+});
