@@ -10,6 +10,7 @@ import { emulatorCommand } from './commands/emulator.ts';
 import { failuresCommand } from './commands/failures.ts';
 import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
+import { opsCommand } from './commands/ops.ts';
 import { redriveCommand } from './commands/redrive.ts';
 import { resolveCommand } from './commands/resolve.ts';
 import { sendCommand } from './commands/send.ts';
@@ -61,6 +62,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     resolveCommand,
     auditCommand,
     workerCommand,
+    opsCommand,
     emulatorCommand,
     configCommand,
     holdCommand,

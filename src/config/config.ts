@@ -15,6 +15,7 @@ export interface Config {
   readonly token: TokenConfig;
   readonly queue: QueueConfig;
   readonly worker: WorkerConfig;
+  readonly ops: OpsConfig;
   readonly logLevel: OptionValue<'LOG_LEVEL'>;
 }
 
@@ -110,6 +111,23 @@ export interface WorkerConfig {
   readonly sendDeadlineMs: number;
 }
 
+/** The ops server: where it listens, and who may come in. */
+export interface OpsConfig {
+  readonly host: string;
+  readonly port: number;
+  /** Entries `name:role:hash`, separated by commas or blanks. */
+  readonly users?: string;
+  readonly apiKeys?: string;
+  readonly sessionKey?: string;
+  readonly sessionMs: number;
+  /** Addresses and subnets. */
+  readonly trustedProxy: readonly string[];
+  readonly userHeader?: string;
+  readonly roleHeader?: string;
+  readonly maxBodyBytes: number;
+  readonly noticesPerMinute: number;
+}
+
 /**
  * Reads the configuration.
  *
@@ -126,6 +144,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
     token: tokenConfig(values),
     queue: queueConfig(values),
     worker: workerConfig(values),
+    ops: opsConfig(values),
     logLevel: values.LOG_LEVEL,
   };
 }
@@ -221,6 +240,24 @@ function workerConfig(values: Values): WorkerConfig {
     heartbeatMs: values.HEARTBEAT_MS,
     stallGraceMs: values.STALL_GRACE_MS,
     sendDeadlineMs: values.SEND_DEADLINE_MS,
+  };
+}
+
+function opsConfig(values: Values): OpsConfig {
+  return {
+    host: values.OPS_HOST,
+    port: values.OPS_PORT,
+    sessionMs: values.OPS_SESSION_MS,
+    trustedProxy: (values.OPS_TRUSTED_PROXY ?? '').split(/[\s,]+/).filter((part) => part !== ''),
+    maxBodyBytes: values.OPS_MAX_BODY_BYTES,
+    noticesPerMinute: values.OPS_NOTICES_PER_MINUTE,
+    ...onlySet({
+      users: values.OPS_USERS,
+      apiKeys: values.OPS_API_KEYS,
+      sessionKey: values.OPS_SESSION_KEY,
+      userHeader: values.OPS_USER_HEADER,
+      roleHeader: values.OPS_ROLE_HEADER,
+    }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Option, OptionRows, ValueOf } from './option.ts';
 import { GENERAL_OPTIONS } from './options/general.ts';
+import { OPS_OPTIONS } from './options/ops.ts';
 import { QUEUE_OPTIONS } from './options/queue.ts';
 import { REDIS_OPTIONS } from './options/redis.ts';
 import { SERVICE_OPTIONS } from './options/service.ts';
@@ -13,6 +14,7 @@ export const OPTION_GROUPS: readonly { readonly title: string; readonly options:
   { title: 'Queue', options: QUEUE_OPTIONS },
   { title: 'Workers', options: WORKER_OPTIONS },
   { title: 'Token', options: TOKEN_OPTIONS },
+  { title: 'Ops server', options: OPS_OPTIONS },
   { title: 'General', options: GENERAL_OPTIONS },
 ];
 
@@ -23,6 +25,7 @@ export const OPTIONS = {
   ...QUEUE_OPTIONS,
   ...WORKER_OPTIONS,
   ...TOKEN_OPTIONS,
+  ...OPS_OPTIONS,
   ...GENERAL_OPTIONS,
 };
 

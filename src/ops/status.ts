@@ -73,7 +73,7 @@ export async function readStatus(target: StatusTarget): Promise<Status> {
       skipMetasUpdate: true,
     });
     queue.on('error', () => {});
-    return await read(target, keys, redis, queue);
+    return await statusOf(target, keys, redis, queue);
   } catch (error) {
     throw statusFailure(error);
   } finally {
@@ -90,8 +90,13 @@ function statusFailure(error: unknown): NoticeQueueError {
     : failure;
 }
 
-async function read(
-  { account, service, tokenBudgetWindowMs }: StatusTarget,
+/**
+ * Reads the status over connections that are open already; {@link readStatus} opens its own.
+ *
+ * @param queue of single notices
+ */
+export async function statusOf(
+  { account, service, tokenBudgetWindowMs }: Omit<StatusTarget, 'redis'>,
   keys: Keys,
   redis: RedisClient,
   queue: Queue,
