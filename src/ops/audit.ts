@@ -2,13 +2,22 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
+/** Kinds of what people do by hand. */
+export const AUDITED = ['hold', 'resolve', 'batch', 'redrive', 'download'] as const;
+
+/** Name of a kind. */
+export type Audited = (typeof AUDITED)[number];
+
 /** What a person did by hand. */
 export interface AuditEntry {
   readonly who: string;
-  readonly what: 'hold' | 'resolve';
+  readonly what: Audited;
   /** `queue`, a job id, or `batch <id>`. */
   readonly target: string;
-  /** What was decided: `placed`, `lifted <kind>`, `accepted`, `resend`, `discard`. */
+  /**
+   * What was decided: `placed`, `lifted <kind>`; `accepted`, `resend`, `discard`; `paused`, `resumed`,
+   * `cancelled`; the state, and the code where one was meant, of what was redriven or downloaded.
+   */
   readonly as: string;
   /** In the person's own words; may be empty. */
   readonly why: string;
@@ -66,7 +75,7 @@ function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
-    what: of.get('what') === 'hold' ? 'hold' : 'resolve',
+    what: AUDITED.find((one) => one === of.get('what')) ?? 'resolve',
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',

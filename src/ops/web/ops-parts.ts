@@ -5,6 +5,7 @@ import { payloadKeys, type PayloadKey } from '../../batch/payload-key.ts';
 import type { Config, OpsConfig } from '../../config/config.ts';
 import { NoticeQueue } from '../../queue/notice-queue.ts';
 import { connectRedis, type RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
@@ -71,7 +72,16 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   const ledger = new Ledger(redis, keys);
   const closing = new AbortController();
   const target = { account, service, tokenBudgetWindowMs: token.budgetWindowMs };
-  const status = () => statusOf(target, keys, redis, sendQueue);
+  const status = async () => {
+    try {
+      const found = await statusOf(target, keys, redis, sendQueue);
+      redisWatch.recovered();
+      return found;
+    } catch (error) {
+      redisWatch.failed(error, Date.now());
+      throw redisFailure(error);
+    }
+  };
   const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
   const parts: OpsParts = {
     config: config.ops,

@@ -60,7 +60,7 @@ export class TooManyRequests extends NoticeQueueError {
 /**
  * The problem that stands for an error.
  *
- * @param redisTrouble what is likely wrong with Redis, in words, where it is away
+ * @param redisTrouble what to say instead of the error where Redis did not answer
  */
 export function problemOf(error: unknown, redisTrouble?: string): Problem {
   if (error instanceof NoticeQueueError) return ofOurs(error, redisTrouble);
@@ -85,9 +85,13 @@ function ofOurs(error: NoticeQueueError, redisTrouble: string | undefined): Prob
   if (status !== 503) return found;
   return {
     ...found,
-    ...(redisTrouble === undefined ? {} : { detail: redisTrouble }),
+    ...(redisTrouble === undefined || !isAway(error) ? {} : { detail: redisTrouble }),
     retryAfter: REDIS_RETRY_AFTER,
   };
+}
+
+function isAway({ code }: NoticeQueueError): boolean {
+  return code === 'QUEUE_UNAVAILABLE' || code === 'TOKEN_UNAVAILABLE';
 }
 
 function problem(code: ErrorCode, status: number, error: NoticeQueueError): Problem {

@@ -144,7 +144,9 @@ function refuse(
   reply: FastifyReply,
   { redisWatch, logger, access }: OpsParts,
 ): FastifyReply {
-  const problem = problemOf(error, redisWatch.trouble?.cause);
+  // A sender is told whether something may have been queued; all others, what is wrong with Redis.
+  const { needs } = request.routeOptions.config;
+  const problem = problemOf(error, needs === 'sender' ? undefined : redisWatch.explain());
   log(problem, error, request, logger);
   if (problem.retryAfter !== undefined) void reply.header('retry-after', problem.retryAfter);
   if (problem.status === 401) void reply.header('www-authenticate', 'Bearer realm="notices"');

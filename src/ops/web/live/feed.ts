@@ -1,9 +1,10 @@
-import type { Batch } from '../../../batch/batch-record.ts';
+import { readBatchEvents, type BatchEvent } from '../../../batch/batch-events.ts';
 import type { Ledger } from '../../../batch/ledger.ts';
-import { TooManyRequests } from '../problem.ts';
 import type { RedisClient } from '../../../redis/connect.ts';
 import type { Keys } from '../../../redis/keys.ts';
 import type { Status } from '../../status.ts';
+import { showBatch, showStatus, type BatchAnswer, type StatusAnswer } from '../answers.ts';
+import { TooManyRequests } from '../problem.ts';
 import type { RedisTrouble, RedisWatch } from '../redis-trouble.ts';
 
 /** What a listener wants to hear of, beside the status. */
@@ -14,8 +15,10 @@ export interface FeedQuestion {
 
 /** What listeners are told. */
 export type FeedEvent =
-  | { readonly event: 'status'; readonly data: Status }
-  | { readonly event: 'batch'; readonly data: Batch }
+  | { readonly event: 'status'; readonly data: StatusAnswer }
+  | { readonly event: 'batch'; readonly data: BatchAnswer }
+  /** What became of any batch. */
+  | { readonly event: 'batch-event'; readonly data: BatchEvent }
   /** Redis is away; the feed goes on trying. */
   | { readonly event: 'trouble'; readonly data: RedisTrouble };
 
@@ -40,6 +43,8 @@ const MAX_LISTENERS = 200;
 /** Each costs one command a second, however many listen. */
 const MAX_BATCHES = 20;
 const EVERY_MS = 1_000;
+/** More of them are told with the next poll. */
+const EVENTS_PER_POLL = 200;
 
 /**
  * What goes on, told once a second to everybody who listens. One poll serves them all: what Redis is
@@ -53,6 +58,8 @@ export class LiveFeed {
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
+  /** Of the last event that was told; undefined while nobody listens, for who comes then starts anew. */
+  #cursor: string | undefined;
   #closed = false;
 
   constructor(sources: FeedSources) {
@@ -98,23 +105,30 @@ export class LiveFeed {
   #poll(): void {
     this.#polling = this.#look().finally(() => {
       this.#polling = undefined;
-      if (this.#closed || this.#listeners.size === 0) return;
+      if (this.#closed || this.#listeners.size === 0) {
+        this.#cursor = undefined;
+        return;
+      }
       this.#timer = setTimeout(() => this.#poll(), EVERY_MS);
     });
   }
 
   async #look(): Promise<void> {
-    const { status, ledger, redisWatch } = this.#sources;
+    const { status, ledger, redis, keys, redisWatch } = this.#sources;
     try {
-      const batches = [...this.#batches()];
-      const [now, ...found] = await Promise.all([
+      const [now, news, ...batches] = await Promise.all([
         status(),
-        ...batches.map((id) => ledger.read(id)),
+        readBatchEvents(redis, keys, this.#cursor, EVENTS_PER_POLL),
+        ...[...this.#batches()].map((id) => ledger.read(id)),
       ]);
       redisWatch.recovered();
-      this.#tell({ event: 'status', data: now });
-      for (const batch of found)
-        if (batch !== undefined) this.#tell({ event: 'batch', data: batch });
+      this.#cursor = news.cursor;
+      this.#tell({ event: 'status', data: showStatus(now) });
+      for (const batch of batches) {
+        if (batch === undefined) continue;
+        this.#tell({ event: 'batch', data: showBatch(batch, Date.now()) });
+      }
+      for (const event of news.events) this.#tell({ event: 'batch-event', data: event });
     } catch (error) {
       redisWatch.failed(error, Date.now());
       const { trouble } = redisWatch;
@@ -130,7 +144,11 @@ export class LiveFeed {
   }
 
   #drop(listener: Listener): void {
-    if (this.#listeners.delete(listener)) listener.end();
+    if (!this.#listeners.delete(listener)) return;
+    listener.end();
+    if (this.#listeners.size > 0) return;
+    clearTimeout(this.#timer);
+    this.#cursor = undefined;
   }
 
   #batches(): Set<string> {
