@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import { loadConfig, type Config } from '../src/config/config.ts';
 import { isLoopbackHost } from '../src/config/address.ts';
 import { InputError } from '../src/errors.ts';
@@ -34,8 +35,9 @@ export async function runOpsProcess(
   const logger = createLogger(config.logLevel, logTo);
   const { host, port } = config.ops;
   const { parts, invitation, close } = await openOps(config, logger);
-  const app = await buildOpsServer(parts);
+  let app: FastifyInstance | undefined;
   try {
+    app = await buildOpsServer(parts);
     const url = await app.listen({ host, port });
     logger.info({ event: 'ops-listening', url, version: VERSION });
     if (!isLoopbackHost(host) && config.ops.trustedProxy.length === 0) {
@@ -46,13 +48,14 @@ export async function runOpsProcess(
     }
     onListening({ url, invitation });
   } catch (error) {
-    await app.close();
+    await app?.close();
     await close();
     throw cannotListen(error);
   }
+  const server = app;
   const code = await stopOnSignals(
     async () => {
-      await app.close();
+      await server.close();
       await close();
       logger.info({ event: 'stopped' });
     },
