@@ -4,7 +4,7 @@ import { Ledger } from '../../batch/ledger.ts';
 import { payloadKeys, type PayloadKey } from '../../batch/payload-key.ts';
 import type { Config, OpsConfig } from '../../config/config.ts';
 import { NoticeQueue } from '../../queue/notice-queue.ts';
-import { connectRedis, type RedisClient } from '../../redis/connect.ts';
+import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { statusOf, type Status } from '../status.ts';
@@ -47,6 +47,9 @@ export interface OpenOps {
 /** How long one command to Redis may take. */
 export const COMMAND_TIMEOUT_MS = 2_000;
 
+/** How long the start waits for Redis; then the server listens, and says that Redis is away. */
+const PATIENCE_MS = 1_000;
+
 /**
  * Opens connections to Redis, which may be away: the server then says so until it is there.
  *
@@ -64,6 +67,8 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     COMMAND_TIMEOUT_MS,
   );
   redis.on('ready', () => redisWatch.recovered());
+  // The first request would meet a connection that is only being made.
+  await readyWithin(redis, PATIENCE_MS);
   const sendQueue = openQueue(QUEUE_NAME, redis, keys);
   const chunkQueue = openQueue(CHUNK_QUEUE_NAME, redis, keys);
   const { prefix, ...connection } = settings;
