@@ -17,6 +17,8 @@ COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/src ./dist/src
 COPY --from=build /app/dist/workers ./dist/workers
+# What browsers load; no build step changes it.
+COPY --from=build /app/src/ops/web/assets ./src/ops/web/assets
 USER node
 # A worker stops fetching, lets what is being sent finish, and ends (SHUTDOWN_TIMEOUT_MS).
 STOPSIGNAL SIGTERM

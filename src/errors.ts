@@ -107,6 +107,34 @@ export const ERROR_CODES = {
     meaning: 'The file of refused rows cannot be written.',
     remedy: 'Free the disk or name another file, then run the same import again: it goes on.',
   },
+  REQUEST_INVALID: {
+    meaning: 'The request to the ops server breaks its contract; nothing was done.',
+    remedy: 'Mend what is named; docs/openapi.json says what is expected.',
+  },
+  NOT_SIGNED_IN: {
+    meaning: 'The ops server does not know who calls.',
+    remedy: 'Sign in, or send an API key as `Authorization: Bearer`.',
+  },
+  NOT_PERMITTED: {
+    meaning: 'The role of the caller is not enough.',
+    remedy: 'Ask an operator, or have the role changed in OPS_USERS or OPS_API_KEYS.',
+  },
+  CROSS_SITE: {
+    meaning: 'The request does not come from a page of the ops server; nothing was done.',
+    remedy: 'Load the page anew and try again.',
+  },
+  NOT_FOUND: {
+    meaning: 'There is nothing of this name (any more).',
+    remedy: 'Check the address and the id; what is over is deleted when its retention ends.',
+  },
+  NOT_POSSIBLE: {
+    meaning: 'What was asked for is not possible as things stand; nothing was done.',
+    remedy: 'Look at its state, and do first what the message names.',
+  },
+  TOO_MANY_REQUESTS: {
+    meaning: 'Too many requests in a short time; nothing was done.',
+    remedy: 'Wait as long as the answer says, then try again.',
+  },
   REDIS_MISSING: {
     meaning: 'No Redis was found, and none could be started.',
     remedy: 'Set REDIS_URL, install redis-server, or start a Docker engine.',
@@ -150,7 +178,10 @@ export class InputError extends NoticeQueueError {
   override readonly name: string = 'InputError';
   readonly issues: readonly InputIssue[];
 
-  constructor(code: 'CONFIG_INVALID' | 'NOTICE_INVALID', issues: readonly InputIssue[]) {
+  constructor(
+    code: 'CONFIG_INVALID' | 'NOTICE_INVALID' | 'REQUEST_INVALID',
+    issues: readonly InputIssue[],
+  ) {
     super(code, `${issues.map(({ field, problem }) => `${field}: ${problem}`).join('; ')}.`);
     this.issues = issues;
   }
@@ -202,6 +233,7 @@ export function exitCodeOf(error: unknown): 1 | 2 | 3 {
   switch (error.code) {
     case 'CONFIG_INVALID':
     case 'NOTICE_INVALID':
+    case 'REQUEST_INVALID':
     case 'IDEMPOTENCY_CONFLICT':
     case 'SOURCE_INVALID':
     case 'BATCH_CONFLICT':

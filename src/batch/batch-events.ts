@@ -152,6 +152,31 @@ async function answerOf<Reply>(
   }
 }
 
+/**
+ * What became of batches since a cursor, without waiting: for whoever looks every now and then.
+ *
+ * @param after cursor of the last event that is known; from now on when left out
+ * @param count events at most
+ * @returns the events, and the cursor to go on with
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readBatchEvents(
+  client: RedisClient,
+  { batchEvents: stream }: Pick<Keys, 'batchEvents'>,
+  after: string | undefined,
+  count: number,
+): Promise<{ readonly events: readonly BatchEvent[]; readonly cursor: string }> {
+  try {
+    if (after === undefined) return { events: [], cursor: await lastCursor(client, stream) };
+    const entries = await client.xrange(stream, `(${after}`, '+', 'COUNT', count);
+    const events = entries.map(([id, fields]) => eventOf(id, fields));
+    const cursor = entries.at(-1)?.[0] ?? after;
+    return { events: events.filter((event) => event !== undefined), cursor };
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
 type Entry = readonly [id: string, fields: readonly string[]];
 
 async function lastCursor(client: RedisClient, stream: string): Promise<string> {

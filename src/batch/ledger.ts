@@ -222,17 +222,22 @@ export class Ledger {
   }
 
   /** The batches that are kept, the newest first; forgets those whose retention has ended. */
-  async list(limit: number): Promise<Batch[]> {
+  async list(limit: number, offset = 0): Promise<Batch[]> {
     const ids = await this.#ask(() =>
-      this.#redis.zrevrangebyscore(this.#keys.batches, '+inf', '-inf', 'LIMIT', 0, limit),
+      this.#redis.zrevrangebyscore(this.#keys.batches, '+inf', '-inf', 'LIMIT', offset, limit),
     );
     const batches = await Promise.all(ids.map((id) => this.read(id)));
     const gone = ids.filter((_, index) => batches[index] === undefined);
     if (gone.length > 0) {
       await this.#ask(() => this.#redis.zrem(this.#keys.batches, ...gone));
-      return this.list(limit);
+      return this.list(limit, offset);
     }
     return batches.filter((batch) => batch !== undefined);
+  }
+
+  /** How many batches are kept, or a few more: those whose retention has just ended. */
+  async countBatches(): Promise<number> {
+    return this.#ask(() => this.#redis.zcard(this.#keys.batches));
   }
 
   /** States of the chunks from `first` up to `end`. */

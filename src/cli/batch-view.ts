@@ -1,41 +1,17 @@
 import { CONTACT_STATES, type Batch } from '../batch/batch-record.ts';
 import type { FailureGroup } from '../batch/failure-groups.ts';
 import { nearEndOfRetention } from '../batch/retention.ts';
-import { whyItStands } from '../batch/standstill.ts';
-import { readWorkers } from '../queue/heartbeat.ts';
-import { readHold } from '../queue/hold-gate.ts';
-import { redisFailure } from '../redis/failure.ts';
-import { noSuchBatch, type OpenLedger } from './open-ledger.ts';
+import { lookAtBatch, type BatchView } from '../ops/look-at-batch.ts';
+import type { Desk } from '../ops/steer-batch.ts';
+import { noSuchBatch } from './open-ledger.ts';
 import { duration, table } from './output.ts';
 import { count, countOf } from './progress.ts';
 
-/** A batch at one moment, and why it stands still where it does. */
-export interface BatchView {
-  readonly batch: Batch;
-  readonly standstill: string | undefined;
-}
-
-/**
- * Reads a batch and what decides whether it moves, with a handful of commands.
- *
- * @throws UsageError where there is no such batch
- */
-export async function viewBatch(
-  { ledger, redis, keys }: Pick<OpenLedger, 'ledger' | 'redis' | 'keys'>,
-  id: string,
-): Promise<BatchView> {
-  try {
-    const [batch, workers, hold] = await Promise.all([
-      ledger.read(id),
-      readWorkers(redis, keys),
-      readHold(redis, keys),
-    ]);
-    if (batch === undefined) throw noSuchBatch(id);
-    const around = { workers: workers.length, hold, now: Date.now() };
-    return { batch, standstill: whyItStands(batch, around) };
-  } catch (error) {
-    throw error instanceof Error && error.name === 'UsageError' ? error : redisFailure(error);
-  }
+/** @throws UsageError where there is no such batch, and what {@link lookAtBatch} throws */
+export async function viewBatch(open: Desk, id: string): Promise<BatchView> {
+  const view = await lookAtBatch(open, id);
+  if (view === undefined) throw noSuchBatch(id);
+  return view;
 }
 
 /** Contacts that have their final state. */

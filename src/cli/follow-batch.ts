@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../errors.ts';
-import { isOver, progressText, settledOf, viewBatch, type BatchView } from './batch-view.ts';
+import type { BatchView } from '../ops/look-at-batch.ts';
+import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
 import type { OpenLedger } from './open-ledger.ts';
 import { Pace } from './pace.ts';
 import { ProgressBar } from './progress.ts';

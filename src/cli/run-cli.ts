@@ -11,6 +11,7 @@ import { failuresCommand } from './commands/failures.ts';
 import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
 import { paceCommand } from './commands/pace.ts';
+import { opsCommand } from './commands/ops.ts';
 import { redriveCommand } from './commands/redrive.ts';
 import { resolveCommand } from './commands/resolve.ts';
 import { restoredCommand } from './commands/restored.ts';
@@ -64,6 +65,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     restoredCommand,
     auditCommand,
     workerCommand,
+    opsCommand,
     emulatorCommand,
     configCommand,
     holdCommand,

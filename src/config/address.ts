@@ -38,7 +38,12 @@ function decodes(text: string): boolean {
 
 /** Whether what is sent to this address stays on this machine. */
 export function isLoopback(url: string): boolean {
-  const { hostname } = new URL(url);
+  return isLoopbackHost(new URL(url).hostname);
+}
+
+/** Whether it is this machine and nobody else can reach it; an IPv6 address with or without brackets. */
+export function isLoopbackHost(host: string): boolean {
+  const hostname = host.toLowerCase().replace(/^::1$/, '[::1]');
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 

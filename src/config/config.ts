@@ -17,6 +17,7 @@ export interface Config {
   readonly worker: WorkerConfig;
   readonly redisWatch: RedisWatchConfig;
   readonly restore: RestoreConfig;
+  readonly ops: OpsConfig;
   readonly logLevel: OptionValue<'LOG_LEVEL'>;
 }
 
@@ -147,6 +148,23 @@ export interface RestoreConfig {
   readonly stateFile?: string;
 }
 
+/** The ops server: where it listens, and who may come in. */
+export interface OpsConfig {
+  readonly host: string;
+  readonly port: number;
+  /** Entries `name:role:hash`, separated by commas or blanks. */
+  readonly users?: string;
+  readonly apiKeys?: string;
+  readonly sessionKey?: string;
+  readonly sessionMs: number;
+  /** Addresses and subnets. */
+  readonly trustedProxy: readonly string[];
+  readonly userHeader?: string;
+  readonly roleHeader?: string;
+  readonly maxBodyBytes: number;
+  readonly noticesPerMinute: number;
+}
+
 /**
  * Reads the configuration.
  *
@@ -174,6 +192,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
       gapMs: values.RESTORE_GAP_MS,
       ...onlySet({ stateFile: values.STATE_FILE }),
     },
+    ops: opsConfig(values),
     logLevel: values.LOG_LEVEL,
   };
 }
@@ -276,6 +295,24 @@ function workerConfig(values: Values): WorkerConfig {
     stallGraceMs: values.STALL_GRACE_MS,
     sendDeadlineMs: values.SEND_DEADLINE_MS,
     health: { port: values.HEALTH_PORT, host: values.HEALTH_HOST },
+  };
+}
+
+function opsConfig(values: Values): OpsConfig {
+  return {
+    host: values.OPS_HOST,
+    port: values.OPS_PORT,
+    sessionMs: values.OPS_SESSION_MS,
+    trustedProxy: (values.OPS_TRUSTED_PROXY ?? '').split(/[\s,]+/).filter((part) => part !== ''),
+    maxBodyBytes: values.OPS_MAX_BODY_BYTES,
+    noticesPerMinute: values.OPS_NOTICES_PER_MINUTE,
+    ...onlySet({
+      users: values.OPS_USERS,
+      apiKeys: values.OPS_API_KEYS,
+      sessionKey: values.OPS_SESSION_KEY,
+      userHeader: values.OPS_USER_HEADER,
+      roleHeader: values.OPS_ROLE_HEADER,
+    }),
   };
 }
 

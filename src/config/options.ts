@@ -1,5 +1,6 @@
 import type { Option, OptionRows, ValueOf } from './option.ts';
 import { GENERAL_OPTIONS } from './options/general.ts';
+import { OPS_OPTIONS } from './options/ops.ts';
 import { QUEUE_OPTIONS } from './options/queue.ts';
 import { REDIS_OPTIONS } from './options/redis.ts';
 import { RESTORE_OPTIONS } from './options/restore.ts';
@@ -15,6 +16,7 @@ export const OPTION_GROUPS: readonly { readonly title: string; readonly options:
   { title: 'Workers', options: WORKER_OPTIONS },
   { title: 'Restore guard', options: RESTORE_OPTIONS },
   { title: 'Token', options: TOKEN_OPTIONS },
+  { title: 'Ops server', options: OPS_OPTIONS },
   { title: 'General', options: GENERAL_OPTIONS },
 ];
 
@@ -26,6 +28,7 @@ export const OPTIONS = {
   ...WORKER_OPTIONS,
   ...RESTORE_OPTIONS,
   ...TOKEN_OPTIONS,
+  ...OPS_OPTIONS,
   ...GENERAL_OPTIONS,
 };
 

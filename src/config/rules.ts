@@ -1,5 +1,5 @@
 import type { InputIssue } from '../errors.ts';
-import { isLoopback } from './address.ts';
+import { isLoopback, isLoopbackHost } from './address.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';
 import { optionOf, type OptionName, type Values } from './options.ts';
@@ -96,6 +96,23 @@ export const RULES: readonly Rule[] = [
     ['REDIS_URL', 'REDIS_CLUSTER'],
     'must not name a database other than 0 beside REDIS_CLUSTER, which has no other',
     (v) => v.REDIS_CLUSTER.length === 0 || /^\/?0*$/.test(new URL(v.REDIS_URL).pathname),
+  ),
+  rule(
+    ['OPS_HOST', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER'],
+    'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER says who may come in',
+    (v) =>
+      isLoopbackHost(v.OPS_HOST) ||
+      [v.OPS_USERS, v.OPS_API_KEYS, v.OPS_USER_HEADER].some((set) => set !== undefined),
+  ),
+  rule(
+    ['OPS_USER_HEADER', 'OPS_TRUSTED_PROXY'],
+    'must not be set without OPS_TRUSTED_PROXY, the address from which it is believed',
+    (v) => v.OPS_USER_HEADER === undefined || v.OPS_TRUSTED_PROXY !== undefined,
+  ),
+  rule(
+    ['OPS_ROLE_HEADER', 'OPS_USER_HEADER'],
+    'must not be set without OPS_USER_HEADER',
+    (v) => v.OPS_ROLE_HEADER === undefined || v.OPS_USER_HEADER !== undefined,
   ),
   rule(
     ['REDIS_URL', 'REDIS_TLS_CA_FILE'],

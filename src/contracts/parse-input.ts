@@ -44,7 +44,7 @@ export const MAX_ISSUES = 20;
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,
   value: unknown,
-  code: 'CONFIG_INVALID' | 'NOTICE_INVALID',
+  code: 'CONFIG_INVALID' | 'NOTICE_INVALID' | 'REQUEST_INVALID',
   prefix = '',
   root = 'value',
 ): z.output<Schema> {

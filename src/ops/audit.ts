@@ -2,20 +2,22 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
-const KINDS = ['hold', 'pace', 'resolve', 'park'] as const;
+/** Kinds of what people do by hand. */
+export const AUDITED = ['hold', 'pace', 'resolve', 'park', 'batch', 'redrive', 'download'] as const;
 
-/** What was acted on. */
-type AuditKind = (typeof KINDS)[number];
+/** Name of a kind. */
+export type Audited = (typeof AUDITED)[number];
 
 /** What a person did by hand. */
 export interface AuditEntry {
   readonly who: string;
-  readonly what: AuditKind;
+  readonly what: Audited;
   /** `queue`, a job id, `batch <id>`, or `restored notices`. */
   readonly target: string;
   /**
    * What was decided: `placed`, `lifted <kind>`; a pace (`50`, `off`, `default`); `accepted`,
-   * `resend`, `discard`; `unknown` of what was parked.
+   * `resend`, `discard`; `unknown` of what was parked; `paused`, `resumed`, `cancelled`; the state,
+   * and the code where one was meant, of what was redriven or downloaded.
    */
   readonly as: string;
   /** In the person's own words; may be empty. */
@@ -74,7 +76,7 @@ function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
-    what: KINDS.find((kind) => kind === of.get('what')) ?? 'resolve',
+    what: AUDITED.find((one) => one === of.get('what')) ?? 'resolve',
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',

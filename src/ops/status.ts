@@ -81,7 +81,7 @@ export async function readStatus(target: StatusTarget): Promise<Status> {
       skipMetasUpdate: true,
     });
     queue.on('error', () => {});
-    return await read(target, keys, redis, queue);
+    return await statusOf(target, keys, redis, queue);
   } catch (error) {
     throw statusFailure(error);
   } finally {
@@ -98,8 +98,19 @@ function statusFailure(error: unknown): NoticeQueueError {
     : failure;
 }
 
-async function read(
-  { account, service, tokenBudgetWindowMs, pace: configured = 0, redisRules }: StatusTarget,
+/**
+ * Reads the status over connections that are open already; {@link readStatus} opens its own.
+ *
+ * @param queue of single notices
+ */
+export async function statusOf(
+  {
+    account,
+    service,
+    tokenBudgetWindowMs,
+    pace: configured = 0,
+    redisRules,
+  }: Omit<StatusTarget, 'redis'>,
   keys: Keys,
   redis: RedisClient,
   queue: Queue,

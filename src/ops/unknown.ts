@@ -36,6 +36,47 @@ export interface UnknownFilter {
 /** Ids asked for at a time. */
 const PAGE = 500;
 
+/** What is unknown, as far as it was looked at. */
+export interface UnknownDesk {
+  /** The oldest ones, the oldest first. */
+  readonly notices: readonly UnknownNotice[];
+  /** How many notices are listed in all. */
+  readonly listed: number;
+  /** Of the newest batches; their contacts are counted, their failures not looked at. */
+  readonly batches: readonly Pick<UnknownOfBatch, 'batch' | 'template' | 'contacts'>[];
+}
+
+/**
+ * What people have to decide on, at a price that does not grow with it.
+ *
+ * @param most notices, and batches that are looked at
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readUnknownDesk(
+  { ledger, redis, keys }: { ledger: Pick<Ledger, 'list'>; redis: RedisClient; keys: Keys },
+  most: { readonly notices: number; readonly batches: number },
+): Promise<UnknownDesk> {
+  const { unknownAt } = keys.intents;
+  try {
+    const [ids, listed, kept] = await Promise.all([
+      redis.zrange(unknownAt, '0', String(most.notices - 1)),
+      redis.zcard(unknownAt),
+      ledger.list(most.batches),
+    ]);
+    const batches = kept
+      // What a cancelled batch has in doubt is counted, and nobody can decide on it any more.
+      .filter(({ phase, counts }) => counts.unknown > 0 && phase !== 'cancelled')
+      .map(({ id, templateCode, counts }) => ({
+        batch: id,
+        template: templateCode,
+        contacts: counts.unknown,
+      }));
+    return { notices: await readUnknown(redis, keys, ids), listed, batches };
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
 /**
  * The notices whose outcome is unknown, the oldest first. An entry whose job is not among the failed
  * ones is left out: BullMQ has not heard yet, or somebody took the job out of the queue.

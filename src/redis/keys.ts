@@ -30,7 +30,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:intents:accepted` | sorted set | the accepted ones among them, oldest first | with them |
  * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
- * | `<tag>:audit` | stream | what people did by hand: holds, the pace, resolutions | the last 10,000 or so |
+ * | `<tag>:audit` | stream | what people did by hand | the last 10,000 or so |
  * | `<tag>:epoch` | hash | how far Redis is: a count of heartbeats, and the last time it looked like an old copy | for ever (some 500 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |

@@ -88,6 +88,21 @@ const CASES: readonly Case[] = [
     holds: { REDIS_CLUSTER: 'a:7000', REDIS_URL: 'redis://a/0' },
     broken: { REDIS_CLUSTER: 'a:7000', REDIS_URL: 'redis://a/1' },
   },
+  {
+    rule: 'OPS_HOST OPS_USERS OPS_API_KEYS OPS_USER_HEADER',
+    holds: { OPS_HOST: '0.0.0.0', OPS_API_KEYS: `shop:sender:sha256.${'k'.repeat(43)}` },
+    broken: { OPS_HOST: '0.0.0.0', OPS_TRUSTED_PROXY: '10.0.0.1' },
+  },
+  {
+    rule: 'OPS_USER_HEADER OPS_TRUSTED_PROXY',
+    holds: { OPS_USER_HEADER: 'X-User', OPS_TRUSTED_PROXY: '10.0.0.1' },
+    broken: { OPS_USER_HEADER: 'X-User' },
+  },
+  {
+    rule: 'OPS_ROLE_HEADER OPS_USER_HEADER',
+    holds: { OPS_ROLE_HEADER: 'X-Role', OPS_USER_HEADER: 'X-User', OPS_TRUSTED_PROXY: '::1' },
+    broken: { OPS_ROLE_HEADER: 'X-Role' },
+  },
 ];
 
 test('every rule has a case here', () => {

@@ -21,12 +21,19 @@ test('these variables are secret', () => {
     'REDIS_SENTINEL_PASSWORD',
     'PAYLOAD_KEY',
     'PAYLOAD_KEY_PREVIOUS',
+    'OPS_USERS',
+    'OPS_API_KEYS',
+    'OPS_SESSION_KEY',
   ]);
 });
 
 /** A right value of a secret variable, with the canary in its secret part. */
 function rightValue(name: string): string {
   if (name.startsWith('PAYLOAD_KEY')) return CANARY.padEnd(43, 'A');
+  if (name === 'OPS_USERS')
+    return `kim:viewer:scrypt.15.8.3.${CANARY.padEnd(22, 's')}.${'h'.repeat(43)}`;
+  if (name === 'OPS_API_KEYS') return `shop:sender:sha256.${CANARY.padEnd(43, 'k')}`;
+  if (name === 'OPS_SESSION_KEY') return CANARY.padEnd(32, 'k');
   if (name === 'PROXY_URL') return `http://user:${CANARY}@proxy:3128`;
   return name === 'REDIS_URL' ? `redis://user:${CANARY}@host:6379` : CANARY;
 }

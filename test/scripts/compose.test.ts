@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { OPS_OPTIONS } from '../../src/config/options/ops.ts';
+import { QUEUE_OPTIONS } from '../../src/config/options/queue.ts';
 import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
 
 const compose = readFileSync('docker-compose.yml', 'utf8');
@@ -16,12 +18,30 @@ const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'TLS_CA_FILE',
 ]);
 
-it('docker-compose.yml hands every option to the worker', () => {
-  const worker = /\n {2}worker:\n[\s\S]*?(?=\n {2}\S)/.exec(compose)?.[0] ?? '';
-  const handedOn = new Set(
-    [...worker.matchAll(/^ {6}([A-Z][A-Z0-9_]*):/gm)].map(([, name]) => name),
-  );
-  expect(handedOn).toEqual(new Set(OPTION_NAMES.filter((name) => !NOT_HANDED_ON.has(name))));
+/** What the compose file says of one of its services. */
+function serviceOf(name: string): string {
+  return new RegExp(`\\n {2}${name}:\\n[\\s\\S]*?(?=\\n {2}\\S|\\n\\S)`).exec(compose)?.[0] ?? '';
+}
+
+/** Names of the variables that a service is handed. */
+function handedTo(name: string): Set<string> {
+  const found = serviceOf(name).matchAll(/^ {6}([A-Z][A-Z0-9_]*):/gm);
+  return new Set([...found].map(([, variable]) => variable ?? ''));
+}
+
+const OPS = new Set(Object.keys(OPS_OPTIONS));
+
+it('docker-compose.yml hands every option to the worker, but those of the ops server', () => {
+  const meant = OPTION_NAMES.filter((name) => !NOT_HANDED_ON.has(name) && !OPS.has(name));
+  expect(handedTo('worker')).toEqual(new Set(meant));
+});
+
+it('docker-compose.yml hands the ops server its own options, and what a producer takes', () => {
+  const handed = handedTo('ops');
+  for (const name of [...OPS, ...Object.keys(QUEUE_OPTIONS), 'REDIS_PREFIX', 'ACCOUNT']) {
+    expect(handed).toContain(name);
+  }
+  expect([...handed].filter((name) => !OPTION_NAMES.some((known) => known === name))).toEqual([]);
 });
 
 it('docker-compose.yml gives a worker longer to stop than it takes', () => {

@@ -4,10 +4,10 @@ import { wholeNumber } from '../arguments.ts';
 import { withLedger } from '../open-ledger.ts';
 import { print, table } from '../output.ts';
 
-/** `notices audit`: who placed and lifted holds, who set the pace, and who decided on unknown outcomes. */
+/** `notices audit`: who placed and lifted holds, steered batches, sent again, and decided on unknown outcomes. */
 export function auditCommand(): Command {
   return new Command('audit')
-    .description('what people did by hand: holds, the pace, resolutions; the newest first')
+    .description('what people did by hand, the newest first')
     .option('--limit <n>', 'entries at most', wholeNumber(1, 20_000), 100)
     .action(({ limit }: { limit: number }, command: Command) =>
       withLedger(async ({ redis, keys }) => {

@@ -1,26 +1,16 @@
 import { Command } from 'commander';
-import type { BatchPhase } from '../../batch/batch-record.ts';
+import { steerBatch, WHY_NOT_STEERED, type Steer } from '../../ops/steer-batch.ts';
 import { confirm } from '../confirm.ts';
 import { batchId, noSuchBatch, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print } from '../output.ts';
 import { count } from '../progress.ts';
-
-type Verb = 'pause' | 'resume' | 'cancel';
+import { whoAmI } from '../who.ts';
 
 /** What is true once it was done. */
-const DONE: Readonly<Record<Verb, string>> = {
+const DONE: Readonly<Record<Steer, string>> = {
   pause: 'is paused: what is being sent is let finish, and nothing more is begun',
   resume: 'goes on',
   cancel: 'is cancelled: what is being sent is let finish, and nothing more is ever begun',
-};
-
-/** Why a phase does not allow it. */
-const REFUSED: Readonly<Record<BatchPhase, string>> = {
-  importing: 'is being imported',
-  sending: 'is being sent',
-  paused: 'is paused',
-  cancelled: 'was cancelled, and that is for good',
-  finished: 'is finished: nothing is pending',
 };
 
 /** `notices pause ID`: exits with 1 where the phase does not allow it. */
@@ -66,17 +56,17 @@ export function cancelCommand(end: (code: number) => void): Command {
 }
 
 async function steer(
-  { ledger }: OpenLedger,
+  open: OpenLedger,
   id: string,
-  verb: Verb,
+  verb: Steer,
   command: Command,
   end: (code: number) => void,
 ): Promise<void> {
-  const answer = await ledger.steer(id, verb);
+  const answer = await steerBatch(open, id, verb, { who: whoAmI(), why: '' });
   if (answer === undefined) throw noSuchBatch(id);
   const { done, phase } = answer;
   print(command, { batch: id, verb, done, phase }, () => [
-    done ? `${id} ${DONE[verb]}` : `${id} ${REFUSED[phase]}; nothing was done`,
+    done ? `${id} ${DONE[verb]}` : `${id} ${WHY_NOT_STEERED[phase]}; nothing was done`,
   ]);
   if (!done) end(1);
 }

@@ -1,14 +1,15 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { HOLDS } from '../../contracts/hold.ts';
-import { holdByHand, liftByHand, readHold } from '../../queue/hold-gate.ts';
-import { appendAudit } from '../../ops/audit.ts';
-import { redisFailure } from '../../redis/failure.ts';
+import {
+  holdInForce,
+  liftHold,
+  MAX_HOLD_REASON,
+  placeManualHold,
+  type ExplainedHold,
+} from '../../ops/hold-by-hand.ts';
 import { describeHold } from '../hold-view.ts';
-import { withLedger, type OpenLedger } from '../open-ledger.ts';
+import { withLedger } from '../open-ledger.ts';
 import { print } from '../output.ts';
 import { whoAmI } from '../who.ts';
-
-const MAX_WHY = 100;
 
 /** `notices hold`: shows the hold in force; `place` and `lift` act by hand. */
 export function holdCommand(): Command {
@@ -23,15 +24,9 @@ function showCommand(): Command {
   return new Command('show')
     .description('the hold in force: reason, since when, next probe, remedy')
     .action((_flags: object, command: Command) =>
-      withHold(async ({ redis, keys }) => {
-        const hold = await readHold(redis, keys);
-        const explained =
-          hold === undefined
-            ? {}
-            : { reason: HOLDS[hold.kind].reason, remedy: HOLDS[hold.kind].remedy };
-        print(command, { hold: hold ?? null, ...explained }, () => [
-          describeHold(hold, Date.now()),
-        ]);
+      withLedger(async (open) => {
+        const explained = await holdInForce(open);
+        print(command, showHold(explained), () => [describeHold(explained, Date.now())]);
       }),
     );
 }
@@ -41,19 +36,9 @@ function placeCommand(): Command {
     .description('hold the queue until it is lifted by hand; what is being sent is let finish')
     .requiredOption('--why <words>', 'shown to whoever asks why nothing goes out', why)
     .action((flags: { why: string }, command: Command) =>
-      withHold(async ({ redis, keys }) => {
-        await holdByHand(redis, keys, flags.why);
-        await appendAudit(redis, keys, {
-          who: whoAmI(),
-          what: 'hold',
-          target: 'queue',
-          as: 'placed',
-          why: flags.why,
-        });
-        const hold = await readHold(redis, keys);
-        print(command, { hold: hold ?? null }, () => [
-          'the queue is held; "notices hold lift" lets it flow',
-        ]);
+      withLedger(async (open) => {
+        const { hold } = showHold(await placeManualHold(open, { who: whoAmI(), why: flags.why }));
+        print(command, { hold }, () => ['the queue is held; "notices hold lift" lets it flow']);
       }),
     );
 }
@@ -62,12 +47,8 @@ function liftCommand(): Command {
   return new Command('lift')
     .description('end the hold in force; one whose cause lasts comes back by itself')
     .action((_flags: object, command: Command) =>
-      withHold(async ({ redis, keys }) => {
-        const lifted = await liftByHand(redis, keys);
-        if (lifted !== undefined) {
-          const what = { what: 'hold', target: 'queue', as: `lifted ${lifted}` } as const;
-          await appendAudit(redis, keys, { who: whoAmI(), ...what, why: '' });
-        }
+      withLedger(async (open) => {
+        const lifted = await liftHold(open, { who: whoAmI(), why: '' });
         print(command, { lifted: lifted ?? null }, () => [
           lifted === undefined ? 'nothing was held' : `the hold ${lifted} is lifted`,
         ]);
@@ -75,21 +56,17 @@ function liftCommand(): Command {
     );
 }
 
-/** What a script throws becomes an error of ours. */
-function withHold(use: (open: OpenLedger) => Promise<void>): Promise<void> {
-  return withLedger(async (open) => {
-    try {
-      await use(open);
-    } catch (error) {
-      throw redisFailure(error);
-    }
-  });
+/** The hold, and beside it what it means. */
+function showHold(explained: ExplainedHold | undefined) {
+  if (explained === undefined) return { hold: null };
+  const { reason, remedy, ...hold } = explained;
+  return { hold, reason, remedy };
 }
 
 function why(text: string): string {
   const words = text.trim();
-  if (words === '' || words.length > MAX_WHY) {
-    throw new InvalidArgumentError(`Expected 1 to ${MAX_WHY} characters.`);
+  if (words === '' || words.length > MAX_HOLD_REASON) {
+    throw new InvalidArgumentError(`Expected 1 to ${MAX_HOLD_REASON} characters.`);
   }
   return words;
 }

@@ -2,11 +2,11 @@ import { Command, Option } from 'commander';
 import type { Batch } from '../../batch/batch-record.ts';
 import { groupFailures, type FailureGroup } from '../../batch/failure-groups.ts';
 import {
-  redriveBatch,
   whyNotRedrive,
   type RedriveReport,
   type RedriveSelection,
 } from '../../batch/redrive-batch.ts';
+import { redriveByHand } from '../../ops/redrive.ts';
 import { wholeNumber } from '../arguments.ts';
 import { describeGroups } from '../batch-view.ts';
 import { confirm } from '../confirm.ts';
@@ -14,6 +14,7 @@ import { untilStopped } from '../follow-batch.ts';
 import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print, wantsJson } from '../output.ts';
 import { count, countOf, ProgressBar } from '../progress.ts';
+import { whoAmI } from '../who.ts';
 
 interface Flags extends RedriveSelection {
   yes?: boolean;
@@ -80,7 +81,7 @@ async function agreed(
 }
 
 async function redrive(
-  { ledger }: OpenLedger,
+  open: OpenLedger,
   batch: Batch,
   selection: RedriveSelection,
   command: Command,
@@ -91,9 +92,12 @@ async function redrive(
     given = redriven;
     if (!wantsJson(command)) bar.show(undefined, countOf(redriven, 'contact'));
   };
+  const actor = { who: whoAmI(), why: '' };
   let report: RedriveReport;
   try {
-    report = await untilStopped((signal) => redriveBatch(ledger, batch, selection, show, signal));
+    report = await untilStopped((signal) =>
+      redriveByHand(open, batch, selection, actor, show, signal),
+    );
   } catch (error) {
     bar.end();
     const text = `${count(given)} contacts were given back before it failed; run it again for the rest`;

@@ -1,0 +1,39 @@
+import { isFromHere, type RequestOrigin } from './cross-site.ts';
+import { allows, type Identity, type Needs } from './role.ts';
+
+/** Why a request is not let in. */
+export type Refusal = 'NOT_SIGNED_IN' | 'NOT_PERMITTED' | 'CROSS_SITE';
+
+/** What decides about it before its body is read. */
+export interface Entry extends RequestOrigin {
+  /** Undefined where no route says so: then nobody but who is signed in learns even that. */
+  readonly needs: Needs | undefined;
+  readonly method: string;
+  readonly identity: Identity | undefined;
+}
+
+/**
+ * | route | caller | request | answer |
+ * |---|---|---|---|
+ * | open | any | reads | pass |
+ * | any other | unknown | any | NOT_SIGNED_IN |
+ * | needs more than the role | known | any | NOT_PERMITTED |
+ * | open, or the role is enough | by key | any | pass |
+ * | open, or the role is enough | any other | reads | pass |
+ * | open, or the role is enough | any other | changes, from a page of ours | pass |
+ * | open, or the role is enough | any other | changes, from elsewhere | CROSS_SITE |
+ */
+export function judgeEntry(entry: Entry): Refusal | undefined {
+  const { needs = 'viewer', method, identity } = entry;
+  if (needs !== 'open') {
+    if (identity === undefined) return 'NOT_SIGNED_IN';
+    if (!allows(identity.role, needs)) return 'NOT_PERMITTED';
+  }
+  if (reads(method) || identity?.by === 'key') return undefined;
+  return isFromHere(entry) ? undefined : 'CROSS_SITE';
+}
+
+/** Whether a method changes nothing. */
+export function reads(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}

@@ -1,0 +1,203 @@
+import { z } from 'zod';
+import type { Batch } from '../../batch/batch-record.ts';
+import { nearEndOfRetention } from '../../batch/retention.ts';
+import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import { HOLDS, type HoldKind } from '../../contracts/hold.ts';
+import { ERROR_CODES, type ErrorCode } from '../../errors.ts';
+import type { SeenWorker } from '../../queue/heartbeat.ts';
+import { explainHold, type ExplainedHold } from '../hold-by-hand.ts';
+import type { Status } from '../status.ts';
+
+/*
+ * What the API answers, as schemas: the OpenAPI document is made of them, and tests hold the answers to
+ * them. Callers must bear fields that they do not know. Times are milliseconds since the epoch by the
+ * clock of Redis; null stands for "not yet" and "never".
+ */
+
+const count = z.int().min(0);
+const time = z.int().min(0).describe('milliseconds since the epoch');
+
+/** Names a schema in the OpenAPI document. */
+function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
+  return schema.meta({ id });
+}
+
+const holdKinds = Object.keys(HOLDS) as [HoldKind, ...HoldKind[]];
+const errorCodes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
+
+export const holdAnswer = named(
+  'Hold',
+  z.looseObject({
+    kind: z.enum(holdKinds),
+    code: z.string().describe('what brought it on; of a hold by hand the reason that was given'),
+    since: time,
+    nextProbeAt: z.number().describe('when one job tries again; means nothing of a hold by hand'),
+    failedProbes: count,
+    reason: z.string(),
+    remedy: z.string(),
+  }),
+) satisfies z.ZodType<ExplainedHold>;
+
+export const workerAnswer = named(
+  'Worker',
+  z.looseObject({
+    id: z.string(),
+    host: z.string(),
+    pid: z.int(),
+    version: z.string(),
+    active: count.describe('jobs it is working on'),
+    concurrency: count.describe('jobs it would take'),
+    startedAt: time,
+    loopDelayMs: z.number().describe('longest time that its process was blocked of late'),
+    ageMs: z.number().describe('since it was last heard of'),
+  }),
+) satisfies z.ZodType<SeenWorker>;
+
+const tokenAnswer = named(
+  'Token',
+  z.looseObject({
+    token: z
+      .looseObject({
+        id: z.string().describe('a hash that names it; never the token'),
+        issuedAt: time,
+        ageMs: z.number(),
+        expiresAt: time.optional(),
+        fence: z.int(),
+        issuer: z.string(),
+        proven: z.boolean(),
+      })
+      .optional(),
+    refusal: z
+      .looseObject({
+        hold: z.enum(['credentials', 'token-contested', 'token-unavailable']),
+        code: z.enum(errorCodes),
+        until: z.number(),
+      })
+      .optional(),
+    issuing: z.boolean(),
+    issuances: count.describe('within TOKEN_BUDGET_WINDOW_MS'),
+  }),
+);
+
+export const statusAnswer = named(
+  'Status',
+  z.looseObject({
+    account: z.string(),
+    jobs: z.looseObject({
+      waiting: count,
+      active: count,
+      delayed: count,
+      done: count,
+      failed: count,
+    }),
+    oldestWaitingMs: z.number().optional(),
+    hold: holdAnswer.optional(),
+    token: tokenAnswer.optional(),
+    workers: z.array(workerAnswer),
+    redis: z.looseObject({ version: z.string(), policy: z.string() }),
+  }),
+);
+
+/** What the API says of the status: a hold with its words. */
+export type StatusAnswer = Omit<Status, 'hold'> & { readonly hold?: ExplainedHold };
+
+export function showStatus({ hold, ...status }: Status): StatusAnswer {
+  return { ...status, ...(hold === undefined ? {} : { hold: explainHold(hold) }) };
+}
+
+export const batchAnswer = named(
+  'Batch',
+  z.object({
+    id: z.string(),
+    phase: z.enum(['importing', 'sending', 'paused', 'cancelled', 'finished']),
+    templateCode: z.string(),
+    delivery: z.enum(DELIVERY_POLICIES),
+    chunkSize: count.describe('contacts of a full chunk'),
+    expiresAt: time.nullable(),
+    rate: count.describe('contacts a second at most; 0 for no limit'),
+    counts: z
+      .object({
+        total: count,
+        pending: count,
+        sending: count.describe('the part of the pending ones that an attempt has claimed'),
+        accepted: count,
+        rejected: count,
+        unknown: count,
+        expired: count,
+        cancelled: count,
+        maybeTwice: count.describe('at most so many messages came twice; not a state'),
+      })
+      .describe(
+        'contacts; pending, accepted, rejected, unknown, expired, cancelled make the total',
+      ),
+    begunAt: time,
+    importedAt: time.nullable(),
+    finishedAt: time.nullable(),
+    movedAt: time.nullable(),
+    keptUntil: time.nullable(),
+    chunks: count,
+    rows: count.describe('rows of the list that were taken so far'),
+    refusedRows: count,
+    duplicateRows: count,
+    perSecond: z.number().min(0).describe('contacts a second on average since it was begun'),
+    restMs: z.number().nullable().describe('how long the rest takes at that pace'),
+    lossNear: z
+      .object({ contacts: count, keptUntil: time, restMs: z.number() })
+      .optional()
+      .describe('contacts that were not accepted and are about to be deleted'),
+  }),
+);
+
+/** A batch as the API shows it; its frame, which may hold a sender's number, stays out. */
+export type BatchAnswer = z.output<typeof batchAnswer>;
+
+/** @param now milliseconds since the epoch */
+export function showBatch(batch: Batch, now: number): BatchAnswer {
+  const { counts, begunAt, finishedAt, retentionMs, phase } = batch;
+  const { id, templateCode, delivery, chunkSize, rate } = batch;
+  const { chunks, rows, refusedRows, duplicateRows } = batch;
+  const tookMs = (finishedAt > 0 ? finishedAt : now) - begunAt;
+  const sent = counts.accepted + counts.rejected + counts.unknown;
+  const perSecond = tookMs > 0 ? (sent * 1_000) / tookMs : 0;
+  const moves = phase === 'sending' && perSecond > 0;
+  const lossNear = nearEndOfRetention(batch, now);
+  return {
+    id,
+    phase,
+    templateCode,
+    delivery,
+    chunkSize,
+    expiresAt: orNull(batch.expiresAt),
+    rate,
+    counts: { ...counts },
+    begunAt,
+    importedAt: orNull(batch.importedAt),
+    finishedAt: orNull(finishedAt),
+    movedAt: orNull(batch.movedAt),
+    keptUntil: finishedAt > 0 ? finishedAt + retentionMs : null,
+    chunks,
+    rows,
+    refusedRows,
+    duplicateRows,
+    perSecond,
+    restMs: moves ? (counts.pending / perSecond) * 1_000 : null,
+    ...(lossNear === undefined ? {} : { lossNear: { ...lossNear } }),
+  };
+}
+
+function orNull(at: number): number | null {
+  return at === 0 ? null : at;
+}
+
+export const problemAnswer = named(
+  'Problem',
+  z.looseObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.enum([...errorCodes, 'DEFECT']),
+    issues: z.array(z.object({ field: z.string(), problem: z.string() })).optional(),
+    retryAfter: z.number().optional().describe('in seconds'),
+  }),
+);

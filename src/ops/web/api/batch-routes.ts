@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { NoticeQueueError } from '../../../errors.ts';
+import { lookAtBatch } from '../../look-at-batch.ts';
+import { steerBatch, STEERS, WHY_NOT_STEERED, type Steer } from '../../steer-batch.ts';
+import { batchAnswer, showBatch } from '../answers.ts';
+import type { OpsParts } from '../ops-parts.ts';
+import { json, route, type Route } from '../route.ts';
+import { batchParams, queryNumber, why } from './inputs.ts';
+
+/** @throws NoticeQueueError NOT_FOUND */
+export async function requireBatch({ ledger }: Pick<OpsParts, 'ledger'>, id: string) {
+  const batch = await ledger.read(id);
+  if (batch === undefined) throw noSuchBatch(id);
+  return batch;
+}
+
+/** The answer to a batch that is not there. */
+export function noSuchBatch(id: string): NoticeQueueError {
+  return new NoticeQueueError('NOT_FOUND', `There is no batch ${id} (any more).`);
+}
+
+const SUMMARIES: Readonly<Record<Steer, string>> = {
+  pause: 'Stops sending a batch, from the next send on.',
+  resume: 'Goes on with a batch that is paused.',
+  cancel: 'Ends a batch for good: what is pending is never sent.',
+};
+
+/** Batches: what is kept, where one stands, and steering. */
+export const BATCH_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/batches',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'The batches that are kept, the newest first.',
+    query: z.object({
+      limit: queryNumber(1, 200, 50),
+      offset: queryNumber(0, 1_000_000, 0),
+    }),
+    answers: {
+      200: {
+        says: 'A page of them.',
+        schema: z.object({
+          batches: z.array(batchAnswer),
+          total: z.int().describe('batches that are kept'),
+          next: z.int().nullable().describe('offset of the next page'),
+        }),
+      },
+    },
+    handle: async ({ query, now }, parts) => json(await listBatches(parts, query, now)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/batches/:id',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'Where a batch stands, and why it stands still where it does.',
+    params: batchParams,
+    answers: {
+      200: {
+        says: 'The batch.',
+        schema: z.object({
+          batch: batchAnswer,
+          standstill: z.string().nullable().describe('why it does not move, in words'),
+        }),
+      },
+    },
+    handle: async ({ params: { id }, now }, parts) => {
+      const view = await lookAtBatch(parts, id);
+      if (view === undefined) throw noSuchBatch(id);
+      return json({
+        batch: showBatch(view.batch, now),
+        standstill: view.standstill ?? null,
+      });
+    },
+  }),
+  ...STEERS.map(steerRoute),
+];
+
+/** A page of batches; costs one command for each of them, and three more. */
+export async function listBatches(
+  { ledger }: Pick<OpsParts, 'ledger'>,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+  now: number,
+) {
+  const [batches, total] = await Promise.all([ledger.list(limit, offset), ledger.countBatches()]);
+  const end = offset + batches.length;
+  return {
+    batches: batches.map((batch) => showBatch(batch, now)),
+    total,
+    next: end < total && batches.length > 0 ? end : null,
+  };
+}
+
+function steerRoute(verb: Steer): Route {
+  return route({
+    method: 'POST',
+    path: `/api/v1/batches/:id/${verb}`,
+    needs: 'operator',
+    kind: 'api',
+    summary: SUMMARIES[verb],
+    params: batchParams,
+    body: z.strictObject({ why: why.optional() }),
+    answers: {
+      200: { says: 'Done.', schema: z.object({ batch: z.string(), phase: z.string() }) },
+      409: { says: 'Its phase does not allow it.' },
+    },
+    handle: async ({ params: { id }, body, name }, parts) => {
+      const answer = await steerBatch(parts, id, verb, { who: name, why: body.why ?? '' });
+      if (answer === undefined) throw noSuchBatch(id);
+      if (!answer.done) {
+        const words = `Batch ${id} ${WHY_NOT_STEERED[answer.phase]}.`;
+        throw new NoticeQueueError('NOT_POSSIBLE', words);
+      }
+      return json({ batch: id, phase: answer.phase });
+    },
+  });
+}

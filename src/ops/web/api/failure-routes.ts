@@ -1,0 +1,153 @@
+import { PassThrough } from 'node:stream';
+import { once } from 'node:events';
+import { z } from 'zod';
+import { exportFailures } from '../../../batch/export-failures.ts';
+import { decodeContacts } from '../../../batch/payload.ts';
+import { whyNotRedrive } from '../../../batch/redrive-batch.ts';
+import { FAILED_STATES } from '../../../batch/select-failures.ts';
+import { NoticeQueueError } from '../../../errors.ts';
+import { appendAudit } from '../../audit.ts';
+import { digestFailures } from '../../failure-digest.ts';
+import { redriveByHand } from '../../redrive.ts';
+import { json, route, type Route } from '../route.ts';
+import { requireBatch } from './batch-routes.ts';
+import { batchParams, code, why } from './inputs.ts';
+
+/** So long may one request redrive; what is left then is told, and may be asked for again. */
+const REDRIVE_MS = 20_000;
+
+const states = ['rejected', 'expired', 'unknown'] as const;
+
+const groups = z.array(
+  z.object({
+    state: z.enum(FAILED_STATES),
+    code: z.string(),
+    contacts: z.int(),
+    parts: z.int().describe('chunks and parts of chunks: a redrive moves each as a whole'),
+    message: z.string().describe("the service's words for one of them, masked"),
+    example: z.record(z.string(), z.string()).optional().describe('one contact, masked'),
+  }),
+);
+
+const digest = z.object({
+  batch: z.string(),
+  groups,
+  complete: z.boolean().describe('false where the groups tell of the first failures only'),
+});
+
+/** What of a batch was not accepted: why, the contacts themselves, and sending them again. */
+export const FAILURE_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/batches/:id/failures',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'Why contacts of a batch were not accepted, by state and code.',
+    params: batchParams,
+    query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
+    answers: { 200: { says: 'The groups, the most contacts first.', schema: digest } },
+    handle: async ({ params: { id }, query }, parts) => {
+      const batch = await requireBatch(parts, id);
+      return json({ batch: id, ...(await digestFailures(parts, batch, query)) });
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/batches/:id/failures.csv',
+    needs: 'operator',
+    kind: 'api',
+    summary:
+      'The contacts that were not accepted, as a list that can be imported again. It holds numbers, and stands in the audit stream.',
+    params: batchParams,
+    query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
+    answers: { 200: { says: 'The list.', type: 'text/csv' } },
+    perMinute: 30,
+    handle: async ({ params: { id }, query, name }, parts) => {
+      const { ledger, redis, keys, payloadKeys } = parts;
+      const batch = await requireBatch(parts, id);
+      const as = [query.state ?? 'all', ...(query.code === undefined ? [] : [query.code])].join(
+        ' ',
+      );
+      const entry = { who: name, what: 'download', target: `batch ${id}`, as, why: '' } as const;
+      await appendAudit(redis, keys, entry);
+      const body = new PassThrough();
+      const write = async (text: string) => {
+        if (body.destroyed) return false;
+        // A slow reader slows the reading; one that has left ends it.
+        if (!body.write(text)) await Promise.race([once(body, 'drain'), once(body, 'close')]);
+        return !body.destroyed;
+      };
+      const decode = (payload: Buffer) => decodeContacts(payload, payloadKeys);
+      exportFailures(ledger, batch, query, decode, write).then(
+        () => body.end(),
+        // Cut off in the middle, so that nobody takes a part for the whole.
+        (error: unknown) => body.destroy(error instanceof Error ? error : new Error('failed')),
+      );
+      return { kind: 'file', type: 'text/csv; charset=utf-8', body, name: `${id}-failures.csv` };
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/batches/:id/redrive',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'What a redrive would send again: nothing is done.',
+    params: batchParams,
+    query: z.object({ state: z.enum(states).default('rejected'), code: code.optional() }),
+    answers: {
+      200: {
+        says: 'The preview.',
+        schema: digest.extend({
+          possible: z.boolean(),
+          reason: z.string().nullable().describe('why it is not possible'),
+          contacts: z.int(),
+        }),
+      },
+    },
+    handle: async ({ params: { id }, query, now }, parts) => {
+      const batch = await requireBatch(parts, id);
+      const reason = whyNotRedrive(batch, now) ?? null;
+      const found = await digestFailures(parts, batch, query);
+      const contacts = found.groups.reduce((sum, group) => sum + group.contacts, 0);
+      return json({ batch: id, possible: reason === null, reason, contacts, ...found });
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/batches/:id/redrive',
+    needs: 'operator',
+    kind: 'api',
+    summary: 'Sends again what was not accepted. Unknown ones may arrive twice.',
+    params: batchParams,
+    body: z.strictObject({
+      state: z.enum(states),
+      code: code.optional(),
+      limit: z.int().min(1).max(1_000_000_000).optional().describe('contacts at most'),
+      why,
+    }),
+    answers: {
+      200: {
+        says: 'What was done. Where some are left, ask again.',
+        schema: z.object({
+          batch: z.string(),
+          redriven: z.int(),
+          chunks: z.int(),
+          left: z.int(),
+          gone: z.int(),
+        }),
+      },
+      409: { says: 'Its phase does not allow it.' },
+    },
+    handle: async ({ params: { id }, body, name, now }, parts) => {
+      const batch = await requireBatch(parts, id);
+      const reason = whyNotRedrive(batch, now);
+      if (reason !== undefined) {
+        throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
+      }
+      const { why: words, ...selection } = body;
+      const signal = AbortSignal.any([parts.closing, AbortSignal.timeout(REDRIVE_MS)]);
+      const actor = { who: name, why: words };
+      return json(await redriveByHand(parts, batch, selection, actor, undefined, signal));
+    },
+  }),
+];

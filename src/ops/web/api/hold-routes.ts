@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { holdInForce, liftHold, MAX_HOLD_REASON, placeManualHold } from '../../hold-by-hand.ts';
+import { holdAnswer } from '../answers.ts';
+import { json, route, type Route } from '../route.ts';
+import { why } from './inputs.ts';
+
+const held = z.object({ hold: holdAnswer.nullable() });
+
+/** The hold in force, and acting on it by hand. */
+export const HOLD_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/hold',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'The hold in force: reason, since when, next probe, remedy.',
+    answers: { 200: { says: 'The hold; null where the queue flows.', schema: held } },
+    handle: async (_call, parts) => json({ hold: (await holdInForce(parts)) ?? null }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/hold/place',
+    needs: 'operator',
+    kind: 'api',
+    summary: 'Holds the queue until it is lifted by hand; what is being sent is let finish.',
+    body: z.strictObject({ why: why.max(MAX_HOLD_REASON) }),
+    answers: { 200: { says: 'The hold that is in force now.', schema: held } },
+    handle: async ({ body, name }, parts) =>
+      json({ hold: (await placeManualHold(parts, { who: name, why: body.why })) ?? null }),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/hold/lift',
+    needs: 'operator',
+    kind: 'api',
+    summary: 'Ends the hold in force; one whose cause lasts comes back by itself.',
+    body: z.strictObject({ why: why.optional() }),
+    answers: {
+      200: {
+        says: 'The kind of the hold that was lifted; null where nothing held.',
+        schema: z.object({ lifted: holdAnswer.shape.kind.nullable() }),
+      },
+    },
+    handle: async ({ body, name }, parts) => {
+      const lifted = await liftHold(parts, { who: name, why: body.why ?? '' });
+      return json({ lifted: lifted ?? null });
+    },
+  }),
+];

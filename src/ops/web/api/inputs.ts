@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { BATCH_ID } from '../../../contracts/chunk-job.ts';
+
+/** Path of one batch. */
+export const batchParams = z.strictObject({
+  id: z.string().regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens or underscores'),
+});
+
+const MAX_WHY = 200;
+
+/** Why somebody acts, in his own words. */
+export const why = z
+  .string('expected a reason in words')
+  .trim()
+  .min(1, 'expected a reason in words')
+  .max(MAX_WHY, `expected at most ${MAX_WHY} characters`)
+  .describe('why, for the audit stream');
+
+/** A whole number in a query, where everything is text. */
+export function queryNumber(min: number, max: number, fallback: number) {
+  const message = `expected a whole number from ${min} to ${max}`;
+  return z
+    .string(message)
+    .regex(/^\d{1,9}$/, message)
+    .transform(Number)
+    .pipe(z.int(message).min(min, message).max(max, message))
+    .default(fallback)
+    .meta({ type: 'integer', pattern: undefined, minimum: min, maximum: max });
+}
+
+/** A code of the service, or one of ours. */
+export const code = z.string().min(1).max(64);

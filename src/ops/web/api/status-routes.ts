@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { readWorkers } from '../../../queue/heartbeat.ts';
+import { redisFailure } from '../../../redis/failure.ts';
+import { AUDITED, readAudit } from '../../audit.ts';
+import { ROLES } from '../access/role.ts';
+import { showStatus, statusAnswer, workerAnswer } from '../answers.ts';
+import { json, route, type Route } from '../route.ts';
+import { queryNumber } from './inputs.ts';
+
+/** What goes on, who works, who did what. */
+export const STATUS_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/status',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'What goes, what waits, what is held and why.',
+    answers: { 200: { says: 'The status.', schema: statusAnswer } },
+    handle: async (_call, { status }) => json(showStatus(await status())),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/workers',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'The worker processes that live.',
+    answers: {
+      200: {
+        says: 'In the order of their start.',
+        schema: z.object({ workers: z.array(workerAnswer) }),
+      },
+    },
+    handle: async (_call, { redis, keys }) => {
+      try {
+        return json({ workers: await readWorkers(redis, keys) });
+      } catch (error) {
+        throw redisFailure(error);
+      }
+    },
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/audit',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'What people did by hand, the newest first.',
+    query: z.object({ limit: queryNumber(1, 1_000, 100) }),
+    answers: {
+      200: {
+        says: 'The last entries.',
+        schema: z.object({
+          entries: z.array(
+            z.object({
+              at: z.int(),
+              who: z.string(),
+              what: z.enum(AUDITED),
+              target: z.string(),
+              as: z.string(),
+              why: z.string(),
+              contacts: z.int().optional(),
+            }),
+          ),
+        }),
+      },
+    },
+    handle: async ({ query: { limit } }, { redis, keys }) =>
+      json({ entries: await readAudit(redis, keys, limit) }),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/session',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'Who calls, and the token that a change by script must carry as X-CSRF-Token.',
+    answers: {
+      200: {
+        says: 'The caller.',
+        schema: z.object({
+          name: z.string(),
+          role: z.enum(ROLES),
+          by: z.enum(['session', 'proxy', 'key']),
+          csrf: z.string().describe('empty for an API key, which needs none'),
+        }),
+      },
+    },
+    handle: ({ who, name, csrf }) => json({ name, role: who?.role, by: who?.by, csrf }),
+  }),
+];

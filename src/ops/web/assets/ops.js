@@ -1,0 +1,102 @@
+// @ts-check
+// What pages do in the browser: they work without it, and with it they stay up to date by themselves.
+
+/**
+ * Listens to the server's events while the page is seen. The browser connects anew by itself; where
+ * the session has ended the page is loaded again, and asks to sign in.
+ *
+ * @param {string} question the query, such as `?batch=ID`
+ * @param {Readonly<Record<string, (data: any) => void>>} handlers by name of the event
+ */
+export function listen(question, handlers) {
+  /** @type {EventSource | undefined} */
+  let source;
+  const open = () => {
+    source = new EventSource(`/api/v1/events${question}`);
+    for (const [name, handle] of Object.entries(handlers)) {
+      source.addEventListener(name, (event) => handle(JSON.parse(event.data)));
+    }
+    source.addEventListener('error', () => {
+      if (source?.readyState === EventSource.CLOSED) void checkSession();
+      else showTrouble('The ops server does not answer; this page goes on trying.');
+    });
+  };
+  const follow = () => {
+    if (document.hidden) {
+      source?.close();
+      source = undefined;
+    } else if (source === undefined) open();
+  };
+  document.addEventListener('visibilitychange', follow);
+  follow();
+}
+
+/** Says above the page what is wrong; without a text it is over. @param {string} [text] */
+export function showTrouble(text = '') {
+  const box = document.getElementById('trouble');
+  if (box === null || box.textContent === text) return;
+  box.textContent = text;
+  box.hidden = text === '';
+}
+
+/**
+ * Changes something by script, as a form of the page would.
+ *
+ * @param {string} path
+ * @param {unknown} body
+ * @returns {Promise<any>} what was answered
+ */
+export async function change(path, body) {
+  const token = document.querySelector('meta[name="csrf-token"]')?.getAttribute('content') ?? '';
+  const answer = await fetch(path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-csrf-token': token },
+    body: JSON.stringify(body),
+  });
+  const found = await answer.json();
+  if (!answer.ok) throw new Error(found.detail);
+  return found;
+}
+
+/** A stream that was refused ends for good: because nobody is signed in, or for the moment. */
+async function checkSession() {
+  const answer = await fetch('/api/v1/session').catch(() => undefined);
+  if (answer?.status === 401) location.reload();
+  else setTimeout(() => location.reload(), 5_000);
+}
+
+/** Writes what is new into the elements that name a field of it. @param {any} data */
+function fill(data) {
+  for (const element of document.querySelectorAll('[data-field]')) {
+    const path = element.getAttribute('data-field')?.split('.') ?? [];
+    const value = path.reduce((found, name) => found?.[name], data);
+    const text = value === undefined || value === null ? '' : value.toLocaleString('en');
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
+
+/** A page that could not be shown is asked for again until it can. */
+function retry() {
+  const seconds = Number(document.querySelector('[data-retry]')?.getAttribute('data-retry') ?? 0);
+  if (seconds <= 0) return;
+  const look = async () => {
+    const answer = await fetch('/readyz').catch(() => undefined);
+    if (answer?.ok === true) location.reload();
+    else setTimeout(() => void look(), seconds * 1_000);
+  };
+  void look();
+}
+
+retry();
+if (document.querySelector('[data-live]') !== null) {
+  const batch = document.querySelector('[data-live="batch"]')?.getAttribute('data-batch') ?? '';
+  const question = batch === '' ? '' : `?batch=${encodeURIComponent(batch)}`;
+  listen(question, {
+    status: (data) => {
+      showTrouble();
+      if (batch === '') fill(data);
+    },
+    batch: fill,
+    trouble: ({ cause }) => showTrouble(cause),
+  });
+}

@@ -1,0 +1,58 @@
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import type { IServerAdapter } from '@bull-board/api/typings/app';
+import { FastifyAdapter } from '@bull-board/fastify';
+import type { FastifyInstance } from 'fastify';
+import { reads } from './access/judge-entry.ts';
+import type { Needs } from './access/role.ts';
+import type { OpsParts } from './ops-parts.ts';
+import { showJob } from './show-job.ts';
+
+/** Where the board of the queues is. */
+export const BOARD_PATH = '/queues';
+
+/** Whether a path belongs to the board, which has a policy of its own. */
+export function isBoard(url: string): boolean {
+  return url === BOARD_PATH || url.startsWith(`${BOARD_PATH}/`) || url.startsWith(`${BOARD_PATH}?`);
+}
+
+/** Who may call a route of the board: what changes something, nobody. */
+export function boardNeeds(method: string | readonly string[]): Needs {
+  return [method].flat().every(reads) ? 'viewer' : 'nobody';
+}
+
+/** Seconds between two looks of the board; each costs some forty commands a queue. */
+const POLL_S = 10;
+
+/**
+ * BullMQ's own board, to look and not to touch: jobs without numbers, read-only. What it would change
+ * goes past the ledger and the hold, so no role may.
+ */
+export async function registerBoard(
+  app: FastifyInstance,
+  { sendQueue, chunkQueue }: OpsParts,
+): Promise<void> {
+  const queues = [sendQueue, chunkQueue].map((queue) => {
+    const adapter = new BullMQAdapter(queue, { readOnlyMode: true });
+    adapter.setFormatter('data', showJob);
+    adapter.setFormatter('returnValue', showJob);
+    adapter.setFormatter('progress', showJob);
+    return adapter;
+  });
+  const serverAdapter = new FastifyAdapter();
+  createBullBoard({
+    queues,
+    // The adapter brings a copy of the board's types of its own.
+    serverAdapter: serverAdapter as unknown as IServerAdapter,
+    options: {
+      uiConfig: {
+        boardTitle: 'Queues',
+        hideRedisDetails: true,
+        showWorkers: false,
+        pollingInterval: { forceInterval: POLL_S },
+      },
+    },
+  });
+  serverAdapter.setBasePath(BOARD_PATH);
+  await app.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH });
+}

@@ -1,0 +1,88 @@
+import type { Identity } from '../access/role.ts';
+import { assetPath } from '../assets.ts';
+import { html, type Html } from '../html.ts';
+
+/** Who looks at a page. */
+export interface Viewer {
+  readonly who: Identity | undefined;
+  readonly csrf: string;
+}
+
+/** A page without its frame. */
+export interface PageContent {
+  readonly title: string;
+  /** Path of the navigation's entry that the page belongs to. */
+  readonly nav?: string;
+  readonly main: Html;
+}
+
+/** The navigation. */
+export const NAVIGATION = [
+  { path: '/', title: 'Overview' },
+  { path: '/batches', title: 'Batches' },
+  { path: '/unknown', title: 'Unknown' },
+  { path: '/find', title: 'Find' },
+  { path: '/queues', title: 'Queues' },
+  { path: '/audit', title: 'Audit' },
+] as const;
+
+/** A whole page: head, navigation, and what it is about. */
+export function layout({ title, nav, main }: PageContent, { who, csrf }: Viewer): Html {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        ${csrf !== '' && html`<meta name="csrf-token" content="${csrf}" />`}
+        <title>${title} - notices</title>
+        <link rel="icon" href="${assetPath('icon.svg')}" />
+        <link rel="stylesheet" href="${assetPath('ops.css')}" />
+        <script type="module" src="${assetPath('ops.js')}"></script>
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to the content</a>
+        ${who !== undefined && header(who, csrf, nav)}
+        <div id="trouble" class="trouble" role="alert" hidden></div>
+        <main id="main" tabindex="-1">
+          <h1>${title}</h1>
+          ${main}
+        </main>
+      </body>
+    </html>`;
+}
+
+function header(who: Identity, csrf: string, nav: string | undefined): Html {
+  return html`<header>
+    <nav aria-label="Main">
+      <ul>
+        ${NAVIGATION.map(
+          ({ path, title }) =>
+            html`<li>
+              <a href="${path}" ${path === nav && html`aria-current="page"`}>${title}</a>
+            </li>`,
+        )}
+      </ul>
+    </nav>
+    <div class="who">
+      <span>${who.name} (${who.role})</span>
+      ${
+        who.by === 'session' &&
+        html`<form method="post" action="/sign-out">
+          ${csrfField(csrf)}
+          <button type="submit" class="quiet">Sign out</button>
+        </form>`
+      }
+    </div>
+  </header>`;
+}
+
+/** To stand in every form that changes something. */
+export function csrfField(csrf: string): Html {
+  return html`<input type="hidden" name="_csrf" value="${csrf}" />`;
+}
+
+/** Where a form leads when it is done: a path of ours. */
+export function nextField(path: string): Html {
+  return html`<input type="hidden" name="_next" value="${path}" />`;
+}

@@ -1,0 +1,107 @@
+import { describe, expect, it, test } from 'vitest';
+import { isFromHere } from '../../../src/ops/web/access/cross-site.ts';
+import { judgeEntry } from '../../../src/ops/web/access/judge-entry.ts';
+import { proxyIdentity } from '../../../src/ops/web/access/proxy-identity.ts';
+import { allows, ROLES, type Identity, type Needs } from '../../../src/ops/web/access/role.ts';
+
+const HOST = 'ops.example.test:8443';
+const OURS = `https://${HOST}`;
+
+describe('where a request comes from', () => {
+  test.each([
+    ['same-origin', undefined, true],
+    ['same-origin', 'null', true],
+    ['none', undefined, true],
+    ['none', OURS, true],
+    ['none', 'https://evil.example.test', false],
+    ['same-site', OURS, false],
+    ['cross-site', OURS, false],
+    ['cross-site', undefined, false],
+    ['something-new', undefined, false],
+    ['', undefined, false],
+    [undefined, OURS, true],
+    [undefined, `HTTPS://OPS.example.test:8443`, true],
+    [undefined, 'https://ops.example.test', false],
+    [undefined, 'https://example.test:8443', false],
+    [undefined, 'https://ops.example.test:8443.evil.example.test', false],
+    [undefined, 'null', false],
+    [undefined, '', false],
+    [undefined, 'nonsense', false],
+    [undefined, undefined, true],
+  ])('Sec-Fetch-Site %s, Origin %s: %s', (fetchSite, origin, answer) => {
+    expect(isFromHere({ fetchSite, origin, host: HOST })).toBe(answer);
+  });
+
+  it('is not ours where the caller names no host', () => {
+    expect(isFromHere({ fetchSite: undefined, origin: OURS, host: undefined })).toBe(false);
+  });
+});
+
+test('roles and needs', () => {
+  const needs: Needs[] = ['open', 'viewer', 'operator', 'sender', 'nobody'];
+  const table = ROLES.map((role) => [role, ...needs.filter((need) => allows(role, need))]);
+  expect(table).toEqual([
+    ['viewer', 'open', 'viewer'],
+    ['operator', 'open', 'viewer', 'operator'],
+    ['sender', 'open', 'sender'],
+  ]);
+});
+
+describe('who is let in', () => {
+  const who = (role: Identity['role'], by: Identity['by'] = 'session'): Identity => ({
+    name: 'kim',
+    role,
+    by,
+    until: 0,
+    seed: '',
+  });
+  const elsewhere = { origin: 'https://evil.example.test', fetchSite: undefined, host: HOST };
+  const here = { origin: OURS, fetchSite: undefined, host: HOST };
+
+  test.each([
+    ['open', 'GET', undefined, elsewhere, undefined],
+    ['open', 'POST', undefined, here, undefined],
+    ['open', 'POST', undefined, elsewhere, 'CROSS_SITE'],
+    ['viewer', 'GET', undefined, here, 'NOT_SIGNED_IN'],
+    ['nobody', 'GET', undefined, here, 'NOT_SIGNED_IN'],
+    [undefined, 'GET', undefined, here, 'NOT_SIGNED_IN'],
+    [undefined, 'GET', who('viewer'), here, undefined],
+    ['viewer', 'GET', who('viewer'), elsewhere, undefined],
+    ['viewer', 'HEAD', who('viewer'), elsewhere, undefined],
+    ['viewer', 'POST', who('viewer'), elsewhere, 'CROSS_SITE'],
+    ['viewer', 'DELETE', who('viewer', 'proxy'), elsewhere, 'CROSS_SITE'],
+    ['viewer', 'POST', who('viewer', 'key'), elsewhere, undefined],
+    ['operator', 'POST', who('viewer'), here, 'NOT_PERMITTED'],
+    ['operator', 'POST', who('operator'), here, undefined],
+    ['operator', 'POST', who('operator'), elsewhere, 'CROSS_SITE'],
+    ['sender', 'POST', who('operator'), here, 'NOT_PERMITTED'],
+    ['sender', 'POST', who('sender', 'key'), here, undefined],
+    ['viewer', 'GET', who('sender', 'key'), here, 'NOT_PERMITTED'],
+    ['nobody', 'PUT', who('operator'), here, 'NOT_PERMITTED'],
+  ] as const)('%s, %s, %j', (needs, method, identity, origin, answer) => {
+    expect(judgeEntry({ needs, method, identity, ...origin })).toBe(answer);
+  });
+});
+
+describe('what a trusted proxy says', () => {
+  test.each([
+    [undefined, undefined, undefined],
+    ['', 'operator', undefined],
+    ['  ', 'operator', undefined],
+    ['kim', undefined, 'viewer'],
+    ['kim', 'viewer', 'viewer'],
+    ['kim', 'operator', 'operator'],
+    ['kim', 'viewer, OPERATOR', 'operator'],
+    ['kim', 'staff,viewer', 'viewer'],
+    ['kim', '', undefined],
+    ['kim', 'admin', undefined],
+    ['kim', 'sender', undefined],
+    ['kim@example.test', 'viewer', 'viewer'],
+    ['김 철수', 'viewer', 'viewer'],
+    ['kim\nadmin', 'operator', undefined],
+    ['<script>', 'operator', undefined],
+    ['k'.repeat(65), 'operator', undefined],
+  ])('user %j, roles %j: %s', (user, roles, role) => {
+    expect(proxyIdentity({ user, roles }, 1)?.role).toBe(role);
+  });
+});

@@ -1,0 +1,64 @@
+import { Worker } from 'bullmq';
+import { describe, expect, it } from 'vitest';
+import { QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { startOps } from './support/ops-bench.ts';
+
+const redis = testRedis();
+const NUMBER = '01000000042';
+
+async function bench() {
+  const server = await startOps(redis.url, redis.freshPrefix());
+  const viewer = await server.viewer();
+  await server.parts.notices.send({
+    templateCode: 'T',
+    senderKey: '0299998888',
+    contacts: [{ contact: NUMBER, var1: 'Kim Cheolsu' }],
+  });
+  return { server, viewer };
+}
+
+describe('the board of the queues', () => {
+  it('shows jobs without a number or a value, waiting and failed', async () => {
+    const { server, viewer } = await bench();
+    const { keys } = server.parts;
+    const waiting = await viewer.get('/queues/api/queues?activeQueue=send&status=waiting');
+    expect(waiting.status).toBe(200);
+    expect(waiting.text).toContain('010******42');
+
+    const worker = new Worker(QUEUE_NAME, undefined, {
+      connection: redis.connect({ name: 'taker', forWorker: true }),
+      prefix: keys.bullPrefix,
+      autorun: false,
+    });
+    const job = await worker.getNextJob('token');
+    await job?.moveToFailed(new Error('HTTP_503'), 'token');
+    await worker.close();
+    const failed = await viewer.get('/queues/api/queues?activeQueue=send&status=failed');
+    expect(failed.text).toContain('HTTP_503');
+    const one = await viewer.get(`/queues/api/queues/send/${job?.id}`);
+    expect(one.status).toBe(200);
+    for (const { text } of [waiting, failed, one]) {
+      expect(text).not.toMatch(/1000000042|0299998888|Cheolsu/);
+    }
+  });
+
+  it('is a page whose files are ours, under a policy of its own', async () => {
+    const { server, viewer } = await bench();
+    const { text, headers } = await viewer.get('/queues', { accept: 'text/html' });
+    const policy = String(headers['content-security-policy']);
+    expect(policy).toContain("default-src 'self'");
+    expect(policy).toContain("style-src 'self' 'unsafe-inline'");
+    expect(policy).toContain("base-uri 'self'");
+    expect(policy).not.toMatch(/https?:|script-src|unsafe-eval/);
+    const scripts = [...text.matchAll(/<script[^>]+src="(static\/[^"]+)"/g)].map(([, src]) => src);
+    const styles = [...text.matchAll(/href="(static\/css\/[^"]+)"/g)].map(([, href]) => href);
+    expect([scripts.length > 2, styles.length]).toEqual([true, 1]);
+    for (const file of [...scripts, ...styles]) {
+      expect([file, (await viewer.get(`/queues/${file}`)).status]).toEqual([file, 200]);
+      expect((await server.nobody.get(`/queues/${file}`)).status).toBe(401);
+    }
+    // What runs as a script is a file: the policy would refuse anything else.
+    expect(text).not.toMatch(/<script(?![^>]*(src=|type="application\/json"))/);
+  });
+});

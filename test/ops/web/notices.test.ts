@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest';
+import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { onTestFinished } from 'vitest';
+import { testRedis } from '../../support/redis.ts';
+import { expectDocumented, startOps } from './support/ops-bench.ts';
+
+const redis = testRedis();
+const PATH = '/api/v1/notices';
+
+const notice = (contact = '01000000001') => ({
+  templateCode: 'ORDER_SHIPPED',
+  contacts: [{ contact, var1: 'Kim' }],
+});
+
+async function bench(env: Record<string, string> = {}) {
+  const prefix = redis.freshPrefix();
+  const server = await startOps(redis.url, prefix, env);
+  const shop = server.key('sender');
+  const send = async (body: unknown, headers: Record<string, string> = {}) => {
+    const reply = await shop.post(PATH, body, headers);
+    expectDocumented('POST', PATH, reply);
+    return reply;
+  };
+  return { prefix, server, shop, send };
+}
+
+describe('a notice over HTTP', () => {
+  it('is queued with the receipt of the library', async () => {
+    const { prefix, server, send } = await bench();
+    const reply = await send({ notice: notice() });
+    expect(reply).toMatchObject({ status: 202, json: { contacts: 1, duplicate: false } });
+    const { id, jobs } = reply.json as { id: string; jobs: string[] };
+    const job = await server.parts.sendQueue.getJob(jobs[0] ?? '');
+    expect(job?.data).toMatchObject({ v: 1, notice: { templateCode: 'ORDER_SHIPPED' } });
+
+    const library = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    onTestFinished(() => library.close());
+    const receipt = await library.send(notice());
+    expect(Object.keys(receipt).sort()).toEqual(Object.keys(reply.json).sort());
+    expect(id.length).toBe(receipt.id.length);
+  });
+
+  it('is sent once under one key, whether a header or an option says it', async () => {
+    const { send, server } = await bench();
+    const first = await send({ notice: notice() }, { 'idempotency-key': 'order-1' });
+    expect(first.status).toBe(202);
+    for (const again of [
+      await send({ notice: notice() }, { 'idempotency-key': '"order-1"' }),
+      await send({ notice: notice(), options: { idempotencyKey: 'order-1' } }),
+    ]) {
+      expect(again).toMatchObject({ status: 200, json: { duplicate: true, id: first.json['id'] } });
+    }
+    const other = await send({ notice: notice('01000000002') }, { 'idempotency-key': 'order-1' });
+    expect(other).toMatchObject({ status: 409, json: { code: 'IDEMPOTENCY_CONFLICT' } });
+    const both = await send(
+      { notice: notice(), options: { idempotencyKey: 'order-2' } },
+      { 'idempotency-key': 'order-1' },
+    );
+    expect(both).toMatchObject({ status: 400, json: { issues: [{ field: 'Idempotency-Key' }] } });
+    expect(await server.parts.sendQueue.count()).toBe(1);
+  });
+
+  it('takes the options of the library', async () => {
+    const { send, server } = await bench();
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const options = { delay: 60_000, priority: 3, expiresAt, delivery: 'at-most-once' };
+    const { jobs } = (await send({ notice: notice(), options })).json as { jobs: string[] };
+    const job = await server.parts.sendQueue.getJob(jobs[0] ?? '');
+    expect(job?.data).toMatchObject({
+      expiresAt: Date.parse(expiresAt),
+      delivery: 'at-most-once',
+    });
+    expect(job?.opts).toMatchObject({ delay: 60_000, priority: 3 });
+  });
+
+  it('that is wrong is refused with every field, and without its values', async () => {
+    const { send, server } = await bench();
+    const wrong = { templateCode: '', contacts: [{ contact: '+82-10-1234-5678', var1: 7 }] };
+    const reply = await send({ notice: wrong, options: { delay: -1 } });
+    expect(reply).toMatchObject({ status: 422, json: { code: 'NOTICE_INVALID' } });
+    const { issues } = reply.json as { issues: { field: string }[] };
+    expect(issues.map(({ field }) => field)).toContain('options.delay');
+    const both = await send({ notice: wrong });
+    const named = (both.json as { issues: { field: string }[] }).issues.map(({ field }) => field);
+    expect(named).toEqual(['templateCode', 'contacts[0].contact', 'contacts[0].var1']);
+    expect(both.text).not.toContain('5678');
+    expect(both.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    for (const body of [{}, { notice: null }, { notice: notice(), options: 7 }, [], { note: 1 }]) {
+      expect((await send(body)).status).toBeGreaterThanOrEqual(400);
+    }
+    expect(await server.parts.sendQueue.count()).toBe(0);
+  });
+
+  it('in a body that cannot be read is refused in plain words', async () => {
+    const { server, shop } = await bench({ OPS_MAX_BODY_BYTES: '2000' });
+    const { headers } = shop;
+    const many = { ...notice(), memo: 'x'.repeat(2_000) };
+    const cases = [
+      [413, await shop.post(PATH, { notice: many })],
+      [
+        415,
+        await server.ask(PATH, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'text/plain' },
+          body: 'x',
+        }),
+      ],
+      [
+        400,
+        await server.ask(PATH, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: '{"notice":',
+        }),
+      ],
+      [
+        400,
+        await server.ask(PATH, {
+          method: 'POST',
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: '{"__proto__":{"x":1}}',
+        }),
+      ],
+    ] as const;
+    for (const [status, reply] of cases) {
+      expect([status, reply.status, reply.json['code']]).toEqual([
+        status,
+        status,
+        'REQUEST_INVALID',
+      ]);
+      expect(reply.text).not.toContain('node_modules');
+    }
+  });
+
+  it('comes no faster than it may, by key', async () => {
+    const { send, server, prefix } = await bench({ OPS_NOTICES_PER_MINUTE: '3' });
+    for (let sent = 0; sent < 3; sent++)
+      expect((await send({ notice: notice() })).status).toBe(202);
+    const reply = await send({ notice: notice() });
+    expect(reply).toMatchObject({ status: 429, json: { code: 'TOO_MANY_REQUESTS' } });
+    expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
+    expect(reply.json['retryAfter']).toBe(Number(reply.headers['retry-after']));
+    expect(await server.parts.sendQueue.count()).toBe(3);
+    expect(prefix).not.toBe('');
+  });
+});

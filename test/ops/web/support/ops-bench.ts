@@ -1,0 +1,216 @@
+import { randomBytes, scryptSync } from 'node:crypto';
+import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { expect, onTestFinished } from 'vitest';
+import { loadConfig } from '../../../../src/config/config.ts';
+import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
+import type { Role } from '../../../../src/ops/web/access/role.ts';
+import { problemAnswer } from '../../../../src/ops/web/answers.ts';
+import { openOps, type OpsParts } from '../../../../src/ops/web/ops-parts.ts';
+import { OPS_ROUTES } from '../../../../src/ops/web/route-table.ts';
+import type { Route } from '../../../../src/ops/web/route.ts';
+import { buildOpsServer } from '../../../../src/ops/web/server.ts';
+
+/** What the server answered, over a real socket. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The text as JSON. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+export interface AskOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** An object is sent as JSON, a text as an HTML form. */
+  readonly body?: unknown;
+  /** Address of ours to call from. */
+  readonly from?: string;
+}
+
+/** A person or a program that calls. */
+export interface Caller {
+  readonly headers: Readonly<Record<string, string>>;
+  get(path: string, headers?: Readonly<Record<string, string>>): Promise<Reply>;
+  /** Changes something by script, as a page of ours would. */
+  post(path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Reply>;
+}
+
+/** An ops server that listens, over one namespace of a Redis. */
+export interface OpsBench {
+  readonly url: string;
+  readonly parts: OpsParts;
+  readonly invitation: {
+    readonly user: string;
+    readonly password: string;
+    readonly linkKey: string;
+  };
+  ask(path: string, options?: AskOptions): Promise<Reply>;
+  readonly nobody: Caller;
+  viewer(): Promise<Caller>;
+  operator(): Promise<Caller>;
+  key(role: Role): Caller;
+  /** Cookie of a session that began at a time. */
+  cookie(name: 'vera' | 'otto', begunAt: number): string;
+  /** Ends the server, before the test does. */
+  close(): Promise<void>;
+}
+
+export const PASSWORD = 'correct horse battery';
+
+const keys = {
+  sender: newApiKey('shop', 'sender'),
+  viewer: newApiKey('watch', 'viewer'),
+  operator: newApiKey('robot', 'operator'),
+};
+
+/** A hash of the least cost that is taken, so that tests need not wait for passwords. */
+const salt = Buffer.from('salt of the tests');
+const cheap = scryptSync(PASSWORD, salt, 32, { N: 1_024, r: 8, p: 1 }).toString('base64url');
+const hash = `scrypt.10.8.1.${salt.toString('base64url')}.${cheap}`;
+
+/** Users and keys of every role, as the environment names them. */
+function everybody(): Record<string, string> {
+  return {
+    OPS_USERS: `vera:viewer:${hash}, otto:operator:${hash}`,
+    OPS_API_KEYS: Object.values(keys)
+      .map(({ entry }) => entry)
+      .join(','),
+  };
+}
+
+/**
+ * Starts an ops server with a viewer `vera`, an operator `otto` and an API key of each role.
+ *
+ * @param env further variables; a blank one takes a default of this bench away
+ * @param routes others than the table's
+ */
+export async function startOps(
+  redisUrl: string,
+  prefix: string,
+  env: Readonly<Record<string, string>> = {},
+  routes?: readonly Route[],
+): Promise<OpsBench> {
+  const config = loadConfig(
+    {
+      REDIS_URL: redisUrl,
+      REDIS_PREFIX: prefix,
+      OPS_PORT: '0',
+      OPS_SESSION_KEY: randomBytes(24).toString('base64url'),
+      ...everybody(),
+      ...env,
+    },
+    { service: false },
+  );
+  const users = readUsers(config.ops.users);
+  const { parts, invitation, close } = await openOps(config, pino({ level: 'silent' }));
+  onTestFinished(close);
+  const app = await buildOpsServer(parts, routes);
+  const url = await app.listen({ host: config.ops.host, port: 0 });
+  let closed: Promise<void> | undefined;
+  const end = () => {
+    closed ??= app.close();
+    return closed;
+  };
+  onTestFinished(end);
+  const bench: OpsBench = {
+    url,
+    parts,
+    invitation: invitation ?? { user: '', password: '', linkKey: '' },
+    ask: (path, options) => ask(url, path, options),
+    nobody: callerOf(url, {}),
+    viewer: () => signedIn(bench, 'vera'),
+    operator: () => signedIn(bench, 'otto'),
+    key: (role) => callerOf(url, { authorization: `Bearer ${keys[role].key}` }),
+    cookie: (name, begunAt) => {
+      const user = users.get(name);
+      if (user === undefined) throw new Error(`${name} is no user`);
+      return `notices=${parts.access.sessions.begin(user, begunAt).cookie}`;
+    },
+    close: end,
+  };
+  return bench;
+}
+
+async function signedIn(bench: OpsBench, name: 'vera' | 'otto'): Promise<Caller> {
+  const cookie = bench.cookie(name, Date.now());
+  const session = await bench.ask('/api/v1/session', { headers: { cookie } });
+  return callerOf(bench.url, { cookie, 'x-csrf-token': String(session.json['csrf']) });
+}
+
+function callerOf(url: string, headers: Readonly<Record<string, string>>): Caller {
+  return {
+    headers,
+    get: (path, more = {}) => ask(url, path, { headers: { ...headers, ...more } }),
+    post: (path, body = {}, more = {}) =>
+      ask(url, path, { method: 'POST', headers: { ...headers, ...more }, body }),
+  };
+}
+
+async function ask(
+  url: string,
+  path: string,
+  { method = 'GET', headers = {}, body, from }: AskOptions = {},
+): Promise<Reply> {
+  const isForm = typeof body === 'string';
+  const sent = isForm || body === undefined ? body : JSON.stringify(body);
+  const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+  return new Promise((resolve, reject) => {
+    const call = httpRequest(
+      `${url}${path}`,
+      {
+        method,
+        headers: { ...(sent === undefined ? {} : { 'content-type': type }), ...headers },
+        ...(from === undefined ? {} : { localAddress: from }),
+        agent: false,
+      },
+      (answer) => {
+        text(answer).then((found) => {
+          const reply = {
+            status: answer.statusCode ?? 0,
+            headers: answer.headers,
+            text: found,
+            get json() {
+              return JSON.parse(found) as Record<string, unknown>;
+            },
+          };
+          resolve(reply);
+        }, reject);
+      },
+    );
+    call.on('error', reject);
+    call.end(sent);
+  });
+}
+
+/** The route of the table that serves a path. */
+export function routeOf(method: string, path: string): Route | undefined {
+  const plain = path.replace(/\?.*$/, '');
+  const fits = (route: Route) => {
+    const pattern = route.path.replaceAll('.', String.raw`\.`).replaceAll(/:\w+/g, '[^/]+');
+    return route.method === method && new RegExp(`^${pattern}$`).test(plain);
+  };
+  return (
+    OPS_ROUTES.find((route) => !route.path.includes(':') && fits(route)) ?? OPS_ROUTES.find(fits)
+  );
+}
+
+/** Problems that every route of the API may answer. */
+const ALWAYS = new Set([400, 401, 403, 429, 503]);
+
+/** Holds an answer to what its route says of it: the schema fits, and names every field. */
+export function expectDocumented(method: string, path: string, reply: Reply): void {
+  const { status } = reply;
+  const doc = routeOf(method, path)?.answers[status];
+  const known = doc !== undefined || ALWAYS.has(status);
+  expect([`${method} ${path} answers ${status}`, known]).toEqual([expect.anything(), true]);
+  const schema = status >= 400 ? problemAnswer : doc?.schema;
+  if (schema !== undefined) expect(schema.parse(reply.json)).toEqual(reply.json);
+}
+
+/** A path of a route, with a parameter where it wants one. */
+export function pathOf({ path }: Pick<Route, 'path'>): string {
+  return path.replace(':stamp', 'x').replace(':name', 'ops.css').replaceAll(/:\w+/g, 'some-id');
+}
