@@ -149,10 +149,10 @@ function example({ example: contact }: FailureExample): Html | undefined {
 }
 
 /** What a redrive may take: not what was never sent. */
-const REDRIVEN: readonly string[] = ['rejected', 'expired', 'unknown'];
+const REDRIVEN: ReadonlySet<string> = new Set(['rejected', 'expired', 'unknown']);
 
 function redrive({ id }: BatchAnswer, group: FailureExample, look: Look): Html | undefined {
-  if (!REDRIVEN.includes(group.state)) return undefined;
+  if (!REDRIVEN.has(group.state)) return undefined;
   const { state, code, contacts } = group;
   const name = `why-${state}-${code}`.replaceAll(/[^A-Za-z0-9-]/g, '-');
   return ask(
