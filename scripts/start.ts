@@ -6,10 +6,11 @@ import { parseArgs } from 'node:util';
 import { count, ProgressBar } from '../src/cli/progress.ts';
 import { describeFailure, NoticeQueueError } from '../src/errors.ts';
 import { NoticeQueue } from '../src/queue/notice-queue.ts';
-import { expireTokenAfter, readRecord, type EmulatorRecord } from './demo/emulator-record.ts';
-import { startNotices } from './demo/processes.ts';
+import { expireTokenAfter, readRecord } from './demo/emulator-record.ts';
+import { FaultPlay } from './demo/faults.ts';
+import { setUp, type Closers, type DemoMode, type Stage } from './demo/stage.ts';
+import { LedgerView, summarise } from './demo/summary.ts';
 import { makeContacts } from './make-contacts.ts';
-import { provideRedis } from './redis/provide-redis.ts';
 
 /**
  * `npm start`: the main job on a machine that has only Node. Finds or gets a Redis, starts the
@@ -18,65 +19,24 @@ import { provideRedis } from './redis/provide-redis.ts';
  * with code 1 when they differ.
  *
  * `--contacts N` imports a list of N contacts that is made for the purpose.
- * `--keep` leaves everything running until Ctrl-C.
+ * `--keep` is for looking on: slow enough to watch, with the ops server, whose address it prints, and
+ * everything goes on running until Ctrl-C.
+ * `--faults` breaks things on purpose on the way; the list is sent at-most-once.
  */
 
-const WORKERS = 2;
 const SAMPLE = { file: 'examples/contacts.csv', contacts: 10_000 };
 const TEMPLATE = 'ORDER_READY';
 
 /** Send calls of the demo, about, however long the list: few enough to be quick, enough to be seen. */
 const SENDS = 1_000;
 
-/** The demo gives up when nothing more is accepted for so long. */
+/** The demo gives up when nothing moves for so long. */
 const PATIENCE_MS = 60_000;
 
-/** Everything that has to be ended, the last begun first. */
-type Closers = (() => Promise<unknown>)[];
-
-/** Where the demo's programs are. */
-interface Stage {
-  /** The environment of its workers, and of a reader who wants to join in. */
-  readonly env: Readonly<Record<string, string>>;
-  readonly emulatorUrl: string;
-}
+/** While it is kept, somebody orders something this often. */
+const TRICKLE_MS = 1_000;
 
 const say = (text: string) => process.stdout.write(`${text}\n`);
-
-async function setUp(folder: string, closers: Closers): Promise<Stage> {
-  const redis = await provideRedis();
-  closers.push(() => redis.close());
-  say(`redis     ${new URL(redis.url).host} (${redis.how})`);
-
-  const emulator = await startNotices(
-    ['emulator', '--port', '0'],
-    {},
-    join(folder, 'emulator.log'),
-    (line) => line.startsWith('emulator at '),
-  );
-  closers.push(() => emulator.process.stop());
-  const emulatorUrl = /http:\/\/[^, ]+/.exec(emulator.line)?.[0] ?? '';
-  say(`emulator  ${emulatorUrl}`);
-
-  const env = {
-    REDIS_URL: redis.url,
-    REDIS_PREFIX: `notices-demo-${process.pid}`,
-    BASE_URL: emulatorUrl,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
-  };
-  const pids: number[] = [];
-  for (let index = 1; index <= WORKERS; index++) {
-    const log = join(folder, `worker-${index}.log`);
-    const started = await startNotices(['worker'], env, log, (line) =>
-      line.includes('"event":"started"'),
-    );
-    pids.push(started.process.pid);
-    closers.push(() => started.process.stop());
-  }
-  say(`workers   pids ${pids.join(' and ')}, logs in ${folder}`);
-  return { env, emulatorUrl };
-}
 
 /** The list to import: the sample, or one that is made. */
 async function listOf(contacts: number, folder: string): Promise<string> {
@@ -86,14 +46,12 @@ async function listOf(contacts: number, folder: string): Promise<string> {
   return file;
 }
 
-async function handOver(file: string, contacts: number, stage: Stage, closers: Closers) {
-  const { REDIS_URL: url, REDIS_PREFIX: prefix } = stage.env;
-  const queue = new NoticeQueue({ redis: { url }, prefix });
-  closers.push(() => queue.close());
+async function handOver(file: string, contacts: number, queue: NoticeQueue, mode: DemoMode) {
   const bar = new ProgressBar('importing');
   const report = await queue.import(file, {
     templateCode: TEMPLATE,
     chunkSize: Math.max(1, Math.ceil(contacts / SENDS)),
+    ...(mode.faults ? { delivery: 'at-most-once' as const } : {}),
     onProgress: ({ rows }) => bar.show(rows / contacts, `${count(rows)} rows`),
   });
   bar.show(1, `${count(report.rows)} rows, ${count(report.chunks)} send calls`);
@@ -101,73 +59,91 @@ async function handOver(file: string, contacts: number, stage: Stage, closers: C
   return report;
 }
 
-async function followRecord(url: string, total: number, begun: number): Promise<EmulatorRecord> {
+/** Shows how the batch moves, and lets the mishaps happen, until all of it is settled. */
+async function follow(
+  batch: string,
+  begun: number,
+  view: LedgerView,
+  stage: Stage,
+  mode: DemoMode,
+) {
   const bar = new ProgressBar('sending  ');
+  const play = mode.faults ? new FaultPlay(stage.emulatorUrl, say) : undefined;
   let movedAt = performance.now();
   let seen = -1;
   for (;;) {
-    const record = await readRecord(url);
+    const [counts, record] = await Promise.all([view.counts(batch), readRecord(stage.emulatorUrl)]);
     const now = performance.now();
-    if (record.contacts !== seen) {
-      seen = record.contacts;
-      movedAt = now;
-    }
-    const rate = count(Math.round(record.contacts / ((now - begun) / 1_000 || 1)));
-    const sent = `${count(record.contacts)} of ${count(total)}`;
-    bar.show(record.contacts / total, `${sent}, ${rate}/s, ${record.tokens.issued} tokens`);
-    if (record.contacts >= total || now - movedAt > PATIENCE_MS) {
+    const { total, pending } = counts;
+    if (pending !== seen) movedAt = now;
+    seen = pending;
+    const share = (total - pending) / total;
+    const rate = count(Math.round((total - pending) / ((now - begun) / 1_000 || 1)));
+    const done = `${count(total - pending)} of ${count(total)}`;
+    bar.show(share, `${done}, ${rate}/s, ${record.tokens.issued} tokens`);
+    if (pending === 0 || now - movedAt > PATIENCE_MS) {
       bar.end();
-      return record;
+      return { counts, record };
     }
+    await play?.moved(share, now);
     await setTimeout(100);
   }
 }
 
-async function main(contacts: number, keep: boolean): Promise<number> {
+async function main(contacts: number, mode: DemoMode): Promise<number> {
   const begun = performance.now();
   const closers: Closers = [];
   const folder = await mkdtemp(join(tmpdir(), 'notices-demo-'));
   try {
-    const stage = await setUp(folder, closers);
-    const { emulatorUrl } = stage;
-    await expireTokenAfter(emulatorUrl, Math.floor(contacts / 2));
-    const file = await listOf(contacts, folder);
+    const stage = await setUp(mode, folder, closers, say);
+    if (stage.opsUrl !== undefined) say(`\nOpen this in a browser: ${stage.opsUrl}\n`);
+    await expireTokenAfter(stage.emulatorUrl, Math.floor(contacts / 2));
+    const { REDIS_URL: url, REDIS_PREFIX: prefix } = stage.env;
+    const queue = new NoticeQueue({ redis: { url }, prefix });
+    closers.push(() => queue.close());
+    const view = new LedgerView(stage.env);
+    closers.push(() => Promise.resolve(view.close()));
     const sendingSince = performance.now();
-    const report = await handOver(file, contacts, stage, closers);
-    const record = await followRecord(emulatorUrl, report.contacts, sendingSince);
-    const lost = report.contacts - record.distinct;
+    const { batch } = await handOver(await listOf(contacts, folder), contacts, queue, mode);
+    const { counts, record } = await follow(batch, sendingSince, view, stage, mode);
+    const { lines, agrees } = summarise(counts, record);
     say('');
-    say(`contacts handed over    ${count(report.contacts)}`);
-    say(`accepted by the service ${count(record.distinct)}`);
-    say(`sent twice              ${count(record.twice)}`);
-    say(`lost                    ${count(lost)}`);
-    say(`tokens issued           ${record.tokens.issued}`);
+    for (const line of lines) say(line);
     say(`seconds                 ${((performance.now() - begun) / 1_000).toFixed(1)}`);
-    if (keep) await keepRunning(stage, report.batch);
-    return lost === 0 && record.twice === 0 ? 0 : 1;
+    if (mode.keep) await keepRunning(stage, batch, queue);
+    return agrees ? 0 : 1;
   } finally {
     for (const close of closers.reverse()) await close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function keepRunning({ env }: Stage, batch: string): Promise<void> {
+/** Notices come one by one, until somebody has seen enough. */
+async function keepRunning({ env }: Stage, batch: string, queue: NoticeQueue): Promise<void> {
   say('\nEverything goes on running; Ctrl-C ends it. In another terminal:\n');
   // Fine to show: this Redis is the demo's own, or the reader's own REDIS_URL.
   for (const [name, value] of Object.entries(env)) say(`  export ${name}='${value}'`);
   say(`  npx notices batch ${batch}`);
   say('  npx notices send --template ORDER_READY --contact 01000012345 --var var1=Kim');
   say('  npx notices status');
-  await new Promise<void>((resolve) => {
-    process.once('SIGINT', () => resolve());
-    process.once('SIGTERM', () => resolve());
-  });
+  const enough = new AbortController();
+  process.once('SIGINT', () => enough.abort());
+  process.once('SIGTERM', () => enough.abort());
+  for (let order = 1; !enough.signal.aborted; order += 1) {
+    const contact = `0109${String(order % 10_000_000).padStart(7, '0')}`;
+    // An outage that a visitor makes on purpose must not end the demo.
+    await queue
+      .send({ templateCode: TEMPLATE, contacts: [{ contact, var1: `A-${order}` }] })
+      .catch(() => undefined);
+    await setTimeout(TRICKLE_MS, undefined, { signal: enough.signal }).catch(() => undefined);
+  }
 }
 
 try {
   const { values } = parseArgs({
     options: {
       keep: { type: 'boolean', default: false },
+      faults: { type: 'boolean', default: false },
       contacts: { type: 'string', default: String(SAMPLE.contacts) },
     },
   });
@@ -175,7 +151,7 @@ try {
   if (!Number.isInteger(contacts) || contacts < 2 || contacts > 10_000_000) {
     throw new RangeError('--contacts: expected a whole number from 2 to 10,000,000');
   }
-  process.exitCode = await main(contacts, values.keep);
+  process.exitCode = await main(contacts, { keep: values.keep, faults: values.faults });
 } catch (error) {
   const text = error instanceof NoticeQueueError ? describeFailure(error) : String(error);
   process.stderr.write(`${text}\n`);

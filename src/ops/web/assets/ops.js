@@ -87,14 +87,45 @@ function retry() {
   void look();
 }
 
+/** How often sections are asked for anew; their numbers come once a second with the events. */
+const REFRESH_MS = 4_000;
+let refreshedAt = performance.now();
+
+/** A section that somebody is using stays as it is. @param {Element} section */
+function inUse(section) {
+  return (
+    section.contains(document.activeElement) ||
+    section.querySelector('details[open], input:checked:not([type="radio"])') !== null
+  );
+}
+
+/**
+ * Puts the server's newest sections in place of those on the page: one way to draw them, with script
+ * and without.
+ */
+async function refresh() {
+  if (performance.now() - refreshedAt < REFRESH_MS) return;
+  refreshedAt = performance.now();
+  const answer = await fetch(location.href).catch(() => undefined);
+  if (answer === undefined || !answer.ok || answer.redirected) return;
+  const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
+  for (const section of document.querySelectorAll('[data-refresh]')) {
+    const newer = found.getElementById(section.id);
+    if (newer !== null && !inUse(section) && section.outerHTML !== newer.outerHTML) {
+      section.replaceWith(document.adoptNode(newer));
+    }
+  }
+}
+
 retry();
-if (document.querySelector('[data-live]') !== null) {
+if (document.querySelector('[data-live], [data-refresh]') !== null) {
   const batch = document.querySelector('[data-live="batch"]')?.getAttribute('data-batch') ?? '';
   const question = batch === '' ? '' : `?batch=${encodeURIComponent(batch)}`;
   listen(question, {
     status: (data) => {
       showTrouble();
       if (batch === '') fill(data);
+      void refresh();
     },
     batch: fill,
     trouble: ({ cause }) => showTrouble(cause),

@@ -1,48 +1,106 @@
-import { html } from '../html.ts';
+import { z } from 'zod';
+import { whyNotRedrive } from '../../../batch/redrive-batch.ts';
+import { readAudit } from '../../audit.ts';
+import { digestFailures } from '../../failure-digest.ts';
+import { lookAtBatch } from '../../look-at-batch.ts';
+import { readUnknownDesk } from '../../unknown.ts';
+import { showBatch, showStatus } from '../answers.ts';
+import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
+import { batchParams, queryNumber } from '../api/inputs.ts';
 import { page, route, type Call, type Route } from '../route.ts';
+import { auditPage } from './audit.ts';
+import { batchPage } from './batch.ts';
+import { batchesPage } from './batches.ts';
 import { layout, type PageContent } from './layout.ts';
+import { overviewPage } from './overview.ts';
+import type { Look } from './page-parts.ts';
+import { unknownPage } from './unknown.ts';
+
+const PAGE_SIZE = 50;
+/** Batches looked at for unknown contacts, the newest first. */
+const UNKNOWN_BATCHES = 200;
+const UNKNOWN_NOTICES = 100;
+
+const PAGE = {
+  method: 'GET',
+  needs: 'viewer',
+  kind: 'page',
+  answers: { 200: { says: 'The page.', type: 'text/html' } },
+} as const;
 
 /** The pages behind the navigation. Each reads through the same functions as the API. */
 export const PAGE_ROUTES: readonly Route[] = [
   route({
-    method: 'GET',
+    ...PAGE,
     path: '/',
-    needs: 'viewer',
-    kind: 'page',
     summary: 'Overview: what goes, what waits, what is held and why.',
-    answers: { 200: { says: 'The page.', type: 'text/html' } },
     handle: async (call, parts) => {
-      const status = await parts.status();
-      const main = html`<section class="card" data-live="status">
-        <dl>
-          <dt>Waiting</dt>
-          <dd data-field="jobs.waiting">${status.jobs.waiting}</dd>
-          <dt>Active</dt>
-          <dd data-field="jobs.active">${status.jobs.active}</dd>
-          <dt>Failed</dt>
-          <dd data-field="jobs.failed">${status.jobs.failed}</dd>
-        </dl>
-      </section>`;
+      const [status, desk] = await Promise.all([
+        parts.status(),
+        readUnknownDesk(parts, { notices: 1, batches: UNKNOWN_BATCHES }),
+      ]);
+      const contacts = desk.batches.reduce((sum, batch) => sum + batch.contacts, 0);
+      const unknown = { notices: desk.listed, contacts };
+      const main = overviewPage({ status: showStatus(status), unknown }, lookOf(call));
       return framed(call, { title: 'Overview', nav: '/', main });
     },
   }),
-  ...(['batches', 'unknown', 'find', 'audit'] as const).map((name) =>
-    route({
-      method: 'GET',
-      path: `/${name}`,
-      needs: 'viewer',
-      kind: 'page',
-      summary: `The page ${name}.`,
-      answers: { 200: { says: 'The page.', type: 'text/html' } },
-      handle: (call) =>
-        framed(call, {
-          title: `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
-          nav: `/${name}`,
-          main: html`<p>To come.</p>`,
-        }),
-    }),
-  ),
+  route({
+    ...PAGE,
+    path: '/batches',
+    summary: 'The batches that are kept.',
+    query: z.object({ offset: queryNumber(0, 1_000_000, 0) }),
+    handle: async (call, parts) => {
+      const { offset } = call.query;
+      const list = await listBatches(parts, { limit: PAGE_SIZE, offset }, call.now);
+      const main = batchesPage({ ...list, offset }, lookOf(call));
+      return framed(call, { title: 'Batches', nav: '/batches', main });
+    },
+  }),
+  route({
+    ...PAGE,
+    path: '/batches/:id',
+    summary: 'One batch: progress, failures, and what can be done.',
+    params: batchParams,
+    handle: async (call, parts) => {
+      const { id } = call.params;
+      const view = await lookAtBatch(parts, id);
+      if (view === undefined) throw noSuchBatch(id);
+      const { batch, standstill } = view;
+      const failures = await digestFailures(parts, batch);
+      const noRedrive = whyNotRedrive(batch, call.now);
+      const sight = { batch: showBatch(batch, call.now), standstill, failures, noRedrive };
+      return framed(call, {
+        title: `Batch ${id}`,
+        nav: '/batches',
+        main: batchPage(sight, lookOf(call)),
+      });
+    },
+  }),
+  route({
+    ...PAGE,
+    path: '/unknown',
+    summary: 'The desk where people decide on what may have been taken.',
+    handle: async (call, parts) => {
+      const most = { notices: UNKNOWN_NOTICES, batches: UNKNOWN_BATCHES };
+      const main = unknownPage(await readUnknownDesk(parts, most), lookOf(call));
+      return framed(call, { title: 'Unknown', nav: '/unknown', main });
+    },
+  }),
+  route({
+    ...PAGE,
+    path: '/audit',
+    summary: 'What people did by hand.',
+    handle: async (call, { redis, keys }) => {
+      const main = auditPage(await readAudit(redis, keys, 200), lookOf(call));
+      return framed(call, { title: 'Audit', nav: '/audit', main });
+    },
+  }),
 ];
+
+function lookOf({ who, csrf, url, now }: Call): Look {
+  return { who, csrf, path: url, now };
+}
 
 function framed(call: Call, content: PageContent) {
   return page(layout(content, { who: call.who, csrf: call.csrf }));

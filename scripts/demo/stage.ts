@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { provideRedis } from '../redis/provide-redis.ts';
+import { SPOILED } from './faults.ts';
+import { startNotices } from './processes.ts';
+
+/** How the demo is run. */
+export interface DemoMode {
+  /** Slow enough to watch, with the ops server, and left running at the end. */
+  readonly keep: boolean;
+  /** Breaks things on purpose on the way. */
+  readonly faults: boolean;
+}
+
+/** Everything that has to be ended, the last begun first. */
+export type Closers = (() => Promise<unknown>)[];
+
+/** Where the demo's programs are. */
+export interface Stage {
+  /** The environment of its workers, and of a reader who wants to join in. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly emulatorUrl: string;
+  /** Where to look on, signed in once by this link; undefined where nobody is meant to. */
+  readonly opsUrl: string | undefined;
+}
+
+const WORKERS = 2;
+
+/** With one chunk at a time for each worker, the sample's thousand sends take about two minutes. */
+const WATCHABLE_LATENCY_MS = 200;
+
+/** Holds that a visitor sees come and go. */
+const WATCHABLE_ENV = {
+  BATCH_CONCURRENCY: '1',
+  HOLD_PROBE_MIN_MS: '2000',
+  HOLD_PROBE_MAX_MS: '4000',
+  HEARTBEAT_MS: '1000',
+};
+
+/** Starts the emulator, the workers and, where somebody looks on, the ops server. */
+export async function setUp(
+  { keep, faults }: DemoMode,
+  folder: string,
+  closers: Closers,
+  say: (text: string) => void,
+): Promise<Stage> {
+  const redis = await provideRedis();
+  closers.push(() => redis.close());
+  say(`redis     ${new URL(redis.url).host} (${redis.how})`);
+
+  const emulator = await startNotices(
+    [
+      'emulator',
+      '--port',
+      '0',
+      ...(keep ? ['--latency-ms', String(WATCHABLE_LATENCY_MS)] : []),
+      ...(faults ? SPOILED.flatMap((contact) => ['--reject-contact', contact]) : []),
+    ],
+    {},
+    join(folder, 'emulator.log'),
+    (line) => line.startsWith('emulator at '),
+  );
+  closers.push(() => emulator.process.stop());
+  const emulatorUrl = /http:\/\/[^, ]+/.exec(emulator.line)?.[0] ?? '';
+  say(`emulator  ${new URL(emulatorUrl).host}`);
+
+  const env = {
+    REDIS_URL: redis.url,
+    REDIS_PREFIX: `notices-demo-${process.pid}`,
+    BASE_URL: emulatorUrl,
+    ACCESS_KEY: 'emulator-access-key',
+    SECRET_KEY: 'emulator-secret-key',
+    ...(keep ? WATCHABLE_ENV : {}),
+  };
+  const pids: number[] = [];
+  for (let index = 1; index <= WORKERS; index++) {
+    const log = join(folder, `worker-${index}.log`);
+    const started = await startNotices(['worker'], env, log, (line) =>
+      line.includes('"event":"started"'),
+    );
+    pids.push(started.process.pid);
+    closers.push(() => started.process.stop());
+  }
+  say(`workers   pids ${pids.join(' and ')}, logs in ${folder}`);
+  const opsUrl = keep ? await startOps(env, folder, closers) : undefined;
+  return { env, emulatorUrl, opsUrl };
+}
+
+async function startOps(
+  env: Readonly<Record<string, string>>,
+  folder: string,
+  closers: Closers,
+): Promise<string> {
+  // Nobody but the visitor of this terminal, whatever the environment configures.
+  const users = { OPS_USERS: '', OPS_USER_HEADER: '', OPS_ROLE_HEADER: '' };
+  const ops = await startNotices(
+    ['ops', '--host', '127.0.0.1', '--port', '0'],
+    { ...env, ...users },
+    join(folder, 'ops.log'),
+    (line) => line.includes('/sign-in?key='),
+  );
+  closers.push(() => ops.process.stop());
+  return /http:\/\/\S+/.exec(ops.line)?.[0] ?? '';
+}

@@ -1,0 +1,70 @@
+import { Ledger } from '../../src/batch/ledger.ts';
+import type { BatchCounts } from '../../src/batch/batch-record.ts';
+import { count } from '../../src/cli/progress.ts';
+import { connectRedis } from '../../src/redis/connect.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import type { EmulatorRecord } from './emulator-record.ts';
+
+/** Reads what the ledger says of the demo's batch, as the pages and the command line do. */
+export class LedgerView {
+  readonly #redis: ReturnType<typeof connectRedis>;
+  readonly #ledger: Ledger;
+
+  constructor(env: Readonly<Record<string, string>>) {
+    const settings = {
+      url: env['REDIS_URL'] ?? '',
+      sentinels: [],
+      cluster: [],
+      connectTimeoutMs: 5_000,
+    };
+    this.#redis = connectRedis(settings, 'reader', () => {}, 5_000);
+    this.#ledger = new Ledger(this.#redis, keysOf(env['REDIS_PREFIX'] ?? '', 'default'));
+  }
+
+  async counts(batch: string): Promise<BatchCounts> {
+    const found = await this.#ledger.read(batch);
+    if (found === undefined) throw new Error(`the batch ${batch} is gone`);
+    return found.counts;
+  }
+
+  close(): void {
+    this.#redis.disconnect();
+  }
+}
+
+/** The end of the demo in words, and whether the ledger and the emulator agree. */
+export interface Summary {
+  readonly lines: readonly string[];
+  readonly agrees: boolean;
+}
+
+/**
+ * Sets what the ledger knows against what the emulator recorded. What is accepted was taken, what
+ * was taken is accepted or unknown, and nothing was taken twice.
+ */
+export function summarise(counts: BatchCounts, record: EmulatorRecord): Summary {
+  const { total, accepted, rejected, unknown } = counts;
+  const settled = accepted + rejected + unknown;
+  const unknownTaken = record.distinct - accepted;
+  const lost = total - settled;
+  const line = (name: string, value: string) => `${name.padEnd(23)} ${value}`;
+  const doubt =
+    unknown === 0
+      ? []
+      : [
+          line('known as accepted', count(accepted)),
+          line('unknown', `${count(unknown)}, of which ${unknownTaken} were taken`),
+        ];
+  return {
+    lines: [
+      line('contacts handed over', count(total)),
+      line('accepted by the service', count(record.distinct)),
+      ...(rejected === 0 ? [] : [line('rejected', count(rejected))]),
+      ...doubt,
+      line('sent twice', count(record.twice)),
+      line('lost', count(lost)),
+      line('tokens issued', String(record.tokens.issued)),
+    ],
+    agrees: lost === 0 && record.twice === 0 && unknownTaken >= 0 && unknownTaken <= unknown,
+  };
+}
