@@ -25,13 +25,14 @@ export class AttemptLog {
     const logger = this.#logger;
     return {
       end(outcome, answer, facts = {}) {
-        const { probe, ...others } = facts;
+        const { probe, together = 1, ...others } = facts;
         const line = {
           event: 'attempt',
           job: job.id,
           attempt: job.attemptsMade + 1,
           ...(outcome === undefined ? { outcome: 'returned' } : describe(outcome)),
           ...(probe === true ? { probe } : {}),
+          ...(together > 1 ? { together } : {}),
           ...others,
           waitedMs,
           tookMs: Math.round(performance.now() - startedAt),
@@ -40,6 +41,12 @@ export class AttemptLog {
         logger[levelOf(outcome)](line, 'attempt');
       },
     };
+  }
+
+  /** A request with several notices was refused, and goes on in parts. */
+  groupRefused(notices: number, outcome: Outcome, answer: SendAnswer | undefined): void {
+    const facts = answer === undefined ? {} : answered(answer);
+    this.#logger.info({ event: 'group-refused', notices, ...describe(outcome), ...facts });
   }
 
   /** Redis failed at something that is not an attempt's outcome. */
@@ -58,8 +65,10 @@ export interface OpenAttempt {
 /** What an attempt was about. */
 export interface AttemptFacts {
   readonly contacts?: number;
+  /** Single notices in the same request, where there were several. */
+  readonly together?: number | undefined;
   /** It was a hold's probe. */
-  readonly probe?: boolean;
+  readonly probe?: boolean | undefined;
   readonly batch?: string;
   readonly chunk?: number;
 }

@@ -18,7 +18,10 @@ import { VERSION } from '../src/version.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { runChunk } from './chunk-handler.ts';
 import { startChunkSweeper } from './chunk-sweeper.ts';
+import { Coalescer } from './coalescer.ts';
+import { sendGroup, type HeldNotice } from './group-send.ts';
 import { runJob } from './handler.ts';
+import { JobSlots } from './job-slots.ts';
 import { startHeart } from './heart.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
@@ -116,6 +119,16 @@ export async function startWorker(
     sendDeadlineMs: config.worker.sendDeadlineMs,
     stopping: stopping.signal,
   };
+  const { coalesceMaxContacts: maxContacts } = config.worker;
+  const requests = {
+    maxRequests: config.worker.concurrency,
+    maxContacts,
+    stopping: stopping.signal,
+  };
+  const coalescer = new Coalescer<HeldNotice>(requests, (group) => sendGroup(group, parts));
+  const lanes = lanesOf(config.worker);
+  const slots = new JobSlots(lanes.notices.concurrency, lanes.notices.mostJobs);
+  const noticeParts = { coalescer, slots, fence, log: parts.log, maxContacts };
   const ledger = new Ledger(redis, keys);
   const chunkParts = {
     ...parts,
@@ -136,15 +149,18 @@ export async function startWorker(
       active--;
     }
   };
-  const lanes = lanesOf(config.worker);
-  const workers = [
-    buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken, signal) =>
-      counted(() => runJob(job, lockToken, signal, parts)),
-    ),
-    buildSendWorker(redis, keys, lanes.chunks, config.worker, (job, lockToken, signal) =>
-      counted(() => runChunk(job, lockToken, signal, chunkParts)),
-    ),
-  ];
+  const notices = buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken) =>
+    counted(() => runJob(job, lockToken, noticeParts)),
+  );
+  slots.watch(notices);
+  const chunks = buildSendWorker(
+    redis,
+    keys,
+    lanes.chunks,
+    config.worker,
+    (job, lockToken, signal) => counted(() => runChunk(job, lockToken, signal, chunkParts)),
+  );
+  const workers = [notices, chunks];
   for (const worker of workers) {
     worker.on('error', quiet);
     worker.on('lockRenewalFailed', (ids) => {
@@ -156,7 +172,7 @@ export async function startWorker(
   gate.start();
   await tokens.start();
   const { heartbeatMs } = config.worker;
-  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
+  const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
   const heart = startHeart(
     redis,
     keys,
