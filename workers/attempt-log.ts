@@ -35,13 +35,14 @@ export class AttemptLog {
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
           );
         }
-        const { probe, ...others } = facts;
+        const { probe, together = 1, counted: _, ...others } = facts;
         const line = {
           event: 'attempt',
           job: job.id,
           attempt: job.attemptsMade + 1,
           ...(outcome === undefined ? { outcome: 'returned' } : describe(outcome)),
           ...(probe === true ? { probe } : {}),
+          ...(together > 1 ? { together } : {}),
           ...others,
           waitedMs,
           tookMs: Math.round(performance.now() - startedAt),
@@ -50,6 +51,12 @@ export class AttemptLog {
         logger[levelOf(outcome)](line, 'attempt');
       },
     };
+  }
+
+  /** A request with several notices was refused, and goes on in parts. */
+  groupRefused(notices: number, outcome: Outcome, answer: SendAnswer | undefined): void {
+    const facts = answer === undefined ? {} : answered(answer);
+    this.#logger.info({ event: 'group-refused', notices, ...describe(outcome), ...facts });
   }
 
   /** Redis failed at something that is not an attempt's outcome. */
@@ -68,8 +75,12 @@ export interface OpenAttempt {
 /** What an attempt was about. */
 export interface AttemptFacts {
   readonly contacts?: number;
+  /** Single notices in the same request, where there were several. */
+  readonly together?: number | undefined;
+  /** False where the request is counted with another notice that it carried. */
+  readonly counted?: boolean | undefined;
   /** It was a hold's probe. */
-  readonly probe?: boolean;
+  readonly probe?: boolean | undefined;
   readonly batch?: string;
   readonly chunk?: number;
 }
@@ -81,14 +92,15 @@ function seenAttempt(
   facts: AttemptFacts,
   waitedMs: number | undefined,
 ): SeenAttempt {
+  const { counted = true } = facts;
   return {
     lane: facts.batch === undefined ? 'notices' : 'chunks',
     outcome: outcome.kind,
     ...('code' in outcome ? { code: outcome.code } : {}),
     ...(outcome.kind === 'hold' ? { hold: outcome.hold } : {}),
     contacts: facts.contacts ?? 0,
-    requests: answer?.requests ?? 0,
-    ...(answer?.answerMs === undefined ? {} : { answerMs: answer.answerMs }),
+    requests: counted ? (answer?.requests ?? 0) : 0,
+    ...(answer?.answerMs === undefined || !counted ? {} : { answerMs: answer.answerMs }),
     ...(waitedMs === undefined || !endsWait(outcome) ? {} : { waitedMs }),
   };
 }

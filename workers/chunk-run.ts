@@ -9,19 +9,20 @@ import type { Outcome } from '../src/contracts/outcome.ts';
 import type { Passage } from '../src/queue/hold-gate.ts';
 import type { Slot } from '../src/queue/slot-line.ts';
 import type { ServiceClient } from '../src/service/service-client.ts';
-import { attemptOnce, leaveGate, type Attempted } from './attempt.ts';
+import { attemptOnce, leaveGate, type Attempted, type AttemptParts } from './attempt.ts';
 import { bisect, worthBisecting } from './bisect.ts';
 import { settlementOf } from './chunk-settlement.ts';
-import { detailOf, type HandlerParts } from './handler.ts';
-import type { IntentParts } from './notice-intent.ts';
+import { detailOf } from './handler.ts';
+import type { LockFence } from './lock-fence.ts';
 import { settleUntilHeard } from './settle-until-heard.ts';
 import { giveBack, steer } from './steering.ts';
 
-/** What a chunk's run needs beside what a notice's needs. */
-export interface ChunkHandlerParts extends Omit<
-  HandlerParts,
-  'service' | keyof Omit<IntentParts, 'log'>
-> {
+/** What one run of a chunk's job needs; a worker process composes it once. */
+export interface ChunkHandlerParts extends AttemptParts {
+  readonly fence: Pick<LockFence, 'guard'>;
+  readonly sendDeadlineMs: number;
+  /** Aborted when the worker stops: what has not been sent goes back. */
+  readonly stopping: AbortSignal;
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
   /** Keys that may have sealed a payload. */

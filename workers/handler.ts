@@ -2,23 +2,29 @@ import type { Job } from 'bullmq';
 import { readJobData, type JobData } from '../src/contracts/job.ts';
 import { NoticeQueueError } from '../src/errors.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
-import type { ServiceClient } from '../src/service/service-client.ts';
-import { attemptOnce, enterGate, leaveGate, type AttemptParts } from './attempt.ts';
+import type { AttemptLog } from './attempt-log.ts';
+import type { Coalescer } from './coalescer.ts';
+import type { HeldNotice, NoticeEnd } from './group-send.ts';
+import type { JobSlots } from './job-slots.ts';
 import type { LockFence } from './lock-fence.ts';
-import { NoticeIntent, type IntentParts } from './notice-intent.ts';
+import { noticeIntent } from './notice-intent.ts';
 import { giveBack, steer, type JobResult } from './steering.ts';
+import { standInLine } from './waiting-line.ts';
 
 /** What one run of a job needs; a worker process composes it once. */
-export interface HandlerParts extends AttemptParts, IntentParts {
-  readonly service: Pick<ServiceClient, 'send'>;
+export interface HandlerParts {
+  readonly coalescer: Pick<Coalescer<HeldNotice>, 'add'>;
+  readonly slots: Pick<JobSlots, 'taken' | 'freed' | 'ranDry'>;
   readonly fence: Pick<LockFence, 'guard'>;
-  readonly sendDeadlineMs: number;
-  /** Aborted when the worker stops: what has not been sent goes back. */
-  readonly stopping: AbortSignal;
+  readonly log: AttemptLog;
+  /** COALESCE_MAX_CONTACTS */
+  readonly maxContacts: number;
 }
 
 /**
- * Runs the job of a single notice once: read, check the deadline, pass the gate, send, decide, settle.
+ * Runs the job of a single notice once: read, stand in line, be sent (coalescer.ts, group-send.ts),
+ * settle. The job keeps its own attempt, its own line in the log and its own result, whoever else its
+ * request carries.
  *
  * Nothing is sent by a process that is stopping, that may have lost the job's lock, or while the
  * queue is held. Each of these gives the job back without spending an attempt. A notice at-most-once
@@ -28,7 +34,6 @@ export interface HandlerParts extends AttemptParts, IntentParts {
 export async function runJob(
   job: Job,
   lockToken: string | undefined,
-  signal: AbortSignal | undefined,
   parts: HandlerParts,
 ): Promise<JobResult> {
   const attempt = parts.log.begin(job);
@@ -40,47 +45,30 @@ export async function runJob(
     attempt.end({ kind: 'rejected', code: 'JOB_INVALID' });
     return steer(job, lockToken, { kind: 'rejected', code: 'JOB_INVALID' }, text);
   }
-  const intent = new NoticeIntent(job, data, lockToken, parts);
-  const { atMostOnce } = intent;
-  if (data.expiresAt !== undefined && Date.now() >= data.expiresAt) {
-    // An attempt before the deadline may have been taken.
-    if (atMostOnce && !(await intent.begin()) && intent.earlier === undefined) {
-      await intent.end(undefined, undefined);
-      giveBack();
-    }
-    const outcome = intent.earlier ?? ({ kind: 'expired' } as const);
-    await intent.end(outcome, undefined);
-    attempt.end(outcome);
-    return steer(job, lockToken, outcome, '', atMostOnce);
-  }
-
+  const { slots } = parts;
   const guard = parts.fence.guard(job);
-  const abort = signal === undefined ? parts.stopping : AbortSignal.any([parts.stopping, signal]);
+  const contacts = data.notice.contacts.length;
+  slots.taken(contacts);
   try {
-    if (abort.aborted) giveBack();
-    const passage = await enterGate(parts);
-    if (passage === undefined) giveBack();
-
-    const { notice } = data;
-    const { sendDeadlineMs: deadlineMs, service } = parts;
-    const attempted = await attemptOnce(
-      (tokens) => service.send(notice, tokens, { deadlineMs, ownConnection: atMostOnce }),
-      guard.owned,
-      abort,
-      parts,
-      atMostOnce ? () => intent.begin() : undefined,
+    const { outcome, answer, together, probe, counted } = await new Promise<NoticeEnd>(
+      (end, fail) => {
+        parts.coalescer.add({
+          ...standInLine(data, job.attemptsMade, parts.maxContacts),
+          data,
+          intent: noticeIntent(job, data, lockToken),
+          owned: guard.owned,
+          end,
+          fail,
+        });
+      },
     );
-    const { answer } = attempted;
-    const outcome = attempted.outcome ?? intent.earlier;
-    await intent.end(outcome, answer);
-    await leaveGate(attempted.outcome, passage, parts);
-    attempt.end(outcome, answer, {
-      contacts: notice.contacts.length,
-      probe: passage.probe !== undefined,
-    });
+    attempt.end(outcome, answer, { contacts, together, probe, counted });
+    if (outcome === undefined || outcome.kind === 'hold') slots.ranDry();
     if (outcome === undefined) giveBack();
+    const atMostOnce = data.delivery === 'at-most-once';
     return await steer(job, lockToken, outcome, detailOf(answer), atMostOnce);
   } finally {
+    slots.freed(contacts);
     guard.release();
   }
 }

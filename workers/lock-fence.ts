@@ -20,8 +20,11 @@ export class LockFence {
     this.#lockDurationMs = lockDurationMs;
   }
 
-  /** Follows the renewals of a worker. */
+  /** Follows the renewals of a worker: a job whose renewal failed is another's. */
   watch(worker: Worker): void {
+    worker.on('lockRenewalFailed', (jobIds) => {
+      for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, -Infinity);
+    });
     worker.on('locksRenewed', ({ jobIds }) => {
       const now = performance.now();
       for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, now);

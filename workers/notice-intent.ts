@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Job } from 'bullmq';
 import type { JobData } from '../src/contracts/job.ts';
 import type { Outcome } from '../src/contracts/outcome.ts';
-import type { IntentAttempt, Intents, IntentVerdict, UnknownFacts } from '../src/queue/intents.ts';
+import type { Intents, IntentVerdict, UnknownFacts } from '../src/queue/intents.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { settleUntilHeard } from './settle-until-heard.ts';
@@ -60,77 +60,112 @@ export function intentEnd(
 }
 
 /** The delivery policy in one run of a notice's job. */
-export class NoticeIntent {
-  readonly #data: JobData;
-  readonly #attempt: IntentAttempt;
-  readonly #lockToken: string;
-  readonly #lastAttempt: boolean;
-  readonly #parts: IntentParts;
-  #verdict: IntentVerdict | 'asked' | undefined;
+export interface NoticeIntent {
+  readonly job: string;
+  readonly data: JobData;
+  /** Names the attempt; empty at-least-once. */
+  readonly nonce: string;
+  /** The worker's token for the lock of the job. */
+  readonly lockToken: string;
+  /** No attempt is left after this one. */
+  readonly lastAttempt: boolean;
+  /** `asked` while no answer has come; undefined until asked for, and at-least-once. */
+  verdict: IntentVerdict | 'asked' | undefined;
+}
 
-  constructor(job: Job, data: JobData, lockToken: string | undefined, parts: IntentParts) {
-    this.#data = data;
-    this.#attempt = { job: job.id ?? '', nonce: randomBytes(12).toString('base64url') };
-    this.#lockToken = lockToken ?? '';
-    this.#lastAttempt = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
-    this.#parts = parts;
-  }
+export function noticeIntent(job: Job, data: JobData, lockToken: string | undefined): NoticeIntent {
+  return {
+    job: job.id ?? '',
+    data,
+    nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
+    lockToken: lockToken ?? '',
+    lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
+    verdict: undefined,
+  };
+}
 
-  get atMostOnce(): boolean {
-    return this.#data.delivery === 'at-most-once';
-  }
+/** Whether nothing that is known so far forbids a request. */
+export function maySend({ verdict }: NoticeIntent): boolean {
+  return verdict === undefined || verdict === 'send';
+}
 
-  /**
-   * Records the intent, once in a run: a request that follows a refused token is of the same attempt.
-   *
-   * @returns whether a request may be made
-   */
-  async begin(): Promise<boolean> {
-    if (this.#verdict === undefined) {
-      // From here on it may be recorded, also when no answer comes.
-      this.#verdict = 'asked';
-      const { intents, worker, log } = this.#parts;
-      try {
-        this.#verdict = await intents.begin(this.#attempt, this.#lockToken, worker);
-      } catch (error) {
-        log.trouble('intent', error);
-      }
+/** The outcome that an earlier attempt has left, where that is why this one makes no request. */
+export function earlierOutcome({ verdict }: NoticeIntent): Outcome | undefined {
+  if (verdict === 'accepted') return { kind: 'accepted', confirmed: true };
+  if (verdict === 'unknown') return { kind: 'unknown', code: 'OUTCOME_UNKNOWN' };
+  return undefined;
+}
+
+/**
+ * Records the intents of the notices of one request, in one round trip. Each is asked for once in a
+ * run: a request that follows a refused token, or the refusal of a whole group, is of the same attempt.
+ *
+ * @returns whether a request with all of them may be made
+ */
+export async function beginIntents(
+  all: readonly NoticeIntent[],
+  { intents, worker, log }: IntentParts,
+): Promise<boolean> {
+  const due = all.filter(({ verdict }) => verdict === undefined);
+  if (due.length > 0) {
+    // From here on they may be recorded, also when no answer comes.
+    for (const intent of due) intent.verdict = 'asked';
+    try {
+      const verdicts = await intents.begin(due, worker);
+      for (const [index, intent] of due.entries()) intent.verdict = verdicts[index] ?? 'asked';
+    } catch (error) {
+      log.trouble('intent', error);
     }
-    return this.#verdict === 'send';
   }
+  return all.every(maySend);
+}
 
-  /** The outcome that an earlier attempt has left, where that is why this one made no request. */
-  get earlier(): Outcome | undefined {
-    if (this.#verdict === 'accepted') return { kind: 'accepted', confirmed: true };
-    if (this.#verdict === 'unknown') return { kind: 'unknown', code: 'OUTCOME_UNKNOWN' };
-    return undefined;
+/** A notice's attempt whose end is known. */
+export interface EndedAttempt {
+  readonly intent: NoticeIntent;
+  /** Undefined when nothing was sent and nobody is to blame. */
+  readonly outcome: Outcome | undefined;
+  readonly answer: SendAnswer | undefined;
+}
+
+/**
+ * Ends attempts for the policy, in one round trip for each kind of end; tried again until Redis has
+ * heard it.
+ */
+export async function endIntents(
+  ended: readonly EndedAttempt[],
+  { intents, keepFailedMs, log }: IntentParts,
+): Promise<void> {
+  const byEnd = new Map<Exclude<IntentEnd, 'nothing'>, EndedAttempt[]>();
+  for (const attempt of ended) {
+    const { intent, outcome } = attempt;
+    const end = intentEnd(intent.data.delivery, intent.verdict, outcome, intent.lastAttempt);
+    if (end === 'nothing') continue;
+    const some = byEnd.get(end);
+    if (some === undefined) byEnd.set(end, [attempt]);
+    else some.push(attempt);
   }
-
-  /** Ends the attempt for the policy; tried again until Redis has heard it. */
-  async end(outcome: Outcome | undefined, answer: SendAnswer | undefined): Promise<void> {
-    const { delivery } = this.#data;
-    const end = intentEnd(delivery, this.#verdict, outcome, this.#lastAttempt);
-    if (end === 'nothing') return;
-    const { intents, keepFailedMs, log } = this.#parts;
-    const attempt = this.#attempt;
-    await settleUntilHeard(
+  const told = [...byEnd].map(([end, some]) => {
+    const attempts = some.map((attempt) => ({ ...attempt.intent, facts: factsOf(attempt) }));
+    return settleUntilHeard(
       () =>
         end === 'back' || end === 'accepted'
-          ? intents.end(attempt, end)
-          : intents.park(attempt, end, this.#facts(outcome, answer), keepFailedMs),
+          ? intents.end(attempts, end)
+          : intents.park(attempts, end, keepFailedMs),
       (error) => log.trouble('intent', error),
     );
-  }
+  });
+  await Promise.all(told);
+}
 
-  #facts(outcome: Outcome | undefined, answer: SendAnswer | undefined): UnknownFacts {
-    const { notice, delivery = 'at-least-once' } = this.#data;
-    const stage = answer?.stage;
-    return {
-      template: notice.templateCode,
-      contacts: notice.contacts.length,
-      code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
-      stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
-      delivery,
-    };
-  }
+function factsOf({ intent, outcome, answer }: EndedAttempt): UnknownFacts {
+  const { notice, delivery = 'at-least-once' } = intent.data;
+  const stage = answer?.stage;
+  return {
+    template: notice.templateCode,
+    contacts: notice.contacts.length,
+    code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
+    stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
+    delivery,
+  };
 }

@@ -22,10 +22,13 @@ import { VERSION } from '../src/version.ts';
 import { AttemptLog } from './attempt-log.ts';
 import { runChunk } from './chunk-handler.ts';
 import { startChunkSweeper } from './chunk-sweeper.ts';
+import { Coalescer } from './coalescer.ts';
+import { sendGroup, type HeldNotice } from './group-send.ts';
 import { runJob } from './handler.ts';
 import { briefly, closeWorkers } from './closing.ts';
 import { createHeart } from './heart.ts';
 import { InFlight } from './in-flight.ts';
+import { JobSlots } from './job-slots.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
 import type { ProcessHealth } from './process-health.ts';
@@ -96,7 +99,7 @@ export async function startWorker(
   const stopping = new AbortController();
   const inFlight = new InFlight(config.worker.lockDurationMs);
   const lanes = lanesOf(config.worker);
-  const concurrency = lanes.notices.concurrency + lanes.chunks.concurrency;
+  const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
   const { heartbeatMs, stallGraceMs } = config.worker;
   const counts = { id, concurrency, active: () => inFlight.active };
   const heart = createHeart(counts, heartbeatMs, readiness, log);
@@ -194,6 +197,15 @@ export async function startWorker(
     sendDeadlineMs: config.worker.sendDeadlineMs,
     stopping: stopping.signal,
   };
+  const { coalesceMaxContacts: maxContacts } = config.worker;
+  const requests = {
+    maxRequests: config.worker.concurrency,
+    maxContacts,
+    stopping: stopping.signal,
+  };
+  const coalescer = new Coalescer<HeldNotice>(requests, (group) => sendGroup(group, parts));
+  const slots = new JobSlots(lanes.notices.concurrency, lanes.notices.mostJobs);
+  const noticeParts = { coalescer, slots, fence, log: parts.log, maxContacts };
   const ledger = new Ledger(redis, keys);
   const chunkParts = {
     ...parts,
@@ -204,16 +216,21 @@ export async function startWorker(
       config.queue.payloadKey === undefined ? undefined : payloadKey(config.queue.payloadKey),
     lockKey: (job: string) => keys.chunkLock(job),
   };
-  const workers = [
-    buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken, signal) =>
-      inFlight.run(job, () => jobSpan(job, 'notices', () => runJob(job, lockToken, signal, parts))),
-    ),
-    buildSendWorker(redis, keys, lanes.chunks, config.worker, (job, lockToken, signal) =>
+  const notices = buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken) =>
+    inFlight.run(job, () => jobSpan(job, 'notices', () => runJob(job, lockToken, noticeParts))),
+  );
+  slots.watch(notices);
+  const chunks = buildSendWorker(
+    redis,
+    keys,
+    lanes.chunks,
+    config.worker,
+    (job, lockToken, signal) =>
       inFlight.run(job, () =>
         jobSpan(job, 'chunks', () => runChunk(job, lockToken, signal, chunkParts)),
       ),
-    ),
-  ];
+  );
+  const workers = [notices, chunks];
   for (const worker of workers) {
     worker.on('error', quiet);
     worker.on('lockRenewalFailed', (ids) => {

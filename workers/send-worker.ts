@@ -6,8 +6,10 @@ import { backoffMs } from './backoff.ts';
 /** One of the two queues a worker process takes jobs from, side by side. */
 export interface Lane {
   readonly queueName: string;
-  /** Jobs at the same time. */
+  /** Jobs at the same time, to begin with. */
   readonly concurrency: number;
+  /** The most jobs at the same time (job-slots.ts). */
+  readonly mostJobs: number;
   /** How many of the jobs that are done, and that failed, are kept for a look back, and how long. */
   readonly keepDone: KeepJobs;
   readonly keepFailed: KeepJobs;
@@ -35,6 +37,8 @@ const STALLS_ALLOWED = 1_000;
  * Builds the BullMQ worker, not yet running. How often a job is tried, how long it waits between
  * and how long it is kept is the worker's to say, so that a job carries only its notice and
  * producers in any language need not know.
+ *
+ * @param run with three parameters it gets a signal that `cancelJob` of the worker aborts
  */
 export function buildSendWorker(
   connection: RedisClient,
@@ -43,14 +47,18 @@ export function buildSendWorker(
   settings: SendWorkerSettings,
   run: (job: Job, lockToken: string | undefined, signal?: AbortSignal) => Promise<unknown>,
 ): Worker {
+  const withPolicy = (job: Job): Job => {
+    job.opts.attempts = job.opts.attempts || settings.attempts;
+    job.opts.backoff = { type: 'full-jitter' };
+    return job;
+  };
   return new Worker(
     lane.queueName,
-    // BullMQ hands a signal only to a processor that declares three parameters.
-    async (job: Job, lockToken: string | undefined, signal: AbortSignal | undefined) => {
-      job.opts.attempts = job.opts.attempts || settings.attempts;
-      job.opts.backoff = { type: 'full-jitter' };
-      return run(job, lockToken, signal);
-    },
+    // BullMQ makes a signal for each job only where the processor declares three parameters.
+    run.length < 3
+      ? (job: Job, lockToken: string | undefined) => run(withPolicy(job), lockToken)
+      : (job: Job, lockToken: string | undefined, signal: AbortSignal | undefined) =>
+          run(withPolicy(job), lockToken, signal),
     {
       connection,
       prefix: keys.bullPrefix,

@@ -60,7 +60,7 @@ export interface ServiceConfig {
   readonly sendDeadlineMs: number;
   readonly issueDeadlineMs: number;
   readonly notSentRetries: number;
-  /** As many as jobs that run at the same time: CONCURRENCY and BATCH_CONCURRENCY. */
+  /** As many as requests that are under way at the same time: CONCURRENCY and BATCH_CONCURRENCY. */
   readonly connections: number;
 }
 
@@ -95,6 +95,8 @@ export interface QueueConfig {
 /** How workers take jobs and what they do when one cannot be sent. */
 export interface WorkerConfig {
   readonly concurrency: number;
+  /** In contacts; 1 turns coalescing off. */
+  readonly coalesceMaxContacts: number;
   readonly batchConcurrency: number;
   readonly processes: number;
   readonly attempts: number;
@@ -272,6 +274,7 @@ function queueConfig(values: Values): QueueConfig {
 function workerConfig(values: Values): WorkerConfig {
   return {
     concurrency: values.CONCURRENCY,
+    coalesceMaxContacts: values.COALESCE_MAX_CONTACTS,
     batchConcurrency: values.BATCH_CONCURRENCY,
     processes: values.PROCESSES,
     attempts: values.ATTEMPTS,

@@ -3,7 +3,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { Script } from '../redis/script.ts';
-import { beginIntent, endIntent, parkIntent, resolveIntent } from './intent-scripts.ts';
+import { beginIntents, endIntents, parkIntents, resolveIntents } from './intent-scripts.ts';
 
 /**
  * What an attempt may do:
@@ -38,7 +38,8 @@ export interface IntentAttempt {
 
 /**
  * The intents of single notices that are sent at most once, and the list of those whose outcome is
- * unknown. A notice, as its job, is in one of these states:
+ * unknown. Every move takes all the notices of one request in one round trip. A notice, as its job, is
+ * in one of these states:
  *
  * - idle: nothing recorded. idle -> begun: {@link begin}, right before the request.
  * - begun: a request may be under way. begun -> idle: {@link end} with `back`, it was not taken.
@@ -49,7 +50,8 @@ export interface IntentAttempt {
  *   unknown -> idle: resolved as resend.
  *
  * A notice at-least-once goes from idle to unknown when its last attempt ends so, and costs no
- * command else. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
+ * command else. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was asked
+ * then stands or does not, for all.
  */
 export class Intents {
   readonly #redis: RedisClient;
@@ -61,31 +63,38 @@ export class Intents {
   }
 
   /**
-   * @param lockToken the worker's token for the job's lock
+   * @param attempts each with the worker's token for the lock of its job
    * @param worker names the worker, for whoever looks into Redis
+   * @returns the verdicts, in the order of the attempts
    */
-  async begin(attempt: IntentAttempt, lockToken: string, worker: string): Promise<IntentVerdict> {
-    return (await this.#run(beginIntent, attempt, [lockToken, worker])) as IntentVerdict;
+  async begin(
+    attempts: readonly (IntentAttempt & { readonly lockToken: string })[],
+    worker: string,
+  ): Promise<IntentVerdict[]> {
+    const notices = attempts.map(({ job, nonce, lockToken }) => [job, nonce, lockToken]);
+    return (await this.#run(beginIntents, worker, '', notices)) as IntentVerdict[];
   }
 
   /** Safe to repeat. */
-  async end(attempt: IntentAttempt, as: 'accepted' | 'back'): Promise<void> {
-    await this.#run(endIntent, attempt, [as]);
+  async end(attempts: readonly IntentAttempt[], as: 'accepted' | 'back'): Promise<void> {
+    const notices = attempts.map(({ job, nonce }) => [job, nonce, '']);
+    await this.#run(endIntents, as, '', notices);
   }
 
   /**
    * Safe to repeat.
    *
-   * @param whose the intent it ends: this attempt's, that of any, or none for an at-least-once notice
-   * @param keepMs how long the entry is kept (KEEP_FAILED_MS)
+   * @param attempts each with what is to be kept of its notice
+   * @param whose the intents it ends: these attempts', those of any, or none for at-least-once notices
+   * @param keepMs how long the entries are kept (KEEP_FAILED_MS)
    */
   async park(
-    attempt: IntentAttempt,
+    attempts: readonly (IntentAttempt & { readonly facts: UnknownFacts })[],
     whose: 'own' | 'any' | 'none',
-    facts: UnknownFacts,
     keepMs: number,
   ): Promise<void> {
-    await this.#run(parkIntent, attempt, [JSON.stringify(facts), keepMs, whose]);
+    const notices = attempts.map(({ job, nonce, facts }) => [job, nonce, JSON.stringify(facts)]);
+    await this.#run(parkIntents, keepMs, whose, notices);
   }
 
   /**
@@ -94,19 +103,19 @@ export class Intents {
    * @returns false where it is not listed
    */
   async resolve(job: string, as: 'resend' | 'resent' | 'over'): Promise<boolean> {
-    return (await this.#run(resolveIntent, { job, nonce: '' }, [as])) === 1;
+    return (await this.#run(resolveIntents, as, '', [[job, '', '']]))[0] === 1;
   }
 
-  async #run(
-    script: Script<unknown>,
-    { job, nonce }: IntentAttempt,
-    args: readonly (string | number)[],
-  ): Promise<unknown> {
+  async #run<Answer>(
+    script: Script<readonly Answer[]>,
+    second: string | number,
+    third: string,
+    notices: readonly (readonly string[])[],
+  ): Promise<readonly Answer[]> {
     const { begun, accepted, unknown, unknownAt } = this.#keys.intents;
-    const jobs = this.#keys.noticeJob('');
-    const keys = [begun, accepted, unknown, unknownAt, `${jobs}${job}`, this.#keys.noticeLock(job)];
+    const args = [this.#keys.noticeJob(''), second, third, ...notices.flat()];
     try {
-      return await script(this.#redis, keys, [job, nonce, jobs, ...args]);
+      return await script(this.#redis, [begun, accepted, unknown, unknownAt], args);
     } catch (error) {
       throw redisFailure(error);
     }

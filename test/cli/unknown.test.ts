@@ -37,14 +37,15 @@ async function unknownNotices(howMany: number) {
   });
   await worker.close();
   const intents = new Intents(redis.client, keys);
-  for (const job of ids) {
-    await intents.park(
-      { job, nonce: job },
-      'none',
-      { template: 'T', contacts: 1, code: 'TIMEOUT', stage: 'sent', delivery: 'at-most-once' },
-      60_000,
-    );
-  }
+  const facts = {
+    template: 'T',
+    contacts: 1,
+    code: 'TIMEOUT',
+    stage: 'sent',
+    delivery: 'at-most-once',
+  } as const;
+  // One after the other: they are listed by time.
+  for (const job of ids) await intents.park([{ job, nonce: job, facts }], 'none', 60_000);
   const list = async (...args: string[]) => {
     const { stdout } = await run(['unknown', '--json', ...args], env);
     return JSON.parse(stdout) as Unknowns;
@@ -82,7 +83,7 @@ describe('notices unknown and resolve', () => {
     // Its next attempt may begin, with all attempts left.
     await redis.client.set(keys.noticeLock(c), 'lock');
     const intents = new Intents(redis.client, keys);
-    expect(await intents.begin({ job: c, nonce: 'n' }, 'lock', 'w')).toBe('send');
+    expect(await intents.begin([{ job: c, nonce: 'n', lockToken: 'lock' }], 'w')).toEqual(['send']);
     await redis.client.del(keys.noticeLock(c));
     expect((await redis.client.hget(keys.noticeJob(c), 'atm')) ?? '0').toBe('0');
     expect((await list()).notices.map(({ id }) => id)).toEqual([d]);

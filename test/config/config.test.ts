@@ -47,6 +47,7 @@ function everything(): Record<string, string> {
     PAYLOAD_KEY: 'a'.repeat(64),
     PAYLOAD_KEY_PREVIOUS: 'b'.repeat(64),
     CONCURRENCY: '33',
+    COALESCE_MAX_CONTACTS: '101',
     BATCH_CONCURRENCY: '9',
     PROCESSES: '2',
     ATTEMPTS: '11',
@@ -155,6 +156,7 @@ const EXPECTED: Config = {
   },
   worker: {
     concurrency: 33,
+    coalesceMaxContacts: 101,
     batchConcurrency: 9,
     processes: 2,
     attempts: 11,

@@ -46,6 +46,7 @@ const DEFAULTS: Record<string, unknown> = {
   PAYLOAD_KEY: undefined,
   PAYLOAD_KEY_PREVIOUS: undefined,
   CONCURRENCY: 32,
+  COALESCE_MAX_CONTACTS: 100,
   PROCESSES: 1,
   ATTEMPTS: 10,
   BATCH_CONCURRENCY: 8,

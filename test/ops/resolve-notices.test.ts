@@ -70,7 +70,9 @@ describe('a notice whose outcome is unknown, resolved', () => {
     expect([await job?.getState(), job?.attemptsMade]).toEqual(['waiting', 0]);
     await redis.client.set(parked.keys.noticeLock(parked.id), 'token');
     const attempt = { job: parked.id, nonce: 'second' };
-    expect(await parked.intents.begin(attempt, 'token', 'worker')).toBe('send');
+    expect(await parked.intents.begin([{ ...attempt, lockToken: 'token' }], 'worker')).toEqual([
+      'send',
+    ]);
   });
 
   it('as resend once its deadline has passed: left as it is, for it would expire', async () => {
@@ -120,7 +122,9 @@ describe('a notice whose outcome is unknown, resolved', () => {
     expect(await listed(parked)).toEqual([]);
     await redis.client.set(parked.keys.noticeLock(parked.id), 'token');
     const attempt = { job: parked.id, nonce: 'second' };
-    expect(await parked.intents.begin(attempt, 'token', 'worker')).toBe('unknown');
+    expect(await parked.intents.begin([{ ...attempt, lockToken: 'token' }], 'worker')).toEqual([
+      'unknown',
+    ]);
   });
 });
 
@@ -133,13 +137,16 @@ it('an answer that came between the next run and its end is shown to whoever dec
     contacts: 1,
     code: 'OUTCOME_UNKNOWN',
     stage: 'begun',
+    delivery: 'at-most-once',
   } as const;
   await redis.client.set(keys.noticeLock(job), 'one');
-  expect(await intents.begin({ job, nonce: 'a' }, 'one', 'worker')).toBe('send');
+  const begin = (nonce: string, lockToken: string) =>
+    intents.begin([{ job, nonce, lockToken }], 'worker');
+  expect(await begin('a', 'one')).toEqual(['send']);
   await redis.client.set(keys.noticeLock(job), 'two');
-  expect(await intents.begin({ job, nonce: 'b' }, 'two', 'worker')).toBe('unknown');
-  await intents.end({ job, nonce: 'a' }, 'accepted');
-  await intents.park({ job, nonce: 'b' }, 'any', { ...facts, delivery: 'at-most-once' }, 60_000);
+  expect(await begin('b', 'two')).toEqual(['unknown']);
+  await intents.end([{ job, nonce: 'a' }], 'accepted');
+  await intents.park([{ job, nonce: 'b', facts }], 'any', 60_000);
   const kept = await redis.client.hget(keys.intents.unknown, job);
   expect(JSON.parse(kept ?? '{}')).toMatchObject({
     stage: 'accepted',

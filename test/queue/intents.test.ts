@@ -26,7 +26,8 @@ describe('the intent of a notice', () => {
     await redis.client.hset(keys.noticeJob('a'), 'name', 'send');
   });
 
-  const begin = (attempt = first) => intents.begin(attempt, 'lock', 'worker');
+  const begin = async (attempt = first) =>
+    (await intents.begin([{ ...attempt, lockToken: 'lock' }], 'worker'))[0];
   const listed = async () => {
     const text = await redis.client.hget(keys.intents.unknown, 'a');
     return text === null ? undefined : (JSON.parse(text) as UnknownFacts & { resend?: boolean });
@@ -37,40 +38,40 @@ describe('the intent of a notice', () => {
   });
 
   it('is refused to whoever does not hold the lock, and records nothing', async () => {
-    expect(await intents.begin(first, 'other', 'worker')).toBe('lost');
+    expect(await intents.begin([{ ...first, lockToken: 'other' }], 'worker')).toEqual(['lost']);
     expect(await begin(second)).toBe('send');
   });
 
   it('that never ended makes the next attempt unknown; listed, it stays so', async () => {
     await begin();
     expect(await begin(second)).toBe('unknown');
-    await intents.park(second, 'any', FACTS, KEEP_MS);
+    await intents.park([{ ...second, facts: FACTS }], 'any', KEEP_MS);
     expect(await begin({ job: 'a', nonce: 'third' })).toBe('unknown');
     expect(await redis.client.hlen(keys.intents.begun)).toBe(0);
   });
 
   it('that was taken back lets the next attempt send', async () => {
     await begin();
-    await intents.end(first, 'back');
+    await intents.end([first], 'back');
     expect(await begin(second)).toBe('send');
   });
 
   it('of another attempt is not ended', async () => {
     await begin();
-    await intents.end(second, 'back');
-    await intents.park(second, 'own', FACTS, KEEP_MS);
+    await intents.end([second], 'back');
+    await intents.park([{ ...second, facts: FACTS }], 'own', KEEP_MS);
     expect([await begin(second), await listed()]).toEqual(['unknown', undefined]);
   });
 
   it('that was accepted lets nobody send again, until BullMQ has heard it', async () => {
     await begin();
-    await intents.end(first, 'accepted');
+    await intents.end([first], 'accepted');
     expect(await begin(second)).toBe('accepted');
     const accept = async (job: string) => {
       await redis.client.set(keys.noticeLock(job), 'lock');
       await redis.client.hset(keys.noticeJob(job), 'name', 'send');
-      await intents.begin({ job, nonce: job }, 'lock', 'worker');
-      await intents.end({ job, nonce: job }, 'accepted');
+      await intents.begin([{ job, nonce: job, lockToken: 'lock' }], 'worker');
+      await intents.end([{ job, nonce: job }], 'accepted');
     };
     await accept('b');
     expect(await begin(second)).toBe('accepted');
@@ -84,29 +85,33 @@ describe('the intent of a notice', () => {
   it('an answer that comes after the notice was set aside is kept for whoever decides', async () => {
     await begin();
     await begin(second);
-    await intents.park(second, 'any', { ...FACTS, stage: 'begun' }, KEEP_MS);
-    await intents.end(first, 'accepted');
+    await intents.park([{ ...second, facts: { ...FACTS, stage: 'begun' } }], 'any', KEEP_MS);
+    await intents.end([first], 'accepted');
     expect(await listed()).toMatchObject({ stage: 'accepted', template: 'T' });
     expect(await redis.client.hlen(keys.intents.begun)).toBe(0);
   });
 
   it('a run that finds the notice listed leaves what the earlier run knew', async () => {
     await begin();
-    await intents.park(first, 'own', FACTS, KEEP_MS);
+    await intents.park([{ ...first, facts: FACTS }], 'own', KEEP_MS);
     expect(await begin(second)).toBe('unknown');
-    await intents.park(second, 'any', { ...FACTS, code: 'OUTCOME_UNKNOWN' }, KEEP_MS);
+    await intents.park(
+      [{ ...second, facts: { ...FACTS, code: 'OUTCOME_UNKNOWN' } }],
+      'any',
+      KEEP_MS,
+    );
     expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
   });
 
   it('resolved as resend it may be begun once more, and is listed until then', async () => {
     await begin();
-    await intents.park(first, 'own', FACTS, KEEP_MS);
+    await intents.park([{ ...first, facts: FACTS }], 'own', KEEP_MS);
     expect(await intents.resolve('a', 'resend')).toBe(true);
     expect(await listed()).toMatchObject({ resend: true });
     expect(await begin(second)).toBe('send');
     expect(await listed()).toBeUndefined();
     // It was set aside anew before the one who resolved it was done.
-    await intents.park(second, 'own', FACTS, KEEP_MS);
+    await intents.park([{ ...second, facts: FACTS }], 'own', KEEP_MS);
     await intents.resolve('a', 'resent');
     expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
     expect(await intents.resolve('a', 'over')).toBe(true);
@@ -115,13 +120,13 @@ describe('the intent of a notice', () => {
   });
 
   it('an entry past its retention goes, unless its job has still to hear of it', async () => {
-    await intents.park(first, 'none', FACTS, KEEP_MS);
+    await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
     await redis.client.zadd(keys.intents.unknownAt, 1, 'a');
     const other = { job: 'b', nonce: 'b' };
-    await intents.park(other, 'none', FACTS, KEEP_MS);
+    await intents.park([{ ...other, facts: FACTS }], 'none', KEEP_MS);
     expect(await listed()).toBeDefined();
     await redis.client.hset(keys.noticeJob('a'), { finishedOn: 1 });
-    await intents.park(other, 'none', FACTS, KEEP_MS);
+    await intents.park([{ ...other, facts: FACTS }], 'none', KEEP_MS);
     expect(await redis.client.hkeys(keys.intents.unknown)).toEqual(['b']);
   });
 });

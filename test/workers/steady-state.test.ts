@@ -103,7 +103,7 @@ describe('in steady state', () => {
     connection.disconnect();
   };
 
-  const ours = (jobs: number) => async (prefix: string) => {
+  const ours = (jobs: number, maxContacts: number) => async (prefix: string) => {
     const { service, ...config } = loadConfig({
       REDIS_URL: server.url,
       REDIS_PREFIX: prefix,
@@ -111,6 +111,7 @@ describe('in steady state', () => {
       ACCESS_KEY: 'emulator-access-key',
       SECRET_KEY: 'emulator-secret-key',
       CONCURRENCY: '1',
+      COALESCE_MAX_CONTACTS: String(maxContacts),
       STALLED_INTERVAL_MS: '60000',
       HEARTBEAT_MS: '60000',
     });
@@ -123,9 +124,9 @@ describe('in steady state', () => {
 
   it('a send costs Redis what a bare BullMQ worker costs it, and nothing for the token', async () => {
     // A server that is new to the scripts is sent their text once.
-    await cost(1, ours(1));
+    await cost(1, ours(1, 1));
     const bareCost = subtract(await cost(MANY, bare(MANY)), await cost(FEW, bare(FEW)));
-    const ourCost = subtract(await cost(MANY, ours(MANY)), await cost(FEW, ours(FEW)));
+    const ourCost = subtract(await cost(MANY, ours(MANY, 1)), await cost(FEW, ours(FEW, 1)));
 
     const plainCost = subtract(await cost(MANY, plain(MANY)), await cost(FEW, plain(FEW)));
 
@@ -143,8 +144,8 @@ describe('in steady state', () => {
   }, 60_000);
 
   it('at-most-once costs two round trips more, and leaves nothing behind that grows', async () => {
-    await cost(1, ours(1), 'at-most-once');
-    const most = (jobs: number) => cost(jobs, ours(jobs), 'at-most-once');
+    await cost(1, ours(1, 1), 'at-most-once');
+    const most = (jobs: number) => cost(jobs, ours(jobs, 1), 'at-most-once');
     const difference = subtract(await most(MANY), await most(FEW));
     expect(difference['evalsha']).toBe(3 * (MANY - FEW));
     const { begun, accepted } = keysOf(`steady-${runs - 1}`, 'default').intents;

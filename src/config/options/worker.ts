@@ -4,12 +4,22 @@ import type { OptionRows } from '../option.ts';
 export const WORKER_OPTIONS = {
   CONCURRENCY: {
     kind: 'integer',
-    meaning: 'Single notices that one process works on at the same time.',
-    unit: 'jobs',
+    meaning: 'Requests with single notices that one process has under way at the same time.',
+    unit: 'requests',
     min: 1,
     max: 1_000,
     default: 32,
     note: 'Raised: more is in flight, and so possibly sent twice, when a process dies. Lowered: slower.',
+  },
+  COALESCE_MAX_CONTACTS: {
+    kind: 'integer',
+    meaning:
+      'The most contacts of one request that several single notices share because they wait at the same moment and are alike; 1 sends each notice in a request of its own.',
+    unit: 'contacts',
+    min: 1,
+    max: 1_000,
+    default: 100,
+    note: 'Raised: fewer requests, and more notices share the fate of one whose outcome is unknown. It must not be more than the service takes in one request.',
   },
   BATCH_CONCURRENCY: {
     kind: 'integer',

@@ -52,15 +52,16 @@ export async function parkNotice(
   const { id } = job;
   const intents = new Intents(redis.client, keys);
   const attempt = { job: id, nonce: 'first' };
-  const verdict = await intents.begin(attempt, TOKEN, 'worker');
+  const [verdict] = await intents.begin([{ ...attempt, lockToken: TOKEN }], 'worker');
   if (verdict !== 'send') throw new Error(`the first attempt was answered ${verdict}`);
   const facts = {
     template: 'ONCE',
     contacts: 1,
     code: 'ECONNRESET',
     stage: 'sent',
+    delivery: 'at-most-once',
   } as const;
-  await intents.park(attempt, 'own', { ...facts, delivery: 'at-most-once' }, 3_600_000);
+  await intents.park([{ ...attempt, facts }], 'own', 3_600_000);
   await job.moveToFailed(new UnrecoverableError('ECONNRESET'), TOKEN);
   await worker.close();
   return { prefix, keys, id, notice: NOTICE, queue, board, intents };
