@@ -5,6 +5,7 @@ import type { HoldGate, Passage } from '../src/queue/hold-gate.ts';
 import { decideOutcome, needsJudgement } from '../src/service/decide-outcome.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import { Either, type GiveUp } from './give-up.ts';
 
 /** The token slot, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {
@@ -43,7 +44,7 @@ const THROTTLED_MIN_MS = 1_000;
 export async function attemptOnce(
   send: (tokens: TokenSource) => Promise<SendAnswer>,
   owned: () => boolean,
-  abort: AbortSignal,
+  abort: GiveUp,
   { tokens }: AttemptParts,
   begin?: () => Promise<boolean>,
 ): Promise<Attempted> {
@@ -62,9 +63,9 @@ export async function attemptOnce(
     return token;
   };
   const source: TokenSource = {
-    get: async (until) => guarded(await tokens.get(either(abort, until))),
+    get: async (until) => guarded(await tokens.get(new Either(abort, until))),
     renew: async (refused, status, until) =>
-      guarded(await tokens.renew(refused, status, either(abort, until))),
+      guarded(await tokens.renew(refused, status, new Either(abort, until))),
   };
   try {
     const answer = await send(source);
@@ -146,8 +147,4 @@ export async function leaveGate(
   } catch (error) {
     log.trouble('hold', error);
   }
-}
-
-function either(abort: AbortSignal, until: AbortSignal | undefined): AbortSignal {
-  return until === undefined ? abort : AbortSignal.any([abort, until]);
 }

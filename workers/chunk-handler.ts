@@ -6,6 +6,7 @@ import { readChunkJob, type ChunkJobData } from '../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../src/errors.ts';
 import { enterGate, leaveGate } from './attempt.ts';
 import { ChunkRun, type ChunkHandlerParts, type ChunkResult } from './chunk-run.ts';
+import { GiveUp } from './give-up.ts';
 import { giveBack, withoutStack } from './steering.ts';
 
 /**
@@ -22,7 +23,7 @@ export async function runChunk(
 ): Promise<ChunkResult> {
   const data = chunkOf(job);
   const guard = parts.fence.guard(job);
-  const abort = signal === undefined ? parts.stopping : AbortSignal.any([parts.stopping, signal]);
+  const abort = new GiveUp(parts.stopping, signal);
   try {
     if (abort.aborted) giveBack();
     const passage = await enterGate(parts);
@@ -62,7 +63,7 @@ async function claimOrNothing(
   nonce: string,
   lock: { key: string; token: string },
   owned: () => boolean,
-  abort: AbortSignal,
+  abort: GiveUp,
   { ledger, log }: ChunkHandlerParts,
 ): Promise<Claim | undefined> {
   for (let tries = 0; owned() && !abort.aborted; tries++) {

@@ -4,6 +4,7 @@ import { NoticeQueueError } from '../src/errors.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { ServiceClient } from '../src/service/service-client.ts';
 import { attemptOnce, enterGate, leaveGate, type AttemptParts } from './attempt.ts';
+import { GiveUp } from './give-up.ts';
 import type { LockFence } from './lock-fence.ts';
 import { NoticeIntent, type IntentParts } from './notice-intent.ts';
 import { giveBack, steer, type JobResult } from './steering.ts';
@@ -55,7 +56,7 @@ export async function runJob(
   }
 
   const guard = parts.fence.guard(job);
-  const abort = signal === undefined ? parts.stopping : AbortSignal.any([parts.stopping, signal]);
+  const abort = new GiveUp(parts.stopping, signal);
   try {
     if (abort.aborted) giveBack();
     const passage = await enterGate(parts);
