@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
@@ -25,26 +26,30 @@ const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
 const GZIP = Buffer.from([0x1f, 0x8b]);
 const UTF_16LE = Buffer.from([0xff, 0xfe]);
 const LONGEST_MAGIC = 4;
+const LF = 0x0a;
 
 /**
- * The text of a list: unpacked where it is gzip, decoded, without its byte order mark. A piece is
- * read when it is asked for.
+ * The text of a list as UTF-8: unpacked where it is gzip, without its byte order mark, and no
+ * character cut in two between the pieces. What is UTF-8 already is looked through and not decoded.
+ * A piece is read when it is asked for.
  *
  * @throws NoticeQueueError SOURCE_INVALID with the line, where a byte is not of the encoding, and
  * for files that are no text
  */
-export async function* readText(
+export async function* readUtf8(
   bytes: AsyncIterable<Buffer>,
   encoding: Encoding,
-): AsyncGenerator<string, void> {
+): AsyncGenerator<Buffer, void> {
   const { head, all } = await peek(bytes);
   const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (foreign !== undefined) throw unreadable(`It is ${foreign.what}.`);
   if (head.subarray(0, 2).equals(GZIP)) {
-    yield* readText(unpack(all), encoding);
+    yield* readUtf8(unpack(all), encoding);
     return;
   }
-  yield* decode(all, head.subarray(0, 2).equals(UTF_16LE) ? 'utf-16le' : encoding);
+  if (head.subarray(0, 2).equals(UTF_16LE)) yield* decode(all, 'utf-16le');
+  else if (encoding === 'utf-8') yield* whole(all);
+  else yield* decode(all, encoding);
 }
 
 async function peek(
@@ -89,10 +94,44 @@ async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, voi
   }
 }
 
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Looks through what should be UTF-8; a character that a piece cuts off goes with the next one. */
+async function* whole(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let rest: Buffer = Buffer.alloc(0);
+  let line = 1;
+  let begun = false;
+  for await (const piece of bytes) {
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const end = all.length - cutOff(all);
+    const good = all.subarray(0, end);
+    if (!isUtf8(good)) throw wrongEncoding(good, line, 'utf-8');
+    rest = all.subarray(end);
+    if (good.length === 0) continue;
+    line += linesIn(good);
+    const skip = !begun && good.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
+    begun = true;
+    if (good.length > skip) yield good.subarray(skip);
+  }
+  if (rest.length > 0) throw wrongEncoding(rest, line, 'utf-8');
+}
+
+/** How many bytes at the end begin a character that is not complete. */
+function cutOff(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return back < length ? back : 0;
+  }
+  return 0;
+}
+
 async function* decode(
   bytes: AsyncIterable<Buffer>,
-  encoding: Encoding | 'utf-16le',
-): AsyncGenerator<string, void> {
+  encoding: 'euc-kr' | 'utf-16le',
+): AsyncGenerator<Buffer, void> {
   const read = decoderOf(encoding);
   let line = 1;
   const text = (piece: Buffer, more: boolean) => {
@@ -103,9 +142,9 @@ async function* decode(
     }
   };
   for await (const piece of bytes) {
-    const decoded = text(piece, true);
+    const decoded = Buffer.from(text(piece, true));
     line += linesIn(decoded);
-    if (decoded !== '') yield decoded;
+    if (decoded.length > 0) yield decoded;
   }
   text(Buffer.alloc(0), false);
 }
@@ -126,24 +165,22 @@ function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boole
   };
 }
 
-function linesIn(text: string): number {
+function linesIn(text: Buffer): number {
   let count = 0;
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
+  for (let at = 0; at < text.length; at++) if (text[at] === LF) count++;
   return count;
 }
 
-/** Looks for the place by feeding the bytes one by one. A character cut in two before is let be. */
+/** Looks for the place by feeding the bytes one by one. */
 function wrongEncoding(
   piece: Buffer,
   lineOfPiece: number,
   encoding: Encoding | 'utf-16le',
 ): NoticeQueueError {
   const read = decoderOf(encoding);
-  let start = 0;
-  if (encoding === 'utf-8') while (start < 3 && ((piece[start] ?? 0) & 0xc0) === 0x80) start++;
   let line = lineOfPiece;
   let column = 1;
-  for (let at = start; at < piece.length; at++) {
+  for (let at = 0; at < piece.length; at++) {
     try {
       for (const character of read(piece.subarray(at, at + 1), true)) {
         column = character === '\n' ? 1 : column + 1;
