@@ -85,9 +85,13 @@ class CsvText {
     for (;;) {
       if (plain !== undefined) {
         const run = plain.read(this.#text, this.#at, this.#line, this.#last);
-        if (run.to > run.from) parts.push(run);
         this.#at = run.next;
         this.#line = run.nextLine;
+        if (run.to > run.from) {
+          parts.push(run);
+          // It may have ended because its block was full.
+          continue;
+        }
       }
       const row = this.#row();
       if (row === undefined) return parts;

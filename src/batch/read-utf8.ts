@@ -99,21 +99,22 @@ const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 /** Looks through what should be UTF-8; a character that a piece cuts off goes with the next one. */
 async function* whole(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let rest: Buffer = Buffer.alloc(0);
-  let line = 1;
+  let place = START;
   let begun = false;
   for await (const piece of bytes) {
     const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
     const end = all.length - cutOff(all);
     const good = all.subarray(0, end);
-    if (!isUtf8(good)) throw wrongEncoding(good, line, 'utf-8');
+    if (!isUtf8(good)) throw wrongEncoding(good, place, 'utf-8');
     rest = all.subarray(end);
     if (good.length === 0) continue;
-    line += linesIn(good);
     const skip = !begun && good.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
     begun = true;
-    if (good.length > skip) yield good.subarray(skip);
+    const text = good.subarray(skip);
+    place = behind(place, text);
+    if (text.length > 0) yield text;
   }
-  if (rest.length > 0) throw wrongEncoding(rest, line, 'utf-8');
+  if (rest.length > 0) throw wrongEncoding(rest, place, 'utf-8');
 }
 
 /** How many bytes at the end begin a character that is not complete. */
@@ -133,17 +134,17 @@ async function* decode(
   encoding: 'euc-kr' | 'utf-16le',
 ): AsyncGenerator<Buffer, void> {
   const read = decoderOf(encoding);
-  let line = 1;
+  let place = START;
   const text = (piece: Buffer, more: boolean) => {
     try {
       return read(piece, more);
     } catch {
-      throw wrongEncoding(piece, line, encoding);
+      throw wrongEncoding(piece, place, encoding);
     }
   };
   for await (const piece of bytes) {
     const decoded = Buffer.from(text(piece, true));
-    line += linesIn(decoded);
+    place = behind(place, decoded);
     if (decoded.length > 0) yield decoded;
   }
   text(Buffer.alloc(0), false);
@@ -165,26 +166,38 @@ function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boole
   };
 }
 
-function linesIn(text: Buffer): number {
-  let count = 0;
-  for (let at = 0; at < text.length; at++) if (text[at] === LF) count++;
-  return count;
+/** A place in a list, for people. */
+interface Place {
+  readonly line: number;
+  readonly character: number;
+}
+const START: Place = { line: 1, character: 1 };
+
+/** The place behind a text that begins at another one. */
+function behind({ line, character }: Place, text: Buffer): Place {
+  let lines = 0;
+  for (let at = 0; at < text.length; at++) if (text[at] === LF) lines++;
+  const lastLine = text.lastIndexOf(LF) + 1;
+  let characters = lines === 0 ? character : 1;
+  // Continuing bytes are no characters of their own.
+  for (let at = lastLine; at < text.length; at++)
+    if (((text[at] ?? 0) & 0xc0) !== 0x80) characters++;
+  return { line: line + lines, character: characters };
 }
 
 /** Looks for the place by feeding the bytes one by one. */
 function wrongEncoding(
   piece: Buffer,
-  lineOfPiece: number,
+  begins: Place,
   encoding: Encoding | 'utf-16le',
 ): NoticeQueueError {
   const read = decoderOf(encoding);
-  let line = lineOfPiece;
-  let column = 1;
+  let { line, character } = begins;
   for (let at = 0; at < piece.length; at++) {
     try {
-      for (const character of read(piece.subarray(at, at + 1), true)) {
-        column = character === '\n' ? 1 : column + 1;
-        if (character === '\n') line++;
+      for (const one of read(piece.subarray(at, at + 1), true)) {
+        character = one === '\n' ? 1 : character + 1;
+        if (one === '\n') line++;
       }
     } catch {
       break;
@@ -192,7 +205,7 @@ function wrongEncoding(
   }
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
   return unreadable(
-    `Line ${line}, character ${column}: a byte there is not ${encoding.toUpperCase()}. Is the encoding ${other}?`,
+    `Line ${line}, character ${character}: a byte there is not ${encoding.toUpperCase()}. Is the encoding ${other}?`,
   );
 }
 
