@@ -1,4 +1,5 @@
 import { pino, type Logger } from 'pino';
+import { CENSORED, redacted, SECRET_NAMES } from './log-redaction.ts';
 
 /**
  * The logger of a process: one JSON object a line, on standard output unless said otherwise.
@@ -14,17 +15,9 @@ export function createLogger(level: string, destination: 1 | 2 = 1): Logger {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: {
-        paths: [
-          'authorization',
-          'accessKey',
-          'secretKey',
-          'contact',
-          'contacts[*].contact',
-        ].flatMap((path) => [path, `*.${path}`]),
-        censor: '[redacted]',
-      },
+      formatters: { level: (label) => ({ level: label }), log: redacted },
+      // What a child logger is bound to, the formatter does not see.
+      redact: { paths: [...SECRET_NAMES], censor: CENSORED },
     },
     pino.destination({ dest: destination, sync: false }),
   );

@@ -1,5 +1,5 @@
 import type { Outcome } from '../src/contracts/outcome.ts';
-import type { RefusalStatus, Token, TokenSource } from '../src/contracts/token.ts';
+import type { RefusalStatus, Token, TokenSource, Waiting } from '../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../src/errors.ts';
 import type { HoldGate, Passage } from '../src/queue/hold-gate.ts';
 import type { LanePace } from '../src/queue/pacer.ts';
@@ -7,6 +7,7 @@ import type { Slot } from '../src/queue/slot-line.ts';
 import { decideOutcome, needsJudgement } from '../src/service/decide-outcome.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import { Either, type GiveUp } from './give-up.ts';
 
 /** The token slot, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {
@@ -49,7 +50,7 @@ const THROTTLED_MIN_MS = 1_000;
 export async function attemptOnce(
   send: (tokens: TokenSource) => Promise<SendAnswer>,
   owned: () => boolean,
-  abort: AbortSignal,
+  abort: GiveUp,
   { tokens, pace }: AttemptParts,
   begin?: () => Promise<boolean>,
   taken?: Slot,
@@ -64,7 +65,7 @@ export async function attemptOnce(
     throw new NotStarted();
   };
   const mayStart = () => !abort.aborted && owned();
-  const guarded = async (token: Token, until: AbortSignal): Promise<Token> => {
+  const guarded = async (token: Token, until: Waiting): Promise<Token> => {
     if (!mayStart()) notStart();
     if (slot?.use() !== true) {
       slot = await pace.take(until);
@@ -76,11 +77,11 @@ export async function attemptOnce(
   };
   const source: TokenSource = {
     get: async (until) => {
-      const either = eitherOf(abort, until);
+      const either = new Either(abort, until);
       return guarded(await tokens.get(either), either);
     },
     renew: async (refused, status, until) => {
-      const either = eitherOf(abort, until);
+      const either = new Either(abort, until);
       return guarded(await tokens.renew(refused, status, either), either);
     },
   };
@@ -170,8 +171,4 @@ export async function leaveGate(
   } catch (error) {
     log.trouble('hold', error);
   }
-}
-
-function eitherOf(abort: AbortSignal, until: AbortSignal | undefined): AbortSignal {
-  return until === undefined ? abort : AbortSignal.any([abort, until]);
 }

@@ -7,6 +7,7 @@ import { NoticeQueueError } from '../src/errors.ts';
 import type { Slot } from '../src/queue/slot-line.ts';
 import { enterGate, leaveGate } from './attempt.ts';
 import { ChunkRun, type ChunkHandlerParts, type ChunkResult } from './chunk-run.ts';
+import { GiveUp } from './give-up.ts';
 import { giveBack, withoutStack } from './steering.ts';
 
 /**
@@ -24,7 +25,7 @@ export async function runChunk(
 ): Promise<ChunkResult> {
   const data = chunkOf(job);
   const guard = parts.fence.guard(job);
-  const abort = signal === undefined ? parts.stopping : AbortSignal.any([parts.stopping, signal]);
+  const abort = new GiveUp(parts.stopping, signal);
   let slot: Slot | undefined;
   try {
     if (abort.aborted) giveBack();
@@ -71,7 +72,7 @@ async function claimOrNothing(
   nonce: string,
   lock: { key: string; token: string },
   owned: () => boolean,
-  abort: AbortSignal,
+  abort: GiveUp,
   { ledger, log }: ChunkHandlerParts,
 ): Promise<Claim | undefined> {
   for (let tries = 0; owned() && !abort.aborted; tries++) {

@@ -12,6 +12,7 @@ import type { ServiceClient } from '../src/service/service-client.ts';
 import { attemptOnce, leaveGate, type Attempted, type AttemptParts } from './attempt.ts';
 import { bisect, worthBisecting } from './bisect.ts';
 import { settlementOf } from './chunk-settlement.ts';
+import type { GiveUp } from './give-up.ts';
 import { detailOf } from './handler.ts';
 import type { LockFence } from './lock-fence.ts';
 import { settleUntilHeard } from './settle-until-heard.ts';
@@ -45,7 +46,7 @@ export class ChunkRun {
   readonly #nonce: string;
   readonly #claim: Extract<Claim, { kind: 'send' }>;
   readonly #owned: () => boolean;
-  readonly #abort: AbortSignal;
+  readonly #abort: GiveUp;
   readonly #parts: ChunkHandlerParts;
   readonly #frame: Readonly<Record<string, unknown>>;
   readonly #delivery: DeliveryPolicy;
@@ -56,7 +57,7 @@ export class ChunkRun {
     nonce: string,
     claim: Extract<Claim, { kind: 'send' }>,
     owned: () => boolean,
-    abort: AbortSignal,
+    abort: GiveUp,
     parts: ChunkHandlerParts,
   ) {
     this.#job = job;

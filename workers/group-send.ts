@@ -16,6 +16,7 @@ import {
   type IntentParts,
   type NoticeIntent,
 } from './notice-intent.ts';
+import { GiveUp } from './give-up.ts';
 import type { InLine } from './waiting-line.ts';
 
 /** A single notice in this process, from the fetch of its job to the end of the run. */
@@ -127,7 +128,7 @@ function attempt(ready: readonly HeldNotice[], parts: GroupParts): Promise<Attem
   return attemptOnce(
     (tokens) => service.send(together(ready), tokens, { deadlineMs, ownConnection }),
     () => ready.every(mayGo),
-    stopping,
+    new GiveUp(stopping),
     parts,
     ownConnection ? () => beginIntents(intents, parts) : undefined,
   );

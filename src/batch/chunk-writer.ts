@@ -62,18 +62,19 @@ export class ChunkWriter {
   }
 
   /**
-   * @param contacts each as JSON
+   * @param json the array of its contacts
+   * @param size how many they are
    * @param rows rows of the list up to the chunk's end
    */
-  async add(contacts: readonly string[], rows: number): Promise<void> {
+  async add(json: Buffer, size: number, rows: number): Promise<void> {
     const chunk = this.chunks++;
     if (this.#target !== undefined && chunk < this.#target.known) return;
     while (this.#underWay >= IN_FLIGHT) await this.#oldest();
-    const payload = encodePayload(`[${contacts.join(',')}]`, this.#key);
+    const payload = encodePayload(json, this.#key);
     payload.catch(() => {});
     this.#underWay++;
     const tail = this.#tail.then(async () => {
-      await this.#store(chunk, contacts.length, rows, await payload);
+      await this.#store(chunk, size, rows, await payload);
       this.#underWay--;
       this.#wake();
     });

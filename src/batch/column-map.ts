@@ -36,6 +36,8 @@ export interface Columns {
   readonly others: readonly Column[];
   /** The text that a cell stands for. */
   readonly plain: (cell: string) => string;
+  /** Whether every cell stands for itself. */
+  readonly isPlain: boolean;
 }
 
 const asItIs = (cell: string) => cell;
@@ -74,6 +76,7 @@ export function readColumns(
         : 'A list without a header row needs a map that says which column is the contact, such as contact=1.',
     );
   }
+  const isPlain = !names.includes(`${REJECTED_PREFIX}reason`);
   return {
     width: first.length,
     titles,
@@ -81,7 +84,8 @@ export function readColumns(
     others: chosen
       .filter((column) => column !== contact)
       .map(({ index, name }) => columnOf(index, titles[index] ?? '', name)),
-    plain: names.includes(`${REJECTED_PREFIX}reason`) ? unescaped : asItIs,
+    plain: isPlain ? asItIs : unescaped,
+    isPlain,
   };
 }
 

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { ERROR_CODES, NoticeQueueError } from '../errors.ts';
 import type { Batch } from './batch-record.ts';
+import { ChunkBuilder } from './chunk-builder.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import {
   readImportOptions,
@@ -17,7 +18,7 @@ import type { PayloadKey } from './payload-key.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { nextRows } from './next-rows.ts';
 import { RowTally } from './row-tally.ts';
-import type { Reader, SourceRow } from './source-row.ts';
+import type { Reader, SourcePart, SourceRow, SourceRun } from './source-row.ts';
 
 /** What an import takes from the configuration. */
 export interface ImportSettings {
@@ -181,37 +182,67 @@ class ImportRun {
   }
 
   async #readAll(
-    first: readonly SourceRow[],
+    first: readonly SourcePart[],
     reader: Reader,
     writer: ChunkWriter,
     rejects: RejectsFile | undefined,
   ): Promise<void> {
     const { allowDuplicates, signal } = this.#options;
-    const { chunkSize } = this.#plan.plan;
     const seen = allowDuplicates ? undefined : new NumberSet();
-    let chunk: string[] = [];
-    let rows: readonly SourceRow[] | undefined = first;
+    const chunk = new ChunkBuilder();
+    let rows: readonly SourcePart[] | undefined = first;
     for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
-      for (const { line, check, original } of rows) {
-        if (check.kind === 'refused') {
-          this.#tally.refuse(line, check);
-          await rejects?.add(line, check, original);
-        } else if (seen?.add(check.number) === false) {
-          this.#tally.duplicate(line);
-        } else {
-          this.#tally.take(check.normalised);
-          chunk.push(check.json);
-          if (chunk.length === chunkSize) {
-            await writer.add(chunk, this.#tally.rows);
-            chunk = [];
-          }
-        }
+      for (const part of rows) {
+        if ('block' in part) await this.#takeRun(part, seen, chunk, writer);
+        else await this.#takeRow(part, seen, chunk, writer, rejects);
       }
       this.#tell();
     }
     // A file that changed meanwhile is noticed before its last chunk is stored.
     await this.#list.verify();
-    if (chunk.length > 0) await writer.add(chunk, this.#tally.rows);
+    if (chunk.size > 0) await this.#write(chunk, writer);
+  }
+
+  async #takeRow(
+    { line, check, original }: SourceRow,
+    seen: NumberSet | undefined,
+    chunk: ChunkBuilder,
+    writer: ChunkWriter,
+    rejects: RejectsFile | undefined,
+  ): Promise<void> {
+    if (check.kind === 'refused') {
+      this.#tally.refuse(line, check);
+      await rejects?.add(line, check, original);
+    } else if (seen?.add(check.number) === false) {
+      this.#tally.duplicate(line);
+    } else {
+      this.#tally.take(check.normalised);
+      chunk.addJson(check.json);
+      if (chunk.size === this.#plan.plan.chunkSize) await this.#write(chunk, writer);
+    }
+  }
+
+  async #takeRun(
+    { block, from, to }: SourceRun,
+    seen: NumberSet | undefined,
+    chunk: ChunkBuilder,
+    writer: ChunkWriter,
+  ): Promise<void> {
+    const { chunkSize } = this.#plan.plan;
+    for (let index = from; index < to; index++) {
+      if (seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
+        this.#tally.duplicate(block.lines[index] ?? 0);
+        continue;
+      }
+      this.#tally.take(false);
+      chunk.add(block, index);
+      if (chunk.size === chunkSize) await this.#write(chunk, writer);
+    }
+  }
+
+  async #write(chunk: ChunkBuilder, writer: ChunkWriter): Promise<void> {
+    const { size } = chunk;
+    await writer.add(chunk.take(), size, this.#tally.rows);
   }
 
   #tell(): void {

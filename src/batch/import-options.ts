@@ -4,7 +4,7 @@ import { DELIVERY_POLICIES, type DeliveryPolicy } from '../contracts/delivery.ts
 import { parseInput } from '../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../contracts/send-options.ts';
 import { FORBIDDEN_NAMES, type FieldMap } from './column-map.ts';
-import { ENCODINGS } from './read-text.ts';
+import { ENCODINGS } from './read-utf8.ts';
 
 /** How a list is read, what is sent to its contacts, and how. */
 export interface ImportOptions {

@@ -1,5 +1,5 @@
 import { NoticeQueueError } from '../errors.ts';
-import type { Reader, SourceRow } from './source-row.ts';
+import type { Reader, SourcePart } from './source-row.ts';
 
 /**
  * The next rows of a list; undefined after the last.
@@ -9,7 +9,7 @@ import type { Reader, SourceRow } from './source-row.ts';
 export async function nextRows(
   rows: Reader['rows'],
   signal: AbortSignal | undefined,
-): Promise<readonly SourceRow[] | undefined> {
+): Promise<readonly SourcePart[] | undefined> {
   let stop = () => {};
   const stopped = new Promise<never>((_, reject) => {
     stop = () => reject(new NoticeQueueError('IMPORT_STOPPED'));

@@ -1,3 +1,5 @@
+import { MAX_EXACT_DIGITS } from './contact-block.ts';
+
 /**
  * A set of phone numbers, exact, and small where numbers lie close together, as they do: ten million
  * mobile numbers take about 13 MB.
@@ -20,9 +22,17 @@ export class NumberSet {
       const before = this.#long.size;
       return this.#long.add(digits).size > before;
     }
-    const value = Number(digits);
+    return this.addNumber(Number(digits), digits.length);
+  }
+
+  /**
+   * @param value of a phone number of at most {@link MAX_EXACT_DIGITS} digits
+   * @param digits how many it has, zeros before it counted
+   * @returns whether it was not in the set before
+   */
+  addNumber(value: number, digits: number): boolean {
     const low = value % PAGE_SIZE;
-    const key = ((value - low) / PAGE_SIZE) * 16 + digits.length;
+    const key = ((value - low) / PAGE_SIZE) * 16 + digits;
     const page = this.#pages.get(key);
     if (page === undefined) {
       this.#pages.set(key, low);
@@ -44,7 +54,6 @@ export class NumberSet {
 /** One member; or how many there are, then the members in order; or a bit for each. */
 type Page = number | Uint16Array | Uint8Array;
 
-const MAX_EXACT_DIGITS = 15;
 const PAGE_SIZE = 0x10000;
 /** From here on a bitmap is the smaller form. */
 const MAX_ARRAY = PAGE_SIZE / 16 - 1;

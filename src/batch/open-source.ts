@@ -7,7 +7,7 @@ import { CsvStructure } from './csv-structure.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 import { readContacts, readNdjson } from './read-contacts.ts';
 import { readCsv } from './read-csv.ts';
-import { readText } from './read-text.ts';
+import { readUtf8 } from './read-utf8.ts';
 import type { Reader } from './source-row.ts';
 
 /** Where a list of contacts comes from: the path of a file, a stream of bytes, or contacts. */
@@ -86,7 +86,7 @@ async function openFile(name: string, options: ReadOptions): Promise<OpenSource>
       file: name,
       totalBytes: size,
       bytesRead: () => bytesRead,
-      read: () => readAs(kind, readText(counted(), options.encoding), options),
+      read: () => readAs(kind, readUtf8(counted(), options.encoding), options),
       verify: async () => {
         const after = await file.stat({ bigint: true });
         const same = after.size === before.size && after.mtimeNs === before.mtimeNs;
@@ -140,7 +140,7 @@ async function checkWhole(
 ): Promise<Format> {
   const structure = new CsvStructure(delimiter);
   let kind = format;
-  for await (const piece of readText(bytes, encoding)) {
+  for await (const piece of readUtf8(bytes, encoding)) {
     kind ??= formatByText(piece);
     if (kind === 'csv') structure.write(piece);
   }
@@ -172,9 +172,9 @@ function openStream(stream: Readable, options: ReadOptions): OpenSource {
     totalBytes: undefined,
     bytesRead: () => bytesRead,
     read: async () => {
-      const text = readText(bytes(), options.encoding);
+      const text = readUtf8(bytes(), options.encoding);
       const first = await text.next();
-      const beginning = first.done === true ? '' : first.value;
+      const beginning = first.done === true ? Buffer.alloc(0) : first.value;
       const all = async function* () {
         yield beginning;
         yield* text;
@@ -213,13 +213,13 @@ function formatByName(name: string): Format | undefined {
   return ending === 'ndjson' || ending === 'jsonl' ? 'ndjson' : 'csv';
 }
 
-function formatByText(beginning: string): Format {
-  return /^\s*\{/.test(beginning) ? 'ndjson' : 'csv';
+function formatByText(beginning: Buffer): Format {
+  return /^\s*\{/.test(beginning.toString()) ? 'ndjson' : 'csv';
 }
 
 function readAs(
   format: Format,
-  text: AsyncIterable<string>,
+  text: AsyncIterable<Buffer>,
   options: ReadOptions,
 ): Promise<Reader> {
   return format === 'csv' ? readCsv(text, options) : Promise.resolve(readNdjson(text, options.map));

@@ -24,8 +24,18 @@ const TAG_BYTES = 16;
 /** More than any chunk holds: 10,000 contacts of 20 kB. A damaged payload cannot fill the memory. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 
-const deflate = promisify<Buffer | string, { level: number }, Buffer>(deflateRaw);
-const inflate = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRaw);
+/** zlib comes back to the main thread for each piece of output of so many bytes. */
+interface Pieces {
+  readonly chunkSize: number;
+}
+const MIN_PIECE_BYTES = 16 * 1024;
+const MAX_PIECE_BYTES = 1024 * 1024;
+/** Contacts shrink to a fourth or a fifth: with this much room most chunks take one piece. */
+const SHRINKS_AT_LEAST = 3;
+const GROWS_AT_MOST = 8;
+
+const deflate = promisify<Buffer | string, Pieces & { level: number }, Buffer>(deflateRaw);
+const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(inflateRaw);
 
 /**
  * Compresses the JSON array of a chunk's contacts, off the main thread.
@@ -33,7 +43,10 @@ const inflate = promisify<Buffer, { maxOutputLength: number }, Buffer>(inflateRa
  * @param key seals it; stored as it is without one
  */
 export async function encodePayload(json: Buffer | string, key?: PayloadKey): Promise<Buffer> {
-  const deflated = await deflate(json, { level: constants.Z_BEST_SPEED });
+  const deflated = await deflate(json, {
+    level: constants.Z_BEST_SPEED,
+    chunkSize: pieceFor(json.length / SHRINKS_AT_LEAST),
+  });
   if (key === undefined) return Buffer.concat([Buffer.of(PLAIN), deflated]);
   const head = Buffer.concat([Buffer.of(SEALED), key.id]);
   const nonce = randomBytes(NONCE_BYTES);
@@ -51,7 +64,10 @@ export async function encodePayload(json: Buffer | string, key?: PayloadKey): Pr
 export async function openPayload(bytes: Buffer, keys: readonly PayloadKey[]): Promise<Buffer> {
   const deflated = unsealed(bytes, keys);
   try {
-    return await inflate(deflated, { maxOutputLength: MAX_JSON_BYTES });
+    return await inflate(deflated, {
+      maxOutputLength: MAX_JSON_BYTES,
+      chunkSize: pieceFor(deflated.length * GROWS_AT_MOST),
+    });
   } catch {
     throw unreadable('is damaged');
   }
@@ -75,6 +91,10 @@ export async function decodeContacts(
   }
   if (!Array.isArray(contacts)) throw unreadable('holds no list of contacts');
   return contacts as Contact[];
+}
+
+function pieceFor(bytes: number): number {
+  return Math.min(MAX_PIECE_BYTES, Math.max(MIN_PIECE_BYTES, Math.ceil(bytes)));
 }
 
 function unsealed(bytes: Buffer, keys: readonly PayloadKey[]): Buffer {

@@ -27,7 +27,7 @@ export function readContacts(
 }
 
 /** Reads NDJSON: one contact object a line; empty lines are skipped. A bad line is a refused row. */
-export function readNdjson(text: AsyncIterable<string>, map: FieldMap | undefined): Reader {
+export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefined): Reader {
   const names = namesOf(map);
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let line = 0;
@@ -50,11 +50,11 @@ export function readNdjson(text: AsyncIterable<string>, map: FieldMap | undefine
 const TOO_LONG = '\n';
 
 /** Lines, some at a time; one that is too long is never held as a whole. */
-async function* readLines(text: AsyncIterable<string>): AsyncGenerator<string[], void> {
+async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<string[], void> {
   let rest = '';
   let tooLong = false;
   for await (const piece of text) {
-    const lines = piece.split('\n');
+    const lines = piece.toString().split('\n');
     const last = lines.pop() ?? '';
     if (lines.length > 0) {
       lines[0] = rest + (lines[0] ?? '');

@@ -17,6 +17,7 @@ export class RowTally {
     return this.contacts + this.duplicates + this.refused;
   }
 
+  /** @param normalised whether its number was written otherwise */
   take(normalised: boolean): void {
     this.contacts++;
     if (normalised) this.#normalised++;

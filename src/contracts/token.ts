@@ -16,16 +16,24 @@ export interface IssuedToken {
 export type RefusalStatus = 401 | 403;
 
 /**
+ * Who waits for a token and may give up: an AbortController is one. Its signal is asked for only
+ * when there is something to wait for, so that a send in steady state makes none.
+ */
+export interface Waiting {
+  readonly signal: AbortSignal;
+}
+
+/**
  * Where a send call gets its token. The token slot implements it for the fleet; a test may hand in
  * five lines. Both methods throw errors of our family (TOKEN_UNAVAILABLE, TOKEN_CONTESTED, or the
  * service's own refusal of an issuance); nothing was sent then.
  */
 export interface TokenSource {
   /** The current token: from memory in steady state. */
-  get(signal?: AbortSignal): Promise<Token>;
+  get(waiting?: Waiting): Promise<Token>;
   /**
    * Called with a token that the service just refused: answers another one, or the same one where
    * it is so young that the service may not know it everywhere yet.
    */
-  renew(refused: Token, status: RefusalStatus, signal?: AbortSignal): Promise<Token>;
+  renew(refused: Token, status: RefusalStatus, waiting?: Waiting): Promise<Token>;
 }

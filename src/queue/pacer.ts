@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Waiting } from '../contracts/token.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Hints } from '../redis/hints.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -23,10 +24,10 @@ export interface LanePace {
   /**
    * Takes a slot for one request, about a second's wait at most.
    *
-   * @returns undefined when there was none in time, the queue is held or `abort` is aborted: the job
+   * @returns undefined when there was none in time, the queue is held or the caller gives up: the job
    *   goes back
    */
-  take(abort: AbortSignal): Promise<Slot | undefined>;
+  take(waiting: Waiting): Promise<Slot | undefined>;
   /**
    * The service has asked for a slower pace (429), and the hold for it was placed.
    *
@@ -101,8 +102,10 @@ export class Pacer {
 
   lane(name: LaneName): LanePace {
     return {
-      take: (abort) =>
-        this.#free ? Promise.resolve(this.#line.slot(Infinity)) : this.#line.join(name, abort),
+      take: (waiting) =>
+        this.#free
+          ? Promise.resolve(this.#line.slot(Infinity))
+          : this.#line.join(name, waiting.signal),
       throttled: () => this.#throttled(),
     };
   }

@@ -38,6 +38,8 @@ export interface WireFacts {
 export class Exchange {
   /** What goes out as the request's body, byte for byte; undefined for none. */
   readonly body: string | Uint8Array | undefined;
+  /** Names and values in turn, as undici takes them with the least work. */
+  headers: readonly string[];
   readonly deadline: Deadline;
   /** Each request goes on a connection made for it and closed after it. */
   readonly ownConnection: boolean;
@@ -48,8 +50,14 @@ export class Exchange {
   /** Tries that provably never left. */
   unsent = 0;
 
-  constructor(body: string | Uint8Array | undefined, deadline: Deadline, ownConnection = false) {
+  constructor(
+    body: string | Uint8Array | undefined,
+    headers: readonly string[],
+    deadline: Deadline,
+    ownConnection = false,
+  ) {
     this.body = body;
+    this.headers = headers;
     this.deadline = deadline;
     this.ownConnection = ownConnection;
   }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { headerOf } from './exchange.ts';
 import type { WireFacts } from './exchange.ts';
 import { maskMessage, readCode, readTraceId } from './mask-text.ts';
@@ -21,7 +22,6 @@ export interface ReadAnswer {
 /** An answer as the wire brought it. */
 export type RawAnswer = Pick<WireFacts, 'headers' | 'chunks' | 'ending'>;
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true });
 const UTF8_LENIENT = new TextDecoder('utf-8');
 
 /**
@@ -34,11 +34,12 @@ const UTF8_LENIENT = new TextDecoder('utf-8');
  */
 export function readAnswer(raw: RawAnswer, secrets: readonly string[]): ReadAnswer {
   const type = (headerOf(raw.headers, 'content-type') ?? '').toLowerCase();
-  const bytes = raw.chunks.length === 1 ? raw.chunks[0] : Buffer.concat(raw.chunks);
+  const [only] = raw.chunks;
+  const bytes = raw.chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(raw.chunks);
   const labelledPage = /^\s*(text\/html|application\/xhtml\+xml)\b/.test(type);
 
   if (raw.ending !== 'whole') {
-    const start = UTF8_LENIENT.decode(bytes?.subarray(0, 256)).trimStart();
+    const start = UTF8_LENIENT.decode(bytes.subarray(0, 256)).trimStart();
     const page = start.startsWith('<') || (labelledPage && !/^[[{]/.test(start));
     return { body: page ? 'html' : raw.ending };
   }
@@ -56,11 +57,12 @@ export function readAnswer(raw: RawAnswer, secrets: readonly string[]): ReadAnsw
 }
 
 /** Undefined where the bytes are not text of the charset that the answer names, UTF-8 by default. */
-function decode(bytes: Uint8Array | undefined, type: string): string | undefined {
+function decode(bytes: Buffer, type: string): string | undefined {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/.exec(type)?.[1] ?? 'utf-8';
+  // A byte order mark is trimmed away like a blank.
+  if (charset === 'utf-8') return isUtf8(bytes) ? bytes.toString() : undefined;
   try {
-    const decoder = charset === 'utf-8' ? UTF8 : new TextDecoder(charset, { fatal: true });
-    return decoder.decode(bytes);
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
   } catch {
     return undefined;
   }
@@ -136,7 +138,6 @@ function messageField(text: string, secrets: readonly string[]): Fields {
 
 /** An own field of a JSON object; never one that the prototype lends. */
 export function own(value: unknown, name: string): unknown {
-  if (typeof value !== 'object' || value === null) return undefined;
-  const descriptor = Object.getOwnPropertyDescriptor(value, name);
-  return descriptor?.value as unknown;
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Record<string, unknown>)[name];
 }

@@ -1,7 +1,6 @@
 import { isCancel } from 'axios';
 import type { AxiosError } from 'axios';
 import type { IAxiosRetryConfig } from 'axios-retry';
-import { bearerHeader } from './bearer.ts';
 import type { WireFacts } from './exchange.ts';
 import { SendCall } from './send-call.ts';
 import type { ServiceSettings } from './settings.ts';
@@ -38,9 +37,7 @@ export function nextTry(
  * for another token than the one that was refused; what the source throws ends the call and passes
  * through.
  */
-export function sendPolicy(
-  settings: Pick<ServiceSettings, 'apiVersion' | 'notSentRetries'>,
-): IAxiosRetryConfig {
+export function sendPolicy(settings: Pick<ServiceSettings, 'notSentRetries'>): IAxiosRetryConfig {
   const limit = settings.notSentRetries;
   const next = (call: SendCall): NextTry =>
     nextTry(call.facts, call.refused.length, call.unsent, limit);
@@ -60,10 +57,8 @@ export function sendPolicy(
       const call = callOf(error);
       const status = call?.facts?.status;
       if (call === undefined || (status !== 401 && status !== 403)) return;
-      const token = await call.renewToken(status);
-      // Without one the call was given up meanwhile, and axios-retry ends it.
-      if (token === undefined) return;
-      error.config?.headers.set('Authorization', bearerHeader(token.value, settings.apiVersion));
+      // Without another token the call was given up meanwhile, and axios-retry ends it.
+      await call.renewToken(status);
     },
   };
 }

@@ -3,7 +3,7 @@ import type { AxiosInstance } from 'axios';
 import type { Notice } from '../contracts/notice.ts';
 import type { IssuedToken, TokenSource } from '../contracts/token.ts';
 import { NoticeQueueError } from '../errors.ts';
-import { basicHeader, bearerHeader } from './bearer.ts';
+import { basicHeader } from './bearer.ts';
 import { Deadline } from './deadline.ts';
 import { openDispatcher } from './dispatcher.ts';
 import { Exchange } from './exchange.ts';
@@ -15,10 +15,14 @@ import type { SendAnswer } from './send-answer.ts';
 import { SendCall } from './send-call.ts';
 import { sendPolicy } from './send-policy.ts';
 import type { ServiceSettings } from './settings.ts';
+import { TokenUses } from './token-use.ts';
 import { createUndiciAdapter } from './undici-adapter.ts';
 import type { Dispatchers, UndiciAdapter } from './undici-adapter.ts';
 
 const CLOSE_DEADLINE_MS = 1_000;
+
+/** Of every request; names and values in turn. */
+const HEADERS = ['Accept', 'application/json', 'User-Agent', 'notice-queue'];
 
 /** How a send call is bounded. */
 export interface SendOptions {
@@ -76,7 +80,9 @@ class HttpServiceClient implements ServiceClient {
   readonly #dispatchers: Dispatchers;
   readonly #wire: UndiciAdapter;
   readonly #issueHttp: AxiosInstance;
+  readonly #issueHeaders: readonly string[];
   readonly #sendHttp: AxiosInstance;
+  readonly #tokenUses: TokenUses;
 
   constructor(settings: ServiceSettings) {
     const { origin, pathname } = new URL(settings.baseUrl);
@@ -90,21 +96,19 @@ class HttpServiceClient implements ServiceClient {
     };
     this.#wire = createUndiciAdapter(this.#dispatchers, origin);
     const { adapter } = this.#wire;
-    this.#issueHttp = createHttpClient(adapter, ISSUE_POLICY, {
-      Authorization: basic,
-      // No body, so no type (service-api, Request body: none); axios would add one.
-      'Content-Type': false,
-    });
-    this.#sendHttp = createHttpClient(adapter, sendPolicy(settings), {
-      'Content-Type': 'application/json',
-    });
+    this.#issueHttp = createHttpClient(adapter, ISSUE_POLICY);
+    // No body, so no type (service-api, Request body: none).
+    this.#issueHeaders = [...HEADERS, 'Authorization', basic];
+    this.#sendHttp = createHttpClient(adapter, sendPolicy(settings));
+    const sendHeaders = [...HEADERS, 'Content-Type', 'application/json'];
+    this.#tokenUses = new TokenUses(settings.apiVersion, sendHeaders, this.#secrets);
   }
 
   async issueToken(signal?: AbortSignal): Promise<IssuedToken> {
     const deadline = new Deadline(this.#settings.issueDeadlineMs, signal);
-    const exchange = new Exchange(undefined, deadline);
+    const exchange = new Exchange(undefined, this.#issueHeaders, deadline);
     try {
-      await this.#request(this.#issueHttp, this.#settings.tokenPath, exchange, {});
+      await this.#request(this.#issueHttp, this.#settings.tokenPath, exchange);
     } finally {
       deadline.close();
     }
@@ -129,16 +133,14 @@ class HttpServiceClient implements ServiceClient {
     tokens: TokenSource,
     { signal, deadlineMs, ownConnection = false }: SendOptions,
   ): Promise<SendAnswer> {
-    const { apiVersion, sendPath } = this.#settings;
     const deadline = new Deadline(deadlineMs, signal);
-    const call = new SendCall(body, deadline, tokens, ownConnection);
+    const call = new SendCall(body, deadline, tokens, this.#tokenUses, ownConnection);
     try {
       const token = await call.firstToken();
       if (token !== undefined) {
-        const Authorization = bearerHeader(token.value, apiVersion);
-        await this.#request(this.#sendHttp, sendPath, call, { Authorization });
+        await this.#request(this.#sendHttp, this.#settings.sendPath, call);
       }
-      return call.answer(this.#secrets);
+      return call.answer();
     } finally {
       deadline.close();
     }
@@ -148,18 +150,12 @@ class HttpServiceClient implements ServiceClient {
    * Runs an exchange; its facts tell what happened. Errors of axios hold headers and body and end
    * here. Only those of our own family pass, which the hook of the send policy threw.
    */
-  async #request(
-    http: AxiosInstance,
-    path: string,
-    exchange: Exchange,
-    headers: Record<string, string>,
-  ): Promise<void> {
+  async #request(http: AxiosInstance, path: string, exchange: Exchange): Promise<void> {
     try {
       await http.request({
         url: this.#basePath + path,
         data: exchange,
-        signal: exchange.deadline.signal,
-        headers,
+        signal: exchange.deadline,
       });
     } catch (error) {
       if (error instanceof NoticeQueueError) throw error;

@@ -1,4 +1,4 @@
-import { AxiosError } from 'axios';
+import { AxiosError, AxiosHeaders } from 'axios';
 import type { AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig } from 'axios';
 import type { Dispatcher } from 'undici';
 import { requestSpan, serverAttributes } from '../tracing/spans.ts';
@@ -35,7 +35,7 @@ export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): U
   const running = new Set<Try>();
   const server = serverAttributes(origin);
 
-  const dispatched = (exchange: Exchange, path: string, config: InternalAxiosRequestConfig) =>
+  const dispatched = (exchange: Exchange, path: string) =>
     new Promise<WireFacts>((resolve) => {
       const attempt = new Try(exchange, (seen) => {
         running.delete(attempt);
@@ -46,7 +46,7 @@ export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): U
         origin,
         path,
         method: 'POST',
-        headers: headerList(config),
+        headers: exchange.headers as string[],
         body: exchange.body ?? null,
         // undici must never send it again by itself.
         idempotent: false,
@@ -64,7 +64,7 @@ export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): U
     if (!(exchange instanceof Exchange) || path?.startsWith('/') !== true) {
       throw new AxiosError('not a request of the service client', 'ERR_BAD_OPTION', config);
     }
-    const facts = await requestSpan(server, path, () => dispatched(exchange, path, config));
+    const facts = await requestSpan(server, path, () => dispatched(exchange, path));
     exchange.record(facts);
     return toResponse(facts, config);
   };
@@ -107,7 +107,7 @@ class Try implements Dispatcher.DispatchHandler {
   constructor(exchange: Exchange, settled: (facts: WireFacts) => void) {
     this.#exchange = exchange;
     this.#settled = settled;
-    exchange.deadline.signal.addEventListener('abort', this.#onAbort);
+    exchange.deadline.addEventListener('abort', this.#onAbort);
   }
 
   readonly #onAbort = (): void => this.cancel(this.#exchange.deadline.cause ?? 'aborted');
@@ -182,31 +182,23 @@ class Try implements Dispatcher.DispatchHandler {
     if (!this.#open) return;
     this.#open = false;
     if (this.#facts.started) this.#facts.tookMs = performance.now() - this.#startedAt;
-    this.#exchange.deadline.signal.removeEventListener('abort', this.#onAbort);
+    this.#exchange.deadline.removeEventListener('abort', this.#onAbort);
     this.#settled(this.#facts);
   }
 }
 
-/** Names and values in turn, as undici takes them with the least work. */
-function headerList({ headers }: InternalAxiosRequestConfig): string[] {
-  const list: string[] = [];
-  for (const name of Object.keys(headers)) {
-    const value: unknown = headers[name];
-    if (typeof value === 'string') list.push(name, value);
-  }
-  return list;
-}
+/** Axios makes this of the headers of every answer, unless it is this already. */
+const NO_HEADERS = new AxiosHeaders();
 
 /**
  * Answers axios. Headers and body stay in the facts: the client reads them there, and axios would
  * only copy them.
  */
-function toResponse(facts: WireFacts, config: InternalAxiosRequestConfig): AxiosResponse {
-  const { status } = facts;
-  const response =
+function toResponse({ status, failureCode }: WireFacts, config: InternalAxiosRequestConfig) {
+  const response: AxiosResponse | undefined =
     status === undefined
       ? undefined
-      : { data: undefined, status, statusText: '', headers: {}, config };
-  if (response !== undefined && config.validateStatus?.(response.status) === true) return response;
-  throw new AxiosError('the call did not succeed', facts.failureCode, config, undefined, response);
+      : { data: undefined, status, statusText: '', headers: NO_HEADERS, config };
+  if (response !== undefined && response.status >= 200 && response.status < 300) return response;
+  throw new AxiosError('the call did not succeed', failureCode, config, undefined, response);
 }

@@ -1,4 +1,10 @@
-import type { IssuedToken, RefusalStatus, Token, TokenSource } from '../contracts/token.ts';
+import type {
+  IssuedToken,
+  RefusalStatus,
+  Token,
+  TokenSource,
+  Waiting,
+} from '../contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../errors.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
@@ -127,21 +133,21 @@ export class TokenSlot implements TokenSource {
    * The current token; from memory in steady state.
    *
    * @throws TokenRefusedError while a refusal stands
-   * @throws NoticeQueueError TOKEN_UNAVAILABLE when the signal aborts first or Redis fails
+   * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller gives up first or Redis fails
    */
-  async get(signal?: AbortSignal): Promise<Token> {
-    return this.#usable()?.token ?? (await this.#fly(this.#shunned, signal));
+  async get(waiting?: Waiting): Promise<Token> {
+    return this.#usable()?.token ?? (await this.#fly(this.#shunned, waiting?.signal));
   }
 
   /**
    * Another token than the one just refused (service-api, Authentication rule 4), or the same where
    * it is so young that the service may not know it everywhere. Throws as get() does.
    */
-  async renew(refused: Token, status: RefusalStatus, signal?: AbortSignal): Promise<Token> {
+  async renew(refused: Token, status: RefusalStatus, waiting?: Waiting): Promise<Token> {
     const held = this.#usable();
     if (held !== undefined && held.token.id !== refused.id) return held.token;
     this.#shun(refused.id, status);
-    return await this.#fly(this.#shunned, signal);
+    return await this.#fly(this.#shunned, waiting?.signal);
   }
 
   /** Reports that the service accepted a call with this token. Asks Redis once per token at most. */

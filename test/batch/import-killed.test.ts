@@ -74,7 +74,7 @@ it('an importer that is killed again and again loses nothing and queues nothing 
   const jobs = await world.jobIds();
   expect(new Set(jobs).size).toBe(jobs.length);
   expect(jobs).toHaveLength(batch?.chunks ?? 0);
-});
+}, 120_000);
 
 it('chunks that lost their importer get jobs, once, and those that are settled get none', async () => {
   const world = importWorld(redis);

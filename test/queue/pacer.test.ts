@@ -50,7 +50,7 @@ describe('Pacer', () => {
 
   /** Takes a slot and uses it; answers when, by the monotonic clock. */
   async function send(lane: LanePace): Promise<number | undefined> {
-    const slot = await lane.take(new AbortController().signal);
+    const slot = await lane.take(new AbortController());
     return slot?.use() === true ? performance.now() : undefined;
   }
 

@@ -4,6 +4,7 @@ import type { Token, TokenSource } from '../../src/contracts/token.ts';
 import type { Slot } from '../../src/queue/slot-line.ts';
 import type { SendAnswer } from '../../src/service/send-answer.ts';
 import { AttemptLog } from '../../workers/attempt-log.ts';
+import { GiveUp } from '../../workers/give-up.ts';
 import { attemptOnce, type AttemptParts } from '../../workers/attempt.ts';
 
 const TOKEN = { id: 't' } as Token;
@@ -73,7 +74,7 @@ describe('an attempt and its slots', () => {
           return ACCEPTED;
         },
         owned,
-        new AbortController().signal,
+        new GiveUp(),
         parts,
         () => note('begin', true),
         before,

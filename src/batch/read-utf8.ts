@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
@@ -25,26 +26,30 @@ const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
 const GZIP = Buffer.from([0x1f, 0x8b]);
 const UTF_16LE = Buffer.from([0xff, 0xfe]);
 const LONGEST_MAGIC = 4;
+const LF = 0x0a;
 
 /**
- * The text of a list: unpacked where it is gzip, decoded, without its byte order mark. A piece is
- * read when it is asked for.
+ * The text of a list as UTF-8: unpacked where it is gzip, without its byte order mark, and no
+ * character cut in two between the pieces. What is UTF-8 already is looked through and not decoded.
+ * A piece is read when it is asked for.
  *
  * @throws NoticeQueueError SOURCE_INVALID with the line, where a byte is not of the encoding, and
  * for files that are no text
  */
-export async function* readText(
+export async function* readUtf8(
   bytes: AsyncIterable<Buffer>,
   encoding: Encoding,
-): AsyncGenerator<string, void> {
+): AsyncGenerator<Buffer, void> {
   const { head, all } = await peek(bytes);
   const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (foreign !== undefined) throw unreadable(`It is ${foreign.what}.`);
   if (head.subarray(0, 2).equals(GZIP)) {
-    yield* readText(unpack(all), encoding);
+    yield* readUtf8(unpack(all), encoding);
     return;
   }
-  yield* decode(all, head.subarray(0, 2).equals(UTF_16LE) ? 'utf-16le' : encoding);
+  if (head.subarray(0, 2).equals(UTF_16LE)) yield* decode(all, 'utf-16le');
+  else if (encoding === 'utf-8') yield* whole(all);
+  else yield* decode(all, encoding);
 }
 
 async function peek(
@@ -89,23 +94,58 @@ async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, voi
   }
 }
 
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Looks through what should be UTF-8; a character that a piece cuts off goes with the next one. */
+async function* whole(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let rest: Buffer = Buffer.alloc(0);
+  let place = START;
+  let begun = false;
+  for await (const piece of bytes) {
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const end = all.length - cutOff(all);
+    const good = all.subarray(0, end);
+    if (!isUtf8(good)) throw wrongEncoding(good, place, 'utf-8');
+    rest = all.subarray(end);
+    if (good.length === 0) continue;
+    const skip = !begun && good.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
+    begun = true;
+    const text = good.subarray(skip);
+    place = behind(place, text);
+    if (text.length > 0) yield text;
+  }
+  if (rest.length > 0) throw wrongEncoding(rest, place, 'utf-8');
+}
+
+/** How many bytes at the end begin a character that is not complete. */
+function cutOff(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return back < length ? back : 0;
+  }
+  return 0;
+}
+
 async function* decode(
   bytes: AsyncIterable<Buffer>,
-  encoding: Encoding | 'utf-16le',
-): AsyncGenerator<string, void> {
+  encoding: 'euc-kr' | 'utf-16le',
+): AsyncGenerator<Buffer, void> {
   const read = decoderOf(encoding);
-  let line = 1;
+  let place = START;
   const text = (piece: Buffer, more: boolean) => {
     try {
       return read(piece, more);
     } catch {
-      throw wrongEncoding(piece, line, encoding);
+      throw wrongEncoding(piece, place, encoding);
     }
   };
   for await (const piece of bytes) {
-    const decoded = text(piece, true);
-    line += linesIn(decoded);
-    if (decoded !== '') yield decoded;
+    const decoded = Buffer.from(text(piece, true));
+    place = behind(place, decoded);
+    if (decoded.length > 0) yield decoded;
   }
   text(Buffer.alloc(0), false);
 }
@@ -126,28 +166,38 @@ function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boole
   };
 }
 
-function linesIn(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
-  return count;
+/** A place in a list, for people. */
+interface Place {
+  readonly line: number;
+  readonly character: number;
+}
+const START: Place = { line: 1, character: 1 };
+
+/** The place behind a text that begins at another one. */
+function behind({ line, character }: Place, text: Buffer): Place {
+  let lines = 0;
+  for (let at = 0; at < text.length; at++) if (text[at] === LF) lines++;
+  const lastLine = text.lastIndexOf(LF) + 1;
+  let characters = lines === 0 ? character : 1;
+  // Continuing bytes are no characters of their own.
+  for (let at = lastLine; at < text.length; at++)
+    if (((text[at] ?? 0) & 0xc0) !== 0x80) characters++;
+  return { line: line + lines, character: characters };
 }
 
-/** Looks for the place by feeding the bytes one by one. A character cut in two before is let be. */
+/** Looks for the place by feeding the bytes one by one. */
 function wrongEncoding(
   piece: Buffer,
-  lineOfPiece: number,
+  begins: Place,
   encoding: Encoding | 'utf-16le',
 ): NoticeQueueError {
   const read = decoderOf(encoding);
-  let start = 0;
-  if (encoding === 'utf-8') while (start < 3 && ((piece[start] ?? 0) & 0xc0) === 0x80) start++;
-  let line = lineOfPiece;
-  let column = 1;
-  for (let at = start; at < piece.length; at++) {
+  let { line, character } = begins;
+  for (let at = 0; at < piece.length; at++) {
     try {
-      for (const character of read(piece.subarray(at, at + 1), true)) {
-        column = character === '\n' ? 1 : column + 1;
-        if (character === '\n') line++;
+      for (const one of read(piece.subarray(at, at + 1), true)) {
+        character = one === '\n' ? 1 : character + 1;
+        if (one === '\n') line++;
       }
     } catch {
       break;
@@ -155,7 +205,7 @@ function wrongEncoding(
   }
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
   return unreadable(
-    `Line ${line}, character ${column}: a byte there is not ${encoding.toUpperCase()}. Is the encoding ${other}?`,
+    `Line ${line}, character ${character}: a byte there is not ${encoding.toUpperCase()}. Is the encoding ${other}?`,
   );
 }
 

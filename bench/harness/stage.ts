@@ -1,0 +1,71 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { startMeasured, type MeasuredProcess } from './measured-process.ts';
+import { startPostgres } from './postgres.ts';
+
+/** What every leg stands on: a Redis and a service of our own, and a folder that goes at the end. */
+export interface Stage {
+  readonly folder: string;
+  readonly redisUrl: string;
+  readonly redis: Redis;
+  readonly redisVersion: string;
+  /** The emulator in a process of its own, answering at once. */
+  readonly service: MeasuredProcess;
+  readonly serviceUrl: string;
+  /** Undefined where there is no PostgreSQL on this machine. */
+  readonly postgresUrl: string | undefined;
+  /** Starts a program of this build; its output goes to a file of the folder. */
+  start(
+    program: string,
+    args: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ): MeasuredProcess;
+  /** Forgets all that Redis and the service hold, so that the next contestant finds them empty. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** @param withPostgres whether a leg will want one */
+export async function openStage(withPostgres: boolean): Promise<Stage> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'notices-bench-'));
+  const server = await startRedisServer({
+    persistence: true,
+    // A rewrite in the middle of a round would be that contestant's bad luck.
+    args: ['--auto-aof-rewrite-percentage', '0'],
+  });
+  const redis = new Redis(server.url);
+  const running = new Set<MeasuredProcess>();
+  const start: Stage['start'] = (program, args, env = {}) => {
+    const name = `${path.basename(program, '.js')}-${running.size}.log`;
+    const started = startMeasured(program, args, env, path.join(folder, name));
+    running.add(started);
+    return started;
+  };
+  const service = start('bench/programs/service.js', []);
+  const { url: serviceUrl } = await service.next<{ url: string }>('url');
+  const postgres = withPostgres ? await startPostgres(folder) : undefined;
+  return {
+    folder,
+    redisUrl: server.url,
+    redis,
+    redisVersion: /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '',
+    service,
+    serviceUrl,
+    postgresUrl: postgres?.url,
+    start,
+    clear: async () => {
+      await redis.flushall('SYNC');
+      service.send({ clear: true });
+    },
+    close: async () => {
+      for (const process of running) await process.stop();
+      redis.disconnect();
+      await server.close();
+      await postgres?.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

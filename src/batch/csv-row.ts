@@ -1,0 +1,92 @@
+import { AFTER_QUOTE, csvError, notClosed, QUOTE_IN_CELL } from './csv-structure.ts';
+
+const QUOTE = 0x22;
+const LF = 0x0a;
+const CR = 0x0d;
+
+/** One row of a CSV list. */
+export interface CsvRow {
+  readonly cells: readonly string[];
+  /** Where the next row begins. */
+  readonly next: number;
+  /** The line in which that is. */
+  readonly nextLine: number;
+}
+
+/**
+ * Takes one row apart: quotes as in RFC 4180, any of the three ends of lines.
+ *
+ * @param from where the row begins; not at the end of the text
+ * @param line the line in which that is
+ * @param last whether the text ends here; else a row that could go on is not taken apart
+ * @returns undefined where the row's end has not come yet
+ * @throws NoticeQueueError SOURCE_INVALID for a quote that is wrong
+ */
+export function readRow(
+  text: Buffer,
+  from: number,
+  delimiter: Buffer,
+  line: number,
+  last: boolean,
+): CsvRow | undefined {
+  const cells: string[] = [];
+  let at = from;
+  let nextLine = line;
+  for (;;) {
+    const column = cells.length + 1;
+    if (text[at] === QUOTE) {
+      const close = closingQuote(text, at, last);
+      if (close === undefined) return undefined;
+      if (close < 0) throw notClosed(nextLine, column);
+      const inside = text.toString('utf8', at + 1, close);
+      cells.push(inside.includes('"') ? inside.replaceAll('""', '"') : inside);
+      nextLine += inside.match(/\r\n|\r|\n/g)?.length ?? 0;
+      at = close + 1;
+    } else {
+      const end = endOfBareCell(text, at, delimiter);
+      if (text[end] === QUOTE) throw csvError(nextLine, column, QUOTE_IN_CELL);
+      cells.push(text.toString('utf8', at, end));
+      at = end;
+    }
+    if (at >= text.length) return last ? { cells, next: at, nextLine: nextLine + 1 } : undefined;
+    if (startsWith(text, at, delimiter)) {
+      at += delimiter.length;
+      continue;
+    }
+    const byte = text[at];
+    if (byte !== LF && byte !== CR) throw csvError(nextLine, column, AFTER_QUOTE);
+    const next = endOfLine(text, at, last);
+    return next === undefined ? undefined : { cells, next, nextLine: nextLine + 1 };
+  }
+}
+
+/** Where the line behind an LF, CR or CRLF begins; undefined where an LF may still follow the CR. */
+export function endOfLine(text: Buffer, at: number, last: boolean): number | undefined {
+  if (text[at] === LF) return at + 1;
+  if (at + 1 >= text.length && !last) return undefined;
+  return text[at + 1] === LF ? at + 2 : at + 1;
+}
+
+/** Below 0 where there is none and none will come; undefined where it may still come. */
+function closingQuote(text: Buffer, open: number, last: boolean): number | undefined {
+  for (let at = open + 1; ; at += 2) {
+    at = text.indexOf(QUOTE, at);
+    if (at < 0) return last ? -1 : undefined;
+    if (at + 1 >= text.length) return last ? at : undefined;
+    if (text[at + 1] !== QUOTE) return at;
+  }
+}
+
+function endOfBareCell(text: Buffer, from: number, delimiter: Buffer): number {
+  for (let at = from; at < text.length; at++) {
+    const byte = text[at];
+    if (byte === LF || byte === CR || byte === QUOTE) return at;
+    if (byte === delimiter[0] && startsWith(text, at, delimiter)) return at;
+  }
+  return text.length;
+}
+
+function startsWith(text: Buffer, at: number, delimiter: Buffer): boolean {
+  if (delimiter.length === 1) return text[at] === delimiter[0];
+  return text.subarray(at, at + delimiter.length).equals(delimiter);
+}
