@@ -9,33 +9,27 @@ import { TrafficTally } from '../src/ops/traffic/tally.ts';
 import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { Pacer } from '../src/queue/pacer.ts';
-import { connectRedis, readyWithin } from '../src/redis/connect.ts';
-import { redisErrorWord } from '../src/redis/failure.ts';
 import { Hints } from '../src/redis/hints.ts';
 import { keysOf, pairName } from '../src/redis/keys.ts';
 import { requireSuitable, type RedisFinding } from '../src/redis/suitability.ts';
 import { createServiceClient } from '../src/service/service-client.ts';
 import { TokenSeal } from '../src/token/seal.ts';
 import { TokenSlot } from '../src/token/token-slot.ts';
-import { jobSpan, noteAttempt } from '../src/tracing/spans.ts';
+import { noteAttempt } from '../src/tracing/spans.ts';
 import { VERSION } from '../src/version.ts';
 import { AttemptLog } from './attempt-log.ts';
-import { runChunk } from './chunk-handler.ts';
+import { buildChunkWorker, buildNoticeWorker } from './build-workers.ts';
 import { startChunkSweeper } from './chunk-sweeper.ts';
-import { Coalescer } from './coalescer.ts';
-import { sendGroup, type HeldNotice } from './group-send.ts';
-import { runJob } from './handler.ts';
 import { briefly, closeWorkers } from './closing.ts';
 import { createHeart } from './heart.ts';
 import { InFlight } from './in-flight.ts';
-import { JobSlots } from './job-slots.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
 import type { ProcessHealth } from './process-health.ts';
 import { UnreadyReasons, type Readiness } from './readiness.ts';
+import { openRedisLink, unlessAborted } from './redis-link.ts';
 import { startRedisWatch } from './redis-watch.ts';
 import { RestoreGuard } from './restore-guard.ts';
-import { buildSendWorker } from './send-worker.ts';
 import { startStallWatch } from './stall-watch.ts';
 import { StateFile } from './state-file.ts';
 import { timedTokens } from './token-wait.ts';
@@ -52,9 +46,6 @@ export interface RunningWorker {
    */
   stop(): Promise<void>;
 }
-
-/** A worker waits this long for Redis at its start before it says so in the log. */
-const PATIENCE_MS = 5_000;
 
 /**
  * Composes and starts one worker process.
@@ -79,20 +70,11 @@ export async function startWorker(
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
 
-  const quiet = quietly(log, (word) => health?.counted.redisError(word));
-  const redis = connectRedis(config.redis, 'worker', quiet);
-  const subscriber = connectRedis(config.redis, 'subscriber', quiet);
-  const disconnect = () => {
-    redis.disconnect();
-    subscriber.disconnect();
-  };
-  while (!(await readyWithin(redis, PATIENCE_MS, abandoned))) {
-    if (abandoned.aborted) {
-      disconnect();
-      return undefined;
-    }
-    log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
-  }
+  const link = await openRedisLink(config.redis, log, abandoned, (word) =>
+    health?.counted.redisError(word),
+  );
+  if (link === undefined) return undefined;
+  const { redis, subscriber, quiet, disconnect } = link;
   const readiness = new UnreadyReasons();
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
@@ -197,17 +179,10 @@ export async function startWorker(
     sendDeadlineMs: config.worker.sendDeadlineMs,
     stopping: stopping.signal,
   };
-  const { coalesceMaxContacts: maxContacts } = config.worker;
-  const requests = {
-    maxRequests: config.worker.concurrency,
-    maxContacts,
-    stopping: stopping.signal,
-  };
-  const coalescer = new Coalescer<HeldNotice>(requests, (group) => sendGroup(group, parts));
-  const slots = new JobSlots(lanes.notices.concurrency, lanes.notices.mostJobs);
-  const noticeParts = { coalescer, slots, fence, log: parts.log, maxContacts };
   const ledger = new Ledger(redis, keys);
-  const chunkParts = {
+  const toWorkers = { redis, keys, settings: config.worker, lanes, inFlight };
+  const notices = buildNoticeWorker(toWorkers, parts);
+  const chunks = buildChunkWorker(toWorkers, {
     ...parts,
     pace: pacer.lane('chunks'),
     ledger,
@@ -215,21 +190,7 @@ export async function startWorker(
     sealWith:
       config.queue.payloadKey === undefined ? undefined : payloadKey(config.queue.payloadKey),
     lockKey: (job: string) => keys.chunkLock(job),
-  };
-  const notices = buildSendWorker(redis, keys, lanes.notices, config.worker, (job, lockToken) =>
-    inFlight.run(job, () => jobSpan(job, 'notices', () => runJob(job, lockToken, noticeParts))),
-  );
-  slots.watch(notices);
-  const chunks = buildSendWorker(
-    redis,
-    keys,
-    lanes.chunks,
-    config.worker,
-    (job, lockToken, signal) =>
-      inFlight.run(job, () =>
-        jobSpan(job, 'chunks', () => runChunk(job, lockToken, signal, chunkParts)),
-      ),
-  );
+  });
   const workers = [notices, chunks];
   for (const worker of workers) {
     worker.on('error', quiet);
@@ -293,35 +254,5 @@ export async function startWorker(
       })();
       return stopped;
     },
-  };
-}
-
-/** What a step of the start answers; undefined when the worker is told to stop first. */
-async function unlessAborted<Result>(
-  step: Promise<Result>,
-  abandoned: AbortSignal,
-): Promise<Result | undefined> {
-  const told = new Promise<undefined>((resolve) => {
-    if (abandoned.aborted) resolve(undefined);
-    abandoned.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
-  return Promise.race([step, told]);
-}
-
-/**
- * Redis that is away reports itself many times a second; the log hears it once a second, `onWord`
- * each time.
- */
-function quietly(log: Logger, onWord: (word: string) => void): (error: Error) => void {
-  let lastAt = -Infinity;
-  let lastCode = '';
-  return (error) => {
-    const code = redisErrorWord(error);
-    const now = performance.now();
-    onWord(code);
-    if (code === lastCode && now - lastAt < 1_000) return;
-    lastAt = now;
-    lastCode = code;
-    log.warn({ event: 'redis-trouble', code });
   };
 }

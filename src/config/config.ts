@@ -1,9 +1,19 @@
 import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { InputError } from '../errors.ts';
 import type { Environment } from './environment.ts';
-import type { Address } from './option.ts';
+import { onlySet } from './only-set.ts';
 import type { OptionValue, Values } from './options.ts';
+import { opsConfig, type OpsConfig } from './ops-config.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
+import {
+  redisConfig,
+  redisWatchConfig,
+  restoreConfig,
+  type RedisConfig,
+  type RedisWatchConfig,
+  type RestoreConfig,
+} from './redis-config.ts';
+import { workerConfig, type WorkerConfig } from './worker-config.ts';
 
 /** The whole configuration. Names of durations end in `Ms`: milliseconds. */
 export interface Config {
@@ -19,23 +29,6 @@ export interface Config {
   readonly restore: RestoreConfig;
   readonly ops: OpsConfig;
   readonly logLevel: OptionValue<'LOG_LEVEL'>;
-}
-
-/** How to reach Redis. Where both lists are empty, `url` names the one server. */
-export interface RedisConfig {
-  /** May hold a password. Its protocol says whether connections use TLS. */
-  readonly url: string;
-  /** Takes precedence over the one in `url`, as does `password`. */
-  readonly username?: string;
-  readonly password?: string;
-  readonly sentinels: readonly Address[];
-  readonly sentinelName?: string;
-  readonly sentinelPassword?: string;
-  readonly cluster: readonly Address[];
-  /** PEM text, not a path. */
-  readonly tlsCa?: string;
-  readonly prefix: string;
-  readonly connectTimeoutMs: number;
 }
 
 /** How to reach the messaging service. */
@@ -92,81 +85,6 @@ export interface QueueConfig {
   readonly payloadKeyPrevious?: string;
 }
 
-/** How workers take jobs and what they do when one cannot be sent. */
-export interface WorkerConfig {
-  readonly concurrency: number;
-  /** In contacts; 1 turns coalescing off. */
-  readonly coalesceMaxContacts: number;
-  readonly batchConcurrency: number;
-  readonly processes: number;
-  readonly attempts: number;
-  readonly backoffBaseMs: number;
-  readonly backoffCapMs: number;
-  readonly lockDurationMs: number;
-  readonly stalledIntervalMs: number;
-  readonly holdProbeMinMs: number;
-  readonly holdProbeMaxMs: number;
-  readonly retryAfterMaxMs: number;
-  readonly pace: PaceConfig;
-  readonly keepAcceptedMs: number;
-  readonly keepFailedMs: number;
-  readonly shutdownTimeoutMs: number;
-  readonly heartbeatMs: number;
-  readonly stallGraceMs: number;
-  readonly sendDeadlineMs: number;
-  readonly health: HealthConfig;
-}
-
-/** Where a worker answers who asks how it is. */
-export interface HealthConfig {
-  /** 0 for nowhere. */
-  readonly port: number;
-  readonly host: string;
-}
-
-/** How fast the account may send; rates are send calls a second. */
-export interface PaceConfig {
-  /** 0 is no limit. */
-  readonly pace: number;
-  readonly floor: number;
-  readonly fallPercent: number;
-  readonly recoveryMs: number;
-}
-
-/** What is asked of Redis, and how often. */
-export interface RedisWatchConfig {
-  readonly persistence: OptionValue<'REDIS_PERSISTENCE'>;
-  /** In percent. */
-  readonly memoryHeadroom: number;
-  readonly everyMs: number;
-}
-
-/** How workers meet a Redis that may hold an old copy of the queue. */
-export interface RestoreConfig {
-  readonly guard: OptionValue<'RESTORE_GUARD'>;
-  readonly toleranceMs: number;
-  readonly gapMs: number;
-  /** Path. */
-  readonly stateFile?: string;
-}
-
-/** The ops server: where it listens, and who may come in. */
-export interface OpsConfig {
-  readonly host: string;
-  readonly port: number;
-  /** Entries `name:role:hash`, separated by commas or blanks. */
-  readonly users?: string;
-  readonly apiKeys?: string;
-  readonly sessionKey?: string;
-  readonly sessionMs: number;
-  /** Addresses and subnets. */
-  readonly trustedProxy: readonly string[];
-  readonly userHeader?: string;
-  readonly roleHeader?: string;
-  readonly maxBodyBytes: number;
-  readonly noticesPerMinute: number;
-}
-
 /**
  * Reads the configuration.
  *
@@ -183,36 +101,10 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
     token: tokenConfig(values),
     queue: queueConfig(values),
     worker: workerConfig(values),
-    redisWatch: {
-      persistence: values.REDIS_PERSISTENCE,
-      memoryHeadroom: values.REDIS_MEMORY_HEADROOM,
-      everyMs: values.REDIS_WATCH_MS,
-    },
-    restore: {
-      guard: values.RESTORE_GUARD,
-      toleranceMs: values.RESTORE_TOLERANCE_MS,
-      gapMs: values.RESTORE_GAP_MS,
-      ...onlySet({ stateFile: values.STATE_FILE }),
-    },
+    redisWatch: redisWatchConfig(values),
+    restore: restoreConfig(values),
     ops: opsConfig(values),
     logLevel: values.LOG_LEVEL,
-  };
-}
-
-function redisConfig(values: Values): RedisConfig {
-  return {
-    url: values.REDIS_URL,
-    sentinels: values.REDIS_SENTINELS,
-    cluster: values.REDIS_CLUSTER,
-    prefix: values.REDIS_PREFIX,
-    connectTimeoutMs: values.REDIS_CONNECT_TIMEOUT_MS,
-    ...onlySet({
-      username: values.REDIS_USERNAME,
-      password: values.REDIS_PASSWORD,
-      sentinelName: values.REDIS_SENTINEL_NAME,
-      sentinelPassword: values.REDIS_SENTINEL_PASSWORD,
-      tlsCa: values.REDIS_TLS_CA_FILE,
-    }),
   };
 }
 
@@ -268,62 +160,5 @@ function queueConfig(values: Values): QueueConfig {
       payloadKey: values.PAYLOAD_KEY,
       payloadKeyPrevious: values.PAYLOAD_KEY_PREVIOUS,
     }),
-  };
-}
-
-function workerConfig(values: Values): WorkerConfig {
-  return {
-    concurrency: values.CONCURRENCY,
-    coalesceMaxContacts: values.COALESCE_MAX_CONTACTS,
-    batchConcurrency: values.BATCH_CONCURRENCY,
-    processes: values.PROCESSES,
-    attempts: values.ATTEMPTS,
-    backoffBaseMs: values.BACKOFF_BASE_MS,
-    backoffCapMs: values.BACKOFF_CAP_MS,
-    lockDurationMs: values.LOCK_DURATION_MS,
-    stalledIntervalMs: values.STALLED_INTERVAL_MS,
-    holdProbeMinMs: values.HOLD_PROBE_MIN_MS,
-    holdProbeMaxMs: values.HOLD_PROBE_MAX_MS,
-    retryAfterMaxMs: values.RETRY_AFTER_MAX_MS,
-    pace: {
-      pace: values.PACE,
-      floor: values.PACE_FLOOR,
-      fallPercent: values.PACE_FALL_PERCENT,
-      recoveryMs: values.PACE_RECOVERY_MS,
-    },
-    keepAcceptedMs: values.KEEP_ACCEPTED_MS,
-    keepFailedMs: values.KEEP_FAILED_MS,
-    shutdownTimeoutMs: values.SHUTDOWN_TIMEOUT_MS,
-    heartbeatMs: values.HEARTBEAT_MS,
-    stallGraceMs: values.STALL_GRACE_MS,
-    sendDeadlineMs: values.SEND_DEADLINE_MS,
-    health: { port: values.HEALTH_PORT, host: values.HEALTH_HOST },
-  };
-}
-
-function opsConfig(values: Values): OpsConfig {
-  return {
-    host: values.OPS_HOST,
-    port: values.OPS_PORT,
-    sessionMs: values.OPS_SESSION_MS,
-    trustedProxy: (values.OPS_TRUSTED_PROXY ?? '').split(/[\s,]+/).filter((part) => part !== ''),
-    maxBodyBytes: values.OPS_MAX_BODY_BYTES,
-    noticesPerMinute: values.OPS_NOTICES_PER_MINUTE,
-    ...onlySet({
-      users: values.OPS_USERS,
-      apiKeys: values.OPS_API_KEYS,
-      sessionKey: values.OPS_SESSION_KEY,
-      userHeader: values.OPS_USER_HEADER,
-      roleHeader: values.OPS_ROLE_HEADER,
-    }),
-  };
-}
-
-/** Leaves out what is not set, so that an optional field is absent and never undefined. */
-function onlySet<T extends Record<string, unknown>>(
-  fields: T,
-): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
   };
 }
