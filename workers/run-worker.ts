@@ -6,11 +6,9 @@ import { payloadKey, payloadKeys } from '../src/batch/payload-key.ts';
 import type { Config, ServiceConfig } from '../src/config/config.ts';
 import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
-import { connectRedis, readyWithin } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
 import { Hints } from '../src/redis/hints.ts';
 import { keysOf, pairName } from '../src/redis/keys.ts';
-import { requireSuitable, type RedisFinding } from '../src/redis/suitability.ts';
 import { createServiceClient } from '../src/service/service-client.ts';
 import { TokenSeal } from '../src/token/seal.ts';
 import { TokenSlot } from '../src/token/token-slot.ts';
@@ -24,6 +22,7 @@ import { createHeart } from './heart.ts';
 import { InFlight } from './in-flight.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
+import { meetRedis } from './meet-redis.ts';
 import { UnreadyReasons, type Readiness } from './readiness.ts';
 import { startRedisWatch } from './redis-watch.ts';
 import { RestoreGuard } from './restore-guard.ts';
@@ -42,9 +41,6 @@ export interface RunningWorker {
    */
   stop(): Promise<void>;
 }
-
-/** A worker waits this long for Redis at its start before it says so in the log. */
-const PATIENCE_MS = 5_000;
 
 /**
  * Composes and starts one worker process.
@@ -68,19 +64,9 @@ export async function startWorker(
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
 
   const quiet = quietly(log);
-  const redis = connectRedis(config.redis, 'worker', quiet);
-  const subscriber = connectRedis(config.redis, 'subscriber', quiet);
-  const disconnect = () => {
-    redis.disconnect();
-    subscriber.disconnect();
-  };
-  while (!(await readyWithin(redis, PATIENCE_MS, abandoned))) {
-    if (abandoned.aborted) {
-      disconnect();
-      return undefined;
-    }
-    log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
-  }
+  const met = await meetRedis(config, keys, quiet, log, abandoned);
+  if (met === undefined) return undefined;
+  const { redis, subscriber, disconnect } = met;
   const readiness = new UnreadyReasons();
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
@@ -103,22 +89,10 @@ export async function startWorker(
     log,
     stopping: AbortSignal.any([stopping.signal, abandoned]),
   });
-  let found: readonly RedisFinding[];
-  try {
-    const suitable = await unlessAborted(
-      requireSuitable(redis, config.redisWatch, keys),
-      abandoned,
-    );
-    if (suitable === undefined || !(await guard.begin())) {
-      heart.stop();
-      disconnect();
-      return undefined;
-    }
-    found = suitable;
-  } catch (error) {
+  if (!(await guard.begin())) {
     heart.stop();
     disconnect();
-    throw error;
+    return undefined;
   }
 
   const hints = new Hints(subscriber);
@@ -195,7 +169,7 @@ export async function startWorker(
   const watched = { ...counts, begun: () => inFlight.begun, resting: () => unfit };
   const stallWatch = startStallWatch(redis, keys, watched, stallGraceMs, readiness, log, onStall);
   for (const worker of workers) void worker.run().catch(quiet);
-  const redisWatch = startRedisWatch(redis, keys, config.redisWatch, found, log, (now) => {
+  const redisWatch = startRedisWatch(redis, keys, config.redisWatch, met.found, log, (now) => {
     readiness.set('redis-unsuitable', now);
     if (now === unfit) return;
     unfit = now;
@@ -227,18 +201,6 @@ export async function startWorker(
       return stopped;
     },
   };
-}
-
-/** What a step of the start answers; undefined when the worker is told to stop first. */
-async function unlessAborted<Result>(
-  step: Promise<Result>,
-  abandoned: AbortSignal,
-): Promise<Result | undefined> {
-  const told = new Promise<undefined>((resolve) => {
-    if (abandoned.aborted) resolve(undefined);
-    abandoned.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
-  return Promise.race([step, told]);
 }
 
 /** Redis that is away reports itself many times a second; the log hears it once a second. */
