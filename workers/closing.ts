@@ -7,12 +7,16 @@ import type { InFlight } from './in-flight.ts';
 const ANSWER_MS = 2_000;
 const LOOK_EVERY_MS = 200;
 
+/** With nothing under way a close takes milliseconds, unless BullMQ waits for what never comes. */
+const IDLE_MS = 3_000;
+
 /**
  * Closes the workers: what is being sent finishes, and what became of it is told to Redis.
  *
- * BullMQ waits for a Redis that is away or frozen without end. Where nothing is under way and nothing
- * known is left to tell, there is nothing to wait for, and this resolves; else it waits, for Redis may
- * come back, until the time to stop runs out (stop-signals.ts).
+ * BullMQ waits without end for a Redis that is away or frozen, and for a blocking connection that was
+ * lost before the close, also when Redis is back. Where nothing is under way and nothing known is left
+ * to tell, there is nothing to wait for, and this resolves; else it waits, for Redis may come back,
+ * until the time to stop runs out (stop-signals.ts).
  */
 export async function closeWorkers(
   workers: readonly Worker[],
@@ -31,8 +35,14 @@ async function untilPointless(
   redis: RedisClient,
   closed: AbortSignal,
 ): Promise<void> {
+  let idleSince: number | undefined;
   while (!closed.aborted) {
-    if (!inFlight.busy && !(await answers(redis)) && !inFlight.busy) return;
+    if (inFlight.busy) idleSince = undefined;
+    else {
+      idleSince ??= performance.now();
+      if (performance.now() - idleSince > IDLE_MS) return;
+      if (!(await answers(redis)) && !inFlight.busy) return;
+    }
     await pause(LOOK_EVERY_MS, undefined, { signal: closed }).catch(() => {});
   }
 }

@@ -184,8 +184,11 @@ export class RestoreGuard {
     const { redis, keys, settings, log } = this.#parts;
     const verdict = kind === 'suspect' && settings.guard === 'hold' ? 'held' : 'warned';
     const missed = this.#memory?.id ?? '';
-    const mark = { why, copyAt, missingMs, verdict, missed } as const;
-    if (await keepRestored(redis, keys, look.epoch, mark)) {
+    const after = this.#memory?.event ?? '';
+    const mark = { why, copyAt, missingMs, verdict, missed, after } as const;
+    const memory = await keepRestored(redis, keys, look.epoch, mark);
+    if (memory !== undefined) {
+      this.#memory = memory;
       log[verdict === 'held' ? 'error' : 'warn'](
         { event: 'restored', why, verdict, copyAt, missingMs: Math.round(missingMs) },
         'Redis may hold an old copy of the queue; "notices restored" says what might be sent again',

@@ -11,7 +11,6 @@ import { HoldGate } from '../src/queue/hold-gate.ts';
 import { Pacer } from '../src/queue/pacer.ts';
 import { Hints } from '../src/redis/hints.ts';
 import { keysOf, pairName } from '../src/redis/keys.ts';
-import { requireSuitable, type RedisFinding } from '../src/redis/suitability.ts';
 import { createServiceClient } from '../src/service/service-client.ts';
 import { TokenSeal } from '../src/token/seal.ts';
 import { TokenSlot } from '../src/token/token-slot.ts';
@@ -25,9 +24,10 @@ import { createHeart } from './heart.ts';
 import { InFlight } from './in-flight.ts';
 import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
+import { meetRedis } from './meet-redis.ts';
 import type { ProcessHealth } from './process-health.ts';
 import { UnreadyReasons, type Readiness } from './readiness.ts';
-import { openRedisLink, unlessAborted } from './redis-link.ts';
+import { quietly } from './quietly.ts';
 import { startRedisWatch } from './redis-watch.ts';
 import { RestoreGuard } from './restore-guard.ts';
 import { startStallWatch } from './stall-watch.ts';
@@ -70,11 +70,10 @@ export async function startWorker(
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
 
-  const link = await openRedisLink(config.redis, log, abandoned, (word) =>
-    health?.counted.redisError(word),
-  );
-  if (link === undefined) return undefined;
-  const { redis, subscriber, quiet, disconnect } = link;
+  const quiet = quietly(log, (word) => health?.counted.redisError(word));
+  const met = await meetRedis(config, keys, quiet, log, abandoned);
+  if (met === undefined) return undefined;
+  const { redis, subscriber, disconnect } = met;
   const readiness = new UnreadyReasons();
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
@@ -97,22 +96,10 @@ export async function startWorker(
     log,
     stopping: AbortSignal.any([stopping.signal, abandoned]),
   });
-  let found: readonly RedisFinding[];
-  try {
-    const suitable = await unlessAborted(
-      requireSuitable(redis, config.redisWatch, keys),
-      abandoned,
-    );
-    if (suitable === undefined || !(await guard.begin())) {
-      heart.stop();
-      disconnect();
-      return undefined;
-    }
-    found = suitable;
-  } catch (error) {
+  if (!(await guard.begin())) {
     heart.stop();
     disconnect();
-    throw error;
+    return undefined;
   }
 
   const hints = new Hints(subscriber);
@@ -221,7 +208,7 @@ export async function startWorker(
   );
   health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });
   for (const worker of workers) void worker.run().catch(quiet);
-  const redisWatch = startRedisWatch(redis, keys, config.redisWatch, found, log, (now) => {
+  const redisWatch = startRedisWatch(redis, keys, config.redisWatch, met.found, log, (now) => {
     readiness.set('redis-unsuitable', now);
     if (now === unfit) return;
     unfit = now;

@@ -1,5 +1,5 @@
 import { defineScript } from '../redis/script.ts';
-import { EARLIER_KEPT } from './epoch.ts';
+import { EARLIER_KEPT, type EpochMemory } from './epoch.ts';
 import { BY_HAND_MS, HOLD_PRELUDE } from './hold-scripts.ts';
 
 /**
@@ -51,7 +51,8 @@ local function advance(epoch, now)
     remember(epoch, 'earlier', last .. ':' .. beatsOf(epoch) .. ':' .. field(epoch, 'at'))
   end
   redis.call('HSET', epoch, 'at', now, 'server', server, 'stopped', 0)
-  return redis.call('HINCRBY', epoch, 'beats', 1)
+  local beats = redis.call('HINCRBY', epoch, 'beats', 1)
+  return { 'beat', field(epoch, 'id'), field(epoch, 'bornAt'), field(epoch, 'event'), beats, now, server }
 end
 `;
 
@@ -65,6 +66,7 @@ end
 export const beatEpoch = defineScript({
   name: 'heartbeat',
   keys: 3,
+  parse: memoryFrom,
   lua: `${PRELUDE}
 local epoch, now = KEYS[1], clock()
 if field(epoch, 'id') == '' then
@@ -73,12 +75,26 @@ if field(epoch, 'id') == '' then
 elseif not has(epoch, ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]) then
   return { 'check' }
 end
-local beats = advance(epoch, now)
 redis.call('SET', KEYS[2], ARGV[6], 'PX', ARGV[7])
 redis.call('ZADD', KEYS[3], now, ARGV[5])
 redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. (now - ARGV[7]))
-return { 'beat', field(epoch, 'id'), field(epoch, 'bornAt'), field(epoch, 'event'), beats, now, server }`,
+return advance(epoch, now)`,
 });
+
+/** Reads the answer of a heartbeat: what is to be remembered; undefined for ['check']. */
+function memoryFrom(reply: unknown): EpochMemory | undefined {
+  const [word, id, bornAt, event, beats, at, server] = reply as [string, ...unknown[]];
+  if (word !== 'beat') return undefined;
+  return {
+    id: String(id),
+    bornAt: Number(bornAt),
+    event: String(event),
+    beats: Number(beats),
+    at: Number(at),
+    server: String(server),
+    by: 'process',
+  };
+}
 
 /**
  * A goodbye. KEYS and the first five of ARGV as above; then how long a silent worker counts as
@@ -110,20 +126,22 @@ return { redis.call('HGETALL', KEYS[1]), now, server, up and now - up * 1000 or 
  * Redis looks like an old copy. KEYS: those of a hold, then the epoch. ARGV: id and event as they were
  * looked at (id '' for none), an id for an epoch that begins, id of the event, why, time of the copy,
  * how much is missing, verdict ('held' places the hold, too), id of the epoch that is missed, channel
- * of hints of holds.
- * Answers 1, or 0 where somebody else has moved it meanwhile: look again.
+ * of hints of holds, event that is remembered.
+ * Answers as a heartbeat does; ['check'] where somebody else has judged it meanwhile: look again.
  */
 export const markRestored = defineScript({
   name: 'mark restored',
   keys: 5,
+  parse: memoryFrom,
   lua: `${HOLD_PRELUDE}${PRELUDE}
 local epoch = KEYS[5]
-if field(epoch, 'id') ~= ARGV[1] or field(epoch, 'event') ~= ARGV[2] then return 0 end
+if field(epoch, 'id') ~= ARGV[1] or field(epoch, 'event') ~= ARGV[2] then return { 'check' } end
 if ARGV[1] == '' then redis.call('HSET', epoch, 'id', ARGV[3], 'bornAt', now) end
+-- Who remembers an event that the copy does not know, too, finds this one to have come after it.
 if ARGV[2] ~= '' then remember(epoch, 'past', ARGV[2]) end
+if ARGV[11] ~= '' and ARGV[11] ~= ARGV[2] then remember(epoch, 'past', ARGV[11]) end
 redis.call('HSET', epoch, 'event', ARGV[4], 'eventAt', now, 'why', ARGV[5], 'copyAt', ARGV[6],
   'missingMs', ARGV[7], 'verdict', ARGV[8], 'missed', ARGV[9])
-advance(epoch, now)
 if ARGV[8] == 'held' then
   redis.call('DEL', hold, probe)
   redis.call('HSET', hold, 'kind', 'restored', 'code', ARGV[5], 'since', now, 'nextProbeAt', 0,
@@ -132,5 +150,5 @@ if ARGV[8] == 'held' then
   stand(${BY_HAND_MS})
   redis.call('PUBLISH', ARGV[10], 'restored')
 end
-return 1`,
+return advance(epoch, now)`,
 });

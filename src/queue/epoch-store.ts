@@ -71,27 +71,29 @@ export interface RestoreMark {
   readonly verdict: RestoreEvent['verdict'];
   /** Id of the epoch that somebody remembers; empty where nobody does. */
   readonly missed: string;
+  /** The event that is remembered with it. */
+  readonly after: string;
 }
 
 /**
  * Keeps for all that Redis looks like an old copy.
  *
  * @param epoch as it was looked at
- * @returns false where somebody has judged it meanwhile: look again
+ * @returns what is to be remembered; undefined where somebody has judged it meanwhile: look again
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function keepRestored(
   redis: RedisClient,
   keys: Keys,
   epoch: Epoch | undefined,
-  { why, copyAt, missingMs, verdict, missed }: RestoreMark,
-): Promise<boolean> {
+  { why, copyAt, missingMs, verdict, missed, after }: RestoreMark,
+): Promise<EpochMemory | undefined> {
   const { hold, holdProbe, limiter, chunkLimiter, holdHints } = keys;
   const seen = [epoch?.id ?? '', epoch?.event?.id ?? '', randomUUID(), randomUUID()];
-  const args = [...seen, why, copyAt, Math.round(missingMs), verdict, missed, holdHints];
+  const args = [...seen, why, copyAt, Math.round(missingMs), verdict, missed, holdHints, after];
   try {
     const taken = [hold, holdProbe, limiter, chunkLimiter, keys.epoch];
-    return (await markRestored(redis, taken, args)) === 1;
+    return await markRestored(redis, taken, args);
   } catch (error) {
     throw redisFailure(error);
   }

@@ -174,7 +174,8 @@ export function judgeEpoch(
   if (sameEvent && last.beats >= memory.beats) return { kind: 'continue', why: 'remembered' };
   // Clocks that were set back in between make less than nothing of it: then it is not known.
   const missingMs = memory.at - last.at;
-  const tolerable = missingMs >= 0 && missingMs <= bounds.toleranceMs;
+  const { toleranceMs } = bounds;
+  const tolerable = toleranceMs > 0 && missingMs >= 0 && missingMs <= toleranceMs;
   const kind = tolerable ? 'tolerate' : 'suspect';
   return { kind, why: 'went-back', copyAt: last.at, missingMs: Math.max(0, missingMs) };
 }

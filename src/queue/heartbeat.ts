@@ -45,22 +45,11 @@ export async function beat(
   memory?: EpochMemory,
 ): Promise<EpochMemory | undefined> {
   const { id } = heartbeat;
-  const reply = await beatEpoch(
+  return beatEpoch(
     redis,
     [keys.epoch, keys.worker(id), keys.workers],
     [...remembered(memory), id, JSON.stringify(heartbeat), everyMs * MISSED, randomUUID()],
   );
-  const [word, epoch, bornAt, event, beats, at, server] = reply as [string, ...unknown[]];
-  if (word !== 'beat') return undefined;
-  return {
-    id: String(epoch),
-    bornAt: Number(bornAt),
-    event: String(event),
-    beats: Number(beats),
-    at: Number(at),
-    server: String(server),
-    by: 'process',
-  };
 }
 
 /**

@@ -13,7 +13,7 @@ export const RESTORE_OPTIONS = {
   RESTORE_TOLERANCE_MS: {
     kind: 'integer',
     meaning:
-      'A Redis that has surely lost no more than so much time is only warned of: a failover, or a power cut with `appendfsync everysec`, loses about a second.',
+      'A Redis that has surely lost no more than so much time is only warned of: a failover, or a power cut with `appendfsync everysec`, loses about a second. 0 tolerates nothing.',
     unit: 'milliseconds',
     min: 0,
     max: 86_400_000,
