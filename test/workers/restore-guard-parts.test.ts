@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { RestoreConfig } from '../../src/config/config.ts';
+import type { RestoreConfig } from '../../src/config/redis-config.ts';
 import type { EpochMemory } from '../../src/queue/epoch.ts';
 import { readEpoch } from '../../src/queue/epoch-store.ts';
 import { readWorkers } from '../../src/queue/heartbeat.ts';

@@ -5,11 +5,13 @@ import { FastifyAdapter } from '@bull-board/fastify';
 import type { FastifyInstance } from 'fastify';
 import { reads } from './access/judge-entry.ts';
 import type { Needs } from './access/role.ts';
+import { redisFailure } from '../../redis/failure.ts';
 import type { OpsParts } from './ops-parts.ts';
+import { problemOf } from './problem.ts';
 import { showJob } from './show-job.ts';
 
 /** Where the board of the queues is. */
-export const BOARD_PATH = '/queues';
+const BOARD_PATH = '/queues';
 
 /** Whether a path belongs to the board, which has a policy of its own. */
 export function isBoard(url: string): boolean {
@@ -30,7 +32,7 @@ const POLL_S = 10;
  */
 export async function registerBoard(
   app: FastifyInstance,
-  { sendQueue, chunkQueue }: OpsParts,
+  { sendQueue, chunkQueue, redisWatch }: OpsParts,
 ): Promise<void> {
   const queues = [sendQueue, chunkQueue].map((queue) => {
     const adapter = new BullMQAdapter(queue, { readOnlyMode: true });
@@ -54,5 +56,11 @@ export async function registerBoard(
     },
   });
   serverAdapter.setBasePath(BOARD_PATH);
+  // Its own answer would be the message of whatever was thrown.
+  serverAdapter.setErrorHandler((error) => {
+    const { status, title, detail } = problemOf(redisFailure(error), redisWatch.explain());
+    // Its type knows fewer statuses than HTTP.
+    return { status: status as 500, body: { error: title, message: detail } };
+  });
   await app.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH });
 }

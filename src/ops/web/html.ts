@@ -43,6 +43,6 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /** Text as it may stand in HTML. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"'`]/g, (sign) => ESCAPES[sign] ?? sign);
 }

@@ -46,7 +46,7 @@ export interface OpenOps {
 }
 
 /** How long one command to Redis may take. */
-export const COMMAND_TIMEOUT_MS = 2_000;
+const COMMAND_TIMEOUT_MS = 2_000;
 
 /** How long the start waits for Redis; then the server listens, and says that Redis is away. */
 const PATIENCE_MS = 1_000;

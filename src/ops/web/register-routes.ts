@@ -11,8 +11,8 @@ import type { Call, Route } from './route.ts';
 import { writeAnswer } from './write-answer.ts';
 
 /** Field of a form that holds the token, and the path to go to when it is done. */
-export const CSRF_FIELD = '_csrf';
-export const NEXT_FIELD = '_next';
+const CSRF_FIELD = '_csrf';
+const NEXT_FIELD = '_next';
 const CSRF_HEADER = 'x-csrf-token';
 
 /** No body but a notice's is long. */
@@ -48,6 +48,9 @@ async function serve(
   if (!reads(request.method) && who !== undefined) requireToken(request, who, form, parts);
   const call = readCall(route, request, form, parts);
   const answer = await route.handle(call, parts);
+  if (!reads(request.method)) {
+    parts.logger.info({ event: 'ops-change', route: route.path, who: call.name });
+  }
   if (answer.kind === 'events') {
     const { sessions } = parts.access;
     const stillIn = () => who?.by !== 'session' || !sessions.isEnded(who.seed);

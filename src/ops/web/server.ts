@@ -185,8 +185,14 @@ function log(
     status: problem.status,
     code: problem.code,
     ...(identity === undefined ? {} : { who: identity.name }),
-    ...(problem.code === 'DEFECT' && error instanceof Error ? { error: error.name } : {}),
+    ...(problem.code === 'DEFECT' && error instanceof Error ? whereabouts(error) : {}),
   };
   if (problem.status >= 500) logger.warn(facts);
   else logger.debug(facts);
+}
+
+/** Kind and place of an error that nobody foresaw; its message may hold what was sent. */
+function whereabouts({ name, stack = '' }: Error) {
+  const place = stack.split('\n').find((line) => /^\s+at /.test(line));
+  return { error: name, place: place?.trim() };
 }

@@ -100,12 +100,12 @@ describe('sessions', () => {
   const NOW = 1_800_000_000_000;
   const HOUR = 3_600_000;
   const KEY = 'k'.repeat(32);
-  const sessionsOf = async (text: string, key: string | undefined = KEY) => {
+  const sessionsOf = (text: string, key: string | undefined = KEY) => {
     const users = readUsers(text);
     return { users, sessions: new Sessions(users, HOUR, key) };
   };
   const begun = async () => {
-    const { users, sessions } = await sessionsOf(`kim:viewer:${await hash}`);
+    const { users, sessions } = sessionsOf(`kim:viewer:${await hash}`);
     const user = users.get('kim');
     if (user === undefined) throw new Error('no user');
     return { sessions, ...sessions.begin(user, NOW) };
@@ -122,11 +122,8 @@ describe('sessions', () => {
   it('count after a restart with the same key, and with no other', async () => {
     const { cookie } = await begun();
     const text = `kim:viewer:${await hash}`;
-    expect((await sessionsOf(text)).sessions.read(cookie, NOW)).toBeDefined();
-    const others = [
-      (await sessionsOf(text, 'x'.repeat(32))).sessions,
-      new Sessions(readUsers(text), HOUR),
-    ];
+    expect(sessionsOf(text).sessions.read(cookie, NOW)).toBeDefined();
+    const others = [sessionsOf(text, 'x'.repeat(32)).sessions, new Sessions(readUsers(text), HOUR)];
     for (const sessions of others) expect(sessions.read(cookie, NOW)).toBeUndefined();
   });
 
@@ -137,7 +134,7 @@ describe('sessions', () => {
       `kim:operator:${await hash}`,
       `kim:viewer:${await hashPassword(PASSWORD)}`,
     ]) {
-      expect((await sessionsOf(text)).sessions.read(cookie, NOW)).toBeUndefined();
+      expect(sessionsOf(text).sessions.read(cookie, NOW)).toBeUndefined();
     }
   });
 

@@ -190,6 +190,14 @@ describe('a proxy that signs people in', () => {
       expect(reply.status).toBe(401);
     }
     expect((await bench.ask('/api/v1/session', { headers: otto })).status).toBe(200);
+    // A proxy may pass on how the visitor came to it; a key that is wrong is nobody all the same.
+    for (const [authorization, status] of [
+      ['Basic b3R0bzp4', 200],
+      ['Bearer made-up', 401],
+    ] as const) {
+      const reply = await bench.ask('/api/v1/session', { headers: { ...otto, authorization } });
+      expect([authorization, reply.status]).toEqual([authorization, status]);
+    }
   });
 
   it('nobody else can sign in there', async () => {

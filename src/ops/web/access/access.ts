@@ -67,7 +67,8 @@ export class Access {
 
   /** Who calls; undefined where nothing, or nothing that counts, says so. */
   identify(shown: Credentials, now: number): Identity | undefined {
-    if (shown.authorization !== undefined) return this.#byKey(shown.authorization);
+    // Another scheme is between the visitor and his proxy, which may pass it on.
+    if (isBearer(shown.authorization)) return this.#byKey(shown.authorization);
     const byProxy = this.#byProxy(shown);
     if (byProxy !== undefined) return byProxy;
     if (shown.cookie === undefined) return undefined;
@@ -118,6 +119,10 @@ export class Access {
     const roles = this.#roleHeader === undefined ? undefined : header(this.#roleHeader);
     return proxyIdentity({ user: header(this.#userHeader), roles }, FOR_EVER);
   }
+}
+
+function isBearer(authorization: string | undefined): authorization is string {
+  return authorization !== undefined && /^Bearer\b/i.test(authorization);
 }
 
 /** Name of the user that is made up. */

@@ -5,6 +5,9 @@ import type { FeedEvent, FeedQuestion, LiveFeed } from './feed.ts';
 /** A listener that reads so slowly that this much waits for it is dropped; it may come again. */
 const MAX_WAITING_BYTES = 1_048_576;
 
+/** Then the stream ends, and the browser comes again: to be asked anew who it is. */
+const MAX_STREAM_MS = 3_600_000;
+
 /**
  * Answers with server-sent events until the caller leaves, the session ends or the server closes.
  *
@@ -20,8 +23,9 @@ export function streamEvents(
   stillIn: () => boolean,
 ): void {
   const { raw } = reply;
+  const end = Math.min(until, Date.now() + MAX_STREAM_MS);
   const tell = ({ event, data }: FeedEvent) => {
-    if (raw.destroyed || Date.now() >= until || !stillIn()) return false;
+    if (raw.destroyed || Date.now() >= end || !stillIn()) return false;
     raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     return raw.writableLength < MAX_WAITING_BYTES;
   };

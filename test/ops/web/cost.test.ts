@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { Ledger } from '../../../src/batch/ledger.ts';
+import { encodePayload } from '../../../src/batch/payload.ts';
+import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/route-table.ts';
+import { Redis } from 'ioredis';
+import { numbers } from '../../support/fleet.ts';
+import { commandsByName } from './support/commands.ts';
+import { startOps, type OpsBench } from './support/ops-bench.ts';
+
+/** What may be asked of Redis for one answer, at most. */
+const MOST_COMMANDS = 60;
+
+/** Commands that read as much as there is. */
+const NEVER = new Set(['keys', 'scan', 'smembers']);
+
+/** A queue of a size: jobs that wait, and a batch of chunks that wait. */
+async function fill(url: string, prefix: string, jobs: number, chunks: number): Promise<void> {
+  const queue = new NoticeQueue({ redis: { url }, prefix, enqueueTimeoutMs: 20_000 });
+  await queue.sendMany(
+    numbers(jobs).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
+  );
+  await queue.close();
+  const redis = new Redis(url);
+  const ledger = new Ledger(redis, keysOf(prefix, 'default'));
+  await ledger.begin(
+    'b',
+    {
+      frame: '{}',
+      templateCode: 'T',
+      chunkSize: 1,
+      delivery: 'at-least-once',
+      expiresAt: 0,
+      rate: 0,
+      bisect: true,
+    },
+    'print',
+    3_600_000,
+  );
+  const payload = await encodePayload('[{"contact":"01000000001"}]');
+  for (let chunk = 0; chunk < chunks; chunk += 200) {
+    const upTo = Math.min(chunks, chunk + 200);
+    const some = Array.from({ length: upTo - chunk }, (_, index) => chunk + index);
+    await Promise.all(some.map((one) => ledger.store('b', one, 1, one + 1, payload)));
+  }
+  await ledger.endImport('b', 0, 0);
+  redis.disconnect();
+}
+
+describe('what an answer costs Redis', () => {
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    await fill(server.url, 'small', 10, 10);
+    await fill(server.url, 'large', 5_000, 2_000);
+  }, 120_000);
+
+  afterAll(async () => {
+    await server.close();
+  });
+
+  const paths = OPS_ROUTES.filter(({ method, needs, path }) => {
+    return method === 'GET' && needs !== 'open' && path !== '/api/v1/events';
+  }).map(({ path }) => path.replace(':id', 'b'));
+
+  async function costs(bench: OpsBench): Promise<Record<string, Record<string, number>>> {
+    const operator = await bench.operator();
+    const found: Record<string, Record<string, number>> = {};
+    for (const path of [...paths, '/queues/api/queues?activeQueue=send&status=waiting']) {
+      const accept = path.startsWith('/api') ? 'application/json' : 'text/html';
+      const ask = async () => (await operator.get(path, { accept })).status;
+      // The first time each script is sent as a whole.
+      expect([path, await ask()]).toEqual([path, 200]);
+      const before = new Map(await commandsByName(server.url));
+      await ask();
+      const after = await commandsByName(server.url);
+      found[path] = Object.fromEntries(
+        after
+          .map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const)
+          .filter(([, calls]) => calls > 0),
+      );
+    }
+    return found;
+  }
+
+  it('is bounded, and the same for 10 jobs and chunks and for thousands', async () => {
+    const small = await costs(await startOps(server.url, 'small'));
+    const large = await costs(await startOps(server.url, 'large'));
+    expect(large).toEqual(small);
+    for (const [path, commands] of Object.entries(small)) {
+      if (path.startsWith('/queues')) continue;
+      const sum = Object.values(commands).reduce((all, calls) => all + calls, 0);
+      expect([path, sum <= MOST_COMMANDS]).toEqual([path, true]);
+      expect(Object.keys(commands).filter((name) => NEVER.has(name))).toEqual([]);
+    }
+    expect(Object.keys(small).length).toBeGreaterThan(12);
+  }, 120_000);
+});

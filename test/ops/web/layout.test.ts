@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { problemOf, TooManyRequests } from '../../../src/ops/web/problem.ts';
+import { html } from '../../../src/ops/web/html.ts';
+import { csrfField, layout, nextField } from '../../../src/ops/web/pages/layout.ts';
+import { problemPage } from '../../../src/ops/web/pages/problem-page.ts';
+import type { Identity } from '../../../src/ops/web/access/role.ts';
+import { ERROR_CODES, InputError, NoticeQueueError, type ErrorCode } from '../../../src/errors.ts';
+
+const WHO: Identity = {
+  name: '<b>kim</b>',
+  role: 'viewer',
+  by: 'session',
+  until: 0,
+  seed: '',
+};
+
+describe('the frame of a page', () => {
+  it('shows who is signed in, where he is, and how to leave', () => {
+    const main = html`<p>all</p>`;
+    const { text } = layout({ title: 'Batches', nav: '/batches', main }, { who: WHO, csrf: 'tok' });
+    expect(text).toContain('&lt;b&gt;kim&lt;/b&gt; (viewer)');
+    expect(text).toMatch(/href="\/batches"\s+aria-current="page"/);
+    expect(text.match(/aria-current/g)).toHaveLength(1);
+    expect(text).toContain('action="/sign-out"');
+    expect(text).toContain('<meta name="csrf-token" content="tok" />');
+    expect(text).toMatch(/<title>Batches [^<]+<\/title>/);
+  });
+
+  it('shows neither navigation nor sign-out to nobody, and no sign-out to who came otherwise', () => {
+    const content = { title: 'x', main: html`` };
+    expect(layout(content, { who: undefined, csrf: '' }).text).not.toMatch(/<nav|sign-out|csrf/);
+    const byProxy = layout(content, { who: { ...WHO, by: 'proxy' }, csrf: 'tok' }).text;
+    expect(byProxy).toContain('<nav');
+    expect(byProxy).not.toContain('sign-out');
+  });
+
+  it('fields of forms hold what they are given and no more', () => {
+    expect(csrfField('a"b').text).toBe('<input type="hidden" name="_csrf" value="a&quot;b" />');
+    expect(nextField('/x?a=1&b=2').text).toContain('value="/x?a=1&amp;b=2"');
+  });
+});
+
+describe('a problem', () => {
+  const STATUSES: readonly (readonly [ErrorCode, number])[] = [
+    ['REQUEST_INVALID', 400],
+    ['NOT_SIGNED_IN', 401],
+    ['NOT_PERMITTED', 403],
+    ['CROSS_SITE', 403],
+    ['NOT_FOUND', 404],
+    ['NOT_POSSIBLE', 409],
+    ['IDEMPOTENCY_CONFLICT', 409],
+    ['PAYLOAD_UNREADABLE', 409],
+    ['NOTICE_INVALID', 422],
+    ['TOO_MANY_REQUESTS', 429],
+    ['QUEUE_UNAVAILABLE', 503],
+    ['QUEUE_REFUSED', 503],
+    ['QUEUE_CLOSED', 503],
+    ['REDIS_UNSUITABLE', 503],
+    ['TOKEN_UNAVAILABLE', 503],
+  ];
+
+  it.each(STATUSES)('%s is answered with %i', (code, status) => {
+    const problem = problemOf(new NoticeQueueError(code));
+    expect(problem).toMatchObject({ code, status, title: ERROR_CODES[code].meaning });
+    expect(problem.detail).toContain(ERROR_CODES[code].remedy);
+    expect(problem.type).toMatch(/^urn:notice-queue:problem:[a-z-]+$/);
+  });
+
+  it('of any other code is 500', () => {
+    const known = new Set<string>(STATUSES.map(([code]) => code));
+    for (const code of Object.keys(ERROR_CODES) as ErrorCode[]) {
+      if (known.has(code)) continue;
+      expect([code, problemOf(new NoticeQueueError(code)).status]).toEqual([code, 500]);
+    }
+  });
+
+  it('says what is wrong with Redis where it did not answer, and only there', () => {
+    const trouble = 'Nothing listens at db:6379.';
+    expect(problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE'), trouble).detail).toBe(trouble);
+    expect(problemOf(new NoticeQueueError('QUEUE_REFUSED'), trouble).detail).not.toBe(trouble);
+    expect(problemOf(new NoticeQueueError('NOT_FOUND'), trouble).detail).not.toBe(trouble);
+  });
+
+  it('says when to try again', () => {
+    expect(problemOf(new TooManyRequests(17)).retryAfter).toBe(17);
+    expect(problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE')).retryAfter).toBe(2);
+    expect(problemOf(new NoticeQueueError('NOT_FOUND'))).not.toHaveProperty('retryAfter');
+  });
+
+  it('that nobody foresaw tells nothing of itself', () => {
+    for (const error of [new TypeError('secret 01012345678'), 'secret', undefined, null, {}]) {
+      const problem = problemOf(error);
+      expect(problem).toMatchObject({ code: 'DEFECT', status: 500 });
+      expect(JSON.stringify(problem)).not.toContain('secret');
+    }
+    const foreign = Object.assign(new Error('secret'), { statusCode: 413 });
+    expect(problemOf(foreign)).toMatchObject({ status: 413, code: 'REQUEST_INVALID' });
+    expect(JSON.stringify(problemOf(foreign))).not.toContain('secret');
+  });
+
+  it('is shown to a person with every field, escaped, and a page that tries again by itself', () => {
+    const wrong = new InputError('REQUEST_INVALID', [{ field: 'why', problem: '<i>expected</i>' }]);
+    const page = problemPage(problemOf(wrong), { who: WHO, csrf: 'tok' }).text;
+    expect(page).toContain('<code>why</code>: &lt;i&gt;expected&lt;/i&gt;');
+    expect(page).not.toContain('data-retry');
+    const away = problemPage(problemOf(new NoticeQueueError('QUEUE_UNAVAILABLE')), {
+      who: WHO,
+      csrf: 'tok',
+    }).text;
+    expect(away).toContain('data-retry="2"');
+  });
+});

@@ -1,0 +1,28 @@
+import { Redis } from 'ioredis';
+
+/** Bookkeeping of connections, and what the count itself costs. */
+const NOT_COUNTED = new Set(['info', 'hello', 'client', 'auth', 'select', 'ping']);
+
+/**
+ * Commands that a server of the test's own has run so far, those inside scripts among them.
+ *
+ * `INFO` is left out because the count asks it, and so are connections being made.
+ */
+export async function commandsOf(url: string): Promise<number> {
+  return (await commandsByName(url)).reduce((sum, [, calls]) => sum + calls, 0);
+}
+
+/** The same, by name. */
+export async function commandsByName(url: string): Promise<[string, number][]> {
+  const redis = new Redis(url);
+  try {
+    const lines = (await redis.info('commandstats')).matchAll(
+      /^cmdstat_([^:|]+)\S*?:calls=(\d+)/gm,
+    );
+    return [...lines]
+      .map(([, name = '', calls]): [string, number] => [name, Number(calls)])
+      .filter(([name]) => !NOT_COUNTED.has(name));
+  } finally {
+    redis.disconnect();
+  }
+}
