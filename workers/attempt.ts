@@ -40,12 +40,14 @@ const THROTTLED_MIN_MS = 1_000;
  * Makes one attempt behind the gate: takes a slot of the pace, gets a token, sends, decides.
  *
  * A slot is for one request: the second request of an attempt takes another, and so does one whose
- * slot became too old while it waited for its token. Nothing is sent once `abort` is aborted or `owned` says that the job's lock may be lost: both are
- * asked right before each request.
+ * slot became too old while it waited for its token.
  *
+ * Nothing is sent once `abort` is aborted or `owned` says that the job's lock may be lost: both are
+ * asked right before each request, after every wait.
+ *
+ * @param send makes the send call with the token source it is given
  * @param begin asked last before each request; false makes none
  * @param taken the slot of the first request, where it was taken before; used up or given back here
- * @param send makes the send call with the token source it is given
  */
 export async function attemptOnce(
   send: (tokens: TokenSource) => Promise<SendAnswer>,

@@ -130,7 +130,7 @@ export async function startWorker(
   };
   const attemptLog = new AttemptLog(log, onAttempt);
   const pacer = new Pacer(redis, hints, keys, config.worker.pace, {
-    onFall: (rates) => log.warn({ event: 'pace-fell', ...rates }, 'the pace falls after a 429'),
+    onFall: (fall) => log.warn({ event: 'pace-fell', ...fall }, 'the pace falls after a 429'),
     onTrouble: (error) => attemptLog.trouble('pace', error),
   });
   const service = createServiceClient(config.service);

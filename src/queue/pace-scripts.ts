@@ -1,5 +1,5 @@
 import { defineScript } from '../redis/script.ts';
-import { BEYOND } from './pace-state.ts';
+import { BEYOND, LEAST_OBSERVED } from './pace-state.ts';
 
 /**
  * The moves of the pace (see pacer.ts), each one script, so that a fleet moves as one. KEYS[1] of all
@@ -30,7 +30,7 @@ local function paceNow(configured)
     risen = to + slope * math.max(0, now - tonumber(kept[6]))
   end
   if limit > 0 then return math.min(limit, risen) end
-  if to and risen < ${BEYOND} * from then return risen end
+  if to and from >= ${LEAST_OBSERVED} and risen < ${BEYOND} * from then return risen end
   return nil
 end
 `;
@@ -114,11 +114,13 @@ export interface FallAnswer {
   readonly fell: boolean;
   readonly from: number;
   readonly to: number;
+  /** No pace was in force: `from` is what this process has sent, and others add theirs. */
+  readonly observed: boolean;
 }
 
 const parseFall = (reply: unknown): FallAnswer => {
-  const [fell, from, to] = reply as [number, string, string];
-  return { fell: fell === 1, from: Number(from), to: Number(to) };
+  const [fell, from, to, observed] = reply as [number, string, string, number];
+  return { fell: fell === 1, from: Number(from), to: Number(to), observed: observed === 1 };
 };
 
 /**
@@ -139,7 +141,7 @@ local cause = hold[1] or text(now)
 local risesFrom = math.max(tonumber(hold[2] or 0), now)
 if fellFor == cause then
   if risesFrom > tonumber(kept[6]) then redis.call('HSET', pace, 'risesFrom', text(risesFrom)) end
-  return { 0, text(from), text(to) }
+  return { 0, text(from), text(to), 0 }
 end
 local refused = paceNow(ARGV[1])
 local hint = 'changed'
@@ -151,7 +153,7 @@ local left = math.max(floor, refused * part)
 redis.call('HSET', pace, 'fellAt', text(now), 'fellFor', cause, 'fellFrom', text(refused),
   'fellTo', text(left), 'risesFrom', text(risesFrom), 'recoveryMs', ARGV[4])
 redis.call('PUBLISH', channel, hint)
-return { 1, text(refused), text(left) }`,
+return { 1, text(refused), text(left), hint == 'changed' and 0 or 1 }`,
   parse: parseFall,
 });
 

@@ -30,6 +30,12 @@ export interface PaceFall {
 export const BEYOND = 1.25;
 
 /**
+ * Where nobody set a pace, and less was sent than so many calls a second, a 429 says little about
+ * the pace: the hold that it brings on is the answer, and nothing limits after it.
+ */
+export const LEAST_OBSERVED = 10;
+
+/**
  * The pace in force: additive increase, multiplicative decrease.
  *
  * A fall cuts the pace once; from `risesFrom` on it rises in a straight line that would take
@@ -46,16 +52,19 @@ export function paceNow({ configured, byHand, fall }: PaceState, now: number): n
   const limit = byHand ?? configured;
   const risen = fall === undefined ? Infinity : risenTo(fall, limit, now);
   if (limit > 0) return Math.min(limit, risen);
-  return fall !== undefined && risen < BEYOND * fall.from ? risen : undefined;
+  return fall !== undefined && risen < endOf(fall) ? risen : undefined;
 }
 
 /** When the last fall is over, or was; undefined where there was none. */
 export function fallOverAt({ configured, byHand, fall }: PaceState): number | undefined {
   if (fall === undefined) return undefined;
   const limit = byHand ?? configured;
-  const missing = (limit > 0 ? limit : BEYOND * fall.from) - fall.to;
+  const missing = (limit > 0 ? limit : endOf(fall)) - fall.to;
   return fall.risesFrom + Math.max(0, missing / slope(fall, limit));
 }
+
+/** Where the rise ends when nobody set a pace. */
+const endOf = ({ from }: PaceFall) => (from < LEAST_OBSERVED ? 0 : BEYOND * from);
 
 const risenTo = (fall: PaceFall, limit: number, now: number) =>
   fall.to + slope(fall, limit) * Math.max(0, now - fall.risesFrom);

@@ -112,14 +112,14 @@ export class Pacer {
 
   async #throttled(): Promise<void> {
     const { pace, floor, recoveryMs } = this.#settings;
-    const observed = this.#rate.perSecond(performance.now(), OBSERVED_MS).toFixed(3);
+    const sent = this.#rate.perSecond(performance.now()).toFixed(3);
     this.#outdate();
-    const { fell, ...rates } = await fallPace(
+    const { fell, ...fall } = await fallPace(
       this.#redis,
       [this.#keys.pace, this.#keys.hold],
-      [pace, floor, this.#left(), recoveryMs, observed, this.#id, this.#keys.paceHints],
+      [pace, floor, this.#left(), recoveryMs, sent, this.#id, this.#keys.paceHints],
     );
-    if (fell) this.#events.onFall(rates);
+    if (fell) this.#events.onFall(fall);
   }
 
   /** What is left of the pace after a fall. */
@@ -136,7 +136,7 @@ export class Pacer {
     this.#outdate();
     const [, fall, from] = /^observed (\S+) (\S+)$/.exec(text ?? '') ?? [];
     if (fall === undefined || from === this.#id) return;
-    const rate = this.#rate.perSecond(performance.now(), OBSERVED_MS);
+    const rate = this.#rate.perSecond(performance.now());
     if (rate === 0) return;
     const args = [fall, this.#settings.floor, this.#left(), rate.toFixed(3), this.#keys.paceHints];
     tellRate(this.#redis, [this.#keys.pace], args).catch(this.#events.onTrouble);
@@ -147,7 +147,7 @@ export class Pacer {
     this.#asking = true;
     const heard = this.#heard;
     const { pace, limiter, chunkLimiter } = this.#keys;
-    const ahead = (this.#rate.perSecond(performance.now(), AHEAD_OF_MS) * AHEAD_MS) / 1_000;
+    const ahead = (this.#rate.lastSecond(performance.now()) * AHEAD_MS) / 1_000;
     const args = [this.#settings.pace, this.#line.waiting + Math.ceil(ahead)];
     takeSlots(this.#redis, [pace, limiter, chunkLimiter], args).then(
       (slots) => {
@@ -188,18 +188,21 @@ export class Pacer {
 
 /** What a process tells of its pace, for the log. */
 export interface PacerEvents {
-  /** Send calls a second; where none was in force, `from` is the rate of this process only. */
-  readonly onFall: (rates: { readonly from: number; readonly to: number }) => void;
+  /**
+   * Send calls a second. Where no pace was in force they are observed: of this process only, and
+   * others add theirs.
+   */
+  readonly onFall: (fall: {
+    readonly from: number;
+    readonly to: number;
+    readonly observed: boolean;
+  }) => void;
   /** Redis failed. Nothing is sent without a slot. */
   readonly onTrouble: (error: unknown) => void;
 }
 
-/** How far back the rate is looked at that a pace falls from where none was set. */
-const OBSERVED_MS = 5_000;
-
-/** Slots are fetched ahead for so long, by the sends of the time before. */
+/** Slots are fetched ahead for so long, by the sends of the last second. */
 const AHEAD_MS = 100;
-const AHEAD_OF_MS = 1_000;
 
 const ASK_AGAIN_MS = 200;
 

@@ -1,8 +1,11 @@
-/** How finely sends are counted in time, and how far back at most. */
+/** How finely sends are counted in time, and how far back. */
 const STEP_MS = 100;
 const STEPS = 60;
 
-/** A rate is measured over at least so long, so that a spurt of a moment is no rate. */
+/** How far back {@link SendRate.perSecond} looks. */
+const WINDOW_MS = 5_000;
+
+/** Less time is no measure of a rate: the jobs that wait for a worker all start at once. */
 const LEAST_MS = 1_000;
 
 /** How fast this process has sent lately, at the price of one counter. */
@@ -22,20 +25,29 @@ export class SendRate {
   }
 
   /**
-   * Sends a second: those of the window, by the time since the first of them, a second at least.
-   *
-   * @param windowMs how far back it looks, six seconds at most
+   * Sends a second: those of the last five seconds, by the time since the first of them. 0 while that
+   * is less than a second ago.
    */
-  perSecond(at: number, windowMs: number): number {
+  perSecond(at: number): number {
+    const { total, first } = this.#since(at, WINDOW_MS);
+    const spanMs = at - first * STEP_MS;
+    return spanMs < LEAST_MS ? 0 : (total * 1_000) / spanMs;
+  }
+
+  /** Sends of the last second. */
+  lastSecond(at: number): number {
+    return this.#since(at, 1_000).total;
+  }
+
+  #since(at: number, windowMs: number): { total: number; first: number } {
     const now = Math.floor(at / STEP_MS);
-    const oldest = now - Math.min(Math.ceil(windowMs / STEP_MS), STEPS - 1);
-    let total = 0;
-    let first = now;
+    const oldest = now - windowMs / STEP_MS;
+    let [total, first] = [0, now];
     for (const [index, step] of this.#steps.entries()) {
       if (step < oldest || step > now) continue;
       total += this.#counts[index] ?? 0;
       first = Math.min(first, step);
     }
-    return (total * 1_000) / Math.max(LEAST_MS, at - first * STEP_MS);
+    return { total, first };
   }
 }

@@ -41,6 +41,19 @@ describe('paceNow', () => {
       0,
       undefined,
     ],
+    [
+      'not set: too little was sent',
+      { ...none, fall: { ...FALL, from: 9.9, to: 5 } },
+      0,
+      undefined,
+    ],
+    ['not set: just enough', { ...none, fall: { ...FALL, from: 10, to: 5 } }, 0, 5],
+    [
+      'set: it falls from whatever it was',
+      { configured: 9, fall: { ...FALL, from: 9, to: 4 } },
+      0,
+      4,
+    ],
     ['switched off, then fallen', { ...fallen, byHand: 0 }, 35_000, 30],
     ['a clock that went back', fallen, -3_600_000, 20],
   ])('%s', (_name, state, afterMs, expected) => {
@@ -53,6 +66,7 @@ describe('paceNow', () => {
     ['no fall', set, undefined],
     ['set', fallen, AT + 60_000],
     ['not set', observed, AT + 85_000],
+    ['too little was sent', { ...none, fall: { ...FALL, from: 9, to: 4 } }, AT + 10_000],
     ['no lower than what is set', { configured: 10, fall: FALL }, AT + 10_000],
   ])('the fall is over: %s', (_name, state, expected) => {
     expect(fallOverAt(state)).toBe(expected);

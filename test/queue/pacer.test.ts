@@ -25,7 +25,7 @@ describe('Pacer', () => {
     const client = redis.connect({ name: 'pacer', forWorker: true });
     const listening = signal();
     const heard: string[] = [];
-    const falls: { from: number; to: number }[] = [];
+    const falls: { from: number; to: number; observed: boolean }[] = [];
     const troubles: unknown[] = [];
     const pacer = new Pacer(
       client,
@@ -33,7 +33,7 @@ describe('Pacer', () => {
       keys,
       { ...SETTINGS, ...settings },
       {
-        onFall: (rates) => falls.push(rates),
+        onFall: (fall) => falls.push(fall),
         onTrouble: (error) => troubles.push(error),
       },
     );
@@ -56,6 +56,16 @@ describe('Pacer', () => {
 
   const sendMany = (lane: LanePace, count: number) =>
     Promise.all(Array.from({ length: count }, () => send(lane)));
+
+  /** Sends for longer than a second, which makes a rate, so many at a time. */
+  async function sendAWhile(lane: LanePace, atATime: number): Promise<void> {
+    const endAt = performance.now() + 1_200;
+    const send = async () => {
+      await sendMany(lane, atATime);
+      return performance.now() > endAt;
+    };
+    await until(send, { what: 'the end of sending', deadlineMs: 20_000, everyMs: 10 });
+  }
 
   /** More than a pace of these tests lets go in the second that they wait. */
   const untilFree = (lane: LanePace) =>
@@ -177,11 +187,11 @@ describe('Pacer', () => {
   it('after a 429 without a pace all processes tell what they sent, and then keep to it', async () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
-    await sendMany(one.notices, 300);
-    await sendMany(two.notices, 100);
+    await Promise.all([sendAWhile(one.notices, 6), sendAWhile(two.notices, 3)]);
     await one.notices.throttled();
     const told = () => readPace(redis.client, keys, 0);
     const [own] = one.falls;
+    expect(own?.observed).toBe(true);
     expect(own?.to).toBeCloseTo((own?.from ?? NaN) / 2, 2);
     await until(async () => ((await told())?.fall?.from ?? 0) > (own?.from ?? Infinity), {
       what: 'the other to tell',
@@ -199,10 +209,20 @@ describe('Pacer', () => {
     expect(cost['evalsha']).toBeGreaterThanOrEqual(3);
   });
 
+  it('a 429 right after the start says nothing about the pace', async () => {
+    const keys = freshKeys();
+    const { notices, falls } = await process(keys);
+    await sendMany(notices, 200);
+    await notices.throttled();
+    expect(falls[0]).toMatchObject({ from: 0, observed: true });
+    expect((await readPace(redis.client, keys, 0))?.now).toBeUndefined();
+    await untilFree(notices);
+  });
+
   it('once it has risen beyond what was refused, nothing limits any more', async () => {
     const keys = freshKeys();
     const { notices } = await process(keys, { recoveryMs: 1_000 });
-    await sendMany(notices, 50);
+    await sendAWhile(notices, 5);
     await notices.throttled();
     expect((await readPace(redis.client, keys, 0))?.now).toBeDefined();
     await until(async () => (await readPace(redis.client, keys, 0))?.now === undefined, {

@@ -141,9 +141,10 @@ describe('a fleet keeps a pace', () => {
   }, 60_000);
 
   it('without a pace, a 429 slows the fleet down from what it really sent', async () => {
-    const on = await start({ PACE_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '500' }, 50);
+    const on = await start({ PACE_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '500' }, 100);
     await on.sendEach(numbers(1_500));
-    await untilAccepted(on, 200);
+    // 16 at a time in each process, answered in 100 ms: this takes a second and a half at least.
+    await untilAccepted(on, 500);
     on.emulator.addFault({ on: 'send', status: 429, times: 1 });
     await until(() => falls(on).length > 0, { what: 'the fall', deadlineMs: 20_000 });
     const own = Number(falls(on)[0]?.['from']);
@@ -152,8 +153,7 @@ describe('a fleet keeps a pace', () => {
     await until(async () => ((await fallOf())?.from ?? 0) > own, { what: 'the other to tell' });
     const { from = 0, to = 0 } = (await fallOf()) ?? {};
     expect(to).toBeCloseTo(from / 2, 1);
-    // 16 at a time in each process, answered in 50 ms: more cannot have been sent.
-    expect(from).toBeLessThan(700);
+    expect(from).toBeLessThan(400);
 
     const held = () => redis.client.exists(on.keys.hold);
     await until(async () => (await held()) === 0, { what: 'the hold to end', deadlineMs: 20_000 });
