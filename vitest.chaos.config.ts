@@ -4,9 +4,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/chaos/**/*.chaos.ts'],
-    globalSetup: ['test/support/global-setup.ts'],
+    globalSetup: ['test/chaos/support/report-setup.ts'],
     fileParallelism: false,
-    testTimeout: 180_000,
+    testTimeout: 240_000,
     hookTimeout: 60_000,
   },
 });
