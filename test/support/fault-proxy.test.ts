@@ -105,7 +105,7 @@ describe('the fault proxy', () => {
 
   it('forgets the connections of a black hole where that is asked for', async () => {
     const old = await call();
-    await proxy.place({ kind: 'black-hole', then: 'dead' });
+    await proxy.place({ kind: 'black-hole', after: 'dead' });
     old.socket.write('a');
     await until(() => proxy.struck === 1, { what: 'the byte to be swallowed' });
     await proxy.heal();

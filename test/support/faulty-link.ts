@@ -21,7 +21,7 @@ import { setTimeout as pause } from 'node:timers/promises';
  */
 export type LinkFault =
   | { readonly kind: 'refuse' }
-  | { readonly kind: 'black-hole'; readonly then?: 'reset' | 'dead' }
+  | { readonly kind: 'black-hole'; readonly after?: 'reset' | 'dead' }
   | {
       readonly kind: 'cut';
       readonly direction: 'up' | 'down';
@@ -89,7 +89,7 @@ export class FaultyLink {
   /** The fault in force is over. */
   healed(): void {
     const { fault } = this.#state;
-    if (fault?.kind === 'black-hole' && fault.then !== 'dead' && this.#swallowing) this.reset();
+    if (fault?.kind === 'black-hole' && fault.after !== 'dead' && this.#swallowing) this.reset();
   }
 
   #lead(from: Socket, to: Socket, direction: Direction): void {

@@ -57,7 +57,7 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
   link(
     'a black hole between workers and service',
     'no byte passes for 1.5 s, and the connections stay dead',
-    { kind: 'black-hole', then: 'dead' },
+    { kind: 'black-hole', after: 'dead' },
     { short: true },
   ),
   link('connections reset before the request', 'a connection is reset at its first byte', {

@@ -25,7 +25,8 @@ const held = (
   hold: NonNullable<Scenario['hold']>,
   fault: Omit<Fault, 'on'>,
   rest: Partial<Scenario> = {},
-): Scenario => storm(name, breaks, fault, { bound: 'hold', harmless: true, hold, ...rest });
+): Scenario =>
+  storm(name, breaks, fault, { bound: 'hold', harmless: true, exactTokens: true, hold, ...rest });
 
 const HTML = {
   bodyText: '<html>Welcome</html>',
@@ -115,6 +116,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     breaks: 'the token dies, five times',
     bound: 'hold',
     harmless: true,
+    exactTokens: true,
     disturb: async (stage) => {
       const { emulator } = stage.fleet;
       let revoked = 0;
@@ -137,6 +139,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     breaks: 'somebody else issues for the app, which kills our token, five times',
     bound: 'hold',
     harmless: true,
+    exactTokens: true,
     short: true,
     disturb: async (stage) => {
       const { emulator } = stage.fleet;
@@ -171,6 +174,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     bound: 'hold',
     hold: 'credentials',
     harmless: true,
+    exactTokens: true,
     short: true,
     disturb: async (stage) => {
       const { emulator } = stage.fleet;

@@ -24,11 +24,7 @@ interface NoticeState {
   readonly stalled: boolean;
 }
 
-export async function statesOfNotices(
-  redis: Redis,
-  keys: Keys,
-  load: Load,
-): Promise<NoticeState[]> {
+async function statesOfNotices(redis: Redis, keys: Keys, load: Load): Promise<NoticeState[]> {
   const beginning = keys.noticeJob('');
   const notices = [...load.notices];
   const pipeline = redis.pipeline();

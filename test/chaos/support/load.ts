@@ -48,7 +48,8 @@ export class Load {
       delivery,
       highWater,
     };
-    this.#begin(() =>
+    // Whoever awaits the end of the load hears of its failure.
+    void this.#begin(() =>
       again(() =>
         this.#queue.import(
           listed.map((contact) => ({ contact })),

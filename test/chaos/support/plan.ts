@@ -8,6 +8,8 @@ export interface Plan {
   readonly processes: number;
   /** How long the batch takes where nothing disturbs it; it must outlast the fault and the recovery. */
   readonly seconds: number;
+  /** Contacts of the batch, in place of those that `seconds` asks for. */
+  readonly contacts: number | undefined;
   /** Single notices beside the batch. */
   readonly notices: number;
   /** Contacts of the batch that may wait in Redis: below its size the import lasts. */
@@ -27,6 +29,7 @@ export interface Plan {
 export const PLAN: Plan = {
   processes: 3,
   seconds: 8,
+  contacts: undefined,
   notices: 300,
   highWater: 1_000_000,
   redis: 'none',

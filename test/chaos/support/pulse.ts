@@ -3,7 +3,9 @@ import type { Emulator } from '../../../src/emulator/emulator.ts';
 const EVERY_MS = 25;
 /** Four rounds of answers of the service: less of it would measure their rhythm. */
 const WINDOW_MS = 600;
-/** The part of the speed before that counts as full: the machine has other things to do, too. */
+/** Over so long the speed is measured to which a fleet comes back. */
+const SUSTAINED_MS = 1_500;
+/** The part of a speed that counts as all of it. */
 const FULL = 0.8;
 
 /** How many contacts the service has taken, over time: what a recovery is measured by. */
@@ -28,16 +30,24 @@ export class Pulse {
     return ((this.#at(to) - this.#at(from)) * 1_000) / Math.max(1, to - from);
   }
 
-  /** Milliseconds from a time until the service is at full speed; undefined while that has not come. */
-  backAfter(since: number, speed: number): number | undefined {
-    const last = this.#samples.at(-1)?.at ?? 0;
-    for (const { at } of this.#samples) {
-      if (at < since) continue;
-      if (at + WINDOW_MS > last) return undefined;
-      if (this.speed(at, at + WINDOW_MS) >= speed * FULL)
-        return Math.max(1, Math.round(at - since));
-    }
-    return undefined;
+  /**
+   * Milliseconds from a time until the service is at full speed: so much of the speed before, or of the
+   * speed to which the fleet comes back and which must be half of that at least, for the machine has
+   * other things to do, too. Infinity when that did not happen before all was sent.
+   */
+  backAfter(since: number, before: number): number {
+    const end = this.#end();
+    const starts = this.#samples.map(({ at }) => at).filter((at) => at >= since);
+    const sustained = starts
+      .filter((at) => at + SUSTAINED_MS <= end)
+      .map((at) => this.speed(at, at + SUSTAINED_MS));
+    const after = Math.max(0, ...sustained);
+    if (after < before / 2) return Infinity;
+    const full = FULL * Math.min(before, after);
+    const back = starts.find(
+      (at) => at + WINDOW_MS <= end && this.speed(at, at + WINDOW_MS) >= full,
+    );
+    return back === undefined ? Infinity : Math.round(back - since);
   }
 
   /** The longest time without an accepted contact. */
@@ -53,6 +63,12 @@ export class Pulse {
 
   #look(): void {
     this.#samples.push({ at: performance.now(), contacts: this.#emulator.record().contacts });
+  }
+
+  /** When the last contact was taken. */
+  #end(): number {
+    const last = this.#samples.at(-1)?.contacts;
+    return this.#samples.find(({ contacts }) => contacts === last)?.at ?? 0;
   }
 
   #at(time: number): number {

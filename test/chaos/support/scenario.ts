@@ -25,6 +25,8 @@ export interface Scenario {
   readonly hold?: HoldKind;
   /** It costs no notice an attempt, and leaves nothing in doubt. */
   readonly harmless?: true;
+  /** Nobody dies or is abandoned while a token is issued. */
+  readonly exactTokens?: true;
   /** Part of the short form. */
   readonly short?: true;
   /**

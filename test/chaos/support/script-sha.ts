@@ -5,9 +5,9 @@ const MOST_KEYS = 16;
 
 /** The hash under which a script goes over the wire: a proxy knows its commands by it. */
 export async function shaOf(script: Script<unknown>): Promise<string> {
-  let sha = '';
+  const seen: string[] = [];
   const note = (hash: string) => {
-    sha = hash;
+    seen.push(hash);
     return Promise.reject(new Error('only its name was wanted'));
   };
   // Never connected: nothing but the name of the command is wanted.
@@ -15,10 +15,11 @@ export async function shaOf(script: Script<unknown>): Promise<string> {
     evalsha: (hash: string) => note(hash),
     callBuffer: (_command: string, hash: string) => note(hash),
   } as unknown as ScriptClient;
-  for (let keys = 1; keys <= MOST_KEYS && sha === ''; keys++) {
+  for (let keys = 1; keys <= MOST_KEYS && seen.length === 0; keys++) {
     const names = Array.from({ length: keys }, () => 'k');
     await script(client, names, []).catch(() => {});
   }
-  if (sha === '') throw new Error('the script was not sent');
+  const [sha] = seen;
+  if (sha === undefined) throw new Error('the script was not sent');
   return sha;
 }

@@ -10,13 +10,14 @@ import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
-import { isOver, judge, sumOf, whatIsOpen } from './judge.ts';
+import { isOver, judge, whatIsOpen } from './judge.ts';
 import type { Verdict } from './laws.ts';
 import { BATCH, CHUNK, Load } from './load.ts';
 import { PLAN, type Plan } from './plan.ts';
 import { Pulse } from './pulse.ts';
 import { CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
 import { startTlsFront, type TlsFront } from './tls-front.ts';
+import { watchSums, type SumWatch } from './watch-sums.ts';
 
 const PREFIX = 'chaos';
 const KEYS = keysOf(PREFIX, 'default');
@@ -46,13 +47,14 @@ export class Stage {
   readonly front: TlsFront;
   readonly #plan: Plan;
   readonly #closers: Closer[];
-  readonly #watch: { stop(): Promise<{ looks: number; wrongSums: number }> };
+  readonly #watch: SumWatch;
   readonly #felled = new Set<number>();
   #started = 0;
   #faults = 0;
-  #speed: number | undefined;
+  #speed = Infinity;
   #beganAt = 0;
-  #recoveries: Promise<number>[] = [];
+  readonly #mendedAt: number[] = [];
+  readonly #takeovers: Promise<number>[] = [];
   #frozen: { readonly contacts: ReadonlySet<string>; readonly until: number } | undefined;
 
   private constructor(
@@ -104,7 +106,7 @@ export class Stage {
       closers.unshift(() => client.disconnect());
 
       const perSecond = (plan.processes * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
-      const contacts = Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
+      const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
       const load = new Load(fleet.queue, delivery, contacts);
       const proxies = { redis, service, producer };
       const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
@@ -172,29 +174,24 @@ export class Stage {
 
   /** Counts a fault that is about to be injected; fails where nothing is left for it to meet. */
   async fault(): Promise<void> {
-    this.#faults += 1;
-    const phase = (await this.ledger.read(BATCH).catch(() => undefined))?.phase;
-    if (phase === 'finished') throw new Error(`the batch was over before fault ${this.#faults}`);
+    if (!(await this.faultUnlessOver())) throw new Error('the batch was over before the fault');
   }
 
-  get faults(): number {
-    return this.#faults;
+  /** Counts a fault that is about to be injected; false where nothing is left for it to meet. */
+  async faultUnlessOver(): Promise<boolean> {
+    if (await this.isBatchOver()) return false;
+    this.#faults += 1;
+    return true;
+  }
+
+  /** False also while Redis is away. */
+  async isBatchOver(): Promise<boolean> {
+    return (await this.ledger.read(BATCH).catch(() => undefined))?.phase === 'finished';
   }
 
   /** From now on the service should take contacts again, as fast as before the first fault. */
   mended(): void {
-    const since = performance.now();
-    const back = until(() => this.pulse.backAfter(since, this.#speed ?? Infinity) ?? this.#over(), {
-      what: 'full speed',
-      deadlineMs: END_DEADLINE_MS,
-      everyMs: 50,
-    });
-    this.#expect(
-      back.then(
-        (ms) => ms,
-        () => Infinity,
-      ),
-    );
+    this.#mendedAt.push(performance.now());
   }
 
   /** The contacts of the jobs that workers hold now; all of those jobs should become done. */
@@ -209,7 +206,9 @@ export class Stage {
       deadlineMs: END_DEADLINE_MS,
       everyMs: 50,
     }).then(() => Math.round(performance.now() - since));
-    this.#expect(done);
+    // Whoever asks for the verdict hears of a failure; until then it must not end the process.
+    done.catch(() => {});
+    this.#takeovers.push(done);
     return { contacts: contactsOf(jobs, this.load), done };
   }
 
@@ -247,7 +246,7 @@ export class Stage {
   }
 
   /** Waits until all has ended, stops the workers, and compares what ours say with the service. */
-  async verdict(strikes: number): Promise<Verdict & { readonly longestGapMs: number }> {
+  async verdict(strikes: number): Promise<Verdict> {
     const { client, load, fleet } = this;
     await load.handedOver;
     await until(() => isOver(client, KEYS, load).catch(() => false), {
@@ -259,7 +258,7 @@ export class Stage {
       throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
     });
     const endedAt = performance.now();
-    const recoveriesMs = await Promise.all(this.#recoveries);
+    const takeovers = await Promise.all(this.#takeovers);
     const { looks, wrongSums } = await this.#watch.stop();
     const holdLeft = (await readHold(client, KEYS)) !== undefined;
     const fallen = await this.#stopWorkers();
@@ -273,22 +272,15 @@ export class Stage {
       strikes,
       late: this.#late(),
       fallen,
-      recoveriesMs,
-      holds: this.#holds(),
+      recoveriesMs: [
+        ...takeovers,
+        ...this.#mendedAt.map((at) => this.pulse.backAfter(at, this.#speed)),
+      ],
+      holds: holdsSeen(fleet),
       holdLeft,
+      forgotten: 0,
       longestGapMs: this.pulse.longestGap(this.#beganAt, endedAt),
     };
-  }
-
-  #expect(recovery: Promise<number>): void {
-    recovery.catch(() => {});
-    this.#recoveries.push(recovery);
-  }
-
-  /** The end of the batch answers the wait for full speed, in the negative. */
-  async #over(): Promise<number | undefined> {
-    const batch = await this.ledger.read(BATCH).catch(() => undefined);
-    return batch?.phase === 'finished' ? Infinity : undefined;
   }
 
   /** Tells all workers to stop; counts those that ended by themselves, or not in order. */
@@ -307,42 +299,19 @@ export class Stage {
       .details()
       .filter(({ contact, at }) => at >= frozen.until && frozen.contacts.has(contact)).length;
   }
-
-  #holds(): ReadonlySet<string> {
-    return new Set(
-      this.fleet.workers.flatMap(({ lines }) =>
-        lines
-          .filter(({ event, kind }) => event === 'hold' && kind === 'held')
-          .map(({ hold }) => String(hold)),
-      ),
-    );
-  }
-}
-
-/** Looks at the ledger some fifty times a second; a Redis that is away says nothing. */
-function watchSums(ledger: Ledger): { stop(): Promise<{ looks: number; wrongSums: number }> } {
-  const stopped = new AbortController();
-  let looks = 0;
-  let wrongSums = 0;
-  const watching = (async () => {
-    while (!stopped.signal.aborted) {
-      const batch = await ledger.read(BATCH).catch(() => undefined);
-      if (batch !== undefined) {
-        looks++;
-        if (sumOf(batch) !== batch.counts.total) wrongSums++;
-      }
-      await pause(15);
-    }
-    return { looks, wrongSums };
-  })();
-  return {
-    stop: () => {
-      stopped.abort();
-      return watching;
-    },
-  };
 }
 
 async function closeAll(closers: readonly Closer[]): Promise<void> {
   for (const close of closers) await close();
+}
+
+/** The holds that workers have told of. */
+export function holdsSeen({ workers }: Pick<Fleet, 'workers'>): ReadonlySet<string> {
+  return new Set(
+    workers.flatMap(({ lines }) =>
+      lines
+        .filter(({ event, kind }) => event === 'hold' && kind === 'held')
+        .map(({ hold }) => String(hold)),
+    ),
+  );
 }
