@@ -6,16 +6,21 @@ import type { ServiceClient } from '../src/service/service-client.ts';
 import { attemptOnce, enterGate, leaveGate, type AttemptParts } from './attempt.ts';
 import type { LockFence } from './lock-fence.ts';
 import { NoticeIntent, type IntentParts } from './notice-intent.ts';
-import { giveBack, steer, type JobResult } from './steering.ts';
+import { giveBack, putOff, steer, type JobResult } from './steering.ts';
 
 /** What one run of a job needs; a worker process composes it once. */
 export interface HandlerParts extends AttemptParts, IntentParts {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly fence: Pick<LockFence, 'guard'>;
   readonly sendDeadlineMs: number;
+  /** The clock of Redis, by which the whole fleet judges deadlines; milliseconds since the epoch. */
+  readonly now: () => number;
   /** Aborted when the worker stops: what has not been sent goes back. */
   readonly stopping: AbortSignal;
 }
+
+/** A worker whose clock is ahead fetches delayed notices early; so much of it is no matter. */
+const EARLY_MS = 1_000;
 
 /**
  * Runs the job of a single notice once: read, check the deadline, pass the gate, send, decide, settle.
@@ -40,9 +45,11 @@ export async function runJob(
     attempt.end({ kind: 'rejected', code: 'JOB_INVALID' });
     return steer(job, lockToken, { kind: 'rejected', code: 'JOB_INVALID' }, text);
   }
+  const earlyMs = msUntilDue(job, parts.now());
+  if (earlyMs > EARLY_MS) return putOff(job, lockToken, earlyMs, 'not due yet');
   const intent = new NoticeIntent(job, data, lockToken, parts);
   const { atMostOnce } = intent;
-  if (data.expiresAt !== undefined && Date.now() >= data.expiresAt) {
+  if (data.expiresAt !== undefined && parts.now() >= data.expiresAt) {
     // An attempt before the deadline may have been taken.
     if (atMostOnce && !(await intent.begin()) && intent.earlier === undefined) {
       await intent.end(undefined, undefined);
@@ -83,6 +90,12 @@ export async function runJob(
   } finally {
     guard.release();
   }
+}
+
+/** How long until a notice is due that was handed over with a delay; 0 for any other. */
+function msUntilDue(job: Job, now: number): number {
+  const { delay = 0 } = job.opts;
+  return delay > 0 ? Math.max(0, job.timestamp + delay - now) : 0;
 }
 
 /** What is kept of a failure: the status and the service's own message, masked. */

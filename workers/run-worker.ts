@@ -24,6 +24,7 @@ import { lanesOf } from './lanes.ts';
 import { LockFence } from './lock-fence.ts';
 import { buildSendWorker } from './send-worker.ts';
 import { startStallWatch } from './stall-watch.ts';
+import { startWorkerClock } from './worker-clock.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
@@ -102,6 +103,7 @@ export async function startWorker(
     issuer: id,
     onEvent: ({ kind, ...facts }) => log.info({ event: `token-${kind}`, ...facts }),
   });
+  const clock = await startWorkerClock(redis, config.worker.heartbeatMs, log);
   const fence = new LockFence(config.worker.lockDurationMs);
   const stopping = new AbortController();
   const parts = {
@@ -114,6 +116,7 @@ export async function startWorker(
     worker: id,
     keepFailedMs: config.worker.keepFailedMs,
     sendDeadlineMs: config.worker.sendDeadlineMs,
+    now: clock.now,
     stopping: stopping.signal,
   };
   const ledger = new Ledger(redis, keys);
@@ -182,6 +185,7 @@ export async function startWorker(
         await sweeper.stop();
         await stallWatch.stop();
         await heart.stop();
+        clock.stop();
         gate.stop();
         await tokens.stop();
         await service.close();

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger.ts';
 import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
 import { liftByHand } from '../../src/queue/hold-gate.ts';
-import { keysOf } from '../../src/redis/keys.ts';
 import { startFleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';
@@ -13,11 +12,9 @@ import { conclude } from './support/play.ts';
 import { Pulse } from './support/pulse.ts';
 import { DOWN_AFTER_MS, startCuttableSet } from './support/sentinel-set.ts';
 import { CHUNK_SLOTS, ENV, LATENCY_MS, NOTICE_SLOTS } from './support/settings.ts';
-import { holdsSeen } from './support/stage.ts';
+import { holdsSeen, KEYS, PREFIX } from './support/stage.ts';
 import { watchSums } from './support/watch-sums.ts';
 
-const PREFIX = 'chaos';
-const KEYS = keysOf(PREFIX, 'default');
 const WORKERS = 3;
 const CONTACTS = 18_000;
 const NOTICES = 400;
@@ -68,7 +65,8 @@ describe.each(DELIVERY_POLICIES)('%s', (delivery) => {
       const killedAt = performance.now();
       await set.killMaster();
       // All that was taken since the cut, and the answers that were under way.
-      const forgotten = taken() - before + IN_FLIGHT;
+      const takenMeanwhile = taken() - before;
+      const forgotten = takenMeanwhile + IN_FLIGHT;
       const lifted = await goOn();
       await until(() => isOver(client, KEYS, load).catch(() => false), {
         what: 'the end of the load',
@@ -101,7 +99,7 @@ describe.each(DELIVERY_POLICIES)('%s', (delivery) => {
             wrongSums,
             forgotten,
             faults: 1,
-            strikes: behindMs > 0 ? taken() - before : 1,
+            strikes: behindMs > 0 ? takenMeanwhile : 1,
             late: 0,
             fallen: codes.filter((code) => code !== 0).length,
             recoveriesMs: [pulse.backAfter(killedAt, speed)],

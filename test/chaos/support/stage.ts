@@ -19,8 +19,8 @@ import { CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
 import { startTlsFront, type TlsFront } from './tls-front.ts';
 import { watchSums, type SumWatch } from './watch-sums.ts';
 
-const PREFIX = 'chaos';
-const KEYS = keysOf(PREFIX, 'default');
+export const PREFIX = 'chaos';
+export const KEYS = keysOf(PREFIX, 'default');
 const CA_FILE = new URL('../../service/support/local.crt', import.meta.url).pathname;
 
 /** How long the fleet runs undisturbed first: the speed of then is what a recovery leads back to. */
