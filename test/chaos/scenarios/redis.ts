@@ -163,6 +163,14 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
     disturb: (stage) => onLink(stage, stage.proxies.redis, [{ kind: 'black-hole' }], 2_000),
   },
   {
+    name: 'connections to Redis dead in silence',
+    breaks: 'those that stood swallow what comes, for good, and say nothing',
+    bound: 'silence',
+    plan: { seconds: 12, redis: 'all' },
+    disturb: (stage) =>
+      onLink(stage, stage.proxies.redis, [{ kind: 'stale', by: 'silence' }], 1_000),
+  },
+  {
     name: 'latency between workers and Redis',
     breaks: 'every byte comes 50, then 200 ms late, 1 s each',
     bound: 'redis',

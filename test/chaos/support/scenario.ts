@@ -1,7 +1,7 @@
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
 import type { Plan } from './plan.ts';
-import { AFTER_HOLD, AFTER_KILL, AFTER_NETWORK, AFTER_REDIS } from './settings.ts';
+import { AFTER_HOLD, AFTER_KILL, AFTER_NETWORK, AFTER_REDIS, AFTER_SILENCE } from './settings.ts';
 import type { Stage } from './stage.ts';
 
 /** What a recovery may take, in milliseconds, by what was broken. */
@@ -9,6 +9,7 @@ export const BOUNDS = {
   worker: AFTER_KILL,
   hold: AFTER_HOLD,
   redis: AFTER_REDIS,
+  silence: AFTER_SILENCE,
   network: AFTER_NETWORK,
 } as const;
 

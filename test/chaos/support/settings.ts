@@ -12,6 +12,9 @@ export const AFTER_REDIS = 5_000;
 /** A request that hangs ends at its deadline, and comes back after the longest backoff. */
 export const AFTER_NETWORK = SEND_DEADLINE_MS + BACKOFF_CAP_MS + 1_000;
 
+/** A connection to Redis counts as dead after 15 s of silence. */
+export const AFTER_SILENCE = 15_000 + AFTER_REDIS;
+
 export const NOTICE_SLOTS = 3;
 export const CHUNK_SLOTS = 6;
 /** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
