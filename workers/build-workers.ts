@@ -25,14 +25,14 @@ export interface WorkerGround {
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
 export function buildNoticeWorker(
   { redis, keys, settings, lanes, inFlight }: WorkerGround,
-  parts: GroupParts & Pick<HandlerParts, 'fence' | 'log'>,
+  parts: GroupParts & Pick<HandlerParts, 'fence' | 'log' | 'now'>,
 ): Worker {
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
-  const { fence, log, stopping } = parts;
+  const { fence, log, now, stopping } = parts;
   const requests = { maxRequests, maxContacts, stopping };
   const coalescer = new Coalescer<HeldNotice>(requests, (group) => sendGroup(group, parts));
   const slots = new JobSlots(lanes.notices.concurrency, lanes.notices.mostJobs);
-  const run = { coalescer, slots, fence, log, maxContacts };
+  const run = { coalescer, slots, fence, log, now, maxContacts };
   const worker = buildSendWorker(redis, keys, lanes.notices, settings, (job, lockToken) =>
     inFlight.run(job, () => jobSpan(job, 'notices', () => runJob(job, lockToken, run))),
   );

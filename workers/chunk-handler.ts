@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { DelayedError, UnrecoverableError, type Job } from 'bullmq';
+import { UnrecoverableError, type Job } from 'bullmq';
 import type { Claim } from '../src/batch/ledger.ts';
 import { readChunkJob, type ChunkJobData } from '../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../src/errors.ts';
@@ -8,7 +8,7 @@ import type { Slot } from '../src/queue/slot-line.ts';
 import { enterGate, leaveGate } from './attempt.ts';
 import { ChunkRun, type ChunkHandlerParts, type ChunkResult } from './chunk-run.ts';
 import { GiveUp } from './give-up.ts';
-import { giveBack, withoutStack } from './steering.ts';
+import { giveBack, putOff, withoutStack } from './steering.ts';
 
 /**
  * Runs the job of one chunk once: pass the gate, take a slot of the pace, claim, send, settle. The slot
@@ -93,9 +93,6 @@ async function withoutClaim(
   claim: Exclude<Claim, { kind: 'send' }> | undefined,
 ): Promise<ChunkResult> {
   if (claim === undefined || claim.kind === 'lost') giveBack();
-  if (claim.kind === 'later') {
-    await job.moveToDelayed(Date.now() + claim.afterMs, lockToken);
-    throw withoutStack(new DelayedError('the rate of the batch'));
-  }
+  if (claim.kind === 'later') return putOff(job, lockToken, claim.afterMs, 'the rate of the batch');
   return { outcome: claim.kind };
 }

@@ -25,6 +25,8 @@ export interface HeldNotice extends InLine {
   readonly intent: NoticeIntent;
   /** Whether the job's lock is surely ours. */
   readonly owned: () => boolean;
+  /** Whether its `expiresAt` has passed. */
+  readonly isLate: () => boolean;
   /** Told what became of it; once. */
   readonly end: (end: NoticeEnd) => void;
   /** Told instead that the run broke in a way nobody foresaw. */
@@ -145,11 +147,8 @@ function together(notices: readonly HeldNotice[]): Notice {
 const deliveryOf = ([first]: readonly HeldNotice[]): DeliveryPolicy =>
   first?.data.delivery ?? 'at-least-once';
 
-const isLate = ({ data }: HeldNotice): boolean =>
-  data.expiresAt !== undefined && Date.now() >= data.expiresAt;
-
 const mayGo = (notice: HeldNotice): boolean =>
-  notice.owned() && !isLate(notice) && maySend(notice.intent);
+  notice.owned() && !notice.isLate() && maySend(notice.intent);
 
 /** Ends the notices that may not be sent; answers the others. */
 async function leaveOut(
@@ -160,7 +159,7 @@ async function leaveOut(
   const left = notices.filter(mayGo);
   const out = notices.filter((notice) => !left.includes(notice));
   // An attempt before the deadline may have been taken: only the intents tell.
-  const asked = out.filter((notice) => isLate(notice) && notice.data.delivery === 'at-most-once');
+  const asked = out.filter((notice) => notice.isLate() && notice.data.delivery === 'at-most-once');
   await beginIntents(
     asked.map(({ intent }) => intent),
     parts,
@@ -177,7 +176,7 @@ async function leaveOut(
 function leftOutAs(notice: HeldNotice): Outcome | undefined {
   const { data, intent } = notice;
   const earlier = earlierOutcome(intent);
-  if (earlier !== undefined || !isLate(notice)) return earlier;
+  if (earlier !== undefined || !notice.isLate()) return earlier;
   const neverBegun = data.delivery === undefined || intent.verdict === 'send';
   return neverBegun ? { kind: 'expired' } : undefined;
 }

@@ -8,7 +8,7 @@ import type { HeldNotice, NoticeEnd } from './group-send.ts';
 import type { JobSlots } from './job-slots.ts';
 import type { LockFence } from './lock-fence.ts';
 import { noticeIntent } from './notice-intent.ts';
-import { giveBack, steer, type JobResult } from './steering.ts';
+import { giveBack, putOff, steer, type JobResult } from './steering.ts';
 import { standInLine } from './waiting-line.ts';
 
 /** What one run of a job needs; a worker process composes it once. */
@@ -19,7 +19,12 @@ export interface HandlerParts {
   readonly log: AttemptLog;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
+  /** The clock of Redis, by which the whole fleet judges deadlines; milliseconds since the epoch. */
+  readonly now: () => number;
 }
+
+/** A worker whose clock is ahead fetches delayed notices early; so much of it is no matter. */
+const EARLY_MS = 1_000;
 
 /**
  * Runs the job of a single notice once: read, stand in line, be sent (coalescer.ts, group-send.ts),
@@ -45,6 +50,8 @@ export async function runJob(
     attempt.end({ kind: 'rejected', code: 'JOB_INVALID' });
     return steer(job, lockToken, { kind: 'rejected', code: 'JOB_INVALID' }, text);
   }
+  const earlyMs = msUntilDue(job, parts.now());
+  if (earlyMs > EARLY_MS) return putOff(job, lockToken, earlyMs, 'not due yet');
   const { slots } = parts;
   const guard = parts.fence.guard(job);
   const contacts = data.notice.contacts.length;
@@ -57,6 +64,7 @@ export async function runJob(
           data,
           intent: noticeIntent(job, data, lockToken),
           owned: guard.owned,
+          isLate: () => data.expiresAt !== undefined && parts.now() >= data.expiresAt,
           end,
           fail,
         });
@@ -71,6 +79,12 @@ export async function runJob(
     slots.freed(contacts);
     guard.release();
   }
+}
+
+/** How long until a notice is due that was handed over with a delay; 0 for any other. */
+function msUntilDue(job: Job, now: number): number {
+  const { delay = 0 } = job.opts;
+  return delay > 0 ? Math.max(0, job.timestamp + delay - now) : 0;
 }
 
 /** What is kept of a failure: the status and the service's own message, masked. */

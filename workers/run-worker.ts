@@ -34,6 +34,7 @@ import { startStallWatch } from './stall-watch.ts';
 import { StateFile } from './state-file.ts';
 import { timedTokens } from './token-wait.ts';
 import { startTrafficReport } from './traffic-report.ts';
+import { startWorkerClock } from './worker-clock.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
@@ -148,6 +149,7 @@ export async function startWorker(
       health?.counted.tokenEvent(event);
     },
   });
+  const clock = await startWorkerClock(redis, config.worker.heartbeatMs, log);
   const fence = new LockFence(config.worker.lockDurationMs);
   let unfit = false;
   const parts = {
@@ -164,6 +166,7 @@ export async function startWorker(
     worker: id,
     keepFailedMs: config.worker.keepFailedMs,
     sendDeadlineMs: config.worker.sendDeadlineMs,
+    now: clock.now,
     stopping: stopping.signal,
   };
   const ledger = new Ledger(redis, keys);
@@ -232,6 +235,7 @@ export async function startWorker(
         await briefly(trafficReport.stop());
         heart.stop();
         await briefly(guard.end());
+        clock.stop();
         gate.stop();
         pacer.stop();
         await tokens.stop();

@@ -62,12 +62,25 @@ export async function steer(
       throw withoutStack(new AttemptError(join(outcome.code, detail)));
     case 'retry':
       if (outcome.counted) throw withoutStack(new AttemptError(join(outcome.code, detail)));
-      await job.moveToDelayed(Date.now() + SHORT_DELAY_MS, lockToken);
-      throw withoutStack(new DelayedError(outcome.code));
+      return putOff(job, lockToken, SHORT_DELAY_MS, outcome.code);
     case 'hold':
       // The text is BullMQ's own signal; the hold itself says why (HOLDS).
       throw withoutStack(new RateLimitError());
   }
+}
+
+/**
+ * Gives a job back unsent, without spending an attempt, to come back after so many milliseconds. BullMQ
+ * brings it back by the clock of a worker; ours is the one that is sure to be there.
+ */
+export async function putOff(
+  job: Job,
+  lockToken: string | undefined,
+  ms: number,
+  why: string,
+): Promise<never> {
+  await job.moveToDelayed(Date.now() + ms, lockToken);
+  throw withoutStack(new DelayedError(why));
 }
 
 /** Gives a job back unsent, without spending an attempt, to the front of the line. */

@@ -38,23 +38,38 @@ export type ConnectionRole = 'producer' | 'worker' | 'subscriber' | 'reader';
 /** Short enough that a send follows within two seconds once Redis is back. */
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000) + Math.random() * 100;
 
+/**
+ * A connection that answers nothing for so long while commands wait is dead, however whole it looks: a
+ * firewall has forgotten it, or its server is gone without a word. It is opened anew, and what waits is
+ * asked again. Above the longest time that a blocking command of BullMQ is quiet, which is ten seconds.
+ */
+const SILENCE_MS = 15_000;
+
 function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined) {
   switch (role) {
     case 'producer':
       return {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 1,
-        ...(commandTimeoutMs === undefined ? {} : { commandTimeout: commandTimeoutMs }),
+        ...boundOf(commandTimeoutMs),
       };
     case 'reader':
       return {
         maxRetriesPerRequest: 1,
-        ...(commandTimeoutMs === undefined ? {} : { commandTimeout: commandTimeoutMs }),
+        ...boundOf(commandTimeoutMs),
       };
     case 'worker':
+      return { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
     case 'subscriber':
       return { maxRetriesPerRequest: null };
   }
+}
+
+/** A command that timed out says nothing of the connection; two of them in silence do. */
+function boundOf(commandTimeoutMs: number | undefined) {
+  if (commandTimeoutMs === undefined) return { socketTimeout: SILENCE_MS };
+  const socketTimeout = Math.min(SILENCE_MS, 2 * commandTimeoutMs);
+  return { commandTimeout: commandTimeoutMs, socketTimeout };
 }
 
 /**

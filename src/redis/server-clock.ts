@@ -1,0 +1,41 @@
+import type { RedisClient } from './connect.ts';
+
+/**
+ * The clock of Redis as this process knows it: read now and then, and carried on by the monotonic
+ * clock in between, so that asking it costs no round trip and a wall clock that is wrong, or is set
+ * meanwhile, moves nothing. What must mean the same to a whole fleet is compared with it.
+ *
+ * Right to within half of a round trip. Before the first reading it is the wall clock.
+ */
+export class ServerClock {
+  readonly #redis: Pick<RedisClient, 'time'>;
+  /** Redis time when the monotonic clock was 0. */
+  #origin: number | undefined;
+
+  constructor(redis: Pick<RedisClient, 'time'>) {
+    this.#redis = redis;
+  }
+
+  /** Milliseconds since the epoch. */
+  now(): number {
+    return this.#origin === undefined ? Date.now() : this.#origin + performance.now();
+  }
+
+  /** How far the wall clock of this process is ahead; negative where it is behind. */
+  get aheadMs(): number {
+    return Math.round(Date.now() - this.now());
+  }
+
+  /** Reads the clock of Redis. An answer that took long says little and is not used. */
+  async read(): Promise<void> {
+    const askedAt = performance.now();
+    const [seconds, microseconds] = await this.#redis.time();
+    const answeredAt = performance.now();
+    if (this.#origin !== undefined && answeredAt - askedAt > LONG_MS) return;
+    const then = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    this.#origin = then - (askedAt + answeredAt) / 2;
+  }
+}
+
+/** A reading that took longer is not worth more than an earlier one. */
+const LONG_MS = 500;

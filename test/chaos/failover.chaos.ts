@@ -1,0 +1,139 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { Ledger } from '../../src/batch/ledger.ts';
+import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
+import { liftByHand } from '../../src/queue/hold-gate.ts';
+import { startFleet } from '../support/fleet.ts';
+import { until } from '../support/wait.ts';
+import { IS_SHORT, STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';
+import { isOver, judge, whatIsOpen } from './support/judge.ts';
+import { CHUNK, Load } from './support/load.ts';
+import { conclude } from './support/play.ts';
+import { Pulse } from './support/pulse.ts';
+import { DOWN_AFTER_MS, startCuttableSet } from './support/sentinel-set.ts';
+import { CHUNK_SLOTS, ENV, LATENCY_MS, NOTICE_SLOTS } from './support/settings.ts';
+import { holdsSeen, KEYS, PREFIX } from './support/stage.ts';
+import { watchSums } from './support/watch-sums.ts';
+
+const WORKERS = 3;
+const CONTACTS = 18_000;
+const NOTICES = 400;
+/** Handed over while nothing is replicated. */
+const LATE = 60;
+const IN_FLIGHT = WORKERS * (CHUNK_SLOTS * CHUNK + NOTICE_SLOTS);
+const BOUND_MS = DOWN_AFTER_MS + 5_000;
+
+/**
+ * The master dies, and a replica that is behind takes its place: what was done meanwhile is done
+ * again, for nobody remembers it. No queue in Redis can know better; how much it is, is counted.
+ */
+describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
+  it.each([
+    [SYNCED_FAILOVER, 0],
+    [STALE_FAILOVER, 3_000],
+  ])('%s', async (name, behindMs) => {
+    const set = await startCuttableSet();
+    const { client } = set;
+    const fleet = await startFleet({
+      redisUrl: set.masterUrl,
+      prefix: PREFIX,
+      processes: WORKERS,
+      env: { ...ENV, ...set.env },
+      emulator: { latencyMs: LATENCY_MS, keepDetails: 0 },
+    });
+    const { emulator } = fleet;
+    const taken = () => emulator.record().contacts;
+    const pulse = new Pulse(emulator);
+    const watch = watchSums(new Ledger(client, KEYS));
+    try {
+      const load = new Load(fleet.queue, delivery, CONTACTS);
+      load.beginImport(CONTACTS);
+      await load.send(NOTICES);
+      await load.handedOver;
+      await until(() => taken() > IN_FLIGHT, { what: 'the first sends', deadlineMs: 30_000 });
+      const beganAt = performance.now();
+      await pause(1_500);
+      const speed = pulse.speed(beganAt, performance.now());
+
+      const before = taken();
+      const late = new Load(fleet.queue, delivery, CONTACTS + NOTICES);
+      if (behindMs > 0) {
+        await set.cutReplication();
+        await late.send(LATE);
+        await pause(behindMs);
+      }
+      const killedAt = performance.now();
+      await set.killMaster();
+      // All that was taken since the cut, and the answers that were under way.
+      const takenMeanwhile = taken() - before;
+      const forgotten = takenMeanwhile + IN_FLIGHT;
+      const lifted = await goOn();
+      await until(() => isOver(client, KEYS, load).catch(() => false), {
+        what: 'the end of the load',
+        deadlineMs: 150_000,
+        everyMs: 100,
+      }).catch(async (error: unknown) => {
+        const open = await whatIsOpen(client, KEYS, load);
+        throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
+      });
+      await pause(LATENCY_MS);
+      const endedAt = performance.now();
+      const { looks, wrongSums } = await watch.stop();
+      for (const worker of fleet.workers) worker.kill('SIGTERM');
+      const codes = await Promise.all(fleet.workers.map(({ ended }) => ended));
+      pulse.stop();
+      const fate = await judge(client, KEYS, load, fleet);
+      const numbers = new Set([...emulator.contacts()].map(({ contact }) => contact));
+      const gone = [...late.notices.values()].filter((contact) => !numbers.has(contact)).length;
+      const note =
+        `${fate.twice} contacts were taken twice, of ${forgotten} that may have been forgotten; ` +
+        `${gone} of ${late.notices.size} notices that were handed over meanwhile are gone; ` +
+        (lifted ? 'the queue was held, and lifted by hand.' : 'nothing held the queue.');
+      expect(
+        conclude(
+          name,
+          {
+            ...fate,
+            delivery,
+            looks,
+            wrongSums,
+            forgotten,
+            faults: 1,
+            strikes: behindMs > 0 ? takenMeanwhile : 1,
+            late: 0,
+            fallen: codes.filter((code) => code !== 0).length,
+            recoveriesMs: [pulse.backAfter(killedAt, speed)],
+            holds: holdsSeen(fleet),
+            holdLeft: (await client.exists(KEYS.hold)) === 1,
+            longestGapMs: pulse.longestGap(beganAt, endedAt),
+          },
+          { boundMs: BOUND_MS },
+          note,
+        ),
+      ).toEqual([]);
+
+      /** Goes on, also where the queue stands until a person has seen that Redis went back. */
+      async function goOn(): Promise<boolean> {
+        const since = taken();
+        let held = false;
+        await until(
+          async () => {
+            const kind = await client.hget(KEYS.hold, 'kind').catch(() => null);
+            if (kind === 'restored') {
+              held = true;
+              await liftByHand(client, KEYS);
+            }
+            return taken() > since;
+          },
+          { what: 'a send after the failover', deadlineMs: 60_000, everyMs: 50 },
+        );
+        return held;
+      }
+    } finally {
+      pulse.stop();
+      await watch.stop();
+      await fleet.close();
+      await set.close();
+    }
+  });
+});

@@ -1,0 +1,132 @@
+import type { LinkFault } from '../../support/faulty-link.ts';
+import type { LogLine } from '../../support/fleet.ts';
+import type { Plan } from '../support/plan.ts';
+import type { Scenario } from '../support/scenario.ts';
+import type { Stage } from '../support/stage.ts';
+
+const isUnreachable = ({ code }: LogLine) => code === 'SERVICE_UNREACHABLE';
+
+/** Places a fault between the workers and the service for so long. */
+async function between(stage: Stage, fault: LinkFault, ms: number): Promise<number> {
+  const { service } = stage.proxies;
+  const before = service.struck;
+  await stage.fault();
+  await service.place(fault);
+  await stage.wait(ms);
+  await service.heal();
+  stage.mended();
+  return service.struck - before;
+}
+
+const link = (
+  name: string,
+  breaks: string,
+  fault: LinkFault,
+  rest: Partial<Scenario> = {},
+): Scenario => ({
+  name,
+  breaks,
+  bound: 'network',
+  plan: { seconds: 9, service: 'all' },
+  disturb: (stage) => between(stage, fault, 1_500),
+  ...rest,
+});
+
+const SERVICE: Partial<Plan> = { seconds: 9, service: 'all' };
+
+/** The network between the workers and the service. */
+export const NETWORK_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'connections to the service refused',
+    breaks: 'nobody listens for 1.5 s, and connections that stand are reset',
+    bound: 'network',
+    plan: SERVICE,
+    disturb: async (stage) => {
+      const { service } = stage.proxies;
+      await stage.fault();
+      const before = stage.lines(isUnreachable);
+      await service.place({ kind: 'refuse' });
+      service.resetAll();
+      await stage.wait(1_500);
+      await service.heal();
+      stage.mended();
+      return stage.lines(isUnreachable) - before;
+    },
+  },
+  link(
+    'a black hole between workers and service',
+    'no byte passes for 1.5 s, and the connections stay dead',
+    { kind: 'black-hole', after: 'dead' },
+  ),
+  link('connections reset before the request', 'a connection is reset at its first byte', {
+    kind: 'cut',
+    direction: 'up',
+    bytes: 0,
+    times: 60,
+  }),
+  link(
+    'connections reset during the request',
+    'a connection is reset after 300 bytes of requests',
+    {
+      kind: 'cut',
+      direction: 'up',
+      bytes: 300,
+      times: 60,
+    },
+  ),
+  link(
+    'connections reset after the request',
+    'a connection is reset in place of the answer: the service has taken it',
+    { kind: 'cut', direction: 'down', bytes: 0, times: 60 },
+  ),
+  link('connections reset within the answer', 'a connection is reset after 40 bytes of answers', {
+    kind: 'cut',
+    direction: 'down',
+    bytes: 40,
+    times: 60,
+  }),
+  link('connections closed within the answer', 'a connection is closed after 40 bytes of answers', {
+    kind: 'cut',
+    direction: 'down',
+    bytes: 40,
+    by: 'end',
+    times: 60,
+  }),
+  link('half-closed connections', 'the service closes its half before it answers', {
+    kind: 'half-close',
+    times: 60,
+  }),
+  {
+    name: 'dead keep-alive connections',
+    breaks: 'connections that stood are reset by the next request, five times',
+    bound: 'network',
+    plan: SERVICE,
+    disturb: async (stage) => {
+      let struck = 0;
+      for (let time = 0; time < 5; time++) {
+        struck += await between(stage, { kind: 'stale', by: 'reset' }, 300);
+      }
+      return struck;
+    },
+  },
+  {
+    name: 'keep-alive connections dead in silence',
+    breaks: 'connections that stood swallow the next request',
+    bound: 'network',
+    plan: SERVICE,
+    disturb: (stage) => between(stage, { kind: 'stale', by: 'silence' }, 500),
+  },
+  {
+    name: 'latency between workers and service',
+    breaks: 'every byte comes 100, 400, then 700 ms late, 700 ms each',
+    bound: 'network',
+    plan: SERVICE,
+    disturb: async (stage) => {
+      let struck = 0;
+      for (const ms of [100, 400, 700]) {
+        struck += await between(stage, { kind: 'delay', ms }, 700);
+      }
+      return struck;
+    },
+  },
+];

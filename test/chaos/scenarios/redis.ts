@@ -1,0 +1,197 @@
+import { claimChunk, settleChunk } from '../../../src/batch/chunk-scripts.ts';
+import { beginIntents, endIntents } from '../../../src/queue/intent-scripts.ts';
+import type { Script } from '../../../src/redis/script.ts';
+import type { FaultProxy } from '../../support/fault-proxy.ts';
+import type { LinkFault } from '../../support/faulty-link.ts';
+import type { LogLine } from '../../support/fleet.ts';
+import type { Scenario } from '../support/scenario.ts';
+import { shaOf } from '../support/script-sha.ts';
+import type { Stage } from '../support/stage.ts';
+
+/** A worker says that Redis failed it. */
+const isTrouble = ({ event }: LogLine) => event === 'trouble' || event === 'redis-trouble';
+
+/** Breaks Redis itself, and counts what workers said about it, or 1 where they stood still. */
+const server = (breakIt: (stage: Stage) => Promise<void>) => async (stage: Stage) => {
+  await stage.fault();
+  const before = stage.lines(isTrouble);
+  const since = performance.now();
+  await breakIt(stage);
+  const stood = stage.pulse.speed(since + 1_000, performance.now()) === 0;
+  stage.mended();
+  return stage.lines(isTrouble) - before + (stood ? 1 : 0);
+};
+
+/** Places faults between somebody and Redis, one after the other, each for so long. */
+async function onLink(
+  stage: Stage,
+  proxy: FaultProxy,
+  faults: readonly LinkFault[],
+  eachMs: number,
+): Promise<number> {
+  const before = proxy.struck;
+  for (const fault of faults) {
+    await stage.fault();
+    await proxy.place(fault);
+    await stage.wait(eachMs);
+  }
+  await proxy.heal();
+  stage.mended();
+  return proxy.struck - before;
+}
+
+/** The commands around a request; what a policy has no use for is never seen. */
+const STEPS: readonly Script<unknown>[] = [claimChunk, settleChunk, beginIntents, endIntents];
+/** How many connections are struck within each of the steps. */
+const STRUCK = 6;
+
+const workers = (faults: (sha: string) => LinkFault) => async (stage: Stage) => {
+  const { redis } = stage.proxies;
+  const shas = await Promise.all(STEPS.map(shaOf));
+  let struck = 0;
+  for (const [index, sha] of shas.entries()) {
+    const before = redis.struck;
+    await onLink(stage, redis, [faults(sha)], 500);
+    // The steps of a chunk must have been met under both policies.
+    if (index < 2 && redis.struck === before) return 0;
+    struck += redis.struck - before;
+  }
+  return struck;
+};
+
+const SOME_NOTICES = 1_000;
+const GROUP = 250;
+
+/** Hands over more notices, and the rest of the batch, while the producer's connection is broken. */
+const producer = (fault: LinkFault) => async (stage: Stage) => {
+  const { producer: proxy } = stage.proxies;
+  const sending = stage.load.send(SOME_NOTICES, {}, GROUP);
+  const struck = await onLink(stage, proxy, [fault, fault], 1_000);
+  await sending;
+  return struck;
+};
+
+const PRODUCER = { producer: true, notices: 100, highWater: 4_000 } as const;
+
+/** Redis that dies, freezes, is full, or is cut off. */
+export const REDIS_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'Redis killed',
+    breaks: 'SIGKILL of Redis, started again over its append-only file after 1 s',
+    bound: 'redis',
+    plan: { seconds: 10 },
+    disturb: server(async (stage) => {
+      await stage.server.kill('SIGKILL');
+      await stage.wait(1_000);
+      await stage.server.restart();
+    }),
+  },
+  {
+    name: 'Redis frozen',
+    breaks: 'SIGSTOP of Redis for 3 s',
+    bound: 'redis',
+    plan: { seconds: 10 },
+    disturb: server(async (stage) => {
+      await stage.server.kill('SIGSTOP');
+      await stage.wait(3_000);
+      await stage.server.kill('SIGCONT');
+    }),
+  },
+  {
+    name: 'Redis out of memory',
+    breaks: 'maxmemory of 1 byte for 2 s',
+    bound: 'redis',
+    plan: { seconds: 10 },
+    disturb: server(async (stage) => {
+      await stage.client.config('SET', 'maxmemory', '1');
+      await stage.wait(2_000);
+      await stage.client.config('SET', 'maxmemory', '0');
+    }),
+  },
+  {
+    name: 'all connections to Redis killed',
+    breaks: 'CLIENT KILL of every connection, ten times in a second',
+    bound: 'redis',
+    plan: { seconds: 10 },
+    disturb: async (stage) => {
+      let killed = 0;
+      for (let cut = 0; cut < 10; cut++) {
+        await stage.fault();
+        const reply: unknown = await stage.client.call(
+          'CLIENT',
+          'KILL',
+          'TYPE',
+          'normal',
+          'SKIPME',
+          'yes',
+        );
+        killed += Number(reply);
+        await stage.wait(100);
+      }
+      stage.mended();
+      return killed;
+    },
+  },
+  {
+    name: 'workers cut off within claim and settle',
+    breaks: 'connections to Redis reset in the middle of these commands',
+    bound: 'redis',
+    plan: { seconds: 12, redis: 'all' },
+    disturb: workers((when) => ({
+      kind: 'cut',
+      direction: 'up',
+      when,
+      bytes: 20,
+      times: STRUCK,
+    })),
+  },
+  {
+    name: 'answers to claim and settle lost',
+    breaks: 'the command ran, and its connection was reset in place of the answer',
+    bound: 'redis',
+    plan: { seconds: 12, redis: 'all' },
+    disturb: workers((when) => ({ kind: 'drop-reply', when, times: STRUCK })),
+  },
+  {
+    name: 'a black hole between workers and Redis',
+    breaks: 'no byte passes for 2 s, then the connections are reset',
+    bound: 'redis',
+    plan: { seconds: 12, redis: 'all' },
+    disturb: (stage) => onLink(stage, stage.proxies.redis, [{ kind: 'black-hole' }], 2_000),
+  },
+  {
+    name: 'connections to Redis dead in silence',
+    breaks: 'those that stood swallow what comes, for good, and say nothing',
+    bound: 'silence',
+    plan: { seconds: 12, redis: 'all' },
+    disturb: (stage) =>
+      onLink(stage, stage.proxies.redis, [{ kind: 'stale', by: 'silence' }], 1_000),
+  },
+  {
+    name: 'latency between workers and Redis',
+    breaks: 'every byte comes 50, then 200 ms late, 1 s each',
+    bound: 'redis',
+    plan: { seconds: 10, redis: 'all' },
+    disturb: (stage) =>
+      onLink(
+        stage,
+        stage.proxies.redis,
+        [50, 200].map((ms) => ({ kind: 'delay', ms })),
+        1_000,
+      ),
+  },
+  {
+    name: 'a producer cut off within addBulk',
+    breaks: 'its connections to Redis reset after 9,000 bytes, while it sends and imports',
+    bound: 'redis',
+    plan: PRODUCER,
+    disturb: producer({ kind: 'cut', direction: 'up', bytes: 9_000, times: 8 }),
+  },
+  {
+    name: 'answers to a producer lost',
+    breaks: 'what it queued is queued, and its connections are reset in place of the answers',
+    bound: 'redis',
+    plan: PRODUCER,
+    disturb: producer({ kind: 'drop-reply', times: 8 }),
+  },
+];

@@ -1,0 +1,186 @@
+import type { Fault } from '../../../src/emulator/fault.ts';
+import { until } from '../../support/wait.ts';
+import type { Scenario } from '../support/scenario.ts';
+
+const STORM_MS = 1_500;
+
+/** The service fails so for a while. */
+const storm = (
+  name: string,
+  breaks: string,
+  fault: Omit<Fault, 'on'>,
+  rest: Partial<Scenario> = {},
+): Scenario => ({
+  name,
+  breaks,
+  bound: 'network',
+  disturb: (stage) => stage.serviceFault(fault, STORM_MS),
+  ...rest,
+});
+
+/** A storm whose answers speak of the account and not of the notice. */
+const held = (
+  name: string,
+  breaks: string,
+  hold: NonNullable<Scenario['hold']>,
+  fault: Omit<Fault, 'on'>,
+  rest: Partial<Scenario> = {},
+): Scenario =>
+  storm(name, breaks, fault, { bound: 'hold', harmless: true, exactTokens: true, hold, ...rest });
+
+const HTML = {
+  bodyText: '<html>Welcome</html>',
+  headers: { 'content-type': 'text/html' },
+};
+
+/** Answers of the service, and answers that are none. */
+export const ANSWER_SCENARIOS: readonly Scenario[] = [
+  storm('500 to one in ten', 'one call in ten for 1.5 s', { status: 500, rate: 0.1, seed: 1 }),
+  storm('500 after the service acted', 'one call in ten, after the service took it', {
+    status: 500,
+    afterActing: true,
+    rate: 0.1,
+    seed: 2,
+  }),
+  storm('503 to all', 'every call for 1.5 s', { status: 503 }),
+  // A probe comes when the time is over that the service itself has asked for.
+  held('429 with seconds', 'Retry-After: 1, for 1.5 s', 'throttled', {
+    status: 429,
+    retryAfter: 1,
+  }),
+  held('429 with a date', 'Retry-After with a date, for 1.5 s', 'throttled', {
+    status: 429,
+    retryAfter: 1,
+    retryAfterAs: 'date',
+  }),
+  held('402', 'no credit for 1.5 s', 'credit', { status: 402 }),
+  held('a page with 200', 'HTML in place of the API for 1.5 s', 'address', {
+    status: 200,
+    ...HTML,
+  }),
+  held('a page with 404', 'HTML in place of the API for 1.5 s', 'address', {
+    status: 404,
+    ...HTML,
+  }),
+  held('redirects', '302 to another host for 1.5 s', 'address', {
+    status: 302,
+    headers: { location: 'http://127.0.0.1:9/' },
+  }),
+  storm('garbage', 'bytes that are no HTTP, to every third call', {
+    garbage: 'this is not HTTP\r\n\r\n',
+    rate: 0.33,
+    seed: 3,
+  }),
+  storm('bodies of 100 MB', 'one answer in twenty', { hugeBody: 100_000_000, rate: 0.05, seed: 4 }),
+  storm('answers cut short', 'one in three ends after three bytes of its body', {
+    truncate: 3,
+    rate: 0.33,
+    seed: 5,
+  }),
+  storm('answers that drip', 'one in five comes five bytes at a time', {
+    slowBody: { bytes: 5, everyMs: 30 },
+    rate: 0.2,
+    seed: 6,
+  }),
+  storm('answers that never come', 'one call in two, after the service took it', {
+    hang: 'after-acting',
+    rate: 0.5,
+    seed: 7,
+  }),
+  {
+    name: 'a certificate that does not verify',
+    breaks: 'one for another name for 1.5 s, and connections that stand are ended',
+    bound: 'hold',
+    hold: 'address',
+    plan: { tls: true },
+    disturb: async (stage) => {
+      const { front } = stage;
+      await stage.fault();
+      const before = front.refused;
+      front.show('other');
+      await stage.wait(STORM_MS);
+      front.show('local');
+      stage.mended();
+      return front.refused - before;
+    },
+  },
+];
+
+/** Tokens that die, and an endpoint that issues none. */
+export const TOKEN_SCENARIOS: readonly Scenario[] = [
+  {
+    name: 'tokens revoked',
+    breaks: 'the token dies, five times',
+    bound: 'hold',
+    harmless: true,
+    exactTokens: true,
+    disturb: async (stage) => {
+      const { emulator } = stage.fleet;
+      let revoked = 0;
+      for (let time = 0; time < 5; time++) {
+        const before = emulator.record().contacts;
+        await stage.fault();
+        revoked += emulator.revokeTokens();
+        await until(() => emulator.record().contacts > before, {
+          what: 'a send after the revocation',
+          deadlineMs: 20_000,
+          everyMs: 5,
+        });
+      }
+      stage.mended();
+      return revoked;
+    },
+  },
+  {
+    name: 'a foreign issuer',
+    breaks: 'somebody else issues for the app, which kills our token, five times',
+    bound: 'hold',
+    harmless: true,
+    exactTokens: true,
+    disturb: async (stage) => {
+      const { emulator } = stage.fleet;
+      for (let time = 0; time < 5; time++) {
+        const before = emulator.record().contacts;
+        await stage.fault();
+        emulator.issueForeign();
+        await until(() => emulator.record().contacts > before, {
+          what: 'a send after the foreign issuance',
+          deadlineMs: 20_000,
+          everyMs: 5,
+        });
+      }
+      stage.mended();
+      return emulator.record().tokens.foreign;
+    },
+  },
+  {
+    name: 'the token endpoint answers 503',
+    breaks: 'the token dies, and none is issued for 1.5 s',
+    bound: 'hold',
+    hold: 'token-unavailable',
+    harmless: true,
+    disturb: async (stage) => {
+      stage.fleet.emulator.revokeTokens();
+      return stage.serviceFault({ on: 'token', status: 503 }, STORM_MS);
+    },
+  },
+  {
+    name: 'the key pair is refused',
+    breaks: 'another secret key is right for 1.5 s, which kills the token, too',
+    bound: 'hold',
+    hold: 'credentials',
+    harmless: true,
+    exactTokens: true,
+    disturb: async (stage) => {
+      const { emulator } = stage.fleet;
+      const accessKey = 'emulator-access-key';
+      await stage.fault();
+      const before = emulator.record().tokens.refused;
+      emulator.setApp({ accessKey, secretKey: 'another' });
+      await stage.wait(STORM_MS);
+      emulator.setApp({ accessKey, secretKey: 'emulator-secret-key' });
+      stage.mended();
+      return emulator.record().tokens.refused - before;
+    },
+  },
+];

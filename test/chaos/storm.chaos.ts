@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
+import { IS_SHORT, STORM } from './support/catalogue.ts';
+import { conclude } from './support/play.ts';
+import { randomFrom, seedOfRun, shuffled } from './support/random.ts';
+import { Stage } from './support/stage.ts';
+import { STORM_FAULTS, type StormFault } from './support/storm-faults.ts';
+
+const SEED = seedOfRun();
+const CONTACTS = IS_SHORT ? 20_000 : 100_000;
+const NOTICES = CONTACTS / 50;
+const EVERY_MS = 2_000;
+/** A storm with fewer faults is none. */
+const LEAST_FAULTS = CONTACTS / 2_500;
+
+/** A fault every two seconds, drawn at random; NOTICES_SEED repeats a run. */
+describe.each(DELIVERY_POLICIES)('%s', (delivery) => {
+  it('a storm', async () => {
+    const random = randomFrom(SEED);
+    const stage = await Stage.open(delivery, {
+      contacts: CONTACTS - NOTICES,
+      notices: NOTICES,
+      highWater: CONTACTS / 5,
+      redis: 'all',
+      service: 'all',
+      producer: true,
+    });
+    try {
+      await stage.steady();
+      const deck: StormFault[] = [];
+      const drawn: string[] = [];
+      let struck = 0;
+      for (;;) {
+        const next = stage.wait(EVERY_MS);
+        if (!(await stage.faultUnlessOver())) break;
+        // All of them, before one comes again.
+        if (deck.length === 0) deck.push(...shuffled(STORM_FAULTS, random));
+        const fault = deck.pop();
+        const strikes = (await fault?.strike(stage, random)) ?? 0;
+        drawn.push(`${fault?.name} (${strikes})`);
+        struck += strikes;
+        await next;
+      }
+      const verdict = await stage.verdict(struck);
+      expect(drawn.length).toBeGreaterThanOrEqual(LEAST_FAULTS);
+      console.log(`seed ${SEED}: ${drawn.join(', ')}`);
+      expect(conclude(STORM, verdict, {}, `Seed ${SEED}.`)).toEqual([]);
+    } catch (error) {
+      throw new Error(`seed ${SEED} repeats it`, { cause: error });
+    } finally {
+      await stage.close();
+    }
+  }, 600_000);
+});

@@ -1,0 +1,66 @@
+import { NETWORK_SCENARIOS } from '../scenarios/network.ts';
+import { REDIS_SCENARIOS } from '../scenarios/redis.ts';
+import { ANSWER_SCENARIOS, TOKEN_SCENARIOS } from '../scenarios/service.ts';
+import { WORKER_SCENARIOS } from '../scenarios/workers.ts';
+import type { Scenario } from './scenario.ts';
+
+/** Whether this run is the short form. */
+export const IS_SHORT = process.env['CHAOS_SHORT'] === '1';
+
+/** What the short form plays, one of each kind; and a storm on fewer contacts. */
+const SHORT: ReadonlySet<string> = new Set([
+  'workers killed in turn',
+  'a worker frozen past its locks',
+  'Redis killed',
+  'answers to claim and settle lost',
+  'a black hole between workers and service',
+  '429 with a date',
+  'a foreign issuer',
+]);
+
+/** Scenarios that have a file of their own, as the report names them. */
+export const STALE_FAILOVER = 'a failover to a stale replica';
+export const SYNCED_FAILOVER = 'a failover to a replica in sync';
+export const CLOCK_AHEAD = 'a worker two minutes ahead';
+export const CLOCK_BEHIND = 'a worker two minutes behind';
+export const STORM = 'a storm on 100,000 contacts';
+
+/** The scenarios by what they break, in the order of the report. */
+export const CATALOGUE: readonly {
+  readonly title: string;
+  readonly scenarios: readonly (Scenario | Pick<Scenario, 'name' | 'breaks'>)[];
+}[] = [
+  { title: 'Workers', scenarios: WORKER_SCENARIOS },
+  {
+    title: 'Redis',
+    scenarios: [
+      ...REDIS_SCENARIOS,
+      { name: SYNCED_FAILOVER, breaks: 'the master is killed, Sentinel promotes the replica' },
+      {
+        name: STALE_FAILOVER,
+        breaks: 'nothing is replicated for 3 s, then the master is killed and the replica promoted',
+      },
+    ],
+  },
+  { title: 'The network to the service', scenarios: NETWORK_SCENARIOS },
+  { title: 'Answers of the service', scenarios: ANSWER_SCENARIOS },
+  { title: 'Tokens', scenarios: TOKEN_SCENARIOS },
+  {
+    title: 'Clocks',
+    scenarios: [CLOCK_AHEAD, CLOCK_BEHIND].map((name) => ({
+      name,
+      breaks: 'one of two workers; with tokens that expire, notices delayed and with a deadline',
+    })),
+  },
+  {
+    title: 'All of it',
+    scenarios: [{ name: STORM, breaks: 'a fault drawn at random every two seconds' }],
+  },
+];
+
+/** What this run plays on a running fleet, one at a time. */
+export function scenariosOfRun(): Scenario[] {
+  return CATALOGUE.flatMap(({ scenarios }) => scenarios)
+    .filter((scenario) => 'disturb' in scenario)
+    .filter(({ name }) => !IS_SHORT || SHORT.has(name));
+}

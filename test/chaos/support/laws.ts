@@ -1,0 +1,181 @@
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+
+/** All that the laws speak of, when the dust has settled. Counts are contacts unless said otherwise. */
+export interface Verdict {
+  readonly delivery: DeliveryPolicy;
+  /** Handed over in the batch, and what the states of the batch add up to. */
+  readonly listed: number;
+  readonly sum: number;
+  /** Looks at the ledger meanwhile, and those at which the states did not make up the total. */
+  readonly looks: number;
+  readonly wrongSums: number;
+  /** Handed over in all. */
+  readonly handedOver: number;
+  /** Neither taken by the service nor listed as unknown. */
+  readonly lost: number;
+  /** Taken more than once. */
+  readonly twice: number;
+  /** Those among them that no doubt of ours covers. */
+  readonly unexplained: number;
+  /** Listed as unknown, for a person to decide. */
+  readonly unknown: number;
+  /**
+   * Taken while what Redis kept of it was lost afterwards: may be taken again, and no ledger can know.
+   * 0 but where Redis itself goes back.
+   */
+  readonly forgotten: number;
+  /** Sent again although the attempt before may have been taken. */
+  readonly again: number;
+  /** Counted as accepted, and not in the service's record. */
+  readonly phantom: number;
+  /** Ended otherwise than as accepted or unknown, or in two ways. */
+  readonly misled: number;
+  /** Tokens issued, and tokens that died before their time. */
+  readonly issued: number;
+  readonly invalidated: number;
+  /** Faults injected, and how often they struck. */
+  readonly faults: number;
+  readonly strikes: number;
+  /** Attempts that were not the first of their job. */
+  readonly repeated: number;
+  /** Taken from a worker that was frozen, of what it held then, after it went on. */
+  readonly late: number;
+  /** Worker processes that ended by themselves, or not in order when they were told to. */
+  readonly fallen: number;
+  /** From the end of each fault to full speed, or to the end of what the dead held; milliseconds. */
+  readonly recoveriesMs: readonly number[];
+  /** The longest time without an accepted contact. */
+  readonly longestGapMs: number;
+  /** The holds that were seen, and whether one is left. */
+  readonly holds: ReadonlySet<string>;
+  readonly holdLeft: boolean;
+}
+
+/** What a scenario promises beyond what all do. */
+export interface Promises {
+  readonly boundMs?: number | undefined;
+  readonly hold?: string | undefined;
+  readonly harmless?: boolean | undefined;
+  /** Nobody dies or is abandoned while a token is issued. */
+  readonly exactTokens?: boolean | undefined;
+}
+
+/** One law; `broken` says how a verdict breaks it. */
+export interface Law {
+  readonly name: string;
+  readonly broken: (verdict: Verdict, promises: Promises) => string | undefined;
+}
+
+const law = (
+  name: string,
+  isBroken: (verdict: Verdict, promises: Promises) => boolean,
+  seen: (verdict: Verdict, promises: Promises) => unknown,
+): Law => ({
+  name,
+  broken: (verdict, promises) =>
+    isBroken(verdict, promises) ? `${name}: ${JSON.stringify(seen(verdict, promises))}` : undefined,
+});
+
+/** Looks at the ledger below which "at every look" says nothing. */
+const FEW_LOOKS = 20;
+
+export const LAWS: readonly Law[] = [
+  law(
+    'the faults struck',
+    ({ strikes, faults }) => strikes === 0 || faults === 0,
+    ({ strikes, faults }) => ({ strikes, faults }),
+  ),
+  law(
+    'the states of the batch add up at every look',
+    ({ looks, wrongSums }) => wrongSums > 0 || looks < FEW_LOOKS,
+    ({ looks, wrongSums }) => ({ looks, wrongSums }),
+  ),
+  law(
+    'the batch counts every contact once',
+    ({ listed, sum }) => sum !== listed,
+    ({ listed, sum }) => ({ listed, sum }),
+  ),
+  law(
+    'nothing is lost',
+    ({ lost }) => lost > 0,
+    ({ lost }) => lost,
+  ),
+  law(
+    'at-most-once: nobody gets it twice',
+    ({ delivery, twice, again, forgotten }) =>
+      delivery === 'at-most-once' && twice + again > forgotten,
+    ({ twice, again, forgotten }) => ({ twice, again, forgotten }),
+  ),
+  law(
+    'at-least-once: twice gets it only who was counted as sent again in doubt',
+    ({ delivery, unexplained, forgotten }) =>
+      delivery === 'at-least-once' && unexplained > forgotten,
+    ({ twice, unexplained, again, forgotten }) => ({ twice, unexplained, again, forgotten }),
+  ),
+  law(
+    'at-least-once: nothing is set aside while attempts are left',
+    ({ delivery, unknown }) => delivery === 'at-least-once' && unknown > 0,
+    ({ unknown }) => unknown,
+  ),
+  law(
+    'what counts as accepted is in the record of the service',
+    ({ phantom }) => phantom > 0,
+    ({ phantom }) => phantom,
+  ),
+  law(
+    'nothing ends in another state than accepted or unknown',
+    ({ misled }) => misled > 0,
+    ({ misled }) => misled,
+  ),
+  law(
+    'issuances <= 1 + invalidations + 2 x faults',
+    ({ issued, invalidated, faults }) => issued > 1 + invalidated + 2 * faults,
+    ({ issued, invalidated, faults }) => ({ issued, invalidated, faults }),
+  ),
+  law(
+    'issuances <= 1 + invalidations where no issuance is disturbed',
+    ({ issued, invalidated }, { exactTokens = false }) => exactTokens && issued > 1 + invalidated,
+    ({ issued, invalidated }) => ({ issued, invalidated }),
+  ),
+  law(
+    'what lost its lock sends nothing',
+    ({ late }) => late > 0,
+    ({ late }) => late,
+  ),
+  law(
+    'no worker falls',
+    ({ fallen }) => fallen > 0,
+    ({ fallen }) => fallen,
+  ),
+  law(
+    'it recovers within its bound',
+    ({ recoveriesMs }, { boundMs }) =>
+      boundMs !== undefined &&
+      (recoveriesMs.length === 0 || recoveriesMs.some((ms) => ms > boundMs)),
+    ({ recoveriesMs }, { boundMs }) => ({
+      recoveriesMs: recoveriesMs.map((ms) => (ms === Infinity ? 'never' : ms)),
+      boundMs,
+    }),
+  ),
+  law(
+    'the hold is named for its cause',
+    ({ holds }, { hold }) => hold !== undefined && !holds.has(hold),
+    ({ holds }, { hold }) => ({ hold, seen: [...holds] }),
+  ),
+  law(
+    'no hold is left',
+    ({ holdLeft }) => holdLeft,
+    ({ holdLeft }) => holdLeft,
+  ),
+  law(
+    'what is harmless spends no attempt and leaves no doubt',
+    ({ repeated, twice, unknown, again }, { harmless = false }) =>
+      harmless && repeated + twice + unknown + again > 0,
+    ({ repeated, twice, unknown, again }) => ({ repeated, twice, unknown, again }),
+  ),
+];
+
+/** The laws that a verdict breaks, each in a sentence. */
+export function brokenLaws(verdict: Verdict, promises: Promises): string[] {
+  return LAWS.flatMap(({ broken }) => broken(verdict, promises) ?? []);
+}

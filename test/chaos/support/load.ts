@@ -1,0 +1,101 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { SendOptions } from '../../../src/contracts/send-options.ts';
+import { NoticeQueueError } from '../../../src/errors.ts';
+import type { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { numbers } from '../../support/fleet.ts';
+
+export const BATCH = 'chaos';
+export const CHUNK = 10;
+const GROUP = 50;
+const CALL_AGAIN_MS = 100;
+
+/**
+ * What is handed over in a scenario: a batch, and single notices of one contact each. Whoever calls a
+ * queue must call again when Redis is away, with the same idempotency key or batch id: that is done
+ * here, and nothing else.
+ */
+export class Load {
+  readonly delivery: DeliveryPolicy;
+  /** Contacts of the batch. */
+  readonly listed: readonly string[];
+  /** Contact of each single notice, by the id of its job. */
+  readonly notices = new Map<string, string>();
+  readonly #queue: NoticeQueue;
+  #handedOver: Promise<unknown> = Promise.resolve();
+  #next: number;
+
+  /** @param contacts of the batch */
+  constructor(queue: NoticeQueue, delivery: DeliveryPolicy, contacts: number) {
+    this.#queue = queue;
+    this.delivery = delivery;
+    this.listed = numbers(contacts);
+    this.#next = contacts;
+  }
+
+  /** Resolves when everything that was begun has been handed over. */
+  get handedOver(): Promise<unknown> {
+    return this.#handedOver;
+  }
+
+  /** Begins to hand over the batch. */
+  beginImport(highWater: number): void {
+    const { delivery, listed } = this;
+    const options = {
+      templateCode: 'CHAOS',
+      batchId: BATCH,
+      chunkSize: CHUNK,
+      delivery,
+      highWater,
+    };
+    // Whoever awaits the end of the load hears of its failure.
+    void this.#begin(() =>
+      again(() =>
+        this.#queue.import(
+          listed.map((contact) => ({ contact })),
+          options,
+        ),
+      ),
+    );
+  }
+
+  /** Hands over more single notices, `group` of them a call. */
+  send(count: number, options: SendOptions = {}, group = GROUP): Promise<void> {
+    const first = this.#next;
+    this.#next += count;
+    const contacts = numbers(count, first);
+    return this.#begin(async () => {
+      for (let from = 0; from < count; from += group) {
+        const some = contacts.slice(from, from + group);
+        const receipts = await again(() =>
+          this.#queue.sendMany(
+            some.map((contact) => ({ templateCode: 'CHAOS', contacts: [{ contact }] })),
+            { delivery: this.delivery, idempotencyKey: `group-${first + from}`, ...options },
+          ),
+        );
+        for (const [at, { id }] of receipts.entries()) this.notices.set(id, some[at] ?? '');
+      }
+    });
+  }
+
+  #begin<Result>(work: () => Promise<Result>): Promise<Result> {
+    const working = work();
+    this.#handedOver = Promise.all([this.#handedOver, working]);
+    // Whoever awaits it hears of a failure; until then it must not end the process.
+    this.#handedOver.catch(() => {});
+    return working;
+  }
+}
+
+const CALL_AGAIN: ReadonlySet<string> = new Set(['QUEUE_UNAVAILABLE', 'QUEUE_REFUSED']);
+
+async function again<Result>(call: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!(error instanceof NoticeQueueError) || !CALL_AGAIN.has(error.code)) throw error;
+      await pause(CALL_AGAIN_MS);
+    }
+  }
+}

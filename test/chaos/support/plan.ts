@@ -1,0 +1,42 @@
+import type { EmulatorOptions } from '../../../src/emulator/options.ts';
+
+/** Which workers reach Redis or the service through a proxy. */
+type Behind = 'all' | 'first' | 'none';
+
+/** What is set up for a scenario. */
+export interface Plan {
+  readonly processes: number;
+  /** How long the batch takes where nothing disturbs it; it must outlast the fault and the recovery. */
+  readonly seconds: number;
+  /** Contacts of the batch, in place of those that `seconds` asks for. */
+  readonly contacts: number | undefined;
+  /** Single notices beside the batch. */
+  readonly notices: number;
+  /** Contacts of the batch that may wait in Redis: below its size the import lasts. */
+  readonly highWater: number;
+  /** Who stands behind a proxy in front of Redis. The producer has one of its own. */
+  readonly redis: Behind;
+  readonly service: Behind;
+  readonly producer: boolean;
+  readonly emulator: EmulatorOptions;
+  /** Further environment of the first worker, or of all. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly firstEnv: Readonly<Record<string, string>>;
+  /** https, by a front of the emulator whose certificate can be changed. */
+  readonly tls: boolean;
+}
+
+export const PLAN: Plan = {
+  processes: 3,
+  seconds: 9,
+  contacts: undefined,
+  notices: 200,
+  highWater: 1_000_000,
+  redis: 'none',
+  service: 'none',
+  producer: false,
+  emulator: {},
+  env: {},
+  firstEnv: {},
+  tls: false,
+};

@@ -1,0 +1,47 @@
+/** Short enough that what a dead worker held comes back within seconds. */
+export const LOCK_MS = 6_000;
+export const STALLED_MS = 1_000;
+const PROBE_MAX_MS = 1_000;
+const SEND_DEADLINE_MS = 2_500;
+const BACKOFF_CAP_MS = 300;
+
+/** What recoveries may take, in milliseconds; a second on top for the machine. */
+export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 1_000;
+export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
+/** The service asks for a second, and dates it to a second. */
+export const AFTER_THROTTLE = AFTER_HOLD + 1_000;
+export const AFTER_REDIS = 5_000;
+/** A request that hangs ends at its deadline, and comes back after the longest backoff. */
+export const AFTER_NETWORK = SEND_DEADLINE_MS + BACKOFF_CAP_MS + 1_000;
+
+/** A connection to Redis counts as dead after 15 s of silence. */
+export const AFTER_SILENCE = 15_000 + AFTER_REDIS;
+
+export const NOTICE_SLOTS = 3;
+export const CHUNK_SLOTS = 6;
+/** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
+export const LATENCY_MS = 250;
+
+/** Environment of every worker. */
+export const ENV = {
+  CONCURRENCY: String(NOTICE_SLOTS),
+  BATCH_CONCURRENCY: String(CHUNK_SLOTS),
+  LOCK_DURATION_MS: String(LOCK_MS),
+  STALLED_INTERVAL_MS: String(STALLED_MS),
+  SEND_DEADLINE_MS: String(SEND_DEADLINE_MS),
+  ANSWER_TIMEOUT_MS: '1000',
+  CONNECT_TIMEOUT_MS: '500',
+  ISSUE_DEADLINE_MS: '1500',
+  TOKEN_LOCK_TTL_MS: '3000',
+  TOKEN_GRACE_MS: '100',
+  TOKEN_MIN_AGE_MS: '1000',
+  TOKEN_REFUSED_MIN_MS: '200',
+  TOKEN_REFUSED_MAX_MS: String(PROBE_MAX_MS),
+  HOLD_PROBE_MIN_MS: '200',
+  HOLD_PROBE_MAX_MS: String(PROBE_MAX_MS),
+  BACKOFF_BASE_MS: '50',
+  BACKOFF_CAP_MS: String(BACKOFF_CAP_MS),
+  // A fault must not use up what a notice may be tried.
+  ATTEMPTS: '1000',
+  SHUTDOWN_TIMEOUT_MS: '8000',
+} as const;

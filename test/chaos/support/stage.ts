@@ -1,0 +1,317 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { Ledger } from '../../../src/batch/ledger.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { Fault } from '../../../src/emulator/fault.ts';
+import { readHold } from '../../../src/queue/hold-gate.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
+import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';
+import { until } from '../../support/wait.ts';
+import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
+import { isOver, judge, whatIsOpen } from './judge.ts';
+import type { Verdict } from './laws.ts';
+import { BATCH, CHUNK, Load } from './load.ts';
+import { PLAN, type Plan } from './plan.ts';
+import { Pulse } from './pulse.ts';
+import { CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
+import { startTlsFront, type TlsFront } from './tls-front.ts';
+import { watchSums, type SumWatch } from './watch-sums.ts';
+
+export const PREFIX = 'chaos';
+export const KEYS = keysOf(PREFIX, 'default');
+const CA_FILE = new URL('../../service/support/local.crt', import.meta.url).pathname;
+
+/** How long the fleet runs undisturbed first: the speed of then is what a recovery leads back to. */
+const UNDISTURBED_MS = 1_500;
+const END_DEADLINE_MS = 150_000;
+
+type Closer = () => Promise<unknown> | void;
+
+/** A running fleet that sends a load, and everything that a scenario may lay its hands on. */
+export class Stage {
+  readonly server: RedisServer;
+  /** A connection to Redis that meets no proxy. */
+  readonly client: Redis;
+  readonly ledger: Ledger;
+  readonly fleet: Fleet;
+  readonly load: Load;
+  readonly pulse: Pulse;
+  /** Between workers and Redis, workers and the service, the producer and Redis. */
+  readonly proxies: {
+    readonly redis: FaultProxy;
+    readonly service: FaultProxy;
+    readonly producer: FaultProxy;
+  };
+  readonly front: TlsFront;
+  readonly #plan: Plan;
+  readonly #closers: Closer[];
+  readonly #watch: SumWatch;
+  readonly #felled = new Set<number>();
+  #started = 0;
+  #faults = 0;
+  #speed = Infinity;
+  #beganAt = 0;
+  readonly #mendedAt: number[] = [];
+  readonly #takeovers: Promise<number>[] = [];
+  #frozen: { readonly contacts: ReadonlySet<string>; readonly until: number } | undefined;
+
+  private constructor(
+    parts: Pick<Stage, 'server' | 'client' | 'fleet' | 'load' | 'proxies' | 'front'>,
+    plan: Plan,
+    closers: Closer[],
+  ) {
+    this.server = parts.server;
+    this.client = parts.client;
+    this.fleet = parts.fleet;
+    this.load = parts.load;
+    this.proxies = parts.proxies;
+    this.front = parts.front;
+    this.ledger = new Ledger(parts.client, KEYS);
+    this.pulse = new Pulse(parts.fleet.emulator);
+    this.#plan = plan;
+    this.#closers = closers;
+    this.#watch = watchSums(this.ledger);
+    closers.unshift(
+      () => this.pulse.stop(),
+      () => this.#watch.stop(),
+    );
+  }
+
+  /** Starts Redis, the emulator, proxies and workers, and begins to hand over the load. */
+  static async open(delivery: DeliveryPolicy, wishes: Partial<Plan> = {}): Promise<Stage> {
+    const plan = { ...PLAN, ...wishes };
+    const closers: Closer[] = [];
+    try {
+      const server = await startRedisServer({ persistence: true });
+      closers.unshift(() => server.close());
+      const redis = await startFaultProxy(server.port);
+      const producer = await startFaultProxy(server.port);
+      const service = await startFaultProxy(server.port);
+      closers.unshift(() => Promise.all([redis, producer, service].map((proxy) => proxy.close())));
+      const fleet = await startFleet({
+        redisUrl: plan.producer ? `redis://127.0.0.1:${producer.port}` : server.url,
+        prefix: PREFIX,
+        processes: 0,
+        env: { ...ENV, REDIS_URL: server.url, ...plan.env },
+        emulator: { tokenMode: 'single', latencyMs: LATENCY_MS, keepDetails: 0, ...plan.emulator },
+      });
+      closers.unshift(() => fleet.close());
+      const front = await startTlsFront(fleet.emulator.port);
+      closers.unshift(() => front.close());
+      service.retarget(plan.tls ? front.port : fleet.emulator.port);
+      const client = new Redis(server.url, { maxRetriesPerRequest: 0, commandTimeout: 1_000 });
+      client.on('error', () => {});
+      closers.unshift(() => client.disconnect());
+
+      const perSecond = (plan.processes * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
+      const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
+      const load = new Load(fleet.queue, delivery, contacts);
+      const proxies = { redis, service, producer };
+      const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
+      await Promise.all(Array.from({ length: plan.processes }, () => stage.start()));
+      load.beginImport(plan.highWater);
+      // Its failure is seen where the end of the load is awaited.
+      load.send(plan.notices).catch(() => {});
+      return stage;
+    } catch (error) {
+      await closeAll(closers);
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return closeAll(this.#closers);
+  }
+
+  /** Starts a worker and waits until it says that it runs. */
+  async start(): Promise<FleetWorker> {
+    const first = this.#started++ === 0;
+    const { redis, service, tls, firstEnv } = this.#plan;
+    const stands = (behind: Plan['redis']) => behind === 'all' || (behind === 'first' && first);
+    const scheme = tls ? 'https' : 'http';
+    const port = stands(service)
+      ? this.proxies.service.port
+      : tls
+        ? this.front.port
+        : this.fleet.emulator.port;
+    return this.fleet.addWorker({
+      BASE_URL: `${scheme}://127.0.0.1:${port}`,
+      ...(tls ? { TLS_CA_FILE: CA_FILE } : {}),
+      ...(stands(redis) ? { REDIS_URL: `redis://127.0.0.1:${this.proxies.redis.port}` } : {}),
+      ...(first ? firstEnv : {}),
+    });
+  }
+
+  /** Starts a worker in the place of one that was killed; it may be killed before it has started. */
+  replace(): void {
+    this.start().catch(() => {});
+  }
+
+  /** Workers that were not told to end. */
+  live(): FleetWorker[] {
+    return this.fleet.workers.filter(({ gone }) => !gone);
+  }
+
+  /** Ends a worker on purpose. */
+  fell(worker: FleetWorker, signal: 'SIGKILL' | 'SIGTERM'): void {
+    this.#felled.add(worker.pid);
+    worker.kill(signal);
+  }
+
+  /** Waits until the fleet has run undisturbed, and measures its speed. */
+  async steady(): Promise<void> {
+    const { emulator } = this.fleet;
+    await until(() => emulator.record().contacts > this.#plan.processes * CHUNK_SLOTS * CHUNK, {
+      what: 'the first sends',
+      deadlineMs: 30_000,
+    });
+    this.#beganAt = performance.now();
+    await pause(UNDISTURBED_MS);
+    this.#speed = this.pulse.speed(this.#beganAt, performance.now());
+  }
+
+  /** Counts a fault that is about to be injected; fails where nothing is left for it to meet. */
+  async fault(): Promise<void> {
+    if (!(await this.faultUnlessOver())) throw new Error('the batch was over before the fault');
+  }
+
+  /** Counts a fault that is about to be injected; false where nothing is left for it to meet. */
+  async faultUnlessOver(): Promise<boolean> {
+    if (await this.isBatchOver()) return false;
+    this.#faults += 1;
+    return true;
+  }
+
+  /** False also while Redis is away. */
+  async isBatchOver(): Promise<boolean> {
+    return (await this.ledger.read(BATCH).catch(() => undefined))?.phase === 'finished';
+  }
+
+  /** From now on the service should take contacts again, as fast as before the first fault. */
+  mended(): void {
+    this.#mendedAt.push(performance.now());
+  }
+
+  /** The contacts of the jobs that workers hold now; all of those jobs should become done. */
+  async held(): Promise<{
+    readonly contacts: ReadonlySet<string>;
+    readonly done: Promise<number>;
+  }> {
+    const jobs = await activeJobs(this.client, KEYS);
+    const since = performance.now();
+    const done = until(() => areDone(this.client, KEYS, jobs).catch(() => false), {
+      what: `the ${jobs.length} jobs that were held`,
+      deadlineMs: END_DEADLINE_MS,
+      everyMs: 50,
+    }).then(() => Math.round(performance.now() - since));
+    // Whoever asks for the verdict hears of a failure; until then it must not end the process.
+    done.catch(() => {});
+    this.#takeovers.push(done);
+    return { contacts: contactsOf(jobs, this.load), done };
+  }
+
+  /** A frozen worker goes on now: of what it held, nothing may be taken any more. */
+  goesOn(contacts: ReadonlySet<string>): void {
+    this.#frozen = { contacts, until: Date.now() };
+  }
+
+  wait(ms: number): Promise<void> {
+    return pause(ms);
+  }
+
+  /** Lines that all workers have written so far. */
+  lines(fits: (line: LogLine) => boolean): number {
+    return this.fleet.workers.reduce((sum, { lines }) => sum + lines.filter(fits).length, 0);
+  }
+
+  /**
+   * A fault of the service for so long.
+   *
+   * @returns how many calls it struck
+   */
+  async serviceFault(
+    fault: Omit<Fault, 'on'> & Partial<Pick<Fault, 'on'>>,
+    ms: number,
+  ): Promise<number> {
+    const { emulator } = this.fleet;
+    await this.fault();
+    emulator.addFault({ on: 'send', ...fault });
+    await pause(ms);
+    const struck = emulator.faults().reduce((sum, { fired }) => sum + fired, 0);
+    emulator.clearFaults();
+    this.mended();
+    return struck;
+  }
+
+  /** Waits until all has ended, stops the workers, and compares what ours say with the service. */
+  async verdict(strikes: number): Promise<Verdict> {
+    const { client, load, fleet } = this;
+    await load.handedOver;
+    await until(() => isOver(client, KEYS, load).catch(() => false), {
+      what: 'the end of the load',
+      deadlineMs: END_DEADLINE_MS,
+      everyMs: 100,
+    }).catch(async (error: unknown) => {
+      const open = await whatIsOpen(client, KEYS, load);
+      throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
+    });
+    const endedAt = performance.now();
+    const takeovers = await Promise.all(this.#takeovers);
+    const { looks, wrongSums } = await this.#watch.stop();
+    const holdLeft = (await readHold(client, KEYS)) !== undefined;
+    const fallen = await this.#stopWorkers();
+    this.pulse.stop();
+    return {
+      ...(await judge(client, KEYS, load, fleet)),
+      delivery: load.delivery,
+      looks,
+      wrongSums,
+      faults: this.#faults,
+      strikes,
+      late: this.#late(),
+      fallen,
+      recoveriesMs: [
+        ...takeovers,
+        ...this.#mendedAt.map((at) => this.pulse.backAfter(at, this.#speed)),
+      ],
+      holds: holdsSeen(fleet),
+      holdLeft,
+      forgotten: 0,
+      longestGapMs: this.pulse.longestGap(this.#beganAt, endedAt),
+    };
+  }
+
+  /** Tells all workers to stop; counts those that ended by themselves, or not in order. */
+  async #stopWorkers(): Promise<number> {
+    const own = this.fleet.workers.filter(({ pid }) => !this.#felled.has(pid));
+    const before = own.filter(({ gone }) => gone).length;
+    for (const worker of own) worker.kill('SIGTERM');
+    const codes = await Promise.all(own.map(({ ended }) => ended));
+    return Math.max(before, codes.filter((code) => code !== 0).length);
+  }
+
+  #late(): number {
+    const frozen = this.#frozen;
+    if (frozen === undefined) return 0;
+    return this.fleet.emulator
+      .details()
+      .filter(({ contact, at }) => at >= frozen.until && frozen.contacts.has(contact)).length;
+  }
+}
+
+async function closeAll(closers: readonly Closer[]): Promise<void> {
+  for (const close of closers) await close();
+}
+
+/** The holds that workers have told of. */
+export function holdsSeen({ workers }: Pick<Fleet, 'workers'>): ReadonlySet<string> {
+  return new Set(
+    workers.flatMap(({ lines }) =>
+      lines
+        .filter(({ event, kind }) => event === 'hold' && kind === 'held')
+        .map(({ hold }) => String(hold)),
+    ),
+  );
+}
