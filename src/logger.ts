@@ -1,4 +1,5 @@
 import { pino, type Logger } from 'pino';
+import { redact } from './redact.ts';
 
 /**
  * The logger of a process: one JSON object a line, on standard output unless said otherwise.
@@ -14,17 +15,7 @@ export function createLogger(level: string, destination: 1 | 2 = 1): Logger {
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-      redact: {
-        paths: [
-          'authorization',
-          'accessKey',
-          'secretKey',
-          'contact',
-          'contacts[*].contact',
-        ].flatMap((path) => [path, `*.${path}`]),
-        censor: '[redacted]',
-      },
+      formatters: { level: (label) => ({ level: label }), log: redact },
     },
     pino.destination({ dest: destination, sync: false }),
   );

@@ -8,6 +8,7 @@ import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { connectRedis, readyWithin } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
+import { inOneWrite } from '../src/redis/one-write.ts';
 import { Hints } from '../src/redis/hints.ts';
 import { keysOf, pairName } from '../src/redis/keys.ts';
 import { requireSuitable } from '../src/redis/suitability.ts';
@@ -117,6 +118,7 @@ export async function startWorker(
     worker: id,
     keepFailedMs: config.worker.keepFailedMs,
     sendDeadlineMs: config.worker.sendDeadlineMs,
+    inOneWrite: () => inOneWrite(redis),
     stopping: stopping.signal,
   };
   const { coalesceMaxContacts: maxContacts } = config.worker;
