@@ -50,6 +50,8 @@ export interface NoticeEnd {
 export interface GroupParts extends AttemptParts, IntentParts {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly sendDeadlineMs: number;
+  /** Lets what is asked of Redis next, up to the end of this turn, leave in one write. */
+  readonly inOneWrite: () => void;
   /** Aborted when the worker stops: what has not been sent goes back. */
   readonly stopping: AbortSignal;
 }
@@ -194,6 +196,7 @@ async function endAll(
     parts,
   );
   if (passage !== undefined) await leaveGate(outcome, passage, parts);
+  if (notices.length > 1) parts.inOneWrite();
   // Each that goes back is put before the one that went back just now.
   const goBack = outcome === undefined || outcome.kind === 'hold';
   for (const notice of goBack ? notices.toReversed() : notices) {

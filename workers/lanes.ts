@@ -6,7 +6,7 @@ import type { Lane } from './send-worker.ts';
  * Notices that a process holds to make groups of them, at most: enough for several requests while
  * others are under way and others end. Each may be sent twice when the process dies.
  */
-const MOST_NOTICES = 512;
+const MOST_NOTICES = 256;
 
 /** Accepted notices kept for a look back, at most, whatever their age. */
 const KEEP_ACCEPTED_COUNT = 10_000;

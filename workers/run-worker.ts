@@ -9,6 +9,7 @@ import { TrafficTally } from '../src/ops/traffic/tally.ts';
 import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { Pacer } from '../src/queue/pacer.ts';
+import { inOneWrite } from '../src/redis/one-write.ts';
 import { Hints } from '../src/redis/hints.ts';
 import { keysOf, pairName } from '../src/redis/keys.ts';
 import { createServiceClient } from '../src/service/service-client.ts';
@@ -167,6 +168,7 @@ export async function startWorker(
     keepFailedMs: config.worker.keepFailedMs,
     sendDeadlineMs: config.worker.sendDeadlineMs,
     now: clock.now,
+    inOneWrite: () => inOneWrite(redis),
     stopping: stopping.signal,
   };
   const ledger = new Ledger(redis, keys);

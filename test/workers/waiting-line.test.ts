@@ -14,7 +14,7 @@ const notices = fc
   .array(
     fc.record({
       likeness: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined, freq: 4 }),
-      numbers: fc.uniqueArray(fc.constantFrom(...'0123456789abcdef'), {
+      numbers: fc.uniqueArray(fc.constantFrom(...'0123456789abcdef'.split('')), {
         minLength: 1,
         maxLength: 3,
       }),
