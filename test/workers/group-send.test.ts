@@ -124,17 +124,17 @@ describe('a group', () => {
     on.emulator.addFault({ on: 'send', status: 402 });
     const order: string[] = [];
     const watched = group.map((notice) => ({ ...notice, end: () => order.push(notice.id) }));
-    await on.send(watched as TestNotice[]);
+    await on.send(watched);
     expect(order).toEqual(NUMBERS.map((number) => `n-${number}`).toReversed());
     expect(on.left).toEqual(['credit']);
   });
 
   it('that is refused goes on in parts, and only who spoils it is rejected', async () => {
     const { on, group } = await open('at-least-once', { rejectContacts: ['010003'] });
-    let waiting = [{ notices: group as readonly TestNotice[], isPart: false }];
+    const waiting = [{ notices: group as readonly TestNotice[], isPart: false }];
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const parts = await on.send(next.notices, next.isPart);
-      waiting = [...(parts as typeof waiting), ...waiting];
+      waiting.unshift(...(parts as typeof waiting));
     }
     expect(outcomes(group)).toEqual(['accepted', 'accepted', 'rejected', 'accepted']);
     expect(group[2]?.ends).toMatchObject([
