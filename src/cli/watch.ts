@@ -122,7 +122,8 @@ function awayLines({ code, message }: Away, since: Date, last: readonly string[]
  */
 export function drawn(lines: readonly string[], screen: Screen | undefined): string {
   if (screen === undefined) return `${lines.join('\n')}\n\n`;
-  const { columns = 80, rows = 24 } = screen;
+  // A terminal that does not know its size says undefined, or 0.
+  const [columns, rows] = [screen.columns || 80, screen.rows || 24];
   const fitting = lines
     .slice(0, Math.max(1, rows - 1))
     .map((line) => `${Array.from(line).slice(0, columns).join('')}${ERASE_LINE}\n`);
