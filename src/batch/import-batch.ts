@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { ERROR_CODES, NoticeQueueError } from '../errors.ts';
 import type { Batch } from './batch-record.ts';
-import { ChunkWriter } from './chunk-writer.ts';
+import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
+import type { FindKey } from './find-key.ts';
 import {
   readImportOptions,
   type CheckedImportOptions,
@@ -28,6 +29,9 @@ export interface ImportSettings {
   readonly batchRetentionMs: number;
   /** Seals payloads. */
   readonly payloadKey?: PayloadKey | undefined;
+  /** Numbers can be found by their hashes under it; no index is kept without. */
+  readonly findKey?: FindKey | undefined;
+  readonly findRetentionMs: number;
 }
 
 /**
@@ -119,7 +123,7 @@ class ImportRun {
               this.#tell();
             },
           },
-      this.#settings.payloadKey,
+      this.#writerKeys(),
       signal,
     );
     let written: boolean;
@@ -149,6 +153,11 @@ class ImportRun {
       dryRun: this.#options.dryRun,
       ...(written && rejects !== undefined ? { rejectsFile: rejects.path } : {}),
     };
+  }
+
+  #writerKeys(): WriterKeys {
+    const { payloadKey: payload, findKey: key, findRetentionMs: keepMs } = this.#settings;
+    return { payload, find: key === undefined ? undefined : { key, keepMs } };
   }
 
   async #rejects(reader: Reader): Promise<RejectsFile | undefined> {
@@ -190,6 +199,7 @@ class ImportRun {
     const { chunkSize } = this.#plan.plan;
     const seen = allowDuplicates ? undefined : new NumberSet();
     let chunk: string[] = [];
+    let numbers: string[] = [];
     let rows: readonly SourceRow[] | undefined = first;
     for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
       for (const { line, check, original } of rows) {
@@ -201,9 +211,11 @@ class ImportRun {
         } else {
           this.#tally.take(check.normalised);
           chunk.push(check.json);
+          numbers.push(check.number);
           if (chunk.length === chunkSize) {
-            await writer.add(chunk, this.#tally.rows);
+            await writer.add(chunk, numbers, this.#tally.rows);
             chunk = [];
+            numbers = [];
           }
         }
       }
@@ -211,7 +223,7 @@ class ImportRun {
     }
     // A file that changed meanwhile is noticed before its last chunk is stored.
     await this.#list.verify();
-    if (chunk.length > 0) await writer.add(chunk, this.#tally.rows);
+    if (chunk.length > 0) await writer.add(chunk, numbers, this.#tally.rows);
   }
 
   #tell(): void {

@@ -8,6 +8,7 @@ import { batchesCommand } from './commands/batches.ts';
 import { configCommand } from './commands/config.ts';
 import { emulatorCommand } from './commands/emulator.ts';
 import { failuresCommand } from './commands/failures.ts';
+import { findCommand } from './commands/find.ts';
 import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
 import { redriveCommand } from './commands/redrive.ts';
@@ -60,6 +61,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     unknownCommand,
     resolveCommand,
     auditCommand,
+    findCommand,
     workerCommand,
     emulatorCommand,
     configCommand,

@@ -15,6 +15,8 @@ export interface Config {
   readonly token: TokenConfig;
   readonly queue: QueueConfig;
   readonly worker: WorkerConfig;
+  /** Undefined without an address to post them to. */
+  readonly alerts: AlertConfig | undefined;
   readonly logLevel: OptionValue<'LOG_LEVEL'>;
 }
 
@@ -87,6 +89,9 @@ export interface QueueConfig {
   /** Seals and opens; the previous one only opens. */
   readonly payloadKey?: string;
   readonly payloadKeyPrevious?: string;
+  /** No find index is kept without. */
+  readonly findKey?: string;
+  readonly findRetentionMs: number;
 }
 
 /** How workers take jobs and what they do when one cannot be sent. */
@@ -110,6 +115,14 @@ export interface WorkerConfig {
   readonly sendDeadlineMs: number;
 }
 
+/** Where alerts are posted, and how. */
+export interface AlertConfig {
+  /** Secret: such addresses often hold a key. */
+  readonly url: string;
+  readonly secret: string;
+  readonly quietMs: number;
+}
+
 /**
  * Reads the configuration.
  *
@@ -126,6 +139,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
     token: tokenConfig(values),
     queue: queueConfig(values),
     worker: workerConfig(values),
+    alerts: alertConfig(values),
     logLevel: values.LOG_LEVEL,
   };
 }
@@ -195,9 +209,11 @@ function queueConfig(values: Values): QueueConfig {
     enqueueTimeoutMs: values.ENQUEUE_TIMEOUT_MS,
     highWater: values.HIGH_WATER,
     batchRetentionMs: values.BATCH_RETENTION_MS,
+    findRetentionMs: values.FIND_RETENTION_MS,
     ...onlySet({
       payloadKey: values.PAYLOAD_KEY,
       payloadKeyPrevious: values.PAYLOAD_KEY_PREVIOUS,
+      findKey: values.FIND_KEY,
     }),
   };
 }
@@ -222,6 +238,11 @@ function workerConfig(values: Values): WorkerConfig {
     stallGraceMs: values.STALL_GRACE_MS,
     sendDeadlineMs: values.SEND_DEADLINE_MS,
   };
+}
+
+function alertConfig(values: Values): AlertConfig | undefined {
+  const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_SECRET: secret, ALERT_QUIET_MS: quietMs } = values;
+  return url === undefined || secret === undefined ? undefined : { url, secret, quietMs };
 }
 
 /** Leaves out what is not set, so that an optional field is absent and never undefined. */

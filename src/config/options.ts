@@ -1,4 +1,5 @@
 import type { Option, OptionRows, ValueOf } from './option.ts';
+import { ALERT_OPTIONS } from './options/alerts.ts';
 import { GENERAL_OPTIONS } from './options/general.ts';
 import { QUEUE_OPTIONS } from './options/queue.ts';
 import { REDIS_OPTIONS } from './options/redis.ts';
@@ -13,6 +14,7 @@ export const OPTION_GROUPS: readonly { readonly title: string; readonly options:
   { title: 'Queue', options: QUEUE_OPTIONS },
   { title: 'Workers', options: WORKER_OPTIONS },
   { title: 'Token', options: TOKEN_OPTIONS },
+  { title: 'Alerts', options: ALERT_OPTIONS },
   { title: 'General', options: GENERAL_OPTIONS },
 ];
 
@@ -23,6 +25,7 @@ export const OPTIONS = {
   ...QUEUE_OPTIONS,
   ...WORKER_OPTIONS,
   ...TOKEN_OPTIONS,
+  ...ALERT_OPTIONS,
   ...GENERAL_OPTIONS,
 };
 

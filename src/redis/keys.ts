@@ -22,6 +22,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size | with the batch |
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
+ * | `<tag>:batch:<id>:find` | hash | prints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
+ * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | contacts of all batches that wait in Redis | for ever (8 bytes) |
  * | `<tag>:batch-events` | stream | what became of batches, for applications | the last 10,000 or so |
  * | `<tag>:sweep` | string | nonce of the worker that looks for chunks without jobs | a minute |
@@ -57,6 +59,10 @@ export interface Keys {
   batch(id: string): BatchKeys;
   /** Notices at-most-once that were begun, and notices whose outcome is unknown. */
   readonly intents: IntentKeys;
+  /** Prints of a batch's numbers, by chunk. */
+  batchFind(id: string): string;
+  /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
+  find(day: number, bucket: string): string;
   readonly audit: string;
   /** BullMQ's key of a notice's job; without an id the beginning of all. */
   noticeJob(jobId: string): string;
@@ -153,6 +159,8 @@ export function keysOf(prefix: string, account: string): Keys {
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,
     },
+    batchFind: (id) => `${tag}:batch:${id}:find`,
+    find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,

@@ -43,6 +43,8 @@ function everything(): Record<string, string> {
     BATCH_RETENTION_MS: '2592000001',
     PAYLOAD_KEY: 'a'.repeat(64),
     PAYLOAD_KEY_PREVIOUS: 'b'.repeat(64),
+    FIND_KEY: 'c'.repeat(64),
+    FIND_RETENTION_MS: '604800002',
     CONCURRENCY: '33',
     BATCH_CONCURRENCY: '9',
     PROCESSES: '2',
@@ -67,6 +69,9 @@ function everything(): Record<string, string> {
     TOKEN_REFUSED_MIN_MS: '2004',
     TOKEN_REFUSED_MAX_MS: '59999',
     TOKEN_RENEW_BEFORE_MS: '60002',
+    ALERT_WEBHOOK_URL: 'https://alerts.example.test/hook?key=1',
+    ALERT_WEBHOOK_SECRET: 'a secret of alerts',
+    ALERT_QUIET_MS: '300003',
     ACCOUNT: 'second',
     LOG_LEVEL: 'debug',
   };
@@ -128,6 +133,8 @@ const EXPECTED: Config = {
     batchRetentionMs: 2592000001,
     payloadKey: 'a'.repeat(64),
     payloadKeyPrevious: 'b'.repeat(64),
+    findKey: 'c'.repeat(64),
+    findRetentionMs: 604800002,
   },
   worker: {
     concurrency: 33,
@@ -147,6 +154,11 @@ const EXPECTED: Config = {
     heartbeatMs: 5002,
     stallGraceMs: 60001,
     sendDeadlineMs: 30001,
+  },
+  alerts: {
+    url: 'https://alerts.example.test/hook?key=1',
+    secret: 'a secret of alerts',
+    quietMs: 300003,
   },
   logLevel: 'debug',
 };

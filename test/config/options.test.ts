@@ -42,6 +42,8 @@ const DEFAULTS: Record<string, unknown> = {
   BATCH_RETENTION_MS: 2592000000,
   PAYLOAD_KEY: undefined,
   PAYLOAD_KEY_PREVIOUS: undefined,
+  FIND_KEY: undefined,
+  FIND_RETENTION_MS: 604800000,
   CONCURRENCY: 32,
   PROCESSES: 1,
   ATTEMPTS: 10,
@@ -66,6 +68,9 @@ const DEFAULTS: Record<string, unknown> = {
   TOKEN_REFUSED_MIN_MS: 2000,
   TOKEN_REFUSED_MAX_MS: 60000,
   TOKEN_RENEW_BEFORE_MS: 60000,
+  ALERT_WEBHOOK_URL: undefined,
+  ALERT_WEBHOOK_SECRET: undefined,
+  ALERT_QUIET_MS: 300000,
   ACCOUNT: 'default',
   LOG_LEVEL: 'info',
 };
