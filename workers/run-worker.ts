@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { Ledger } from '../src/batch/ledger.ts';
 import { payloadKey, payloadKeys } from '../src/batch/payload-key.ts';
 import type { Config, ServiceConfig } from '../src/config/config.ts';
+import { startAlerts } from '../src/ops/alerts/alert-watch.ts';
 import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { connectRedis, readyWithin } from '../src/redis/connect.ts';
@@ -168,6 +169,20 @@ export async function startWorker(
   const { stallGraceMs } = config.worker;
   const counts = { active: () => active, begun: () => begun };
   const stallWatch = startStallWatch(redis, keys, counts, stallGraceMs, log, onStall);
+  const alerts =
+    config.alerts === undefined
+      ? undefined
+      : startAlerts(
+          redis,
+          keys,
+          {
+            ...config.alerts,
+            keepFailedMs: config.worker.keepFailedMs,
+            queue: `${config.redis.prefix}:${config.account}`,
+          },
+          log,
+          true,
+        );
   for (const worker of workers) void worker.run().catch(quiet);
   log.info({ event: 'started', concurrency, version: VERSION });
 
@@ -182,6 +197,8 @@ export async function startWorker(
         await sweeper.stop();
         await stallWatch.stop();
         await heart.stop();
+        // After the goodbye: the last worker of a fleet is missed from here on.
+        await alerts?.stop();
         gate.stop();
         await tokens.stop();
         await service.close();

@@ -134,6 +134,33 @@ async function* follow(
   }
 }
 
+/**
+ * Events after a cursor, `limit` at most, without waiting for more.
+ *
+ * @param cursor undefined for none, and the place to go on from now
+ * @returns the cursor to go on from
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readBatchEvents(
+  redis: RedisClient,
+  keys: Pick<Keys, 'batchEvents'>,
+  cursor: string | undefined,
+  limit: number,
+): Promise<{ readonly events: readonly BatchEvent[]; readonly cursor: string }> {
+  const stream = keys.batchEvents;
+  try {
+    if (cursor === undefined) return { events: [], cursor: await lastCursor(redis, stream) };
+    const entries = await redis.xrange(stream, `(${cursor}`, '+', 'COUNT', limit);
+    const events = entries.map(([id, fields]) => eventOf(id, fields));
+    return {
+      events: events.filter((event) => event !== undefined),
+      cursor: entries.at(-1)?.[0] ?? cursor,
+    };
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
 /** Undefined once the signal ended it. A connection that went dumb is replaced meanwhile. */
 async function answerOf<Reply>(
   client: RedisClient,

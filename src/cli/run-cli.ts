@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { alertsCommand } from './commands/alerts.ts';
 import { auditCommand } from './commands/audit.ts';
 import { batchCommand } from './commands/batch.ts';
 import { cancelCommand, pauseCommand, resumeCommand } from './commands/batch-control.ts';
@@ -61,6 +62,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     unknownCommand,
     resolveCommand,
     auditCommand,
+    alertsCommand,
     findCommand,
     workerCommand,
     emulatorCommand,

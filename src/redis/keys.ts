@@ -32,6 +32,9 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:audit` | stream | what people did by hand: holds, resolutions | the last 10,000 or so |
+ * | `<tag>:alerts` | string | what was told of so far, as JSON | 90 days after the last look |
+ * | `<tag>:alerts:lease` | string | nonce of the process that looks for alerts | half a minute |
+ * | `<tag>:alerts:outbox` | stream | alerts that are still to be posted | until posted, a day at most |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  */
@@ -64,6 +67,8 @@ export interface Keys {
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
   readonly audit: string;
+  /** In the order in which their scripts take them. */
+  readonly alerts: { readonly lease: string; readonly memory: string; readonly outbox: string };
   /** BullMQ's key of a notice's job; without an id the beginning of all. */
   noticeJob(jobId: string): string;
   /** BullMQ's lock of a notice's job: who holds it may send. */
@@ -162,6 +167,11 @@ export function keysOf(prefix: string, account: string): Keys {
     batchFind: (id) => `${tag}:batch:${id}:find`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
+    alerts: {
+      lease: `${tag}:alerts:lease`,
+      memory: `${tag}:alerts`,
+      outbox: `${tag}:alerts:outbox`,
+    },
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
     failedNotices: `${tag}:${QUEUE_NAME}:failed`,
