@@ -7,6 +7,7 @@ import { batchCommand } from './commands/batch.ts';
 import { cancelCommand, pauseCommand, resumeCommand } from './commands/batch-control.ts';
 import { batchesCommand } from './commands/batches.ts';
 import { configCommand } from './commands/config.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { emulatorCommand } from './commands/emulator.ts';
 import { failuresCommand } from './commands/failures.ts';
 import { findCommand } from './commands/find.ts';
@@ -69,6 +70,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     configCommand,
     holdCommand,
     statusCommand,
+    doctorCommand,
   ];
   for (const command of commands) program.addCommand(inherit(program, command(end)));
 
