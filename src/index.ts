@@ -16,6 +16,9 @@ export type {
   BatchStalled,
   ContactRejected,
 } from './batch/batch-events.ts';
+export { findContact, type FindOptions, type FindReport } from './ops/find-contact.ts';
+export type { FoundNotice } from './ops/find-notices.ts';
+export type { FoundContact, FoundState } from './batch/find-in-batches.ts';
 export type { FieldMap } from './batch/column-map.ts';
 export type { ImportOptions, ImportProgress, ImportReport } from './batch/import-options.ts';
 export type { ImportSource } from './batch/open-source.ts';

@@ -8,6 +8,7 @@ it('exports what is documented, and nothing by accident', () => {
       "InputError",
       "NoticeQueue",
       "NoticeQueueError",
+      "findContact",
     ]
   `);
 });

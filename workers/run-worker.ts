@@ -6,6 +6,7 @@ import { payloadKey, payloadKeys } from '../src/batch/payload-key.ts';
 import type { Config, ServiceConfig } from '../src/config/config.ts';
 import type { SeenAttempt } from '../src/contracts/seen-attempt.ts';
 import { TrafficTally } from '../src/ops/traffic/tally.ts';
+import { startAlerts } from '../src/ops/alerts/alert-watch.ts';
 import { Intents } from '../src/queue/intents.ts';
 import { HoldGate } from '../src/queue/hold-gate.ts';
 import { Pacer } from '../src/queue/pacer.ts';
@@ -211,6 +212,20 @@ export async function startWorker(
     onStall,
     onLook,
   );
+  const alerts =
+    config.alerts === undefined
+      ? undefined
+      : startAlerts(
+          redis,
+          keys,
+          {
+            ...config.alerts,
+            keepFailedMs: config.worker.keepFailedMs,
+            queue: `${config.redis.prefix}:${config.account}`,
+          },
+          log,
+          true,
+        );
   health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });
   for (const worker of workers) void worker.run().catch(quiet);
   const redisWatch = startRedisWatch(redis, keys, config.redisWatch, met.found, log, (now) => {
@@ -237,6 +252,8 @@ export async function startWorker(
         await briefly(trafficReport.stop());
         heart.stop();
         await briefly(guard.end());
+        // After the goodbye: the last worker of a fleet is missed from here on.
+        await briefly(alerts?.stop() ?? Promise.resolve());
         clock.stop();
         gate.stop();
         pacer.stop();

@@ -6,7 +6,8 @@ import { ledgerScript } from './ledger-prelude.ts';
  */
 
 /**
- * Stores the next chunk. ARGV: its number, its size, rows of the source up to its end, its payload.
+ * Stores the next chunk. ARGV: its number, its size, rows of the source up to its end, its payload,
+ * its prints ('' without a find index) and how long these are kept. The last of KEYS is the find hash.
  * A chunk that is stored already is left alone, so that an import may be run again.
  * Answers ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it is
  * no more).
@@ -26,8 +27,13 @@ redis.call('HSET', record, 'chunks', chunk + 1, 'rows', ARGV[3])
 add('total', size)
 add('pending', size)
 redis.call('INCRBY', unsent, size)
+if ARGV[5] ~= '' then
+  redis.call('HSET', KEYS[10], chunk, ARGV[5])
+  redis.call('PEXPIRE', KEYS[10], ARGV[6])
+end
 moved(clock())
 return { 'stored' }`,
+  { extraKeys: 1 },
 );
 
 /**
@@ -216,6 +222,8 @@ return { 'settled' }`,
  * code it must have ('' for any code). Answers ['redriven', new chunk], or ['known'] when it is not
  * there (any more), or ['refused', phase], or ['gone'].
  *
+ * The last of KEYS is the find hash, which is told where the contacts stand now.
+ *
  * Where the batch's deadline has passed it is lifted for the new chunk: a person wants it sent.
  */
 export const redriveFailure = ledgerScript(
@@ -245,12 +253,17 @@ redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
 moved(now)
 for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
+if redis.call('EXISTS', KEYS[10]) == 1 then
+  redis.call('HSET', KEYS[10], '>' .. name, chunk, chunk, '')
+end
 return { 'redriven', chunk }`,
+  { extraKeys: 1 },
 );
 
 /**
  * A person knows what became of an unknown failure, or gives it up. ARGV: its name, 'accepted' or
- * 'cancelled', the state its contacts are counted under from now on. They are not kept any more.
+ * 'cancelled', the state its contacts are counted under from now on. They are not kept any more. The
+ * last of KEYS is the find hash, which is told what was decided.
  * Answers ['resolved'], or ['known'] when it is not there (any more) or not unknown, or ['gone'].
  */
 export const resolveFailure = ledgerScript(
@@ -265,5 +278,9 @@ redis.call('HDEL', failures, name)
 redis.call('HDEL', payload, name)
 add('unknown', -failure.size)
 add(ARGV[2], failure.size)
+if redis.call('EXISTS', KEYS[10]) == 1 then
+  redis.call('HSET', KEYS[10], '>' .. name, ARGV[2] .. ' ' .. failure.size)
+end
 return { 'resolved' }`,
+  { extraKeys: 1 },
 );

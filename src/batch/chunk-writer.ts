@@ -1,4 +1,6 @@
 import { NoticeQueueError } from '../errors.ts';
+import { encodePrints } from './chunk-prints.ts';
+import { hashNumber, type FindKey } from './find-key.ts';
 import type { Ledger } from './ledger.ts';
 import { patiently, pauseFor } from './patience.ts';
 import type { PayloadKey } from './payload-key.ts';
@@ -15,6 +17,14 @@ const LOOK_AGAIN_MS = 250;
 const TRUST_CHUNKS = 20;
 /** What a chunk takes in Redis beside its payload: its job, its fields, its state. Measured. */
 const CHUNK_OVERHEAD_BYTES = 1_250;
+
+/** How a chunk is stored. */
+export interface WriterKeys {
+  /** Seals payloads. */
+  readonly payload?: PayloadKey | undefined;
+  /** Hashes numbers for the find index, and how long they are kept there; none without. */
+  readonly find?: { readonly key: FindKey; readonly keepMs: number } | undefined;
+}
 
 /** What the writer needs to know of its batch. */
 export interface WriterTarget {
@@ -37,7 +47,7 @@ export interface WriterTarget {
  */
 export class ChunkWriter {
   readonly #target: WriterTarget | undefined;
-  readonly #key: PayloadKey | undefined;
+  readonly #keys: WriterKeys;
   readonly #signal: AbortSignal | undefined;
   /** Chunks handed over, and contacts in those that Redis holds now because of this run. */
   chunks = 0;
@@ -51,30 +61,42 @@ export class ChunkWriter {
   #unsent = 0;
   #trusted = 0;
 
-  constructor(
-    target: WriterTarget | undefined,
-    key: PayloadKey | undefined,
-    signal: AbortSignal | undefined,
-  ) {
+  constructor(target: WriterTarget | undefined, keys: WriterKeys, signal: AbortSignal | undefined) {
     this.#target = target;
-    this.#key = key;
+    this.#keys = keys;
     this.#signal = signal;
+  }
+
+  /** Whether the numbers of a chunk are needed beside its contacts. */
+  get wantsNumbers(): boolean {
+    return this.#keys.find !== undefined;
   }
 
   /**
    * @param json the array of its contacts
    * @param size how many they are
+   * @param numbers of the contacts, where {@link ChunkWriter.wantsNumbers}
    * @param rows rows of the list up to the chunk's end
    */
-  async add(json: Buffer, size: number, rows: number): Promise<void> {
+  async add(
+    json: Buffer,
+    size: number,
+    numbers: readonly string[],
+    rows: number,
+  ): Promise<void> {
     const chunk = this.chunks++;
     if (this.#target !== undefined && chunk < this.#target.known) return;
     while (this.#underWay >= IN_FLIGHT) await this.#oldest();
-    const payload = encodePayload(json, this.#key);
+    const payload = encodePayload(json, this.#keys.payload);
     payload.catch(() => {});
+    const { find } = this.#keys;
+    const prints =
+      find === undefined
+        ? undefined
+        : encodePrints(numbers.map((number) => hashNumber(find.key, number)));
     this.#underWay++;
     const tail = this.#tail.then(async () => {
-      await this.#store(chunk, size, rows, await payload);
+      await this.#store(chunk, size, rows, await payload, prints);
       this.#underWay--;
       this.#wake();
     });
@@ -107,12 +129,23 @@ export class ChunkWriter {
     if (this.#underWay >= IN_FLIGHT) await tail;
   }
 
-  async #store(chunk: number, size: number, rows: number, payload: Buffer): Promise<void> {
-    this.bytes += payload.length + CHUNK_OVERHEAD_BYTES;
+  async #store(
+    chunk: number,
+    size: number,
+    rows: number,
+    payload: Buffer,
+    prints: Buffer | undefined,
+  ): Promise<void> {
+    this.bytes += payload.length + (prints?.length ?? 0) + CHUNK_OVERHEAD_BYTES;
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
     await this.#room(this.#target);
-    const word = await patiently(() => ledger.store(id, chunk, size, rows, payload), this.#signal);
+    const find =
+      prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
+    const word = await patiently(
+      () => ledger.store(id, chunk, size, rows, payload, find),
+      this.#signal,
+    );
     if (word === 'gone') throw await this.#gone(this.#target);
     if (word === 'known') return;
     this.stored += size;

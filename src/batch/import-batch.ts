@@ -2,7 +2,8 @@ import path from 'node:path';
 import { ERROR_CODES, NoticeQueueError } from '../errors.ts';
 import type { Batch } from './batch-record.ts';
 import { ChunkBuilder } from './chunk-builder.ts';
-import { ChunkWriter } from './chunk-writer.ts';
+import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
+import type { FindKey } from './find-key.ts';
 import {
   readImportOptions,
   type CheckedImportOptions,
@@ -29,6 +30,9 @@ export interface ImportSettings {
   readonly batchRetentionMs: number;
   /** Seals payloads. */
   readonly payloadKey?: PayloadKey | undefined;
+  /** Numbers can be found by their hashes under it; no index is kept without. */
+  readonly findKey?: FindKey | undefined;
+  readonly findRetentionMs: number;
 }
 
 /**
@@ -120,7 +124,7 @@ class ImportRun {
               this.#tell();
             },
           },
-      this.#settings.payloadKey,
+      this.#writerKeys(),
       signal,
     );
     let written: boolean;
@@ -150,6 +154,11 @@ class ImportRun {
       dryRun: this.#options.dryRun,
       ...(written && rejects !== undefined ? { rejectsFile: rejects.path } : {}),
     };
+  }
+
+  #writerKeys(): WriterKeys {
+    const { payloadKey: payload, findKey: key, findRetentionMs: keepMs } = this.#settings;
+    return { payload, find: key === undefined ? undefined : { key, keepMs } };
   }
 
   async #rejects(reader: Reader): Promise<RejectsFile | undefined> {
@@ -189,7 +198,7 @@ class ImportRun {
   ): Promise<void> {
     const { allowDuplicates, signal } = this.#options;
     const seen = allowDuplicates ? undefined : new NumberSet();
-    const chunk = new ChunkBuilder();
+    const chunk = new ChunkBuilder(writer.wantsNumbers);
     let rows: readonly SourcePart[] | undefined = first;
     for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
       for (const part of rows) {
@@ -217,7 +226,7 @@ class ImportRun {
       this.#tally.duplicate(line);
     } else {
       this.#tally.take(check.normalised);
-      chunk.addJson(check.json);
+      chunk.addJson(check.json, check.number);
       if (chunk.size === this.#plan.plan.chunkSize) await this.#write(chunk, writer);
     }
   }
@@ -242,7 +251,8 @@ class ImportRun {
 
   async #write(chunk: ChunkBuilder, writer: ChunkWriter): Promise<void> {
     const { size } = chunk;
-    await writer.add(chunk.take(), size, this.#tally.rows);
+    const { json, numbers } = chunk.take();
+    await writer.add(json, size, numbers, this.#tally.rows);
   }
 
   #tell(): void {

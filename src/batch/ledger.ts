@@ -93,15 +93,21 @@ export class Ledger {
     return word as 'begun' | 'known' | 'different';
   }
 
-  /** @param rows rows of the source up to the chunk's end */
+  /**
+   * @param rows rows of the source up to the chunk's end
+   * @param find the chunk's prints for the find index, and how long they are kept
+   */
   async store(
     id: string,
     chunk: number,
     size: number,
     rows: number,
     payload: Buffer,
+    find?: { readonly prints: Buffer; readonly keepMs: number },
   ): Promise<'stored' | 'known' | 'gone'> {
-    const [word] = await this.#run(storeChunk, id, [chunk, size, rows, payload]);
+    const { prints = '', keepMs = 0 } = find ?? {};
+    const args = [chunk, size, rows, payload, prints, keepMs];
+    const [word] = await this.#run(storeChunk, id, args, [this.#keys.batchFind(id)]);
     return word as 'stored' | 'known' | 'gone';
   }
 
@@ -200,7 +206,8 @@ export class Ledger {
    * @returns whether it was redriven; false when it is no longer there or does not match
    */
   async redrive(id: string, name: string, state: Failure['state'], code = ''): Promise<boolean> {
-    const [word] = await this.#run(redriveFailure, id, [name, state, code]);
+    const find = this.#keys.batchFind(id);
+    const [word] = await this.#run(redriveFailure, id, [name, state, code], [find]);
     if (word !== 'redriven') return false;
     await this.#hint(id);
     return true;
@@ -212,7 +219,8 @@ export class Ledger {
    * @returns false when it is no longer there, or is not unknown
    */
   async resolve(id: string, name: string, as: 'accepted' | 'cancelled'): Promise<boolean> {
-    const [word] = await this.#run(resolveFailure, id, [name, as]);
+    const find = this.#keys.batchFind(id);
+    const [word] = await this.#run(resolveFailure, id, [name, as], [find]);
     return word === 'resolved';
   }
 
@@ -321,8 +329,10 @@ export class Ledger {
     script: Script<unknown>,
     id: string,
     args: readonly (string | number | Buffer)[],
+    moreKeys: readonly string[] = [],
   ): Promise<readonly unknown[]> {
-    const reply = await this.#ask(() => script(this.#redis, this.#scriptKeys(id), args));
+    const keys = [...this.#scriptKeys(id), ...moreKeys];
+    const reply = await this.#ask(() => script(this.#redis, keys, args));
     return reply as readonly unknown[];
   }
 

@@ -25,7 +25,11 @@ export function nearEndOfRetention(
   const contacts = rejected + unknown + expired;
   if (batch.finishedAt === 0 || contacts === 0) return undefined;
   const keptUntil = batch.finishedAt + batch.retentionMs;
-  const restMs = keptUntil - now;
-  if (restMs > Math.min(LAST_MS, batch.retentionMs * LAST_SHARE)) return undefined;
-  return { contacts, keptUntil, restMs: Math.max(0, restMs) };
+  if (!nearEnd(keptUntil, batch.retentionMs, now)) return undefined;
+  return { contacts, keptUntil, restMs: Math.max(0, keptUntil - now) };
+}
+
+/** Whether something that is kept for `keptMs` is in the last part of its time. */
+export function nearEnd(keptUntil: number, keptMs: number, now: number): boolean {
+  return keptUntil - now <= Math.min(LAST_MS, keptMs * LAST_SHARE);
 }

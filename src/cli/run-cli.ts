@@ -1,13 +1,16 @@
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { alertsCommand } from './commands/alerts.ts';
 import { auditCommand } from './commands/audit.ts';
 import { batchCommand } from './commands/batch.ts';
 import { cancelCommand, pauseCommand, resumeCommand } from './commands/batch-control.ts';
 import { batchesCommand } from './commands/batches.ts';
 import { configCommand } from './commands/config.ts';
+import { doctorCommand } from './commands/doctor.ts';
 import { emulatorCommand } from './commands/emulator.ts';
 import { failuresCommand } from './commands/failures.ts';
+import { findCommand } from './commands/find.ts';
 import { holdCommand } from './commands/hold.ts';
 import { importCommand } from './commands/import.ts';
 import { paceCommand } from './commands/pace.ts';
@@ -64,6 +67,8 @@ export async function runCli(args: readonly string[]): Promise<number> {
     resolveCommand,
     restoredCommand,
     auditCommand,
+    alertsCommand,
+    findCommand,
     workerCommand,
     opsCommand,
     emulatorCommand,
@@ -71,6 +76,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     holdCommand,
     paceCommand,
     statusCommand,
+    doctorCommand,
   ];
   for (const command of commands) program.addCommand(inherit(program, command(end)));
 

@@ -28,6 +28,8 @@ export interface Config {
   readonly redisWatch: RedisWatchConfig;
   readonly restore: RestoreConfig;
   readonly ops: OpsConfig;
+  /** Undefined without an address to post them to. */
+  readonly alerts: AlertConfig | undefined;
   readonly logLevel: OptionValue<'LOG_LEVEL'>;
 }
 
@@ -83,6 +85,17 @@ export interface QueueConfig {
   /** Seals and opens; the previous one only opens. */
   readonly payloadKey?: string;
   readonly payloadKeyPrevious?: string;
+  /** No find index is kept without. */
+  readonly findKey?: string;
+  readonly findRetentionMs: number;
+}
+
+/** Where alerts are posted, and how. */
+export interface AlertConfig {
+  /** Secret: such addresses often hold a key. */
+  readonly url: string;
+  readonly secret: string;
+  readonly quietMs: number;
 }
 
 /**
@@ -104,6 +117,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
     redisWatch: redisWatchConfig(values),
     restore: restoreConfig(values),
     ops: opsConfig(values),
+    alerts: alertConfig(values),
     logLevel: values.LOG_LEVEL,
   };
 }
@@ -156,9 +170,17 @@ function queueConfig(values: Values): QueueConfig {
     enqueueTimeoutMs: values.ENQUEUE_TIMEOUT_MS,
     highWater: values.HIGH_WATER,
     batchRetentionMs: values.BATCH_RETENTION_MS,
+    findRetentionMs: values.FIND_RETENTION_MS,
     ...onlySet({
       payloadKey: values.PAYLOAD_KEY,
       payloadKeyPrevious: values.PAYLOAD_KEY_PREVIOUS,
+      findKey: values.FIND_KEY,
     }),
   };
 }
+
+function alertConfig(values: Values): AlertConfig | undefined {
+  const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_SECRET: secret, ALERT_QUIET_MS: quietMs } = values;
+  return url === undefined || secret === undefined ? undefined : { url, secret, quietMs };
+}
+

@@ -1,4 +1,5 @@
 import type { Option, OptionRows, ValueOf } from './option.ts';
+import { ALERT_OPTIONS } from './options/alerts.ts';
 import { GENERAL_OPTIONS } from './options/general.ts';
 import { OPS_OPTIONS } from './options/ops.ts';
 import { QUEUE_OPTIONS } from './options/queue.ts';
@@ -17,6 +18,7 @@ export const OPTION_GROUPS: readonly { readonly title: string; readonly options:
   { title: 'Restore guard', options: RESTORE_OPTIONS },
   { title: 'Token', options: TOKEN_OPTIONS },
   { title: 'Ops server', options: OPS_OPTIONS },
+  { title: 'Alerts', options: ALERT_OPTIONS },
   { title: 'General', options: GENERAL_OPTIONS },
 ];
 
@@ -29,6 +31,7 @@ export const OPTIONS = {
   ...RESTORE_OPTIONS,
   ...TOKEN_OPTIONS,
   ...OPS_OPTIONS,
+  ...ALERT_OPTIONS,
   ...GENERAL_OPTIONS,
 };
 

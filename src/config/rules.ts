@@ -6,7 +6,7 @@ import { optionOf, type OptionName, type Values } from './options.ts';
 
 /** Something that several options must fulfil together. */
 export interface Rule {
-  /** The options it compares, at least two; an error stands at the first. */
+  /** The options it compares; an error stands at the first. */
   readonly names: readonly [OptionName, ...OptionName[]];
   /** What the first one must be or do, in words that name the others. */
   readonly says: string;
@@ -118,6 +118,17 @@ export const RULES: readonly Rule[] = [
     ['REDIS_URL', 'REDIS_TLS_CA_FILE'],
     'must begin with rediss:// beside REDIS_TLS_CA_FILE, which would not be used otherwise',
     (v) => v.REDIS_TLS_CA_FILE === undefined || v.REDIS_URL.startsWith('rediss:'),
+  ),
+  rule(
+    ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET'],
+    'must come with ALERT_WEBHOOK_SECRET, which signs what is posted to it',
+    (v) => v.ALERT_WEBHOOK_URL === undefined || v.ALERT_WEBHOOK_SECRET !== undefined,
+  ),
+  rule(
+    ['ALERT_WEBHOOK_URL'],
+    'must be an address that begins with https:// unless it is of this machine',
+    ({ ALERT_WEBHOOK_URL: url }) =>
+      url === undefined || (URL.canParse(url) && (url.startsWith('https:') || isLoopback(url))),
   ),
 ];
 

@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
 import { importBatch } from '../batch/import-batch.ts';
+import { findKey } from '../batch/find-key.ts';
 import type { ImportOptions, ImportReport } from '../batch/import-options.ts';
 import { Ledger } from '../batch/ledger.ts';
 import type { ImportSource } from '../batch/open-source.ts';
@@ -21,11 +22,13 @@ export async function importThrough(
   options: ImportOptions,
   closing: AbortSignal,
 ): Promise<ImportReport> {
-  const { redis, prefix, account, enqueueTimeoutMs, payloadKey: sealedBy } = settings;
+  const { redis, prefix, account, enqueueTimeoutMs } = settings;
+  const { payloadKey: sealedBy, findKey: foundBy } = settings;
   const { signal, dryRun } = (options as ImportOptions | undefined) ?? {};
   const importSettings = {
     ...settings,
     payloadKey: sealedBy === undefined ? undefined : payloadKey(sealedBy),
+    findKey: foundBy === undefined ? undefined : findKey(foundBy),
   };
   const own = {
     ...options,

@@ -50,6 +50,10 @@ export interface NoticeQueueOptions {
   batchRetentionMs?: number | undefined;
   /** PAYLOAD_KEY: seals the contacts of batches; workers need the same. */
   payloadKey?: string | undefined;
+  /** FIND_KEY: numbers can be found by their hashes under it; no index is kept without. */
+  findKey?: string | undefined;
+  /** FIND_RETENTION_MS. @default 604800000 (7 days) */
+  findRetentionMs?: number | undefined;
 }
 
 const redisSchema = z
@@ -104,6 +108,8 @@ const optionsSchema = z.strictObject(
       OPTIONS.BATCH_RETENTION_MS.default,
     ),
     payloadKey: optionSchema('PAYLOAD_KEY').optional(),
+    findKey: optionSchema('FIND_KEY').optional(),
+    findRetentionMs: optionSchema('FIND_RETENTION_MS').default(OPTIONS.FIND_RETENTION_MS.default),
   },
   'expected an options object',
 );

@@ -1,9 +1,11 @@
 import { Queue } from 'bullmq';
+import { findKey, type FindKey } from '../batch/find-key.ts';
 import { NoticeQueueError } from '../errors.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
 import { redisErrorWord, redisFailure } from '../redis/failure.ts';
-import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
+import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { entriesOf, removeEntries, writeEntries, type WrittenEntry } from './find-index.ts';
 import type { QueueSettings } from './options.ts';
 import type { PlannedJob } from './plan-notice.ts';
 
@@ -22,13 +24,19 @@ export class ProducerConnection {
   readonly #timeoutMs: number;
   readonly #client: RedisClient;
   readonly #queue: Queue;
+  readonly #keys: Keys;
+  /** Undefined where no find index is kept. */
+  readonly #find: { readonly key: FindKey; readonly keepMs: number } | undefined;
   /** Calls that wait for the connection. One listener serves them all, however many they are. */
   readonly #waiting = new Set<() => void>();
   /** Why there is no connection. */
   #trouble: Error | undefined;
 
-  constructor({ redis, enqueueTimeoutMs, prefix, account }: QueueSettings) {
+  constructor(settings: QueueSettings) {
+    const { redis, enqueueTimeoutMs, prefix, account, findKey: key, findRetentionMs } = settings;
     this.#timeoutMs = enqueueTimeoutMs;
+    this.#keys = keysOf(prefix, account);
+    this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
     // Failures reach the caller through the call that meets them.
     const onError = (error: Error) => {
       this.#trouble = error;
@@ -40,7 +48,7 @@ export class ProducerConnection {
     });
     this.#queue = new Queue(QUEUE_NAME, {
       connection: this.#client,
-      prefix: keysOf(prefix, account).bullPrefix,
+      prefix: this.#keys.bullPrefix,
       // Without these two a queue that was built while Redis was away would never recover.
       skipWaitingForReady: true,
       skipVersionCheck: true,
@@ -62,10 +70,28 @@ export class ProducerConnection {
         carried === undefined
           ? slice
           : slice.map((job) => ({ ...job, opts: { ...job.opts, ...carried } }));
-      const added = await this.#bounded(() => this.#queue.addBulk(calls));
+      const entries =
+        this.#find === undefined ? [] : entriesOf(this.#keys, this.#find.key, slice, Date.now());
+      const [, added] = await this.#bounded(() =>
+        Promise.all([this.#note(entries), this.#queue.addBulk(calls)]),
+      );
+      const taken = new Set(added.map(({ id }) => id));
       for (const job of added) ids.push(job.id ?? '');
+      await this.#forget(entries.filter(({ jobId }) => !taken.has(jobId)));
     }
     return ids;
+  }
+
+  /** In one round trip with the jobs. Only these decide whether the call has failed. */
+  async #note(entries: readonly WrittenEntry[]): Promise<void> {
+    if (this.#find === undefined) return;
+    await writeEntries(this.#client, entries, this.#find.keepMs).catch(() => {});
+  }
+
+  /** A repeated key or a conflict: the queue holds another job, or none. */
+  async #forget(entries: readonly WrittenEntry[]): Promise<void> {
+    if (entries.length === 0) return;
+    await this.#bounded(() => removeEntries(this.#client, entries)).catch(() => {});
   }
 
   /** The ids of the jobs that hold deduplication ids; undefined for one that nobody holds. */

@@ -23,6 +23,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size | with the batch |
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
+ * | `<tag>:batch:<id>:find` | hash | prints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
+ * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | contacts of all batches that wait in Redis | for ever (8 bytes) |
  * | `<tag>:batch-events` | stream | what became of batches, for applications | the last 10,000 or so |
  * | `<tag>:sweep` | string | nonce of the worker that looks for chunks without jobs | a minute |
@@ -32,6 +34,10 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:audit` | stream | what people did by hand | the last 10,000 or so |
  * | `<tag>:epoch` | hash | how far Redis is: a count of heartbeats, and the last time it looked like an old copy | for ever (some 500 bytes) |
+ * | `<tag>:audit` | stream | what people did by hand: holds, resolutions | the last 10,000 or so |
+ * | `<tag>:alerts` | string | what was told of so far, as JSON | 90 days after the last look |
+ * | `<tag>:alerts:lease` | string | nonce of the process that looks for alerts | half a minute |
+ * | `<tag>:alerts:outbox` | stream | alerts that are still to be posted | until posted, a day at most |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | what workers did in 60 slots of 10 or 60 seconds, 32 bits a counter | 30 minutes; 49 hours |
@@ -67,7 +73,13 @@ export interface Keys {
   batch(id: string): BatchKeys;
   /** Notices at-most-once that were begun, and notices whose outcome is unknown. */
   readonly intents: IntentKeys;
+  /** Prints of a batch's numbers, by chunk. */
+  batchFind(id: string): string;
+  /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
+  find(day: number, bucket: string): string;
   readonly audit: string;
+  /** In the order in which their scripts take them. */
+  readonly alerts: { readonly lease: string; readonly memory: string; readonly outbox: string };
   /** BullMQ's key of a notice's job; without an id the beginning of all. */
   noticeJob(jobId: string): string;
   /** BullMQ's lock of a notice's job: who holds it may send. */
@@ -169,7 +181,14 @@ export function keysOf(prefix: string, account: string): Keys {
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,
     },
+    batchFind: (id) => `${tag}:batch:${id}:find`,
+    find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
+    alerts: {
+      lease: `${tag}:alerts:lease`,
+      memory: `${tag}:alerts`,
+      outbox: `${tag}:alerts:outbox`,
+    },
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
     noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,

@@ -43,7 +43,7 @@ const ROWS: readonly Row[] = [
   {
     code: 'too-old',
     judge: ({ version }) =>
-      version !== '' && compareVersions(version, MIN_VERSION) < 0
+      isTooOld(version)
         ? ['refuse', `Redis ${version} is older than ${MIN_VERSION}`]
         : undefined,
     remedy: 'use a newer one',
@@ -133,6 +133,11 @@ export async function requireSuitable(
   if (refused.length === 0) return findings;
   const texts = refused.map(({ words, remedy }) => `${words}: ${remedy}`);
   throw new NoticeQueueError('REDIS_UNSUITABLE', `${texts.join('; ')}.`);
+}
+
+/** Whether BullMQ wants a newer one; not where the server does not show its version. */
+export function isTooOld(version: string): boolean {
+  return version !== '' && compareVersions(version, MIN_VERSION) < 0;
 }
 
 function compareVersions(left: string, right: string): number {

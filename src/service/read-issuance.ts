@@ -1,6 +1,7 @@
 import type { IssuedToken } from '../contracts/token.ts';
 import { NoticeQueueError } from '../errors.ts';
 import { isTokenValue } from './bearer.ts';
+import { callerAddress } from './caller-address.ts';
 import { headerOf } from './exchange.ts';
 import type { WireFacts } from './exchange.ts';
 import { own, readAnswer } from './read-answer.ts';
@@ -41,7 +42,12 @@ export function readIssuance(
     return expiresInMs === undefined ? { value } : { value, expiresInMs };
   }
 
-  const refused = { status, serviceCode: answer.code, traceId: answer.traceId };
+  const refused = {
+    status,
+    serviceCode: answer.code,
+    traceId: answer.traceId,
+    callerAddress: callerAddress(answer.json),
+  };
   if (status === 401 || status === 403) throw refusalError(refused);
   if (status >= 500 || PASSING.has(status)) {
     throw new NoticeQueueError('TOKEN_UNAVAILABLE', `The token endpoint answered HTTP ${status}.`);

@@ -6,6 +6,8 @@ export interface RefusalFacts {
   readonly status: number;
   readonly serviceCode?: string | undefined;
   readonly traceId?: string | undefined;
+  /** From where the service was called, where its answer says so. */
+  readonly callerAddress?: string | undefined;
 }
 
 /** The service refused to issue a token. The message names the cause and the remedy. */
@@ -48,9 +50,12 @@ export class AccessKeyNotApprovedError extends ServiceRefusalError {
 /** 403 IP_NOT_ALLOWED: the call comes from outside the app's IP allowlist (service-api, Errors). */
 export class IpNotAllowedError extends ServiceRefusalError {
   override readonly name: string = 'IpNotAllowedError';
+  /** The address that the service saw, where its answer says so. */
+  readonly callerAddress: string | undefined;
 
   constructor(facts: RefusalFacts) {
     super(facts, 'IP_NOT_ALLOWED');
+    this.callerAddress = facts.callerAddress;
   }
 }
 

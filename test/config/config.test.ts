@@ -46,6 +46,8 @@ function everything(): Record<string, string> {
     BATCH_RETENTION_MS: '2592000001',
     PAYLOAD_KEY: 'a'.repeat(64),
     PAYLOAD_KEY_PREVIOUS: 'b'.repeat(64),
+    FIND_KEY: 'c'.repeat(64),
+    FIND_RETENTION_MS: '604800002',
     CONCURRENCY: '33',
     COALESCE_MAX_CONTACTS: '101',
     BATCH_CONCURRENCY: '9',
@@ -92,6 +94,9 @@ function everything(): Record<string, string> {
     OPS_ROLE_HEADER: 'X-Role',
     OPS_MAX_BODY_BYTES: '4194305',
     OPS_NOTICES_PER_MINUTE: '6001',
+    ALERT_WEBHOOK_URL: 'https://alerts.example.test/hook?key=1',
+    ALERT_WEBHOOK_SECRET: 'a secret of alerts',
+    ALERT_QUIET_MS: '300003',
     ACCOUNT: 'second',
     LOG_LEVEL: 'debug',
   };
@@ -153,6 +158,8 @@ const EXPECTED: Config = {
     batchRetentionMs: 2592000001,
     payloadKey: 'a'.repeat(64),
     payloadKeyPrevious: 'b'.repeat(64),
+    findKey: 'c'.repeat(64),
+    findRetentionMs: 604800002,
   },
   worker: {
     concurrency: 33,
@@ -195,6 +202,11 @@ const EXPECTED: Config = {
     roleHeader: 'X-Role',
     maxBodyBytes: 4194305,
     noticesPerMinute: 6001,
+  },
+  alerts: {
+    url: 'https://alerts.example.test/hook?key=1',
+    secret: 'a secret of alerts',
+    quietMs: 300003,
   },
   logLevel: 'debug',
 };

@@ -45,6 +45,8 @@ const DEFAULTS: Record<string, unknown> = {
   BATCH_RETENTION_MS: 2592000000,
   PAYLOAD_KEY: undefined,
   PAYLOAD_KEY_PREVIOUS: undefined,
+  FIND_KEY: undefined,
+  FIND_RETENTION_MS: 604800000,
   CONCURRENCY: 32,
   COALESCE_MAX_CONTACTS: 100,
   PROCESSES: 1,
@@ -91,6 +93,9 @@ const DEFAULTS: Record<string, unknown> = {
   OPS_ROLE_HEADER: undefined,
   OPS_MAX_BODY_BYTES: 4194304,
   OPS_NOTICES_PER_MINUTE: 6000,
+  ALERT_WEBHOOK_URL: undefined,
+  ALERT_WEBHOOK_SECRET: undefined,
+  ALERT_QUIET_MS: 300000,
   ACCOUNT: 'default',
   LOG_LEVEL: 'info',
 };

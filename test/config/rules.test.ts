@@ -107,7 +107,13 @@ const CASES: readonly Case[] = [
 
 test('every rule has a case here', () => {
   const rules = RULES.map(({ names }) => names.join(' '));
-  expect([...CASES.map(({ rule }) => rule), 'REDIS_URL REDIS_TLS_CA_FILE']).toStrictEqual(rules);
+  // These show no values, and have tests of their own below.
+  const others = [
+    'REDIS_URL REDIS_TLS_CA_FILE',
+    'ALERT_WEBHOOK_URL ALERT_WEBHOOK_SECRET',
+    'ALERT_WEBHOOK_URL',
+  ];
+  expect([...CASES.map(({ rule }) => rule), ...others]).toStrictEqual(rules);
 });
 
 describe.each(CASES)('$rule', ({ rule, holds, broken }) => {
@@ -153,6 +159,38 @@ test('certificates for Redis need a connection with TLS', () => {
   const [issue] = issuesOf({ REDIS_TLS_CA_FILE: file });
   expect(issue?.field).toBe('REDIS_URL');
   expect(issue?.problem).toContain('REDIS_TLS_CA_FILE is set');
+});
+
+describe('the webhook of alerts', () => {
+  const SIGNED = { ALERT_WEBHOOK_SECRET: 'CANARY-of-a-secret' };
+
+  test('needs a secret; a secret alone does no harm', () => {
+    expect(issuesOf(SIGNED)).toStrictEqual([]);
+    const [issue, ...others] = issuesOf({ ALERT_WEBHOOK_URL: 'https://a.example.test/CANARY' });
+    expect(others).toStrictEqual([]);
+    expect(issue?.field).toBe('ALERT_WEBHOOK_URL');
+    expect(issue?.problem).toContain('ALERT_WEBHOOK_SECRET is not set');
+    expect(issue?.problem).not.toContain('CANARY');
+  });
+
+  test.each(['https://a.example.test/hook?key=1', 'http://127.0.0.1:8080/hook', 'http://[::1]:80'])(
+    'may be %s',
+    (url) => {
+      expect(issuesOf({ ...SIGNED, ALERT_WEBHOOK_URL: url })).toStrictEqual([]);
+    },
+  );
+
+  test.each([
+    'http://a.example.test/CANARY',
+    'https://user:CANARY@a.example.test',
+    'https://a.example.test:99999/CANARY',
+    'https://a.example.test/CANARY#x',
+    'ftp://a.example.test/CANARY',
+  ])('must not be %s, and is not shown', (url) => {
+    const issues = issuesOf({ ...SIGNED, ALERT_WEBHOOK_URL: url });
+    expect(issues.map(({ field }) => field)).toStrictEqual(['ALERT_WEBHOOK_URL']);
+    expect(issues[0]?.problem).not.toContain('CANARY');
+  });
 });
 
 describe('plain http', () => {

@@ -6,10 +6,13 @@ import type { Environment } from '../../src/config/environment.ts';
 import { readsFile } from '../../src/config/option.ts';
 import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
 import { describeConfig } from '../../src/config/print.ts';
-import { issuesOf, REQUIRED, temporaryFile } from './support.ts';
+import { issuesOf as issuesIn, REQUIRED as REQUIRED_ALONE, temporaryFile } from './support.ts';
 
 const SECRET_NAMES = OPTION_NAMES.filter((name) => readsFile(optionOf(name)));
 const CANARY = 'cAnArY7f3e';
+/** Beside what every worker needs: what some secret needs beside itself. */
+const REQUIRED = { ...REQUIRED_ALONE, ALERT_WEBHOOK_SECRET: 'beside-the-address' };
+const issuesOf = (environment: Environment) => issuesIn({ ...REQUIRED, ...environment });
 
 test('these variables are secret', () => {
   expect(SECRET_NAMES).toStrictEqual([
@@ -24,16 +27,21 @@ test('these variables are secret', () => {
     'OPS_USERS',
     'OPS_API_KEYS',
     'OPS_SESSION_KEY',
+    'FIND_KEY',
+    'ALERT_WEBHOOK_URL',
+    'ALERT_WEBHOOK_SECRET',
   ]);
 });
 
 /** A right value of a secret variable, with the canary in its secret part. */
 function rightValue(name: string): string {
-  if (name.startsWith('PAYLOAD_KEY')) return CANARY.padEnd(43, 'A');
   if (name === 'OPS_USERS')
     return `kim:viewer:scrypt.15.8.3.${CANARY.padEnd(22, 's')}.${'h'.repeat(43)}`;
   if (name === 'OPS_API_KEYS') return `shop:sender:sha256.${CANARY.padEnd(43, 'k')}`;
   if (name === 'OPS_SESSION_KEY') return CANARY.padEnd(32, 'k');
+  if (name === 'ALERT_WEBHOOK_URL') return `https://alerts.example.test/${CANARY}`;
+  if (name === 'ALERT_WEBHOOK_SECRET') return CANARY.padEnd(16, 'A');
+  if (name.startsWith('PAYLOAD_KEY') || name === 'FIND_KEY') return CANARY.padEnd(43, 'A');
   if (name === 'PROXY_URL') return `http://user:${CANARY}@proxy:3128`;
   return name === 'REDIS_URL' ? `redis://user:${CANARY}@host:6379` : CANARY;
 }

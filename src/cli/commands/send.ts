@@ -9,6 +9,7 @@ import { gather, wholeNumber } from '../arguments.ts';
 import { openQueue } from '../open-queue.ts';
 import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
+import { variable } from '../variable.ts';
 
 interface Flags {
   file?: string;
@@ -102,12 +103,6 @@ function optionsFrom(flags: Flags): SendOptions {
     ...(priority === undefined ? {} : { priority }),
     ...(delivery === undefined ? {} : { delivery }),
   };
-}
-
-function variable(pair: string): [string, string] {
-  const at = pair.indexOf('=');
-  if (at < 1) throw new UsageError(`--var: expected name=value, such as var1=Kim`);
-  return [pair.slice(0, at), pair.slice(at + 1)];
 }
 
 async function readInput(path: string): Promise<string> {

@@ -1,29 +1,66 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import type { Status } from '../../ops/status.ts';
+import { wholeNumber } from '../arguments.ts';
+import { untilStopped } from '../follow-batch.ts';
 import { describeHold } from '../hold-view.ts';
 import { describePace } from '../pace-view.ts';
-import { duration, print, table } from '../output.ts';
+import { duration, print, table, wantsJson } from '../output.ts';
+import { UsageError } from '../usage-error.ts';
+import { watch } from '../watch.ts';
+
+/** Seconds between two looks of `--watch` without a number. */
+const WATCH_S = 2;
 
 /** `notices status`: needs no credentials; with them it also shows the token. */
 export function statusCommand(end: (code: number) => void): Command {
   return new Command('status')
     .description('what goes, what waits, what is held and why')
     .option('--worker <host>', 'exit with 1 unless a worker lives on that host (a health check)')
-    .action(async (options: { worker?: string }, command: Command) => {
+    .option(
+      '--watch [seconds]',
+      `look again every so many seconds (${WATCH_S}) until Ctrl-C; with --json an object a line`,
+      wholeNumber(1, 3_600),
+    )
+    .action(async (options: { worker?: string; watch?: number | true }, command: Command) => {
+      const { worker, watch: every } = options;
+      if (worker !== undefined && every !== undefined) {
+        throw new UsageError('--worker asks once: give it without --watch');
+      }
       const config = loadConfig(undefined, { service: false });
       // Loaded when it is needed, and so after a wrong configuration was reported.
       const { readStatus } = await import('../../ops/status.ts');
-      const status = await readStatus({
-        redis: config.redis,
-        account: config.account,
-        service: config.service,
-        tokenBudgetWindowMs: config.token.budgetWindowMs,
-        pace: config.worker.pace.pace,
-        redisRules: config.redisWatch,
-      });
+      const look = () =>
+        readStatus({
+          redis: config.redis,
+          account: config.account,
+          service: config.service,
+          tokenBudgetWindowMs: config.token.budgetWindowMs,
+          pace: config.worker.pace.pace,
+          redisRules: config.redisWatch,
+        });
+      if (every !== undefined) {
+        const seconds = every === true ? WATCH_S : every;
+        const answered = await untilStopped((signal) =>
+          watch(
+            async () => {
+              const status = await look();
+              return { lines: describe(status), json: status };
+            },
+            {
+              title: `notices status, account ${config.account}, every ${seconds} s, Ctrl-C ends`,
+              everyMs: seconds * 1_000,
+              json: wantsJson(command),
+              signal,
+            },
+          ),
+        );
+        // It ends only by being ended; what it said last was an answer, or that there is none.
+        end(answered ? 0 : 3);
+        return;
+      }
+      const status = await look();
       print(command, status, () => describe(status));
-      const { worker } = options;
       if (worker !== undefined && !status.workers.some(({ host }) => host === worker)) end(1);
     });
 }

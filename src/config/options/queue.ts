@@ -2,7 +2,7 @@ import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
 import type { OptionRows } from '../option.ts';
 
 /** 32 bytes in base64 (43 characters, with or without the padding, either alphabet) or hex. */
-const PAYLOAD_KEY = /^(?:[0-9A-Fa-f]{64}|[\w+/-]{42}[AEIMQUYcgkosw048]=?)$/;
+const KEY = /^(?:[0-9A-Fa-f]{64}|[\w+/-]{42}[AEIMQUYcgkosw048]=?)$/;
 
 /** How notices are handed to the queue. */
 export const QUEUE_OPTIONS = {
@@ -63,14 +63,32 @@ export const QUEUE_OPTIONS = {
     kind: 'secret',
     meaning:
       'Key that seals the contacts of batches while they wait in Redis (AES-256-GCM); importers and workers need the same. They are not sealed without it.',
-    pattern: PAYLOAD_KEY,
+    pattern: KEY,
     expected: '32 random bytes as base64 or as 64 hexadecimal digits',
   },
   PAYLOAD_KEY_PREVIOUS: {
     kind: 'secret',
     meaning:
       'The PAYLOAD_KEY before this one: it still opens what it sealed, and seals nothing more.',
-    pattern: PAYLOAD_KEY,
+    pattern: KEY,
     expected: '32 random bytes as base64 or as 64 hexadecimal digits',
+  },
+  FIND_KEY: {
+    kind: 'secret',
+    meaning:
+      'Key under which phone numbers are hashed (HMAC-SHA256), so that `notices find` finds what became of one; producers, importers and whoever looks need the same. Nothing is kept to find by without it.',
+    pattern: KEY,
+    expected: '32 random bytes as base64 or as 64 hexadecimal digits',
+    note: 'It costs Redis about 4 bytes for each contact of a batch and 100 to 170 for each contact of a single notice, for as long as FIND_RETENTION_MS says. What was hashed under another key is not found.',
+  },
+  FIND_RETENTION_MS: {
+    kind: 'integer',
+    meaning:
+      'How long after it was handed over a notice or a list can be found by a phone number, with FIND_KEY.',
+    unit: 'milliseconds',
+    min: 60_000,
+    max: 7_776_000_000,
+    default: 604_800_000,
+    note: 'Raised: more memory in Redis, also for what was accepted long ago.',
   },
 } as const satisfies OptionRows;

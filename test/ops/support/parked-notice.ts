@@ -31,9 +31,10 @@ export async function parkNotice(
   redis: TestRedis,
   options: SendOptions = {},
   prefix = redis.freshPrefix(),
+  findKey?: string,
 ): Promise<ParkedNotice> {
   const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, findKey });
   onTestFinished(() => queue.close());
   await queue.send(NOTICE, { delivery: 'at-most-once', ...options });
   const bull = { connection: redis.client, prefix: keys.bullPrefix };

@@ -1,0 +1,181 @@
+import type { Config, ServiceConfig } from '../../config/config.ts';
+import type { Environment } from '../../config/environment.ts';
+import { readEnvironment } from '../../config/read.ts';
+import type { Notice } from '../../contracts/notice.ts';
+import { ERROR_CODES, NoticeQueueError } from '../../errors.ts';
+import {
+  CHECKS,
+  fail,
+  ok,
+  skip,
+  warn,
+  type CheckName,
+  type Finding,
+} from '../../ops/doctor/finding.ts';
+import { judgeQueue } from '../../ops/doctor/judge-queue.ts';
+import { judgeRedisSigns } from '../../ops/doctor/judge-redis.ts';
+import { readRedisSigns } from '../../ops/doctor/redis-facts.ts';
+import { readStatus } from '../../ops/status.ts';
+import { Ledger } from '../../batch/ledger.ts';
+import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import { keysOf, type Keys } from '../../redis/keys.ts';
+import { VERSION } from '../../version.ts';
+import { drySend } from './dry-send.ts';
+import { realSend } from './real-send.ts';
+import { probeToken } from './token-probe.ts';
+
+/** What is to be tried beside looking. */
+export interface Examination {
+  readonly config: Config;
+  /** Issue a token although one lives. */
+  readonly issue: boolean;
+  readonly drySend: boolean;
+  /** A real notice, which the person has confirmed. */
+  readonly send: Notice | undefined;
+  /** Gives it up between two steps. */
+  readonly signal: AbortSignal;
+}
+
+/** How long one command to Redis, and the first connection, may take. */
+const TIMEOUT_MS = 5_000;
+
+/** The newest batches that are looked at. */
+const LOOKED_AT = 1_000;
+
+/** What is wrong with the environment; the rest is looked at only where nothing is. */
+export function examineConfig(environment?: Environment): Finding[] {
+  const { readings, issues } = readEnvironment(environment, { service: false });
+  if (issues.length > 0) {
+    const remedy = 'mend it; docs/configuration.md says what is right';
+    return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
+  }
+  const set = readings.filter(({ from }) => from !== 'default').length;
+  const { values } = readEnvironment(environment, { service: false });
+  if (values.INSECURE_HTTP_HOST !== undefined && values.BASE_URL?.startsWith('http:') === true) {
+    return [
+      warn(
+        'config',
+        `BASE_URL uses plain http to ${values.INSECURE_HTTP_HOST}: the key pair, the token and every phone number can be read on the way`,
+        'use https; INSECURE_HTTP_HOST is for the emulator',
+      ),
+    ];
+  }
+  return [ok('config', `${set} values are set, and all are right`)];
+}
+
+/**
+ * Looks at everything and tries what it is told to, in the order of {@link CHECKS}.
+ *
+ * @param tell told of each finding as it is made
+ */
+export async function examine(
+  { config, issue, drySend: dry, send, signal }: Examination,
+  tell: (finding: Finding) => void,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const add = (...found: readonly Finding[]) => {
+    for (const finding of found) {
+      findings.push(finding);
+      tell(finding);
+    }
+  };
+  let trouble: Error | undefined;
+  const onError = (error: Error) => {
+    trouble = error;
+  };
+  const redis = connectRedis(config.redis, 'reader', onError, TIMEOUT_MS);
+  const { service } = config;
+  try {
+    if (!(await readyWithin(redis, TIMEOUT_MS))) throw away(redisFailure(trouble));
+    add(...(await examineRedis(redis)));
+    if (signal.aborted) return findings;
+    add(...(await examineToken(redis, config, issue)));
+    if (signal.aborted) return findings;
+    add(...(await examineQueue(redis, config)));
+    if (signal.aborted) return findings;
+    const unfit = findings.some(
+      ({ check, level }) => check.startsWith('redis.') && level === 'fail',
+    );
+    if (!dry) add(skip('dry-send', 'not asked for'));
+    else if (unfit) add(skip('dry-send', 'not tried: Redis has to be mended first'));
+    else add(await drySend(redis, config, signal));
+    if (signal.aborted) return findings;
+    if (send === undefined) add(skip('send', 'not asked for (--send NUMBER --template CODE)'));
+    else if (service !== undefined) add(await realSend(redis, { ...config, service }, send));
+    return findings;
+  } catch (error) {
+    if (!(error instanceof NoticeQueueError)) throw error;
+    const { code, message } = error;
+    const { remedy } = ERROR_CODES[code];
+    const says = message.replace(` ${remedy}`, '');
+    add(
+      fail('redis.connection', `${code}: ${says}`, 'check REDIS_URL, the network and Redis itself'),
+    );
+    const seen = new Set(findings.map(({ check }) => check));
+    const rest = CHECKS.filter((check: CheckName) => check !== 'config' && !seen.has(check));
+    add(...rest.map((check) => skip(check, 'not looked at: Redis does not serve')));
+    return findings;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function examineRedis(redis: RedisClient): Promise<Finding[]> {
+  const signs = await readRedisSigns(redis);
+  return [ok('redis.connection', 'Redis answers'), ...judgeRedisSigns(signs)];
+}
+
+async function examineToken(
+  redis: RedisClient,
+  config: Config,
+  force: boolean,
+): Promise<Finding[]> {
+  const { service } = config;
+  if (service === undefined) {
+    const says =
+      'not looked at: BASE_URL, ACCESS_KEY and SECRET_KEY are not set, as for a producer';
+    return [skip('service.token', says), skip('service.address', says)];
+  }
+  return probeToken(
+    redis,
+    { ...config, service } satisfies Config & { service: ServiceConfig },
+    force,
+  );
+}
+
+async function examineQueue(redis: RedisClient, config: Config): Promise<Finding[]> {
+  const keys = keysOf(config.redis.prefix, config.account);
+  const status = await readStatus({
+    redis: config.redis,
+    account: config.account,
+    service: undefined,
+    tokenBudgetWindowMs: config.token.budgetWindowMs,
+    redisRules: config.redisWatch,
+  });
+  return judgeQueue({
+    now: Date.now(),
+    hold: status.hold,
+    workers: status.workers,
+    version: VERSION,
+    waiting: status.jobs.waiting,
+    oldestWaitingMs: status.oldestWaitingMs,
+    unknownNotices: await unknownNotices(redis, keys),
+    batches: await new Ledger(redis, keys).list(LOOKED_AT),
+  });
+}
+
+async function unknownNotices(redis: RedisClient, keys: Keys): Promise<number> {
+  try {
+    return await redis.zcard(keys.intents.unknownAt);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/** Looking queues nothing, so nothing is said of a notice. */
+function away(failure: NoticeQueueError): NoticeQueueError {
+  return failure.code === 'QUEUE_UNAVAILABLE'
+    ? new NoticeQueueError(failure.code, `Redis did not answer within ${TIMEOUT_MS} ms.`)
+    : failure;
+}

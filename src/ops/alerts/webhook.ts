@@ -1,0 +1,81 @@
+import { createHmac } from 'node:crypto';
+import { Agent, request } from 'undici';
+
+/** What became of a post. */
+export type Posted =
+  | { readonly taken: true; readonly status: number }
+  /** A word that is safe to log: never the address, never what the receiver said. */
+  | { readonly taken: false; readonly why: string };
+
+const CONNECT_TIMEOUT_MS = 3_000;
+const ANSWER_TIMEOUT_MS = 5_000;
+const POST_DEADLINE_MS = 10_000;
+/** What a receiver answers is not read beyond this. */
+const MAX_ANSWER_BYTES = 16 * 1024;
+
+/**
+ * Signs a body for a moment: `t=<seconds since the epoch>,v1=<HMAC-SHA256 of "t.body", hexadecimal>`.
+ * A receiver that refuses old moments cannot be fooled with a post that somebody recorded.
+ *
+ * @param at milliseconds since the epoch
+ */
+export function signatureOf(secret: string, body: string, at: number): string {
+  const seconds = Math.floor(at / 1_000);
+  const mac = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex');
+  return `t=${seconds},v1=${mac}`;
+}
+
+/** Where alerts are posted. Redirects are not followed: a signed alert goes nowhere but there. */
+export class Webhook {
+  readonly #url: string;
+  readonly #secret: string;
+  readonly #agent = new Agent({
+    connections: 1,
+    connect: { timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: true },
+    headersTimeout: ANSWER_TIMEOUT_MS,
+    bodyTimeout: ANSWER_TIMEOUT_MS,
+    maxResponseSize: MAX_ANSWER_BYTES,
+  });
+
+  constructor({ url, secret }: { readonly url: string; readonly secret: string }) {
+    this.#url = url;
+    this.#secret = secret;
+  }
+
+  /** Posts once; throws nothing. */
+  async post({ id, body }: { readonly id: string; readonly body: string }): Promise<Posted> {
+    try {
+      const answer = await request(this.#url, {
+        dispatcher: this.#agent,
+        method: 'POST',
+        headers: {
+          'content-type': 'application/json',
+          'user-agent': 'notice-queue',
+          'notices-alert-id': id,
+          'notices-signature': signatureOf(this.#secret, body, Date.now()),
+        },
+        body,
+        signal: AbortSignal.timeout(POST_DEADLINE_MS),
+      });
+      const { statusCode: status } = answer;
+      // The status decides, also where the rest of the answer breaks.
+      await answer.body.dump().catch(() => {});
+      return status >= 200 && status < 300
+        ? { taken: true, status }
+        : { taken: false, why: `HTTP_${status}` };
+    } catch (error) {
+      return { taken: false, why: wordOf(error) };
+    }
+  }
+
+  /** Ends a post that is under way. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+}
+
+function wordOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error';
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? code : error.name;
+}

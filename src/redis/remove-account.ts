@@ -1,0 +1,34 @@
+import { Cluster } from 'ioredis';
+import type { RedisClient } from './connect.ts';
+import { redisFailure } from './failure.ts';
+import { keysOf } from './keys.ts';
+
+/** Keys that one step looks through: a few milliseconds of the server's time. */
+const STEP = 2_000;
+
+/**
+ * Deletes every key of an account that only ever was for a trial. It looks through all keys of the
+ * server, step by step, so that none is forgotten, whoever wrote it.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function removeAccount(
+  redis: RedisClient,
+  prefix: string,
+  account: string,
+): Promise<void> {
+  const pattern = `${keysOf(prefix, account).bullPrefix}*`;
+  const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  try {
+    for (const node of nodes) {
+      let cursor = '0';
+      do {
+        const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+        if (keys.length > 0) await node.unlink(...keys);
+        cursor = next;
+      } while (cursor !== '0');
+    }
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}

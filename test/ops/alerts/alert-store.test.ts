@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import type { AlertMemory } from '../../../src/ops/alerts/alert-facts.ts';
+import { alertEvent, AlertStore, LEASE_MS } from '../../../src/ops/alerts/alert-store.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+
+const redis = testRedis();
+
+const MEMORY: AlertMemory = {
+  lookedAt: 1,
+  aloneSince: 0,
+  keptSeenAt: 0,
+  cursor: '0',
+  told: {},
+  unknown: { notices: 0, contacts: 0, seenContacts: 0, toldAt: 0 },
+};
+
+const DRAFT = { event: 'test', title: 'a test', remedy: 'none', data: {} } as const;
+const alert = () => alertEvent(DRAFT, 'notices:default', 1_700_000_000_000);
+
+function stores() {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  return { keys, one: new AlertStore(redis.client, keys), two: new AlertStore(redis.client, keys) };
+}
+
+describe('the lease', () => {
+  it('is of one at a time, who keeps it; another takes it when it is let go of', async () => {
+    const { keys, one, two } = stores();
+    expect([await one.lead(), await two.lead(), await one.lead()]).toEqual([true, false, true]);
+    const ttl = await redis.client.pttl(keys.alerts.lease);
+    expect(ttl).toBeGreaterThan(0);
+    expect(ttl).toBeLessThanOrEqual(LEASE_MS);
+    await two.resign();
+    expect(await two.lead()).toBe(false);
+    await one.resign();
+    expect([await two.lead(), await one.lead()]).toEqual([true, false]);
+  });
+
+  it('that lasts longer than anybody sets it, since a clock went back, is taken', async () => {
+    const { keys, one, two } = stores();
+    await one.lead();
+    await redis.client.pexpire(keys.alerts.lease, LEASE_MS * 10);
+    expect(await two.lead()).toBe(true);
+  });
+});
+
+describe('what is told', () => {
+  it('is remembered and waits to be posted, in one step, in its order', async () => {
+    const { one, two } = stores();
+    expect(await two.memory()).toBeUndefined();
+    await one.lead();
+    const alerts = [alert(), alert()];
+    expect(await one.commit({ ...MEMORY, lookedAt: 7 }, alerts)).toBe(true);
+    expect(await two.memory()).toEqual({ ...MEMORY, lookedAt: 7 });
+    expect(await two.waiting()).toBe(2);
+    const first = await two.next();
+    expect(first).toMatchObject({ id: alerts[0]?.id, body: JSON.stringify(alerts[0]) });
+    if (first !== undefined) await two.remove(first);
+    expect((await one.next())?.id).toBe(alerts[1]?.id);
+  });
+
+  it('is nothing where another leads by now', async () => {
+    const { keys, one, two } = stores();
+    await one.lead();
+    await one.commit(MEMORY, []);
+    await redis.client.del(keys.alerts.lease);
+    await two.lead();
+    expect(await one.commit({ ...MEMORY, lookedAt: 99 }, [alert()])).toBe(false);
+    expect(await two.memory()).toEqual(MEMORY);
+    expect(await two.waiting()).toBe(0);
+  });
+
+  it('waits in a bounded number', async () => {
+    const { one } = stores();
+    await one.lead();
+    const many = Array.from({ length: 1_005 }, alert);
+    await one.commit(MEMORY, many);
+    expect(await one.waiting()).toBe(1_000);
+    expect((await one.next())?.id).toBe(many[5]?.id);
+  });
+
+  it('of another version is forgotten', async () => {
+    const { keys, one } = stores();
+    await redis.client.set(keys.alerts.memory, JSON.stringify({ ...MEMORY, v: 2 }));
+    expect(await one.memory()).toBeUndefined();
+  });
+
+  it('has an id of its own, a time, and the queue', () => {
+    const [one, two] = [alert(), alert()];
+    expect(one.id).toMatch(/^alert-[\w-]{16}$/);
+    expect(one.id).not.toBe(two.id);
+    expect(one).toMatchObject({
+      version: 1,
+      queue: 'notices:default',
+      at: '2023-11-14T22:13:20.000Z',
+      event: 'test',
+    });
+  });
+});

@@ -1,0 +1,96 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { signatureOf, Webhook } from '../../../src/ops/alerts/webhook.ts';
+import { startReceiver } from './support/receiver.ts';
+
+const SECRET = 'a secret of sixteen';
+const ALERT = { id: 'alert-1', body: '{"event":"test"}' };
+
+function webhook(url: string): Webhook {
+  const made = new Webhook({ url, secret: SECRET });
+  onTestFinished(() => made.close());
+  return made;
+}
+
+describe('a post', () => {
+  it('is signed over its moment and its body, and names its alert', async () => {
+    const receiver = await startReceiver();
+    const before = Math.floor(Date.now() / 1_000);
+    expect(await webhook(receiver.url).post(ALERT)).toEqual({ taken: true, status: 204 });
+    const [post] = receiver.received;
+    expect(post).toMatchObject({ body: ALERT.body, path: '/hook?key=CANARY-of-an-address' });
+    expect(post?.headers).toMatchObject({
+      'content-type': 'application/json',
+      'notices-alert-id': 'alert-1',
+    });
+    const signature = String(post?.headers['notices-signature']);
+    const [, seconds = '', mac] = /^t=(\d+),v1=([0-9a-f]{64})$/.exec(signature) ?? [];
+    expect(Number(seconds)).toBeGreaterThanOrEqual(before);
+    expect(mac).toBe(createHmac('sha256', SECRET).update(`${seconds}.${ALERT.body}`).digest('hex'));
+  });
+
+  it.each([200, 201, 299])('is taken with %s', async (status) => {
+    const receiver = await startReceiver();
+    receiver.answer(status);
+    expect(await webhook(receiver.url).post(ALERT)).toEqual({ taken: true, status });
+  });
+
+  it.each([400, 401, 404, 410, 429, 500, 503])('is not taken with %s', async (status) => {
+    const receiver = await startReceiver();
+    receiver.answer(status);
+    expect(await webhook(receiver.url).post(ALERT)).toEqual({
+      taken: false,
+      why: `HTTP_${status}`,
+    });
+  });
+
+  it.each([301, 302, 307, 308])('follows no redirect: %s', async (status) => {
+    const [receiver, other] = [await startReceiver(), await startReceiver()];
+    receiver.answer((response) => response.writeHead(status, { location: other.url }).end());
+    expect(await webhook(receiver.url).post(ALERT)).toEqual({
+      taken: false,
+      why: `HTTP_${status}`,
+    });
+    expect(other.received).toEqual([]);
+  });
+
+  it('is taken by its status, also where the answer breaks or is endless', async () => {
+    const receiver = await startReceiver();
+    receiver.answer((response) => {
+      response.writeHead(200);
+      response.write('x'.repeat(100_000));
+    });
+    expect(await webhook(receiver.url).post(ALERT)).toEqual({ taken: true, status: 200 });
+  });
+
+  it('is not taken where nobody listens, or the connection breaks; the address is not told', async () => {
+    const nobody = await webhook(`http://127.0.0.1:${await freePort()}/CANARY`).post(ALERT);
+    expect(nobody).toEqual({ taken: false, why: 'ECONNREFUSED' });
+    const receiver = await startReceiver();
+    receiver.answer((response) => response.destroy());
+    const broken = await webhook(receiver.url).post(ALERT);
+    expect(broken).toMatchObject({ taken: false });
+    expect(JSON.stringify(broken)).not.toContain('CANARY');
+  });
+
+  it('is given up when it is closed', async () => {
+    const receiver = await startReceiver();
+    let arrived = () => {};
+    const waiting = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    receiver.answer(() => arrived());
+    const hook = webhook(receiver.url);
+    const posting = hook.post(ALERT);
+    await waiting;
+    await hook.close();
+    expect(await posting).toMatchObject({ taken: false });
+  });
+});
+
+it('the signature of a known post is this one', () => {
+  expect(signatureOf('secret', '{"a":1}', 1_700_000_000_999)).toBe(
+    `t=1700000000,v1=${createHmac('sha256', 'secret').update('1700000000.{"a":1}').digest('hex')}`,
+  );
+});
