@@ -40,7 +40,6 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
     name: 'connections to the service refused',
     breaks: 'nobody listens for 1.5 s, and connections that stand are reset',
     bound: 'network',
-    short: true,
     plan: SERVICE,
     disturb: async (stage) => {
       const { service } = stage.proxies;
@@ -58,7 +57,6 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
     'a black hole between workers and service',
     'no byte passes for 1.5 s, and the connections stay dead',
     { kind: 'black-hole', after: 'dead' },
-    { short: true },
   ),
   link('connections reset before the request', 'a connection is reset at its first byte', {
     kind: 'cut',
@@ -80,7 +78,6 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
     'connections reset after the request',
     'a connection is reset in place of the answer: the service has taken it',
     { kind: 'cut', direction: 'down', bytes: 0, times: 60 },
-    { short: true },
   ),
   link('connections reset within the answer', 'a connection is reset after 40 bytes of answers', {
     kind: 'cut',

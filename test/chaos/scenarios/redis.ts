@@ -79,7 +79,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
     name: 'Redis killed',
     breaks: 'SIGKILL of Redis, started again over its append-only file after 1 s',
     bound: 'redis',
-    short: true,
     plan: { seconds: 10 },
     disturb: server(async (stage) => {
       await stage.server.kill('SIGKILL');
@@ -137,7 +136,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
     name: 'workers cut off within claim and settle',
     breaks: 'connections to Redis reset in the middle of these commands',
     bound: 'redis',
-    short: true,
     plan: { seconds: 12, redis: 'all' },
     disturb: workers((when) => ({
       kind: 'cut',
@@ -151,7 +149,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
     name: 'answers to claim and settle lost',
     breaks: 'the command ran, and its connection was reset in place of the answer',
     bound: 'redis',
-    short: true,
     plan: { seconds: 12, redis: 'all' },
     disturb: workers((when) => ({ kind: 'drop-reply', when, times: STRUCK })),
   },
@@ -187,7 +184,6 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
     name: 'a producer cut off within addBulk',
     breaks: 'its connections to Redis reset after 9,000 bytes, while it sends and imports',
     bound: 'redis',
-    short: true,
     plan: PRODUCER,
     disturb: producer({ kind: 'cut', direction: 'up', bytes: 9_000, times: 8 }),
   },

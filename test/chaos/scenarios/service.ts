@@ -36,26 +36,29 @@ const HTML = {
 /** Answers of the service, and answers that are none. */
 export const ANSWER_SCENARIOS: readonly Scenario[] = [
   storm('500 to one in ten', 'one call in ten for 1.5 s', { status: 500, rate: 0.1, seed: 1 }),
-  storm(
-    '500 after the service acted',
-    'one call in ten, after the service took it',
-    { status: 500, afterActing: true, rate: 0.1, seed: 2 },
-    { short: true },
-  ),
+  storm('500 after the service acted', 'one call in ten, after the service took it', {
+    status: 500,
+    afterActing: true,
+    rate: 0.1,
+    seed: 2,
+  }),
   storm('503 to all', 'every call for 1.5 s', { status: 503 }),
   // A probe comes when the time is over that the service itself has asked for.
-  held('429 with seconds', 'Retry-After: 1, for 1.5 s', 'throttled', {
-    status: 429,
-    retryAfter: 1,
-  }),
+  held(
+    '429 with seconds',
+    'Retry-After: 1, for 1.5 s',
+    'throttled',
+    { status: 429, retryAfter: 1 },
+    { bound: 'throttle' },
+  ),
   held(
     '429 with a date',
     'Retry-After with a date, for 1.5 s',
     'throttled',
     { status: 429, retryAfter: 1, retryAfterAs: 'date' },
-    { short: true },
+    { bound: 'throttle' },
   ),
-  held('402', 'no credit for 1.5 s', 'credit', { status: 402 }, { short: true }),
+  held('402', 'no credit for 1.5 s', 'credit', { status: 402 }),
   held('a page with 200', 'HTML in place of the API for 1.5 s', 'address', {
     status: 200,
     ...HTML,
@@ -94,7 +97,6 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     breaks: 'one for another name for 1.5 s, and connections that stand are ended',
     bound: 'hold',
     hold: 'address',
-    short: true,
     plan: { tls: true },
     disturb: async (stage) => {
       const { front } = stage;
@@ -140,7 +142,6 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     bound: 'hold',
     harmless: true,
     exactTokens: true,
-    short: true,
     disturb: async (stage) => {
       const { emulator } = stage.fleet;
       for (let time = 0; time < 5; time++) {
@@ -175,7 +176,6 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     hold: 'credentials',
     harmless: true,
     exactTokens: true,
-    short: true,
     disturb: async (stage) => {
       const { emulator } = stage.fleet;
       const accessKey = 'emulator-access-key';

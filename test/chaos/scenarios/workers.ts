@@ -7,7 +7,7 @@ const PRELOADS = new URL('../preload/', import.meta.url);
 /** Beyond the time in which others have taken over all that it held. */
 const BLOCKED_MS = LOCK_MS + 4 * STALLED_MS;
 /** To and from Redis each: where most of a worker's time goes then. */
-const REDIS_DELAY_MS = 100;
+const REDIS_DELAY_MS = 250;
 
 /**
  * Freezes the first worker while what it held is between its claim and its request: its commands
@@ -40,7 +40,7 @@ async function freezeFirst(
 }
 
 const ZOMBIE = {
-  seconds: 20,
+  seconds: 16,
   redis: 'first',
   emulator: { keepDetails: 1_000_000 },
 } as const;
@@ -51,7 +51,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     name: 'workers killed in turn',
     breaks: 'SIGKILL of a worker, another one started, three times',
     bound: 'worker',
-    short: true,
     disturb: async (stage) => {
       let struck = 0;
       for (const worker of stage.live()) {
@@ -84,7 +83,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     name: 'a worker frozen past its locks',
     breaks: 'SIGSTOP between claim and request, SIGCONT when others have all it held',
     bound: 'worker',
-    short: true,
     plan: { ...ZOMBIE, firstEnv: { LOG_LEVEL: 'debug' } },
     disturb: (stage) =>
       freezeFirst(stage, async (takenOver) => {
@@ -121,7 +119,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     breaks: 'SIGTERM of each worker, its successor running first, twice',
     bound: 'hold',
     harmless: true,
-    short: true,
     plan: { seconds: 14 },
     disturb: async (stage) => {
       let ended = 0;

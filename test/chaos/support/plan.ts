@@ -28,9 +28,9 @@ export interface Plan {
 
 export const PLAN: Plan = {
   processes: 3,
-  seconds: 8,
+  seconds: 9,
   contacts: undefined,
-  notices: 300,
+  notices: 200,
   highWater: 1_000_000,
   redis: 'none',
   service: 'none',

@@ -2,9 +2,9 @@ import type { Emulator } from '../../../src/emulator/emulator.ts';
 
 const EVERY_MS = 25;
 /** Four rounds of answers of the service: less of it would measure their rhythm. */
-const WINDOW_MS = 600;
+const WINDOW_MS = 1_000;
 /** Over so long the speed is measured to which a fleet comes back. */
-const SUSTAINED_MS = 1_500;
+const SUSTAINED_MS = 2_000;
 /** The part of a speed that counts as all of it. */
 const FULL = 0.8;
 

@@ -1,13 +1,20 @@
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
 import type { Plan } from './plan.ts';
-import { AFTER_HOLD, AFTER_KILL, AFTER_NETWORK, AFTER_REDIS, AFTER_SILENCE } from './settings.ts';
+import {
+  AFTER_HOLD,
+  AFTER_KILL,
+  AFTER_NETWORK,
+  AFTER_REDIS,
+  AFTER_SILENCE,
+  AFTER_THROTTLE,
+} from './settings.ts';
 import type { Stage } from './stage.ts';
 
 /** What a recovery may take, in milliseconds, by what was broken. */
 export const BOUNDS = {
   worker: AFTER_KILL,
   hold: AFTER_HOLD,
+  throttle: AFTER_THROTTLE,
   redis: AFTER_REDIS,
   silence: AFTER_SILENCE,
   network: AFTER_NETWORK,
@@ -20,7 +27,6 @@ export interface Scenario {
   readonly breaks: string;
   /** What its recoveries are measured against. */
   readonly bound: keyof typeof BOUNDS;
-  readonly policies?: readonly DeliveryPolicy[];
   readonly plan?: Partial<Plan>;
   /** The hold that it must bring about. */
   readonly hold?: HoldKind;
@@ -28,8 +34,6 @@ export interface Scenario {
   readonly harmless?: true;
   /** Nobody dies or is abandoned while a token is issued. */
   readonly exactTokens?: true;
-  /** Part of the short form. */
-  readonly short?: true;
   /**
    * Breaks things while the load is sent, and mends them.
    *

@@ -8,6 +8,8 @@ const BACKOFF_CAP_MS = 300;
 /** What recoveries may take, in milliseconds; a second on top for the machine. */
 export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 1_000;
 export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
+/** The service asks for a second, and dates it to a second. */
+export const AFTER_THROTTLE = AFTER_HOLD + 1_000;
 export const AFTER_REDIS = 5_000;
 /** A request that hangs ends at its deadline, and comes back after the longest backoff. */
 export const AFTER_NETWORK = SEND_DEADLINE_MS + BACKOFF_CAP_MS + 1_000;
@@ -18,7 +20,7 @@ export const AFTER_SILENCE = 15_000 + AFTER_REDIS;
 export const NOTICE_SLOTS = 3;
 export const CHUNK_SLOTS = 6;
 /** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
-export const LATENCY_MS = 150;
+export const LATENCY_MS = 250;
 
 /** Environment of every worker. */
 export const ENV = {
