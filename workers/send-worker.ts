@@ -24,8 +24,11 @@ export interface SendWorkerSettings {
   readonly stalledIntervalMs: number;
 }
 
-/** A worker that sleeps through a hold looks up this often, and never keeps a fetched job so long. */
-const HOLD_NAP_MS = 1_000;
+/**
+ * A worker that sleeps through a hold looks up this often, and never keeps a fetched job so long. All
+ * of the fleet is back so soon after a probe has lifted the hold.
+ */
+const HOLD_NAP_MS = 250;
 
 /**
  * A stall is the death of a worker, not a fault of the job; BullMQ's own count would fail a job

@@ -44,15 +44,20 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
   }),
   storm('503 to all', 'every call for 1.5 s', { status: 503 }),
   // A probe comes when the time is over that the service itself has asked for.
-  held('429 with seconds', 'Retry-After: 1, for 1.5 s', 'throttled', {
-    status: 429,
-    retryAfter: 1,
-  }),
-  held('429 with a date', 'Retry-After with a date, for 1.5 s', 'throttled', {
-    status: 429,
-    retryAfter: 1,
-    retryAfterAs: 'date',
-  }),
+  held(
+    '429 with seconds',
+    'Retry-After: 1, for 1.5 s',
+    'throttled',
+    { status: 429, retryAfter: 1 },
+    { bound: 'throttle' },
+  ),
+  held(
+    '429 with a date',
+    'Retry-After with a date, for 1.5 s',
+    'throttled',
+    { status: 429, retryAfter: 1, retryAfterAs: 'date' },
+    { bound: 'throttle' },
+  ),
   held('402', 'no credit for 1.5 s', 'credit', { status: 402 }),
   held('a page with 200', 'HTML in place of the API for 1.5 s', 'address', {
     status: 200,

@@ -7,7 +7,7 @@ const PRELOADS = new URL('../preload/', import.meta.url);
 /** Beyond the time in which others have taken over all that it held. */
 const BLOCKED_MS = LOCK_MS + 4 * STALLED_MS;
 /** To and from Redis each: where most of a worker's time goes then. */
-const REDIS_DELAY_MS = 100;
+const REDIS_DELAY_MS = 250;
 
 /**
  * Freezes the first worker while what it held is between its claim and its request: its commands
