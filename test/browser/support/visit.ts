@@ -37,7 +37,7 @@ export interface Visit {
   /** Errors on the console, violations of the policy, exceptions, requests to other hosts. */
   readonly faults: readonly string[];
   /** Lets a fault pass that the test makes on purpose. */
-  forgive(pattern: RegExp): void;
+  readonly forgive: (pattern: RegExp) => void;
 }
 
 /**
