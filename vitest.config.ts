@@ -3,8 +3,8 @@ import { configDefaults, defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    // `npm run test:chaos`: too long for every run.
-    exclude: [...configDefaults.exclude, 'test/chaos/**'],
+    // `npm run test:chaos` and `npm run test:browser`: too long for every run.
+    exclude: [...configDefaults.exclude, 'test/chaos/**', 'test/browser/**'],
     globalSetup: ['test/support/global-setup.ts'],
     // Files share one Redis and two cores: a fleet test beside another one measures only the crowd.
     fileParallelism: false,

@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 
-/** A file that browsers load, as it stands in src/ops/web/assets: no build step changes it. */
+/**
+ * A file that browsers load, as it stands in src/ops/web/assets or in a package: no build step changes
+ * it.
+ */
 export interface Asset {
   readonly type: string;
   readonly body: Buffer;
@@ -16,6 +20,12 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** A built file stands in dist and reads the assets beside its source; the package holds both. */
 const PLACES = ['./assets/', '../../../../src/ops/web/assets/'];
+
+/** Files of packages, by the names that browsers know. */
+const PACKAGED = {
+  'uplot.css': 'uplot/dist/uPlot.min.css',
+  'uplot.js': 'uplot/dist/uPlot.esm.js',
+} as const;
 
 let kept: { readonly files: ReadonlyMap<string, Asset>; readonly stamp: string } | undefined;
 
@@ -49,10 +59,17 @@ function readAssets() {
   if (folder === undefined) throw new TypeError('the package lacks src/ops/web/assets');
   const files = new Map<string, Asset>();
   const hash = createHash('sha256');
-  for (const name of readdirSync(folder).sort()) {
+  const { resolve } = createRequire(import.meta.url);
+  const places: [name: string, file: URL | string][] = [
+    ...readdirSync(folder)
+      .sort()
+      .map((name): [string, URL] => [name, new URL(name, folder)]),
+    ...Object.entries(PACKAGED).map(([name, file]): [string, string] => [name, resolve(file)]),
+  ];
+  for (const [name, file] of places) {
     const type = TYPES[extname(name)];
     if (type === undefined) continue;
-    const body = readFileSync(new URL(name, folder));
+    const body = readFileSync(file);
     files.set(name, { type, body });
     hash.update(`${name}\n${body.length}\n`).update(body);
   }

@@ -7,7 +7,8 @@ import type { OpsConfig } from '../../config/ops-config.ts';
 import { NoticeQueue } from '../../queue/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
-import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import { fleetMetrics, type FleetMetrics } from '../metrics/fleet-metrics.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
 import { LiveFeed } from './live/feed.ts';
@@ -33,6 +34,8 @@ export interface OpsParts {
   readonly feed: LiveFeed;
   /** The status, with a handful of commands. */
   readonly status: () => Promise<Status>;
+  /** The account's metrics for Prometheus. */
+  readonly metrics: FleetMetrics;
   /** Aborted when the server closes: long work stops at the next step. */
   readonly closing: AbortSignal;
 }
@@ -95,6 +98,12 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     }
   };
   const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
+  const metrics = fleetMetrics({
+    redis,
+    keys,
+    pair: service === undefined ? undefined : pairName(service.baseUrl, service.accessKey),
+    tokenBudgetWindowMs: token.budgetWindowMs,
+  });
   const parts: OpsParts = {
     config: config.ops,
     account,
@@ -110,6 +119,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     payloadKeys: payloadKeys(queue),
     feed,
     status,
+    metrics,
     closing: closing.signal,
   };
   return {
@@ -118,6 +128,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     close: async () => {
       closing.abort();
       await feed.close();
+      await metrics.close();
       await Promise.all([sendQueue, chunkQueue].map((one) => one.close().catch(() => {})));
       await notices.close();
       redis.disconnect();

@@ -5,6 +5,7 @@ import { HOLD_ROUTES } from './api/hold-routes.ts';
 import { NOTICE_ROUTES } from './api/notice-routes.ts';
 import { openApiRoutes } from './api/openapi-routes.ts';
 import { STATUS_ROUTES } from './api/status-routes.ts';
+import { TRAFFIC_ROUTES } from './api/traffic-routes.ts';
 import { UNKNOWN_ROUTES } from './api/unknown-routes.ts';
 import { ASSET_ROUTES } from './asset-routes.ts';
 import { HEALTH_ROUTES } from './health-routes.ts';
@@ -18,6 +19,7 @@ const ROUTES: readonly Route[] = [
   ...SIGN_IN_ROUTES,
   ...PAGE_ROUTES,
   ...STATUS_ROUTES,
+  ...TRAFFIC_ROUTES,
   ...HOLD_ROUTES,
   ...BATCH_ROUTES,
   ...FAILURE_ROUTES,

@@ -13,6 +13,8 @@ export interface PageContent {
   readonly title: string;
   /** Path of the navigation's entry that the page belongs to. */
   readonly nav?: string;
+  /** Whether it draws charts. */
+  readonly charts?: boolean;
   readonly main: Html;
 }
 
@@ -21,13 +23,15 @@ const NAVIGATION = [
   { path: '/', title: 'Overview' },
   { path: '/batches', title: 'Batches' },
   { path: '/unknown', title: 'Unknown' },
-  { path: '/find', title: 'Find' },
   { path: '/queues', title: 'Queues' },
   { path: '/audit', title: 'Audit' },
 ] as const;
 
 /** A whole page: head, navigation, and what it is about. */
-export function layout({ title, nav, main }: PageContent, { who, csrf }: Viewer): Html {
+export function layout(
+  { title, nav, charts = false, main }: PageContent,
+  { who, csrf }: Viewer,
+): Html {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -39,6 +43,11 @@ export function layout({ title, nav, main }: PageContent, { who, csrf }: Viewer)
         <link rel="icon" href="${assetPath('icon.svg')}" />
         <link rel="stylesheet" href="${assetPath('ops.css')}" />
         <script type="module" src="${assetPath('ops.js')}"></script>
+        ${
+          charts &&
+          html`<link rel="stylesheet" href="${assetPath('uplot.css')}" />
+            <script type="module" src="${assetPath('charts.js')}"></script>`
+        }
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>

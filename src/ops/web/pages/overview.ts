@@ -1,5 +1,6 @@
-import type { SeenWorker } from '../../../queue/heartbeat.ts';
+import { isProbed } from '../../../contracts/hold.ts';
 import type { ExplainedHold } from '../../hold-by-hand.ts';
+import type { Traffic } from '../../traffic/read-traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../html.ts';
 import {
@@ -7,32 +8,37 @@ import {
   count,
   figure,
   form,
-  head,
   mayAct,
   moment,
   span,
-  table,
   whyField,
   type Look,
 } from './page-parts.ts';
+import { paceSection } from './pace.ts';
+import { redisSection } from './redis.ts';
+import { tokenSection } from './token.ts';
+import { trafficSection } from './traffic.ts';
+import { workersSection } from './workers.ts';
 
 /** All that the overview shows. */
 export interface OverviewSight {
   readonly status: StatusAnswer;
   /** What is unknown of single notices, and of the newest batches. */
   readonly unknown: { readonly notices: number; readonly contacts: number };
+  /** Contacts of batches that are stored and not sent yet. */
+  readonly unsent: number;
+  readonly traffic: Traffic;
+  /** How far back the traffic goes, in minutes. */
+  readonly minutes: number;
 }
 
 /** What goes, what waits, what is held and why. */
-export function overviewPage({ status, unknown }: OverviewSight, look: Look): Html {
-  return html`<section
-      class="card state ${stateOf(status).tone}"
-      id="state"
-      data-live="status"
-      data-refresh
-    >
-      <h2>${stateOf(status).title}</h2>
-      <p>${stateOf(status).words}</p>
+export function overviewPage(sight: OverviewSight, look: Look): Html {
+  const { status, unknown, unsent, traffic, minutes } = sight;
+  const state = stateOf(status, unsent);
+  return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
+      <h2>${state.title}</h2>
+      <p>${state.words}</p>
       ${status.hold !== undefined && held(status.hold, look)}
       ${mayAct(look) && holdActs(status.hold, look)}
     </section>
@@ -43,15 +49,21 @@ export function overviewPage({ status, unknown }: OverviewSight, look: Look): Ht
         ${tile('in flight', figure('jobs.active', status.jobs.active))}
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
+        ${tile('contacts of batches', html`<a href="/batches">${count(unsent)}</a>`, 'wait to be sent')}
         ${tile('unknown', html`<a href="/unknown">${count(unknown.notices + unknown.contacts)}</a>`)}
       </dl>
     </section>
-    ${workers(status.workers, look)}
-    <div class="columns">${token(status, look)} ${redis(status)}</div>`;
+    ${trafficSection(traffic, minutes)} ${workersSection(status.workers, look)}
+    <div class="columns">
+      ${paceSection(status.pace, look)} ${tokenSection(status, look)} ${redisSection(status)}
+    </div>`;
 }
 
 /** How it stands in one word, and what that means. */
-function stateOf({ hold, workers, jobs }: StatusAnswer): {
+function stateOf(
+  { hold, workers, jobs, redis }: StatusAnswer,
+  unsent: number,
+): {
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
   readonly words: string;
@@ -65,12 +77,27 @@ function stateOf({ hold, workers, jobs }: StatusAnswer): {
   }
   if (workers.length === 0) {
     return {
-      tone: jobs.waiting > 0 ? 'bad' : 'warn',
+      tone: jobs.waiting + unsent > 0 ? 'bad' : 'warn',
       title: 'No worker',
       words: 'Nothing is sent: start one with "notices worker".',
     };
   }
-  return jobs.waiting + jobs.active > 0
+  const refusal = redis.findings.find(({ severity }) => severity === 'refuse');
+  if (refusal !== undefined) {
+    return {
+      tone: 'bad',
+      title: 'Redis is unsuitable',
+      words: `Workers take no jobs: ${refusal.words}.`,
+    };
+  }
+  if (workers.every(({ unready = [] }) => unready.length > 0)) {
+    return {
+      tone: 'bad',
+      title: 'No worker is ready',
+      words: 'Why stands below, with the workers.',
+    };
+  }
+  return jobs.waiting + jobs.active + unsent > 0
     ? { tone: 'good', title: 'Flowing', words: 'Notices go out.' }
     : { tone: 'good', title: 'Idle', words: 'Nothing waits; what comes is sent at once.' };
 }
@@ -82,7 +109,7 @@ function held({ kind, code, since, nextProbeAt, remedy }: ExplainedHold, { now }
     <dt>Since</dt>
     <dd>${moment(since, now)}</dd>
     ${
-      kind !== 'manual' &&
+      isProbed(kind) &&
       html`<dt>Next probe</dt>
         <dd>${nextProbeAt <= now ? 'now' : moment(nextProbeAt, now)}</dd>`
     }
@@ -93,6 +120,13 @@ function held({ kind, code, since, nextProbeAt, remedy }: ExplainedHold, { now }
     }
   </dl>`;
 }
+
+/** What comes of lifting a hold that does not come back by itself. */
+const LIFTING: Partial<Record<ExplainedHold['kind'], string>> = {
+  manual: 'Sending goes on at once.',
+  restored:
+    'Sending goes on at once, also of what was sent since the copy was made and has not been parked: it goes out a second time.',
+};
 
 function holdActs(hold: ExplainedHold | undefined, look: Look): Html {
   if (hold === undefined) {
@@ -119,9 +153,8 @@ function holdActs(hold: ExplainedHold | undefined, look: Look): Html {
         '/api/v1/hold/lift',
         html`<p>
             ${
-              hold.kind === 'manual'
-                ? 'Sending goes on at once.'
-                : 'Sending goes on at once; where the cause lasts, the hold comes back by itself.'
+              LIFTING[hold.kind] ??
+              'Sending goes on at once; where the cause lasts, the hold comes back by itself.'
             }
           </p>
           ${whyField('why-lift')}
@@ -141,90 +174,4 @@ function tile(name: string, value: Html, below?: string): Html {
 
 function oldest({ oldestWaitingMs }: StatusAnswer): string | undefined {
   return oldestWaitingMs === undefined ? undefined : `the oldest for ${span(oldestWaitingMs)}`;
-}
-
-/** From here on a worker's locks and deadlines begin to slip. */
-const SLOW_LOOP_MS = 1_000;
-
-function workers(all: readonly SeenWorker[], { now }: Look): Html {
-  return html`<section class="card" id="workers" data-refresh>
-    <h2>Workers</h2>
-    ${
-      all.length === 0
-        ? html`<p class="quiet">None is running.</p>`
-        : table(
-            'Workers',
-            [
-              head('Host'),
-              head('Process', true),
-              head('Version'),
-              head('Jobs', true),
-              head('Started'),
-              head('Heard'),
-              head('Blocked for', true),
-            ],
-            all.map(
-              (worker) =>
-                html`<tr>
-                  <td>${worker.host}</td>
-                  <td class="number">${worker.pid}</td>
-                  <td>${worker.version}</td>
-                  <td class="number">${count(worker.active)} of ${count(worker.concurrency)}</td>
-                  <td>${moment(worker.startedAt, now)}</td>
-                  <td>${span(worker.ageMs)} ago</td>
-                  <td class="number ${worker.loopDelayMs >= SLOW_LOOP_MS && 'bad'}">
-                    ${span(worker.loopDelayMs)}
-                  </td>
-                </tr>`,
-            ),
-          )
-    }
-  </section>`;
-}
-
-function token({ token: slot }: StatusAnswer, { now }: Look): Html {
-  const body = () => {
-    if (slot === undefined) {
-      return html`<p class="quiet">
-        Not shown: the ops server does not have BASE_URL and ACCESS_KEY, which name the slot.
-      </p>`;
-    }
-    const { token: stored, refusal, issuing, issuances } = slot;
-    return html`<dl>
-      <dt>Token</dt>
-      <dd>
-        ${stored === undefined ? (issuing ? 'being issued' : 'none yet') : html`<code>${stored.id}</code>`}
-      </dd>
-      ${
-        stored !== undefined &&
-        html`<dt>Issued</dt>
-          <dd>${moment(stored.issuedAt, now)} by ${stored.issuer}</dd>`
-      }
-      ${
-        stored?.expiresAt !== undefined &&
-        html`<dt>Ends</dt>
-          <dd>${moment(stored.expiresAt, now)}</dd>`
-      }
-      <dt>Issued lately</dt>
-      <dd>${count(issuances)}</dd>
-      <dt>Last refusal</dt>
-      <dd>${refusal === undefined ? 'none in force' : html`<code>${refusal.code}</code>`}</dd>
-    </dl>`;
-  };
-  return html`<section class="card" id="token" data-refresh>
-    <h2>Token</h2>
-    ${body()}
-  </section>`;
-}
-
-function redis({ redis: { version, policy } }: StatusAnswer): Html {
-  return html`<section class="card" id="redis" data-refresh>
-    <h2>Redis</h2>
-    <dl>
-      <dt>Version</dt>
-      <dd>${version}</dd>
-      <dt>Eviction</dt>
-      <dd>${policy === '' ? 'not shown' : policy}</dd>
-    </dl>
-  </section>`;
 }

@@ -3,10 +3,12 @@ import { whyNotRedrive } from '../../../batch/redrive-batch.ts';
 import { readAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { lookAtBatch } from '../../look-at-batch.ts';
+import { TRAFFIC_MINUTES } from '../../traffic/read-traffic.ts';
 import { readUnknownDesk } from '../../unknown.ts';
 import { showBatch, showStatus } from '../answers.ts';
 import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
 import { batchParams, queryNumber } from '../api/inputs.ts';
+import { trafficOf } from '../api/traffic-routes.ts';
 import { page, route, type Call, type Route } from '../route.ts';
 import { auditPage } from './audit.ts';
 import { batchPage } from './batch.ts';
@@ -20,6 +22,8 @@ const PAGE_SIZE = 50;
 /** Batches looked at for unknown contacts, the newest first. */
 const UNKNOWN_BATCHES = 200;
 const UNKNOWN_NOTICES = 100;
+/** How far back the overview goes at first. */
+const SHOWN_MINUTES = 180;
 
 const PAGE = {
   method: 'GET',
@@ -34,15 +38,20 @@ export const PAGE_ROUTES: readonly Route[] = [
     ...PAGE,
     path: '/',
     summary: 'Overview: what goes, what waits, what is held and why.',
+    query: z.object({ minutes: queryNumber(1, TRAFFIC_MINUTES, SHOWN_MINUTES) }),
     handle: async (call, parts) => {
-      const [status, desk] = await Promise.all([
+      const { minutes } = call.query;
+      const [status, desk, unsent, traffic] = await Promise.all([
         parts.status(),
         readUnknownDesk(parts, { notices: 1, batches: UNKNOWN_BATCHES }),
+        parts.ledger.unsent(),
+        trafficOf(parts, minutes),
       ]);
       const contacts = desk.batches.reduce((sum, batch) => sum + batch.contacts, 0);
       const unknown = { notices: desk.listed, contacts };
-      const main = overviewPage({ status: showStatus(status), unknown }, lookOf(call));
-      return framed(call, { title: 'Overview', nav: '/', main });
+      const sight = { status: showStatus(status), unknown, unsent, traffic, minutes };
+      const main = overviewPage(sight, lookOf(call));
+      return framed(call, { title: 'Overview', nav: '/', charts: true, main });
     },
   }),
   route({

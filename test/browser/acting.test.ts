@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { numbers } from '../support/fleet.ts';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { testRedis } from '../support/redis.ts';
+import { startOps } from '../ops/web/support/ops-bench.ts';
+import { headline, isSamePage, markPage } from './support/read-page.ts';
+import { visit } from './support/visit.ts';
+import { startWatched } from './support/watched.ts';
+
+const redis = testRedis();
+const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
+
+describe('whoever acts', () => {
+  it('decides on a notice of which nobody knows whether it was taken', async () => {
+    const watched = await startWatched(redis);
+    const { emulator, queue } = watched.fleet;
+    emulator.addFault({ on: 'send', times: 1, reset: 'after-acting' });
+    const notice = { templateCode: 'LOST', contacts: rows(1) };
+    await queue.send(notice, { delivery: 'at-most-once' });
+    const { page } = await watched.look();
+    await page.goto('/');
+    // The count comes with the overview's own refresh.
+    await page.locator('#jobs').getByRole('link', { name: '1', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Unknown' }).waitFor();
+    await page.getByRole('checkbox').check();
+    await page.getByRole('radio', { name: /^accepted/ }).check();
+    await page.getByLabel('Why').fill('seen in the console of the service');
+    await page.getByRole('button', { name: 'Decide' }).click();
+    await page.getByText('Nothing is unknown').waitFor();
+    await page.goto('/audit');
+    const entry = page.getByRole('row', { name: /seen in the console of the service/ });
+    expect(await entry.textContent()).toMatch(/otto[\s\S]*resolve[\s\S]*accepted/);
+    expect(emulator.record().contacts).toBe(1);
+  });
+
+  it('sends what was refused again, and sees it accepted', async () => {
+    const watched = await startWatched(redis);
+    const { emulator, queue } = watched.fleet;
+    emulator.addFault({ on: 'send', times: 2, status: 400, code: 'INVALID_TEMPLATE' });
+    const { batch } = await queue.import(rows(5), { templateCode: 'WRONG', chunkSize: 1 });
+    const { page } = await watched.look();
+    await page.goto(`/batches/${batch}`);
+    await page.locator('#progress .tag', { hasText: 'finished' }).waitFor();
+    const failures = page.locator('#failures');
+    const refused = failures.getByRole('row', { name: /INVALID_TEMPLATE/ });
+    await refused.getByText('Send again...').click();
+    await refused.getByLabel('Why').fill('the template was mended');
+    await refused.getByRole('button', { name: 'Send 2 again' }).click();
+    await failures.getByText('Nothing so far.').waitFor();
+    await page.locator('#progress .tag', { hasText: 'finished' }).waitFor();
+    expect(emulator.record().contacts).toBe(5);
+  });
+
+  it('is told that Redis is away, and sees the page heal itself', async () => {
+    const server = await startRedisServer({ persistence: true });
+    const ops = await startOps(server.url, 'outage');
+    try {
+      const watching = await visit(ops.url, { cookie: ops.cookie('vera', Date.now()) });
+      const arriving = await visit(ops.url, { cookie: ops.cookie('vera', Date.now()) });
+      for (const { forgive } of [watching, arriving]) forgive(/status of 503/);
+      await watching.page.goto('/');
+      await headline(watching.page, 'No worker');
+      await markPage(watching.page);
+      await server.kill('SIGTERM');
+
+      const trouble = watching.page.locator('#trouble');
+      await trouble.filter({ hasText: /Redis/ }).waitFor();
+      await arriving.page.goto('/batches');
+      await arriving.page.getByRole('heading', { name: 'Redis is away' }).waitFor();
+
+      await server.restart();
+      await trouble.waitFor({ state: 'hidden' });
+      expect(await isSamePage(watching.page)).toBe(true);
+      await arriving.page.getByText('No batch is kept').waitFor();
+    } finally {
+      await ops.close();
+      await server.close();
+    }
+  });
+});
+
+describe('by keyboard alone', () => {
+  it('the content is one step away, and the queue can be held and let go', async () => {
+    const watched = await startWatched(redis, { processes: 0 });
+    const { page } = await watched.look();
+    await page.goto('/');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').textContent()).toBe('Skip to the content');
+    await page.keyboard.press('Enter');
+    await page.locator('main:focus').waitFor();
+
+    const actByKeys = async (ask: string, why: string, act: string) => {
+      await tabTo(ask);
+      await page.keyboard.press('Enter');
+      await page.keyboard.press('Tab');
+      await page.keyboard.type(why);
+      await page.keyboard.press('Tab');
+      expect(await page.locator(':focus').textContent()).toBe(act);
+      await page.keyboard.press('Enter');
+    };
+    const tabTo = async (text: string) => {
+      for (let presses = 0; presses < 20; presses += 1) {
+        await page.keyboard.press('Tab');
+        if ((await page.locator(':focus').textContent()) === text) return;
+      }
+      throw new Error(`${text} is not reached with Tab`);
+    };
+    await actByKeys('Hold the queue...', 'the text is wrong', 'Hold the queue');
+    await headline(page, 'Held: manual');
+    await page.locator('#state').getByText('the text is wrong').waitFor();
+    await actByKeys('Lift the hold...', 'mended', 'Lift the hold');
+    await headline(page, 'No worker');
+  });
+});

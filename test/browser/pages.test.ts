@@ -1,0 +1,124 @@
+import { mkdirSync } from 'node:fs';
+import type { AxeResults } from 'axe-core';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { numbers } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { headline } from './support/read-page.ts';
+import { PATIENCE_MS, visit, type VisitOptions } from './support/visit.ts';
+import { startWatched, type Watched } from './support/watched.ts';
+
+const redis = testRedis();
+const PICTURES = 'test-output/pages';
+mkdirSync(PICTURES, { recursive: true });
+
+const LOOKS: readonly (readonly [string, VisitOptions])[] = [
+  ['light', { colorScheme: 'light' }],
+  ['dark', { colorScheme: 'dark' }],
+  ['phone', { viewport: { width: 375, height: 812 } }],
+];
+
+/** A bit of everything that pages show: failures, unknown contacts and notices, a paused batch. */
+async function busy(): Promise<Watched> {
+  const watched = await startWatched(redis);
+  const { queue, emulator } = watched.fleet;
+  const rows = numbers(12).map((contact) => ({ contact, var1: 'Kim' }));
+  const settled = async (what: string, batch: string) => {
+    await until(async () => (await watched.ops.parts.ledger.read(batch))?.counts.pending === 0, {
+      what,
+      deadlineMs: PATIENCE_MS,
+    });
+  };
+  emulator.addFault({ on: 'send', times: 1, reset: 'after-acting' });
+  const notice = { templateCode: 'ORDER_READY', contacts: rows.slice(0, 1) };
+  await queue.send(notice, { delivery: 'at-most-once' });
+  const { parts } = watched.ops;
+  await until(async () => (await parts.redis.zcard(parts.keys.unknown)) === 1, {
+    what: 'the notice to be unknown',
+    deadlineMs: PATIENCE_MS,
+  });
+  for (const [batchId, status] of [
+    ['refused-in-part', 400],
+    ['unknown-in-part', 503],
+  ] as const) {
+    emulator.addFault({ on: 'send', times: 3, status, code: 'INVALID_TEMPLATE' });
+    const options = { templateCode: 'ORDER_READY', batchId, delivery: 'at-most-once' as const };
+    await queue.import(rows, { ...options, chunkSize: 1 });
+    await settled(`the batch ${batchId} to be settled`, batchId);
+  }
+  const operator = await watched.ops.operator();
+  await operator.post('/api/v1/hold/place', { why: 'the text is being checked' });
+  await queue.import(rows, { templateCode: 'ORDER_READY', batchId: 'waits', chunkSize: 5 });
+  await operator.post('/api/v1/batches/waits/pause');
+  await operator.post('/api/v1/hold/lift', { why: 'checked' });
+  return watched;
+}
+
+/** Faults that keep people from using the page. */
+async function seriousFaults(page: Page): Promise<string[]> {
+  const { violations } = await page.evaluate(() => {
+    const { axe } = window as unknown as { axe: { run: () => Promise<AxeResults> } };
+    return axe.run();
+  });
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+}
+
+async function isWiderThanWindow(page: Page): Promise<boolean> {
+  return page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+}
+
+describe('every page', () => {
+  it.each(LOOKS)('has no fault and is readable: %s', async (look, options) => {
+    const watched = await busy();
+    const found: unknown[] = [];
+    const inspect = async (page: Page, name: string) => {
+      await page.screenshot({ path: `${PICTURES}/${name}-${look}.png`, fullPage: true });
+      const faults = await seriousFaults(page);
+      if (faults.length > 0) found.push([name, faults]);
+      if (await isWiderThanWindow(page)) found.push([name, 'is wider than the window']);
+    };
+    const { page } = await watched.look('otto', { ...options, withAxe: true });
+    await page.goto('/');
+    await page.locator('.plot canvas').nth(1).waitFor();
+    await headline(page, 'Flowing');
+    await inspect(page, 'overview');
+    for (const path of ['/batches', '/batches/refused-in-part', '/batches/waits', '/unknown']) {
+      await page.goto(path);
+      await inspect(page, path.slice(1).replaceAll('/', '-'));
+    }
+    await page.goto('/batches/refused-in-part');
+    await page.getByText('Send again...').first().click();
+    await inspect(page, 'redrive');
+    await page.goto('/audit');
+    await inspect(page, 'audit');
+    await page.goto('/queues');
+    await page.screenshot({ path: `${PICTURES}/queues-${look}.png` });
+
+    const { addFault, setApp, revokeTokens } = watched.fleet.emulator;
+    addFault({ on: 'send', status: 402 });
+    setApp({ accessKey: 'emulator-access-key', approved: true });
+    revokeTokens();
+    await watched.fleet.sendEach(numbers(3, 100));
+    await page.goto('/');
+    await headline(page, 'Held: credit');
+    await inspect(page, 'held');
+    watched.fleet.emulator.clearFaults();
+
+    const stranger = await visit(watched.ops.url, { ...options, withAxe: true });
+    await stranger.page.goto('/sign-in');
+    await inspect(stranger.page, 'sign-in');
+    expect(found).toEqual([]);
+  });
+
+  it('says the same without script', async () => {
+    const watched = await busy();
+    const { page } = await watched.look('vera', { javaScript: false });
+    await page.goto('/');
+    await page.getByRole('cell', { name: 'the service took it' }).waitFor();
+    expect(await page.locator('.plot').first().isVisible()).toBe(false);
+    expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out']);
+  });
+});

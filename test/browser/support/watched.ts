@@ -1,0 +1,50 @@
+import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { startOps, type OpsBench } from '../../ops/web/support/ops-bench.ts';
+import type { EmulatorOptions } from '../../../src/emulator/options.ts';
+import { onTestFinished } from 'vitest';
+import { visit, type Visit, type VisitOptions } from './visit.ts';
+
+/** Holds come and go, and workers tell of themselves, often enough to be watched. */
+const LIVELY = {
+  HOLD_PROBE_MIN_MS: '500',
+  HOLD_PROBE_MAX_MS: '1000',
+  HEARTBEAT_MS: '1000',
+  BATCH_CONCURRENCY: '1',
+  BACKOFF_BASE_MS: '100',
+};
+
+/** An emulator, workers, an ops server over them, and whoever looks. */
+export interface Watched {
+  readonly fleet: Fleet;
+  readonly ops: OpsBench;
+  /** Opens a window in which somebody is signed in. */
+  look(who?: 'otto' | 'vera', options?: VisitOptions): Promise<Visit>;
+}
+
+/**
+ * Starts a fleet and an ops server beside it.
+ *
+ * @param processes workers; 0 where the test adds them itself
+ */
+export async function startWatched(
+  { url, freshPrefix }: { readonly url: string; readonly freshPrefix: () => string },
+  { processes = 1, emulator }: { processes?: number; emulator?: EmulatorOptions } = {},
+): Promise<Watched> {
+  const prefix = freshPrefix();
+  const fleet = await startFleet({
+    redisUrl: url,
+    prefix,
+    processes,
+    env: LIVELY,
+    ...(emulator === undefined ? {} : { emulator }),
+  });
+  onTestFinished(() => fleet.close());
+  const { BASE_URL = '', ACCESS_KEY = '', SECRET_KEY = '' } = fleet.env;
+  const ops = await startOps(url, prefix, { BASE_URL, ACCESS_KEY, SECRET_KEY });
+  return {
+    fleet,
+    ops,
+    look: (who = 'otto', options = {}) =>
+      visit(ops.url, { ...options, cookie: ops.cookie(who, Date.now()) }),
+  };
+}

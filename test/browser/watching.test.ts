@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { numbers } from '../support/fleet.ts';
+import { PASSWORD, startOps } from '../ops/web/support/ops-bench.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { fieldOf, headline, isSamePage, markPage } from './support/read-page.ts';
+import { PATIENCE_MS, visit } from './support/visit.ts';
+import { startWatched } from './support/watched.ts';
+
+const redis = testRedis();
+const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
+
+describe('whoever watches', () => {
+  it('signs in, is led to the page asked for, and signs out', async () => {
+    const ops = await startOps(redis.url, redis.freshPrefix());
+    const { page, forgive } = await visit(ops.url);
+    // A page that nobody may see is answered 401, with the form to sign in.
+    forgive(/status of 401/);
+    await page.goto('/batches');
+    await page.getByLabel('Name').fill('otto');
+    await page.getByLabel('Password').fill('not the password');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').filter({ hasText: /./ }).waitFor();
+    await page.getByLabel('Name').fill('otto');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Batches' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/batches');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Password').waitFor();
+  });
+
+  it('sees a batch move live, pauses it, resumes it and cancels it', async () => {
+    const watched = await startWatched(redis, { emulator: { latencyMs: 150 } });
+    const { batch } = await watched.fleet.queue.import(rows(2_000), {
+      templateCode: 'LIVE',
+      chunkSize: 1,
+    });
+    const { page } = await watched.look();
+    await page.goto(`/batches/${batch}`);
+    await markPage(page);
+    const accepted = () => fieldOf(page, 'counts.accepted');
+    const moves = async (what: string) => {
+      const before = await accepted();
+      await until(async () => (await accepted()) > before + 1, {
+        what,
+        deadlineMs: PATIENCE_MS,
+        everyMs: 200,
+      });
+    };
+    await moves('the batch to move on the page');
+    await moves('it to go on moving');
+    expect(await isSamePage(page)).toBe(true);
+
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.locator('#progress .tag', { hasText: 'paused' }).waitFor();
+    // What was being sent is let finish; then the emulator hears of nothing more.
+    const seen = () => watched.fleet.emulator.record().contacts;
+    const ledger = async () => (await watched.ops.parts.ledger.read(batch))?.counts;
+    await until(async () => (await ledger())?.sending === 0, {
+      what: 'the sends under way to end',
+      deadlineMs: PATIENCE_MS,
+    });
+    const stoodAt = seen();
+    await until(async () => (await accepted()) === stoodAt, {
+      what: 'the page to show what was accepted',
+      deadlineMs: PATIENCE_MS,
+      everyMs: 200,
+    });
+    expect(seen()).toBe(stoodAt);
+
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.locator('#progress .tag', { hasText: 'sending' }).waitFor();
+    await moves('it to move again');
+
+    await page.getByText('Cancel...').click();
+    await page.getByLabel('Why').fill('a mistake in the text');
+    await page.getByRole('button', { name: 'Cancel the batch' }).click();
+    await page.locator('#progress .tag', { hasText: 'cancelled' }).waitFor();
+    await page.goto('/audit');
+    await page.getByRole('cell', { name: 'a mistake in the text' }).waitFor();
+  });
+
+  it('sees a credentials hold come and go, without asking for the page again', async () => {
+    const watched = await startWatched(redis);
+    const { emulator, queue } = watched.fleet;
+    const { page } = await watched.look('vera');
+    await page.goto('/');
+    await headline(page, 'Idle');
+    await markPage(page);
+    emulator.setApp({ accessKey: 'emulator-access-key', approved: false });
+    emulator.revokeTokens();
+    await queue.send({
+      templateCode: 'HELD',
+      contacts: [{ contact: numbers(1)[0] ?? '', var1: 'x' }],
+    });
+    await headline(page, 'Held: credentials');
+    const held = page.locator('#state');
+    await held.getByText('ACCESS_KEY_NOT_APPROVED').waitFor();
+    await held.getByText('check ACCESS_KEY, SECRET_KEY').waitFor();
+    emulator.setApp({ accessKey: 'emulator-access-key', approved: true });
+    await headline(page, 'Idle');
+    expect(await isSamePage(page)).toBe(true);
+    expect(emulator.record().contacts).toBe(1);
+  });
+});
