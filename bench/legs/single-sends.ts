@@ -62,7 +62,7 @@ export async function fillBullmq(
   connection.disconnect();
 }
 
-async function fillOurs(stage: Stage, prefix: string, count: number): Promise<void> {
+export async function fillOurs(stage: Stage, prefix: string, count: number): Promise<void> {
   const queue = new NoticeQueue({ redis: { url: stage.redisUrl }, prefix });
   for (let from = 0; from < count; from += ADD_AT_ONCE) {
     await queue.sendMany(notices(Math.min(ADD_AT_ONCE, count - from), from));
@@ -191,6 +191,11 @@ export const NAMES = {
   bee: 'bee-queue + axios',
   graphile: 'graphile-worker + axios',
   chunks: 'notice-queue',
+  undici: 'undici, bare',
+  client: 'the service client',
+  bareAxios: 'axios, bare',
+  importer: 'notice-queue, import',
+  csvParse: 'csv-parse, reading alone',
 } as const;
 
 export const SENDERS: readonly Sender[] = [
