@@ -61,10 +61,10 @@ export async function measure(
     },
   };
   const machine = await describeMachine(stage.redisVersion);
-  let results: Results = { machine, rounds };
+  const results: Results = { machine, rounds };
   for (const leg of legs) {
     say(leg);
-    results = { ...results, ...(await runs[leg]()) };
+    Object.assign(results, await runs[leg]());
   }
   return results;
 }

@@ -93,7 +93,7 @@ function sums({ distinct, twice }: EmulatorRecord, handedOver: number): Count[] 
 }
 
 /** Bytes that Redis holds for each contact of a batch that waits. */
-export async function storedBytes(stage: Stage, chunks: number): Promise<number> {
+async function storedBytes(stage: Stage, chunks: number): Promise<number> {
   await stage.clear();
   const before = await redisUsage(stage.redis);
   await importContacts(stage, 'bench', chunks * CHUNK_SIZE);

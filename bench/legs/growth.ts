@@ -1,9 +1,9 @@
 import { NoticeQueue } from '../../src/queue/notice-queue.ts';
 import { redisUsage } from '../harness/redis-meter.ts';
 import type { Stage } from '../harness/stage.ts';
-import { awaitTotals, timed } from '../harness/timed.ts';
+import { awaitTotals } from '../harness/timed.ts';
 import { notices, WARM_UP } from '../work.ts';
-import { startOurs } from './single-sends.ts';
+import { startOurs, worked } from './single-sends.ts';
 
 /** What a send costs while so many others wait. */
 export interface Growth {
@@ -65,9 +65,7 @@ export async function growth(
       stage.service.send({ clear: true });
       awaitTotals(stage, totals);
       const worker = startOurs(stage, prefix, { COALESCE_MAX_CONTACTS: '1' });
-      const { rate, cpuUs, redisCpuUs } = await timed(stage, worker, stage.service, totals).finally(
-        () => worker.stop(),
-      );
+      const { rate, cpuUs, redisCpuUs } = await worked(stage, worker, stage.service, totals);
       all.push({
         kind,
         jobs: size,
