@@ -13,6 +13,8 @@ const PATIENCE_MS = 60_000;
 /** A process under measurement. */
 export interface MeasuredProcess {
   readonly pid: number;
+  /** What it prints goes there. */
+  readonly logFile: string;
   /** What it has used since its start. */
   usage(): Promise<Usage>;
   startProfile(): Promise<void>;
@@ -95,6 +97,7 @@ export function startMeasured(
 
   return {
     pid: child.pid ?? 0,
+    logFile,
     usage: () => ask('usage'),
     startProfile: async () => {
       await ask('profile-start');

@@ -28,9 +28,9 @@ let jsonChars = 0;
 /** Counting costs time, so it is done only where a leg counts and does not time. */
 if (process.env['BENCH_COUNT_JSON'] === '1') {
   const { parse, stringify } = JSON;
-  JSON.parse = ((text: string, ...rest: []) => {
+  JSON.parse = ((text: unknown, ...rest: []) => {
     jsonChars += String(text).length;
-    return parse(text, ...rest) as unknown;
+    return parse(String(text), ...rest) as unknown;
   }) as typeof JSON.parse;
   JSON.stringify = ((...args: Parameters<typeof stringify>) => {
     const text = stringify(...args) as string | undefined;

@@ -12,7 +12,7 @@ export interface Stage {
   readonly redisUrl: string;
   readonly redis: Redis;
   readonly redisVersion: string;
-  /** The emulator in a process of its own, answering at once. */
+  /** The emulator, or what stands in for it, in a process of its own. */
   readonly service: MeasuredProcess;
   readonly serviceUrl: string;
   /** Undefined where there is no PostgreSQL on this machine. */
@@ -23,6 +23,8 @@ export interface Stage {
     args: readonly string[],
     env?: Readonly<Record<string, string>>,
   ): MeasuredProcess;
+  /** The same stage with a service that looks at nothing; each request counts as so many contacts. */
+  withSink(contactsEach: number): Promise<Stage>;
   /** Forgets all that Redis and the service hold, so that the next contestant finds them empty. */
   clear(): Promise<void>;
   close(): Promise<void>;
@@ -44,22 +46,31 @@ export async function openStage(withPostgres: boolean): Promise<Stage> {
     running.add(started);
     return started;
   };
-  const service = start('bench/programs/service.js', []);
-  const { url: serviceUrl } = await service.next<{ url: string }>('url');
+  const open = async (program: string, args: readonly string[]) => {
+    const service = start(program, args);
+    const { url: serviceUrl } = await service.next<{ url: string }>('url');
+    return {
+      service,
+      serviceUrl,
+      clear: async () => {
+        await redis.flushall('SYNC');
+        service.send({ clear: true });
+      },
+    };
+  };
   const postgres = withPostgres ? await startPostgres(folder) : undefined;
-  return {
+  const stage: Stage = {
+    ...(await open('bench/programs/service.js', [])),
     folder,
     redisUrl: server.url,
     redis,
     redisVersion: /redis_version:(\S+)/.exec(await redis.info('server'))?.[1] ?? '',
-    service,
-    serviceUrl,
     postgresUrl: postgres?.url,
     start,
-    clear: async () => {
-      await redis.flushall('SYNC');
-      service.send({ clear: true });
-    },
+    withSink: async (contactsEach) => ({
+      ...stage,
+      ...(await open('bench/programs/sink.js', [String(contactsEach)])),
+    }),
     close: async () => {
       for (const process of running) await process.stop();
       redis.disconnect();
@@ -68,4 +79,5 @@ export async function openStage(withPostgres: boolean): Promise<Stage> {
       await rm(folder, { recursive: true, force: true });
     },
   };
+  return stage;
 }

@@ -62,7 +62,7 @@ export async function fillBullmq(
   connection.disconnect();
 }
 
-async function fillOurs(stage: Stage, prefix: string, count: number): Promise<void> {
+export async function fillOurs(stage: Stage, prefix: string, count: number): Promise<void> {
   const queue = new NoticeQueue({ redis: { url: stage.redisUrl }, prefix });
   for (let from = 0; from < count; from += ADD_AT_ONCE) {
     await queue.sendMany(notices(Math.min(ADD_AT_ONCE, count - from), from));
@@ -84,7 +84,7 @@ export function startOurs(
 }
 
 /** Runs a process while it works through what waits for it, and ends it. */
-async function worked(
+export async function worked(
   stage: Stage,
   process: MeasuredProcess,
   teller: MeasuredProcess,
@@ -126,13 +126,17 @@ const bare = (name: string, program: string): Sender => ({
   },
 });
 
-/** A plain loop over a client library. */
-export const loop = (kind: 'singles' | 'chunks', contactsEach: number): Sender => ({
-  name: 'client library in a loop',
+/** A plain loop over a client library, which stands on fetch or on node:http. */
+export const loop = (
+  kind: 'singles' | 'chunks',
+  contactsEach: number,
+  over: 'fetch' | 'node:http' = 'fetch',
+): Sender => ({
+  name: over === 'fetch' ? NAMES.loop : NAMES.fastLoop,
   possible: always,
   run: async (stage, totals) => {
     const calls = totals.all / contactsEach;
-    const args = [stage.redisUrl, stage.serviceUrl, kind, String(calls)];
+    const args = [stage.redisUrl, stage.serviceUrl, kind, String(calls), over];
     const process = stage.start('bench/programs/loop.js', args);
     await process.next('ready');
     awaitTotals(stage, totals);
@@ -183,9 +187,15 @@ export const NAMES = {
   noop: 'BullMQ, no-op',
   axios: 'BullMQ + axios',
   loop: 'client library in a loop',
+  fastLoop: 'the same over node:http',
   bee: 'bee-queue + axios',
   graphile: 'graphile-worker + axios',
   chunks: 'notice-queue',
+  undici: 'undici, bare',
+  client: 'the service client',
+  bareAxios: 'axios, bare',
+  importer: 'notice-queue, import',
+  csvParse: 'csv-parse, reading alone',
 } as const;
 
 export const SENDERS: readonly Sender[] = [
@@ -194,6 +204,7 @@ export const SENDERS: readonly Sender[] = [
   ours(NAMES.coalescing, 100, () => CAN_COALESCE),
   bare(NAMES.noop, 'bullmq-noop'),
   loop('singles', 1),
+  loop('singles', 1, 'node:http'),
   beeQueue,
   graphile,
 ];

@@ -14,7 +14,7 @@ const http = create({
   httpAgent: new Agent({ keepAlive: true }),
   timeout: 10_000,
 });
-axiosRetry(http, { retries: 3, retryDelay: axiosRetry.exponentialDelay });
+axiosRetry(http, { retries: 3, retryDelay: (count) => 100 * 2 ** count });
 
 let token: Promise<string> | undefined;
 async function issueToken(): Promise<string> {

@@ -1,15 +1,15 @@
 /** (c) A plain loop over a client library: what is in flight when it dies is lost. */
 import type { Notice } from '../../src/contracts/notice.ts';
 import { chunkAt, CONCURRENCY, notices, noticeTo } from '../work.ts';
-import { NoticeClient } from './client-library.ts';
+import { NoticeClient, overFetch, overNodeHttp } from './client-library.ts';
 import { places, tell } from './tell.ts';
 
-const [kind, count] = process.argv.slice(4);
+const [kind, count, over] = process.argv.slice(4);
 const client = new NoticeClient(
   places().service,
   'emulator-access-key',
   'emulator-secret-key',
-  CONCURRENCY,
+  over === 'fetch' ? overFetch : overNodeHttp(CONCURRENCY),
 );
 const work: Notice[] =
   kind === 'chunks'

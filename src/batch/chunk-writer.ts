@@ -78,12 +78,7 @@ export class ChunkWriter {
    * @param numbers of the contacts, where {@link ChunkWriter.wantsNumbers}
    * @param rows rows of the list up to the chunk's end
    */
-  async add(
-    json: Buffer,
-    size: number,
-    numbers: readonly string[],
-    rows: number,
-  ): Promise<void> {
+  async add(json: Buffer, size: number, numbers: readonly string[], rows: number): Promise<void> {
     const chunk = this.chunks++;
     if (this.#target !== undefined && chunk < this.#target.known) return;
     while (this.#underWay >= IN_FLIGHT) await this.#oldest();

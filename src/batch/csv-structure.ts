@@ -103,7 +103,7 @@ export function notClosed(openedAt: number, column: number): NoticeQueueError {
   return csvError(openedAt, column, 'a quote is opened there and never closed');
 }
 
-export function tooLong(line: number, column: number): NoticeQueueError {
+function tooLong(line: number, column: number): NoticeQueueError {
   return csvError(line, column, `the row is longer than ${MAX_ROW_LENGTH} characters`);
 }
 

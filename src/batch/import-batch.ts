@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { ERROR_CODES, NoticeQueueError } from '../errors.ts';
 import type { Batch } from './batch-record.ts';
-import { ChunkBuilder } from './chunk-builder.ts';
 import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import type { FindKey } from './find-key.ts';
 import {
@@ -12,14 +11,14 @@ import {
 } from './import-options.ts';
 import { planImport, type ImportPlan } from './import-plan.ts';
 import type { Ledger } from './ledger.ts';
-import { NumberSet } from './number-set.ts';
 import { openSource, type ImportSource, type OpenSource } from './open-source.ts';
 import { patiently } from './patience.ts';
 import type { PayloadKey } from './payload-key.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { nextRows } from './next-rows.ts';
+import { RowIntake } from './row-intake.ts';
 import { RowTally } from './row-tally.ts';
-import type { Reader, SourcePart, SourceRow, SourceRun } from './source-row.ts';
+import type { Reader, SourcePart } from './source-row.ts';
 
 /** What an import takes from the configuration. */
 export interface ImportSettings {
@@ -197,62 +196,16 @@ class ImportRun {
     rejects: RejectsFile | undefined,
   ): Promise<void> {
     const { allowDuplicates, signal } = this.#options;
-    const seen = allowDuplicates ? undefined : new NumberSet();
-    const chunk = new ChunkBuilder(writer.wantsNumbers);
+    const { chunkSize } = this.#plan.plan;
+    const intake = new RowIntake(this.#tally, writer, rejects, chunkSize, allowDuplicates);
     let rows: readonly SourcePart[] | undefined = first;
     for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
-      for (const part of rows) {
-        if ('block' in part) await this.#takeRun(part, seen, chunk, writer);
-        else await this.#takeRow(part, seen, chunk, writer, rejects);
-      }
+      await intake.take(rows);
       this.#tell();
     }
     // A file that changed meanwhile is noticed before its last chunk is stored.
     await this.#list.verify();
-    if (chunk.size > 0) await this.#write(chunk, writer);
-  }
-
-  async #takeRow(
-    { line, check, original }: SourceRow,
-    seen: NumberSet | undefined,
-    chunk: ChunkBuilder,
-    writer: ChunkWriter,
-    rejects: RejectsFile | undefined,
-  ): Promise<void> {
-    if (check.kind === 'refused') {
-      this.#tally.refuse(line, check);
-      await rejects?.add(line, check, original);
-    } else if (seen?.add(check.number) === false) {
-      this.#tally.duplicate(line);
-    } else {
-      this.#tally.take(check.normalised);
-      chunk.addJson(check.json, check.number);
-      if (chunk.size === this.#plan.plan.chunkSize) await this.#write(chunk, writer);
-    }
-  }
-
-  async #takeRun(
-    { block, from, to }: SourceRun,
-    seen: NumberSet | undefined,
-    chunk: ChunkBuilder,
-    writer: ChunkWriter,
-  ): Promise<void> {
-    const { chunkSize } = this.#plan.plan;
-    for (let index = from; index < to; index++) {
-      if (seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
-        this.#tally.duplicate(block.lines[index] ?? 0);
-        continue;
-      }
-      this.#tally.take(false);
-      chunk.add(block, index);
-      if (chunk.size === chunkSize) await this.#write(chunk, writer);
-    }
-  }
-
-  async #write(chunk: ChunkBuilder, writer: ChunkWriter): Promise<void> {
-    const { size } = chunk;
-    const { json, numbers } = chunk.take();
-    await writer.add(json, size, numbers, this.#tally.rows);
+    await intake.end();
   }
 
   #tell(): void {

@@ -183,4 +183,3 @@ function alertConfig(values: Values): AlertConfig | undefined {
   const { ALERT_WEBHOOK_URL: url, ALERT_WEBHOOK_SECRET: secret, ALERT_QUIET_MS: quietMs } = values;
   return url === undefined || secret === undefined ? undefined : { url, secret, quietMs };
 }
-

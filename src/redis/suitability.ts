@@ -43,9 +43,7 @@ const ROWS: readonly Row[] = [
   {
     code: 'too-old',
     judge: ({ version }) =>
-      isTooOld(version)
-        ? ['refuse', `Redis ${version} is older than ${MIN_VERSION}`]
-        : undefined,
+      isTooOld(version) ? ['refuse', `Redis ${version} is older than ${MIN_VERSION}`] : undefined,
     remedy: 'use a newer one',
   },
   {

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -43,8 +44,11 @@ async function ours(text: string, delimiter: string, sizes: readonly number[]): 
 }
 
 /** Whole characters, as the reader is promised. */
-async function* pieces(text: string, sizes: readonly number[]): AsyncGenerator<Buffer> {
-  const characters = [...text];
+function pieces(text: string, sizes: readonly number[]): AsyncIterable<Buffer> {
+  return Readable.from(cut(Array.from(text), sizes));
+}
+
+function* cut(characters: readonly string[], sizes: readonly number[]): Generator<Buffer> {
   for (let at = 0, turn = 0; at < characters.length; turn++) {
     const size = sizes[turn % sizes.length] ?? 1;
     yield Buffer.from(characters.slice(at, at + size).join(''));

@@ -1,0 +1,103 @@
+/**
+ * `npm run bench`: what notice-queue costs, beside what its users would write instead, in one run on
+ * one machine. What it measures and how is told in docs/performance.md.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { format } from 'prettier';
+import { openStage } from './harness/stage.ts';
+import { counts } from './legs/counts.ts';
+import { profiles, type LegProfile } from './legs/profiles.ts';
+import { measure } from './measure.ts';
+import { readOptions, USAGE, type BenchOptions } from './options.ts';
+import { charts } from './report/charts.ts';
+import { figures } from './report/figures.ts';
+import { between } from './report/page.ts';
+import { countTable, table } from './report/tables.ts';
+import type { Results } from './results.ts';
+
+const PAGE = 'docs/performance.md';
+const CHARTS = 'docs/performance';
+const RESULTS = 'bench/results.json';
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+
+async function quick(): Promise<number> {
+  const stage = await openStage(false);
+  try {
+    const counted = await counts(stage);
+    say(countTable(counted));
+    const beyond = counted.filter(({ count, atMost }) => count > (atMost ?? Infinity));
+    for (const { what, count, atMost } of beyond) {
+      say(`${what}: ${count} is more than ${atMost ?? ''}`);
+    }
+    return beyond.length === 0 ? 0 : 1;
+  } finally {
+    await stage.close();
+  }
+}
+
+async function profile(): Promise<number> {
+  const stage = await openStage(false);
+  try {
+    const text = profileText(await profiles(stage));
+    say(text);
+    await writePage('profiles', text);
+    return 0;
+  } finally {
+    await stage.close();
+  }
+}
+
+function profileText(legs: readonly LegProfile[]): string {
+  const share = (figure: number) => `${(100 * figure).toFixed(1)} %`;
+  return legs
+    .map(({ leg, summary }) => {
+      const rows = summary.modules.map(([module, ofModule], at) => {
+        const [name = '', ofFunction] = summary.functions[at] ?? [];
+        return [module, share(ofModule), name, ofFunction === undefined ? '' : share(ofFunction)];
+      });
+      return `### ${leg}\n\n${table(['module', 'share', 'function, by itself', 'share'], rows)}`;
+    })
+    .join('\n\n');
+}
+
+async function full(options: BenchOptions): Promise<number> {
+  const stage = await openStage(options.legs.has('singles'));
+  let results: Results;
+  try {
+    if (stage.postgresUrl === undefined && options.legs.has('singles')) {
+      say('graphile-worker is left out: there is no PostgreSQL on this machine');
+    }
+    results = await measure(stage, options, say);
+  } finally {
+    await stage.close();
+  }
+  const text = figures(results);
+  say(text);
+  if (options.writes) {
+    await writeFile(RESULTS, await format(JSON.stringify(results), { parser: 'json' }));
+    await mkdir(CHARTS, { recursive: true });
+    for (const [name, svg] of charts(results)) await writeFile(`${CHARTS}/${name}`, svg);
+    await writePage('figures', text);
+  }
+  return 0;
+}
+
+async function writePage(name: string, text: string): Promise<void> {
+  const page = between(await readFile(PAGE, 'utf8'), name, text);
+  const style = { parser: 'markdown', printWidth: 100, singleQuote: true };
+  await writeFile(PAGE, await format(page, style));
+}
+
+let options: BenchOptions | undefined;
+try {
+  options = readOptions(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
+  process.exitCode = 2;
+}
+if (options !== undefined) {
+  if (options.quick) process.exitCode = await quick();
+  else if (options.profile) process.exitCode = await profile();
+  else process.exitCode = await full(options);
+}

@@ -1,0 +1,163 @@
+import { spreadOf } from '../harness/spread.ts';
+import { NAMES } from '../legs/single-sends.ts';
+import type { Results } from '../results.ts';
+import { count, countTable, raceTable, table, verdictTable } from './tables.ts';
+import { verdicts } from './targets.ts';
+
+/** The figures of a run as Markdown: the targets first, then everything that stands behind them. */
+export function figures(results: Results): string {
+  return [
+    machineText(results),
+    '### What was to be reached',
+    verdictTable(verdicts(results)),
+    ...section('Counts', results.counts, countTable),
+    ...raceSection('Single sends', 'single-sends.svg', results.singles, 'contacts', NAMES.axios),
+    ...(results.singles === undefined
+      ? []
+      : [image('CPU of a single send', 'single-sends-cpu.svg')]),
+    ...raceSection(
+      'Chunks of 1,000 contacts',
+      'chunks.svg',
+      results.chunks,
+      'contacts',
+      NAMES.axios,
+    ),
+    ...section('The same with the emulator as the service', results.chunksEmulated, (race) =>
+      raceTable(race, 'contacts', NAMES.axios),
+    ),
+    ...raceSection(
+      'The HTTP client alone',
+      'http-clients.svg',
+      results.clients,
+      'requests',
+      NAMES.undici,
+    ),
+    ...raceSection('Import', 'import.svg', results.importing, 'rows', NAMES.csvParse),
+    ...section('Peak memory of an import', results.importPeakMb, ({ million, fourMillion }) =>
+      table(
+        ['rows', 'MB'],
+        [
+          ['1,000,000', million.toFixed(0)],
+          ['4,000,000', fourMillion.toFixed(0)],
+        ],
+      ),
+    ),
+    ...section('One notice in an idle system', results.latency, (latency) =>
+      table(
+        ['path', 'median ms', '99th percentile ms'],
+        Object.entries(latency).map(([name, { p50Ms, p99Ms }]) => [
+          name,
+          spreadOf(p50Ms).median.toFixed(2),
+          spreadOf(p99Ms).median.toFixed(2),
+        ]),
+      ),
+    ),
+    ...section('A notice while a batch drains', results.draining, (draining) =>
+      table(
+        [
+          'notices',
+          'median ms',
+          '99th percentile ms',
+          'longest ms',
+          'contacts of the batch a second',
+        ],
+        [
+          [
+            count(draining.notices),
+            draining.p50Ms.toFixed(0),
+            draining.p99Ms.toFixed(0),
+            draining.maxMs.toFixed(0),
+            count(draining.contactsPerSecond),
+          ],
+        ],
+      ),
+    ),
+    ...growthSection(results),
+    ...section('Processes', results.processes, (processes) =>
+      table(
+        ['`--processes`', 'sends a second', 'spread'],
+        Object.entries(processes).map(([number, rates]) => {
+          const { median, min, max } = spreadOf(rates);
+          return [number, count(median), `${count(min)} to ${count(max)}`];
+        }),
+      ),
+    ),
+    ...soakSection(results),
+  ].join('\n\n');
+}
+
+function machineText({ machine, rounds }: Results): string {
+  const { cpu, cores, memoryGb, system, node, redis, packages, measuredOn, loadBefore } = machine;
+  const versions = Object.entries(packages)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ');
+  return (
+    `Measured on ${measuredOn}: ${cores} cores of ${cpu}, ${memoryGb} GB, ${system}, load ` +
+    `${loadBefore} before the run; Node ${node}, Redis ${redis} with an append-only file on the ` +
+    `same machine; ${versions}. Medians of ${rounds} rounds, contestants in turn; a ratio is the ` +
+    `median of the ratios within each round.`
+  );
+}
+
+function section<T>(
+  title: string,
+  found: T | undefined,
+  show: (found: T) => string,
+): readonly string[] {
+  return found === undefined ? [] : [`### ${title}`, show(found)];
+}
+
+function raceSection(
+  title: string,
+  chart: string,
+  race: Results['singles'],
+  unit: string,
+  reference: string,
+): readonly string[] {
+  if (race === undefined) return [];
+  return [`### ${title}`, image(title, chart), raceTable(race, unit, reference)];
+}
+
+const image = (title: string, file: string) => `![${title}](performance/${file})`;
+
+function growthSection({ growth }: Results): readonly string[] {
+  if (growth === undefined) return [];
+  return [
+    '### As work grows',
+    image('A send while others wait', 'growth.svg'),
+    table(
+      [
+        'jobs that wait',
+        'sends a second',
+        'CPU µs a send',
+        'Redis µs a send',
+        'bytes in Redis a job',
+      ],
+      growth.map(({ kind, jobs, rate, cpuUs, redisCpuUs, bytesEach }) => [
+        `${count(jobs)} ${kind}`,
+        count(rate),
+        cpuUs.toFixed(0),
+        redisCpuUs.toFixed(0),
+        count(bytesEach),
+      ]),
+    ),
+  ];
+}
+
+/** Of ten minutes, one line a minute is enough. */
+function soakSection({ soak }: Results): readonly string[] {
+  if (soak === undefined) return [];
+  const some = soak.filter(({ seconds }) => seconds % 60 === 0);
+  return [
+    '### Memory under a steady load',
+    table(
+      ['seconds', 'sent', 'worker MB', 'Redis MB'],
+      some.map(({ seconds, sent, workerMb, redisMb }) => [
+        String(seconds),
+        count(sent),
+        workerMb.toFixed(0),
+        redisMb.toFixed(1),
+      ]),
+    ),
+  ];
+}

@@ -1,0 +1,13 @@
+/**
+ * Puts what a run has found between two markers of a page and leaves the rest, which people write.
+ *
+ * @throws Error for a page without them
+ */
+export function between(page: string, name: string, text: string): string {
+  const begin = `<!-- ${name}: written by \`npm run bench\`, do not edit -->`;
+  const end = `<!-- ${name}: end -->`;
+  const from = page.indexOf(begin);
+  const to = page.indexOf(end);
+  if (from < 0 || to < from) throw new Error(`the page has no markers for ${name}`);
+  return `${page.slice(0, from + begin.length)}\n\n${text.trim()}\n\n${page.slice(to)}`;
+}

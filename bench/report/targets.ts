@@ -1,0 +1,154 @@
+import { ratioOf, type Spread } from '../harness/spread.ts';
+import { NAMES } from '../legs/single-sends.ts';
+import type { Race, Results } from '../results.ts';
+
+/** A figure to reach. */
+export interface Target {
+  readonly work: string;
+  readonly reference: string;
+  readonly reach: { readonly atLeast: number } | { readonly atMost: number };
+  readonly unit: 'x' | 'B' | 'round trips';
+  /** Undefined where the run has not measured it. */
+  readonly reached: (results: Results) => Spread | undefined;
+}
+
+/** What became of a target. */
+export interface Verdict {
+  readonly target: Target;
+  readonly reached: Spread | undefined;
+  readonly met: boolean | undefined;
+}
+
+function rates(race: Race | undefined, contestant: string, reference: string): Spread | undefined {
+  const one = race?.[contestant]?.rate;
+  const other = race?.[reference]?.rate;
+  return one === undefined || other === undefined ? undefined : ratioOf(one, other);
+}
+
+const exactly = (figure: number | undefined): Spread | undefined =>
+  figure === undefined ? undefined : { median: figure, min: figure, max: figure };
+
+const singles =
+  (contestant: string, reference: string) =>
+  ({ singles }: Results) =>
+    rates(singles, contestant, reference);
+const chunks =
+  (reference: string) =>
+  ({ chunks }: Results) =>
+    rates(chunks, NAMES.chunks, reference);
+
+const countOf = ({ counts }: Results, what: string) =>
+  counts?.find((count) => count.what.startsWith(what))?.count;
+
+const SINGLES = '20,000 single sends';
+const CHUNKS = '1,000,000 contacts in chunks of 1,000';
+
+export const TARGETS: readonly Target[] = [
+  {
+    work: `${SINGLES}, coalescing`,
+    reference: NAMES.axios,
+    reach: { atLeast: 3.5 },
+    unit: 'x',
+    reached: singles(NAMES.coalescing, NAMES.axios),
+  },
+  {
+    work: `${SINGLES}, coalescing`,
+    reference: NAMES.noop,
+    reach: { atLeast: 0.75 },
+    unit: 'x',
+    reached: singles(NAMES.coalescing, NAMES.noop),
+  },
+  {
+    work: `${SINGLES}, one contact a request`,
+    reference: NAMES.axios,
+    reach: { atLeast: 1.5 },
+    unit: 'x',
+    reached: singles(NAMES.alone, NAMES.axios),
+  },
+  {
+    work: `${SINGLES}, coalescing`,
+    reference: NAMES.loop,
+    reach: { atLeast: 2 },
+    unit: 'x',
+    reached: singles(NAMES.coalescing, NAMES.loop),
+  },
+  {
+    work: `${SINGLES}, coalescing`,
+    reference: 'the faster of bee-queue and graphile-worker, with axios',
+    reach: { atLeast: 3 },
+    unit: 'x',
+    reached: (results) => {
+      const both = [NAMES.bee, NAMES.graphile].flatMap((reference) => {
+        const ratio = singles(NAMES.coalescing, reference)(results);
+        return ratio === undefined ? [] : [ratio];
+      });
+      return both.sort((left, right) => left.median - right.median)[0];
+    },
+  },
+  {
+    work: CHUNKS,
+    reference: NAMES.axios,
+    reach: { atLeast: 2.5 },
+    unit: 'x',
+    reached: chunks(NAMES.axios),
+  },
+  {
+    work: CHUNKS,
+    reference: NAMES.loop,
+    reach: { atLeast: 1.5 },
+    unit: 'x',
+    reached: chunks(NAMES.loop),
+  },
+  {
+    work: 'import of 1,000,000 CSV rows, checked, compressed, sealed, in the ledger',
+    reference: 'csv-parse reading the file and nothing else',
+    reach: { atLeast: 0.8 },
+    unit: 'x',
+    reached: ({ importing }) => rates(importing, NAMES.importer, NAMES.csvParse),
+  },
+  {
+    work: 'Redis bytes a waiting contact, chunks of 1,000, random data',
+    reference: 'plain JSON, about 82',
+    reach: { atMost: 20 },
+    unit: 'B',
+    reached: (results) => exactly(countOf(results, 'bytes in Redis a waiting contact')),
+  },
+  {
+    work: 'Redis round trips a send, at-least-once, one contact a request',
+    reference: 'bare BullMQ, 1.00',
+    reach: { atMost: 1.02 },
+    unit: 'round trips',
+    reached: (results) => exactly(countOf(results, 'Redis round trips a send')),
+  },
+  {
+    work: 'one notice in an idle system, from the call to the request, median',
+    reference: NAMES.axios,
+    reach: { atMost: 1 },
+    unit: 'x',
+    reached: ({ latency }) => {
+      const one = latency?.[NAMES.chunks]?.p50Ms;
+      const other = latency?.[NAMES.axios]?.p50Ms;
+      return one === undefined || other === undefined ? undefined : ratioOf(one, other);
+    },
+  },
+  {
+    work: 'peak memory of an import of 4,000,000 rows',
+    reference: 'the same of 1,000,000',
+    reach: { atMost: 1.1 },
+    unit: 'x',
+    reached: ({ importPeakMb }) =>
+      exactly(importPeakMb && importPeakMb.fourMillion / importPeakMb.million),
+  },
+];
+
+/** Every target, and whether it was met; the median decides. */
+export function verdicts(results: Results): Verdict[] {
+  return TARGETS.map((target) => {
+    const reached = target.reached(results);
+    return { target, reached, met: reached && isMet(target, reached.median) };
+  });
+}
+
+function isMet({ reach }: Target, figure: number): boolean {
+  return 'atLeast' in reach ? figure >= reach.atLeast : figure <= reach.atMost;
+}

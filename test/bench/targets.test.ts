@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { NAMES } from '../../bench/legs/single-sends.ts';
+import { figures } from '../../bench/report/figures.ts';
+import { charts } from '../../bench/report/charts.ts';
+import { TARGETS, verdicts } from '../../bench/report/targets.ts';
+import type { Machine } from '../../bench/harness/machine.ts';
+import type { Results, Rounds } from '../../bench/results.ts';
+
+const machine: Machine = {
+  measuredOn: '2026-01-01',
+  cpu: 'a processor',
+  cores: 2,
+  memoryGb: 4,
+  system: 'linux',
+  loadBefore: 0.1,
+  node: '20.0.0',
+  redis: '7.0.0',
+  packages: { bullmq: '6.0.0' },
+};
+
+const at = (...rate: number[]): Rounds => ({
+  rate,
+  cpuUs: rate.map(() => 100),
+  redisCpuUs: rate.map(() => 10),
+  serviceCpuUs: rate.map(() => 1),
+  peakMb: rate.map(() => 90),
+});
+
+/** A run in which every target is met exactly. */
+const met: Results = {
+  machine,
+  rounds: 3,
+  counts: [
+    { what: 'Redis round trips a send', count: 1.02, atMost: 1.02 },
+    { what: 'bytes in Redis a waiting contact', count: 20, atMost: 20 },
+  ],
+  singles: {
+    [NAMES.axios]: at(1_000, 2_000, 1_000),
+    [NAMES.alone]: at(1_500, 3_000, 1_500),
+    [NAMES.coalescing]: at(3_500, 7_000, 3_500),
+    [NAMES.noop]: at(4_000, 8_000, 4_000),
+    [NAMES.loop]: at(1_750, 3_500, 1_750),
+    [NAMES.bee]: at(500, 1_000, 500),
+    [NAMES.graphile]: at(700, 1_400, 700),
+  },
+  chunks: {
+    [NAMES.axios]: at(100),
+    [NAMES.chunks]: at(250),
+    [NAMES.loop]: at(160),
+  },
+  importing: { [NAMES.csvParse]: at(1_000), [NAMES.importer]: at(800) },
+  importPeakMb: { million: 100, fourMillion: 110 },
+  latency: {
+    [NAMES.axios]: { p50Ms: [2, 4], p99Ms: [9, 9] },
+    [NAMES.chunks]: { p50Ms: [2, 4], p99Ms: [9, 9] },
+  },
+};
+
+describe('the targets', () => {
+  it('are twelve, and each is measured', () => {
+    expect(TARGETS).toHaveLength(12);
+    for (const { target, reached, met: isMet } of verdicts(met)) {
+      expect([target.work, target.reference, reached?.median, isMet]).toStrictEqual([
+        target.work,
+        target.reference,
+        expect.any(Number),
+        true,
+      ]);
+    }
+  });
+
+  it('are missed by a little less, and by how much is said', () => {
+    const singles = { ...met.singles, [NAMES.coalescing]: at(3_400, 6_800, 3_400) };
+    const missed = verdicts({ ...met, singles }).filter(({ met: isMet }) => isMet === false);
+    expect(missed.map(({ target }) => target.reference)).toContain(NAMES.axios);
+    const text = figures({ ...met, singles });
+    expect(text).toMatch(/BullMQ \+ axios \| ≥ 3.5 x \| \*\*3.40 x\*\* .*short by 0.10 x/);
+  });
+
+  it('compare with the faster of the other queues', () => {
+    const row = verdicts(met).find(({ target }) => target.reference.includes('graphile'));
+    expect(row?.reached?.median).toBe(5);
+  });
+
+  it('that were not measured say so, and are neither met nor missed', () => {
+    for (const { reached, met: isMet } of verdicts({ machine, rounds: 1 })) {
+      expect([reached, isMet]).toStrictEqual([undefined, undefined]);
+    }
+    expect(figures({ machine, rounds: 1 })).toContain('not measured');
+  });
+
+  it('have charts for what was raced, with every figure in their description', () => {
+    const drawn = charts(met);
+    expect([...drawn.keys()]).toStrictEqual([
+      'single-sends.svg',
+      'single-sends-cpu.svg',
+      'chunks.svg',
+      'import.svg',
+    ]);
+    for (const name of Object.values(NAMES).filter((each) => met.singles?.[each] !== undefined)) {
+      expect(drawn.get('single-sends.svg')).toMatch(
+        new RegExp(`<desc.*${name.replace('+', '\\+')}: \\d`),
+      );
+    }
+  });
+});
