@@ -123,13 +123,17 @@ describe('an old copy of the queue', () => {
     };
   }
 
-  const takenTwice = (on: Fleet): string[] => {
-    const seen = new Set<string>();
-    return [...on.emulator.contacts()].flatMap(({ contact }) => {
-      if (!seen.has(contact)) return (seen.add(contact), []);
-      return [contact];
-    });
-  };
+  /** Waits until every worker has been heard twice more: the copy lacks what they remember then. */
+  async function heartbeats(on: Fleet): Promise<void> {
+    const redis = new Redis(on.env['REDIS_URL'] ?? '');
+    const beats = async () => Number(await redis.hget(`{${PREFIX}:default}:epoch`, 'beats'));
+    const wanted = (await beats()) + 2 * on.workers.filter(({ gone }) => !gone).length;
+    await until(async () => (await beats()) >= wanted, { what: 'heartbeats', ...PATIENCE });
+    redis.disconnect();
+  }
+
+  const takenTwice = (on: Fleet): string[] =>
+    [...on.emulator.contacts(true)].map(({ contact }) => contact);
 
   const LIST = numbers(300, 1_000);
 
@@ -152,7 +156,6 @@ describe('an old copy of the queue', () => {
     await stopAll(on, 'SIGKILL');
     await server.kill('SIGKILL');
     const before = on.emulator.record();
-    expect(before.distinct).toBeLessThan(600);
     putBack(copy, dir);
     // So long that it may be a copy from last night.
     await wait(1_500);
@@ -182,7 +185,9 @@ describe('an old copy of the queue', () => {
       what: 'the end',
       ...PATIENCE,
     });
-    for (const number of takenTwice(on)) expect(might).toContain(number);
+    const twice = takenTwice(on);
+    expect(twice.length).toBeGreaterThan(100);
+    for (const number of twice) expect(might).toContain(number);
     await on.addWorker();
     expect((await run(['hold'], on.env)).stdout.trim()).toBe('none');
     const audit = await run(['audit'], on.env);
@@ -195,6 +200,7 @@ describe('an old copy of the queue', () => {
     await sent(on, 100);
     const copy = copyOf(dir);
     await sent(on, 250);
+    await heartbeats(on);
     await server.kill('SIGKILL');
     putBack(copy, dir);
     await server.restart();
@@ -203,9 +209,8 @@ describe('an old copy of the queue', () => {
     const { requests } = on.emulator.record();
     await wait(1_500);
     expect(on.emulator.record().requests).toBe(requests);
-    // What was under way when Redis went away was sent once; nothing came out of the copy.
-    const twice = takenTwice(on);
-    expect(twice.length).toBeLessThanOrEqual(2 * (IN_FLIGHT + 2 * 5));
+    // What was under way when Redis went away may have come again; nothing came out of the copy.
+    expect(takenTwice(on).length).toBeLessThanOrEqual(2 * (IN_FLIGHT + 2 * 5));
 
     const { numbers: might } = await listed(on);
     await run(['hold', 'lift'], on.env);
@@ -215,7 +220,9 @@ describe('an old copy of the queue', () => {
       what: 'the end',
       ...PATIENCE,
     });
-    for (const number of takenTwice(on)) expect(might).toContain(number);
+    const doubles = takenTwice(on);
+    expect(doubles.length).toBeGreaterThan(100);
+    for (const number of doubles) expect(might).toContain(number);
     expect(said(on, 'restored')).toHaveLength(1);
   }, 180_000);
 
@@ -225,6 +232,7 @@ describe('an old copy of the queue', () => {
     await sent(on, 50);
     const copy = copyOf(dir);
     await sent(on, 120);
+    await heartbeats(on);
     await server.kill('SIGKILL');
     putBack(copy, dir);
     await server.restart();
@@ -276,6 +284,7 @@ describe('an old copy of the queue', () => {
     await on.addWorker();
     await on.sendEach(numbers(40, 40));
     await sent(on, 80);
+    await heartbeats(on);
     await stopAll(on, 'SIGTERM');
     expect(JSON.parse(readFileSync(state, 'utf8'))).toMatchObject({
       v: 1,
@@ -294,6 +303,7 @@ describe('an old copy of the queue', () => {
     await sent(on, 10);
     const copy = copyOf(dir);
     await sent(on, 30);
+    await heartbeats(on);
     await server.kill('SIGKILL');
     putBack(copy, dir);
     await server.restart();
