@@ -97,12 +97,10 @@ describe('every page', () => {
     await page.goto('/audit');
     await inspect(page, 'audit');
     await page.goto('/queues');
+    await page.getByText('send').first().waitFor();
     await page.screenshot({ path: `${PICTURES}/queues-${look}.png` });
 
-    const { addFault, setApp, revokeTokens } = watched.fleet.emulator;
-    addFault({ on: 'send', status: 402 });
-    setApp({ accessKey: 'emulator-access-key', approved: true });
-    revokeTokens();
+    watched.fleet.emulator.addFault({ on: 'send', status: 402 });
     await watched.fleet.sendEach(numbers(3, 100));
     await page.goto('/');
     await headline(page, 'Held: credit');

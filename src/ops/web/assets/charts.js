@@ -95,6 +95,8 @@ function draw(Plot, figure, data) {
         ...lines.map(({ dot }) => ({
           stroke: colour(dot, 'backgroundColor'),
           width: 2,
+          // A moment with a quiet one on either side has no line.
+          points: { show: true, size: 4, fill: colour(dot, 'backgroundColor') },
           spanGaps: false,
         })),
       ],

@@ -19,7 +19,7 @@ export interface PageContent {
 }
 
 /** The navigation. */
-export const NAVIGATION = [
+const NAVIGATION = [
   { path: '/', title: 'Overview' },
   { path: '/batches', title: 'Batches' },
   { path: '/unknown', title: 'Unknown' },

@@ -5,7 +5,7 @@ import { html, type Html } from '../html.ts';
 import { count, head, rate, table } from './page-parts.ts';
 
 /** How far back a visitor may look, in minutes. */
-export const TRAFFIC_SPANS = [
+const TRAFFIC_SPANS = [
   [10, '10 minutes'],
   [60, 'hour'],
   [180, '3 hours'],

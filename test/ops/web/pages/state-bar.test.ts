@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BAR_STATES, segments, stateBar } from '../../../../src/ops/web/pages/state-bar.ts';
 import { batchCounts } from './sights.ts';
