@@ -7,7 +7,7 @@ export default defineConfig({
     globalSetup: ['test/support/global-setup.ts', 'test/browser/support/browser-setup.ts'],
     fileParallelism: false,
     retry: process.env['CI'] === 'true' ? 1 : 0,
-    testTimeout: 180_000,
+    testTimeout: 300_000,
     hookTimeout: 60_000,
   },
 });

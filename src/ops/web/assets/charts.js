@@ -35,6 +35,17 @@ function linesOf(figure) {
   }));
 }
 
+/** The time of a mark below a chart; with the day where there are several. @param {number} at @param {number[]} times */
+function clock(at, times) {
+  const days = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 86_400;
+  return new Date(at * 1_000).toLocaleString([], {
+    hour: '2-digit',
+    minute: '2-digit',
+    hour12: false,
+    ...(days > 1 ? { weekday: 'short' } : {}),
+  });
+}
+
 /** Makes the chart of a figure. @param {any} Plot @param {HTMLElement} figure @param {any[]} data */
 function draw(Plot, figure, data) {
   const place = figure.querySelector('.plot');
@@ -62,11 +73,16 @@ function draw(Plot, figure, data) {
             /** @type {any} */ _plot,
             /** @type {number} */ _min,
             /** @type {number} */ max,
-          ) => [0, (max || 1) * 1.1],
+          ) => [0, (max || 10) * 1.1],
         },
       },
       axes: [
-        { ...axis, ticks: { show: false } },
+        {
+          ...axis,
+          ticks: { show: false },
+          values: (/** @type {any} */ _plot, /** @type {number[]} */ ticks) =>
+            ticks.map((at) => clock(at, data[0])),
+        },
         {
           ...axis,
           size: 64,
@@ -79,7 +95,8 @@ function draw(Plot, figure, data) {
         ...lines.map(({ dot }) => ({
           stroke: colour(dot, 'backgroundColor'),
           width: 2,
-          points: { show: false },
+          // A moment with a quiet one on either side has no line.
+          points: { show: true, size: 4, fill: colour(dot, 'backgroundColor') },
           spanGaps: false,
         })),
       ],
@@ -99,7 +116,6 @@ async function begin(box) {
   let series = [];
   /** @type {any[]} */
   let plots = [];
-  // The last point is not over yet: it would always seem to fall.
   const dataOf = (/** @type {HTMLElement} */ figure) => [
     series.map(({ at }) => at / 1_000),
     ...linesOf(figure).map(({ name }) => series.map((point) => LINES[name]?.(point) ?? null)),
@@ -114,7 +130,8 @@ async function begin(box) {
       () => undefined,
     );
     if (answer === undefined || !answer.ok) return;
-    series = (await answer.json()).series.slice(0, -1);
+    const { recent, series: minutes } = await answer.json();
+    series = Number(box.dataset['traffic']) <= 10 ? recent.slice(0, -1) : minutes;
     if (plots.length === 0) {
       box.hidden = false;
       redraw();

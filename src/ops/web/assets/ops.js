@@ -93,9 +93,10 @@ let refreshedAt = performance.now();
 
 /** A section that somebody is using stays as it is. @param {Element} section */
 function inUse(section) {
-  return (
-    section.contains(document.activeElement) ||
-    section.querySelector('details[open], input:checked:not([type="radio"])') !== null
+  if (section.contains(document.activeElement)) return true;
+  if (section.querySelector('details[open], input:checked') !== null) return true;
+  return [...section.querySelectorAll('input[name="why"]')].some(
+    (field) => field instanceof HTMLInputElement && field.value !== '',
   );
 }
 
@@ -113,11 +114,27 @@ async function refresh() {
     const newer = found.getElementById(section.id);
     if (newer !== null && !inUse(section) && section.outerHTML !== newer.outerHTML) {
       section.replaceWith(document.adoptNode(newer));
+      offerAll(newer);
     }
   }
 }
 
+/** One box that ticks all of its name. @param {ParentNode} place */
+function offerAll(place) {
+  for (const box of place.querySelectorAll('[data-choose]')) {
+    if (!(box instanceof HTMLInputElement)) continue;
+    box.hidden = false;
+    box.addEventListener('change', () => {
+      const name = box.getAttribute('data-choose') ?? '';
+      for (const one of box.form?.querySelectorAll(`[name="${name}"]`) ?? []) {
+        if (one instanceof HTMLInputElement) one.checked = box.checked;
+      }
+    });
+  }
+}
+
 retry();
+offerAll(document);
 if (document.querySelector('[data-live], [data-refresh]') !== null) {
   const batch = document.querySelector('[data-live="batch"]')?.getAttribute('data-batch') ?? '';
   const question = batch === '' ? '' : `?batch=${encodeURIComponent(batch)}`;

@@ -35,7 +35,7 @@ export interface OverviewSight {
 /** What goes, what waits, what is held and why. */
 export function overviewPage(sight: OverviewSight, look: Look): Html {
   const { status, unknown, unsent, traffic, minutes } = sight;
-  const state = stateOf(status, unsent);
+  const state = stateOf(sight);
   return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
       <h2>${state.title}</h2>
       <p>${state.words}</p>
@@ -59,15 +59,16 @@ export function overviewPage(sight: OverviewSight, look: Look): Html {
     </div>`;
 }
 
+/** So many of the last points of ten seconds tell whether anything is sent. */
+const LATELY = 4;
+
 /** How it stands in one word, and what that means. */
-function stateOf(
-  { hold, workers, jobs, redis }: StatusAnswer,
-  unsent: number,
-): {
+function stateOf({ status, unsent, traffic }: OverviewSight): {
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
   readonly words: string;
 } {
+  const { hold, workers, jobs, redis } = status;
   if (hold !== undefined) {
     return {
       tone: 'bad',
@@ -97,8 +98,16 @@ function stateOf(
       words: 'Why stands below, with the workers.',
     };
   }
-  return jobs.waiting + jobs.active + unsent > 0
-    ? { tone: 'good', title: 'Flowing', words: 'Notices go out.' }
+  const sentOfLate = traffic.recent.slice(-LATELY).some(({ requests }) => requests > 0);
+  if (jobs.waiting + jobs.active > 0 || (unsent > 0 && sentOfLate)) {
+    return { tone: 'good', title: 'Flowing', words: 'Notices go out.' };
+  }
+  return unsent > 0
+    ? {
+        tone: 'warn',
+        title: 'Waiting',
+        words: 'Contacts of batches wait, and none was sent of late: their batches may be paused.',
+      }
     : { tone: 'good', title: 'Idle', words: 'Nothing waits; what comes is sent at once.' };
 }
 

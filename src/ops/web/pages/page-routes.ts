@@ -23,7 +23,7 @@ const PAGE_SIZE = 50;
 const UNKNOWN_BATCHES = 200;
 const UNKNOWN_NOTICES = 100;
 /** How far back the overview goes at first. */
-const SHOWN_MINUTES = 180;
+const SHOWN_MINUTES = 60;
 
 const PAGE = {
   method: 'GET',

@@ -26,7 +26,7 @@ export function redisSection({ redis }: Pick<StatusAnswer, 'redis'>): Html {
     ${findings.map(
       ({ severity, words, remedy }) =>
         html`<p class="note ${severity === 'refuse' && 'bad'}">
-          ${severity === 'refuse' && html`<strong>No worker starts on it:</strong>`} ${words}.
+          ${severity === 'refuse' && html`<strong>No worker starts on it:</strong>`} ${words};
           ${remedy}.
         </p>`,
     )}

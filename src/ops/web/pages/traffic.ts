@@ -2,10 +2,11 @@ import { OUTCOME_KINDS, type OutcomeKind } from '../../../contracts/outcome.ts';
 import type { Percentiles } from '../../traffic/histogram.ts';
 import type { Traffic } from '../../traffic/read-traffic.ts';
 import { html, type Html } from '../html.ts';
-import { count, head, rate, span, table } from './page-parts.ts';
+import { count, head, rate, table } from './page-parts.ts';
 
 /** How far back a visitor may look, in minutes. */
-export const TRAFFIC_SPANS = [
+const TRAFFIC_SPANS = [
+  [10, '10 minutes'],
   [60, 'hour'],
   [180, '3 hours'],
   [720, '12 hours'],
@@ -57,11 +58,16 @@ function figures({ now: { spanMs, requests, contacts, answerMs } }: Traffic): Ht
       <dd>${perSecond(requests)}</dd>
     </div>
     <div>
-      <dt>contacts accepted a second</dt>
+      <dt>contacts a second</dt>
       <dd>${perSecond(contacts.accepted)}</dd>
     </div>
     ${(['p50', 'p95', 'p99'] as const).map((name) => percentile(name, answerMs))}
   </dl>`;
+}
+
+/** A time in which services answer: finer than a span of waiting. */
+function answerTime(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
 const SHARES = { p50: 'half', p95: '95 of 100', p99: '99 of 100' } as const;
@@ -70,7 +76,7 @@ function percentile(name: keyof typeof SHARES, measured: Percentiles | undefined
   return html`<div>
     <dt title="${SHARES[name]} of the service's answers came within this time">answers ${name}</dt>
     <dd>
-      ${measured === undefined ? html`<span class="quiet">none</span>` : span(measured[name])}
+      ${measured === undefined ? html`<span class="quiet">none</span>` : answerTime(measured[name])}
     </dd>
   </div>`;
 }

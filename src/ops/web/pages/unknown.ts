@@ -66,6 +66,11 @@ function ofBatches(batches: UnknownDesk['batches'], look: Look): Html {
   </section>`;
 }
 
+/** Shown by our script, which alone can do it. */
+const CHOOSE_ALL = html`<th scope="col">
+  <input type="checkbox" data-choose="ids" aria-label="choose all" hidden />
+</th>`;
+
 function ofNotices(notices: readonly UnknownNotice[], listed: number, look: Look): Html {
   const operator = mayAct(look);
   const rows = notices.map(
@@ -86,7 +91,7 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, look: Look
       </tr>`,
   );
   const heads = [
-    ...(operator ? [head('')] : []),
+    ...(operator ? [CHOOSE_ALL] : []),
     head('Notice'),
     head('Template'),
     head('Contacts', true),
@@ -112,15 +117,9 @@ function decision(look: Look, id: string, body: Html, what: string): Html {
       <fieldset>
         <legend>Decide on ${what}</legend>
         ${DECISIONS.map(
-          ([as, meaning], index) =>
+          ([as, meaning]) =>
             html`<label class="choice">
-              <input
-                type="radio"
-                name="as"
-                value="${as}"
-                required
-                ${index === 0 && html`checked`}
-              />
+              <input type="radio" name="as" value="${as}" required />
               <span><strong>${as}</strong> ${meaning}</span>
             </label>`,
         )}

@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest';
+import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
+import { explainHold } from '../../../../src/ops/hold-by-hand.ts';
+import { overviewPage, type OverviewSight } from '../../../../src/ops/web/pages/overview.ts';
+import {
+  EVIL,
+  lookOf,
+  NOW,
+  someOverview,
+  somePoint,
+  someStatus,
+  someTraffic,
+  someWorker,
+} from './sights.ts';
+
+const jobs = { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 };
+const draw = (sight: Partial<OverviewSight>, role: 'viewer' | 'operator' = 'operator') =>
+  overviewPage(someOverview(sight), lookOf(role)).text;
+const holdOf = (kind: HoldKind, code = 'CODE') =>
+  explainHold({ kind, code, since: NOW - 120_000, nextProbeAt: NOW + 30_000, failedProbes: 0 });
+
+const redisThat = (severity: 'refuse' | 'warn') => ({
+  ...someStatus().redis,
+  findings: [
+    { code: 'evicts', severity, words: 'Redis would evict notices', remedy: 'mend it' } as const,
+  ],
+});
+const sending = someTraffic({ recent: [somePoint({ requests: 4 }), somePoint()] });
+
+describe('how it stands', () => {
+  it.each<[string, string, Partial<OverviewSight>]>([
+    ['Idle', 'good', {}],
+    ['Flowing', 'good', { status: someStatus({ jobs: { ...jobs, waiting: 5 } }) }],
+    ['Flowing', 'good', { status: someStatus({ jobs: { ...jobs, active: 1 } }) }],
+    ['Flowing', 'good', { unsent: 10, traffic: sending }],
+    ['Idle', 'good', { traffic: sending }],
+    ['Waiting', 'warn', { unsent: 10 }],
+    ['No worker', 'warn', { status: someStatus({ workers: [] }) }],
+    ['No worker', 'bad', { status: someStatus({ workers: [] }), unsent: 1 }],
+    ['No worker', 'bad', { status: someStatus({ workers: [], jobs: { ...jobs, waiting: 1 } }) }],
+    ['Redis is unsuitable', 'bad', { status: someStatus({ redis: redisThat('refuse') }) }],
+    ['Idle', 'good', { status: someStatus({ redis: redisThat('warn') }) }],
+    [
+      'No worker is ready',
+      'bad',
+      {
+        status: someStatus({
+          workers: [someWorker({ unready: [{ reason: 'no token', since: NOW - 5_000 }] })],
+        }),
+      },
+    ],
+  ])('%s (%s)', (title, tone, sight) => {
+    const text = draw(sight);
+    expect(text).toContain(`<h2>${title}</h2>`);
+    expect(text).toMatch(new RegExp(`class="card state ${tone}"`));
+  });
+
+  it.each(Object.keys(HOLDS) as HoldKind[])('held: %s', (kind) => {
+    const text = draw({ status: someStatus({ hold: holdOf(kind), workers: [] }) });
+    const { reason, remedy } = HOLDS[kind];
+    expect(text).toContain(`<h2>Held: ${kind}</h2>`);
+    expect(text).toContain('state bad');
+    // What is escaped in between aside, the words are those of the table.
+    expect(text).toContain(reason.split('"')[0]);
+    expect(text).toContain(remedy.split('"')[0]);
+    expect(text).toContain('2 min ago');
+    expect(text.includes('Next probe')).toBe(isProbed(kind));
+    expect(text).toContain('action="/api/v1/hold/lift"');
+    expect(text).not.toContain('/api/v1/hold/place');
+    expect(text.includes('comes back by itself')).toBe(isProbed(kind));
+  });
+
+  it('a probe that is due is now', () => {
+    const hold = { ...holdOf('credit'), nextProbeAt: NOW - 1 };
+    expect(draw({ status: someStatus({ hold }) })).toMatch(/Next probe<\/dt>\s*<dd>now</);
+  });
+});
+
+describe('the figures', () => {
+  it('of what waits, and for how long', () => {
+    const status = someStatus({
+      jobs: { waiting: 1_234, active: 5, delayed: 6, done: 0, failed: 7 },
+      oldestWaitingMs: 90_000,
+    });
+    const text = draw({ status, unsent: 4_321, unknown: { notices: 2, contacts: 3 } });
+    expect(text).toContain('data-field="jobs.waiting">1,234<');
+    expect(text).toContain('the oldest for 2 min');
+    expect(text).toContain('href="/batches">4,321<');
+    expect(text).toContain('href="/unknown">5<');
+  });
+
+  it('of the traffic, of which nothing is said that was not measured', () => {
+    const answerMs = { p50: 40, p95: 250, p99: 1_200, count: 60 };
+    const traffic = someTraffic({
+      now: somePoint({ spanMs: 30_000, requests: 60, answerMs }, { accepted: 900 }),
+      total: somePoint({}, { accepted: 5_000, unknown: 3 }),
+    });
+    const text = draw({ traffic }).replaceAll(/>\s+/g, '>').replaceAll(/\s+</g, '<');
+    for (const figure of ['>2.0<', '>30<', '>40 ms<', '>250 ms<', '>1.2 s<', '>5,000<']) {
+      expect(text).toContain(figure);
+    }
+    expect(text).not.toContain('the service refused it for itself');
+    expect(draw({})).toContain('Nothing was sent in the last hour.');
+    expect(draw({ minutes: 7 })).toContain('Nothing was sent in the last 7 minutes.');
+  });
+
+  it('of the pace', () => {
+    expect(draw({})).toContain('Nothing limits it.');
+    const fall = { at: NOW - 60_000, from: 50, to: 25, risesFrom: NOW, recoveryMs: 60_000 };
+    const pace = { configured: 50, byHand: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
+    const text = draw({ status: someStatus({ pace }) });
+    for (const words of [
+      '<strong>28</strong>',
+      '50 send calls',
+      '40 send calls',
+      'from 50 to 25',
+    ]) {
+      expect(text).toContain(words);
+    }
+    expect(text).toContain('in 3 min');
+    const off = draw({ status: someStatus({ pace: { configured: 50, byHand: 0 } }) });
+    expect(off.match(/no limit/g)).toHaveLength(2);
+  });
+
+  it('of workers, the slow and the unready marked', () => {
+    const workers = [
+      someWorker({ loopDelayMs: 1_000 }),
+      someWorker({ pid: 99, unready: [{ reason: 'no token', since: NOW - 5_000 }] }),
+    ];
+    const text = draw({ status: someStatus({ workers }) });
+    expect(text).toContain('class="number bad"');
+    expect(text).toMatch(/99 is not ready: no token, since\s+<time[^>]+>5 s ago/);
+    expect(text).toContain('<h2>Idle</h2>');
+  });
+
+  it('of Redis, with what is found', () => {
+    const text = draw({ status: someStatus({ redis: redisThat('refuse') }) });
+    expect(text).toContain('50 MiB of 200 MiB, 75% free');
+    expect(text).toContain('append-only file');
+    expect(text).toContain('No worker starts on it:');
+    expect(text).toContain('mend it');
+    const { redis } = someStatus();
+    const none = { ...redis, version: '', policy: '', maxBytes: 0, persistence: 'none' } as const;
+    expect(draw({ status: someStatus({ redis: none }) })).toContain('50 MiB, no maxmemory');
+  });
+
+  it('of the token, never its value', () => {
+    expect(draw({})).toContain('which name the slot');
+    const token = {
+      token: {
+        id: 'abcdef0123456789',
+        issuedAt: NOW - 60_000,
+        ageMs: 60_000,
+        expiresAt: NOW + 3_600_000,
+        fence: 3,
+        issuer: 'host-1',
+        proven: true,
+      },
+      issuing: false,
+      issuances: 2,
+      refusal: { hold: 'credentials', code: 'INVALID_ACCESS_KEY', until: NOW + 1_000 },
+    } as const;
+    const text = draw({ status: someStatus({ token }) });
+    for (const words of ['abcdef0123456789', '1 min ago', 'in 1 h', 'INVALID_ACCESS_KEY']) {
+      expect(text).toContain(words);
+    }
+    const first = { issuing: true, issuances: 0 };
+    expect(draw({ status: someStatus({ token: first }) })).toContain('being issued');
+  });
+});
+
+it('a viewer sees the same, and no form', () => {
+  for (const hold of [undefined, holdOf('manual')]) {
+    const status = someStatus(hold === undefined ? {} : { hold });
+    expect(draw({ status }, 'operator')).toContain('<form');
+    expect(draw({ status }, 'viewer')).not.toMatch(/<form|<button|<details|csrf-token/);
+  }
+});
+
+it('what comes from elsewhere is text', () => {
+  const hold = holdOf('manual', EVIL);
+  const workers = [
+    someWorker({ host: EVIL, version: EVIL, unready: [{ reason: EVIL, since: 0 }] }),
+  ];
+  const text = draw({ status: someStatus({ hold, workers }) });
+  expect(text).not.toMatch(/<script>|<img/);
+  expect(text.match(/&lt;script&gt;/g)).toHaveLength(4);
+});
