@@ -13,7 +13,7 @@ export interface MetRedis {
   readonly subscriber: RedisClient;
   /** What is found at it and only warned of. */
   readonly found: readonly RedisFinding[];
-  disconnect(): void;
+  readonly disconnect: () => void;
 }
 
 /**
