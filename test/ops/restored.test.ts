@@ -1,0 +1,153 @@
+import { describe, expect, it } from 'vitest';
+import { Ledger } from '../../src/batch/ledger.ts';
+import { decodeContacts } from '../../src/batch/payload.ts';
+import { exportRestored, reportRestored } from '../../src/ops/restored.ts';
+import { restoredNotices } from '../../src/ops/restored-notices.ts';
+import { parkRestored } from '../../src/ops/park-restored.ts';
+import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import { run, errorOf } from '../cli/support/run.ts';
+import { numbers } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+
+const HOUR = 3_600_000;
+const redis = testRedis();
+
+/** A queue in which so many notices wait, and an event at a time. */
+async function queueWith(fill: (queue: NoticeQueue) => Promise<unknown>) {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  await fill(queue);
+  await queue.close();
+  const target = { redis: redis.client, keys, ledger: new Ledger(redis.client, keys) };
+  return { prefix, keys, target };
+}
+
+async function looksOld(keys: Keys, at: number, held = true): Promise<void> {
+  const event = { event: 'e', eventAt: at, why: 'gap', copyAt: at - HOUR, missingMs: HOUR };
+  const epoch = { id: 'one', bornAt: at - HOUR, beats: 1, at, verdict: 'held', ...event };
+  await redis.client.hset(keys.epoch, epoch);
+  if (held) await redis.client.hset(keys.hold, { kind: 'restored', code: 'gap' });
+}
+
+const notice = (contact: string) => ({ templateCode: 'T', contacts: [{ contact }] });
+
+async function idsIn(keys: Keys, at: number): Promise<string[]> {
+  const ids: string[] = [];
+  for await (const { id } of restoredNotices(redis.client, keys, { at })) ids.push(id);
+  return ids;
+}
+
+describe('what an old copy might send again', () => {
+  it('is every notice that waits, over any number of pages, each once', async () => {
+    const { keys } = await queueWith(async (queue) => {
+      await queue.sendMany(numbers(250).map(notice));
+      await queue.sendMany(numbers(230, 1_000).map(notice), { priority: 7 });
+      await queue.sendMany(numbers(20, 2_000).map(notice), { priority: 3 });
+      await queue.sendMany(numbers(250, 3_000).map(notice), { delay: 60_000 });
+    });
+    const ids = await idsIn(keys, Date.now());
+    expect(ids).toHaveLength(750);
+    expect(new Set(ids).size).toBe(750);
+  });
+
+  it('is none that was not due by then, and none that was handed over since', async () => {
+    const { keys } = await queueWith(async (queue) => {
+      await queue.sendMany(numbers(3).map(notice));
+      await queue.sendMany(numbers(5, 100).map(notice), { delay: HOUR });
+    });
+    const now = Date.now();
+    expect(await idsIn(keys, now)).toHaveLength(3);
+    expect(await idsIn(keys, now + HOUR)).toHaveLength(8);
+    expect(await idsIn(keys, now - HOUR)).toEqual([]);
+    // Clocks of producers may be ahead.
+    expect(await idsIn(keys, now - 60_000)).toHaveLength(3);
+  });
+
+  it('is what is not settled of batches begun before, but not of those that were cancelled', async () => {
+    const list = (from: number) => numbers(10, from).map((contact) => ({ contact }));
+    const { prefix, keys, target } = await queueWith(async (queue) => {
+      for (const [index, batchId] of ['a', 'b', 'c'].entries()) {
+        await queue.import(list(index * 10), { templateCode: 'B', batchId, chunkSize: 4 });
+      }
+      await queue.send(notice('01000009999'));
+    });
+    await target.ledger.steer('b', 'cancel');
+    await target.ledger.steer('c', 'pause');
+    await looksOld(keys, Date.now());
+    expect(await reportRestored(target)).toMatchObject({
+      held: true,
+      event: { why: 'gap' },
+      notices: { jobs: 1, contacts: 1 },
+      batches: [
+        { batch: 'c', contacts: 10, phase: 'paused', importing: false },
+        { batch: 'a', contacts: 10, phase: 'sending', importing: false },
+      ],
+    });
+    let csv = '';
+    const written = await exportRestored(
+      target,
+      (payload) => decodeContacts(payload, []),
+      (text) => Promise.resolve(((csv += text), true)),
+    );
+    expect(written).toBe(21);
+    for (const number of [...numbers(10), ...numbers(10, 20), '01000009999']) {
+      expect(csv).toContain(number);
+    }
+    const words = await run(['restored'], { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+    expect(words.stdout).toContain('21 contacts might be sent again');
+    expect(words.stdout).toContain('"notices hold lift"');
+    expect(words.stdout).not.toMatch(/0100\d{7}/);
+
+    await redis.client.hset(keys.epoch, 'eventAt', Date.now() - HOUR);
+    expect(await reportRestored(target)).toMatchObject({ notices: { jobs: 0 }, batches: [] });
+  });
+
+  it('is not set aside once the hold is lifted, nor where Redis never looked old', async () => {
+    const { keys, target } = await queueWith((queue) => queue.sendMany(numbers(2).map(notice)));
+    expect(await reportRestored(target)).toBeUndefined();
+    expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
+    await looksOld(keys, Date.now(), false);
+    expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
+    await redis.client.hset(keys.hold, { kind: 'manual', code: 'x' });
+    expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
+    expect(await redis.client.exists(keys.intents.begun)).toBe(0);
+    await redis.client.hset(keys.hold, { kind: 'restored' });
+    expect(await parkRestored(target, 'me')).toMatchObject({
+      jobs: 2,
+      contacts: 2,
+      notHeld: false,
+    });
+  });
+
+  it('can be stopped while it is set aside, and leaves the rest as it is', async () => {
+    const { keys, target } = await queueWith((queue) => queue.sendMany(numbers(5).map(notice)));
+    await looksOld(keys, Date.now());
+    expect(await parkRestored(target, 'me', AbortSignal.abort())).toMatchObject({
+      jobs: 0,
+      stopped: true,
+    });
+    expect(await redis.client.exists(keys.intents.begun, keys.audit)).toBe(0);
+  });
+});
+
+describe('notices restored', () => {
+  it('says so where Redis never looked like an old copy', async () => {
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    expect((await run(['restored'], env)).stdout).toContain('never looked like an old copy');
+    expect(JSON.parse((await run(['restored', '--json'], env)).stdout)).toEqual({ event: null });
+    const csv = await run(['restored', '--csv'], env);
+    expect(csv).toMatchObject({ code: 0, stdout: '' });
+    expect(csv.stderr).toContain('never looked like');
+    const park = await run(['restored', 'park', '--json'], env);
+    expect(park.code).toBe(1);
+    expect(JSON.parse(park.stdout)).toMatchObject({ jobs: 0, notHeld: true });
+  });
+
+  it('--csv and --json together are wrong usage', async () => {
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    const ended = await run(['restored', '--csv', '--json'], env);
+    expect([ended.code, errorOf(ended).code]).toEqual([2, 'USAGE']);
+  });
+});
