@@ -1,10 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { holdByHand } from '../../src/queue/hold-gate.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { startReceiver } from '../ops/alerts/support/receiver.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { errorOf, run, start } from './support/run.ts';
+
+// Each of them starts several processes, one after the other.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const redis = testRedis();
 const SECRET = 'CANARY-of-sixteen';

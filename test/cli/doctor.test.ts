@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { exitCodeFor } from '../../src/cli/commands/doctor.ts';
+import { examineConfig } from '../../src/cli/doctor/examine.ts';
 import { judgeSend } from '../../src/cli/doctor/real-send.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
@@ -13,6 +14,9 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { clockProxy } from './support/clock-proxy.ts';
 import { run, start, STACK, type Ended, type Env } from './support/run.ts';
+
+// Each of them starts several processes, one after the other.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const redis = testRedis();
 const NUMBER = '01077778888';
@@ -233,6 +237,22 @@ describe('notices doctor, where something is wrong', () => {
     ]);
     expect(ended.stdout).toContain('CONCURRENCY expected a whole number');
     expect(ended.stdout).not.toContain('CANARY');
+  });
+
+  it('plain http to another host is warned of, and to this machine it is not', () => {
+    const keys = { ACCESS_KEY: 'a', SECRET_KEY: 's' };
+    const [warned] = examineConfig({
+      ...keys,
+      BASE_URL: 'http://emulator:4010',
+      INSECURE_HTTP_HOST: 'Emulator',
+    });
+    expect(warned).toMatchObject({ check: 'config', level: 'warn' });
+    const [fine] = examineConfig({
+      ...keys,
+      BASE_URL: 'http://127.0.0.1:4010',
+      INSECURE_HTTP_HOST: 'emulator',
+    });
+    expect(fine).toMatchObject({ check: 'config', level: 'ok' });
   });
 
   it('the queue is held and nobody works: both are said, with what to do', async () => {

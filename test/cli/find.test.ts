@@ -1,8 +1,11 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { NoticeQueue } from '../../src/index.ts';
 import type { FindReport } from '../../src/ops/find-contact.ts';
 import { testRedis } from '../support/redis.ts';
 import { errorOf, run, type Env } from './support/run.ts';
+
+// Each of them starts several processes, one after the other.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const redis = testRedis();
 const SECRET = '9'.repeat(64);

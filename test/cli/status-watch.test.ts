@@ -1,9 +1,12 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { run, start, STACK } from './support/run.ts';
+
+// Each of them starts several processes, one after the other.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const redis = testRedis();
 
