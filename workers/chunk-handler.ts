@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { UnrecoverableError, type Job } from 'bullmq';
-import type { Claim } from '../src/batch/ledger.ts';
+import type { Claim } from '../src/batch/claim.ts';
 import { readChunkJob, type ChunkJobData } from '../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../src/errors.ts';
 import type { Slot } from '../src/queue/slot-line.ts';

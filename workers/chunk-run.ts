@@ -1,5 +1,6 @@
 import type { Job } from 'bullmq';
-import type { Claim, Ledger } from '../src/batch/ledger.ts';
+import type { Claim } from '../src/batch/claim.ts';
+import type { Ledger } from '../src/batch/ledger.ts';
 import { encodePayload, openPayload } from '../src/batch/payload.ts';
 import type { PayloadKey } from '../src/batch/payload-key.ts';
 import { allFailed, type Settlement } from '../src/batch/settlement.ts';

@@ -1,4 +1,3 @@
-import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -11,6 +10,7 @@ import {
   type BatchPlan,
 } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
+import type { Claim } from './claim.ts';
 import {
   claimChunk,
   redriveFailure,
@@ -27,26 +27,6 @@ import {
   unqueuedChunks,
 } from './ledger-scripts.ts';
 import type { Settlement } from './settlement.ts';
-
-/** What a claim answered; nothing may be sent unless it is `send`. */
-export type Claim =
-  | {
-      readonly kind: 'send';
-      /** JSON of the send call's body without its contacts. */
-      readonly frame: string;
-      readonly payload: Buffer;
-      /** Contacts in the payload. */
-      readonly size: number;
-      /** An earlier attempt may have been taken. */
-      readonly maybe: boolean;
-      readonly delivery: DeliveryPolicy;
-      /** Whether a rejected chunk may be halved. */
-      readonly bisect: boolean;
-    }
-  | { readonly kind: 'later'; readonly afterMs: number }
-  | {
-      readonly kind: 'lost' | 'gone' | 'paused' | 'cancelled' | 'settled' | 'expired' | 'parked';
-    };
 
 /** Contacts of a batch that were not accepted: a whole chunk, or a part of one. */
 export interface Failure {

@@ -31,7 +31,7 @@ export interface Fleet {
   /** Every attempt line of every worker. */
   attempts(): LogLine[];
   /** Starts another worker process and waits until it says that it runs. */
-  addWorker(env?: Readonly<Record<string, string>>): Promise<FleetWorker>;
+  readonly addWorker: (env?: Readonly<Record<string, string>>) => Promise<FleetWorker>;
   /** Hands over one notice for each number. */
   sendEach(numbers: readonly string[]): Promise<void>;
   close(): Promise<void>;

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import type { Batch, BatchCounts, BatchPlan } from '../../../src/batch/batch-record.ts';
 import type { ChunkState } from '../../../src/batch/chunk-state.ts';
-import { Ledger, type Claim, type Failure } from '../../../src/batch/ledger.ts';
+import type { Claim } from '../../../src/batch/claim.ts';
+import { Ledger, type Failure } from '../../../src/batch/ledger.ts';
 import type { Settlement } from '../../../src/batch/settlement.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
