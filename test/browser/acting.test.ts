@@ -22,7 +22,7 @@ describe('whoever acts', () => {
     // The count comes with the overview's own refresh.
     await page.locator('#jobs').getByRole('link', { name: '1', exact: true }).click();
     await page.getByRole('heading', { level: 1, name: 'Unknown' }).waitFor();
-    await page.getByRole('checkbox').check();
+    await page.getByRole('checkbox', { name: 'choose all' }).check();
     await page.getByRole('radio', { name: /^accepted/ }).check();
     await page.getByLabel('Why').fill('seen in the console of the service');
     await page.getByRole('button', { name: 'Decide' }).click();
