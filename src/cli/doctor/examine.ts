@@ -45,18 +45,19 @@ const LOOKED_AT = 1_000;
 
 /** What is wrong with the environment; the rest is looked at only where nothing is. */
 export function examineConfig(environment?: Environment): Finding[] {
-  const { readings, issues } = readEnvironment(environment, { service: false });
+  const { readings, values, issues } = readEnvironment(environment, { service: false });
   if (issues.length > 0) {
     const remedy = 'mend it; docs/configuration.md says what is right';
     return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
   }
   const set = readings.filter(({ from }) => from !== 'default').length;
-  const { values } = readEnvironment(environment, { service: false });
-  if (values.INSECURE_HTTP_HOST !== undefined && values.BASE_URL?.startsWith('http:') === true) {
+  const { BASE_URL: url, INSECURE_HTTP_HOST: host } = values;
+  const plain = url?.startsWith('http:') === true && new URL(url).hostname === host?.toLowerCase();
+  if (plain) {
     return [
       warn(
         'config',
-        `BASE_URL uses plain http to ${values.INSECURE_HTTP_HOST}: the key pair, the token and every phone number can be read on the way`,
+        `BASE_URL uses plain http to ${host}: the key pair, the token and every phone number can be read on the way`,
         'use https; INSECURE_HTTP_HOST is for the emulator',
       ),
     ];
