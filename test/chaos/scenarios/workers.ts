@@ -1,3 +1,4 @@
+import type { FleetWorker } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
 import { LOCK_MS, STALLED_MS } from '../support/settings.ts';
@@ -9,30 +10,40 @@ const BLOCKED_MS = LOCK_MS + 4 * STALLED_MS;
 /** To and from Redis each: where most of a worker's time goes then. */
 const REDIS_DELAY_MS = 250;
 
+/** So many chunks must stand between claim and request. */
+const BETWEEN = 2;
+
 /**
- * Freezes the first worker while what it held is between its claim and its request: its commands
- * reach Redis, whose answers come when it is frozen. Others take all of it over; then it goes on.
+ * Freezes the first worker when it has claimed chunks and not sent them: its commands reach Redis, whose
+ * answers come when it is frozen. Others take all of it over; then it goes on.
  *
- * @param freeze resolves when it goes on
+ * @param goOn resolves when it goes on
  * @returns attempts that it gave up because it had lost their locks
  */
 async function freezeFirst(
   stage: Stage,
-  freeze: (takenOver: Promise<unknown>) => Promise<void>,
+  stop: (zombie: FleetWorker) => void,
+  goOn: (zombie: FleetWorker) => Promise<void>,
 ): Promise<number> {
   const [zombie] = stage.fleet.workers;
   if (zombie === undefined) throw new Error('no worker');
-  await stage.proxies.redis.place({ kind: 'delay', ms: REDIS_DELAY_MS });
-  await stage.wait(5 * REDIS_DELAY_MS);
-  await stage.fault();
   const returned = () => zombie.lines.filter(({ outcome }) => outcome === 'returned').length;
+  await stage.proxies.redis.place({ kind: 'delay', ms: REDIS_DELAY_MS });
+  await stage.fault();
+  await until(async () => (await stage.claimedUnsent(zombie.pid)) >= BETWEEN, {
+    what: 'chunks between claim and request',
+    deadlineMs: 20_000,
+    everyMs: 5,
+  });
+  stop(zombie);
   const before = returned();
   const { contacts, done } = await stage.held();
-  await freeze(done);
+  await done;
+  await goOn(zombie);
   stage.goesOn(contacts);
   stage.mended();
   await stage.proxies.redis.heal();
-  await until(() => returned() > before, {
+  await until(() => returned() >= before + BETWEEN, {
     what: 'the worker to give up what it held',
     deadlineMs: 20_000,
   });
@@ -85,12 +96,14 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     bound: 'worker',
     plan: { ...ZOMBIE, firstEnv: { LOG_LEVEL: 'debug' } },
     disturb: (stage) =>
-      freezeFirst(stage, async (takenOver) => {
-        const [zombie] = stage.fleet.workers;
-        zombie?.kill('SIGSTOP');
-        await takenOver;
-        zombie?.kill('SIGCONT');
-      }),
+      freezeFirst(
+        stage,
+        (zombie) => zombie.kill('SIGSTOP'),
+        (zombie) => {
+          zombie.kill('SIGCONT');
+          return Promise.resolve();
+        },
+      ),
   },
   {
     name: 'an event loop blocked past its locks',
@@ -105,19 +118,19 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
       },
     },
     disturb: (stage) =>
-      freezeFirst(stage, async (takenOver) => {
-        const [zombie] = stage.fleet.workers;
-        zombie?.kill('SIGUSR2');
-        await takenOver;
-        const isOver = () => zombie?.lines.some(({ event }) => event === 'unblocked');
-        if (isOver() === true) throw new Error('it went on before others had all it held');
-        await until(isOver, { what: 'the worker to go on', deadlineMs: 2 * BLOCKED_MS });
-      }),
+      freezeFirst(
+        stage,
+        (zombie) => zombie.kill('SIGUSR2'),
+        async ({ lines }) => {
+          const goesOn = () => lines.some(({ event }) => event === 'unblocked');
+          if (goesOn()) throw new Error('it went on before others had all it held');
+          await until(goesOn, { what: 'the worker to go on', deadlineMs: 2 * BLOCKED_MS });
+        },
+      ),
   },
   {
     name: 'all workers restarted in turn, twice',
     breaks: 'SIGTERM of each worker, its successor running first, twice',
-    bound: 'hold',
     harmless: true,
     plan: { seconds: 14 },
     disturb: async (stage) => {
@@ -131,7 +144,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
           ended += 1;
         }
       }
-      stage.mended();
       return ended;
     },
   },

@@ -13,7 +13,8 @@ export async function play(scenario: Scenario, delivery: DeliveryPolicy): Promis
     await stage.steady();
     const strikes = await disturb(stage);
     const verdict = await stage.verdict(strikes);
-    return conclude(name, verdict, { boundMs: BOUNDS[bound], hold, harmless, exactTokens });
+    const boundMs = bound === undefined ? undefined : BOUNDS[bound];
+    return conclude(name, verdict, { boundMs, hold, harmless, exactTokens });
   } finally {
     await stage.close();
   }

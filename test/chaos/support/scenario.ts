@@ -25,8 +25,8 @@ export interface Scenario {
   readonly name: string;
   /** In words, for the report. */
   readonly breaks: string;
-  /** What its recoveries are measured against. */
-  readonly bound: keyof typeof BOUNDS;
+  /** What its recoveries are measured against; left out where nothing stands still. */
+  readonly bound?: keyof typeof BOUNDS;
   readonly plan?: Partial<Plan>;
   /** The hold that it must bring about. */
   readonly hold?: HoldKind;

@@ -212,6 +212,16 @@ export class Stage {
     return { contacts: contactsOf(jobs, this.load), done };
   }
 
+  /** Chunks that a worker process has claimed and whose contacts the service has not taken. */
+  async claimedUnsent(pid: number): Promise<number> {
+    const claims = await this.client.hgetall(KEYS.batch(BATCH).inflight);
+    const own = Object.keys(claims).filter(
+      (chunk) => claims[chunk]?.startsWith(`${pid}-`) === true,
+    );
+    const taken = new Set([...this.fleet.emulator.contacts()].map(({ contact }) => contact));
+    return own.filter((chunk) => !taken.has(this.load.listed[Number(chunk) * CHUNK] ?? '')).length;
+  }
+
   /** A frozen worker goes on now: of what it held, nothing may be taken any more. */
   goesOn(contacts: ReadonlySet<string>): void {
     this.#frozen = { contacts, until: Date.now() };
