@@ -86,7 +86,7 @@ export async function startFleet(options: {
       workers.push(worker);
       await until(() => worker.lines.some(({ event }) => event === 'started'), {
         what: 'the worker to start',
-        deadlineMs: 20_000,
+        deadlineMs: 60_000,
       });
       return worker;
     },

@@ -20,7 +20,8 @@ describe('a fleet shares one token', () => {
       redisUrl: redis.url,
       prefix: redis.freshPrefix(),
       processes: 8,
-      env: { CONCURRENCY: '16', TOKEN_GRACE_MS: '50' },
+      // A crowded machine may leave the emulator without a turn for longer than the default allows.
+      env: { CONCURRENCY: '16', TOKEN_GRACE_MS: '50', ANSWER_TIMEOUT_MS: '25000' },
       emulator: { tokenMode: 'single' },
     });
     const { emulator } = fleet;
