@@ -24,10 +24,10 @@ test('these variables are secret', () => {
     'REDIS_SENTINEL_PASSWORD',
     'PAYLOAD_KEY',
     'PAYLOAD_KEY_PREVIOUS',
+    'FIND_KEY',
     'OPS_USERS',
     'OPS_API_KEYS',
     'OPS_SESSION_KEY',
-    'FIND_KEY',
     'ALERT_WEBHOOK_URL',
     'ALERT_WEBHOOK_SECRET',
   ]);

@@ -112,7 +112,7 @@ describe('a fleet on a Redis that changes', () => {
   }, 90_000);
 
   it('what is being sent finishes', async () => {
-    const { fleet: on, redis } = await start();
+    const { fleet: on, redis } = await start({ COALESCE_MAX_CONTACTS: '1' });
     on.emulator.addFault({ on: 'send', latencyMs: 3_000 });
     await on.sendEach(numbers(3));
     await until(() => on.emulator.faults()[0]?.fired === 3, {

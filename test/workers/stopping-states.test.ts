@@ -20,6 +20,8 @@ const ENV = {
   CONNECT_TIMEOUT_MS: '500',
   HEARTBEAT_MS: '500',
   HOLD_PROBE_MIN_MS: '60000',
+  // A request for each notice, to be counted.
+  COALESCE_MAX_CONTACTS: '1',
 };
 
 /**
