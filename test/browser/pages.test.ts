@@ -80,9 +80,7 @@ describe('every page', () => {
       if (faults.length > 0) found.push([name, faults]);
       if (await isWiderThanWindow(page)) found.push([name, 'is wider than the window']);
     };
-    const { page, forgive } = await watched.look('otto', { ...options, withAxe: true });
-    // The board, which is not ours, asks for a font elsewhere; its policy keeps that from going out.
-    forgive(/fonts\.googleapis\.com/);
+    const { page } = await watched.look('otto', { ...options, withAxe: true });
     await page.goto('/');
     await page.locator('.plot canvas').nth(1).waitFor();
     await headline(page, 'Waiting');
