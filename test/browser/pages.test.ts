@@ -92,6 +92,15 @@ describe('every page', () => {
     await page.goto('/batches/refused-in-part');
     await page.getByText('Send again...').first().click();
     await inspect(page, 'redrive');
+    await page.goto('/find');
+    await inspect(page, 'find');
+    const find = async (number: string) => {
+      await page.getByLabel('Phone number').fill(number);
+      await page.getByRole('button', { name: 'Find' }).click();
+    };
+    await find(numbers(1)[0] ?? '');
+    await page.getByRole('region', { name: 'What was found' }).waitFor();
+    await inspect(page, 'found');
     await page.goto('/audit');
     await inspect(page, 'audit');
     await page.goto('/queues');
