@@ -88,6 +88,9 @@ export async function findNotices(
   const queue = new Queue(QUEUE_NAME, {
     connection: redis,
     prefix: keys.bullPrefix,
+    // Where Redis is away, the first command says so at once; these would wait for it.
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
     skipMetasUpdate: true,
   });
   queue.on('error', () => {});

@@ -19,6 +19,8 @@ export interface RedisFacts {
   /** Bytes in use, and the bound on them (`maxmemory`); 0 where there is none or it is not said. */
   readonly usedBytes: number;
   readonly maxBytes: number;
+  /** Memory of its machine; 0 where it is not said. */
+  readonly machineBytes: number;
   /** `unknown` where the server does not say. */
   readonly role: 'master' | 'replica' | 'unknown';
 }
@@ -67,6 +69,7 @@ export function factsFrom(info: string, snapshots: string | undefined): RedisFac
     ),
     usedBytes: Number(field('used_memory')) || 0,
     maxBytes: Number(field('maxmemory')) || 0,
+    machineBytes: Number(field('total_system_memory')) || 0,
     role: role === 'master' ? 'master' : role === 'slave' ? 'replica' : 'unknown',
   };
 }

@@ -49,7 +49,7 @@ const ROWS: readonly Row[] = [
   {
     code: 'evicts',
     judge: ({ policy }) =>
-      policy !== '' && policy !== 'noeviction'
+      evicts(policy)
         ? ['refuse', `under memory pressure Redis would evict notices (${policy})`]
         : undefined,
     remedy: 'set maxmemory-policy to noeviction',
@@ -96,7 +96,7 @@ const ROWS: readonly Row[] = [
   {
     code: 'memory',
     judge: ({ usedBytes, maxBytes }, { memoryHeadroom }) =>
-      maxBytes > 0 && maxBytes - usedBytes < (maxBytes * memoryHeadroom) / 100
+      maxBytes > 0 && isShort(usedBytes, maxBytes, memoryHeadroom)
         ? [
             'warn',
             `Redis uses ${Math.round((usedBytes * 100) / maxBytes)} % of its memory; once it is full no notice can be queued`,
@@ -133,8 +133,18 @@ export async function requireSuitable(
   throw new NoticeQueueError('REDIS_UNSUITABLE', `${texts.join('; ')}.`);
 }
 
+/** Whether Redis would throw notices away under memory pressure; not where it does not show its policy. */
+export function evicts(policy: string): boolean {
+  return policy !== '' && policy !== 'noeviction';
+}
+
+/** Whether less than `headroom` percent of the limit is free. */
+export function isShort(usedBytes: number, limit: number, headroom: number): boolean {
+  return limit - usedBytes < (limit * headroom) / 100;
+}
+
 /** Whether BullMQ wants a newer one; not where the server does not show its version. */
-export function isTooOld(version: string): boolean {
+function isTooOld(version: string): boolean {
   return version !== '' && compareVersions(version, MIN_VERSION) < 0;
 }
 

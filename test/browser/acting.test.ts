@@ -51,6 +51,52 @@ describe('whoever acts', () => {
     expect(emulator.record().contacts).toBe(5);
   });
 
+  it('finds what became of a number, which is in no address', async () => {
+    const watched = await startWatched(redis);
+    const { notices } = watched.ops.parts;
+    const [number = ''] = numbers(1, 77);
+    const { id } = await notices.send({
+      templateCode: 'LOOKED_FOR',
+      contacts: [{ contact: number, var1: 'x' }],
+    });
+    const { page } = await watched.look('vera');
+    await page.goto('/');
+    await page.getByRole('navigation').getByRole('link', { name: 'Find' }).click();
+    const find = async (text: string) => {
+      await page.getByLabel('Phone number').fill(text);
+      await page.getByRole('button', { name: 'Find' }).click();
+    };
+    await find(number.replace(/^(...)(....)/, '$1-$2-'));
+    const found = page.getByRole('row', { name: new RegExp(id) });
+    expect(await found.textContent()).toMatch(/pending|accepted/);
+    expect(await found.textContent()).toContain('LOOKED_FOR');
+    expect(page.url()).toBe(`${watched.ops.url}/find`);
+    expect(await page.content()).not.toContain(number);
+    expect(await page.getByLabel('Phone number').inputValue()).toBe('');
+    await find(number.replace(/^0/, '9'));
+    await page.getByText('Nothing was found.').waitFor();
+  });
+
+  it('sets the pace, and gives it back', async () => {
+    const watched = await startWatched(redis, { processes: 0 });
+    const { page } = await watched.look();
+    await page.goto('/');
+    const section = page.locator('#pace');
+    const set = async (pace: string, why: string) => {
+      await section.getByText('Set a pace...').click();
+      await section.getByLabel('Send calls a second').fill(pace);
+      await section.getByLabel('Why').fill(why);
+      await section.getByRole('button', { name: 'Set the pace' }).click();
+    };
+    await set('25', 'campaign at noon');
+    await section.getByText('25 send calls a second, in its place').waitFor();
+    await set('default', 'the campaign is over');
+    await section.getByText('Nothing limits it.').waitFor();
+    await page.goto('/audit');
+    const entry = page.getByRole('row', { name: /campaign at noon/ });
+    expect(await entry.textContent()).toMatch(/otto[\s\S]*pace[\s\S]*25/);
+  });
+
   it('is told that Redis is away, and sees the page heal itself', async () => {
     const server = await startRedisServer({ persistence: true });
     const ops = await startOps(server.url, 'outage');

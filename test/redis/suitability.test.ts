@@ -13,6 +13,7 @@ const GOOD: RedisFacts = {
   saveFailed: false,
   usedBytes: 50,
   maxBytes: 100,
+  machineBytes: 1_000,
   role: 'master',
 };
 
@@ -96,9 +97,9 @@ describe('factsFrom', () => {
     ['a replica', 'role:slave\r\n', '', { role: 'replica' }],
     [
       'memory',
-      'used_memory:7\r\nmaxmemory:9\r\nmaxmemory_human:9B',
+      'used_memory:7\r\nmaxmemory:9\r\nmaxmemory_human:9B\r\ntotal_system_memory:11',
       '',
-      { usedBytes: 7, maxBytes: 9 },
+      { usedBytes: 7, maxBytes: 9, machineBytes: 11 },
     ],
   ])('%s', (_name, info, snapshots, expected) => {
     expect(factsFrom(info, snapshots)).toMatchObject(expected);

@@ -1,20 +1,17 @@
 import { Command, InvalidArgumentError } from 'commander';
-import { appendAudit } from '../../ops/audit.ts';
-import { readPace } from '../../queue/pace-state.ts';
-import { setPaceByHand } from '../../queue/pacer.ts';
-import { redisFailure } from '../../redis/failure.ts';
+import {
+  MAX_PACE,
+  MAX_PACE_WHY,
+  paceInForce,
+  placePace,
+  type NamedPace,
+} from '../../ops/pace-by-hand.ts';
 import { wholeNumber } from '../arguments.ts';
 import { withLedger } from '../open-ledger.ts';
 import { print } from '../output.ts';
 import { describePace } from '../pace-view.ts';
 import { UsageError } from '../usage-error.ts';
 import { whoAmI } from '../who.ts';
-
-const MAX_WHY = 100;
-const MAX_PACE = 100_000;
-
-/** A pace as it is named on the command line, and in the audit stream. */
-type Named = number | 'off' | 'default';
 
 /** `notices pace`: shows the pace; with a value it sets it for all workers while they run. */
 export function paceCommand(): Command {
@@ -26,39 +23,28 @@ export function paceCommand(): Command {
       named,
     )
     .option('--why <words>', 'kept in the audit stream', why)
-    .action((pace: Named | undefined, flags: { why?: string }, command: Command) => {
+    .action((pace: NamedPace | undefined, flags: { why?: string }, command: Command) => {
       if (pace === undefined && flags.why !== undefined) {
         throw new UsageError('--why goes with a pace that is set');
       }
       return withLedger(async ({ redis, keys, config }) => {
-        try {
-          if (pace !== undefined) {
-            await setPaceByHand(redis, keys, valueOf(pace));
-            const act = { what: 'pace', target: 'queue', as: String(pace) } as const;
-            await appendAudit(redis, keys, { who: whoAmI(), ...act, why: flags.why ?? '' });
-          }
-          const shown = await readPace(redis, keys, config.worker.pace.pace);
-          print(command, { pace: shown ?? null }, () => [describePace(shown, Date.now())]);
-        } catch (error) {
-          throw redisFailure(error);
+        if (pace !== undefined) {
+          await placePace({ redis, keys }, pace, { who: whoAmI(), why: flags.why ?? '' });
         }
+        const shown = await paceInForce({ redis, keys }, config.worker.pace.pace);
+        print(command, { pace: shown ?? null }, () => [describePace(shown, Date.now())]);
       });
     });
 }
 
-function valueOf(pace: Named): number | undefined {
-  if (pace === 'default') return undefined;
-  return pace === 'off' ? 0 : pace;
-}
-
-function named(text: string): Named {
+function named(text: string): NamedPace {
   return text === 'off' || text === 'default' ? text : wholeNumber(1, MAX_PACE)(text);
 }
 
 function why(text: string): string {
   const words = text.trim();
-  if (words === '' || words.length > MAX_WHY) {
-    throw new InvalidArgumentError(`Expected 1 to ${MAX_WHY} characters.`);
+  if (words === '' || words.length > MAX_PACE_WHY) {
+    throw new InvalidArgumentError(`Expected 1 to ${MAX_PACE_WHY} characters.`);
   }
   return words;
 }

@@ -14,7 +14,7 @@ import {
 } from '../../ops/doctor/finding.ts';
 import { judgeQueue } from '../../ops/doctor/judge-queue.ts';
 import { judgeRedisSigns } from '../../ops/doctor/judge-redis.ts';
-import { readRedisSigns } from '../../ops/doctor/redis-facts.ts';
+import { readRedisSigns } from '../../ops/doctor/redis-signs.ts';
 import { readStatus } from '../../ops/status.ts';
 import { Ledger } from '../../batch/ledger.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
@@ -89,7 +89,7 @@ export async function examine(
   const { service } = config;
   try {
     if (!(await readyWithin(redis, TIMEOUT_MS))) throw away(redisFailure(trouble));
-    add(...(await examineRedis(redis)));
+    add(...(await examineRedis(redis, config)));
     if (signal.aborted) return findings;
     add(...(await examineToken(redis, config, issue)));
     if (signal.aborted) return findings;
@@ -122,9 +122,9 @@ export async function examine(
   }
 }
 
-async function examineRedis(redis: RedisClient): Promise<Finding[]> {
-  const signs = await readRedisSigns(redis);
-  return [ok('redis.connection', 'Redis answers'), ...judgeRedisSigns(signs)];
+async function examineRedis(redis: RedisClient, config: Config): Promise<Finding[]> {
+  const signs = await readRedisSigns(redis, keysOf(config.redis.prefix, config.account));
+  return [ok('redis.connection', 'Redis answers'), ...judgeRedisSigns(signs, config.redisWatch)];
 }
 
 async function examineToken(

@@ -1,6 +1,6 @@
-import { isTooOld } from '../../redis/suitability.ts';
-import { fail, ok, warn, type Finding } from './finding.ts';
-import type { RedisSigns } from './redis-facts.ts';
+import { isShort, judgeRedis, type FindingCode, type RedisRules } from '../../redis/suitability.ts';
+import { fail, ok, warn, type CheckName, type Finding } from './finding.ts';
+import type { RedisSigns } from './redis-signs.ts';
 
 /** A send costs a round trip or two: from here on Redis is what slows them down, or stops them. */
 const SLOW_MS = 20;
@@ -13,99 +13,88 @@ const TOO_SLOW_MS = 500;
 const CLOCK_WARN_MS = 1_000;
 const CLOCK_FAIL_MS = 30_000;
 
-/** Shares of the memory in use. */
-const MEMORY_WARN = 0.8;
+/** From this share of the memory on it is a matter of minutes. */
 const MEMORY_FAIL = 0.95;
 
-/** What a Redis that answers is judged by, one finding for each sign. */
-export function judgeRedisSigns(signs: RedisSigns): Finding[] {
-  return [
-    version(signs),
-    policy(signs),
-    role(signs),
-    persistence(signs),
-    memory(signs),
-    latency(signs),
-    clock(signs),
-  ];
+/** Names of what suitability.ts finds, by what doctor calls it; and what is said where nothing is found. */
+const LOOKED_AT: readonly {
+  readonly check: CheckName;
+  readonly codes: readonly FindingCode[];
+  readonly fine: (signs: RedisSigns) => string;
+}[] = [
+  {
+    check: 'redis.version',
+    codes: ['too-old'],
+    fine: ({ version }) => (version === '' ? NOT_SHOWN : `Redis ${version}`),
+  },
+  {
+    check: 'redis.policy',
+    codes: ['evicts'],
+    fine: () => 'noeviction: it never evicts notices',
+  },
+  {
+    check: 'redis.role',
+    codes: ['replica'],
+    fine: ({ role }) => (role === 'master' ? 'it takes writes' : NOT_SHOWN),
+  },
+  {
+    check: 'redis.persistence',
+    codes: ['save-failed', 'not-persistent', 'snapshots-only'],
+    fine: ({ persistence }) => SURVIVES[persistence],
+  },
+];
+
+const NOT_SHOWN = 'not shown by this server';
+
+/** What is said of a persistence that is not objected to. */
+const SURVIVES: Readonly<Record<RedisSigns['persistence'], string>> = {
+  aof: 'append-only file: a crash loses a second or so',
+  rdb: 'snapshots only, which is not objected to (REDIS_PERSISTENCE)',
+  none: 'nothing is kept on disk, which is not objected to (REDIS_PERSISTENCE)',
+  unknown: NOT_SHOWN,
+};
+
+/**
+ * What a Redis that answers is judged by, one finding for each sign. What workers judge too is judged
+ * by their table: what they refuse is a failure here.
+ */
+export function judgeRedisSigns(signs: RedisSigns, rules: RedisRules): Finding[] {
+  const found = judgeRedis(signs, rules);
+  const shared = LOOKED_AT.map(({ check, codes, fine }) => {
+    const finding = found.find(({ code }) => codes.includes(code));
+    if (finding !== undefined) {
+      const say = finding.severity === 'refuse' ? fail : warn;
+      return say(check, finding.words, finding.remedy);
+    }
+    return check === 'redis.policy' && signs.policy === ''
+      ? warn(
+          check,
+          'this server does not say what it evicts when it is full',
+          'make sure that its maxmemory-policy is noeviction',
+        )
+      : ok(check, fine(signs));
+  });
+  return [...shared, memory(signs, rules), latency(signs), clock(signs)];
 }
 
-function version({ version }: RedisSigns): Finding {
-  if (isTooOld(version)) {
-    return fail('redis.version', `Redis ${version} is too old`, 'use Redis 6.2 or newer');
-  }
-  return ok('redis.version', version === '' ? 'not shown by this server' : `Redis ${version}`);
-}
-
-function policy({ policy }: RedisSigns): Finding {
-  if (policy === 'noeviction') return ok('redis.policy', 'noeviction: it never evicts notices');
-  if (policy === '') {
-    return warn(
-      'redis.policy',
-      'this server does not say what it evicts when it is full',
-      'make sure that its maxmemory-policy is noeviction',
-    );
-  }
-  return fail(
-    'redis.policy',
-    `maxmemory-policy is ${policy}: under memory pressure Redis would evict notices`,
-    'set maxmemory-policy to noeviction; workers do not start before',
-  );
-}
-
-function role({ role }: RedisSigns): Finding {
-  if (role === 'replica') {
-    return fail(
-      'redis.role',
-      'this Redis is a replica and takes no writes',
-      'point REDIS_URL at the master, or set REDIS_SENTINELS',
-    );
-  }
-  return ok('redis.role', role === 'master' ? 'it takes writes' : 'not shown by this server');
-}
-
-function persistence({ persistence, saveFailed }: RedisSigns): Finding {
-  if (saveFailed) {
-    return fail(
-      'redis.persistence',
-      'the last write of Redis to its disk failed; it may refuse commands, and a restart loses notices',
-      'look at the log and the disk of Redis',
-    );
-  }
-  switch (persistence) {
-    case 'aof':
-      return ok('redis.persistence', 'append-only file: a crash loses a second or so');
-    case 'rdb':
-      return warn(
-        'redis.persistence',
-        'snapshots only: a crash loses what was queued since the last one, and what was sent since would be sent again',
-        'set appendonly to yes',
-      );
-    case 'none':
-      return warn(
-        'redis.persistence',
-        'nothing is kept on disk: a restart of Redis loses every notice that waits',
-        'set appendonly to yes',
-      );
-    case 'unknown':
-      return ok('redis.persistence', 'not shown by this server');
-  }
-}
-
-function memory({ usedBytes, maxBytes, machineBytes }: RedisSigns): Finding {
+/** Also where there is no `maxmemory`: then the machine is the limit. */
+function memory(
+  { usedBytes, maxBytes, machineBytes }: RedisSigns,
+  { memoryHeadroom }: RedisRules,
+): Finding {
   const limit = maxBytes > 0 ? maxBytes : machineBytes;
+  if (limit === 0) return ok('redis.memory', `${megabytes(usedBytes)} in use; no limit is shown`);
   const of =
     maxBytes > 0
       ? `${megabytes(maxBytes)} (maxmemory)`
       : `${megabytes(machineBytes)} of its machine, without a maxmemory`;
-  if (limit === 0) return ok('redis.memory', `${megabytes(usedBytes)} in use; no limit is shown`);
   const says = `${megabytes(usedBytes)} of ${of} in use, ${Math.round((usedBytes * 100) / limit)} %`;
   const remedy =
     'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, BATCH_RETENTION_MS)';
   if (usedBytes >= limit * MEMORY_FAIL) {
     return fail('redis.memory', `${says}: soon no notice can be queued`, remedy);
   }
-  if (usedBytes >= limit * MEMORY_WARN) return warn('redis.memory', says, remedy);
+  if (isShort(usedBytes, limit, memoryHeadroom)) return warn('redis.memory', says, remedy);
   return ok('redis.memory', says);
 }
 

@@ -6,11 +6,11 @@ import type { LaneName } from '../../contracts/seen-attempt.ts';
 import { readWorkers, type SeenWorker } from '../../queue/heartbeat.ts';
 import { readHold } from '../../queue/hold-gate.ts';
 import type { RedisClient } from '../../redis/connect.ts';
+import { readRedisFacts, type RedisFacts } from '../../redis/facts.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { readTokenStatus, type TokenStatus } from '../../token/token-status.ts';
 import { BATCHES_LOOKED_AT, type JOB_STATES } from './fleet-table.ts';
-import { readRedisHealth, type RedisHealth } from './redis-health.ts';
 
 /** What is looked at in one queue. */
 export interface LaneFacts {
@@ -31,7 +31,7 @@ export interface FleetFacts {
   readonly workers: readonly SeenWorker[];
   /** Absent where no key pair is configured: it names the slot. */
   readonly token: TokenStatus | undefined;
-  readonly redis: RedisHealth;
+  readonly redis: RedisFacts;
 }
 
 /** Where the facts come from. */
@@ -79,7 +79,7 @@ export async function readFleetFacts(
       pair === undefined
         ? undefined
         : readTokenStatus(redis, keys.token(pair), tokenBudgetWindowMs),
-      readRedisHealth(redis),
+      readRedisFacts(redis, keys),
     ]);
     return {
       now: Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000),

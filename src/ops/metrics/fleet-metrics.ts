@@ -4,6 +4,7 @@ import { CONTACT_STATES, type Batch } from '../../batch/batch-record.ts';
 import { nearEndOfRetention } from '../../batch/retention.ts';
 import { LANES } from '../../contracts/seen-attempt.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../../redis/keys.ts';
+import { evicts } from '../../redis/suitability.ts';
 import { readFleetFacts, type FleetFacts, type FleetTarget } from './fleet-facts.ts';
 import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
 import { MetricTable } from './registry.ts';
@@ -127,14 +128,14 @@ function setWorkersAndToken(table: Table, { workers, token }: FleetFacts): void 
   table.gauge('notices_token_refused').set(token.refusal === undefined ? 0 : 1);
 }
 
+/** The limit is that of its machine where it has none of its own. */
 function setRedis(table: Table, { redis }: FleetFacts): void {
-  table.gauge('notices_redis_memory_bytes').set(redis.memory);
-  if (redis.memoryLimit !== undefined) {
-    table.gauge('notices_redis_memory_limit_bytes').set(redis.memoryLimit);
-  }
-  table.gauge('notices_redis_evicts').set(redis.evicts ? 1 : 0);
-  table.gauge('notices_redis_aof').set(redis.aof ? 1 : 0);
-  table.gauge('notices_redis_persistence_ok').set(redis.persistenceOk ? 1 : 0);
+  const limit = redis.maxBytes || redis.machineBytes;
+  table.gauge('notices_redis_memory_bytes').set(redis.usedBytes);
+  if (limit > 0) table.gauge('notices_redis_memory_limit_bytes').set(limit);
+  table.gauge('notices_redis_evicts').set(evicts(redis.policy) ? 1 : 0);
+  table.gauge('notices_redis_aof').set(redis.persistence === 'aof' ? 1 : 0);
+  table.gauge('notices_redis_persistence_ok').set(redis.saveFailed ? 0 : 1);
 }
 
 const sum = (batches: readonly Batch[], of: (batch: Batch) => number) =>

@@ -62,5 +62,23 @@ export async function registerBoard(
     // Its type knows fewer statuses than HTTP.
     return { status: status as 500, body: { error: title, message: detail } };
   });
-  await app.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH });
+  await app.register(async (scope) => {
+    scope.addHook('onSend', async (_request, reply, payload) => {
+      const isPage = String(reply.getHeader('content-type')).startsWith('text/html');
+      return isPage && typeof payload === 'string' ? withoutElsewhere(payload) : payload;
+    });
+    await scope.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH });
+  });
+}
+
+/** An element that loads something from another host. */
+const ELSEWHERE =
+  /<(?:link|script|img|iframe|source)\b[^>]*\s(?:href|src|srcset)\s*=\s*["']?\s*(?:https?:)?\/\/[^>]*>(?:\s*<\/(?:script|iframe)>)?/gi;
+
+/**
+ * The board's page asks for a font elsewhere. The policy would refuse it, and every visitor's console
+ * would say so.
+ */
+function withoutElsewhere(page: string): string {
+  return page.replaceAll(ELSEWHERE, '');
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * Fields of an HTML form as a JSON body would hold them: a number where the schema wants one, a list
+ * Fields of an HTML form as a JSON body would hold them: a number where the schema takes one, a list
  * where it wants one. A field that was left empty is left out, and so are those that begin with `_`,
  * which are for the server itself.
  */
@@ -33,5 +33,9 @@ function asWanted(texts: readonly string[], kind: string): unknown {
 function kindOf(field: unknown): string {
   let inner = field;
   while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault) inner = inner.unwrap();
+  // What is no number stays text, so the others of a union are served, too.
+  if (inner instanceof z.ZodUnion && inner.options.some((one) => kindOf(one) === 'number')) {
+    return 'number';
+  }
   return inner instanceof z.ZodType ? inner.def.type : 'string';
 }

@@ -8,6 +8,7 @@ import { NoticeQueue } from '../../queue/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import type { FindParts } from '../find-contact.ts';
 import { fleetMetrics, type FleetMetrics } from '../metrics/fleet-metrics.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
@@ -31,6 +32,10 @@ export interface OpsParts {
   /** Hands over notices for programs. */
   readonly notices: NoticeQueue;
   readonly payloadKeys: readonly PayloadKey[];
+  /** What a search for a phone number goes by. */
+  readonly findSettings: FindParts['settings'];
+  /** PACE, shown until a worker has said which one is in effect. */
+  readonly configuredPace: number;
   readonly feed: LiveFeed;
   /** The status, with a handful of commands. */
   readonly status: () => Promise<Status>;
@@ -61,7 +66,7 @@ const PATIENCE_MS = 1_000;
  */
 export async function openOps(config: Config, logger: Logger): Promise<OpenOps> {
   const { access, invitation } = await openAccess(config.ops);
-  const { redis: settings, account, queue, service, token } = config;
+  const { redis: settings, account, queue, service, token, worker } = config;
   const keys = keysOf(settings.prefix, account);
   const redisWatch = new RedisWatch(settings);
   const redis = connectRedis(
@@ -84,7 +89,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     account,
     service,
     tokenBudgetWindowMs: token.budgetWindowMs,
-    pace: config.worker.pace.pace,
+    pace: worker.pace.pace,
     redisRules: config.redisWatch,
   };
   const status = async () => {
@@ -117,6 +122,8 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     chunkQueue,
     notices,
     payloadKeys: payloadKeys(queue),
+    findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
+    configuredPace: worker.pace.pace,
     feed,
     status,
     metrics,

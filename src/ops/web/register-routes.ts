@@ -48,7 +48,7 @@ async function serve(
   if (!reads(request.method) && who !== undefined) requireToken(request, who, form, parts);
   const call = readCall(route, request, form, parts);
   const answer = await route.handle(call, parts);
-  if (!reads(request.method)) {
+  if (!reads(request.method) && route.reads !== true) {
     parts.logger.info({ event: 'ops-change', route: route.path, who: call.name });
   }
   if (answer.kind === 'events') {

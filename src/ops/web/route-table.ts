@@ -1,9 +1,11 @@
 import { BATCH_ROUTES } from './api/batch-routes.ts';
 import { EVENT_ROUTES } from './api/event-routes.ts';
 import { FAILURE_ROUTES } from './api/failure-routes.ts';
+import { FIND_ROUTES } from './api/find-routes.ts';
 import { HOLD_ROUTES } from './api/hold-routes.ts';
 import { NOTICE_ROUTES } from './api/notice-routes.ts';
 import { openApiRoutes } from './api/openapi-routes.ts';
+import { PACE_ROUTES } from './api/pace-routes.ts';
 import { STATUS_ROUTES } from './api/status-routes.ts';
 import { TRAFFIC_ROUTES } from './api/traffic-routes.ts';
 import { UNKNOWN_ROUTES } from './api/unknown-routes.ts';
@@ -21,10 +23,12 @@ const ROUTES: readonly Route[] = [
   ...STATUS_ROUTES,
   ...TRAFFIC_ROUTES,
   ...HOLD_ROUTES,
+  ...PACE_ROUTES,
   ...BATCH_ROUTES,
   ...FAILURE_ROUTES,
   ...UNKNOWN_ROUTES,
   ...NOTICE_ROUTES,
+  ...FIND_ROUTES,
   ...EVENT_ROUTES,
 ];
 

@@ -63,6 +63,11 @@ interface RouteHead {
   readonly kind: 'api' | 'page' | 'health' | 'asset';
   /** One line: what it does. */
   readonly summary: string;
+  /**
+   * A POST that changes nothing: it is one because what it asks must not stand in an address. It is
+   * guarded as a change is, and not logged as one.
+   */
+  readonly reads?: true;
   /** By status. */
   readonly answers: Readonly<Record<number, AnswerDoc>>;
   /** Most requests of one caller (or of one address, where it is open) in a minute. */

@@ -22,10 +22,7 @@ const POLICY = {
   'object-src': "'none'",
 } as const;
 
-/**
- * The board of the queues is not ours: it sets styles on its elements, has a `<base>`, and asks for a
- * font elsewhere, which it does not get.
- */
+/** The board of the queues is not ours: it sets styles on its elements, and has a `<base>`. */
 const BOARD_POLICY = {
   ...POLICY,
   'base-uri': "'self'",

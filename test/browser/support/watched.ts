@@ -13,6 +13,9 @@ const LIVELY = {
   BACKOFF_BASE_MS: '100',
 };
 
+/** The ops server finds what it hands over itself. */
+const FIND_KEY = '4'.repeat(64);
+
 /** An emulator, workers, an ops server over them, and whoever looks. */
 export interface Watched {
   readonly fleet: Fleet;
@@ -40,7 +43,7 @@ export async function startWatched(
   });
   onTestFinished(() => fleet.close());
   const { BASE_URL = '', ACCESS_KEY = '', SECRET_KEY = '' } = fleet.env;
-  const ops = await startOps(url, prefix, { BASE_URL, ACCESS_KEY, SECRET_KEY });
+  const ops = await startOps(url, prefix, { BASE_URL, ACCESS_KEY, SECRET_KEY, FIND_KEY });
   return {
     fleet,
     ops,

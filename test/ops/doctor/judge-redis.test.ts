@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { judgeRedisSigns } from '../../../src/ops/doctor/judge-redis.ts';
-import type { RedisSigns } from '../../../src/ops/doctor/redis-facts.ts';
+import type { RedisSigns } from '../../../src/ops/doctor/redis-signs.ts';
 
 const MB = 1024 * 1024;
 const GOOD: RedisSigns = {
@@ -16,9 +16,11 @@ const GOOD: RedisSigns = {
   aheadMs: 12,
 };
 
+const RULES = { persistence: 'warn', memoryHeadroom: 20 } as const;
+
 describe('a Redis that answers', () => {
   it('is fine where all is well, and nothing is to be done', () => {
-    const findings = judgeRedisSigns(GOOD);
+    const findings = judgeRedisSigns(GOOD, RULES);
     expect(findings.map(({ level }) => level)).toEqual(Array.from({ length: 7 }, () => 'ok'));
     expect(findings.every(({ remedy }) => remedy === undefined)).toBe(true);
   });
@@ -32,12 +34,12 @@ describe('a Redis that answers', () => {
     ['redis.policy', { policy: '' }, 'warn', 'does not say'],
     ['redis.role', { role: 'replica' }, 'fail', 'takes no writes'],
     ['redis.role', { role: 'unknown' }, 'ok', 'not shown'],
-    ['redis.persistence', { persistence: 'rdb' }, 'warn', 'snapshots only'],
-    ['redis.persistence', { persistence: 'none' }, 'warn', 'nothing is kept on disk'],
+    ['redis.persistence', { persistence: 'rdb' }, 'warn', 'takes snapshots only'],
+    ['redis.persistence', { persistence: 'none' }, 'warn', 'keeps nothing on disk'],
     ['redis.persistence', { persistence: 'unknown' }, 'ok', 'not shown'],
-    ['redis.persistence', { saveFailed: true }, 'fail', 'failed'],
+    ['redis.persistence', { saveFailed: true }, 'warn', 'failed'],
     ['redis.memory', { usedBytes: 799 * MB }, 'ok', '80 %'],
-    ['redis.memory', { usedBytes: 800 * MB }, 'warn', '80 %'],
+    ['redis.memory', { usedBytes: 801 * MB }, 'warn', '80 %'],
     ['redis.memory', { usedBytes: 950 * MB }, 'fail', '95 %'],
     ['redis.memory', { maxBytes: 0 }, 'ok', 'without a maxmemory'],
     ['redis.memory', { maxBytes: 0, usedBytes: 7_000 * MB }, 'warn', 'without a maxmemory'],
@@ -50,7 +52,7 @@ describe('a Redis that answers', () => {
     ['redis.clock', { aheadMs: -1_500 }, 'warn', '1.5 s behind'],
     ['redis.clock', { aheadMs: -31_000 }, 'fail', '31.0 s behind'],
   ] as const)('%s %j: %s', (check, signs, level, words) => {
-    const found = judgeRedisSigns({ ...GOOD, ...signs });
+    const found = judgeRedisSigns({ ...GOOD, ...signs }, RULES);
     const [finding, ...more] = found.filter((one) => one.check === check);
     expect(more).toEqual([]);
     expect(finding).toMatchObject({ level, says: expect.stringContaining(words) as string });
@@ -59,5 +61,17 @@ describe('a Redis that answers', () => {
     expect(found.filter((one) => one.check !== check).every((one) => one.level === 'ok')).toBe(
       true,
     );
+  });
+
+  it.each([
+    ['redis.persistence', { persistence: 'none' }, { persistence: 'require' }, 'fail'],
+    ['redis.persistence', { persistence: 'none' }, { persistence: 'ignore' }, 'ok'],
+    ['redis.persistence', { persistence: 'rdb' }, { persistence: 'ignore' }, 'ok'],
+    ['redis.persistence', { saveFailed: true }, { persistence: 'require' }, 'fail'],
+    ['redis.memory', { usedBytes: 940 * MB }, { memoryHeadroom: 0 }, 'ok'],
+    ['redis.memory', { usedBytes: 501 * MB }, { memoryHeadroom: 50 }, 'warn'],
+  ] as const)('%s %j under %j: %s', (check, signs, rules, level) => {
+    const found = judgeRedisSigns({ ...GOOD, ...signs }, { ...RULES, ...rules });
+    expect(found.find((one) => one.check === check)).toMatchObject({ level });
   });
 });

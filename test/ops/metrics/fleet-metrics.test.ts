@@ -8,7 +8,6 @@ import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
 import { fleetMetrics, type FleetMetrics } from '../../../src/ops/metrics/fleet-metrics.ts';
 import { FLEET_METRICS } from '../../../src/ops/metrics/fleet-table.ts';
 import type { MetricRows } from '../../../src/ops/metrics/metric.ts';
-import { redisHealth } from '../../../src/ops/metrics/redis-health.ts';
 import { beat, endHeartbeat } from '../../../src/queue/heartbeat.ts';
 import { connectRedis } from '../../../src/redis/connect.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
@@ -146,6 +145,31 @@ describe('the metrics of the fleet', () => {
     expect([...types.keys()].sort()).toEqual(Object.keys(rows).sort());
   });
 
+  it('tell how Redis keeps notices', async () => {
+    const server = await startRedisServer();
+    const client = new Redis(server.url);
+    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default') });
+    const read = async () => {
+      const { value } = readExposition(await metrics.text());
+      const names = ['memory_limit_bytes', 'evicts', 'aof', 'persistence_ok'];
+      return names.map((name) => value(`notices_redis_${name}`));
+    };
+    try {
+      const [machine = 0, ...kept] = await read();
+      expect(kept).toEqual([0, 0, 1]);
+      // Without a bound of its own, its machine is one.
+      expect(machine).toBeGreaterThan(104_857_600);
+      await client.config('SET', 'maxmemory', '100mb');
+      await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+      await client.config('SET', 'appendonly', 'yes');
+      expect(await read()).toEqual([104_857_600, 1, 1, 1]);
+    } finally {
+      await metrics.close();
+      client.disconnect();
+      await server.close();
+    }
+  });
+
   it('ask Redis for the same number of things however much waits, and never scan', async () => {
     // Commands are counted by the server for everybody, so this one is nobody else's.
     const server = await startRedisServer();
@@ -212,50 +236,5 @@ describe('the metrics of the fleet', () => {
       away.disconnect();
       await metrics.close();
     }
-  });
-});
-
-describe('what Redis says of itself', () => {
-  const INFO = [
-    'used_memory:1000',
-    'maxmemory:5000',
-    'total_system_memory:9000',
-    'maxmemory_policy:noeviction',
-    'aof_enabled:1',
-    'rdb_last_bgsave_status:ok',
-    'aof_last_write_status:ok',
-  ].join('\r\n');
-  const fine = { memory: 1_000, memoryLimit: 5_000, evicts: false, aof: true, persistenceOk: true };
-
-  it.each([
-    ['all is well', INFO, fine],
-    [
-      'no maxmemory',
-      INFO.replace('maxmemory:5000', 'maxmemory:0'),
-      { ...fine, memoryLimit: 9_000 },
-    ],
-    ['evicts', INFO.replace('noeviction', 'allkeys-lru'), { ...fine, evicts: true }],
-    [
-      'no append-only file',
-      INFO.replace('aof_enabled:1', 'aof_enabled:0'),
-      { ...fine, aof: false },
-    ],
-    [
-      'a failed snapshot',
-      INFO.replace('bgsave_status:ok', 'bgsave_status:err'),
-      { ...fine, persistenceOk: false },
-    ],
-    [
-      'a failed write',
-      INFO.replace('write_status:ok', 'write_status:err'),
-      { ...fine, persistenceOk: false },
-    ],
-    [
-      'a server that tells little',
-      'used_memory:7',
-      { memory: 7, evicts: false, aof: false, persistenceOk: true },
-    ],
-  ])('%s', (_, info, found) => {
-    expect(redisHealth(info)).toEqual(found);
   });
 });

@@ -61,4 +61,17 @@ describe('the board of the queues', () => {
     // What runs as a script is a file: the policy would refuse anything else.
     expect(text).not.toMatch(/<script(?![^>]*(src=|type="application\/json"))/);
   });
+
+  it('asks for nothing of another host', async () => {
+    const { viewer } = await bench();
+    for (const path of ['/queues', '/queues/', '/queues/queue/send']) {
+      const { text, status } = await viewer.get(path, { accept: 'text/html' });
+      expect([path, status]).toEqual([path, 200]);
+      const asked = [...text.matchAll(/<(?:link|script|img)\b[^>]*\s(?:href|src)="([^"]*)"/g)];
+      const urls = asked.map(([, url = '']) => url);
+      expect([path, urls.length > 5]).toEqual([path, true]);
+      expect(urls.filter((url) => /^(?:https?:)?\/\//.test(url))).toEqual([]);
+      expect(text).not.toContain('googleapis');
+    }
+  });
 });

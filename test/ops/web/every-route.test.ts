@@ -58,8 +58,15 @@ it('these routes are open, and no other', () => {
 });
 
 it('what changes something needs an operator, a sender, or is about the own session', () => {
-  const others = changes.filter(({ needs }) => needs !== 'operator' && needs !== 'sender');
+  const others = changes.filter(
+    ({ needs, reads }) => needs !== 'operator' && needs !== 'sender' && reads !== true,
+  );
   expect(others.map(name)).toEqual(['POST /sign-in', 'POST /sign-out']);
+});
+
+it('these are guarded as changes are and only read, and no other', () => {
+  const reading = OPS_ROUTES.filter(({ reads }) => reads === true);
+  expect(reading.map(name)).toEqual(['POST /find', 'POST /api/v1/find']);
 });
 
 it('a route that does not say whom it lets in is not registered', async () => {

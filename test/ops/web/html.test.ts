@@ -40,6 +40,7 @@ it('a form becomes what JSON would have been', () => {
     why: z.string(),
     ids: z.array(z.string()).optional(),
     all: z.boolean().default(false),
+    pace: z.union([z.int(), z.enum(['off'])]).optional(),
   });
   const fields = new URLSearchParams(
     'limit=12&why=because+12&ids=a&ids=b&all=on&code=&_csrf=x&_next=/y',
@@ -51,6 +52,8 @@ it('a form becomes what JSON would have been', () => {
     limit: 'many',
     other: '1',
   });
+  expect(fromForm(new URLSearchParams('pace=50'), schema)).toEqual({ pace: 50 });
+  expect(fromForm(new URLSearchParams('pace=off'), schema)).toEqual({ pace: 'off' });
 });
 
 test.each([

@@ -23,6 +23,7 @@ const NAVIGATION = [
   { path: '/', title: 'Overview' },
   { path: '/batches', title: 'Batches' },
   { path: '/unknown', title: 'Unknown' },
+  { path: '/find', title: 'Find' },
   { path: '/queues', title: 'Queues' },
   { path: '/audit', title: 'Audit' },
 ] as const;
@@ -86,7 +87,7 @@ function header(who: Identity, csrf: string, nav: string | undefined): Html {
   </header>`;
 }
 
-/** To stand in every form that changes something. */
+/** To stand in every form that is posted. */
 export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="_csrf" value="${csrf}" />`;
 }

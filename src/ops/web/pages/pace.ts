@@ -1,16 +1,14 @@
 import type { PaceStatus } from '../../../queue/pace-state.ts';
+import { MAX_PACE } from '../../pace-by-hand.ts';
 import { html, type Html } from '../html.ts';
-import { count, moment, rate, type Look } from './page-parts.ts';
+import { ask, count, form, mayAct, moment, rate, whyField, type Look } from './page-parts.ts';
 
 /** How fast the account may send: what is in force, who set it, and whether a 429 made it fall. */
-export function paceSection(pace: PaceStatus | undefined, { now }: Look): Html {
+export function paceSection(pace: PaceStatus | undefined, look: Look): Html {
   return html`<section class="card" id="pace" data-refresh>
     <h2>Pace</h2>
-    ${
-      pace === undefined
-        ? html`<p class="quiet">Nothing limits it. Set one with <code>notices pace</code>.</p>`
-        : facts(pace, now)
-    }
+    ${pace === undefined ? html`<p class="quiet">Nothing limits it.</p>` : facts(pace, look.now)}
+    ${mayAct(look) && html`<div class="acts">${ask('Set a pace...', paceForm(look))}</div>`}
   </section>`;
 }
 
@@ -41,4 +39,32 @@ function facts({ configured, byHand, fall, now: inForce, lowUntil }: PaceStatus,
         ${moment(lowUntil, now)}.
       </p>`
     }`;
+}
+
+function paceForm(look: Look): Html {
+  return form(
+    look,
+    '/api/v1/pace',
+    html`<p>
+        All workers together go by it within seconds, until it is set again. It also ends what a
+        fall has taken away.
+      </p>
+      <label for="pace-set">Send calls a second</label>
+      <input
+        id="pace-set"
+        name="pace"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck="false"
+        required
+        pattern="[0-9]{1,6}|off|default"
+        aria-describedby="pace-help"
+      />
+      <p class="quiet small" id="pace-help">
+        1 to ${count(MAX_PACE)}; <code>off</code> for no limit; <code>default</code> to go by PACE
+        again
+      </p>
+      ${whyField('why-pace')}
+      <button type="submit">Set the pace</button>`,
+  );
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checkNumber } from '../../../batch/check-number.ts';
 import { whyNotRedrive } from '../../../batch/redrive-batch.ts';
 import { readAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
@@ -7,12 +8,14 @@ import { TRAFFIC_MINUTES } from '../../traffic/read-traffic.ts';
 import { readUnknownDesk } from '../../unknown.ts';
 import { showBatch, showStatus } from '../answers.ts';
 import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
+import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
 import { batchParams, queryNumber } from '../api/inputs.ts';
 import { trafficOf } from '../api/traffic-routes.ts';
 import { page, route, type Call, type Route } from '../route.ts';
 import { auditPage } from './audit.ts';
 import { batchPage } from './batch.ts';
 import { batchesPage } from './batches.ts';
+import { findPage, type FindSight } from './find.ts';
 import { layout, type PageContent } from './layout.ts';
 import { overviewPage } from './overview.ts';
 import type { Look } from './page-parts.ts';
@@ -98,6 +101,31 @@ export const PAGE_ROUTES: readonly Route[] = [
   }),
   route({
     ...PAGE,
+    path: '/find',
+    summary: 'Asks for a phone number.',
+    handle: (call, parts) => finding(call, { canFind: canFind(parts) }),
+  }),
+  route({
+    ...PAGE,
+    method: 'POST',
+    path: '/find',
+    summary: 'What became of the notices for that number.',
+    reads: true,
+    perMinute: FINDS_PER_MINUTE,
+    // What is no number is said on the page itself.
+    body: z.object({ number: z.string().default('') }),
+    handle: async (call, parts) => {
+      const { number } = call.body;
+      if (!canFind(parts)) return finding(call, { canFind: false }, 409);
+      const checked = checkNumber(number);
+      if (checked.kind === 'refused') {
+        return finding(call, { canFind: true, problem: checked.reason }, 400);
+      }
+      return finding(call, { canFind: true, report: await findFor(parts, number) });
+    },
+  }),
+  route({
+    ...PAGE,
     path: '/audit',
     summary: 'What people did by hand.',
     handle: async (call, { redis, keys }) => {
@@ -111,6 +139,11 @@ function lookOf({ who, csrf, url, now }: Call): Look {
   return { who, csrf, path: url, now };
 }
 
-function framed(call: Call, content: PageContent) {
-  return page(layout(content, { who: call.who, csrf: call.csrf }));
+function finding(call: Call, sight: FindSight, status = 200) {
+  const main = findPage(sight, lookOf(call));
+  return framed(call, { title: 'Find', nav: '/find', main }, status);
+}
+
+function framed(call: Call, content: PageContent, status = 200) {
+  return page(layout(content, { who: call.who, csrf: call.csrf }), status);
 }

@@ -106,6 +106,7 @@ describe('the figures', () => {
 
   it('of the pace', () => {
     expect(draw({})).toContain('Nothing limits it.');
+    expect(draw({})).toMatch(/action="\/api\/v1\/pace"[\s\S]* name="pace"/);
     const fall = { at: NOW - 60_000, from: 50, to: 25, risesFrom: NOW, recoveryMs: 60_000 };
     const pace = { configured: 50, byHand: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
     const text = draw({ status: someStatus({ pace }) });
@@ -119,7 +120,7 @@ describe('the figures', () => {
     }
     expect(text).toContain('in 3 min');
     const off = draw({ status: someStatus({ pace: { configured: 50, byHand: 0 } }) });
-    expect(off.match(/no limit/g)).toHaveLength(2);
+    expect(off.match(/<dd>\s*no limit/g)).toHaveLength(2);
   });
 
   it('of workers, the slow and the unready marked', () => {

@@ -82,6 +82,7 @@ export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
       saveFailed: false,
       usedBytes: 50 * 1_048_576,
       maxBytes: 200 * 1_048_576,
+      machineBytes: 8_192 * 1_048_576,
       role: 'master',
       findings: [],
     },
