@@ -9,6 +9,7 @@ import {
 } from '../src/queue/epoch.ts';
 import { holdsWorkFrom, keepRestored, memoryOf, readEpoch } from '../src/queue/epoch-store.ts';
 import { beat, endHeartbeat, type Heartbeat } from '../src/queue/heartbeat.ts';
+import type { HoldGate } from '../src/queue/hold-gate.ts';
 import type { RedisClient } from '../src/redis/connect.ts';
 import { redisErrorWord } from '../src/redis/failure.ts';
 import type { Keys } from '../src/redis/keys.ts';
@@ -25,6 +26,8 @@ export interface RestoreGuardParts {
   readonly heartbeatMs: number;
   readonly file: Pick<StateFile, 'read' | 'write'> | undefined;
   readonly readiness: Pick<UnreadyReasons, 'set'>;
+  /** Whatever it believed, it was of the Redis before. */
+  readonly gate: Pick<HoldGate, 'forget'>;
   readonly log: Logger;
   /** Aborted when the worker stops. */
   readonly stopping: AbortSignal;
@@ -46,7 +49,8 @@ const AGAIN_MS = 200;
  *
  * - unsure, at first and whenever the connection to Redis was lost: nothing is fetched (at the start)
  *   or sent (later: what was fetched goes back). unsure -> sure: a heartbeat finds all that is
- *   remembered, or the look that follows is judged and acted upon.
+ *   remembered, or the look that follows is judged and acted upon. The next attempt asks at the gate,
+ *   for the hint of a hold that was placed in between may come after it.
  * - sure: attempts pass, at no round trip. sure -> unsure: the connection was lost, or a heartbeat
  *   finds that something is missing.
  *
@@ -123,6 +127,7 @@ export class RestoreGuard {
       for (;;) {
         const losses = this.#losses;
         if (await this.#beat()) {
+          if (!this.#sure) this.#parts.gate.forget();
           this.#sure = losses === this.#losses;
           break;
         }

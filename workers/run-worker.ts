@@ -87,24 +87,6 @@ export async function startWorker(
   const { heartbeatMs, stallGraceMs } = config.worker;
   const counts = { id, concurrency, active: () => inFlight.active };
   const heart = createHeart(counts, heartbeatMs, readiness, log);
-  const { stateFile } = config.restore;
-  const guard = new RestoreGuard({
-    redis,
-    keys,
-    settings: config.restore,
-    heartbeat: () => heart.state(),
-    heartbeatMs,
-    file: stateFile === undefined ? undefined : new StateFile(stateFile, keys.bullPrefix, log),
-    readiness,
-    log,
-    stopping: AbortSignal.any([stopping.signal, abandoned]),
-  });
-  if (!(await guard.begin())) {
-    heart.stop();
-    disconnect();
-    return undefined;
-  }
-
   const hints = new Hints(subscriber);
   const gate = new HoldGate(
     redis,
@@ -121,6 +103,25 @@ export async function startWorker(
       if (move.kind === 'held') pacer.turnAway();
     },
   );
+  const { stateFile } = config.restore;
+  const guard = new RestoreGuard({
+    redis,
+    keys,
+    settings: config.restore,
+    heartbeat: () => heart.state(),
+    heartbeatMs,
+    file: stateFile === undefined ? undefined : new StateFile(stateFile, keys.bullPrefix, log),
+    readiness,
+    gate,
+    log,
+    stopping: AbortSignal.any([stopping.signal, abandoned]),
+  });
+  if (!(await guard.begin())) {
+    heart.stop();
+    disconnect();
+    return undefined;
+  }
+
   const traffic = new TrafficTally();
   const onAttempt = (attempt: SeenAttempt) => {
     traffic.attempt(attempt);

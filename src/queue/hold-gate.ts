@@ -77,6 +77,11 @@ export class HoldGate {
     this.#unsubscribe = undefined;
   }
 
+  /** Believes nothing any longer: the next attempt asks Redis, before a hint has come. */
+  forget(): void {
+    this.#believedHeld = true;
+  }
+
   /**
    * Asks to make an attempt.
    *

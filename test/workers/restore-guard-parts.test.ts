@@ -7,7 +7,7 @@ import type { RestoreConfig } from '../../src/config/redis-config.ts';
 import type { EpochMemory } from '../../src/queue/epoch.ts';
 import { readEpoch } from '../../src/queue/epoch-store.ts';
 import { readWorkers } from '../../src/queue/heartbeat.ts';
-import { holdByHand, liftByHand, readHold } from '../../src/queue/hold-gate.ts';
+import { HoldGate, holdByHand, liftByHand, readHold } from '../../src/queue/hold-gate.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../workers/readiness.ts';
 import { RestoreGuard } from '../../workers/restore-guard.ts';
@@ -17,6 +17,12 @@ import { until } from '../support/wait.ts';
 
 const SETTINGS: RestoreConfig = { guard: 'hold', toleranceMs: 0, gapMs: 60_000 };
 const HEARTBEAT_MS = 60_000;
+const HOLD_SETTINGS = {
+  probeMinMs: 1_000,
+  probeMaxMs: 1_000,
+  retryAfterMaxMs: 1_000,
+  probeTtlMs: 1_000,
+};
 const silent = pino({ level: 'silent' });
 
 describe('the restore guard', () => {
@@ -27,18 +33,22 @@ describe('the restore guard', () => {
     const stop = new AbortController();
     const readiness = new UnreadyReasons();
     const state = { id, host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
+    const client = redis.connect({ name: id, forWorker: true });
+    // It is not started: no hint reaches it.
+    const gate = new HoldGate(client, { subscribe: () => () => {} }, keys, HOLD_SETTINGS);
     const guard = new RestoreGuard({
-      redis: redis.connect({ name: id, forWorker: true }),
+      redis: client,
       keys,
       settings: { ...SETTINGS, ...settings },
       heartbeat: () => ({ ...state, startedAt: 0, loopDelayMs: 0, unready: readiness.reasons() }),
       heartbeatMs: HEARTBEAT_MS,
       file: undefined,
       readiness,
+      gate,
       log: silent,
       stopping: stop.signal,
     });
-    return { guard, stop, readiness };
+    return { guard, gate, stop, readiness };
   }
 
   const epochOf = async (keys: Keys) => (await readEpoch(redis.client, keys)).epoch;
@@ -65,6 +75,19 @@ describe('the restore guard', () => {
       event: undefined,
     });
     expect((await readWorkers(redis.client, keys)).map(({ id }) => id).sort()).toEqual(['a', 'b']);
+  });
+
+  it('what finds a copy lets nothing of it pass, also before a hint of the hold has come', async () => {
+    const keys = freshKeys();
+    const { guard, gate } = worker(keys, 'a');
+    await guard.begin();
+    const copy = await redis.client.hgetall(keys.epoch);
+    await guard.check();
+    expect(await gate.enter()).toBeDefined();
+    await goBack(keys, { ...copy, server: 'abc123' });
+    await guard.check();
+    expect(await guard.passed()).toBe(true);
+    expect(await gate.enter()).toBeUndefined();
   });
 
   it('the last one to go leaves word that all have stopped in order', async () => {
