@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import type { AxeResults } from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { trafficOf } from '../../src/ops/web/api/traffic-routes.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -128,6 +129,12 @@ describe('every page', () => {
 
   it('says the same without script', async () => {
     const watched = await busy();
+    // The page is asked for once, and workers write down what they sent with their heartbeat.
+    const recorded = async () => {
+      const { total } = await trafficOf(watched.ops.parts, 60);
+      return total.attempts.accepted > 0;
+    };
+    await until(recorded, { what: 'the sends to be recorded', deadlineMs: PATIENCE_MS });
     const { page } = await watched.look('vera', { javaScript: false });
     await page.goto('/');
     await page.getByRole('cell', { name: 'the service took it' }).waitFor();

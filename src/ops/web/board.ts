@@ -63,9 +63,9 @@ export async function registerBoard(
     return { status: status as 500, body: { error: title, message: detail } };
   });
   await app.register(async (scope) => {
-    scope.addHook('onSend', async (_request, reply, payload) => {
+    scope.addHook('onSend', (_request, reply, payload, done) => {
       const isPage = String(reply.getHeader('content-type')).startsWith('text/html');
-      return isPage && typeof payload === 'string' ? withoutElsewhere(payload) : payload;
+      done(null, isPage && typeof payload === 'string' ? withoutElsewhere(payload) : payload);
     });
     await scope.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH });
   });

@@ -127,85 +127,6 @@ describe('the hold', () => {
   });
 });
 
-describe('the pace', () => {
-  it('is set by an operator, and the audit stream says who and why', async () => {
-    const { server, viewer, operator } = await bench();
-    expect((await viewer.get('/api/v1/pace')).json).toEqual({ pace: null });
-    const set = await operator.post('/api/v1/pace', { pace: 50, why: ' campaign at noon ' });
-    const byHand = { pace: { configured: 0, byHand: 50, now: 50 } };
-    expect([set.status, set.json]).toEqual([200, byHand]);
-    expect((await viewer.get('/api/v1/pace')).json).toEqual(byHand);
-    expect((await viewer.get('/api/v1/status')).json).toMatchObject(byHand);
-    const off = await operator.post('/api/v1/pace', { pace: 'off', why: 'the night' });
-    expect(off.json).toEqual({ pace: { configured: 0, byHand: 0 } });
-    const back = await server.key('operator').post('/api/v1/pace', { pace: 'default', why: 'x' });
-    expect(back.json).toEqual({ pace: null });
-    const { json } = await viewer.get('/api/v1/audit');
-    const { entries } = json as { entries: object[] };
-    const common = { at: 0, what: 'pace', target: 'queue' };
-    expect(entries.map((entry) => ({ ...entry, at: 0 }))).toEqual([
-      { ...common, who: 'key:robot', as: 'default', why: 'x' },
-      { ...common, who: 'otto', as: 'off', why: 'the night' },
-      { ...common, who: 'otto', as: '50', why: 'campaign at noon' },
-    ]);
-  });
-
-  it('tells of a fall, and of PACE where no worker has said it', async () => {
-    const server = await startOps(redis.url, redis.freshPrefix(), { PACE: '40' });
-    const viewer = documented(await server.viewer());
-    expect((await viewer.get('/api/v1/pace')).json).toEqual({ pace: { configured: 40, now: 40 } });
-    const risesFrom = Date.now() + 3_600_000;
-    await redis.client.hset(server.parts.keys.pace, {
-      fellAt: 1_000,
-      fellFrom: '40.000',
-      fellTo: '20.000',
-      risesFrom,
-      recoveryMs: 120_000,
-    });
-    expect((await viewer.get('/api/v1/pace')).json).toEqual({
-      pace: {
-        configured: 40,
-        now: 20,
-        fall: { at: 1_000, from: 40, to: 20, risesFrom, recoveryMs: 120_000 },
-        lowUntil: risesFrom + 60_000,
-      },
-    });
-  });
-
-  it.each([
-    {},
-    { pace: 50 },
-    { pace: 50, why: ' ' },
-    { pace: 50, why: 'x'.repeat(101) },
-    { pace: 0, why: 'x' },
-    { pace: 100_001, why: 'x' },
-    { pace: 1.5, why: 'x' },
-    { pace: '50', why: 'x' },
-    { pace: 'fast', why: 'x' },
-    { pace: null, why: 'x' },
-  ])('%j sets nothing', async (body) => {
-    const { prefix, operator } = await bench();
-    const { status, json } = await operator.post('/api/v1/pace', body);
-    expect([status, json['code']]).toEqual([400, 'REQUEST_INVALID']);
-    expect(await redis.keys(prefix)).toEqual([]);
-  });
-
-  it.each([
-    ['7', 7],
-    ['off', 0],
-    ['default', undefined],
-  ])('%s in the form of the page is taken', async (pace, byHand) => {
-    const { server } = await bench();
-    const { headers } = await server.operator();
-    const { cookie = '', 'x-csrf-token': csrf = '' } = headers;
-    const body = String(new URLSearchParams({ _csrf: csrf, _next: '/', pace, why: 'x' }));
-    const sent = await server.ask('/api/v1/pace', { method: 'POST', headers: { cookie }, body });
-    expect(sent).toMatchObject({ status: 303, headers: { location: '/' } });
-    const kept = await redis.client.hget(server.parts.keys.pace, 'byHand');
-    expect(kept === null ? undefined : Number(kept)).toBe(byHand);
-  });
-});
-
 describe('batches', () => {
   it('are listed page by page, the newest first', async () => {
     const { prefix, server, viewer } = await bench();
@@ -427,6 +348,8 @@ it('every route of the API was answered here, or has a test file of its own', ()
     'GET /api/v1/events',
     'GET /api/v1/traffic',
     'POST /api/v1/find',
+    'GET /api/v1/pace',
+    'POST /api/v1/pace',
     'GET /metrics',
   ];
   const all = OPS_ROUTES.filter(({ kind }) => kind === 'api').map(

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { testRedis } from '../../support/redis.ts';
+import { expectDocumented, startOps, type Caller } from './support/ops-bench.ts';
+
+const redis = testRedis();
+const PATH = '/api/v1/pace';
+
+async function bench(env: Readonly<Record<string, string>> = {}) {
+  const prefix = redis.freshPrefix();
+  const server = await startOps(redis.url, prefix, env);
+  return { prefix, server, viewer: await server.viewer(), operator: await server.operator() };
+}
+
+async function show(caller: Caller) {
+  const reply = await caller.get(PATH);
+  expectDocumented('GET', PATH, reply);
+  return reply.json;
+}
+
+async function set(caller: Caller, body: object) {
+  const reply = await caller.post(PATH, body);
+  expectDocumented('POST', PATH, reply);
+  return reply;
+}
+
+describe('the pace', () => {
+  it('is set by an operator, and the audit stream says who and why', async () => {
+    const { server, viewer, operator } = await bench();
+    expect(await show(viewer)).toEqual({ pace: null });
+    const first = await set(operator, { pace: 50, why: ' campaign at noon ' });
+    const byHand = { pace: { configured: 0, byHand: 50, now: 50 } };
+    expect([first.status, first.json]).toEqual([200, byHand]);
+    expect(await show(viewer)).toEqual(byHand);
+    expect((await viewer.get('/api/v1/status')).json).toMatchObject(byHand);
+    const off = await set(operator, { pace: 'off', why: 'the night' });
+    expect(off.json).toEqual({ pace: { configured: 0, byHand: 0 } });
+    const back = await set(server.key('operator'), { pace: 'default', why: 'x' });
+    expect(back.json).toEqual({ pace: null });
+    const { json } = await viewer.get('/api/v1/audit');
+    const { entries } = json as { entries: object[] };
+    const common = { at: 0, what: 'pace', target: 'queue' };
+    expect(entries.map((entry) => ({ ...entry, at: 0 }))).toEqual([
+      { ...common, who: 'key:robot', as: 'default', why: 'x' },
+      { ...common, who: 'otto', as: 'off', why: 'the night' },
+      { ...common, who: 'otto', as: '50', why: 'campaign at noon' },
+    ]);
+  });
+
+  it('tells of a fall, and of PACE where no worker has said it', async () => {
+    const { server, viewer } = await bench({ PACE: '40' });
+    expect(await show(viewer)).toEqual({ pace: { configured: 40, now: 40 } });
+    const risesFrom = Date.now() + 3_600_000;
+    await redis.client.hset(server.parts.keys.pace, {
+      fellAt: 1_000,
+      fellFrom: '40.000',
+      fellTo: '20.000',
+      risesFrom,
+      recoveryMs: 120_000,
+    });
+    expect(await show(viewer)).toEqual({
+      pace: {
+        configured: 40,
+        now: 20,
+        fall: { at: 1_000, from: 40, to: 20, risesFrom, recoveryMs: 120_000 },
+        lowUntil: risesFrom + 60_000,
+      },
+    });
+  });
+
+  it.each([
+    {},
+    { pace: 50 },
+    { pace: 50, why: ' ' },
+    { pace: 50, why: 'x'.repeat(101) },
+    { pace: 0, why: 'x' },
+    { pace: 100_001, why: 'x' },
+    { pace: 1.5, why: 'x' },
+    { pace: '50', why: 'x' },
+    { pace: 'fast', why: 'x' },
+    { pace: null, why: 'x' },
+  ])('%j sets nothing', async (body) => {
+    const { prefix, operator } = await bench();
+    const { status, json } = await set(operator, body);
+    expect([status, json['code']]).toEqual([400, 'REQUEST_INVALID']);
+    expect(await redis.keys(prefix)).toEqual([]);
+  });
+
+  it.each([
+    ['7', 7],
+    ['off', 0],
+    ['default', undefined],
+  ])('%s in the form of the page is taken', async (pace, byHand) => {
+    const { server } = await bench();
+    const { headers } = await server.operator();
+    const { cookie = '', 'x-csrf-token': csrf = '' } = headers;
+    const body = String(new URLSearchParams({ _csrf: csrf, _next: '/', pace, why: 'x' }));
+    const sent = await server.ask('/api/v1/pace', { method: 'POST', headers: { cookie }, body });
+    expect(sent).toMatchObject({ status: 303, headers: { location: '/' } });
+    const kept = await redis.client.hget(server.parts.keys.pace, 'byHand');
+    expect(kept === null ? undefined : Number(kept)).toBe(byHand);
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import type { FindReport } from '../../../../src/ops/find-contact.ts';
+import { findPage } from '../../../../src/ops/web/pages/find.ts';
+import { EVIL, lookOf, NOW } from './sights.ts';
+
+const searched = {
+  since: NOW - 7 * 86_400_000,
+  batches: 3,
+  contacts: 1_234,
+  unindexedChunks: 0,
+  wrongHit: 2.9e-7,
+};
+const draw = (report: Partial<FindReport>) => {
+  const found = { notices: [], contacts: [], searched, ...report };
+  return findPage({ canFind: true, report: found }, lookOf('viewer')).text;
+};
+
+describe('what was found', () => {
+  it('says why it is not confirmed, and what it may be', () => {
+    const text = draw({
+      notices: [
+        { job: 'n-1', states: ['accepted', 'expired'], confirmed: false, at: NOW - 60_000 },
+      ],
+      contacts: [
+        {
+          batch: 'autumn',
+          template: 'SALE',
+          chunk: 1_200,
+          states: ['rejected'],
+          confirmed: false,
+          at: NOW - 120_000,
+          code: 'INVALID_CONTACT',
+        },
+      ],
+    });
+    for (const words of [
+      '<td>accepted or expired</td>',
+      '<td>its job is no longer kept</td>',
+      '>1 min ago<',
+      '<a href="/batches/autumn">autumn</a>, chunk 1,200',
+      '<i class="dot rejected"></i>rejected',
+      '<td>probably: the contact is deleted</td>',
+      '<code>INVALID_CONTACT</code>',
+      '<td>SALE</td>',
+    ]) {
+      expect(text).toContain(words);
+    }
+  });
+
+  it('says how far it could see', () => {
+    const text = draw({}).replaceAll(/\s+/g, ' ');
+    expect(text).toContain('the last 7 d: single notices, and 1,234 contacts of 3 batches.');
+    expect(text).toContain('belongs to another number: 0.000029 %.');
+    expect(text).not.toContain('could not be looked through');
+    const blind = { ...searched, contacts: 0, unindexedChunks: 12 };
+    const some = draw({ searched: blind }).replaceAll(/\s+/g, ' ');
+    expect(some).toContain('12 chunks could not be looked through: stored without FIND_KEY');
+    expect(some).not.toContain('another number');
+  });
+
+  it('takes what comes from elsewhere as text', () => {
+    const found = { states: ['rejected'], confirmed: true, at: NOW, code: EVIL } as const;
+    const text = draw({
+      notices: [{ ...found, job: EVIL, template: EVIL }],
+      contacts: [{ ...found, batch: 'b', chunk: 0, template: EVIL }],
+    });
+    expect(text).not.toMatch(/<script>|<img/);
+  });
+});
