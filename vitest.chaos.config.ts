@@ -6,6 +6,8 @@ export default defineConfig({
     include: ['test/chaos/**/*.chaos.ts'],
     globalSetup: ['test/chaos/support/report-setup.ts'],
     fileParallelism: false,
+    // As in vitest.config.ts: `.ci/run` names what needed a second try.
+    retry: process.env['CI'] === 'true' ? 1 : 0,
     testTimeout: 240_000,
     hookTimeout: 60_000,
   },
