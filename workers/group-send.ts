@@ -8,6 +8,7 @@ import type { ServiceClient } from '../src/service/service-client.ts';
 import { attemptOnce, enterGate, leaveGate, type Attempted, type AttemptParts } from './attempt.ts';
 import type { Group } from './coalescer.ts';
 import { cutGroup, worthCutting } from './cut-group.ts';
+import { knownAfter } from './doubt.ts';
 import {
   beginIntents,
   earlierOutcome,
@@ -43,7 +44,7 @@ export interface NoticeEnd {
   /** Its request was a hold's probe. */
   readonly probe?: boolean;
   /** False where its request is counted with another notice that it carried. */
-  readonly counted?: boolean;
+  readonly counted?: boolean | undefined;
 }
 
 /** What sending a group needs. */
@@ -180,10 +181,10 @@ function leftOutAs(notice: HeldNotice): Outcome | undefined {
   const earlier = earlierOutcome(intent);
   if (earlier !== undefined || !notice.isLate()) return earlier;
   const neverBegun = data.delivery === undefined || intent.verdict === 'send';
-  return neverBegun ? { kind: 'expired' } : undefined;
+  return neverBegun ? knownAfter({ kind: 'expired' }, intent) : undefined;
 }
 
-/** Ends notices alike: the delivery policy first, then the gate, then their jobs. */
+/** Ends notices by the outcome of their request: the delivery policy first, then the gate, then their jobs. */
 async function endAll(
   notices: readonly HeldNotice[],
   end: NoticeEnd,
@@ -191,15 +192,19 @@ async function endAll(
   passage?: Passage,
 ): Promise<void> {
   const { outcome, answer } = end;
-  await endIntents(
-    notices.map(({ intent }) => ({ intent, outcome, answer })),
-    parts,
-  );
+  const ends = notices.map((notice) => ({
+    notice,
+    intent: notice.intent,
+    outcome: knownAfter(outcome, notice.intent),
+    answer,
+  }));
+  await endIntents(ends, parts);
   if (passage !== undefined) await leaveGate(outcome, passage, parts);
   if (notices.length > 1) parts.inOneWrite();
   // Each that goes back is put before the one that went back just now.
   const goBack = outcome === undefined || outcome.kind === 'hold';
-  for (const notice of goBack ? notices.toReversed() : notices) {
-    notice.end(notice === notices[0] ? end : { ...end, counted: false });
+  for (const { notice, outcome: known } of goBack ? ends.toReversed() : ends) {
+    const counted = notice === notices[0] ? end.counted : false;
+    notice.end({ ...end, outcome: known, counted });
   }
 }

@@ -4,6 +4,7 @@ import { NoticeQueueError } from '../src/errors.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import type { Coalescer } from './coalescer.ts';
+import { withMark } from './doubt.ts';
 import type { HeldNotice, NoticeEnd } from './group-send.ts';
 import type { JobSlots } from './job-slots.ts';
 import type { LockFence } from './lock-fence.ts';
@@ -55,6 +56,7 @@ export async function runJob(
   const { slots } = parts;
   const guard = parts.fence.guard(job);
   const contacts = data.notice.contacts.length;
+  const intent = noticeIntent(job, data, lockToken);
   slots.taken(contacts);
   try {
     const { outcome, answer, together, probe, counted } = await new Promise<NoticeEnd>(
@@ -62,7 +64,7 @@ export async function runJob(
         parts.coalescer.add({
           ...standInLine(data, job.attemptsMade, parts.maxContacts),
           data,
-          intent: noticeIntent(job, data, lockToken),
+          intent,
           owned: guard.owned,
           isLate: () => data.expiresAt !== undefined && parts.now() >= data.expiresAt,
           end,
@@ -74,7 +76,9 @@ export async function runJob(
     if (outcome === undefined || outcome.kind === 'hold') slots.ranDry();
     if (outcome === undefined) giveBack();
     const atMostOnce = data.delivery === 'at-most-once';
-    return await steer(job, lockToken, outcome, detailOf(answer), atMostOnce);
+    const inDoubt = !atMostOnce && (intent.doubted || outcome.kind === 'unknown');
+    const detail = inDoubt ? withMark(detailOf(answer)) : detailOf(answer);
+    return await steer(job, lockToken, outcome, detail, atMostOnce);
   } finally {
     slots.freed(contacts);
     guard.release();

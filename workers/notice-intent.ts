@@ -5,6 +5,7 @@ import type { Outcome } from '../src/contracts/outcome.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../src/queue/intents.ts';
 import type { SendAnswer } from '../src/service/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import { isDoubted } from './doubt.ts';
 import { settleUntilHeard } from './settle-until-heard.ts';
 
 /** What the delivery policy of single notices needs. */
@@ -25,7 +26,7 @@ export type IntentEnd = 'nothing' | 'back' | 'accepted' | 'own' | 'any' | 'none'
  *
  * | delivery | verdict | outcome | end |
  * |---|---|---|---|
- * | at-least-once | never asked | unknown, with no attempts left | none |
+ * | at-least-once | never asked | unknown, with no attempts left or final | none |
  * | at-least-once | never asked | any other | nothing |
  * | at-most-once | never asked, lost | any | nothing |
  * | at-most-once | accepted | accepted, by the earlier attempt | nothing |
@@ -43,7 +44,8 @@ export function intentEnd(
   lastAttempt: boolean,
 ): IntentEnd {
   if (delivery === undefined) {
-    return outcome?.kind === 'unknown' && lastAttempt ? 'none' : 'nothing';
+    const isLast = outcome?.kind === 'unknown' && (lastAttempt || outcome.final === true);
+    return isLast ? 'none' : 'nothing';
   }
   switch (verdict) {
     case undefined:
@@ -69,6 +71,8 @@ export interface NoticeIntent {
   readonly lockToken: string;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
+  /** At-least-once: an earlier attempt may have been taken (doubt.ts). */
+  readonly doubted: boolean;
   /** `asked` while no answer has come; undefined until asked for, and at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
 }
@@ -80,6 +84,7 @@ export function noticeIntent(job: Job, data: JobData, lockToken: string | undefi
     nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
+    doubted: data.delivery === undefined && isDoubted(job),
     verdict: undefined,
   };
 }

@@ -10,7 +10,7 @@ import type { Outcome } from '../src/contracts/outcome.ts';
  * |---|---|---|---|
  * | accepted, expired, cancelled | a value | spent, none, none | done |
  * | rejected | UnrecoverableError | spent | failed, kept |
- * | unknown, at-most-once | UnrecoverableError | spent | failed, kept, listed as unknown |
+ * | unknown, at-most-once or final | UnrecoverableError | spent | failed, kept, listed as unknown |
  * | retry, unknown | AttemptError | spent | backs off; failed, kept, when the attempts are used up |
  * | retry, not counted | DelayedError | none | comes back after a moment |
  * | hold | RateLimitError | none | first in line once the hold is over |
@@ -58,7 +58,8 @@ export async function steer(
     case 'rejected':
       throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
     case 'unknown':
-      if (atMostOnce) throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
+      if (atMostOnce || outcome.final === true)
+        throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
       throw withoutStack(new AttemptError(join(outcome.code, detail)));
     case 'retry':
       if (outcome.counted) throw withoutStack(new AttemptError(join(outcome.code, detail)));

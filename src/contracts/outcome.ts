@@ -2,7 +2,7 @@ import type { HoldKind } from './hold.ts';
 
 /**
  * What is known after an attempt: a closed set. The table that decides it is
- * `src/service/decide-outcome.ts`; what a worker does with each is `workers/settle.ts`.
+ * `src/service/decide-outcome.ts`; what a worker does with each is `workers/steering.ts`.
  *
  * - `accepted`: the service took it. `confirmed` is false where a 2xx came with a body that broke
  *   or could not be read; it is never sent again all the same.
@@ -25,7 +25,12 @@ export type Outcome =
       /** Milliseconds until the next probe, where the cause names them (Retry-After, a refusal's rest). */
       readonly forMs?: number;
     }
-  | { readonly kind: 'unknown'; readonly code: string }
+  | {
+      readonly kind: 'unknown';
+      readonly code: string;
+      /** No attempt follows, whatever the delivery policy. */
+      readonly final?: true;
+    }
   | { readonly kind: 'expired' }
   | { readonly kind: 'cancelled' };
 

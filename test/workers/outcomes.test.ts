@@ -2,7 +2,8 @@ import { Queue, type Job } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { JOB_NAME } from '../../src/contracts/job.ts';
 import type { Fault } from '../../src/emulator/fault.ts';
-import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { keysOf, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { numbers, startFleet, type Fleet, type LogLine } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -12,10 +13,12 @@ describe('a job whose attempt was', () => {
   const redis = testRedis();
   let fleet: Fleet;
   let board: Queue;
+  let keys: Keys;
   let next = 0;
 
   beforeAll(async () => {
     const prefix = redis.freshPrefix();
+    keys = keysOf(prefix, 'default');
     fleet = await startFleet({
       redisUrl: redis.url,
       prefix,
@@ -32,7 +35,7 @@ describe('a job whose attempt was', () => {
     });
     board = new Queue(QUEUE_NAME, {
       connection: redis.connect({ name: 'board' }),
-      prefix: keysOf(prefix, 'default').bullPrefix,
+      prefix: keys.bullPrefix,
     });
   });
 
@@ -79,6 +82,7 @@ describe('a job whose attempt was', () => {
     );
     const times = [...fleet.emulator.contacts()].find((entry) => entry.contact === contact);
     return {
+      id,
       state: await job.getState(),
       reason: job.failedReason ?? '',
       attemptsMade: job.attemptsMade,
@@ -90,6 +94,7 @@ describe('a job whose attempt was', () => {
   }
 
   interface Ended {
+    readonly id: string;
     readonly state: string;
     readonly reason: string;
     readonly attemptsMade: number;
@@ -155,6 +160,54 @@ describe('a job whose attempt was', () => {
     expect(job).toMatchObject({ state: 'completed', attemptsMade: 2, accepted });
     expect(outcomes(job)).toEqual(['unknown', 'accepted']);
   });
+
+  it.each<[string, readonly Omit<Fault, 'on'>[], object, readonly string[], number]>([
+    [
+      'then refused',
+      [
+        { reset: 'after-acting', times: 1 },
+        { status: 404, code: 'TEMPLATE_NOT_FOUND' },
+      ],
+      {},
+      ['unknown', 'unknown'],
+      1,
+    ],
+    [
+      'then not taken, then refused',
+      [
+        { reset: 'after-read', times: 1 },
+        { status: 408, times: 1 },
+        { status: 404, code: 'GONE' },
+      ],
+      {},
+      ['unknown', 'retry', 'unknown'],
+      0,
+    ],
+    [
+      'then not taken until the attempts are used up',
+      [{ reset: 'after-acting', times: 1 }, { status: 408 }],
+      {},
+      ['unknown', 'retry', 'unknown'],
+      1,
+    ],
+    [
+      'then too late',
+      [{ hang: 'after-acting', times: 1 }],
+      { expiresAt: 450 },
+      ['unknown', 'unknown'],
+      1,
+    ],
+  ])(
+    'unknown, %s: stays unknown, is not tried again, and is listed',
+    async (_, faults, { expiresAt }: { expiresAt?: number }, expected, accepted) => {
+      const options = expiresAt === undefined ? {} : { expiresAt: Date.now() + expiresAt };
+      const job = await run(faults, options);
+      expect(outcomes(job)).toEqual(expected);
+      expect(job).toMatchObject({ state: 'failed', accepted });
+      const listed = await listUnknownNotices(redis.client, keys);
+      expect(listed.filter(({ id }) => id === job.id)).toHaveLength(1);
+    },
+  );
 
   it('refused twice with a young token comes back without an attempt spent', async () => {
     fleet.emulator.revokeTokens();
