@@ -35,7 +35,7 @@ export class AttemptLog {
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
           );
         }
-        const { probe, together = 1, counted: _, ...others } = facts;
+        const { probe, together = 1, counted: _, uncounted: __, ...others } = facts;
         const line = {
           event: 'attempt',
           job: job.id,
@@ -77,6 +77,8 @@ export interface AttemptFacts {
   readonly contacts?: number;
   /** Single notices in the same request, where there were several. */
   readonly together?: number | undefined;
+  /** Requests of refused groups that are counted with this attempt, beside its own. */
+  readonly uncounted?: number | undefined;
   /** False where the request is counted with another notice that it carried. */
   readonly counted?: boolean | undefined;
   /** It was a hold's probe. */
@@ -92,14 +94,14 @@ function seenAttempt(
   facts: AttemptFacts,
   waitedMs: number | undefined,
 ): SeenAttempt {
-  const { counted = true } = facts;
+  const { counted = true, uncounted = 0 } = facts;
   return {
     lane: facts.batch === undefined ? 'notices' : 'chunks',
     outcome: outcome.kind,
     ...('code' in outcome ? { code: outcome.code } : {}),
     ...(outcome.kind === 'hold' ? { hold: outcome.hold } : {}),
     contacts: facts.contacts ?? 0,
-    requests: counted ? (answer?.requests ?? 0) : 0,
+    requests: counted ? (answer?.requests ?? 0) + uncounted : 0,
     ...(answer?.answerMs === undefined || !counted ? {} : { answerMs: answer.answerMs }),
     ...(waitedMs === undefined || !endsWait(outcome) ? {} : { waitedMs }),
   };

@@ -5,6 +5,8 @@ export interface Group<Notice> {
   readonly notices: readonly Notice[];
   /** It is a part of a group that was refused as a whole. */
   readonly isPart: boolean;
+  /** Requests of refused groups that are still to be counted, with the first notice of this one. */
+  readonly uncounted?: number;
 }
 
 /** Bounds of the requests that a process makes for single notices. */

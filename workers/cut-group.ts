@@ -24,12 +24,19 @@ export function worthCutting(
  * into single notices. Of 100 notices one that spoils costs 20 requests more, and where all of them do
  * (a wrong template code) it is 11: sending each alone at once would cost 100 in the first case,
  * halving 99 in the second.
+ *
+ * The first part carries the requests that are still to be counted.
  */
-export function cutGroup<Notice>({ notices, isPart }: Group<Notice>): Group<Notice>[] {
+export function cutGroup<Notice>({
+  notices,
+  isPart,
+  uncounted = 0,
+}: Group<Notice>): Group<Notice>[] {
   const size = isPart ? 1 : Math.floor(Math.sqrt(notices.length));
   const parts: Group<Notice>[] = [];
   for (let from = 0; from < notices.length; from += size) {
-    parts.push({ notices: notices.slice(from, from + size), isPart: true });
+    const part = { notices: notices.slice(from, from + size), isPart: true };
+    parts.push(from === 0 && uncounted > 0 ? { ...part, uncounted } : part);
   }
   return parts;
 }

@@ -43,6 +43,8 @@ export interface NoticeEnd {
   readonly together?: number;
   /** Its request was a hold's probe. */
   readonly probe?: boolean;
+  /** Requests of refused groups that are counted with it, beside its own. */
+  readonly uncounted?: number;
   /** False where its request is counted with another notice that it carried. */
   readonly counted?: boolean | undefined;
 }
@@ -88,7 +90,7 @@ export async function sendGroup(
 }
 
 async function attemptGroup(
-  { notices, isPart }: Group<HeldNotice>,
+  { notices, isPart, uncounted = 0 }: Group<HeldNotice>,
   parts: GroupParts,
 ): Promise<Group<HeldNotice>[]> {
   let ready = await leaveOut(notices, parts);
@@ -119,9 +121,9 @@ async function attemptGroup(
   ) {
     await leaveGate(outcome, passage, parts);
     parts.log.groupRefused(ready.length, outcome, answer);
-    return cutGroup({ notices: ready, isPart });
+    return cutGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
   }
-  const end = { outcome, answer, together: ready.length, probe: isProbe };
+  const end = { outcome, answer, together: ready.length, probe: isProbe, uncounted };
   await endAll(ready, end, parts, passage);
   return [];
 }

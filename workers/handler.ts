@@ -59,20 +59,18 @@ export async function runJob(
   const intent = noticeIntent(job, data, lockToken);
   slots.taken(contacts);
   try {
-    const { outcome, answer, together, probe, counted } = await new Promise<NoticeEnd>(
-      (end, fail) => {
-        parts.coalescer.add({
-          ...standInLine(data, job.attemptsMade, parts.maxContacts),
-          data,
-          intent,
-          owned: guard.owned,
-          isLate: () => data.expiresAt !== undefined && parts.now() >= data.expiresAt,
-          end,
-          fail,
-        });
-      },
-    );
-    attempt.end(outcome, answer, { contacts, together, probe, counted });
+    const { outcome, answer, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
+      parts.coalescer.add({
+        ...standInLine(data, job.attemptsMade, parts.maxContacts),
+        data,
+        intent,
+        owned: guard.owned,
+        isLate: () => data.expiresAt !== undefined && parts.now() >= data.expiresAt,
+        end,
+        fail,
+      });
+    });
+    attempt.end(outcome, answer, { contacts, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') slots.ranDry();
     if (outcome === undefined) giveBack();
     const atMostOnce = data.delivery === 'at-most-once';

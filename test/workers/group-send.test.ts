@@ -131,15 +131,20 @@ describe('a group', () => {
 
   it('that is refused goes on in parts, and only who spoils it is rejected', async () => {
     const { on, group } = await open('at-least-once', { rejectContacts: ['010003'] });
-    const waiting = [{ notices: group as readonly TestNotice[], isPart: false }];
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const parts = await on.send(next.notices, next.isPart);
-      waiting.unshift(...(parts as typeof waiting));
+    const waiting = await on.send(group);
+    for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+      waiting.unshift(...(await on.sendPart(part)));
     }
     expect(outcomes(group)).toEqual(['accepted', 'accepted', 'rejected', 'accepted']);
     expect(group[2]?.ends).toMatchObject([
       { outcome: { code: 'INVALID_CONTACT' }, together: 1, answer: { status: 400 } },
     ]);
+    // All, its two halves, and the two of the half that was refused.
+    const counted = group.flatMap(({ ends }) => ends).filter((end) => end.counted !== false);
+    const requests = counted.map(
+      ({ answer, uncounted = 0 }) => (answer?.requests ?? 0) + uncounted,
+    );
+    expect(requests.reduce((sum, count) => sum + count)).toBe(5);
     expect(on.emulator.record()).toMatchObject({ distinct: 3, twice: 0 });
     expect(on.lines.filter(({ event }) => event === 'group-refused')).toMatchObject([
       { notices: 4, outcome: 'rejected', code: 'INVALID_CONTACT', status: 400 },
@@ -230,10 +235,10 @@ describe('a group', () => {
       expect(parts.map(({ notices }) => notices.length)).toEqual([2, 2]);
       expect((await begun(on)).toSorted()).toEqual(group.map(({ id }) => id));
       const [head, tail] = parts;
-      await on.send((head?.notices ?? []) as TestNotice[], true);
+      await on.sendPart(head ?? { notices: [], isPart: true });
       expect(outcomes(group.slice(0, 2))).toEqual(['accepted', 'accepted']);
       on.stopping.abort();
-      await on.send((tail?.notices ?? []) as TestNotice[], true);
+      await on.sendPart(tail ?? { notices: [], isPart: true });
       expect(outcomes(group.slice(2))).toEqual(['gone back', 'gone back']);
       expect((await begun(on)).toSorted()).toEqual(group.slice(0, 2).map(({ id }) => id));
     });

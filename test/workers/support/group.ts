@@ -45,7 +45,9 @@ export interface GroupStage {
   /** Outcomes that left the gate: 'succeeded', 'undecided', 'abandoned' or a kind of hold. */
   readonly left: string[];
   notice(contact: string, more?: { expiresAt?: number }): Promise<TestNotice>;
-  send(notices: readonly TestNotice[], isPart?: boolean): ReturnType<typeof sendGroup>;
+  send(notices: readonly TestNotice[]): ReturnType<typeof sendGroup>;
+  /** Sends what a refused group goes on in. */
+  sendPart(part: Awaited<ReturnType<typeof sendGroup>>[number]): ReturnType<typeof sendGroup>;
   close(): Promise<void>;
 }
 
@@ -147,7 +149,8 @@ export async function openGroupStage(
       };
       return notice;
     },
-    send: (notices, isPart = false) => sendGroup({ notices, isPart }, parts),
+    send: (notices) => sendGroup({ notices, isPart: false }, parts),
+    sendPart: (part) => sendGroup(part, parts),
     close: async () => {
       await service.close();
       await emulator.close();
