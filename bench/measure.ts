@@ -9,6 +9,7 @@ import { growth } from './legs/growth.ts';
 import { CLIENTS, clientTotals } from './legs/http-client.ts';
 import { readList, writeList } from './legs/importing.ts';
 import { latencies, PATHS } from './legs/latency.ts';
+import { pageTimes } from './legs/pages.ts';
 import { withProcesses } from './legs/processes.ts';
 import { NAMES, SENDERS, singleTotals } from './legs/single-sends.ts';
 import { soak } from './legs/soak.ts';
@@ -53,6 +54,10 @@ export async function measure(
       const waiting = await growth(stage, 'waiting', sizes);
       await stage.clear();
       return { growth: [...waiting, ...(await growth(stage, 'delayed', sizes))] };
+    },
+    pages: async () => {
+      await stage.clear();
+      return { pages: await pageTimes(stage, sizes) };
     },
     processes: async () => ({ processes: await processRounds(stage, rounds) }),
     soak: async () => {

@@ -10,6 +10,7 @@ export const LEGS = [
   'latency',
   'draining',
   'growth',
+  'pages',
   'processes',
   'soak',
 ] as const;

@@ -2,6 +2,7 @@ import type { Machine } from './harness/machine.ts';
 import type { Count } from './legs/counts.ts';
 import type { Draining } from './legs/draining.ts';
 import type { Growth } from './legs/growth.ts';
+import type { PageTime } from './legs/pages.ts';
 import type { SoakSample } from './legs/soak.ts';
 
 /** What the rounds of one contestant came to, each list by round. */
@@ -42,6 +43,7 @@ export interface Results {
   readonly latency?: Readonly<Record<string, Latency>>;
   readonly draining?: Draining;
   readonly growth?: readonly Growth[];
+  readonly pages?: readonly PageTime[];
   /** Sends a second by number of processes, by round. */
   readonly processes?: Readonly<Record<string, readonly number[]>>;
   readonly soak?: readonly SoakSample[];

@@ -1,4 +1,5 @@
 import { spreadOf } from '../harness/spread.ts';
+import type { PageTime } from '../legs/pages.ts';
 import { NAMES } from '../legs/single-sends.ts';
 import type { Results } from '../results.ts';
 import { count, countTable, raceTable, table, verdictTable } from './tables.ts';
@@ -73,6 +74,7 @@ export function figures(results: Results): string {
       ),
     ),
     ...growthSection(results),
+    ...section('Pages of the ops server', results.pages, pagesTable),
     ...section('Processes', results.processes, (processes) =>
       table(
         ['`--processes`', 'sends a second', 'spread'],
@@ -142,6 +144,19 @@ function growthSection({ growth }: Results): readonly string[] {
       ]),
     ),
   ];
+}
+
+/** Every page at every size. */
+function pagesTable(times: readonly PageTime[]): string {
+  return table(
+    ['page', 'jobs that wait', 'median ms', 'longest ms'],
+    times.map(({ page, jobs, medianMs, worstMs }) => [
+      `\`${page}\``,
+      count(jobs),
+      medianMs.toFixed(1),
+      worstMs.toFixed(1),
+    ]),
+  );
 }
 
 /** Of ten minutes, one line a minute is enough. */
