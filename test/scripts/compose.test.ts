@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { OPS_OPTIONS } from '../../src/config/options/ops.ts';
 import { QUEUE_OPTIONS } from '../../src/config/options/queue.ts';
 import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
@@ -49,4 +50,17 @@ it('docker-compose.yml gives a worker longer to stop than it takes', () => {
   const option = optionOf('SHUTDOWN_TIMEOUT_MS');
   const takes = option.kind === 'integer' ? option.default : Number.NaN;
   expect(Number(grace) * 1_000).toBeGreaterThan(takes);
+});
+
+it('docker-compose.yml is YAML that says what it looks like', () => {
+  const { services } = parse(compose, { merge: true }) as {
+    services: Record<string, { healthcheck?: { test?: unknown[] } }>;
+  };
+  expect(Object.keys(services)).toEqual(['redis', 'worker', 'ops', 'emulator']);
+  // A colon and a blank within a command would make an object of it.
+  for (const { healthcheck } of Object.values(services)) {
+    expect(healthcheck?.test?.map((part) => typeof part)).toEqual(
+      healthcheck?.test?.map(() => 'string'),
+    );
+  }
 });
