@@ -43,7 +43,9 @@ export interface UnknownDesk {
   /** How many notices are listed in all. */
   readonly listed: number;
   /** Of the newest batches; their contacts are counted, their failures not looked at. */
-  readonly batches: readonly Pick<UnknownOfBatch, 'batch' | 'template' | 'contacts'>[];
+  readonly batches: readonly (Pick<UnknownOfBatch, 'batch' | 'template' | 'contacts'> & {
+    readonly begunAt: number;
+  })[];
 }
 
 /**
@@ -66,10 +68,11 @@ export async function readUnknownDesk(
     const batches = kept
       // What a cancelled batch has in doubt is counted, and nobody can decide on it any more.
       .filter(({ phase, counts }) => counts.unknown > 0 && phase !== 'cancelled')
-      .map(({ id, templateCode, counts }) => ({
+      .map(({ id, templateCode, counts, begunAt }) => ({
         batch: id,
         template: templateCode,
         contacts: counts.unknown,
+        begunAt,
       }));
     return { notices: await readUnknown(redis, keys, ids), listed, batches };
   } catch (error) {

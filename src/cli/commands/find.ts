@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import type { FindReport } from '../../ops/find-contact.ts';
+import { describeWrongHit } from '../../ops/wrong-hit.ts';
 import { withLedger } from '../open-ledger.ts';
 import { duration, print, table } from '../output.ts';
 import { count, countOf } from '../progress.ts';
@@ -67,7 +68,7 @@ function describeSearch({
   }
   if (contacts > 0) {
     lines.push(
-      `the chance that a contact that is not confirmed belongs to another number: ${(wrongHit * 100).toPrecision(2)} %`,
+      `the chance that a contact that is not confirmed belongs to another number: ${describeWrongHit(wrongHit)}`,
     );
   }
   return lines;

@@ -48,7 +48,12 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
           ),
           listed: z.int().describe('notices in all'),
           batches: z.array(
-            z.object({ batch: z.string(), template: z.string(), contacts: z.int() }),
+            z.object({
+              batch: z.string(),
+              template: z.string(),
+              contacts: z.int(),
+              begunAt: z.int().describe('when its import began: milliseconds since the epoch'),
+            }),
           ),
         }),
       },

@@ -1,5 +1,6 @@
 import type { FoundState } from '../../../batch/find-in-batches.ts';
 import type { FindReport } from '../../find-contact.ts';
+import { describeWrongHit } from '../../wrong-hit.ts';
 import { html, type Html } from '../html.ts';
 import { csrfField } from './layout.ts';
 import { count, head, moment, span, table, type Look } from './page-parts.ts';
@@ -129,7 +130,7 @@ function seen(searched: FindReport['searched'], { now }: Look): Html {
       contacts > 0 &&
       html`<p class="quiet">
         The chance that a contact that is not confirmed belongs to another number:
-        ${(wrongHit * 100).toPrecision(2)} %.
+        ${describeWrongHit(wrongHit)}.
       </p>`
     }`;
 }

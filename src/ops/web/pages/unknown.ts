@@ -39,13 +39,14 @@ function ofBatches(batches: UnknownDesk['batches'], look: Look): Html {
     <h2>In batches</h2>
     ${table(
       'Batches with unknown contacts',
-      [head('Batch'), head('Template'), head('Contacts', true), head('')],
+      [head('Batch'), head('Template'), head('Contacts', true), head('Begun'), head('')],
       batches.map(
-        ({ batch, template, contacts }) =>
+        ({ batch, template, contacts, begunAt }) =>
           html`<tr>
             <td><a href="/batches/${batch}">${batch}</a></td>
             <td>${template}</td>
             <td class="number">${count(contacts)}</td>
+            <td>${moment(begunAt, look.now)}</td>
             <td>
               ${
                 mayAct(look) &&

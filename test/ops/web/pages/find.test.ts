@@ -50,7 +50,7 @@ describe('what was found', () => {
   it('says how far it could see', () => {
     const text = draw({}).replaceAll(/\s+/g, ' ');
     expect(text).toContain('the last 7 d: single notices, and 1,234 contacts of 3 batches.');
-    expect(text).toContain('belongs to another number: 0.000029 %.');
+    expect(text).toContain('belongs to another number: less than 0.01 %.');
     expect(text).not.toContain('could not be looked through');
     const blind = { ...searched, contacts: 0, unindexedChunks: 12 };
     const some = draw({ searched: blind }).replaceAll(/\s+/g, ' ');
