@@ -149,7 +149,7 @@ describe('the desk', () => {
     stage: 'sent',
     delivery: 'at-most-once',
   };
-  const ofBatch = { batch: 'spring-sale', template: 'SALE', contacts: 4 };
+  const ofBatch = { batch: 'spring-sale', template: 'SALE', contacts: 4, begunAt: operator.now - 7_200_000 };
   const desk = (some: Partial<UnknownDesk>, look = operator) =>
     unknownPage({ notices: [], listed: 0, batches: [], ...some }, look).text;
 
@@ -163,6 +163,7 @@ describe('the desk', () => {
     expect(text).not.toContain('checked');
     expect(text).toContain('name="ids" value="n-1"');
     expect(text).toContain('name="batch" value="spring-sale"');
+    expect(text).toContain('2 h ago');
     expect(text.match(/name="why"[^>]*required/g)).toHaveLength(2);
   });
 
