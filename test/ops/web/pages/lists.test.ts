@@ -149,7 +149,12 @@ describe('the desk', () => {
     stage: 'sent',
     delivery: 'at-most-once',
   };
-  const ofBatch = { batch: 'spring-sale', template: 'SALE', contacts: 4, begunAt: operator.now - 7_200_000 };
+  const ofBatch = {
+    batch: 'spring-sale',
+    template: 'SALE',
+    contacts: 4,
+    begunAt: operator.now - 7_200_000,
+  };
   const desk = (some: Partial<UnknownDesk>, look = operator) =>
     unknownPage({ notices: [], listed: 0, batches: [], ...some }, look).text;
 
