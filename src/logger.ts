@@ -1,4 +1,5 @@
 import { pino, type Logger } from 'pino';
+import { LineGatherer } from './line-gatherer.ts';
 import { CENSORED, redacted, SECRET_NAMES } from './log-redaction.ts';
 
 /**
@@ -19,6 +20,6 @@ export function createLogger(level: string, destination: 1 | 2 = 1): Logger {
       // What a child logger is bound to, the formatter does not see.
       redact: { paths: [...SECRET_NAMES], censor: CENSORED },
     },
-    pino.destination({ dest: destination, sync: false }),
+    new LineGatherer(pino.destination({ dest: destination, sync: false })),
   );
 }

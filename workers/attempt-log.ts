@@ -35,28 +35,19 @@ export class AttemptLog {
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
           );
         }
-        const { probe, together = 1, counted: _, uncounted: __, ...others } = facts;
-        const line = {
-          event: 'attempt',
-          job: job.id,
-          attempt: job.attemptsMade + 1,
-          ...(outcome === undefined ? { outcome: 'returned' } : describe(outcome)),
-          ...(probe === true ? { probe } : {}),
-          ...(together > 1 ? { together } : {}),
-          ...others,
-          waitedMs,
-          tookMs: Math.round(performance.now() - startedAt),
-          ...(answer === undefined ? {} : answered(answer)),
-        };
-        logger[levelOf(outcome)](line, 'attempt');
+        logger[levelOf(outcome)](
+          lineOf(job, outcome, answer, facts, waitedMs, performance.now() - startedAt),
+          'attempt',
+        );
       },
     };
   }
 
   /** A request with several notices was refused, and goes on in parts. */
-  groupRefused(notices: number, outcome: Outcome, answer: SendAnswer | undefined): void {
-    const facts = answer === undefined ? {} : answered(answer);
-    this.#logger.info({ event: 'group-refused', notices, ...describe(outcome), ...facts });
+  groupRefused(notices: number, code: string, answer: SendAnswer | undefined): void {
+    const { status, message: serviceMessage, traceId: requestId } = answer ?? {};
+    const facts = { notices, code, status, serviceMessage, requestId };
+    this.#logger.info({ event: 'group-refused', ...facts });
   }
 
   /** Redis failed at something that is not an attempt's outcome. */
@@ -123,36 +114,45 @@ function endsWait(outcome: Outcome): boolean {
   }
 }
 
-function describe(outcome: Outcome): Record<string, unknown> {
-  switch (outcome.kind) {
-    case 'accepted':
-      return { outcome: 'accepted', confirmed: outcome.confirmed };
-    case 'hold':
-      return { outcome: 'hold', hold: outcome.hold, code: outcome.code };
-    case 'retry':
-      return { outcome: 'retry', code: outcome.code, counted: outcome.counted };
-    case 'rejected':
-    case 'unknown':
-      return { outcome: outcome.kind, code: outcome.code };
-    case 'expired':
-    case 'cancelled':
-      return { outcome: outcome.kind };
-  }
-}
-
-function answered(answer: SendAnswer): Record<string, unknown> {
+/**
+ * One object of one shape, with undefined for what does not apply: a line for each attempt is a good
+ * part of what an attempt costs, and one put together from parts costs far more.
+ */
+function lineOf(
+  job: Job,
+  outcome: Outcome | undefined,
+  answer: SendAnswer | undefined,
+  { probe, together = 1, contacts, batch, chunk }: AttemptFacts,
+  waitedMs: number,
+  tookMs: number,
+) {
   return {
-    stage: answer.stage,
-    status: answer.status,
-    serviceCode: answer.code,
-    serviceMessage: answer.message,
-    failure: answer.failure,
-    failureCode: answer.failureCode,
-    requestId: answer.traceId,
-    token: answer.tokenId,
-    ...(answer.refused.length === 0 ? {} : { refused: answer.refused }),
-    requests: answer.requests,
-    sendMs: Math.round(answer.durationMs),
+    event: 'attempt',
+    job: job.id,
+    attempt: job.attemptsMade + 1,
+    outcome: outcome?.kind ?? 'returned',
+    confirmed: outcome?.kind === 'accepted' ? outcome.confirmed : undefined,
+    hold: outcome?.kind === 'hold' ? outcome.hold : undefined,
+    code: outcome !== undefined && 'code' in outcome ? outcome.code : undefined,
+    counted: outcome?.kind === 'retry' ? outcome.counted : undefined,
+    probe: probe === true ? probe : undefined,
+    together: together > 1 ? together : undefined,
+    contacts,
+    batch,
+    chunk,
+    waitedMs,
+    tookMs: Math.round(tookMs),
+    stage: answer?.stage,
+    status: answer?.status,
+    serviceCode: answer?.code,
+    serviceMessage: answer?.message,
+    failure: answer?.failure,
+    failureCode: answer?.failureCode,
+    requestId: answer?.traceId,
+    token: answer?.tokenId,
+    refused: answer !== undefined && answer.refused.length > 0 ? answer.refused : undefined,
+    requests: answer?.requests,
+    sendMs: answer === undefined ? undefined : Math.round(answer.durationMs),
   };
 }
 

@@ -120,7 +120,7 @@ async function attemptGroup(
     worthCutting(ready.length, answer?.status, deliveryOf(ready))
   ) {
     await leaveGate(outcome, passage, parts);
-    parts.log.groupRefused(ready.length, outcome, answer);
+    parts.log.groupRefused(ready.length, outcome.code, answer);
     return cutGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
   }
   const end = { outcome, answer, together: ready.length, probe: isProbe, uncounted };

@@ -147,7 +147,7 @@ describe('a group', () => {
     expect(requests.reduce((sum, count) => sum + count)).toBe(5);
     expect(on.emulator.record()).toMatchObject({ distinct: 3, twice: 0 });
     expect(on.lines.filter(({ event }) => event === 'group-refused')).toMatchObject([
-      { notices: 4, outcome: 'rejected', code: 'INVALID_CONTACT', status: 400 },
+      { notices: 4, code: 'INVALID_CONTACT', status: 400 },
       { notices: 2 },
     ]);
   });
