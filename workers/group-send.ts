@@ -202,7 +202,7 @@ async function endAll(
   }));
   await endIntents(ends, parts);
   if (passage !== undefined) await leaveGate(outcome, passage, parts);
-  if (notices.length > 1) parts.inOneWrite();
+  parts.inOneWrite();
   // Each that goes back is put before the one that went back just now.
   const goBack = outcome === undefined || outcome.kind === 'hold';
   for (const { notice, outcome: known } of goBack ? ends.toReversed() : ends) {

@@ -49,22 +49,37 @@ export function noCounts(): number[] {
   return Array.from({ length: COUNTERS.length }, () => 0);
 }
 
+/** Where the counters of each lane and duration stand, for what is counted with every attempt. */
+const OF_LANE = byName(LANES, (lane) => ({
+  attempts: byName(OUTCOME_KINDS, (kind) => positionOf(`attempts:${lane}:${kind}`)),
+  contacts: byName(OUTCOME_KINDS, (kind) => positionOf(`contacts:${lane}:${kind}`)),
+  requests: positionOf(`requests:${lane}`),
+}));
+const FIRST_BUCKET = byName(DURATION_NAMES, (name) => positionOf(`${name}:0`));
+
+function byName<Name extends string, Value>(
+  names: readonly Name[],
+  of: (name: Name) => Value,
+): Readonly<Record<Name, Value>> {
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Name, Value>;
+}
+
 /** Counts an attempt. */
 export function countAttempt(counts: number[], attempt: SeenAttempt): void {
   const { lane, outcome, contacts, requests, answerMs, waitedMs } = attempt;
-  add(counts, `attempts:${lane}:${outcome}`, 1);
-  add(counts, `contacts:${lane}:${outcome}`, contacts);
-  add(counts, `requests:${lane}`, requests);
+  const ofLane = OF_LANE[lane];
+  add(counts, ofLane.attempts[outcome], 1);
+  add(counts, ofLane.contacts[outcome], contacts);
+  add(counts, ofLane.requests, requests);
   if (answerMs !== undefined) countDuration(counts, 'answer', answerMs);
   if (waitedMs !== undefined) countDuration(counts, 'queueWait', waitedMs);
 }
 
 /** Counts a duration into its bucket. */
 export function countDuration(counts: number[], name: DurationName, ms: number): void {
-  add(counts, `${name}:${bucketOf(DURATION_BOUNDS_MS[name], ms)}`, 1);
+  add(counts, FIRST_BUCKET[name] + bucketOf(DURATION_BOUNDS_MS[name], ms), 1);
 }
 
-function add(counts: number[], counter: Counter, by: number): void {
-  const position = positionOf(counter);
+function add(counts: number[], position: number, by: number): void {
   counts[position] = (counts[position] ?? 0) + by;
 }
