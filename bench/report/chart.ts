@@ -9,8 +9,8 @@ export interface Bar {
   readonly ours: boolean;
 }
 
-const WIDTH = 820;
-const LABEL_WIDTH = 260;
+const WIDTH = 870;
+const LABEL_WIDTH = 310;
 const VALUE_WIDTH = 110;
 const BAR_HEIGHT = 22;
 const GAP = 12;
