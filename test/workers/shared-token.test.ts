@@ -21,7 +21,13 @@ describe('a fleet shares one token', () => {
       prefix: redis.freshPrefix(),
       processes: 8,
       // A crowded machine may leave the emulator without a turn for longer than the default allows.
-      env: { CONCURRENCY: '16', TOKEN_GRACE_MS: '50', ANSWER_TIMEOUT_MS: '25000' },
+      // In groups all would be sent before the last tokens were asked for.
+      env: {
+        CONCURRENCY: '16',
+        COALESCE_MAX_CONTACTS: '1',
+        TOKEN_GRACE_MS: '50',
+        ANSWER_TIMEOUT_MS: '25000',
+      },
       emulator: { tokenMode: 'single' },
     });
     const { emulator } = fleet;
