@@ -40,7 +40,7 @@ describe('a chart', () => {
   });
 
   it('draws bars from zero, in proportion', () => {
-    const widths = [...svg.matchAll(/<rect x="260" y="\d+" width="([\d.]+)"/g)].map(([, width]) =>
+    const widths = [...svg.matchAll(/<rect x="310" y="\d+" width="([\d.]+)"/g)].map(([, width]) =>
       Number(width),
     );
     expect(widths).toHaveLength(2);
