@@ -13,12 +13,19 @@ compose=${COMPOSE:-docker-compose}
 # The project's own names, so that it never meets another one on the same engine.
 export COMPOSE_PROJECT_NAME="notice-queue-smoke-$$"
 export NOTICES_IMAGE="$COMPOSE_PROJECT_NAME"
-# One job for each contact, so that both workers get some.
-export CHUNK_SIZE=1
+# One job and one request for each contact, so that both workers get some and requests can be counted.
+export CHUNK_SIZE=1 COALESCE_MAX_CONTACTS=1
 # Everything else as a newcomer has it: no .env, nothing set.
 export EMULATOR_CONTROL_KEY="$control_key"
 EMULATOR_PORT=$(node --eval 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
 export EMULATOR_PORT
+
+why=''
+# fail WHY: the reason is told once more below the logs, where a reader looks first.
+fail() {
+  why=$1
+  exit 1
+}
 
 down() {
   status=$?
@@ -26,6 +33,7 @@ down() {
   [ "$status" -eq 0 ] || $compose --profile emulator logs --no-color --tail=40 || true
   $compose --profile emulator down --volumes --remove-orphans --timeout 20 || true
   docker image rm --force "$NOTICES_IMAGE" >/dev/null || true
+  [ "$status" -eq 0 ] || echo "failed: ${why:-a command ended with $status, see above the logs}" >&2
   exit "$status"
 }
 trap down EXIT
@@ -36,7 +44,7 @@ until_true() {
   local deadline=$((SECONDS + $1)) what=$2
   shift 2
   until "$@"; do
-    [ "$SECONDS" -lt "$deadline" ] || { echo "waited in vain for $what" >&2; return 1; }
+    [ "$SECONDS" -lt "$deadline" ] || fail "waited in vain for $what"
     sleep 0.5
   done
 }
@@ -64,7 +72,7 @@ all_accepted() { [ "$(record contacts)" = "$contacts" ]; }
 
 docker build --network host --tag "$NOTICES_IMAGE" .
 user=$(docker inspect --format '{{.Config.User}}' "$NOTICES_IMAGE")
-[ "$user" = node ] || { echo "the image runs as '$user', not as node" >&2; exit 1; }
+[ "$user" = node ] || fail "the image runs as '$user', not as node"
 
 $compose --profile emulator up --detach --no-build --scale worker=2
 until_true 60 'the emulator' emulator_answers
@@ -74,22 +82,17 @@ numbers() { for number in $(seq "$contacts"); do printf -- '--contact 010%08d ' 
 # shellcheck disable=SC2046 # a word for each flag and number
 $compose run --rm --no-deps -T worker send --template COMPOSE_SMOKE $(numbers)
 
-until_true 60 "$contacts accepted contacts" all_accepted || {
-  echo "the record: $(record contacts twice) (accepted, twice)" >&2
-  exit 1
-}
+until_true 60 "$contacts accepted contacts" all_accepted
 counts=$(record requests distinct twice tokens.issued)
-[ "$counts" = "$contacts $contacts 0 1" ] || {
-  echo "expected $contacts requests, $contacts numbers, 0 twice, 1 token; got $counts" >&2
-  exit 1
-}
+[ "$counts" = "$contacts $contacts 0 1" ] ||
+  fail "expected $contacts requests, $contacts numbers, 0 twice, 1 token; got $counts"
 
 # A worker that is told to stop ends by itself, well before it would be killed.
 workers=$($compose ps -q worker)
-[ "$(wc -w <<<"$workers")" = 2 ] || { echo "expected two workers, got: $workers" >&2; exit 1; }
+[ "$(wc -w <<<"$workers")" = 2 ] || fail "expected two workers, got: $workers"
 $compose stop --timeout 45 worker
 for id in $workers; do
   code=$(docker inspect --format '{{.State.ExitCode}}' "$id")
-  [ "$code" = 0 ] || { echo "a worker ended with $code" >&2; exit 1; }
+  [ "$code" = 0 ] || fail "a worker ended with $code"
 done
 echo "$contacts contacts, sent by two workers with one token, each accepted once."
