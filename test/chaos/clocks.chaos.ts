@@ -27,7 +27,6 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
     const stage = await Stage.open(delivery, {
       processes: 2,
       seconds: 10,
-      notices: 60,
       env: { TOKEN_RENEW_BEFORE_MS: String(RENEW_BEFORE_MS) },
       firstEnv: { NODE_OPTIONS: `--import=${PRELOAD}`, CLOCK_SHIFT_MS: String(shiftMs) },
       emulator: { keepDetails: 1_000_000, tokenLifetimeMs: LIFETIME_MS, showExpiry: 'answer' },

@@ -8,7 +8,6 @@ import { STORM_FAULTS, type StormFault } from './support/storm-faults.ts';
 
 const SEED = seedOfRun();
 const CONTACTS = IS_SHORT ? 20_000 : 100_000;
-const NOTICES = CONTACTS / 50;
 const EVERY_MS = 2_000;
 /** A storm with fewer faults is none. */
 const LEAST_FAULTS = CONTACTS / 2_500;
@@ -18,8 +17,7 @@ describe.each(DELIVERY_POLICIES)('%s', (delivery) => {
   it('a storm', async () => {
     const random = randomFrom(SEED);
     const stage = await Stage.open(delivery, {
-      contacts: CONTACTS - NOTICES,
-      notices: NOTICES,
+      contacts: CONTACTS,
       highWater: CONTACTS / 5,
       redis: 'all',
       service: 'all',

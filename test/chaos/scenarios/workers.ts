@@ -10,6 +10,9 @@ const BLOCKED_MS = LOCK_MS + 4 * STALLED_MS;
 /** To and from Redis each: where most of a worker's time goes then. */
 const REDIS_DELAY_MS = 250;
 
+/** So long the frozen one hears nothing of Redis after it goes on. */
+const UNTOLD_MS = 1_000;
+
 /** So many chunks must stand between claim and request. */
 const BETWEEN = 2;
 
@@ -27,7 +30,9 @@ async function freezeFirst(
 ): Promise<number> {
   const [zombie] = stage.fleet.workers;
   if (zombie === undefined) throw new Error('no worker');
-  const returned = () => zombie.lines.filter(({ outcome }) => outcome === 'returned').length;
+  const returned = () =>
+    zombie.lines.filter(({ outcome, chunk }) => outcome === 'returned' && chunk !== undefined)
+      .length;
   await stage.proxies.redis.place({ kind: 'delay', ms: REDIS_DELAY_MS });
   await stage.fault();
   await until(async () => (await stage.claimedUnsent(zombie.pid)) >= BETWEEN, {
@@ -39,11 +44,12 @@ async function freezeFirst(
   const before = returned();
   const { contacts, done } = await stage.held();
   await done;
-  await goOn(zombie);
   stage.goesOn(contacts);
+  await goOn(zombie);
   stage.mended();
   await stage.proxies.redis.heal();
-  await until(() => returned() >= before + BETWEEN, {
+  // What it sends all the same is for the laws to see.
+  await until(() => returned() >= before + BETWEEN || stage.late > 0, {
     what: 'the worker to give up what it held',
     deadlineMs: 20_000,
   });
@@ -92,16 +98,20 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a worker frozen past its locks',
-    breaks: 'SIGSTOP between claim and request, SIGCONT when others have all it held',
+    breaks:
+      'SIGSTOP between claim and request, SIGCONT when others have all it held; Redis, which would tell ' +
+      'it so, answers a second later',
     bound: 'worker',
     plan: { ...ZOMBIE, firstEnv: { LOG_LEVEL: 'debug' } },
     disturb: (stage) =>
       freezeFirst(
         stage,
         (zombie) => zombie.kill('SIGSTOP'),
-        (zombie) => {
+        async (zombie) => {
+          // Until Redis answers, nothing but the time tells it that its locks are lost.
+          await stage.proxies.redis.place({ kind: 'black-hole' });
           zombie.kill('SIGCONT');
-          return Promise.resolve();
+          await stage.wait(UNTOLD_MS);
         },
       ),
   },

@@ -9,6 +9,7 @@ export const BATCH = 'chaos';
 export const CHUNK = 10;
 const GROUP = 50;
 const CALL_AGAIN_MS = 100;
+const DRIP_EVERY_MS = 250;
 
 /**
  * What is handed over in a scenario: a batch, and single notices of one contact each. Whoever calls a
@@ -74,6 +75,17 @@ export class Load {
           ),
         );
         for (const [at, { id }] of receipts.entries()) this.notices.set(id, some[at] ?? '');
+      }
+    });
+  }
+
+  /** Begins to hand over single notices evenly, so that some are under way whenever something breaks. */
+  beginDrip(perSecond: number, isOver: () => Promise<boolean>): void {
+    const some = Math.ceil((perSecond * DRIP_EVERY_MS) / 1_000);
+    void this.#begin(async () => {
+      while (!(await isOver())) {
+        await this.send(some);
+        await pause(DRIP_EVERY_MS);
       }
     });
   }

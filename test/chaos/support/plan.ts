@@ -10,8 +10,8 @@ export interface Plan {
   readonly seconds: number;
   /** Contacts of the batch, in place of those that `seconds` asks for. */
   readonly contacts: number | undefined;
-  /** Single notices beside the batch. */
-  readonly notices: number;
+  /** Single notices that are handed over beside the batch, each second until it is over. */
+  readonly noticesPerSecond: number;
   /** Contacts of the batch that may wait in Redis: below its size the import lasts. */
   readonly highWater: number;
   /** Who stands behind a proxy in front of Redis. The producer has one of its own. */
@@ -30,7 +30,7 @@ export const PLAN: Plan = {
   processes: 3,
   seconds: 9,
   contacts: undefined,
-  notices: 200,
+  noticesPerSecond: 40,
   highWater: 1_000_000,
   redis: 'none',
   service: 'none',

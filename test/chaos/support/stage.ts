@@ -112,8 +112,7 @@ export class Stage {
       const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
       await Promise.all(Array.from({ length: plan.processes }, () => stage.start()));
       load.beginImport(plan.highWater);
-      // Its failure is seen where the end of the load is awaited.
-      load.send(plan.notices).catch(() => {});
+      load.beginDrip(plan.noticesPerSecond, () => stage.isBatchOver());
       return stage;
     } catch (error) {
       await closeAll(closers);
@@ -280,7 +279,7 @@ export class Stage {
       wrongSums,
       faults: this.#faults,
       strikes,
-      late: this.#late(),
+      late: this.late,
       fallen,
       recoveriesMs: [
         ...takeovers,
@@ -302,7 +301,8 @@ export class Stage {
     return Math.max(before, codes.filter((code) => code !== 0).length);
   }
 
-  #late(): number {
+  /** Taken from a worker that was frozen, of what it held then, after it went on. */
+  get late(): number {
     const frozen = this.#frozen;
     if (frozen === undefined) return 0;
     return this.fleet.emulator
