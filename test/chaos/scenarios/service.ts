@@ -1,8 +1,11 @@
 import type { Fault } from '../../../src/emulator/fault.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
+import { ENV } from '../support/settings.ts';
 
 const STORM_MS = 1_500;
+/** Longer than the deadline of an issuance: one whose last try meets a service that is back holds nothing. */
+const NO_TOKENS_MS = 2 * Number(ENV.ISSUE_DEADLINE_MS);
 
 /** The service fails so for a while. */
 const storm = (
@@ -160,13 +163,13 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'the token endpoint answers 503',
-    breaks: 'the token dies, and none is issued for 1.5 s',
+    breaks: `the token dies, and none is issued for ${NO_TOKENS_MS / 1_000} s`,
     bound: 'hold',
     hold: 'token-unavailable',
     harmless: true,
     disturb: async (stage) => {
       stage.fleet.emulator.revokeTokens();
-      return stage.serviceFault({ on: 'token', status: 503 }, STORM_MS);
+      return stage.serviceFault({ on: 'token', status: 503 }, NO_TOKENS_MS);
     },
   },
   {
