@@ -100,6 +100,7 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
             forgotten,
             faults: 1,
             strikes: behindMs > 0 ? takenMeanwhile : 1,
+            onDead: 0,
             late: 0,
             fallen: codes.filter((code) => code !== 0).length,
             recoveriesMs: [pulse.backAfter(killedAt, speed)],

@@ -22,6 +22,7 @@ const GOOD: Verdict = {
   faults: 1,
   strikes: 1,
   repeated: 0,
+  onDead: 0,
   late: 0,
   fallen: 0,
   recoveriesMs: [900],
@@ -54,6 +55,7 @@ const BREAKS: readonly Break[] = [
   row('nothing is lost', { lost: 1 }),
   row('at-most-once: nobody gets it twice', { ...AMO, twice: 1 }, {}),
   row('at-most-once: nobody gets it twice', { ...AMO, again: 1 }, {}),
+  row('at-most-once: no request meets a connection that was kept and died', { ...AMO, onDead: 1 }),
   row(
     'at-least-once: twice gets it only who was counted as sent again in doubt',
     { twice: 3, again: 2, unexplained: 1 },

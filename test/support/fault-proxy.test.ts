@@ -155,6 +155,20 @@ describe('the fault proxy', () => {
     expect(read).toBe('ab');
   });
 
+  it('tells a stale connection that was kept from one that was just opened', async () => {
+    const kept = await call();
+    expect(await kept.asks('a')).toBe('a');
+    const fresh = await call();
+    await until(() => proxy.connections === 2, { what: 'both connections' });
+    await proxy.place({ kind: 'stale', by: 'reset' });
+    fresh.socket.write('b');
+    await reset(fresh);
+    expect([proxy.struck, proxy.struckKept]).toEqual([1, 0]);
+    kept.socket.write('c');
+    await reset(kept);
+    expect([proxy.struck, proxy.struckKept]).toEqual([2, 1]);
+  });
+
   it('lets stale connections swallow in silence, also when it is whole again', async () => {
     const old = await call();
     expect(await old.asks('a')).toBe('a');

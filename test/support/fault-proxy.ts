@@ -17,6 +17,8 @@ export interface FaultProxy {
    * Connections that `refuse` keeps out are not seen here.
    */
   readonly struck: number;
+  /** How often somebody met a `stale` connection that had carried something downwards before. */
+  readonly struckKept: number;
   /** Connections that stand. */
   readonly connections: number;
   /** Bytes handed on, both ways. */
@@ -37,6 +39,7 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
     fault: undefined,
     epoch: 0,
     struck: 0,
+    struckKept: 0,
     left: Infinity,
     bytes: 0,
   };
@@ -62,6 +65,9 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
     port,
     get struck() {
       return state.struck;
+    },
+    get struckKept() {
+      return state.struckKept;
     },
     get connections() {
       return links.size;

@@ -43,6 +43,8 @@ export interface LinkState {
   /** Grows with each fault, so that bytes are counted anew. */
   epoch: number;
   struck: number;
+  /** Stale connections among those that had carried something downwards before. */
+  struckKept: number;
   /** Connections that the fault may still strike. */
   left: number;
   bytes: number;
@@ -64,6 +66,8 @@ export class FaultyLink {
   #epoch: number;
   #bytes = { up: 0, down: 0 };
   #swallowing = false;
+  /** Something came down: who sends on it now has kept it. */
+  #kept = false;
   /** The text that a `drop-reply` waits for went up. */
   #asked = false;
 
@@ -123,6 +127,7 @@ export class FaultyLink {
       this.#asked = false;
     }
     if (this.#swallowing || this.#isStruck(bytes, to, direction)) return;
+    this.#kept ||= direction === 'down';
     this.#bytes[direction] += bytes.length;
     this.#state.bytes += bytes.length;
     if (to.writableEnded || to.write(bytes)) return;
@@ -135,6 +140,7 @@ export class FaultyLink {
     const { fault, left } = this.#state;
     if (direction === 'up' && this.stale !== undefined) {
       this.#strike();
+      if (this.#kept) this.#state.struckKept += 1;
       if (this.stale === 'reset') this.reset();
       this.#swallowing = true;
       return true;

@@ -20,15 +20,18 @@ async function between(stage: Stage, fault: LinkFault, ms: number): Promise<numb
 }
 
 /**
- * The connections that stand are dead from now on. At-most-once makes one request on each, so that none
- * meets that: there it counts how many stood.
+ * The connections that stand are dead from now on; it counts the requests that go over one that was
+ * kept. At-most-once must make none, for it makes one request on each: there it counts how many stood.
  */
 async function deadAtOnce(stage: Stage, by: 'reset' | 'silence', ms: number): Promise<number> {
   const { service } = stage.proxies;
   await until(() => service.connections > 0, { what: 'a connection', deadlineMs: 5_000 });
   const stood = service.connections;
-  const struck = await between(stage, { kind: 'stale', by }, ms);
-  return stage.load.delivery === 'at-most-once' ? stood : struck;
+  const before = service.struckKept;
+  await between(stage, { kind: 'stale', by }, ms);
+  const met = service.struckKept - before;
+  stage.onDead += met;
+  return stage.load.delivery === 'at-most-once' ? stood : met;
 }
 
 const link = (

@@ -38,6 +38,8 @@ export interface Verdict {
   readonly strikes: number;
   /** Attempts that were not the first of their job. */
   readonly repeated: number;
+  /** Requests that went over a connection that was kept, and died meanwhile. */
+  readonly onDead: number;
   /** Taken from a worker that was frozen, of what it held then, after it went on. */
   readonly late: number;
   /** Worker processes that ended by themselves, or not in order when they were told to. */
@@ -105,6 +107,11 @@ export const LAWS: readonly Law[] = [
     ({ delivery, twice, again, forgotten }) =>
       delivery === 'at-most-once' && twice + again > forgotten,
     ({ twice, again, forgotten }) => ({ twice, again, forgotten }),
+  ),
+  law(
+    'at-most-once: no request meets a connection that was kept and died',
+    ({ delivery, onDead }) => delivery === 'at-most-once' && onDead > 0,
+    ({ onDead }) => onDead,
   ),
   law(
     'at-least-once: twice gets it only who was counted as sent again in doubt',

@@ -45,6 +45,8 @@ export class Stage {
     readonly producer: FaultProxy;
   };
   readonly front: TlsFront;
+  /** Requests that went over a connection that was kept, and died meanwhile. */
+  onDead = 0;
   readonly #plan: Plan;
   readonly #closers: Closer[];
   readonly #watch: SumWatch;
@@ -279,6 +281,7 @@ export class Stage {
       wrongSums,
       faults: this.#faults,
       strikes,
+      onDead: this.onDead,
       late: this.late,
       fallen,
       recoveriesMs: [
