@@ -4,6 +4,8 @@ import type { Scenario } from '../support/scenario.ts';
 import { ENV } from '../support/settings.ts';
 
 const STORM_MS = 1_500;
+/** Long enough for the probes to have reached their longest distance. */
+const NO_CREDIT_MS = 60_000;
 /** Longer than the deadline of an issuance: one whose last try meets a service that is back holds nothing. */
 const NO_TOKENS_MS = 2 * Number(ENV.ISSUE_DEADLINE_MS);
 
@@ -61,7 +63,13 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     { status: 429, retryAfter: 1, retryAfterAs: 'date' },
     { bound: 'throttle' },
   ),
-  held('402', 'no credit for 1.5 s', 'credit', { status: 402 }),
+  held(
+    '402',
+    'no credit for a minute',
+    'credit',
+    { status: 402 },
+    { disturb: (stage) => stage.serviceFault({ status: 402 }, NO_CREDIT_MS) },
+  ),
   held('a page with 200', 'HTML in place of the API for 1.5 s', 'address', {
     status: 200,
     ...HTML,
