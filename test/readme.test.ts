@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { HOLDS } from '../src/contracts/hold.ts';
 import { ERROR_CODES } from '../src/errors.ts';
+import { run } from './cli/support/run.ts';
 
 const readme = readFileSync('README.md', 'utf8');
 
@@ -23,6 +24,17 @@ describe('README', () => {
     expect(listed).toEqual(
       codes.map(([code, { meaning, remedy }]) => [`\`${code}\``, meaning, remedy]),
     );
+  });
+
+  it('lists every command, and no other', async () => {
+    const help = (await run(['help'])).stdout.split('Commands:')[1]?.split('Exit codes:')[0] ?? '';
+    const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name);
+    expect(commands.length).toBeGreaterThan(10);
+    const listed = rows
+      .filter(([cell]) => cell?.startsWith('`notices ') === true)
+      .flatMap(([cell = '']) => [...cell.matchAll(/`(?:notices )?([a-z]+)`/g)])
+      .map(([, name = '']) => name);
+    expect(listed.toSorted()).toEqual(commands.filter((name) => name !== 'help').toSorted());
   });
 
   it('names every hold', () => {
