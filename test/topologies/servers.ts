@@ -117,7 +117,9 @@ export async function startSentinelSet(): Promise<SentinelSet> {
       const old = before === master.port ? master : replica;
       const demoted = async () =>
         /role:slave/.test(await asked(old.url, (redis) => redis.info('replication')));
-      await until(async () => (await masterPort()) !== before && (await demoted()), {
+      const isDone = async () => (await masterPort()) !== before && (await demoted());
+      // Whoever is demoted cuts its connections, those of a look that is under way, too.
+      await until(() => isDone().catch(() => false), {
         what: 'the failover',
         deadlineMs: 30_000,
       });
