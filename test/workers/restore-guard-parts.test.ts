@@ -17,6 +17,13 @@ import { until } from '../support/wait.ts';
 
 const SETTINGS: RestoreConfig = { guard: 'hold', toleranceMs: 0, gapMs: 60_000 };
 const HEARTBEAT_MS = 60_000;
+
+/**
+ * A last heartbeat from before any server of today was started. One of ten minutes ago would look like
+ * a crash, not like a copy, to tests that run ten minutes after their server was started.
+ */
+const LONG_AGO = String(Date.UTC(2001, 0, 1));
+
 const HOLD_SETTINGS = {
   probeMinMs: 1_000,
   probeMaxMs: 1_000,
@@ -175,14 +182,13 @@ describe('the restore guard', () => {
     const keys = freshKeys();
     const witness = worker(keys, 'witness');
     await witness.guard.begin();
-    const longAgo = String(Date.now() - 600_000);
-    await redis.client.hset(keys.epoch, { server: 'abc123', at: longAgo });
-    // To a newcomer this is a Redis that nobody has heard of for ten minutes.
+    await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
+    // To a newcomer this is a Redis that nobody has heard of for years.
     const newcomer = worker(keys, 'newcomer');
     const beginning = newcomer.guard.begin();
     await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
     expect(await heldAs(keys)).toBeUndefined();
-    await redis.client.hset(keys.epoch, { earlier: `${(await serverName()) ?? ''}:1:${longAgo}` });
+    await redis.client.hset(keys.epoch, { earlier: `${(await serverName()) ?? ''}:1:${LONG_AGO}` });
     await witness.guard.check();
     expect(await beginning).toBe(true);
     expect(await heldAs(keys)).toBeUndefined();
@@ -194,8 +200,7 @@ describe('the restore guard', () => {
   it('and holds where nobody says anything, in place of any other hold', async () => {
     const keys = freshKeys();
     await worker(keys, 'gone').guard.begin();
-    const longAgo = String(Date.now() - 600_000);
-    await redis.client.hset(keys.epoch, { server: 'abc123', at: longAgo });
+    await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     await holdByHand(redis.client, keys, 'for the backup');
     const newcomer = worker(keys, 'newcomer');
     expect(await newcomer.guard.begin()).toBe(true);
@@ -211,7 +216,7 @@ describe('the restore guard', () => {
   it('a stop ends the doubt: nothing is held, nothing is kept', async () => {
     const keys = freshKeys();
     await worker(keys, 'gone').guard.begin();
-    await redis.client.hset(keys.epoch, { server: 'abc123', at: String(Date.now() - 600_000) });
+    await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     const newcomer = worker(keys, 'newcomer');
     const beginning = newcomer.guard.begin();
     await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
