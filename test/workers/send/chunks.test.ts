@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
-import { Ledger, type Failure } from '../../../src/batch/ledger/ledger.ts';
+import { Ledger, type FailureRecord } from '../../../src/batch/ledger/ledger.ts';
 import { decodeContacts, encodePayload } from '../../../src/batch/payload/payload.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
@@ -96,8 +96,8 @@ describe('a batch whose chunks are', () => {
       { what: `the end of ${id}`, deadlineMs: 20_000 },
     );
 
-  async function failuresOf(id: string): Promise<(Failure & { contacts: string[] })[]> {
-    const found: (Failure & { contacts: string[] })[] = [];
+  async function failuresOf(id: string): Promise<(FailureRecord & { contacts: string[] })[]> {
+    const found: (FailureRecord & { contacts: string[] })[] = [];
     for await (const failure of ledger.failures(id)) {
       const payload = await ledger.payload(id, failure.name);
       const contacts = payload === undefined ? [] : await decodeContacts(payload, []);
