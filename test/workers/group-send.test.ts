@@ -198,6 +198,19 @@ describe('a group', () => {
       expect(await redis.client.hkeys(on.keys.intents.unknown)).toEqual([first.id]);
     });
 
+    it('makes no request when Redis fails at the intents, and takes back what it may have recorded', async () => {
+      const { on, group } = await open('at-most-once');
+      const begin = on.intents.begin.bind(on.intents);
+      on.intents.begin = async (...args) => {
+        await begin(...args);
+        throw new Error('the answer was lost on the way');
+      };
+      await on.send(group);
+      expect(outcomes(group)).toEqual(Array.from(group, () => 'gone back'));
+      expect(on.emulator.record().requests).toBe(0);
+      expect(await begun(on)).toEqual([]);
+    });
+
     it('whose answer is lost is listed as unknown, each', async () => {
       const { on, group } = await open('at-most-once');
       on.emulator.addFault({ on: 'send', hang: 'after-acting', times: 1 });
