@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { readRateLimit } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import {
   RateLimiter,
@@ -50,7 +50,7 @@ describe('RateLimiter', () => {
       else heard.push(text);
     });
     await listening.promise;
-    return { pacer, heard, falls, troubles, notices: pacer.lane('notices') };
+    return { pacer, client, heard, falls, troubles, notices: pacer.lane('notices') };
   }
 
   /** Takes a slot and uses it; answers when, by the monotonic clock. */
@@ -169,6 +169,28 @@ describe('RateLimiter', () => {
     await untilFree(notices);
     await setManualRateLimit(redis.client, keys, undefined);
     expect(await readRateLimit(redis.client, keys, 0)).toBeUndefined();
+  });
+
+  it('a pace that is set while the answer "free" is on its way outdates that answer', async () => {
+    const keys = freshKeys();
+    // Loads the script, so that the next process asks with one command.
+    await send((await process(keys)).notices);
+    const { notices, client, heard } = await process(keys);
+    const [answered, goOn] = [signal(), signal()];
+    const evalsha = client.evalsha.bind(client);
+    vi.spyOn(client, 'evalsha').mockImplementationOnce(async (...args) => {
+      const answer = await evalsha(...args);
+      answered.resolve();
+      await goOn.promise;
+      return answer;
+    });
+    const waiting = sendMany(notices, 30);
+    await answered.promise;
+    await setManualRateLimit(redis.client, keys, 5);
+    await until(() => heard.includes('changed'), { what: 'the hint' });
+    goOn.resolve();
+    expect(await waiting).toContain(undefined);
+    expect(await sendMany(notices, 30)).toContain(undefined);
   });
 
   it('"off" stands over the configuration, "default" gives it back', async () => {

@@ -40,6 +40,15 @@ describe('JobLockGuard', () => {
     expect([a.owned(), b.owned()]).toEqual([true, false]);
   });
 
+  it('a job whose renewal failed is not owned any more, however young, and the others still are', () => {
+    const fence = new JobLockGuard(LOCK_MS);
+    const worker = new EventEmitter();
+    fence.watch(worker as unknown as Worker);
+    const [a, b] = [fence.guard(job('a')), fence.guard(job('b'))];
+    worker.emit('lockRenewalFailed', ['a', 'unknown']);
+    expect([a.owned(), b.owned()]).toEqual([false, true]);
+  });
+
   it('a wall clock that is set back does not lengthen it', () => {
     const guard = new JobLockGuard(LOCK_MS).guard(job('a'));
     vi.advanceTimersByTime(6_000);

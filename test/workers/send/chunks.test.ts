@@ -177,6 +177,31 @@ describe('a batch whose chunks are', () => {
     expect((await finished(id)).counts).toMatchObject({ rejected: 0, unknown: 10 });
   });
 
+  it('unknown and then refused as spoiled: not bisected, no further request follows', async () => {
+    fault({ status: 503, times: 1 });
+    fault({ status: 400 });
+    const id = await begin([numbers(10, 8_100)]);
+    expect((await finished(id)).counts).toMatchObject({ accepted: 0, rejected: 0, unknown: 10 });
+    expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1]);
+    expect((await failuresOf(id)).map(({ size }) => size)).toEqual([10]);
+  });
+
+  it('bisected, a half unknown, then refused: that half is unknown, for it may have been taken', async () => {
+    fault({ status: 400, times: 1 });
+    fault({ latencyMs: 1, times: 1 });
+    fault({ status: 503, times: 1 });
+    fault({ status: 404 });
+    const id = await begin([numbers(10, 8_200)]);
+    expect((await finished(id)).counts).toMatchObject({
+      accepted: 5,
+      rejected: 0,
+      unknown: 5,
+      maybeTwice: 5,
+    });
+    expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1, 1, 1]);
+    expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([numbers(5, 8_205)]);
+  });
+
   it('provably not taken as often as there are attempts: rejected, and can be redriven', async () => {
     fault({ status: 408 });
     const id = await begin([numbers(10, 9_000)]);
