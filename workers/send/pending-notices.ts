@@ -88,11 +88,11 @@ export class PendingNotices<Notice extends PendingNotice> {
     return group;
   }
 
-  #countOf({ groupKey: groupKey }: Notice): number {
+  #countOf({ groupKey }: Notice): number {
     return groupKey === undefined ? 1 : (this.#counts.get(groupKey) ?? 0);
   }
 
-  #count({ groupKey: groupKey }: Notice, by: 1 | -1): void {
+  #count({ groupKey }: Notice, by: 1 | -1): void {
     if (groupKey === undefined) return;
     const count = (this.#counts.get(groupKey) ?? 0) + by;
     if (count === 0) this.#counts.delete(groupKey);
