@@ -5,6 +5,12 @@ export interface Token {
   readonly value: string;
 }
 
+/**
+ * A token value that can be an Authorization header as it is: printable ASCII without blanks, at
+ * most 8,192 characters.
+ */
+export const TOKEN_VALUE = /^[\x21-\x7e]{1,8192}$/;
+
 /** What an issuance brought. */
 export interface IssuedToken {
   readonly value: string;

@@ -1,12 +1,10 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
+import { TOKEN_VALUE } from '../contracts/token.ts';
 import type { ApiVersion } from './settings.ts';
-
-/** Printable ASCII without blanks: nothing else can stand in a header as it is. */
-const TOKEN = /^[\x21-\x7e]{1,8192}$/;
 
 /** Whether a value can be used as a token. */
 export function isTokenValue(value: unknown): value is string {
-  return typeof value === 'string' && TOKEN.test(value);
+  return typeof value === 'string' && TOKEN_VALUE.test(value);
 }
 
 /**

@@ -7,6 +7,7 @@ import { readHold } from '../../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { openBullQueue } from '../../redis/open-queue.ts';
+import { redisTime } from '../../redis/server-clock.ts';
 import type { AlertMemory, KeptSnapshot, NearSnapshot, AlertSnapshot } from './alert-snapshot.ts';
 
 /** What is kept is looked at so often: it costs a command for each batch. */
@@ -42,19 +43,16 @@ export class AlertCollector {
   async look(memory: AlertMemory | undefined): Promise<AlertSnapshot> {
     const redis = this.#redis;
     const keys = this.#keys;
-    const [[seconds], hold, workers, unknownNotices, memoryInfo, waiting, events] =
-      await Promise.all([
-        redis.time(),
-        readHold(redis, keys),
-        readWorkers(redis, keys),
-        redis.zcard(keys.intents.unknownAt),
-        redis.info('memory'),
-        Promise.all(
-          this.#queues.map((queue) => queue.getJobCountByTypes('waiting', 'prioritized')),
-        ),
-        this.#events(memory?.cursor),
-      ]);
-    const now = Number(seconds) * 1_000;
+    const [time, hold, workers, unknownNotices, memoryInfo, waiting, events] = await Promise.all([
+      redisTime(redis),
+      readHold(redis, keys),
+      readWorkers(redis, keys),
+      redis.zcard(keys.intents.unknownAt),
+      redis.info('memory'),
+      Promise.all(this.#queues.map((queue) => queue.getJobCountByTypes('waiting', 'prioritized'))),
+      this.#events(memory?.cursor),
+    ]);
+    const now = Math.floor(time);
     const due = now - (memory?.keptSeenAt ?? 0) >= KEPT_EVERY_MS;
     return {
       now,
