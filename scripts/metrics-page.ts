@@ -1,6 +1,6 @@
-import { FLEET_METRICS } from '../src/ops/metrics/fleet-table.ts';
-import type { Metric, MetricRows } from '../src/ops/metrics/metric.ts';
-import { SUPERVISOR_METRICS, WORKER_METRICS } from '../src/ops/metrics/worker-table.ts';
+import { FLEET_METRICS } from '../src/metrics/fleet-table.ts';
+import type { Metric, MetricRows } from '../src/metrics/metric.ts';
+import { SUPERVISOR_METRICS, WORKER_METRICS } from '../src/metrics/worker-table.ts';
 
 /** A label with more values than that shows none of them. */
 const MOST_SHOWN = 12;

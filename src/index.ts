@@ -1,5 +1,5 @@
-export { NoticeQueue, type SendManyOptions } from './queue/notice-queue.ts';
-export type { NoticeQueueOptions } from './queue/options.ts';
+export { NoticeQueue, type SendManyOptions } from './producer/notice-queue.ts';
+export type { NoticeQueueOptions } from './producer/options.ts';
 export type { Contact, Notice, Receipt } from './contracts/notice.ts';
 export type { SendOptions } from './contracts/send-options.ts';
 export {
@@ -8,17 +8,17 @@ export {
   NoticeQueueError,
   type ErrorCode,
   type InputIssue,
-} from './errors.ts';
+} from './contracts/errors.ts';
 export type {
   BatchEvent,
   BatchEventsOptions,
   BatchFinished,
   BatchStalled,
   ContactRejected,
-} from './batch/batch-events.ts';
-export { findContact, type FindOptions, type FindReport } from './ops/find-contact.ts';
-export type { FoundNotice } from './ops/find-notices.ts';
-export type { FoundContact, FoundState } from './batch/find-in-batches.ts';
-export type { FieldMap } from './batch/column-map.ts';
-export type { ImportOptions, ImportProgress, ImportReport } from './batch/import-options.ts';
-export type { ImportSource } from './batch/open-source.ts';
+} from './batch/ledger/batch-events.ts';
+export { findContact, type FindOptions, type FindReport } from './search/find-contact.ts';
+export type { FoundNotice } from './search/find-notices.ts';
+export type { FoundContact, FoundState } from './search/find-in-batches.ts';
+export type { FieldMap } from './batch/source/column-map.ts';
+export type { ImportOptions, ImportProgress, ImportReport } from './batch/import/import-options.ts';
+export type { ImportSource } from './batch/source/open-source.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { HOLDS } from '../src/contracts/hold.ts';
-import { ERROR_CODES } from '../src/errors.ts';
+import { ERROR_CODES } from '../src/contracts/errors.ts';
 import { run } from './cli/support/run.ts';
 
 const readme = readFileSync('README.md', 'utf8');

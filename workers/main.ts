@@ -1,5 +1,5 @@
-import { describeFailure, exitCodeOf } from '../src/errors.ts';
-import { runWorkerProcess } from './worker-process.ts';
+import { describeFailure, exitCodeOf } from '../src/contracts/errors.ts';
+import { runWorkerProcess } from './process/worker-process.ts';
 
 // A supervisor says which of its processes this is.
 const [, , index] = process.argv;

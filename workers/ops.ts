@@ -1,5 +1,5 @@
-import { describeFailure, exitCodeOf } from '../src/errors.ts';
-import { runOpsProcess } from './ops-process.ts';
+import { describeFailure, exitCodeOf } from '../src/contracts/errors.ts';
+import { runOpsProcess } from './process/ops-process.ts';
 
 try {
   process.exitCode = await runOpsProcess();

@@ -1,4 +1,4 @@
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { Stage } from '../harness/stage.ts';
 import { awaitTotals } from '../harness/timed.ts';
 import { CHUNK_SIZE, chunkAt, contactAt, noticeTo, WARM_UP } from '../work.ts';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { quantile } from '../harness/spread.ts';
 import type { Stage } from '../harness/stage.ts';
 import { contactAt, noticeTo } from '../work.ts';

@@ -1,4 +1,4 @@
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { redisUsage } from '../harness/redis-meter.ts';
 import type { Stage } from '../harness/stage.ts';
 import { awaitTotals } from '../harness/timed.ts';

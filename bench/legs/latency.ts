@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { nowMs } from '../harness/clock.ts';
 import type { Stage } from '../harness/stage.ts';
 import { noticeTo, contactAt } from '../work.ts';

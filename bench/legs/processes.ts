@@ -1,4 +1,4 @@
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { MeasuredProcess } from '../harness/measured-process.ts';
 import type { Stage } from '../harness/stage.ts';
 import { notices, WARM_UP } from '../work.ts';

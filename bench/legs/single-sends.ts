@@ -2,7 +2,7 @@ import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { makeWorkerUtils } from 'graphile-worker';
 import { OPTIONS } from '../../src/config/options.ts';
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { openBeeQueue } from '../harness/bee-queue.ts';
 import type { MeasuredProcess } from '../harness/measured-process.ts';
 import type { Stage } from '../harness/stage.ts';

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { create } from 'axios';
 import { Pool } from 'undici';
 import type { Notice } from '../../src/contracts/notice.ts';
-import { createServiceClient } from '../../src/service/service-client.ts';
+import { createServiceClient } from '../../src/service/client.ts';
 import { CONCURRENCY, notices } from '../work.ts';
 import { places, tell } from './tell.ts';
 

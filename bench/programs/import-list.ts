@@ -1,5 +1,5 @@
 /** The import of a list into the queue, checked, compressed, sealed and stored in the ledger. */
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { nowMs } from '../harness/clock.ts';
 import { CHUNK_SIZE } from '../work.ts';
 import { tell } from './tell.ts';

@@ -1,5 +1,5 @@
-import { Ledger } from '../../src/batch/ledger.ts';
-import type { BatchCounts } from '../../src/batch/batch-record.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import type { BatchCounts } from '../../src/batch/ledger/batch-record.ts';
 import { count } from '../../src/cli/progress.ts';
 import { connectRedis } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';

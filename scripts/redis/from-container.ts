@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { waitForPong } from './ping.ts';
 import { IN_MEMORY, PERSISTENT } from './redis-server.ts';
 import type { ProvidedRedis, StepContext } from './redis-step.ts';

@@ -1,4 +1,4 @@
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { waitForPong } from './ping.ts';
 import type { ProvidedRedis, StepContext } from './redis-step.ts';
 

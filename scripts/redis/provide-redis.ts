@@ -1,4 +1,4 @@
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { fromAptGet } from './from-apt-get.ts';
 import { fromContainer } from './from-container.ts';
 import { fromEnvironment } from './from-environment.ts';

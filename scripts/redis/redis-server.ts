@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { findOnPath } from './find-on-path.ts';
 import { freePort } from './free-port.ts';
 import { waitForPong } from './ping.ts';

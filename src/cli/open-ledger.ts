@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander';
-import type { Batch } from '../batch/batch-record.ts';
-import type { Ledger } from '../batch/ledger.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
 import { loadConfig, type Config } from '../config/config.ts';
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { keysOf, type Keys } from '../redis/keys.ts';
@@ -31,7 +31,7 @@ export async function withLedger<Result>(
   const config = loadConfig(undefined, { service: false });
   const keys = keysOf(config.redis.prefix, config.account);
   const { connectRedis, readyWithin } = await import('../redis/connect.ts');
-  const { Ledger } = await import('../batch/ledger.ts');
+  const { Ledger } = await import('../batch/ledger/ledger.ts');
   let trouble: Error | undefined;
   const onError = (error: Error) => {
     trouble = error;

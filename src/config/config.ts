@@ -1,5 +1,5 @@
 import type { DeliveryPolicy } from '../contracts/delivery.ts';
-import { InputError } from '../errors.ts';
+import { InputError } from '../contracts/errors.ts';
 import type { Environment } from './environment.ts';
 import { onlySet } from './only-set.ts';
 import type { OptionValue, Values } from './options.ts';

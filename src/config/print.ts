@@ -1,4 +1,4 @@
-import type { InputIssue } from '../errors.ts';
+import type { InputIssue } from '../contracts/errors.ts';
 import type { Environment } from './environment.ts';
 import { showPath, showValue, showWrongText } from './mask.ts';
 import { optionOf, type OptionName } from './options.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { InputIssue } from '../errors.ts';
+import type { InputIssue } from '../contracts/errors.ts';
 import { processEnvironment, type Environment } from './environment.ts';
 import { showPath, showWrongText } from './mask.ts';
 import { expected, readsFile, type AnyValue, type Option } from './option.ts';

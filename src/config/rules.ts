@@ -1,4 +1,4 @@
-import type { InputIssue } from '../errors.ts';
+import type { InputIssue } from '../contracts/errors.ts';
 import { isLoopback, isLoopbackHost } from './address.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from './errors.ts';
 
 /** Version of the shape of a chunk's job. A worker refuses a job with another one. */
 export const CHUNK_JOB_VERSION = 1;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from './errors.ts';
 import { noticeSchema } from './notice.ts';
 
 /** Version of the job's shape. A worker refuses a job with another one instead of guessing. */

@@ -2,7 +2,7 @@ import type { HoldKind } from './hold.ts';
 
 /**
  * What is known after an attempt: a closed set. The table that decides it is
- * `src/service/decide-outcome.ts`; what a worker does with each is `workers/steering.ts`.
+ * `src/service/outcome-table.ts`; what a worker does with each is `workers/send/disposition.ts`.
  *
  * - `accepted`: the service took it. `confirmed` is false where a 2xx came with a body that broke
  *   or could not be read; it is never sent again all the same.

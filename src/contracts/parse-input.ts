@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { InputError, type InputIssue } from '../errors.ts';
+import { InputError, type InputIssue } from './errors.ts';
 
 /** Writes a path as a reader of JavaScript would: `contacts[3].contact`. */
 export function fieldPath(path: readonly PropertyKey[]): string {

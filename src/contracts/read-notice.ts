@@ -1,4 +1,4 @@
-import { InputError, type InputIssue } from '../errors.ts';
+import { InputError, type InputIssue } from './errors.ts';
 import { whyNotJson } from './json-value.ts';
 import { noticeSchema, type CheckedNotice } from './notice.ts';
 import { fieldPath, MAX_ISSUES, parseInput } from './parse-input.ts';

@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Answer, jsonAnswer, refusalAnswer } from './answer.ts';
-import { checkedAppChange } from './apps.ts';
-import { fieldsOf, textOf } from './check-input.ts';
+import { type Answer, jsonAnswer, refusalAnswer } from './service/answer.ts';
+import { checkedAppChange } from './service/apps.ts';
+import { fieldsOf, textOf } from './service/check-input.ts';
 import { checkedRevocation, type EmulatorControls } from './controls.ts';
-import { checkedFault } from './fault.ts';
-import type { RefusalCode } from './refusals.ts';
+import { checkedFault } from './faults/fault.ts';
+import type { RefusalCode } from './service/refusals.ts';
 
 /** A control request: `path` is what follows `/control/`. */
 export interface ControlRequest {

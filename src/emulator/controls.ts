@@ -1,12 +1,12 @@
-import type { AcceptanceCounts, AcceptedContact, NumberCount } from './acceptance-record.ts';
-import type { AppChange } from './apps.ts';
-import { fieldsOf, integerIn, textOf } from './check-input.ts';
-import { checkedFault, type Fault } from './fault.ts';
-import type { FaultList, FaultReport } from './fault-list.ts';
-import type { Issuance, IssuanceCounts } from './issuance-log.ts';
-import type { AnswerCounts, MessagingService } from './messaging-service.ts';
-import { parseFault } from './parse-fault.ts';
-import type { IssuedToken } from './tokens.ts';
+import type { AcceptanceCounts, AcceptedContact, NumberCount } from './record/acceptance-record.ts';
+import type { AppChange } from './service/apps.ts';
+import { fieldsOf, integerIn, textOf } from './service/check-input.ts';
+import { checkedFault, type Fault } from './faults/fault.ts';
+import type { FaultList, FaultReport } from './faults/fault-list.ts';
+import type { Issuance, IssuanceCounts } from './record/issuance-log.ts';
+import type { AnswerCounts, MessagingService } from './service/messaging-service.ts';
+import { parseFault } from './faults/parse-fault.ts';
+import type { IssuedToken } from './service/tokens.ts';
 
 /** Exact counts of all that happened since the start or the last reset. */
 export interface RecordSummary extends AcceptanceCounts {

@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http';
 import { isIPv6, type Socket } from 'node:net';
-import { refusalAnswer } from './answer.ts';
+import { refusalAnswer } from './service/answer.ts';
 import { controlsOf, type EmulatorControls } from './controls.ts';
 import { writeAnswer } from './exchange.ts';
-import { FaultList } from './fault-list.ts';
-import { MessagingService } from './messaging-service.ts';
+import { FaultList } from './faults/fault-list.ts';
+import { MessagingService } from './service/messaging-service.ts';
 import { type EmulatorOptions, settingsFrom } from './options.ts';
 import { type Parts, serve } from './serve.ts';
 

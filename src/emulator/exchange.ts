@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from './answer.ts';
+import type { Answer } from './service/answer.ts';
 
 /** The body of a request; `gone` when the caller left before its end, `too-large` beyond the limit. */
 export type ReadBody = Buffer | 'gone' | 'too-large';

@@ -1,7 +1,7 @@
-import { type AppDefaults, MAX_TOKEN_LIFETIME_MS, TOKEN_MODES } from './apps.ts';
-import { fieldsOf, flagOf, integerIn, oneOf, textOf, textsOf } from './check-input.ts';
-import { checkedFault, type Fault } from './fault.ts';
-import { DEAD_TOKEN_CODES, type DeadTokenCodes } from './refusals.ts';
+import { type AppDefaults, MAX_TOKEN_LIFETIME_MS, TOKEN_MODES } from './service/apps.ts';
+import { fieldsOf, flagOf, integerIn, oneOf, textOf, textsOf } from './service/check-input.ts';
+import { checkedFault, type Fault } from './faults/fault.ts';
+import { DEAD_TOKEN_CODES, type DeadTokenCodes } from './service/refusals.ts';
 
 /** How a caller can learn when a token ends. */
 const EXPIRY_SHOWN = ['none', 'answer', 'jwt'] as const;

@@ -1,4 +1,4 @@
-import type { ApiVersion } from './auth-header.ts';
+import type { ApiVersion } from './service/auth-header.ts';
 
 /** What a method and a path mean. */
 export type Route =

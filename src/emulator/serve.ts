@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { type Answer, jsonAnswer, refusalAnswer } from './answer.ts';
+import { type Answer, jsonAnswer, refusalAnswer } from './service/answer.ts';
 import { control, controlGate } from './control-api.ts';
 import type { EmulatorControls } from './controls.ts';
 import { readBody, waitFor, writeAnswer } from './exchange.ts';
-import type { FaultList } from './fault-list.ts';
-import type { Call, MessagingService } from './messaging-service.ts';
-import { playFault } from './play-fault.ts';
+import type { FaultList } from './faults/fault-list.ts';
+import type { Call, MessagingService } from './service/messaging-service.ts';
+import { playFault } from './faults/play-fault.ts';
 import { type Route, routeOf } from './routes.ts';
 
 /** What the emulator is made of. */

@@ -1,10 +1,10 @@
-import type { Batch } from '../batch/batch-record.ts';
-import { groupFailures, type FailureGroup } from '../batch/failure-groups.ts';
-import type { Failure, Ledger } from '../batch/ledger.ts';
-import type { PayloadKey } from '../batch/payload-key.ts';
-import { decodeContacts } from '../batch/payload.ts';
-import { matches, type FailureFilter } from '../batch/select-failures.ts';
-import { NoticeQueueError } from '../errors.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import { groupFailures, type FailureGroup } from '../batch/failures/failure-groups.ts';
+import type { Failure, Ledger } from '../batch/ledger/ledger.ts';
+import type { PayloadKey } from '../batch/payload/payload-key.ts';
+import { decodeContacts } from '../batch/payload/payload.ts';
+import { matches, type FailureFilter } from '../batch/failures/select-failures.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import { maskContact } from './mask-contact.ts';
 
 /** Why contacts of a batch were not accepted, at a price that does not grow with their number. */

@@ -1,4 +1,4 @@
-import { parkRestoredNotice } from '../queue/park-restored.ts';
+import { parkRestoredNotice } from '../fleet/restore/park-restored.ts';
 import { appendAudit } from './audit.ts';
 import { lastEvent, type RestoredTarget } from './restored.ts';
 import { restoredNotices } from './restored-notices.ts';

@@ -1,8 +1,12 @@
-import type { Batch } from '../batch/batch-record.ts';
-import { redriveBatch, type RedriveReport, type RedriveSelection } from '../batch/redrive-batch.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import {
+  redriveBatch,
+  type RedriveReport,
+  type RedriveSelection,
+} from '../batch/failures/redrive-batch.ts';
 import type { Actor } from './actor.ts';
 import { appendAudit } from './audit.ts';
-import type { Desk } from './steer-batch.ts';
+import type { Desk } from './control-batch.ts';
 
 /**
  * Gives failures of a batch back to the queue, and writes down who did and how many.

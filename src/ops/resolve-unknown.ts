@@ -1,8 +1,8 @@
 import { Queue, type Job } from 'bullmq';
-import type { Batch } from '../batch/batch-record.ts';
-import type { Ledger } from '../batch/ledger.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { JobData } from '../contracts/job.ts';
-import { Intents } from '../queue/intents.ts';
+import { Intents } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';

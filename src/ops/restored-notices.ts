@@ -1,5 +1,5 @@
 import { readJobData } from '../contracts/job.ts';
-import type { RestoreEvent } from '../queue/epoch.ts';
+import type { RestoreEvent } from '../fleet/restore/epoch.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';

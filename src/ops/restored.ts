@@ -1,10 +1,10 @@
-import type { Batch } from '../batch/batch-record.ts';
-import { csvLine } from '../batch/csv-line.ts';
-import type { DecodeContacts } from '../batch/export-failures.ts';
-import type { Ledger } from '../batch/ledger.ts';
-import type { RestoreEvent } from '../queue/epoch.ts';
-import { readEpoch } from '../queue/epoch-store.ts';
-import { readHold } from '../queue/hold-gate.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import { csvLine } from '../batch/failures/csv-line.ts';
+import type { DecodeContacts } from '../batch/failures/export-failures.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { RestoreEvent } from '../fleet/restore/epoch.ts';
+import { readEpoch } from '../fleet/restore/epoch-store.ts';
+import { readHold } from '../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { restoredNotices } from './restored-notices.ts';

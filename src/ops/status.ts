@@ -1,8 +1,8 @@
 import { Queue } from 'bullmq';
 import type { Hold } from '../contracts/hold.ts';
-import { readWorkers, type SeenWorker } from '../queue/heartbeat.ts';
-import { readHold } from '../queue/hold-gate.ts';
-import { readPace, type PaceStatus } from '../queue/pace-state.ts';
+import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
+import { readHold } from '../fleet/hold/hold-gate.ts';
+import { readPace, type PaceStatus } from '../fleet/rate-limit/rate-limit-state.ts';
 import {
   connectRedis,
   readyWithin,
@@ -14,7 +14,7 @@ import { keysOf, pairName, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
 import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 
 /** What goes, what waits, what is held and why, at one moment. Durations are milliseconds. */
 export interface Status {

@@ -1,7 +1,7 @@
-import type { Batch } from '../batch/batch-record.ts';
-import type { Failure, Ledger } from '../batch/ledger.ts';
-import { selectFailures } from '../batch/select-failures.ts';
-import type { UnknownFacts } from '../queue/intents.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import type { Failure, Ledger } from '../batch/ledger/ledger.ts';
+import { selectFailures } from '../batch/failures/select-failures.ts';
+import type { UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';

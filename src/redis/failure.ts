@@ -1,4 +1,4 @@
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import { ScriptFailure } from './script.ts';
 
 /** What a Redis that answers, but refuses, begins its answer with, and what to do about it. */

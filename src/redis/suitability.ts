@@ -1,4 +1,4 @@
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from './connect.ts';
 import { readRedisFacts, type RedisFacts } from './facts.ts';
 import type { Keys } from './keys.ts';

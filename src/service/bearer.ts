@@ -1,4 +1,4 @@
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import type { ApiVersion } from './settings.ts';
 
 /** Printable ASCII without blanks: nothing else can stand in a header as it is. */

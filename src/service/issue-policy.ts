@@ -1,8 +1,8 @@
 import { isCancel } from 'axios';
 import type { AxiosError } from 'axios';
 import type { IAxiosRetryConfig } from 'axios-retry';
-import { Exchange } from './exchange.ts';
-import type { WireFacts } from './exchange.ts';
+import { Exchange } from './http/exchange.ts';
+import type { WireFacts } from './http/exchange.ts';
 
 const MAX_RETRIES = 10;
 const FIRST_DELAY_MS = 100;

@@ -1,11 +1,11 @@
 import type { RefusalStatus, Token, TokenSource } from '../contracts/token.ts';
-import { NoticeQueueError } from '../errors.ts';
-import type { Failure } from './classify-failure.ts';
-import type { Deadline } from './deadline.ts';
-import { Exchange, headerOf } from './exchange.ts';
-import { readAnswer } from './read-answer.ts';
-import { parseRetryAfter } from './retry-after.ts';
-import type { SendAnswer } from './send-answer.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { Failure } from './http/classify-failure.ts';
+import type { Deadline } from '../async/deadline.ts';
+import { Exchange, headerOf } from './http/exchange.ts';
+import { readAnswer } from './response/read-answer.ts';
+import { parseRetryAfter } from './response/retry-after.ts';
+import type { SendAnswer } from './response/send-answer.ts';
 import type { TokenUse, TokenUses } from './token-use.ts';
 
 type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };

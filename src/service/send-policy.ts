@@ -1,7 +1,7 @@
 import { isCancel } from 'axios';
 import type { AxiosError } from 'axios';
 import type { IAxiosRetryConfig } from 'axios-retry';
-import type { WireFacts } from './exchange.ts';
+import type { WireFacts } from './http/exchange.ts';
 import { SendCall } from './send-call.ts';
 import type { ServiceSettings } from './settings.ts';
 

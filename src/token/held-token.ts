@@ -1,5 +1,5 @@
 import type { Token } from '../contracts/token.ts';
-import type { StoredToken } from './decision.ts';
+import type { StoredToken } from './acquire-decision.ts';
 
 /** A process's own copy of the token: what every send uses in steady state. */
 export interface HeldToken {

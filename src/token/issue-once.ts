@@ -1,11 +1,11 @@
 import type { IssuedToken } from '../contracts/token.ts';
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
-import { Bell } from './bell.ts';
-import type { TokenSeal } from './seal.ts';
-import { SlotProtocol } from './slot-protocol.ts';
-import { SlotRecord } from './slot-record.ts';
+import { Bell } from '../async/wake-signal.ts';
+import type { TokenSeal } from './token-seal.ts';
+import { SlotProtocol } from './token-protocol.ts';
+import { SlotRecord } from './token-record.ts';
 import type { TokenEvent } from './token-event.ts';
 import type { TokenSettings } from './token-settings.ts';
 

@@ -1,4 +1,4 @@
-import type { ErrorCode, TokenRefusedError } from '../errors.ts';
+import type { ErrorCode, TokenRefusedError } from '../contracts/errors.ts';
 
 /** What the slot tells logs and metrics. No event carries a token; times are milliseconds. */
 export type TokenEvent =

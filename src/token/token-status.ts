@@ -1,9 +1,9 @@
-import type { ErrorCode, TokenRefusedError } from '../errors.ts';
+import type { ErrorCode, TokenRefusedError } from '../contracts/errors.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
-import { holdOf, readRefusal } from './refusal.ts';
-import { redisError } from './slot-record.ts';
-import { inspect } from './slot-scripts.ts';
+import { holdOf, readRefusal } from './token-refusal.ts';
+import { redisError } from './token-record.ts';
+import { inspect } from './token-scripts.ts';
 
 /** The slot as people see it; never the token. Moments are Redis time, ms since the epoch. */
 export interface TokenStatus {

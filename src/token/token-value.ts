@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Token } from '../contracts/token.ts';
-import { NoticeQueueError } from '../errors.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
 
 /** Printable ASCII without blanks, of a length that fits a request header. */
 const TOKEN_VALUE = /^[\x21-\x7e]{1,8192}$/;

@@ -8,8 +8,8 @@ import {
   type Span,
 } from '@opentelemetry/api';
 import type { LaneName, SeenAttempt } from '../contracts/seen-attempt.ts';
-import { NoticeQueueError } from '../errors.ts';
-import { VERSION } from '../version.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { VERSION } from '../contracts/version.ts';
 import { carriedTrace, traceOf, type CarriedTrace } from './job-trace.ts';
 
 /**

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Ledger } from '../../src/batch/ledger.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';

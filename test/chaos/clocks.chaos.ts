@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
-import { holdByHand, liftByHand } from '../../src/queue/hold-gate.ts';
+import { holdByHand, liftByHand } from '../../src/fleet/hold/hold-gate.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { CLOCK_AHEAD, CLOCK_BEHIND, IS_SHORT } from './support/catalogue.ts';

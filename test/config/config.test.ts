@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig, type Config } from '../../src/config/config.ts';
 import { OPTION_NAMES } from '../../src/config/options.ts';
-import { InputError } from '../../src/errors.ts';
+import { InputError } from '../../src/contracts/errors.ts';
 import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
 
 /** A value other than the default for each option, within every rule. */

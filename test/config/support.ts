@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { InputError, type InputIssue } from '../../src/errors.ts';
+import { InputError, type InputIssue } from '../../src/contracts/errors.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
 

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { z } from 'zod';
 import { jobSchema, readJobData } from '../../src/contracts/job.ts';
 import { contactSchema, noticeSchema } from '../../src/contracts/notice.ts';
-import { NoticeQueueError } from '../../src/errors.ts';
-import { publishedSchema } from '../queue/support/stored-jobs.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { publishedSchema } from '../producer/support/stored-jobs.ts';
 
 const notice = { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '010' }] };
 const good = { v: 1, notice };

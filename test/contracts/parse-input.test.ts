@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fieldPath, parseInput } from '../../src/contracts/parse-input.ts';
-import { InputError } from '../../src/errors.ts';
+import { InputError } from '../../src/contracts/errors.ts';
 
 describe('fieldPath', () => {
   it.each([

@@ -1,7 +1,7 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { readNotice } from '../../src/contracts/read-notice.ts';
-import { InputError, type InputIssue } from '../../src/errors.ts';
+import { InputError, type InputIssue } from '../../src/contracts/errors.ts';
 
 const CONTACT = { contact: '01012345678' };
 const NOTICE = { templateCode: 'T', contacts: [CONTACT] };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseInput } from '../../src/contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../src/contracts/send-options.ts';
-import { InputError } from '../../src/errors.ts';
+import { InputError } from '../../src/contracts/errors.ts';
 
 const DAY = 86_400_000;
 const inMs = (ms: number) => Date.now() + ms;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { isLoopback, startEmulator } from '../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS, settingsFrom } from '../../src/emulator/options.ts';
-import { AppBook } from '../../src/emulator/apps.ts';
-import { TokenBook } from '../../src/emulator/tokens.ts';
+import { AppBook } from '../../src/emulator/service/apps.ts';
+import { TokenBook } from '../../src/emulator/service/tokens.ts';
 import { tokenOf } from './calls.ts';
 import { emulatorWith } from './running.ts';
 

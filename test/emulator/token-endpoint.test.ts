@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { tokenId } from '../../src/emulator/tokens.ts';
+import { tokenId } from '../../src/emulator/service/tokens.ts';
 import { base64, basic, call, data, json, sendWith, tokenOf, verdict } from './calls.ts';
 import { emulatorWith } from './running.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { allFailed } from '../../src/batch/settlement.ts';
+import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { resolveBatch, type Resolution } from '../../src/ops/resolve-unknown.ts';
 import { unknownOfBatch } from '../../src/ops/unknown.ts';

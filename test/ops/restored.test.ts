@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Ledger } from '../../src/batch/ledger.ts';
-import { decodeContacts } from '../../src/batch/payload.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { decodeContacts } from '../../src/batch/payload/payload.ts';
 import { exportRestored, reportRestored } from '../../src/ops/restored.ts';
 import { restoredNotices } from '../../src/ops/restored-notices.ts';
 import { parkRestored } from '../../src/ops/park-restored.ts';
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { run, errorOf } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';

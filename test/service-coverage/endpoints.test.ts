@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { describe, expect, it } from 'vitest';
-import type { Fault } from '../../src/emulator/fault.ts';
+import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { base64, basic, call, data, verdict } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Fault } from '../../src/emulator/fault.ts';
-import { ERROR_CODES, NoticeQueueError } from '../../src/errors.ts';
+import type { Fault } from '../../src/emulator/faults/fault.ts';
+import { ERROR_CODES, NoticeQueueError } from '../../src/contracts/errors.ts';
 import { basic, call, sendWith, tokenOf, verdict } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { describeConfig } from '../../src/config/print.ts';
-import { InputError } from '../../src/errors.ts';
+import { InputError } from '../../src/contracts/errors.ts';
 import { base64 } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { decideOutcome } from '../../src/service/decide-outcome.ts';
-import type { SendAnswer } from '../../src/service/send-answer.ts';
+import { decideOutcome } from '../../src/service/outcome-table.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import { signal } from '../support/wait.ts';
 import { NOTICE, openClient, tokensOf } from './support/client.ts';

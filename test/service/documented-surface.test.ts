@@ -3,8 +3,8 @@ import type { TokenSource } from '../../src/contracts/token.ts';
 import { startEmulator } from '../../src/emulator/emulator.ts';
 import type { Emulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { decideOutcome } from '../../src/service/decide-outcome.ts';
-import type { ServiceClient } from '../../src/service/service-client.ts';
+import { decideOutcome } from '../../src/service/outcome-table.ts';
+import type { ServiceClient } from '../../src/service/client.ts';
 import type { ServiceSettings } from '../../src/service/settings.ts';
 import { CANARY, NOTICE, openClient } from './support/client.ts';
 

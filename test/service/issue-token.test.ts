@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { NoticeQueueError } from '../../src/errors.ts';
-import type { ErrorCode } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { ErrorCode } from '../../src/contracts/errors.ts';
 import {
   AccessKeyNotApprovedError,
   InvalidAccessKeyError,
   IpNotAllowedError,
   ServiceRefusalError,
-} from '../../src/service/service-refusal.ts';
+} from '../../src/service/response/service-refusal.ts';
 import { signal } from '../support/wait.ts';
 import { CANARY, openClient } from './support/client.ts';
 import { httpServer, json, tcpAnswers, tlsServer } from './support/servers.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { basicHeader, bearerHeader, isTokenValue } from '../../src/service/bearer.ts';
-import { classifyFailure } from '../../src/service/classify-failure.ts';
-import { parseRetryAfter } from '../../src/service/retry-after.ts';
-import { tokenLifetime } from '../../src/service/token-lifetime.ts';
+import { classifyFailure } from '../../src/service/http/classify-failure.ts';
+import { parseRetryAfter } from '../../src/service/response/retry-after.ts';
+import { tokenLifetime } from '../../src/service/response/token-lifetime.ts';
 
 const NOW = Date.UTC(2026, 10, 21, 8, 0, 0);
 const NOW_HTTP = 'Sat, 21 Nov 2026 08:00:00 GMT';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Failure } from '../../src/service/classify-failure.ts';
-import type { WireFacts } from '../../src/service/exchange.ts';
+import type { Failure } from '../../src/service/http/classify-failure.ts';
+import type { WireFacts } from '../../src/service/http/exchange.ts';
 import { issueDelay, mayIssueAgain } from '../../src/service/issue-policy.ts';
 import { nextTry } from '../../src/service/send-policy.ts';
 import type { NextTry } from '../../src/service/send-policy.ts';

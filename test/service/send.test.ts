@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenSource } from '../../src/contracts/token.ts';
-import { NoticeQueueError } from '../../src/errors.ts';
-import { decideOutcome, needsJudgement } from '../../src/service/decide-outcome.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
 import { CANARY, FIRST, NOTICE, SECOND, openClient, tokensOf } from './support/client.ts';
 import { certificate, httpServer, json, tlsServer } from './support/servers.ts';
 

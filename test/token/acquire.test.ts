@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keysOf } from '../../src/redis/keys.ts';
-import type { Decision, Want } from '../../src/token/decision.ts';
-import { TokenSeal } from '../../src/token/seal.ts';
-import { SlotRecord } from '../../src/token/slot-record.ts';
+import type { Decision, Want } from '../../src/token/acquire-decision.ts';
+import { TokenSeal } from '../../src/token/token-seal.ts';
+import { SlotRecord } from '../../src/token/token-record.ts';
 import { testRedis } from '../support/redis.ts';
 import { decideAcquire, type SlotState, type Verdict } from './support/decide-acquire.ts';
 import { writeState } from './support/write-state.ts';

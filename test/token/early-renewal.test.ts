@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { EarlyRenewal, earlyRenewalDelay } from '../../src/token/early-renewal.ts';
 import type { HeldToken } from '../../src/token/held-token.ts';
 import { tokenOf } from '../../src/token/token-value.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { issueOnce } from '../../src/token/issue-once.ts';
-import { TokenSeal } from '../../src/token/seal.ts';
+import { TokenSeal } from '../../src/token/token-seal.ts';
 import { tokenOf } from '../../src/token/token-value.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';

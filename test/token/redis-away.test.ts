@@ -7,8 +7,8 @@ import {
 } from '../../scripts/redis/redis-server.ts';
 import type { IssuedToken } from '../../src/contracts/token.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { TokenSeal } from '../../src/token/seal.ts';
-import { TokenSlot } from '../../src/token/token-slot.ts';
+import { TokenSeal } from '../../src/token/token-seal.ts';
+import { TokenSlot } from '../../src/token/shared-token.ts';
 import { until } from '../support/wait.ts';
 import { DEAF, PAIR, SECRET, SETTINGS } from './support/world.ts';
 

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Token } from '../../src/contracts/token.ts';
-import { NoticeQueueError, TokenRefusedError } from '../../src/errors.ts';
+import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { scriptCalls } from './support/server-calls.ts';

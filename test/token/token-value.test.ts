@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NoticeQueueError } from '../../src/errors.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { tokenOf } from '../../src/token/token-value.ts';
 
 describe('tokenOf', () => {

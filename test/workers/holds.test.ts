@@ -1,8 +1,8 @@
 import { Queue, type Job } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../src/contracts/hold.ts';
-import type { Fault } from '../../src/emulator/fault.ts';
-import { readHold } from '../../src/queue/hold-gate.ts';
+import type { Fault } from '../../src/emulator/faults/fault.ts';
+import { readHold } from '../../src/fleet/hold/hold-gate.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';

@@ -6,11 +6,11 @@ import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-se
 import { loadConfig } from '../../src/config/config.ts';
 import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
-import { NoticeQueue } from '../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
-import { lanesOf } from '../../workers/lanes.ts';
-import { startWorker } from '../../workers/run-worker.ts';
-import { buildSendWorker } from '../../workers/send-worker.ts';
+import { lanesOf } from '../../workers/queue/lanes.ts';
+import { startWorker } from '../../workers/process/start-worker.ts';
+import { buildSendWorker } from '../../workers/queue/send-worker.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 

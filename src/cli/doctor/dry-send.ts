@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
-import { startWorker } from '../../../workers/run-worker.ts';
+import { startWorker } from '../../../workers/process/start-worker.ts';
 import { loadConfig, type Config } from '../../config/config.ts';
 import { startEmulator } from '../../emulator/emulator.ts';
-import { NoticeQueueError } from '../../errors.ts';
-import { fail, ok, skip, type Finding } from '../../ops/doctor/finding.ts';
-import { NoticeQueue } from '../../queue/notice-queue.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { fail, ok, skip, type Finding } from '../../doctor/finding.ts';
+import { NoticeQueue } from '../../producer/notice-queue.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { removeAccount } from '../../redis/remove-account.ts';
 

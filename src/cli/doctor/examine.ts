@@ -2,7 +2,7 @@ import type { Config, ServiceConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/environment.ts';
 import { readEnvironment } from '../../config/read.ts';
 import type { Notice } from '../../contracts/notice.ts';
-import { ERROR_CODES, NoticeQueueError } from '../../errors.ts';
+import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import {
   CHECKS,
   fail,
@@ -11,16 +11,16 @@ import {
   warn,
   type CheckName,
   type Finding,
-} from '../../ops/doctor/finding.ts';
-import { judgeQueue } from '../../ops/doctor/judge-queue.ts';
-import { judgeRedisSigns } from '../../ops/doctor/judge-redis.ts';
-import { readRedisSigns } from '../../ops/doctor/redis-signs.ts';
+} from '../../doctor/finding.ts';
+import { judgeQueue } from '../../doctor/judge-queue.ts';
+import { judgeRedisSigns } from '../../doctor/judge-redis.ts';
+import { readRedisSigns } from '../../doctor/redis-snapshot.ts';
 import { readStatus } from '../../ops/status.ts';
-import { Ledger } from '../../batch/ledger.ts';
+import { Ledger } from '../../batch/ledger/ledger.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { keysOf, type Keys } from '../../redis/keys.ts';
-import { VERSION } from '../../version.ts';
+import { VERSION } from '../../contracts/version.ts';
 import { drySend } from './dry-send.ts';
 import { realSend } from './real-send.ts';
 import { probeToken } from './token-probe.ts';

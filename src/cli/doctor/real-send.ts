@@ -3,16 +3,16 @@ import type { Config, ServiceConfig } from '../../config/config.ts';
 import { HOLDS } from '../../contracts/hold.ts';
 import type { Notice } from '../../contracts/notice.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
-import { ERROR_CODES, NoticeQueueError } from '../../errors.ts';
-import { fail, ok, warn, type Finding } from '../../ops/doctor/finding.ts';
+import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
+import { fail, ok, warn, type Finding } from '../../doctor/finding.ts';
 import { connectRedis, type RedisClient } from '../../redis/connect.ts';
 import { Hints } from '../../redis/hints.ts';
 import { keysOf, pairName } from '../../redis/keys.ts';
-import { decideOutcome } from '../../service/decide-outcome.ts';
-import type { SendAnswer } from '../../service/send-answer.ts';
-import { createServiceClient } from '../../service/service-client.ts';
-import { TokenSeal } from '../../token/seal.ts';
-import { TokenSlot } from '../../token/token-slot.ts';
+import { decideOutcome } from '../../service/outcome-table.ts';
+import type { SendAnswer } from '../../service/response/send-answer.ts';
+import { createServiceClient } from '../../service/client.ts';
+import { TokenSeal } from '../../token/token-seal.ts';
+import { TokenSlot } from '../../token/shared-token.ts';
 
 /**
  * Makes one send call to the service itself, with the token of the fleet, past the queue: so it tells

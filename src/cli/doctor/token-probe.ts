@@ -1,14 +1,14 @@
 import { hostname } from 'node:os';
 import type { Config, ServiceConfig } from '../../config/config.ts';
-import { judgeToken, type IssueTried } from '../../ops/doctor/judge-token.ts';
-import type { Finding } from '../../ops/doctor/finding.ts';
+import { judgeToken, type IssueTried } from '../../doctor/judge-token.ts';
+import type { Finding } from '../../doctor/finding.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { keysOf, pairName, type TokenKeys } from '../../redis/keys.ts';
-import { createServiceClient } from '../../service/service-client.ts';
-import { IpNotAllowedError } from '../../service/service-refusal.ts';
+import { createServiceClient } from '../../service/client.ts';
+import { IpNotAllowedError } from '../../service/response/service-refusal.ts';
 import { issueOnce } from '../../token/issue-once.ts';
-import { TokenSeal } from '../../token/seal.ts';
+import { TokenSeal } from '../../token/token-seal.ts';
 import { readTokenStatus } from '../../token/token-status.ts';
 
 /**

@@ -1,7 +1,7 @@
-import type { BatchEvent } from '../../batch/batch-events.ts';
+import type { BatchEvent } from '../../batch/ledger/batch-events.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import { ALERTS, type AlertDraft, type AlertName } from './alert-event.ts';
-import type { NearSight } from './alert-facts.ts';
+import type { NearSight } from './alert-snapshot.ts';
 
 /** The words and figures of each alert. Times in `data` are ISO 8601, spans in milliseconds. */
 

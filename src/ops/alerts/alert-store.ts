@@ -4,7 +4,7 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { AlertDraft, AlertEvent } from './alert-event.ts';
-import type { AlertMemory } from './alert-facts.ts';
+import type { AlertMemory } from './alert-snapshot.ts';
 
 /** After a leader died another one takes over within this time. */
 export const LEASE_MS = 30_000;

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { NoticeQueueError } from '../../errors.ts';
-import { readWorkers } from '../../queue/heartbeat.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { readWorkers } from '../../fleet/heartbeat.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisErrorWord } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { AlertPoster } from './alert-poster.ts';
 import { alertEvent, AlertStore } from './alert-store.ts';
 import { judgeAlerts } from './judge-alerts.ts';
-import { AlertLookout } from './look-around.ts';
+import { AlertLookout } from './alert-collector.ts';
 import { Webhook } from './webhook.ts';
 
 /** How alerts are looked for and posted; milliseconds. */

@@ -1,4 +1,4 @@
-import type { BatchEvent } from '../../batch/batch-events.ts';
+import type { BatchEvent } from '../../batch/ledger/batch-events.ts';
 import { HOLDS, type HoldKind } from '../../contracts/hold.ts';
 import {
   backDraft,
@@ -11,7 +11,7 @@ import {
   unknownDraft,
 } from './alert-drafts.ts';
 import type { AlertDraft } from './alert-event.ts';
-import type { AlertMemory, Sight } from './alert-facts.ts';
+import type { AlertMemory, Sight } from './alert-snapshot.ts';
 import { judgeCondition, type Told } from './conditions.ts';
 
 /** What is told after a look, and what is to be remembered. */

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { Batch } from '../../batch/batch-record.ts';
-import { nearEndOfRetention } from '../../batch/retention.ts';
+import type { Batch } from '../../batch/ledger/batch-record.ts';
+import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
 import { HOLDS, type HoldKind } from '../../contracts/hold.ts';
-import { ERROR_CODES, type ErrorCode } from '../../errors.ts';
-import type { SeenWorker } from '../../queue/heartbeat.ts';
-import { explainHold, type ExplainedHold } from '../hold-by-hand.ts';
+import { ERROR_CODES, type ErrorCode } from '../../contracts/errors.ts';
+import type { SeenWorker } from '../../fleet/heartbeat.ts';
+import { explainHold, type ExplainedHold } from '../manual-hold.ts';
 import type { Status } from '../status.ts';
 
 /*

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { NoticeQueueError } from '../../errors.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import { findAsset, isCurrentStamp } from './assets.ts';
-import { route, type Route } from './route.ts';
+import { route, type Route } from './http/route.ts';
 
 /** Styles and scripts. They are the same for everybody, and the page to sign in needs them. */
 export const ASSET_ROUTES: readonly Route[] = [

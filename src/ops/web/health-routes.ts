@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { redisFailure } from '../../redis/failure.ts';
-import { json, route, type Route } from './route.ts';
+import { json, route, type Route } from './http/route.ts';
 
 const health = z.strictObject({
   status: z.enum(['ok', 'unready']),

@@ -1,8 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { VERSION } from '../../version.ts';
+import { VERSION } from '../../contracts/version.ts';
 import { problemAnswer } from './answers.ts';
-import type { AnswerDoc, Route } from './route.ts';
+import type { AnswerDoc, Route } from './http/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,19 +1,19 @@
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { NoticeQueueError } from '../../errors.ts';
-import { judgeEntry, reads } from './access/judge-entry.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { judgeEntry, reads } from './access/authorize.ts';
 import type { Identity, Needs } from './access/role.ts';
-import { boardNeeds, isBoard, registerBoard } from './board.ts';
-import type { OpsParts } from './ops-parts.ts';
+import { boardNeeds, isBoard, registerBoard } from './board/board.ts';
+import type { OpsParts } from './ops-context.ts';
 import { problemPage } from './pages/problem-page.ts';
 import { signInPage } from './pages/sign-in.ts';
-import { problemOf, TooManyRequests, type Problem } from './problem.ts';
-import { registerRoutes } from './register-routes.ts';
-import type { Route } from './route.ts';
-import { OPS_ROUTES } from './route-table.ts';
-import { securityHeaders } from './security-headers.ts';
-import { isSecure, readSessionCookie } from './session-cookie.ts';
+import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
+import { registerRoutes } from './http/register-routes.ts';
+import type { Route } from './http/route.ts';
+import { OPS_ROUTES } from './http/route-table.ts';
+import { securityHeaders } from './http/security-headers.ts';
+import { isSecure, readSessionCookie } from './access/session-cookie.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

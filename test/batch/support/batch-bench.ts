@@ -1,9 +1,9 @@
 import { expect } from 'vitest';
-import type { Batch, BatchCounts, BatchPlan } from '../../../src/batch/batch-record.ts';
-import type { ChunkState } from '../../../src/batch/chunk-state.ts';
-import type { Claim } from '../../../src/batch/claim.ts';
-import { Ledger, type Failure } from '../../../src/batch/ledger.ts';
-import type { Settlement } from '../../../src/batch/settlement.ts';
+import type { Batch, BatchCounts, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
+import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
+import type { Claim } from '../../../src/batch/ledger/claim.ts';
+import { Ledger, type Failure } from '../../../src/batch/ledger/ledger.ts';
+import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { decodeContacts } from '../../../src/batch/payload.ts';
-import type { PayloadKey } from '../../../src/batch/payload-key.ts';
-import { Ledger } from '../../../src/batch/ledger.ts';
+import { decodeContacts } from '../../../src/batch/payload/payload.ts';
+import type { PayloadKey } from '../../../src/batch/payload/payload-key.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import {
   NoticeQueue,
   NoticeQueueError,

@@ -1,11 +1,11 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import * as fc from 'fast-check';
-import type { Ledger } from '../../../src/batch/ledger.ts';
-import type { Settlement } from '../../../src/batch/settlement.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
-import { LedgerModel, type ModelSettlement } from '../ledger-model.ts';
+import { LedgerModel, type ModelSettlement } from '../ledger/ledger-model.ts';
 import { PLAN, RETENTION_MS } from './batch-bench.ts';
 
 /** A payload is the names of its contacts, so that what was handed out can be told contact by contact. */

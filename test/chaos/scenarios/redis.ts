@@ -1,5 +1,5 @@
-import { claimChunk, settleChunk } from '../../../src/batch/chunk-scripts.ts';
-import { beginIntents, endIntents } from '../../../src/queue/intent-scripts.ts';
+import { claimChunk, settleChunk } from '../../../src/batch/ledger/chunk-scripts.ts';
+import { beginIntents, endIntents } from '../../../src/fleet/intents/intent-scripts.ts';
 import type { Script } from '../../../src/redis/script.ts';
 import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';

@@ -1,4 +1,4 @@
-import type { Fault } from '../../../src/emulator/fault.ts';
+import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
 import { ENV } from '../support/settings.ts';

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
-import type { Batch } from '../../../src/batch/batch-record.ts';
-import { Ledger } from '../../../src/batch/ledger.ts';
-import { decodeContacts } from '../../../src/batch/payload.ts';
+import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { decodeContacts } from '../../../src/batch/payload/payload.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import type { Keys } from '../../../src/redis/keys.ts';
 import type { Fleet } from '../../support/fleet.ts';

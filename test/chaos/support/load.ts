@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
-import { NoticeQueueError } from '../../../src/errors.ts';
-import type { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { NoticeQueueError } from '../../../src/contracts/errors.ts';
+import type { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { numbers } from '../../support/fleet.ts';
 
 export const BATCH = 'chaos';

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { Ledger } from '../../../src/batch/ledger.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
-import type { Fault } from '../../../src/emulator/fault.ts';
-import { readHold } from '../../../src/queue/hold-gate.ts';
+import type { Fault } from '../../../src/emulator/faults/fault.ts';
+import { readHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';

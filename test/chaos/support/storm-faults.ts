@@ -1,4 +1,4 @@
-import type { Fault } from '../../../src/emulator/fault.ts';
+import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';
 import { LOCK_MS, STALLED_MS } from './settings.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Ledger } from '../../../src/batch/ledger.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { sumOf } from './judge.ts';
 import { BATCH } from './load.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AlertMemory } from '../../../src/ops/alerts/alert-facts.ts';
+import type { AlertMemory } from '../../../src/ops/alerts/alert-snapshot.ts';
 import { alertEvent, AlertStore, LEASE_MS } from '../../../src/ops/alerts/alert-store.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startAlerts } from '../../../src/ops/alerts/alert-watch.ts';
 import { AlertStore } from '../../../src/ops/alerts/alert-store.ts';
-import { holdByHand, liftByHand } from '../../../src/queue/hold-gate.ts';
+import { holdByHand, liftByHand } from '../../../src/fleet/hold/hold-gate.ts';
 import { connectRedis } from '../../../src/redis/connect.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { BatchEvent } from '../../../src/batch/batch-events.ts';
+import type { BatchEvent } from '../../../src/batch/ledger/batch-events.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../../src/contracts/hold.ts';
-import type { AlertMemory, Sight } from '../../../src/ops/alerts/alert-facts.ts';
+import type { AlertMemory, Sight } from '../../../src/ops/alerts/alert-snapshot.ts';
 import { judgeAlerts } from '../../../src/ops/alerts/judge-alerts.ts';
 
 const QUIET = 300_000;

@@ -2,8 +2,8 @@ import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { onTestFinished } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
-import { Intents } from '../../../src/queue/intents.ts';
-import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { Intents } from '../../../src/fleet/intents/intents.ts';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { isFromHere } from '../../../src/ops/web/access/cross-site.ts';
-import { judgeEntry } from '../../../src/ops/web/access/judge-entry.ts';
+import { judgeEntry } from '../../../src/ops/web/access/authorize.ts';
 import { proxyIdentity } from '../../../src/ops/web/access/proxy-identity.ts';
 import { allows, ROLES, type Identity, type Needs } from '../../../src/ops/web/access/role.ts';
 

@@ -12,7 +12,7 @@ import {
   readPasswordHash,
 } from '../../../src/ops/web/access/password.ts';
 import { Sessions } from '../../../src/ops/web/access/sessions.ts';
-import { InputError } from '../../../src/errors.ts';
+import { InputError } from '../../../src/contracts/errors.ts';
 
 const PASSWORD = 'a long enough password';
 const hash = hashPassword(PASSWORD);

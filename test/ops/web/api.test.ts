@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { allFailed } from '../../../src/batch/settlement.ts';
-import { beat } from '../../../src/queue/heartbeat.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { beat } from '../../../src/fleet/heartbeat.ts';
 import { listBatches, noSuchBatch, requireBatch } from '../../../src/ops/web/api/batch-routes.ts';
-import { OPS_ROUTES } from '../../../src/ops/web/route-table.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';

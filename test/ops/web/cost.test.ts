@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { Ledger } from '../../../src/batch/ledger.ts';
-import { encodePayload } from '../../../src/batch/payload.ts';
-import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { encodePayload } from '../../../src/batch/payload/payload.ts';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import { OPS_ROUTES } from '../../../src/ops/web/route-table.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { Redis } from 'ioredis';
 import { numbers } from '../../support/fleet.ts';
 import { commandsByName } from './support/commands.ts';

@@ -2,7 +2,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { allAccepted } from '../../../src/batch/settlement.ts';
+import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { commandsOf } from './support/commands.ts';
 import { testRedis } from '../../support/redis.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { OPS_ROUTES } from '../../../src/ops/web/route-table.ts';
-import type { Route } from '../../../src/ops/web/route.ts';
-import { json, route } from '../../../src/ops/web/route.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
+import type { Route } from '../../../src/ops/web/http/route.ts';
+import { json, route } from '../../../src/ops/web/http/route.ts';
 import { testRedis } from '../../support/redis.ts';
 import { pathOf, startOps, type OpsBench } from './support/ops-bench.ts';
 

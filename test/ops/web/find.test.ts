@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { OPS_ROUTES } from '../../../src/ops/web/route-table.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { testRedis } from '../../support/redis.ts';
 import { expectDocumented, startOps, type Caller, type OpsBench } from './support/ops-bench.ts';
 

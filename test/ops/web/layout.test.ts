@@ -1,10 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { problemOf, TooManyRequests } from '../../../src/ops/web/problem.ts';
-import { html } from '../../../src/ops/web/html.ts';
+import { problemOf, TooManyRequests } from '../../../src/ops/web/http/problem.ts';
+import { html } from '../../../src/ops/web/http/html.ts';
 import { csrfField, layout, nextField } from '../../../src/ops/web/pages/layout.ts';
 import { problemPage } from '../../../src/ops/web/pages/problem-page.ts';
 import type { Identity } from '../../../src/ops/web/access/role.ts';
-import { ERROR_CODES, InputError, NoticeQueueError, type ErrorCode } from '../../../src/errors.ts';
+import {
+  ERROR_CODES,
+  InputError,
+  NoticeQueueError,
+  type ErrorCode,
+} from '../../../src/contracts/errors.ts';
 
 const WHO: Identity = {
   name: '<b>kim</b>',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { onTestFinished } from 'vitest';
 import { testRedis } from '../../support/redis.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect, it } from 'vitest';
 import { openApi } from '../../../src/ops/web/openapi.ts';
-import { OPS_ROUTES } from '../../../src/ops/web/route-table.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 
 type Operation = Readonly<{
   operationId: string;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { OPS_ROUTES } from '../../../src/ops/web/route-table.ts';
-import { RedisWatch } from '../../../src/ops/web/redis-trouble.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
+import { RedisWatch } from '../../../src/ops/web/http/redis-trouble.ts';
 import { until } from '../../support/wait.ts';
 import { pathOf, startOps, type Caller } from './support/ops-bench.ts';
 

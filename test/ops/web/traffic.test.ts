@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { countAttempt, noCounts } from '../../../src/ops/traffic/counters.ts';
-import { addCounts } from '../../../src/ops/traffic/tally.ts';
+import { countAttempt, noCounts } from '../../../src/traffic/counters.ts';
+import { addCounts } from '../../../src/traffic/tally.ts';
 import { testRedis } from '../../support/redis.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
 

@@ -5,11 +5,11 @@ import type { Hold } from '../../../src/contracts/hold.ts';
 import type { Notice, Receipt } from '../../../src/contracts/notice.ts';
 import type { Emulator } from '../../../src/emulator/emulator.ts';
 import { EMULATOR_DEFAULTS } from '../../../src/emulator/options.ts';
-import { readHold } from '../../../src/queue/hold-gate.ts';
-import { NoticeQueue } from '../../../src/queue/notice-queue.ts';
+import { readHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
-import { createServiceClient, type ServiceClient } from '../../../src/service/service-client.ts';
-import { startWorker, type RunningWorker } from '../../../workers/run-worker.ts';
+import { createServiceClient, type ServiceClient } from '../../../src/service/client.ts';
+import { startWorker, type RunningWorker } from '../../../workers/process/start-worker.ts';
 import { testRedis, type TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 

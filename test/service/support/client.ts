@@ -1,8 +1,8 @@
 import { afterEach } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { Token, TokenSource } from '../../../src/contracts/token.ts';
-import { createServiceClient } from '../../../src/service/service-client.ts';
-import type { ServiceClient } from '../../../src/service/service-client.ts';
+import { createServiceClient } from '../../../src/service/client.ts';
+import type { ServiceClient } from '../../../src/service/client.ts';
 import type { ServiceSettings } from '../../../src/service/settings.ts';
 
 /** Values that must never be found in an error or an answer. */

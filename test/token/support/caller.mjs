@@ -14,11 +14,11 @@ const built = (/** @type {string} */ file) =>
 const { keysOf } = /** @type {typeof import('../../../src/redis/keys.ts')} */ (
   await import(built('redis/keys.js'))
 );
-const { TokenSeal } = /** @type {typeof import('../../../src/token/seal.ts')} */ (
-  await import(built('token/seal.js'))
+const { TokenSeal } = /** @type {typeof import('../../../src/token/token-seal.ts')} */ (
+  await import(built('token/token-seal.js'))
 );
-const { TokenSlot } = /** @type {typeof import('../../../src/token/token-slot.ts')} */ (
-  await import(built('token/token-slot.js'))
+const { TokenSlot } = /** @type {typeof import('../../../src/token/shared-token.ts')} */ (
+  await import(built('token/shared-token.js'))
 );
 
 const plan = /** @type {FleetPlan} */ (JSON.parse(process.argv[2] ?? '{}'));

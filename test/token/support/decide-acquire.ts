@@ -1,4 +1,4 @@
-import type { Want } from '../../../src/token/decision.ts';
+import type { Want } from '../../../src/token/acquire-decision.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
 
 /** A ttl as Redis gives it: what is left of it, or none at all. */

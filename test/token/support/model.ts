@@ -1,4 +1,4 @@
-import type { Want } from '../../../src/token/decision.ts';
+import type { Want } from '../../../src/token/acquire-decision.ts';
 import { decideAcquire, type Verdict } from './decide-acquire.ts';
 
 /**

@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { IssuedToken } from '../../../src/contracts/token.ts';
 import { keysOf, type TokenKeys } from '../../../src/redis/keys.ts';
-import type { Hints } from '../../../src/token/hints.ts';
-import { TokenSeal } from '../../../src/token/seal.ts';
+import type { Hints } from '../../../src/token/token-hints.ts';
+import { TokenSeal } from '../../../src/token/token-seal.ts';
 import type { TokenEvent } from '../../../src/token/token-event.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
-import { TokenSlot } from '../../../src/token/token-slot.ts';
+import { TokenSlot } from '../../../src/token/shared-token.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { isLoopbackHost } from '../../../config/address.ts';
 import type { OpsConfig } from '../../../config/ops-config.ts';
-import { InputError } from '../../../errors.ts';
+import { InputError } from '../../../contracts/errors.ts';
 import {
   checkPassword,
   findApiKey,

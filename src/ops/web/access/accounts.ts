@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { InputError } from '../../../errors.ts';
+import { InputError } from '../../../contracts/errors.ts';
 import { hashPassword, isPassword, readPasswordHash, type PasswordHash } from './password.ts';
 import { ROLES, type Role } from './role.ts';
 

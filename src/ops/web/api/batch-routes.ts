@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { NoticeQueueError } from '../../../errors.ts';
-import { lookAtBatch } from '../../look-at-batch.ts';
-import { steerBatch, STEERS, WHY_NOT_STEERED, type Steer } from '../../steer-batch.ts';
+import { NoticeQueueError } from '../../../contracts/errors.ts';
+import { lookAtBatch } from '../../batch-snapshot.ts';
+import { steerBatch, STEERS, WHY_NOT_STEERED, type Steer } from '../../control-batch.ts';
 import { batchAnswer, showBatch } from '../answers.ts';
-import type { OpsParts } from '../ops-parts.ts';
-import { json, route, type Route } from '../route.ts';
+import type { OpsParts } from '../ops-context.ts';
+import { json, route, type Route } from '../http/route.ts';
 import { batchParams, queryNumber, why } from './inputs.ts';
 
 /** @throws NoticeQueueError NOT_FOUND */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
-import { route, type Route } from '../route.ts';
+import { route, type Route } from '../http/route.ts';
 
 /** What goes on, as it happens. */
 export const EVENT_ROUTES: readonly Route[] = [

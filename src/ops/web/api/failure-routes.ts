@@ -1,15 +1,15 @@
 import { PassThrough } from 'node:stream';
 import { once } from 'node:events';
 import { z } from 'zod';
-import { exportFailures } from '../../../batch/export-failures.ts';
-import { decodeContacts } from '../../../batch/payload.ts';
-import { whyNotRedrive } from '../../../batch/redrive-batch.ts';
-import { FAILED_STATES } from '../../../batch/select-failures.ts';
-import { NoticeQueueError } from '../../../errors.ts';
+import { exportFailures } from '../../../batch/failures/export-failures.ts';
+import { decodeContacts } from '../../../batch/payload/payload.ts';
+import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
+import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
+import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { appendAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { redriveByHand } from '../../redrive.ts';
-import { json, route, type Route } from '../route.ts';
+import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { batchParams, code, why } from './inputs.ts';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { checkNumber } from '../../../batch/check-number.ts';
-import { FAILED_STATES } from '../../../batch/select-failures.ts';
-import { NoticeQueueError } from '../../../errors.ts';
-import { findInQueue, type FindReport } from '../../find-contact.ts';
-import type { OpsParts } from '../ops-parts.ts';
-import { json, route, type Route } from '../route.ts';
+import { checkNumber } from '../../../batch/source/check-number.ts';
+import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
+import { NoticeQueueError } from '../../../contracts/errors.ts';
+import { findInQueue, type FindReport } from '../../../search/find-contact.ts';
+import type { OpsParts } from '../ops-context.ts';
+import { json, route, type Route } from '../http/route.ts';
 
 /** Searches of one caller in a minute: each goes through up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { holdInForce, liftHold, MAX_HOLD_REASON, placeManualHold } from '../../hold-by-hand.ts';
+import { holdInForce, liftHold, MAX_HOLD_REASON, placeManualHold } from '../../manual-hold.ts';
 import { holdAnswer } from '../answers.ts';
-import { json, route, type Route } from '../route.ts';
+import { json, route, type Route } from '../http/route.ts';
 import { why } from './inputs.ts';
 
 const held = z.object({ hold: holdAnswer.nullable() });

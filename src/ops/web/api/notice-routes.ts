@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
 import { noticeSchema, type Notice } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
-import { InputError } from '../../../errors.ts';
-import { json, route, type Route } from '../route.ts';
+import { InputError } from '../../../contracts/errors.ts';
+import { json, route, type Route } from '../http/route.ts';
 
 const time = z
   .union([z.int().positive(), z.iso.datetime({ offset: true })])

@@ -1,5 +1,5 @@
 import { openApi } from '../openapi.ts';
-import { json, route, type Route } from '../route.ts';
+import { json, route, type Route } from '../http/route.ts';
 
 /** @param routes of kind `api`, which the document describes */
 export function openApiRoutes(routes: readonly Route[]): Route[] {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { readWorkers } from '../../../queue/heartbeat.ts';
+import { readWorkers } from '../../../fleet/heartbeat.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import { AUDITED, readAudit } from '../../audit.ts';
 import { ROLES } from '../access/role.ts';
 import { showStatus, statusAnswer, workerAnswer } from '../answers.ts';
-import { json, route, type Route } from '../route.ts';
+import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
 
 /** What goes on, who works, who did what. */

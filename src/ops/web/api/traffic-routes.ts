@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { OUTCOME_KINDS } from '../../../contracts/outcome.ts';
-import { METRICS_CONTENT_TYPE } from '../../metrics/fleet-metrics.ts';
-import { readTraffic, TRAFFIC_MINUTES, type Traffic } from '../../traffic/read-traffic.ts';
-import type { OpsParts } from '../ops-parts.ts';
-import { json, route, type Route } from '../route.ts';
+import { METRICS_CONTENT_TYPE } from '../../../metrics/fleet-metrics.ts';
+import { readTraffic, TRAFFIC_MINUTES, type Traffic } from '../../../traffic/read-traffic.ts';
+import type { OpsParts } from '../ops-context.ts';
+import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
 
 /** A chart gets about so many points, however far it goes back. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { whyNotRedrive } from '../../../batch/redrive-batch.ts';
+import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
-import { InputError, NoticeQueueError } from '../../../errors.ts';
+import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
 import {
   RESOLUTIONS,
   resolveBatch,
@@ -11,8 +11,8 @@ import {
   type ResolveReport,
 } from '../../resolve-unknown.ts';
 import { readUnknownDesk } from '../../unknown.ts';
-import type { OpsParts } from '../ops-parts.ts';
-import { json, route, type Route } from '../route.ts';
+import type { OpsParts } from '../ops-context.ts';
+import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { queryNumber, why } from './inputs.ts';
 

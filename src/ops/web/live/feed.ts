@@ -1,11 +1,11 @@
-import { readBatchEvents, type BatchEvent } from '../../../batch/batch-events.ts';
-import type { Ledger } from '../../../batch/ledger.ts';
+import { readBatchEvents, type BatchEvent } from '../../../batch/ledger/batch-events.ts';
+import type { Ledger } from '../../../batch/ledger/ledger.ts';
 import type { RedisClient } from '../../../redis/connect.ts';
 import type { Keys } from '../../../redis/keys.ts';
 import type { Status } from '../../status.ts';
 import { showBatch, showStatus, type BatchAnswer, type StatusAnswer } from '../answers.ts';
-import { TooManyRequests } from '../problem.ts';
-import type { RedisTrouble, RedisWatch } from '../redis-trouble.ts';
+import { TooManyRequests } from '../http/problem.ts';
+import type { RedisTrouble, RedisWatch } from '../http/redis-trouble.ts';
 
 /** What a listener wants to hear of, beside the status. */
 export interface FeedQuestion {

@@ -1,5 +1,5 @@
 import type { KeptAudit } from '../../audit.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 import { count, head, moment, table, type Look } from './page-parts.ts';
 
 /** What people did by hand, the newest first. */

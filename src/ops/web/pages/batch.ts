@@ -1,6 +1,6 @@
 import type { FailureDigest, FailureExample } from '../../failure-digest.ts';
 import type { BatchAnswer } from '../answers.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 import {
   ask,
   count,

@@ -1,5 +1,5 @@
 import type { BatchAnswer } from '../answers.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 import { count, head, moment, rate, span, table, type Look } from './page-parts.ts';
 import { stateBar } from './state-bar.ts';
 

@@ -1,7 +1,7 @@
-import type { FoundState } from '../../../batch/find-in-batches.ts';
-import type { FindReport } from '../../find-contact.ts';
-import { describeWrongHit } from '../../wrong-hit.ts';
-import { html, type Html } from '../html.ts';
+import type { FoundState } from '../../../search/find-in-batches.ts';
+import type { FindReport } from '../../../search/find-contact.ts';
+import { describeWrongHit } from '../../../search/false-positive-rate.ts';
+import { html, type Html } from '../http/html.ts';
 import { csrfField } from './layout.ts';
 import { count, head, moment, span, table, type Look } from './page-parts.ts';
 

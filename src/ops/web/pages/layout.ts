@@ -1,6 +1,6 @@
 import type { Identity } from '../access/role.ts';
 import { assetPath } from '../assets.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 
 /** Who looks at a page. */
 export interface Viewer {

@@ -1,8 +1,8 @@
 import { isProbed } from '../../../contracts/hold.ts';
-import type { ExplainedHold } from '../../hold-by-hand.ts';
-import type { Traffic } from '../../traffic/read-traffic.ts';
+import type { ExplainedHold } from '../../manual-hold.ts';
+import type { Traffic } from '../../../traffic/read-traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 import {
   ask,
   count,
@@ -14,7 +14,7 @@ import {
   whyField,
   type Look,
 } from './page-parts.ts';
-import { paceSection } from './pace.ts';
+import { paceSection } from './rate-limit.ts';
 import { redisSection } from './redis.ts';
 import { tokenSection } from './token.ts';
 import { trafficSection } from './traffic.ts';

@@ -1,5 +1,5 @@
 import type { Identity } from '../access/role.ts';
-import { html, type Html, type Part } from '../html.ts';
+import { html, type Html, type Part } from '../http/html.ts';
 import { csrfField, nextField } from './layout.ts';
 
 /** What pages need to know of who looks, and when. */

@@ -1,5 +1,5 @@
-import { html, type Html } from '../html.ts';
-import type { Problem } from '../problem.ts';
+import { html, type Html } from '../http/html.ts';
+import type { Problem } from '../http/problem.ts';
 import { layout, type Viewer } from './layout.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { StatusAnswer } from '../answers.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 
 const PERSISTENCE = {
   aof: 'append-only file',

@@ -1,5 +1,5 @@
 import type { BatchAnswer } from '../answers.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 import { count } from './page-parts.ts';
 
 /** The states of contacts in the order in which the bar shows them; pending is what is left empty. */

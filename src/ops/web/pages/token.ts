@@ -1,5 +1,5 @@
 import type { StatusAnswer } from '../answers.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 import { count, moment, type Look } from './page-parts.ts';
 
 /** The token that the fleet shares: never its value. */

@@ -1,5 +1,5 @@
 import type { UnknownDesk, UnknownNotice } from '../../unknown.ts';
-import { html, type Html } from '../html.ts';
+import { html, type Html } from '../http/html.ts';
 import {
   ask,
   count,

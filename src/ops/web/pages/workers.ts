@@ -1,5 +1,5 @@
-import type { SeenWorker } from '../../../queue/heartbeat.ts';
-import { html, type Html } from '../html.ts';
+import type { SeenWorker } from '../../../fleet/heartbeat.ts';
+import { html, type Html } from '../http/html.ts';
 import { count, head, moment, span, table, type Look } from './page-parts.ts';
 
 /** From here on a worker's locks and deadlines begin to slip. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { FindReport } from '../../../../src/ops/find-contact.ts';
+import type { FindReport } from '../../../../src/search/find-contact.ts';
 import { findPage } from '../../../../src/ops/web/pages/find.ts';
-import { EVIL, lookOf, NOW } from './sights.ts';
+import { EVIL, lookOf, NOW } from './snapshots.ts';
 
 const searched = {
   since: NOW - 7 * 86_400_000,

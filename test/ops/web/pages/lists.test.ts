@@ -5,7 +5,7 @@ import { batchPage, type BatchSight } from '../../../../src/ops/web/pages/batch.
 import { batchesPage } from '../../../../src/ops/web/pages/batches.ts';
 import { span } from '../../../../src/ops/web/pages/page-parts.ts';
 import { unknownPage } from '../../../../src/ops/web/pages/unknown.ts';
-import { batchCounts, EVIL, lookOf, NOW, someBatch } from './sights.ts';
+import { batchCounts, EVIL, lookOf, NOW, someBatch } from './snapshots.ts';
 
 const operator = lookOf('operator');
 const viewer = lookOf('viewer');

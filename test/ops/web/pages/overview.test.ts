@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
-import { explainHold } from '../../../../src/ops/hold-by-hand.ts';
+import { explainHold } from '../../../../src/ops/manual-hold.ts';
 import { overviewPage, type OverviewSight } from '../../../../src/ops/web/pages/overview.ts';
 import {
   EVIL,
@@ -11,7 +11,7 @@ import {
   someStatus,
   someTraffic,
   someWorker,
-} from './sights.ts';
+} from './snapshots.ts';
 
 const jobs = { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 };
 const draw = (sight: Partial<OverviewSight>, role: 'viewer' | 'operator' = 'operator') =>

@@ -7,9 +7,9 @@ import { loadConfig } from '../../../../src/config/config.ts';
 import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
 import type { Role } from '../../../../src/ops/web/access/role.ts';
 import { problemAnswer } from '../../../../src/ops/web/answers.ts';
-import { openOps, type OpsParts } from '../../../../src/ops/web/ops-parts.ts';
-import { OPS_ROUTES } from '../../../../src/ops/web/route-table.ts';
-import type { Route } from '../../../../src/ops/web/route.ts';
+import { openOps, type OpsParts } from '../../../../src/ops/web/ops-context.ts';
+import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
+import type { Route } from '../../../../src/ops/web/http/route.ts';
 import { buildOpsServer } from '../../../../src/ops/web/server.ts';
 
 /** What the server answered, over a real socket. */

@@ -1,0 +1,133 @@
+import { whyNotJson } from '../../contracts/json-value.ts';
+import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
+import { checkNumber } from './check-number.ts';
+import { FORBIDDEN_NAMES, REJECTED_PREFIX, type Columns } from './column-map.ts';
+
+/** What a row of a list comes to: a contact, ready for the send call's body, or a refusal. */
+export type RowCheck = ContactRow | Refusal;
+
+/** A row that is a contact. */
+interface ContactRow {
+  readonly kind: 'contact';
+  readonly number: string;
+  /** The contact as JSON. */
+  readonly json: string;
+  /** Whether its number was written otherwise. */
+  readonly normalised: boolean;
+}
+
+/** Why a row is not taken. */
+export interface Refusal {
+  readonly kind: 'refused';
+  /** The column or field; empty for the row as a whole. */
+  readonly field: string;
+  /** What stands there, for the file of refused rows alone: it may be personal. */
+  readonly value: string;
+  /** What was expected, and what to do. */
+  readonly reason: string;
+}
+
+/** Control characters but tab and line breaks, and halves of surrogate pairs. */
+const UNPRINTABLE = /(?![\t\n\r])[\p{Cc}\p{Cs}]/u;
+
+/** Checks a row of cells, by hand and not by a schema, which would take four times as long. */
+export function checkCells(cells: readonly string[], columns: Columns): RowCheck {
+  if (cells.length !== columns.width) {
+    const problem =
+      cells.length < columns.width ? 'a cell is missing' : 'there is a delimiter too many';
+    return refused(
+      '',
+      '',
+      `expected ${columns.width} columns, got ${cells.length}: ${problem}, or a cell with a delimiter in it lacks its quotes`,
+    );
+  }
+  const text = columns.plain(cells[columns.contact.index] ?? '');
+  const checked = checkNumber(text);
+  if (checked.kind === 'refused') return refused(columns.contact.title, text, checked.reason);
+  const { number, normalised } = checked;
+  let json = `{"contact":"${number}"`;
+  for (const column of columns.others) {
+    const value = columns.plain(cells[column.index] ?? '');
+    const problem = problemOfText(value, column.variable);
+    if (problem !== undefined) return refused(column.title, value, problem);
+    json += column.json + JSON.stringify(value);
+  }
+  return { kind: 'contact', number, json: `${json}}`, normalised };
+}
+
+/**
+ * Checks a contact object, of an iterable or a line of NDJSON.
+ *
+ * @param names which of its fields become which; all of them as they are when undefined
+ */
+export function checkContact(
+  contact: unknown,
+  names: ReadonlyMap<string, string> | undefined,
+): RowCheck {
+  if (typeof contact !== 'object' || contact === null || Array.isArray(contact)) {
+    return refused(
+      '',
+      '',
+      'expected a contact object, such as {"contact":"01012345678","var1":"..."}',
+    );
+  }
+  const fields = new Map<string, unknown>();
+  for (const [field, value] of Object.entries(contact as Record<string, unknown>)) {
+    if (FORBIDDEN_NAMES.has(field)) return refused(field, '', 'a field must not have this name');
+    if (value === undefined || field.startsWith(REJECTED_PREFIX)) continue;
+    const name = names === undefined ? field : names.get(field);
+    if (name === undefined) continue;
+    const problem = problemOfField(name, value);
+    if (problem !== undefined) return refused(field, textOf(value), problem);
+    fields.set(name, value);
+  }
+  for (const [field, name] of names ?? []) {
+    if (!fields.has(name))
+      return refused(field, '', 'the mapping names this field, and it is missing');
+  }
+  const text = fields.get('contact');
+  if (typeof text !== 'string') {
+    return refused('contact', textOf(text), 'expected a phone number as text, in quotes');
+  }
+  const checked = checkNumber(text);
+  if (checked.kind === 'refused') return refused('contact', text, checked.reason);
+  const { number, normalised } = checked;
+  fields.delete('contact');
+  const rest = fields.size === 0 ? '}' : `,${JSON.stringify(Object.fromEntries(fields)).slice(1)}`;
+  return { kind: 'contact', number, json: `{"contact":"${number}"${rest}`, normalised };
+}
+
+/** A refusal that the file of refused rows can tell. */
+export function refused(field: string, value: string, reason: string): Refusal {
+  return { kind: 'refused', field, value, reason };
+}
+
+function problemOfField(name: string, value: unknown): string | undefined {
+  if (name === 'contact') return undefined;
+  const variable = VARIABLE_NAME.test(name);
+  if (typeof value === 'string') return problemOfText(value, variable);
+  if (variable) return 'expected text, in quotes';
+  return whyNotJson(value);
+}
+
+function problemOfText(value: string, variable: boolean): string | undefined {
+  if (variable && value.length > MAX_VALUE_LENGTH) {
+    return `expected at most ${MAX_VALUE_LENGTH} characters, got ${value.length}`;
+  }
+  if (UNPRINTABLE.test(value)) {
+    const found = UNPRINTABLE.exec(value);
+    const code = (found?.[0].charCodeAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
+    return `expected text, got the control character U+${code} at character ${(found?.index ?? 0) + 1}: remove it`;
+  }
+  return undefined;
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (value === undefined) return '';
+  try {
+    return JSON.stringify(value) ?? '';
+  } catch {
+    return '';
+  }
+}

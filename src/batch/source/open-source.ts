@@ -1,0 +1,226 @@
+import { createHash, type Hash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
+import { Readable } from 'node:stream';
+import type { Contact } from '../../contracts/notice.ts';
+import { InputError, NoticeQueueError } from '../../contracts/errors.ts';
+import { CsvStructure } from './csv-structure.ts';
+import type { CheckedImportOptions } from '../import/import-options.ts';
+import { readContacts, readNdjson } from './read-contacts.ts';
+import { readCsv } from './read-csv.ts';
+import { readUtf8 } from './read-utf8.ts';
+import type { Reader } from './source-row.ts';
+
+/** Where a list of contacts comes from: the path of a file, a stream of bytes, or contacts. */
+export type ImportSource = string | Readable | Iterable<Contact> | AsyncIterable<Contact>;
+
+/** A list that is open. */
+export interface OpenSource {
+  /** SHA-256 of a file's bytes; undefined where the list can be read only once. */
+  readonly digest: string | undefined;
+  /** Path of the list, where it is a file. */
+  readonly file: string | undefined;
+  readonly totalBytes: number | undefined;
+  bytesRead(): number;
+  /** Starts to read. @throws NoticeQueueError SOURCE_INVALID */
+  read(): Promise<Reader>;
+  /** After the last row. @throws NoticeQueueError SOURCE_INVALID where a file changed meanwhile */
+  verify(): Promise<void>;
+  close(): Promise<void>;
+}
+
+type ReadOptions = Pick<
+  CheckedImportOptions,
+  'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'signal'
+>;
+
+const READ_BYTES = 128 * 1024;
+
+/**
+ * Opens a list. A file is read twice: first for what is wrong with it as a whole (its encoding, its
+ * quotes) and for the hash of its bytes, so that nothing of a broken file is queued; then for its rows.
+ *
+ * @throws NoticeQueueError SOURCE_INVALID
+ * @throws InputError NOTICE_INVALID for what is no source
+ */
+export async function openSource(source: ImportSource, options: ReadOptions): Promise<OpenSource> {
+  if (typeof source === 'string') return openFile(source, options);
+  if (source instanceof Readable && !source.readableObjectMode) return openStream(source, options);
+  if (typeof source === 'object' && source !== null) {
+    const isList = Symbol.asyncIterator in source || Symbol.iterator in source;
+    if (isList) return openContacts(source as Iterable<Contact> | AsyncIterable<Contact>, options);
+  }
+  throw new InputError('NOTICE_INVALID', [
+    {
+      field: 'source',
+      problem: 'expected the path of a file, a stream of bytes, or an iterable of contacts',
+    },
+  ]);
+}
+
+async function openFile(name: string, options: ReadOptions): Promise<OpenSource> {
+  const file = await opened(name);
+  try {
+    const before = await file.stat({ bigint: true });
+    if (!before.isFile()) {
+      const what = before.isDirectory()
+        ? 'a directory'
+        : 'no regular file; hand it over as a stream';
+      throw new NoticeQueueError('SOURCE_INVALID', `${name} is ${what}.`);
+    }
+    if (before.size === 0n) throw new NoticeQueueError('SOURCE_INVALID', `${name} is empty.`);
+    const size = Number(before.size);
+    const format = options.format ?? formatByName(name);
+    const first = createHash('sha256');
+    const kind = await checkWhole(bytesOf(file, size, first, options.signal), format, options);
+    const digest = first.digest('base64url');
+    const again = createHash('sha256');
+    let bytesRead = 0;
+    const counted = async function* () {
+      for await (const piece of bytesOf(file, size, again, options.signal)) {
+        bytesRead += piece.length;
+        yield piece;
+      }
+    };
+    return {
+      digest,
+      file: name,
+      totalBytes: size,
+      bytesRead: () => bytesRead,
+      read: () => readAs(kind, readUtf8(counted(), options.encoding), options),
+      verify: async () => {
+        const after = await file.stat({ bigint: true });
+        const same = after.size === before.size && after.mtimeNs === before.mtimeNs;
+        if (same && again.digest('base64url') === digest) return;
+        throw new NoticeQueueError('SOURCE_INVALID', `${name} changed while it was read.`);
+      },
+      close: () => file.close(),
+    };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+async function opened(name: string): Promise<FileHandle> {
+  try {
+    return await open(name, 'r');
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    const why = code === 'ENOENT' ? 'there is no such file' : String(code);
+    throw new NoticeQueueError('SOURCE_INVALID', `${name} cannot be opened: ${why}.`);
+  }
+}
+
+/** The file's first `size` bytes, each piece also hashed; what is appended meanwhile is not read. */
+async function* bytesOf(
+  file: FileHandle,
+  size: number,
+  hash: Hash,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Buffer, void> {
+  let position = 0;
+  for (;;) {
+    if (signal?.aborted === true) throw new NoticeQueueError('IMPORT_STOPPED');
+    const piece = Buffer.allocUnsafe(READ_BYTES);
+    const length = Math.min(READ_BYTES, size - position);
+    const { bytesRead } = await file.read(piece, 0, length, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    const bytes = piece.subarray(0, bytesRead);
+    hash.update(bytes);
+    yield bytes;
+  }
+}
+
+/** Reads all of a file for what is wrong with it as a whole. @returns its format */
+async function checkWhole(
+  bytes: AsyncIterable<Buffer>,
+  format: Format | undefined,
+  { encoding, delimiter }: ReadOptions,
+): Promise<Format> {
+  const structure = new CsvStructure(delimiter);
+  let kind = format;
+  for await (const piece of readUtf8(bytes, encoding)) {
+    kind ??= formatByText(piece);
+    if (kind === 'csv') structure.write(piece);
+  }
+  structure.end();
+  return kind ?? 'csv';
+}
+
+function openStream(stream: Readable, options: ReadOptions): OpenSource {
+  let bytesRead = 0;
+  const bytes = async function* () {
+    try {
+      for await (const piece of stream) {
+        const chunk = typeof piece === 'string' ? Buffer.from(piece) : (piece as Buffer);
+        bytesRead += chunk.length;
+        yield chunk;
+      }
+    } catch {
+      throw options.signal?.aborted === true
+        ? new NoticeQueueError('IMPORT_STOPPED')
+        : new NoticeQueueError('SOURCE_INVALID', 'The stream of the list failed before its end.');
+    }
+  };
+  const onAbort = () => stream.destroy(new Error('stopped'));
+  options.signal?.addEventListener('abort', onAbort, { once: true });
+  if (options.signal?.aborted === true) onAbort();
+  return {
+    digest: undefined,
+    file: undefined,
+    totalBytes: undefined,
+    bytesRead: () => bytesRead,
+    read: async () => {
+      const text = readUtf8(bytes(), options.encoding);
+      const first = await text.next();
+      const beginning = first.done === true ? Buffer.alloc(0) : first.value;
+      const all = async function* () {
+        yield beginning;
+        yield* text;
+      };
+      return readAs(options.format ?? formatByText(beginning), all(), options);
+    },
+    verify: () => Promise.resolve(),
+    close: () => {
+      options.signal?.removeEventListener('abort', onAbort);
+      stream.destroy();
+      return Promise.resolve();
+    },
+  };
+}
+
+function openContacts(
+  contacts: Iterable<Contact> | AsyncIterable<Contact>,
+  { map }: ReadOptions,
+): OpenSource {
+  return {
+    digest: undefined,
+    file: undefined,
+    totalBytes: undefined,
+    bytesRead: () => 0,
+    read: () => Promise.resolve(readContacts(contacts, map)),
+    verify: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+}
+
+type Format = 'csv' | 'ndjson';
+
+function formatByName(name: string): Format | undefined {
+  const ending = /\.(csv|tsv|txt|ndjson|jsonl)(?:\.gz)?$/i.exec(name)?.[1]?.toLowerCase();
+  if (ending === undefined || ending === 'txt') return undefined;
+  return ending === 'ndjson' || ending === 'jsonl' ? 'ndjson' : 'csv';
+}
+
+function formatByText(beginning: Buffer): Format {
+  return /^\s*\{/.test(beginning.toString()) ? 'ndjson' : 'csv';
+}
+
+function readAs(
+  format: Format,
+  text: AsyncIterable<Buffer>,
+  options: ReadOptions,
+): Promise<Reader> {
+  return format === 'csv' ? readCsv(text, options) : Promise.resolve(readNdjson(text, options.map));
+}

@@ -1,0 +1,108 @@
+import type { Contact } from '../../contracts/notice.ts';
+import { checkContact, refused } from './check-row.ts';
+import type { FieldMap } from './column-map.ts';
+import { MAX_ROW_LENGTH, type Reader, type SourceRow } from './source-row.ts';
+
+/** Rows that are handed on together. */
+const ROWS_AT_ONCE = 250;
+
+/** Reads a list of contact objects. */
+export function readContacts(
+  contacts: Iterable<Contact> | AsyncIterable<Contact>,
+  map: FieldMap | undefined,
+): Reader {
+  const names = namesOf(map);
+  async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
+    let batch: SourceRow[] = [];
+    let line = 0;
+    for await (const contact of contacts) {
+      batch.push(rowOf(++line, contact, names));
+      if (batch.length < ROWS_AT_ONCE) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
+  }
+  return { titles: undefined, rows: rows() };
+}
+
+/** Reads NDJSON: one contact object a line; empty lines are skipped. A bad line is a refused row. */
+export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefined): Reader {
+  const names = namesOf(map);
+  async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
+    let line = 0;
+    for await (const lines of readLines(text)) {
+      const batch: SourceRow[] = [];
+      for (const content of lines) {
+        line++;
+        if (content === TOO_LONG) {
+          const reason = `the line is longer than ${MAX_ROW_LENGTH} characters`;
+          batch.push({ line, check: refused('', '', reason), original: '' });
+        } else if (content.trim() !== '') batch.push(parsedRow(line, content, names));
+      }
+      if (batch.length > 0) yield batch;
+    }
+  }
+  return { titles: undefined, rows: rows() };
+}
+
+/** Stands for a line that was passed over. No line is this text: it holds a break. */
+const TOO_LONG = '\n';
+
+/** Lines, some at a time; one that is too long is never held as a whole. */
+async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<string[], void> {
+  let rest = '';
+  let tooLong = false;
+  for await (const piece of text) {
+    const lines = piece.toString().split('\n');
+    const last = lines.pop() ?? '';
+    if (lines.length > 0) {
+      lines[0] = rest + (lines[0] ?? '');
+      rest = '';
+      if (tooLong) lines[0] = TOO_LONG;
+      tooLong = false;
+      yield lines.map((line) => (line.length > MAX_ROW_LENGTH ? TOO_LONG : line));
+    }
+    if (!tooLong) rest += last;
+    if (rest.length > MAX_ROW_LENGTH) {
+      tooLong = true;
+      rest = '';
+    }
+  }
+  if (tooLong) yield [TOO_LONG];
+  else if (rest !== '') yield [rest];
+}
+
+function parsedRow(line: number, text: string, names: Names): SourceRow {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    const reason =
+      'expected one JSON object on the line, such as {"contact":"01012345678","var1":"..."}';
+    return { line, check: refused('', '', reason), original: text };
+  }
+  const check = checkContact(value, names);
+  return { line, check, original: check.kind === 'refused' ? text : undefined };
+}
+
+function rowOf(line: number, contact: unknown, names: Names): SourceRow {
+  const check = checkContact(contact, names);
+  return { line, check, original: check.kind === 'refused' ? jsonOf(contact) : undefined };
+}
+
+type Names = ReadonlyMap<string, string> | undefined;
+
+function namesOf(map: FieldMap | undefined): Names {
+  if (map === undefined) return undefined;
+  return new Map(Object.entries(map).map(([name, source]) => [String(source), name]));
+}
+
+/** What may hold anything, even a circle. */
+function jsonOf(contact: unknown): string {
+  try {
+    return JSON.stringify(contact) ?? '';
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,214 @@
+import { isUtf8 } from 'node:buffer';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import iconv from 'iconv-lite';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+
+/** Encodings of lists. `euc-kr` is CP949, too; UTF-16 is known by its byte order mark. */
+export const ENCODINGS = ['utf-8', 'euc-kr'] as const;
+
+/** Name of an encoding. */
+export type Encoding = (typeof ENCODINGS)[number];
+
+/** Bytes that a list cannot begin with, and what they are. */
+const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
+  {
+    magic: Buffer.from('PK\u0003\u0004'),
+    what: 'a workbook (XLSX) or another zip file: save it as CSV',
+  },
+  {
+    magic: Buffer.from([0xd0, 0xcf, 0x11, 0xe0]),
+    what: 'an old workbook (XLS): save it as CSV',
+  },
+  { magic: Buffer.from('%PDF'), what: 'a PDF file: export the list as CSV' },
+];
+const GZIP = Buffer.from([0x1f, 0x8b]);
+const UTF_16LE = Buffer.from([0xff, 0xfe]);
+const LONGEST_MAGIC = 4;
+const LF = 0x0a;
+
+/**
+ * The text of a list as UTF-8: unpacked where it is gzip, without its byte order mark, and no
+ * character cut in two between the pieces. What is UTF-8 already is looked through and not decoded.
+ * A piece is read when it is asked for.
+ *
+ * @throws NoticeQueueError SOURCE_INVALID with the line, where a byte is not of the encoding, and
+ * for files that are no text
+ */
+export async function* readUtf8(
+  bytes: AsyncIterable<Buffer>,
+  encoding: Encoding,
+): AsyncGenerator<Buffer, void> {
+  const { head, all } = await peek(bytes);
+  const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
+  if (foreign !== undefined) throw unreadable(`It is ${foreign.what}.`);
+  if (head.subarray(0, 2).equals(GZIP)) {
+    yield* readUtf8(unpack(all), encoding);
+    return;
+  }
+  if (head.subarray(0, 2).equals(UTF_16LE)) yield* decode(all, 'utf-16le');
+  else if (encoding === 'utf-8') yield* whole(all);
+  else yield* decode(all, encoding);
+}
+
+async function peek(
+  bytes: AsyncIterable<Buffer>,
+): Promise<{ readonly head: Buffer; readonly all: AsyncIterable<Buffer> }> {
+  const pieces = bytes[Symbol.asyncIterator]();
+  let head = Buffer.alloc(0);
+  while (head.length < LONGEST_MAGIC) {
+    const next = await pieces.next();
+    if (next.done === true) break;
+    head = Buffer.concat([head, next.value]);
+  }
+  async function* all() {
+    try {
+      if (head.length > 0) yield head;
+      for (;;) {
+        const next = await pieces.next();
+        if (next.done === true) return;
+        yield next.value;
+      }
+    } finally {
+      await pieces.return?.();
+    }
+  }
+  return { head, all: all() };
+}
+
+async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  const gunzip = createGunzip();
+  let failure: unknown;
+  // What the list itself fails with comes back as it is; the rest is a damaged file.
+  const fed = pipeline(Readable.from(bytes), gunzip).catch((error: unknown) => {
+    failure = error;
+  });
+  try {
+    for await (const piece of gunzip) yield piece as Buffer;
+  } catch (error) {
+    await fed;
+    if (failure instanceof NoticeQueueError) throw failure;
+    if (error instanceof NoticeQueueError) throw error;
+    throw unreadable('It is a gzip file that is damaged or cut off.');
+  }
+}
+
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** Looks through what should be UTF-8; a character that a piece cuts off goes with the next one. */
+async function* whole(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  let rest: Buffer = Buffer.alloc(0);
+  let place = START;
+  let begun = false;
+  for await (const piece of bytes) {
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const end = all.length - cutOff(all);
+    const good = all.subarray(0, end);
+    if (!isUtf8(good)) throw wrongEncoding(good, place, 'utf-8');
+    rest = all.subarray(end);
+    if (good.length === 0) continue;
+    const skip = !begun && good.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
+    begun = true;
+    const text = good.subarray(skip);
+    place = behind(place, text);
+    if (text.length > 0) yield text;
+  }
+  if (rest.length > 0) throw wrongEncoding(rest, place, 'utf-8');
+}
+
+/** How many bytes at the end begin a character that is not complete. */
+function cutOff(bytes: Buffer): number {
+  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+    return back < length ? back : 0;
+  }
+  return 0;
+}
+
+async function* decode(
+  bytes: AsyncIterable<Buffer>,
+  encoding: 'euc-kr' | 'utf-16le',
+): AsyncGenerator<Buffer, void> {
+  const read = decoderOf(encoding);
+  let place = START;
+  const text = (piece: Buffer, more: boolean) => {
+    try {
+      return read(piece, more);
+    } catch {
+      throw wrongEncoding(piece, place, encoding);
+    }
+  };
+  for await (const piece of bytes) {
+    const decoded = Buffer.from(text(piece, true));
+    place = behind(place, decoded);
+    if (decoded.length > 0) yield decoded;
+  }
+  text(Buffer.alloc(0), false);
+}
+
+/** A decoder that throws where a byte is not of the encoding. */
+function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boolean) => string {
+  if (encoding !== 'euc-kr') {
+    const decoder = new TextDecoder(encoding, { fatal: true });
+    return (piece, more) => decoder.decode(piece, { stream: more });
+  }
+  // Node's own decoder of this name lacks the 8,822 syllables that CP949 adds to EUC-KR.
+  const decoder = iconv.getDecoder('cp949');
+  return (piece, more) => {
+    const text = decoder.write(piece) + (more ? '' : (decoder.end() ?? ''));
+    // CP949 has no such character: it stands for a byte that could not be read.
+    if (text.includes('\ufffd')) throw new TypeError('not CP949');
+    return text;
+  };
+}
+
+/** A place in a list, for people. */
+interface Place {
+  readonly line: number;
+  readonly character: number;
+}
+const START: Place = { line: 1, character: 1 };
+
+/** The place behind a text that begins at another one. */
+function behind({ line, character }: Place, text: Buffer): Place {
+  let lines = 0;
+  for (let at = 0; at < text.length; at++) if (text[at] === LF) lines++;
+  const lastLine = text.lastIndexOf(LF) + 1;
+  let characters = lines === 0 ? character : 1;
+  // Continuing bytes are no characters of their own.
+  for (let at = lastLine; at < text.length; at++)
+    if (((text[at] ?? 0) & 0xc0) !== 0x80) characters++;
+  return { line: line + lines, character: characters };
+}
+
+/** Looks for the place by feeding the bytes one by one. */
+function wrongEncoding(
+  piece: Buffer,
+  begins: Place,
+  encoding: Encoding | 'utf-16le',
+): NoticeQueueError {
+  const read = decoderOf(encoding);
+  let { line, character } = begins;
+  for (let at = 0; at < piece.length; at++) {
+    try {
+      for (const one of read(piece.subarray(at, at + 1), true)) {
+        character = one === '\n' ? 1 : character + 1;
+        if (one === '\n') line++;
+      }
+    } catch {
+      break;
+    }
+  }
+  const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
+  return unreadable(
+    `Line ${line}, character ${character}: a byte there is not ${encoding.toUpperCase()}. Is the encoding ${other}?`,
+  );
+}
+
+function unreadable(what: string): NoticeQueueError {
+  return new NoticeQueueError('SOURCE_INVALID', what);
+}

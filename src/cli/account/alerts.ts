@@ -1,0 +1,87 @@
+import { Command } from 'commander';
+import { loadConfig, type AlertConfig, type Config } from '../../config/config.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { createLogger } from '../../logging/logger.ts';
+import { alertEvent } from '../../ops/alerts/alert-store.ts';
+import { ALERTS } from '../../ops/alerts/alert-event.ts';
+import { untilStopped } from '../batches/follow-batch.ts';
+import { print } from '../output.ts';
+
+/** `notices alerts`: tries the webhook; looks for alerts in a process of its own. */
+export function alertsCommand(end: (code: number) => void): Command {
+  return new Command('alerts')
+    .description('post a test alert; look for alerts where no worker can')
+    .addCommand(testCommand(end))
+    .addCommand(watchCommand());
+}
+
+function testCommand(end: (code: number) => void): Command {
+  return new Command('test')
+    .description('post one signed alert to ALERT_WEBHOOK_URL; 1 where it is not taken')
+    .action(async (_flags: object, command: Command) => {
+      const config = loadConfig(undefined, { service: false });
+      const { Webhook } = await import('../../ops/alerts/webhook.ts');
+      const webhook = new Webhook(configured(config));
+      const { meaning, remedy } = ALERTS.test;
+      const draft = { event: 'test', title: meaning, remedy, data: {} } as const;
+      const alert = alertEvent(draft, queueName(config), Date.now());
+      try {
+        const posted = await webhook.post({ id: alert.id, body: JSON.stringify(alert) });
+        print(command, { id: alert.id, ...posted }, () => [
+          posted.taken
+            ? `the receiver took it (HTTP ${posted.status}); it should show the alert ${alert.id}`
+            : `the receiver did not take it (${posted.why}); check ALERT_WEBHOOK_URL and its secret there`,
+        ]);
+        if (!posted.taken) end(1);
+      } finally {
+        await webhook.close();
+      }
+    });
+}
+
+function watchCommand(): Command {
+  return new Command('watch')
+    .description(
+      'look for alerts and post them until it is stopped: beside workers it notices also that all of them died',
+    )
+    .action(async () => {
+      const config = loadConfig(undefined, { service: false });
+      const settings = configured(config);
+      const [{ startAlerts }, { connectRedis }, { keysOf }] = await Promise.all([
+        import('../../ops/alerts/alert-watch.ts'),
+        import('../../redis/connect.ts'),
+        import('../../redis/keys.ts'),
+      ]);
+      const log = createLogger(config.logLevel);
+      const redis = connectRedis(config.redis, 'worker', () => {});
+      const watch = startAlerts(
+        redis,
+        keysOf(config.redis.prefix, config.account),
+        {
+          ...settings,
+          keepFailedMs: config.worker.keepFailedMs,
+          queue: queueName(config),
+        },
+        log,
+        false,
+      );
+      await untilStopped(
+        (signal) =>
+          new Promise<void>((resolve) => {
+            signal.addEventListener('abort', () => resolve(), { once: true });
+          }),
+      );
+      await watch.stop();
+      redis.disconnect();
+    });
+}
+
+function configured({ alerts }: Config): AlertConfig {
+  if (alerts !== undefined) return alerts;
+  throw new NoticeQueueError(
+    'CONFIG_INVALID',
+    'ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET are not set, so no alert is posted.',
+  );
+}
+
+const queueName = ({ redis, account }: Config) => `${redis.prefix}:${account}`;

@@ -1,0 +1,72 @@
+import { Command } from 'commander';
+import { steerBatch, WHY_NOT_STEERED, type Steer } from '../../ops/control-batch.ts';
+import { confirm } from '../confirm.ts';
+import { batchId, noSuchBatch, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
+import { print } from '../output.ts';
+import { count } from '../progress.ts';
+import { whoAmI } from '../who.ts';
+
+/** What is true once it was done. */
+const DONE: Readonly<Record<Steer, string>> = {
+  pause: 'is paused: what is being sent is let finish, and nothing more is begun',
+  resume: 'goes on',
+  cancel: 'is cancelled: what is being sent is let finish, and nothing more is ever begun',
+};
+
+/** `notices pause ID`: exits with 1 where the phase does not allow it. */
+export function pauseCommand(end: (code: number) => void): Command {
+  return new Command('pause')
+    .description('stop sending a batch, from the next send on')
+    .argument('<id>', 'id of the batch', batchId)
+    .action((id: string, _flags: object, command: Command) =>
+      withLedger((open) => steer(open, id, 'pause', command, end)),
+    );
+}
+
+/** `notices resume ID`: exits with 1 where the phase does not allow it. */
+export function resumeCommand(end: (code: number) => void): Command {
+  return new Command('resume')
+    .description('go on with a batch that is paused')
+    .argument('<id>', 'id of the batch', batchId)
+    .action((id: string, _flags: object, command: Command) =>
+      withLedger((open) => steer(open, id, 'resume', command, end)),
+    );
+}
+
+/** `notices cancel ID`: exits with 1 where the phase does not allow it, or the person said no. */
+export function cancelCommand(end: (code: number) => void): Command {
+  return new Command('cancel')
+    .description('end a batch for good: what is pending is never sent')
+    .argument('<id>', 'id of the batch', batchId)
+    .option('--yes', 'do not ask')
+    .action((id: string, { yes }: { yes?: boolean }, command: Command) =>
+      withLedger(async (open) => {
+        const { counts, phase } = await readBatch(open.ledger, id);
+        if (phase !== 'finished' && phase !== 'cancelled') {
+          const question = `Cancel ${id}? ${count(counts.pending)} of ${count(counts.total)} contacts would never be sent.`;
+          if (!(await confirm(question, yes === true))) {
+            process.stderr.write('nothing was done\n');
+            end(1);
+            return;
+          }
+        }
+        await steer(open, id, 'cancel', command, end);
+      }),
+    );
+}
+
+async function steer(
+  open: OpenLedger,
+  id: string,
+  verb: Steer,
+  command: Command,
+  end: (code: number) => void,
+): Promise<void> {
+  const answer = await steerBatch(open, id, verb, { who: whoAmI(), why: '' });
+  if (answer === undefined) throw noSuchBatch(id);
+  const { done, phase } = answer;
+  print(command, { batch: id, verb, done, phase }, () => [
+    done ? `${id} ${DONE[verb]}` : `${id} ${WHY_NOT_STEERED[phase]}; nothing was done`,
+  ]);
+  if (!done) end(1);
+}

@@ -1,0 +1,51 @@
+import type { RedisClient } from '../redis/connect.ts';
+import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
+import { redisFailure } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+
+/** What a Redis says of itself, and what was measured of it. */
+export interface RedisSigns extends RedisFacts {
+  /** Median of some PINGs, in milliseconds. */
+  readonly latencyMs: number;
+  /** How far its clock is ahead of this machine's, in milliseconds; negative where it is behind. */
+  readonly aheadMs: number;
+}
+
+const PINGS = 11;
+const CLOCK_READINGS = 5;
+
+/** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+export async function readRedisSigns(
+  redis: RedisClient,
+  keys: Pick<Keys, 'hold'>,
+): Promise<RedisSigns> {
+  const facts = await readRedisFacts(redis, keys);
+  try {
+    return { ...facts, latencyMs: await latencyOf(redis), aheadMs: await clockOf(redis) };
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+async function latencyOf(redis: RedisClient): Promise<number> {
+  const times: number[] = [];
+  for (let ping = 0; ping < PINGS; ping++) {
+    const begun = performance.now();
+    await redis.ping();
+    times.push(performance.now() - begun);
+  }
+  return times.sort((a, b) => a - b)[Math.floor(PINGS / 2)] ?? 0;
+}
+
+/** The reading that took least time is the most exact; its answer is from the middle of it, about. */
+async function clockOf(redis: RedisClient): Promise<number> {
+  let best = { tookMs: Infinity, aheadMs: 0 };
+  for (let reading = 0; reading < CLOCK_READINGS; reading++) {
+    const [begun, at] = [performance.now(), Date.now()];
+    const [seconds, microseconds] = await redis.time();
+    const tookMs = performance.now() - begun;
+    const theirs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+    if (tookMs < best.tookMs) best = { tookMs, aheadMs: theirs - (at + tookMs / 2) };
+  }
+  return best.aheadMs;
+}

@@ -1,0 +1,118 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Answer, errorBody } from '../service/answer.ts';
+import { waitFor, writeAnswer } from '../exchange.ts';
+import { actsUnder, type Fault } from './fault.ts';
+
+/**
+ * Lets a fault strike a call whose request was read.
+ *
+ * @param act carries the call out
+ * @param latencyMs what the emulator's answers wait anyway
+ */
+export async function playFault(
+  fault: Fault,
+  request: IncomingMessage,
+  response: ServerResponse,
+  act: () => Answer,
+  latencyMs: number,
+): Promise<void> {
+  const real = actsUnder(fault) ? act() : undefined;
+  await waitFor(latencyMs + (fault.latencyMs ?? 0));
+  if (fault.hang !== undefined) return;
+  if (fault.reset !== undefined) {
+    request.socket.resetAndDestroy();
+    return;
+  }
+  if (fault.garbage !== undefined) {
+    request.socket.write(fault.garbage);
+    request.socket.destroySoon();
+    return;
+  }
+  const answer = fault.status === undefined ? real : answerOf(fault, fault.status, Date.now());
+  if (answer !== undefined) await writeFaulty(fault, response, answer);
+}
+
+/** The answer that a fault with a status puts in the place of the real one. */
+function answerOf(fault: Fault, status: number, now: number): Answer {
+  const headers: Record<string, string> = {};
+  let body = '';
+  if (fault.bodyText !== undefined) {
+    headers['content-type'] = 'text/plain; charset=utf-8';
+    body = fault.bodyText;
+  } else if (fault.code !== undefined || fault.body !== undefined) {
+    headers['content-type'] = 'application/json; charset=utf-8';
+    body =
+      fault.code === undefined
+        ? JSON.stringify(fault.body)
+        : errorBody(fault.code, 'A fault asked for this answer.');
+  }
+  if (fault.retryAfter !== undefined) {
+    const until = new Date(now + fault.retryAfter * 1_000);
+    headers['retry-after'] =
+      fault.retryAfterAs === 'date' ? until.toUTCString() : String(fault.retryAfter);
+  }
+  for (const [name, value] of Object.entries(fault.headers ?? {})) {
+    headers[name.toLowerCase()] = value;
+  }
+  return { status, code: fault.code ?? 'FAULT', headers, body };
+}
+
+async function writeFaulty(fault: Fault, response: ServerResponse, answer: Answer): Promise<void> {
+  if (fault.slowBody !== undefined) {
+    await drip(response, answer, fault.slowBody.bytes, fault.slowBody.everyMs);
+  } else if (fault.truncate !== undefined) {
+    cut(response, answer, fault.truncate);
+  } else if (fault.hugeBody !== undefined) {
+    await pad(response, answer, fault.hugeBody);
+  } else {
+    writeAnswer(response, answer);
+  }
+}
+
+async function drip(
+  response: ServerResponse,
+  answer: Answer,
+  bytes: number,
+  everyMs: number,
+): Promise<void> {
+  const body = Buffer.from(answer.body);
+  response.writeHead(answer.status, { ...answer.headers, 'content-length': body.length });
+  response.flushHeaders();
+  for (let at = 0; at < body.length && !response.destroyed; at += bytes) {
+    await waitFor(everyMs);
+    response.write(body.subarray(at, at + bytes));
+  }
+  response.end();
+}
+
+function cut(response: ServerResponse, answer: Answer, bytes: number): void {
+  const body = Buffer.from(answer.body);
+  // At least one byte is missing, whatever was asked: else the answer would be whole.
+  const sent = body.subarray(0, Math.min(bytes, Math.max(body.length - 1, 0)));
+  const announced = Math.max(body.length, 1);
+  response.writeHead(answer.status, { ...answer.headers, 'content-length': announced });
+  response.flushHeaders();
+  response.write(sent, () => response.socket?.destroySoon());
+}
+
+const SPACES = Buffer.alloc(65_536, ' ');
+
+async function pad(response: ServerResponse, answer: Answer, bytes: number): Promise<void> {
+  const body = Buffer.from(answer.body);
+  const total = Math.max(bytes, body.length);
+  response.writeHead(answer.status, { ...answer.headers, 'content-length': total });
+  response.write(body);
+  for (let left = total - body.length; left > 0 && !response.destroyed; left -= SPACES.length) {
+    if (response.write(SPACES.subarray(0, left))) continue;
+    await new Promise<void>((resolve) => {
+      const goOn = () => {
+        response.off('drain', goOn);
+        response.off('close', goOn);
+        resolve();
+      };
+      response.once('drain', goOn);
+      response.once('close', goOn);
+    });
+  }
+  response.end();
+}

@@ -1,0 +1,128 @@
+import { LastItems } from './last-items.ts';
+import type { ContactObject, SendBody } from '../service/send-body.ts';
+
+/** How often a number was accepted. */
+export interface NumberCount {
+  readonly contact: string;
+  readonly count: number;
+}
+
+/** An accepted contact with all that is known of it. */
+export interface AcceptedContact {
+  readonly contact: string;
+  /** The fields of the contact object but its number. */
+  readonly vars: Readonly<Record<string, unknown>>;
+  readonly templateCode: string;
+  /** Every field of the request's body but the contacts. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** The id that was answered as `data.requestId`. */
+  readonly requestId: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** Exact counts of what was accepted. */
+export interface AcceptanceCounts {
+  /** Send requests accepted. */
+  readonly requests: number;
+  /** Contacts accepted, each as often as it was. */
+  readonly contacts: number;
+  /** Different numbers accepted; null when numbers are not recorded. */
+  readonly distinct: number | null;
+  /** Numbers accepted more than once; null when numbers are not recorded. */
+  readonly twice: number | null;
+}
+
+interface Accepted {
+  readonly contact: ContactObject;
+  readonly request: { readonly body: SendBody; readonly id: string; readonly at: number };
+}
+
+/**
+ * What the service took, exactly. A million contacts cost some 64 MB: one map from number to
+ * count, in the order of first arrival, and full details of the last contacts only.
+ */
+export class AcceptanceRecord {
+  readonly #keepNumbers: boolean;
+  readonly #counts = new Map<string, number>();
+  readonly #details: LastItems<Accepted>;
+  readonly #waiting: { readonly total: number; readonly run: () => void }[] = [];
+  #requests = 0;
+  #contacts = 0;
+  #twice = 0;
+
+  /**
+   * @param keepNumbers false keeps the totals only: no number and no detail
+   * @param keepDetails how many of the last contacts keep their full details
+   */
+  constructor(keepNumbers: boolean, keepDetails: number) {
+    this.#keepNumbers = keepNumbers;
+    this.#details = new LastItems(keepNumbers ? keepDetails : 0);
+  }
+
+  accept(id: string, at: number, body: SendBody): void {
+    this.#requests += 1;
+    this.#contacts += body.contacts.length;
+    if (this.#keepNumbers) this.#count({ body: { ...body, contacts: [] }, id, at }, body.contacts);
+    while (this.#waiting[0] !== undefined && this.#waiting[0].total <= this.#contacts) {
+      this.#waiting.shift()?.run();
+    }
+  }
+
+  counts(): AcceptanceCounts {
+    return {
+      requests: this.#requests,
+      contacts: this.#contacts,
+      distinct: this.#keepNumbers ? this.#counts.size : null,
+      twice: this.#keepNumbers ? this.#twice : null,
+    };
+  }
+
+  /** Numbers in the order of first arrival; those accepted more than once only, if asked. */
+  *numbers(onlyTwice: boolean): Generator<NumberCount, void> {
+    for (const [contact, count] of this.#counts) {
+      if (!onlyTwice || count > 1) yield { contact, count };
+    }
+  }
+
+  /** The last accepted contacts, oldest first. */
+  details(): AcceptedContact[] {
+    return this.#details.all().map(({ contact: { contact, ...vars }, request }) => ({
+      contact,
+      vars,
+      templateCode: request.body.templateCode,
+      fields: request.body.fields,
+      requestId: request.id,
+      at: request.at,
+    }));
+  }
+
+  /** Runs once the total of accepted contacts has reached a number; at once if it has already. */
+  whenTotal(total: number, run: () => void): void {
+    if (total <= this.#contacts) {
+      run();
+      return;
+    }
+    this.#waiting.push({ total, run });
+    this.#waiting.sort((a, b) => a.total - b.total);
+  }
+
+  /** Forgets all, also what waits for a total. */
+  clear(): void {
+    this.#counts.clear();
+    this.#details.clear();
+    this.#waiting.length = 0;
+    this.#requests = 0;
+    this.#contacts = 0;
+    this.#twice = 0;
+  }
+
+  #count(request: Accepted['request'], contacts: readonly ContactObject[]): void {
+    for (const contact of contacts) {
+      const count = (this.#counts.get(contact.contact) ?? 0) + 1;
+      this.#counts.set(contact.contact, count);
+      if (count === 2) this.#twice += 1;
+      this.#details.add({ contact, request });
+    }
+  }
+}

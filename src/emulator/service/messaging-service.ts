@@ -1,0 +1,156 @@
+import { AcceptanceRecord } from '../record/acceptance-record.ts';
+import { type Answer, jsonAnswer, nextId, refusalAnswer } from './answer.ts';
+import { AppBook, type AppChange, denialOf } from './apps.ts';
+import { type ApiVersion, credentialsIn, tokenIn } from './auth-header.ts';
+import { IssuanceLog } from '../record/issuance-log.ts';
+import type { EmulatorSettings } from '../options.ts';
+import { deadTokenCode, type RefusalCode } from './refusals.ts';
+import { readSendBody, type SendRules } from './send-body.ts';
+import { type IssuedToken, TokenBook } from './tokens.ts';
+
+/** What of an HTTP call the service looks at. */
+export interface Call {
+  readonly version: ApiVersion;
+  readonly authorization: string | undefined;
+  readonly contentType: string | undefined;
+  /** Address of the caller. */
+  readonly address: string;
+  readonly body: Buffer;
+}
+
+/** How often each code was answered; SUCCESS for a call that was carried out. */
+export type AnswerCounts = Readonly<Record<string, number>>;
+
+/** The messaging service itself: apps, tokens, and what it took. It knows nothing of sockets. */
+export class MessagingService {
+  readonly apps: AppBook;
+  readonly record: AcceptanceRecord;
+  readonly issuances: IssuanceLog;
+  readonly #tokens: TokenBook;
+  readonly #settings: EmulatorSettings;
+  readonly #rules: SendRules;
+  #answers: { token: Record<string, number>; send: Record<string, number> };
+  #revocations = 0;
+
+  constructor(settings: EmulatorSettings) {
+    this.#settings = settings;
+    this.apps = new AppBook(settings);
+    const { accessKey, secretKey } = settings;
+    this.apps.set({ accessKey, secretKey });
+    this.#tokens = new TokenBook(settings.showExpiry === 'jwt', Date.now);
+    this.record = new AcceptanceRecord(settings.record, settings.keepDetails);
+    this.issuances = new IssuanceLog(settings.keepIssuances);
+    this.#rules = {
+      maxContactsPerRequest: settings.maxContactsPerRequest,
+      unknownTemplates: new Set(settings.unknownTemplates),
+      rejectContacts: new Set(settings.rejectContacts),
+    };
+    this.#answers = { token: {}, send: {} };
+  }
+
+  /** Carries out a call of the token endpoint (service-api, Endpoints); the same on v1 and v2. */
+  issue(call: Call): Answer {
+    const credentials = credentialsIn(call.authorization);
+    const found = credentials === undefined ? undefined : this.apps.find(credentials.accessKey);
+    const app = found?.secretKey === credentials?.secretKey ? found : undefined;
+    let refusal: RefusalCode | undefined;
+    if (app === undefined) refusal = 'INVALID_ACCESS_KEY';
+    else refusal = denialOf(app, call.address);
+    if (refusal === undefined && call.body.length > 0) refusal = 'UNEXPECTED_BODY';
+
+    const token = app !== undefined && refusal === undefined ? this.#tokens.issue(app) : undefined;
+    this.issuances.add({
+      at: Date.now(),
+      app: found?.id ?? null,
+      token: token?.id ?? null,
+      outcome: refusal ?? 'issued',
+      foreign: false,
+    });
+    return this.#counted(
+      'token',
+      token === undefined ? refusalAnswer(refusal ?? 'EMULATOR_FAILED') : this.#tokenAnswer(token),
+    );
+  }
+
+  /** Carries out a call of the send endpoint (service-api, Endpoints). */
+  send(call: Call): Answer {
+    return this.#counted('send', this.#send(call));
+  }
+
+  #send(call: Call): Answer {
+    const bearer = tokenIn(call.authorization, call.version);
+    const judged = bearer === undefined ? undefined : this.#tokens.judge(bearer);
+    if (judged?.state !== 'live' || judged.accessKey === undefined) {
+      const why = judged === undefined || judged.state === 'live' ? 'malformed' : judged.state;
+      return refusalAnswer(deadTokenCode(this.#settings.deadTokenCodes, why));
+    }
+    const denial = denialOf(this.apps.named(judged.accessKey), call.address);
+    if (denial !== undefined) return refusalAnswer(denial);
+    const body = readSendBody(call.contentType, call.body.toString('utf8'), this.#rules);
+    if ('refusal' in body) return refusalAnswer(body.refusal, body.detail);
+
+    const requestId = nextId('req');
+    this.record.accept(requestId, Date.now(), body);
+    const data = { acceptedCount: body.contacts.length, requestId };
+    return jsonAnswer(200, 'SUCCESS', { code: 'SUCCESS', data });
+  }
+
+  /** Creates or changes an app. A new secret means a new key pair: the app's tokens are revoked. */
+  setApp(change: AppChange): void {
+    const { app, secretChanged } = this.apps.set(change);
+    if (secretChanged) this.revoke(app.accessKey);
+  }
+
+  /** Issues a token as another program that shares the app would. */
+  issueForeign(accessKey: string | undefined): IssuedToken {
+    const app = this.apps.named(accessKey);
+    const token = this.#tokens.issue(app);
+    this.issuances.add({
+      at: Date.now(),
+      app: app.id,
+      token: token.id,
+      outcome: 'issued',
+      foreign: true,
+    });
+    return token;
+  }
+
+  /** Revokes live tokens, of one app or of all; answers how many there were. */
+  revoke(accessKey: string | undefined): number {
+    const revoked = this.#tokens.revoke(accessKey);
+    if (revoked > 0) this.#revocations += 1;
+    return revoked;
+  }
+
+  /** Codes answered by each endpoint, calls that a fault kept from being carried out left out. */
+  get answers(): { readonly token: AnswerCounts; readonly send: AnswerCounts } {
+    return { token: { ...this.#answers.token }, send: { ...this.#answers.send } };
+  }
+
+  /** How often a revocation killed at least one live token. */
+  get revocations(): number {
+    return this.#revocations;
+  }
+
+  /** Forgets what was recorded. Apps and tokens stay as they are. */
+  clear(): void {
+    this.record.clear();
+    this.issuances.clear();
+    this.#answers = { token: {}, send: {} };
+    this.#revocations = 0;
+  }
+
+  #tokenAnswer({ value, expiresAt }: IssuedToken): Answer {
+    const expiry =
+      this.#settings.showExpiry === 'answer'
+        ? { expiresAt: new Date(expiresAt).toISOString() }
+        : undefined;
+    return jsonAnswer(200, 'SUCCESS', { data: { token: value, ...expiry } });
+  }
+
+  #counted(endpoint: 'token' | 'send', answer: Answer): Answer {
+    const counts = this.#answers[endpoint];
+    counts[answer.code] = (counts[answer.code] ?? 0) + 1;
+    return answer;
+  }
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import type { Epoch, EpochLook, EpochMemory, RestoreEvent, Suspicion } from './epoch.ts';
+import { lookAtEpoch, markRestored } from './epoch-scripts.ts';
+
+/**
+ * Looks at the epoch and at the server that holds it, without moving it.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readEpoch(redis: RedisClient, keys: Pick<Keys, 'epoch'>): Promise<EpochLook> {
+  try {
+    const reply = await lookAtEpoch(redis, [keys.epoch], []);
+    const [flat, now, server, startedAt] = reply as [string[], number, string, number];
+    return { epoch: epochFrom(flat), now, server, startedAt };
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+function epochFrom(flat: readonly string[]): Epoch | undefined {
+  const fields = new Map<string, string>();
+  for (let index = 0; index < flat.length; index += 2) {
+    fields.set(flat[index] ?? '', flat[index + 1] ?? '');
+  }
+  const text = (name: string) => fields.get(name) ?? '';
+  const number = (name: string) => Number(text(name)) || 0;
+  const id = text('id');
+  if (id === '') return undefined;
+  const event: RestoreEvent = {
+    id: text('event'),
+    at: number('eventAt'),
+    why: text('why') as Suspicion,
+    copyAt: number('copyAt'),
+    missingMs: number('missingMs'),
+    verdict: text('verdict') === 'held' ? 'held' : 'warned',
+    missed: text('missed'),
+    past: words(text('past')),
+  };
+  return {
+    id,
+    bornAt: number('bornAt'),
+    beats: number('beats'),
+    at: number('at'),
+    server: text('server'),
+    earlier: words(text('earlier')).map((life) => {
+      const [server = '', beats, at] = life.split(':');
+      return { server, beats: Number(beats), at: Number(at) };
+    }),
+    stopped: text('stopped') === '1',
+    event: event.id === '' ? undefined : event,
+  };
+}
+
+const words = (text: string) => text.split(' ').filter((word) => word !== '');
+
+/** What there is to remember of an epoch as it was looked at. */
+export function memoryOf(epoch: Epoch): EpochMemory {
+  const { id, bornAt, beats, at, server, event } = epoch;
+  return { id, bornAt, beats, at, server, event: event?.id ?? '', by: 'process' };
+}
+
+/** What is to be kept of a suspicion. */
+export interface RestoreMark {
+  readonly why: Suspicion;
+  readonly copyAt: number;
+  readonly missingMs: number;
+  /** `held` holds the queue, too, in the same step. */
+  readonly verdict: RestoreEvent['verdict'];
+  /** Id of the epoch that somebody remembers; empty where nobody does. */
+  readonly missed: string;
+  /** The event that is remembered with it. */
+  readonly after: string;
+}
+
+/**
+ * Keeps for all that Redis looks like an old copy.
+ *
+ * @param epoch as it was looked at
+ * @returns what is to be remembered; undefined where somebody has judged it meanwhile: look again
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function keepRestored(
+  redis: RedisClient,
+  keys: Keys,
+  epoch: Epoch | undefined,
+  { why, copyAt, missingMs, verdict, missed, after }: RestoreMark,
+): Promise<EpochMemory | undefined> {
+  const { hold, holdProbe, limiter, chunkLimiter, holdHints } = keys;
+  const seen = [epoch?.id ?? '', epoch?.event?.id ?? '', randomUUID(), randomUUID()];
+  const args = [...seen, why, copyAt, Math.round(missingMs), verdict, missed, holdHints, after];
+  try {
+    const taken = [hold, holdProbe, limiter, chunkLimiter, keys.epoch];
+    return await markRestored(redis, taken, args);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/**
+ * Whether the queue holds work that was handed over before a time, by a sample: what has waited
+ * longest in either lane, and the oldest batch.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function holdsWorkFrom(
+  redis: RedisClient,
+  keys: Pick<Keys, 'bullPrefix' | 'batches'>,
+  before: number,
+): Promise<boolean> {
+  try {
+    const times = await Promise.all(
+      [QUEUE_NAME, CHUNK_QUEUE_NAME].map(async (name) => {
+        const lane = `${keys.bullPrefix}:${name}`;
+        const [[, first], ids] = await Promise.all([
+          redis.zrange(keys.batches, '0', '0', 'WITHSCORES'),
+          Promise.all([
+            redis.lindex(`${lane}:wait`, -1),
+            redis.lindex(`${lane}:active`, -1),
+            redis.zrange(`${lane}:prioritized`, '0', '0'),
+            redis.zrange(`${lane}:delayed`, '0', '0'),
+          ]),
+        ]);
+        const jobs = ids.flat().filter((id) => id !== null && id !== undefined);
+        const stamps = await Promise.all(
+          jobs.map((id) => redis.hget(`${lane}:${id}`, 'timestamp')),
+        );
+        return [first, ...stamps];
+      }),
+    );
+    return times.flat().some((at) => at !== null && at !== undefined && Number(at) < before);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}

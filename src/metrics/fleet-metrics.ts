@@ -1,0 +1,142 @@
+import { Queue } from 'bullmq';
+import { Registry } from 'prom-client';
+import { CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
+import { nearEndOfRetention } from '../batch/ledger/retention.ts';
+import { LANES } from '../contracts/seen-attempt.ts';
+import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../redis/keys.ts';
+import { evicts } from '../redis/suitability.ts';
+import { readFleetFacts, type FleetFacts, type FleetTarget } from './fleet-snapshot.ts';
+import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
+import { MetricTable } from './registry.ts';
+import { HOLD_KINDS } from './worker-table.ts';
+
+/** Content type of every text that metrics are answered with. */
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** The account's metrics, read from Redis when they are asked for. */
+export interface FleetMetrics {
+  /** In the text form of Prometheus; calls at the same time share one look. Never rejects. */
+  text(): Promise<string>;
+  /** Closes what it opened; the client of Redis is the caller's. */
+  close(): Promise<void>;
+}
+
+/**
+ * Makes the metrics of the whole account for one server, such as the ops server; workers tell of
+ * themselves. Where Redis does not answer they are `notices_redis_up 0` and nothing else.
+ *
+ * @param target its client should have a timeout for commands, so that a scrape ends in time
+ */
+export function fleetMetrics(target: FleetTarget): FleetMetrics {
+  const { redis, keys } = target;
+  const open = (name: string) => {
+    const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
+    const queue = new Queue(name, options);
+    queue.on('error', () => {});
+    return queue;
+  };
+  const queues = { notices: open(QUEUE_NAME), chunks: open(CHUNK_QUEUE_NAME) };
+  let underWay: Promise<string> | undefined;
+
+  const scrape = async (): Promise<string> => {
+    try {
+      return await fleetText(await readFleetFacts(target, queues).catch(() => undefined));
+    } finally {
+      underWay = undefined;
+    }
+  };
+  return {
+    text: () => (underWay ??= scrape()),
+    close: async () => {
+      await Promise.all(Object.values(queues).map((queue) => queue.close().catch(() => {})));
+    },
+  };
+}
+
+/** @param facts undefined where Redis did not answer */
+async function fleetText(facts: FleetFacts | undefined): Promise<string> {
+  // A new registry each time: a series that no longer applies is gone, and not as it was last.
+  const table = new MetricTable(FLEET_METRICS);
+  table.gauge('notices_redis_up').set(facts === undefined ? 0 : 1);
+  if (facts !== undefined) {
+    setQueues(table, facts);
+    setHold(table, facts);
+    setBatches(table, facts);
+    setWorkersAndToken(table, facts);
+    setRedis(table, facts);
+  }
+  return table.registry.metrics();
+}
+
+type Table = MetricTable<typeof FLEET_METRICS>;
+
+const seconds = (ms: number) => Math.max(0, ms) / 1_000;
+
+function setQueues(table: Table, { now, lanes, unknownNotices }: FleetFacts): void {
+  const jobs = table.gauge('notices_jobs');
+  const oldest = table.gauge('notices_oldest_waiting_seconds');
+  for (const lane of LANES) {
+    const facts = lanes[lane];
+    for (const state of JOB_STATES) jobs.set({ lane, state }, facts.jobs[state]);
+    oldest.set({ lane }, seconds(now - (facts.waitingSince ?? now)));
+  }
+  table.gauge('notices_unknown_notices').set(unknownNotices);
+}
+
+function setHold(table: Table, { now, hold }: FleetFacts): void {
+  const held = table.gauge('notices_held');
+  const since = table.gauge('notices_hold_seconds');
+  for (const kind of HOLD_KINDS) {
+    const inForce = kind === hold?.kind;
+    held.set({ hold: kind }, inForce ? 1 : 0);
+    since.set({ hold: kind }, inForce ? seconds(now - hold.since) : 0);
+  }
+  table.gauge('notices_hold_failed_probes').set(hold?.failedProbes ?? 0);
+}
+
+function setBatches(table: Table, { now, batches, unsentContacts }: FleetFacts): void {
+  const phases = table.gauge('notices_batches');
+  for (const phase of BATCH_PHASES) {
+    phases.set({ phase }, batches.filter((batch) => batch.phase === phase).length);
+  }
+  const states = table.gauge('notices_batch_contacts');
+  for (const state of CONTACT_STATES) {
+    states.set(
+      { state },
+      sum(batches, ({ counts }) => counts[state]),
+    );
+  }
+  const moving = batches.filter(
+    ({ phase, counts }) => (phase === 'importing' || phase === 'sending') && counts.pending > 0,
+  );
+  const stillMs = moving.map(({ movedAt, begunAt }) => now - Math.max(movedAt, begunAt));
+  table.gauge('notices_batch_standstill_seconds').set(seconds(Math.max(0, ...stillMs)));
+  table
+    .gauge('notices_batch_retention_contacts')
+    .set(sum(batches, (batch) => nearEndOfRetention(batch, now)?.contacts ?? 0));
+  table.gauge('notices_unsent_contacts').set(unsentContacts);
+}
+
+function setWorkersAndToken(table: Table, { workers, token }: FleetFacts): void {
+  table.gauge('notices_workers').set(workers.length);
+  table.gauge('notices_worker_versions').set(new Set(workers.map(({ version }) => version)).size);
+  if (token === undefined) return;
+  if (token.token !== undefined) {
+    table.gauge('notices_token_age_seconds').set(seconds(token.token.ageMs));
+  }
+  table.gauge('notices_token_issuances').set(token.issuances);
+  table.gauge('notices_token_refused').set(token.refusal === undefined ? 0 : 1);
+}
+
+/** The limit is that of its machine where it has none of its own. */
+function setRedis(table: Table, { redis }: FleetFacts): void {
+  const limit = redis.maxBytes || redis.machineBytes;
+  table.gauge('notices_redis_memory_bytes').set(redis.usedBytes);
+  if (limit > 0) table.gauge('notices_redis_memory_limit_bytes').set(limit);
+  table.gauge('notices_redis_evicts').set(evicts(redis.policy) ? 1 : 0);
+  table.gauge('notices_redis_aof').set(redis.persistence === 'aof' ? 1 : 0);
+  table.gauge('notices_redis_persistence_ok').set(redis.saveFailed ? 0 : 1);
+}
+
+const sum = (batches: readonly Batch[], of: (batch: Batch) => number) =>
+  batches.reduce((total, batch) => total + of(batch), 0);

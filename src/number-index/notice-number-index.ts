@@ -1,0 +1,153 @@
+import { hashNumber, type FindKey } from './number-key.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import type { Keys } from '../redis/keys.ts';
+import { defineScript } from '../redis/script.ts';
+import type { JobData } from '../contracts/job.ts';
+
+/**
+ * The index by which a single notice is found by a phone number. An entry is a member of a sorted set,
+ * all of score 0, so that those of one number lie beside each other:
+ *
+ * | bytes | what |
+ * |---|---|
+ * | 6 | of the number's hash |
+ * | 4 | when it was handed over, in seconds since the epoch, by the producer's clock |
+ * | 1 | 1 where the job has a deadline, else 0 |
+ * | rest | id of the job |
+ *
+ * There is a set for each day and each of 65,536 buckets, which are two further bytes of the hash: so a
+ * set stays small, which Redis keeps compactly, and is forgotten as a whole.
+ */
+const BUCKET_AT = 4;
+const NAME_AT = 6;
+const NAME_BYTES = 6;
+const HEAD_BYTES = NAME_BYTES + 5;
+const DAY_MS = 24 * 3_600_000;
+
+/** Redis does nothing else while a script runs, so one never writes more entries than this. */
+const ENTRIES_AT_ONCE = 2_000;
+
+/** A notice's job by a number that stands in it. */
+export interface FindEntry {
+  readonly jobId: string;
+  /** Milliseconds since the epoch, to the second. */
+  readonly at: number;
+  /** The job was never sent after some time. */
+  readonly expires: boolean;
+}
+
+/** An entry as it is written: in which set, and as which member. */
+export interface WrittenEntry {
+  readonly jobId: string;
+  readonly set: string;
+  readonly member: Buffer;
+}
+
+/** The entries of some jobs: one for each of their contacts. */
+export function entriesOf(
+  keys: Pick<Keys, 'find'>,
+  key: FindKey,
+  jobs: readonly { readonly data: JobData; readonly opts: { readonly jobId: string } }[],
+  now: number,
+): WrittenEntry[] {
+  return jobs.flatMap(({ data, opts: { jobId } }) =>
+    data.notice.contacts.map(({ contact }) => {
+      const hash = hashNumber(key, contact);
+      const head = Buffer.alloc(HEAD_BYTES);
+      hash.copy(head, 0, NAME_AT, NAME_AT + NAME_BYTES);
+      head.writeUInt32BE(Math.floor(now / 1_000), NAME_BYTES);
+      head.writeUInt8(data.expiresAt === undefined ? 0 : 1, HEAD_BYTES - 1);
+      const set = keys.find(dayOf(now), bucketOf(hash));
+      return { jobId, set, member: Buffer.concat([head, Buffer.from(jobId)]) };
+    }),
+  );
+}
+
+/**
+ * Writes entries, in as many commands as scripts of {@link ENTRIES_AT_ONCE} take, all under way at the
+ * same time.
+ *
+ * @param keepMs FIND_RETENTION_MS
+ * @throws ScriptFailure
+ */
+export async function writeEntries(
+  redis: RedisClient,
+  entries: readonly WrittenEntry[],
+  keepMs: number,
+): Promise<void> {
+  const runs: Promise<unknown>[] = [];
+  for (let from = 0; from < entries.length; from += ENTRIES_AT_ONCE) {
+    const some = entries.slice(from, from + ENTRIES_AT_ONCE);
+    const sets = some.map(({ set }) => set);
+    // A day's set takes entries until the day ends.
+    const args = [keepMs + DAY_MS, ...some.map(({ member }) => member)];
+    runs.push(writeScript(sets.length)(redis, sets, args));
+  }
+  await Promise.all(runs);
+}
+
+/** ARGV: lifetime in milliseconds, then one member for each of KEYS. */
+const writeScript = (keys: number) =>
+  defineScript({
+    name: 'write find index',
+    keys,
+    lua: `
+for index, set in ipairs(KEYS) do
+  redis.call('ZADD', set, 0, ARGV[index + 1])
+  redis.call('PEXPIRE', set, ARGV[1])
+end
+return #KEYS`,
+  });
+
+/** Takes entries out again: the queue did not take their jobs. */
+export async function removeEntries(
+  redis: RedisClient,
+  entries: readonly WrittenEntry[],
+): Promise<void> {
+  await Promise.all(entries.map(({ set, member }) => redis.zrem(set, member)));
+}
+
+/**
+ * The jobs of single notices in which a number stands, the newest first. One command for each day of
+ * the retention.
+ */
+export async function findEntries(
+  redis: RedisClient,
+  keys: Pick<Keys, 'find'>,
+  hash: Buffer,
+  keepMs: number,
+  now: number,
+): Promise<FindEntry[]> {
+  const oldest = now - keepMs;
+  const names: string[] = [];
+  // A producer's clock may be ahead of ours.
+  for (let day = dayOf(oldest); day <= dayOf(now + DAY_MS); day++) {
+    names.push(keys.find(day, bucketOf(hash)));
+  }
+  const members = await Promise.all(names.map((name) => membersOf(redis, name, hash)));
+  return members
+    .flat()
+    .map(entryOf)
+    .filter(({ at }) => at + 1_000 > oldest)
+    .sort((a, b) => b.at - a.at);
+}
+
+/** All members that begin with the number's part of the hash. */
+function membersOf(redis: RedisClient, name: string, hash: Buffer): Promise<Buffer[]> {
+  const number = hash.subarray(NAME_AT, NAME_AT + NAME_BYTES);
+  const from = Buffer.concat([Buffer.from('['), number]);
+  // No time begins with this byte before the year 2105.
+  const to = Buffer.concat([Buffer.from('('), number, Buffer.of(0xff)]);
+  return redis.zrangebylexBuffer(name, from, to);
+}
+
+function entryOf(member: Buffer): FindEntry {
+  return {
+    jobId: member.subarray(HEAD_BYTES).toString(),
+    at: member.readUInt32BE(NAME_BYTES) * 1_000,
+    expires: member[HEAD_BYTES - 1] === 1,
+  };
+}
+
+const bucketOf = (hash: Buffer) => hash.toString('hex', BUCKET_AT, NAME_AT);
+const dayOf = (at: number) => Math.floor(at / DAY_MS);

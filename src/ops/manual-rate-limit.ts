@@ -1,0 +1,62 @@
+import { readPace, type PaceStatus } from '../fleet/rate-limit/rate-limit-state.ts';
+import { setPaceByHand } from '../fleet/rate-limit/rate-limiter.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+import type { Actor } from './actor.ts';
+import { appendAudit } from './audit.ts';
+
+/** The most send calls a second that may be set by hand. */
+export const MAX_PACE = 100_000;
+
+/** The longest reason for a pace. */
+export const MAX_PACE_WHY = 100;
+
+/** A pace as people name it, and as it stands in the audit stream: `default` is PACE again. */
+export type NamedPace = number | 'off' | 'default';
+
+/** Where the pace is. */
+interface Place {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+}
+
+/**
+ * The pace of the account; undefined where nothing limits, and nothing ever did.
+ *
+ * @param configured PACE of this process, shown until a worker has said which one is in effect
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function paceInForce(
+  { redis, keys }: Place,
+  configured: number,
+): Promise<PaceStatus | undefined> {
+  try {
+    return await readPace(redis, keys, configured);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/**
+ * Sets the pace of all workers together until it is set again, and writes down who did.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function placePace(
+  { redis, keys }: Place,
+  pace: NamedPace,
+  actor: Actor,
+): Promise<void> {
+  try {
+    await setPaceByHand(redis, keys, valueOf(pace));
+    await appendAudit(redis, keys, { ...actor, what: 'pace', target: 'queue', as: String(pace) });
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+function valueOf(pace: NamedPace): number | undefined {
+  if (pace === 'default') return undefined;
+  return pace === 'off' ? 0 : pace;
+}

@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import type { User } from './accounts.ts';
+import { MAX_PASSWORD_LENGTH } from './password.ts';
+import type { OpsParts } from '../ops-context.ts';
+import { signInPage } from '../pages/sign-in.ts';
+import { localPath } from '../http/register-routes.ts';
+import { page, route, type Answer, type Route } from '../http/route.ts';
+
+/** Tries of one address in a minute. */
+const TRIES_PER_MINUTE = 10;
+
+/** How people come in and go. */
+export const SIGN_IN_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/sign-in',
+    needs: 'open',
+    kind: 'page',
+    summary:
+      'The page to sign in; with the key of the link that `notices ops` printed, the sign-in.',
+    query: z.object({ key: z.string().max(100).optional(), next: z.string().optional() }),
+    answers: { 200: { says: 'The page.', type: 'text/html' }, 303: { says: 'Signed in.' } },
+    perMinute: 60,
+    handle: ({ query: { key, next = '/' }, now }, parts) => {
+      if (key === undefined) return page(signInPage({ next: localPath(next) }));
+      const user = parts.access.redeem(key);
+      if (user !== undefined) return signedIn(user, '/', now, parts);
+      const problem =
+        'This link was used before, or is of another start. Sign in with the password that was printed with it.';
+      return page(signInPage({ next: '/', problem }), 401);
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/sign-in',
+    needs: 'open',
+    kind: 'page',
+    summary: 'Signs in with name and password.',
+    body: z.object({
+      name: z.string().max(64),
+      password: z.string().max(MAX_PASSWORD_LENGTH),
+      next: z.string().optional(),
+    }),
+    answers: { 303: { says: 'Signed in.' }, 401: { says: 'Name or password is wrong.' } },
+    perMinute: TRIES_PER_MINUTE,
+    handle: async ({ body: { name, password, next = '/' }, now }, parts) => {
+      const user = await parts.access.signIn(name, password);
+      if (user !== undefined) return signedIn(user, localPath(next), now, parts);
+      // Not the name: people type passwords into the wrong field.
+      parts.logger.warn({ event: 'ops-sign-in-failed' });
+      return page(
+        signInPage({ next: localPath(next), problem: 'Name or password is wrong.' }),
+        401,
+      );
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/sign-out',
+    needs: 'viewer',
+    kind: 'page',
+    summary: 'Ends the session.',
+    answers: { 303: { says: 'Signed out.' } },
+    handle: ({ who, now }, { access, logger }) => {
+      if (who?.by === 'session') access.sessions.end({ id: who.seed, until: who.until }, now);
+      logger.info({ event: 'ops-signed-out', who: who?.name });
+      return { kind: 'redirect', to: '/sign-in', cookie: { value: undefined, until: 0 } };
+    },
+  }),
+];
+
+function signedIn(user: User, to: string, now: number, { access, logger }: OpsParts): Answer {
+  const { cookie: value, until } = access.sessions.begin(user, now);
+  logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });
+  return { kind: 'redirect', to, cookie: { value, until } };
+}

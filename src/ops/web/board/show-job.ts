@@ -1,0 +1,39 @@
+import { describeValue, maskContact } from '../../mask-contact.ts';
+
+/** Fields whose values say nothing of a person. */
+const PLAIN = new Set([
+  'v',
+  'templateCode',
+  'scheduleType',
+  'batch',
+  'chunk',
+  'expiresAt',
+  'delivery',
+]);
+const SHOWN_CONTACTS = 3;
+
+/**
+ * What a job holds, as the board may show it: numbers masked, variables by name only, and unknown
+ * fields as their type. What is not of a known shape is not shown at all.
+ */
+export function showJob(data: unknown): unknown {
+  if (!isFields(data)) return data === null || data === undefined ? data : describeValue(data);
+  const shown: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(data)) {
+    if (name === 'notice' && isFields(value)) shown[name] = showJob(value);
+    else if (name === 'contacts' && Array.isArray(value)) shown[name] = showContacts(value);
+    else if (PLAIN.has(name) && typeof value !== 'object') shown[name] = value;
+    else shown[name] = describeValue(value);
+  }
+  return shown;
+}
+
+function showContacts(contacts: readonly unknown[]): unknown {
+  const first = contacts.slice(0, SHOWN_CONTACTS).map(maskContact);
+  const rest = contacts.length - first.length;
+  return rest > 0 ? [...first, `and ${rest} more`] : first;
+}
+
+function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

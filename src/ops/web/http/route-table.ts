@@ -1,0 +1,39 @@
+import { BATCH_ROUTES } from '../api/batch-routes.ts';
+import { EVENT_ROUTES } from '../api/event-routes.ts';
+import { FAILURE_ROUTES } from '../api/failure-routes.ts';
+import { FIND_ROUTES } from '../api/find-routes.ts';
+import { HOLD_ROUTES } from '../api/hold-routes.ts';
+import { NOTICE_ROUTES } from '../api/notice-routes.ts';
+import { openApiRoutes } from '../api/openapi-routes.ts';
+import { PACE_ROUTES } from '../api/rate-limit-routes.ts';
+import { STATUS_ROUTES } from '../api/status-routes.ts';
+import { TRAFFIC_ROUTES } from '../api/traffic-routes.ts';
+import { UNKNOWN_ROUTES } from '../api/unknown-routes.ts';
+import { ASSET_ROUTES } from '../asset-routes.ts';
+import { HEALTH_ROUTES } from '../health-routes.ts';
+import { PAGE_ROUTES } from '../pages/page-routes.ts';
+import type { Route } from './route.ts';
+import { SIGN_IN_ROUTES } from '../access/sign-in-routes.ts';
+
+const ROUTES: readonly Route[] = [
+  ...HEALTH_ROUTES,
+  ...ASSET_ROUTES,
+  ...SIGN_IN_ROUTES,
+  ...PAGE_ROUTES,
+  ...STATUS_ROUTES,
+  ...TRAFFIC_ROUTES,
+  ...HOLD_ROUTES,
+  ...PACE_ROUTES,
+  ...BATCH_ROUTES,
+  ...FAILURE_ROUTES,
+  ...UNKNOWN_ROUTES,
+  ...NOTICE_ROUTES,
+  ...FIND_ROUTES,
+  ...EVENT_ROUTES,
+];
+
+/**
+ * Every route of the ops server. Tests try each of them without credentials, as a viewer and from
+ * another site, and the OpenAPI document is made of those of kind `api`.
+ */
+export const OPS_ROUTES: readonly Route[] = [...ROUTES, ...openApiRoutes(ROUTES)];

@@ -1,0 +1,158 @@
+import { Queue } from 'bullmq';
+import type { Logger } from 'pino';
+import { Ledger } from '../../batch/ledger/ledger.ts';
+import { payloadKeys, type PayloadKey } from '../../batch/payload/payload-key.ts';
+import type { Config } from '../../config/config.ts';
+import type { OpsConfig } from '../../config/ops-config.ts';
+import { NoticeQueue } from '../../producer/notice-queue.ts';
+import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import type { FindParts } from '../../search/find-contact.ts';
+import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
+import { statusOf, type Status } from '../status.ts';
+import { openAccess, type Access, type Invitation } from './access/access.ts';
+import { LiveFeed } from './live/feed.ts';
+import { RedisWatch } from './http/redis-trouble.ts';
+
+/** What the ops server works with. All of it is opened once and shared by all requests. */
+export interface OpsParts {
+  readonly config: OpsConfig;
+  readonly account: string;
+  readonly logger: Logger;
+  readonly access: Access;
+  /** Fails at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it is frozen. */
+  readonly redis: RedisClient;
+  readonly redisWatch: RedisWatch;
+  readonly keys: Keys;
+  readonly ledger: Ledger;
+  /** BullMQ's queues of single notices and of chunks: for counts and the board. */
+  readonly sendQueue: Queue;
+  readonly chunkQueue: Queue;
+  /** Hands over notices for programs. */
+  readonly notices: NoticeQueue;
+  readonly payloadKeys: readonly PayloadKey[];
+  /** What a search for a phone number goes by. */
+  readonly findSettings: FindParts['settings'];
+  /** PACE, shown until a worker has said which one is in effect. */
+  readonly configuredPace: number;
+  readonly feed: LiveFeed;
+  /** The status, with a handful of commands. */
+  readonly status: () => Promise<Status>;
+  /** The account's metrics for Prometheus. */
+  readonly metrics: FleetMetrics;
+  /** Aborted when the server closes: long work stops at the next step. */
+  readonly closing: AbortSignal;
+}
+
+/** Parts with what only their owner may do. */
+export interface OpenOps {
+  readonly parts: OpsParts;
+  /** For whoever started a server that has no users. */
+  readonly invitation: Invitation | undefined;
+  readonly close: () => Promise<void>;
+}
+
+/** How long one command to Redis may take. */
+const COMMAND_TIMEOUT_MS = 2_000;
+
+/** How long the start waits for Redis; then the server listens, and says that Redis is away. */
+const PATIENCE_MS = 1_000;
+
+/**
+ * Opens connections to Redis, which may be away: the server then says so until it is there.
+ *
+ * @throws InputError CONFIG_INVALID
+ */
+export async function openOps(config: Config, logger: Logger): Promise<OpenOps> {
+  const { access, invitation } = await openAccess(config.ops);
+  const { redis: settings, account, queue, service, token, worker } = config;
+  const keys = keysOf(settings.prefix, account);
+  const redisWatch = new RedisWatch(settings);
+  const redis = connectRedis(
+    settings,
+    'producer',
+    (error) => redisWatch.failed(error, Date.now()),
+    COMMAND_TIMEOUT_MS,
+  );
+  redis.on('ready', () => redisWatch.recovered());
+  // The first request would meet a connection that is only being made.
+  await readyWithin(redis, PATIENCE_MS);
+  const sendQueue = openQueue(QUEUE_NAME, redis, keys);
+  const chunkQueue = openQueue(CHUNK_QUEUE_NAME, redis, keys);
+  const { prefix, ...connection } = settings;
+  const { payloadKeyPrevious: _, ...queueSettings } = queue;
+  const notices = new NoticeQueue({ redis: connection, prefix, account, ...queueSettings });
+  const ledger = new Ledger(redis, keys);
+  const closing = new AbortController();
+  const target = {
+    account,
+    service,
+    tokenBudgetWindowMs: token.budgetWindowMs,
+    pace: worker.pace.pace,
+    redisRules: config.redisWatch,
+  };
+  const status = async () => {
+    try {
+      const found = await statusOf(target, keys, redis, sendQueue);
+      redisWatch.recovered();
+      return found;
+    } catch (error) {
+      redisWatch.failed(error, Date.now());
+      throw redisFailure(error);
+    }
+  };
+  const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
+  const metrics = fleetMetrics({
+    redis,
+    keys,
+    pair: service === undefined ? undefined : pairName(service.baseUrl, service.accessKey),
+    tokenBudgetWindowMs: token.budgetWindowMs,
+  });
+  const parts: OpsParts = {
+    config: config.ops,
+    account,
+    logger,
+    access,
+    redis,
+    redisWatch,
+    keys,
+    ledger,
+    sendQueue,
+    chunkQueue,
+    notices,
+    payloadKeys: payloadKeys(queue),
+    findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
+    configuredPace: worker.pace.pace,
+    feed,
+    status,
+    metrics,
+    closing: closing.signal,
+  };
+  return {
+    parts,
+    invitation,
+    close: async () => {
+      closing.abort();
+      await feed.close();
+      await metrics.close();
+      await Promise.all([sendQueue, chunkQueue].map((one) => one.close().catch(() => {})));
+      await notices.close();
+      redis.disconnect();
+    },
+  };
+}
+
+function openQueue(name: string, connection: RedisClient, keys: Keys): Queue {
+  const queue = new Queue(name, {
+    connection,
+    prefix: keys.bullPrefix,
+    // Without these two a queue that was built while Redis was away would never recover.
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    // The worker owns the queue's settings.
+    skipMetasUpdate: true,
+  });
+  queue.on('error', () => {});
+  return queue;
+}

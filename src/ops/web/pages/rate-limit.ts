@@ -1,0 +1,70 @@
+import type { PaceStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
+import { MAX_PACE } from '../../manual-rate-limit.ts';
+import { html, type Html } from '../http/html.ts';
+import { ask, count, form, mayAct, moment, rate, whyField, type Look } from './page-parts.ts';
+
+/** How fast the account may send: what is in force, who set it, and whether a 429 made it fall. */
+export function paceSection(pace: PaceStatus | undefined, look: Look): Html {
+  return html`<section class="card" id="pace" data-refresh>
+    <h2>Pace</h2>
+    ${pace === undefined ? html`<p class="quiet">Nothing limits it.</p>` : facts(pace, look.now)}
+    ${mayAct(look) && html`<div class="acts">${ask('Set a pace...', paceForm(look))}</div>`}
+  </section>`;
+}
+
+function facts({ configured, byHand, fall, now: inForce, lowUntil }: PaceStatus, now: number) {
+  const words = (pace: number) => (pace === 0 ? 'no limit' : `${count(pace)} send calls a second`);
+  return html`<dl>
+      <dt>In force</dt>
+      <dd>
+        ${inForce === undefined ? 'no limit' : html`<strong>${rate(inForce)}</strong> send calls a second`}
+      </dd>
+      <dt>PACE</dt>
+      <dd>${words(configured)}</dd>
+      ${
+        byHand !== undefined &&
+        html`<dt>By hand</dt>
+          <dd>${words(byHand)}, in its place</dd>`
+      }
+      ${
+        fall !== undefined &&
+        html`<dt>Last fall</dt>
+          <dd>from ${rate(fall.from)} to ${rate(fall.to)} a second, ${moment(fall.at, now)}</dd>`
+      }
+    </dl>
+    ${
+      lowUntil !== undefined &&
+      html`<p class="note">
+        The service asked for a slower pace (429): it rises again, and is back
+        ${moment(lowUntil, now)}.
+      </p>`
+    }`;
+}
+
+function paceForm(look: Look): Html {
+  return form(
+    look,
+    '/api/v1/pace',
+    html`<p>
+        All workers together go by it within seconds, until it is set again. It also ends what a
+        fall has taken away.
+      </p>
+      <label for="pace-set">Send calls a second</label>
+      <input
+        id="pace-set"
+        name="pace"
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck="false"
+        required
+        pattern="[0-9]{1,6}|off|default"
+        aria-describedby="pace-help"
+      />
+      <p class="quiet small" id="pace-help">
+        1 to ${count(MAX_PACE)}; <code>off</code> for no limit; <code>default</code> to go by PACE
+        again
+      </p>
+      ${whyField('why-pace')}
+      <button type="submit">Set the pace</button>`,
+  );
+}

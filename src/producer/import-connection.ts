@@ -1,0 +1,62 @@
+import { Queue } from 'bullmq';
+import { importBatch } from '../batch/import/import-batch.ts';
+import { findKey } from '../number-index/number-key.ts';
+import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
+import { Ledger } from '../batch/ledger/ledger.ts';
+import type { ImportSource } from '../batch/source/open-source.ts';
+import { payloadKey } from '../batch/payload/payload-key.ts';
+import { queueChunks } from '../batch/import/queue-chunks.ts';
+import { connectRedis } from '../redis/connect.ts';
+import { CHUNK_QUEUE_NAME, keysOf } from '../redis/keys.ts';
+import type { QueueSettings } from './options.ts';
+
+/**
+ * Runs one import on a connection of its own, so that what it stores never stands before a send. A
+ * dry run opens none.
+ *
+ * @param closing ends the import, as the options' own signal does
+ */
+export async function importThrough(
+  settings: QueueSettings,
+  source: ImportSource,
+  options: ImportOptions,
+  closing: AbortSignal,
+): Promise<ImportReport> {
+  const { redis, prefix, account, enqueueTimeoutMs } = settings;
+  const { payloadKey: sealedBy, findKey: foundBy } = settings;
+  const { signal, dryRun } = (options as ImportOptions | undefined) ?? {};
+  const importSettings = {
+    ...settings,
+    payloadKey: sealedBy === undefined ? undefined : payloadKey(sealedBy),
+    findKey: foundBy === undefined ? undefined : findKey(foundBy),
+  };
+  const own = {
+    ...options,
+    signal:
+      signal instanceof AbortSignal ? AbortSignal.any([signal, closing]) : (signal ?? closing),
+  };
+  if (dryRun === true) {
+    return importBatch(undefined, () => Promise.resolve(), source, own, importSettings);
+  }
+  // Failures reach the import through the step that meets them.
+  const client = connectRedis(redis, 'reader', () => {}, enqueueTimeoutMs);
+  const keys = keysOf(prefix, account);
+  const queue = new Queue(CHUNK_QUEUE_NAME, {
+    connection: client,
+    prefix: keys.bullPrefix,
+    // Without these two a queue that was built while Redis was away would never recover.
+    skipWaitingForReady: true,
+    skipVersionCheck: true,
+    // The worker owns the queue's settings.
+    skipMetasUpdate: true,
+  });
+  queue.on('error', () => {});
+  const ledger = new Ledger(client, keys);
+  try {
+    const queueAll = (id: string) => queueChunks(ledger, queue, id);
+    return await importBatch(ledger, queueAll, source, own, importSettings);
+  } finally {
+    await queue.close().catch(() => {});
+    client.disconnect();
+  }
+}

@@ -1,0 +1,131 @@
+import { checkNumber } from '../batch/source/check-number.ts';
+import { WRONG_HIT } from '../number-index/chunk-fingerprints.ts';
+import { findInBatches, type FoundContact } from './find-in-batches.ts';
+import { findKey, hashNumber } from '../number-index/number-key.ts';
+import { Ledger } from '../batch/ledger/ledger.ts';
+import { payloadKeys } from '../batch/payload/payload-key.ts';
+import { OPTIONS } from '../config/options.ts';
+import { InputError, NoticeQueueError } from '../contracts/errors.ts';
+import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
+import { connectRedis, readyWithin, type RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import { keysOf, type Keys } from '../redis/keys.ts';
+import { findNotices, type FoundNotice } from './find-notices.ts';
+
+/** What became of the notices that were handed over for one phone number. It holds no number. */
+export interface FindReport {
+  /** Single notices, the newest first. */
+  readonly notices: readonly FoundNotice[];
+  /** Contacts of batches, the newest batch first. */
+  readonly contacts: readonly FoundContact[];
+  /** How far the search could see. */
+  readonly searched: {
+    /** Milliseconds since the epoch: what was handed over before is not found. */
+    readonly since: number;
+    readonly batches: number;
+    /** Contacts of batches. */
+    readonly contacts: number;
+    /** Chunks that cannot be looked through: stored without FIND_KEY, or too long ago. */
+    readonly unindexedChunks: number;
+    /** Chances that a contact which is not confirmed belongs to another number, 0 to 1. */
+    readonly wrongHit: number;
+  };
+}
+
+/** What a search stands on. */
+export interface FindParts {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly settings: {
+    /** FIND_KEY */
+    readonly findKey?: string | undefined;
+    readonly findRetentionMs: number;
+    /** PAYLOAD_KEY and PAYLOAD_KEY_PREVIOUS open the contacts that are still there. */
+    readonly payloadKey?: string | undefined;
+    readonly payloadKeyPrevious?: string | undefined;
+    readonly keepFailedMs: number;
+  };
+}
+
+/** Options of {@link findContact}: where the queue is, and the keys. */
+export interface FindOptions extends NoticeQueueOptions {
+  /** PAYLOAD_KEY_PREVIOUS */
+  payloadKeyPrevious?: string | undefined;
+  /** KEEP_FAILED_MS of the workers. @default 604800000 (7 days) */
+  keepFailedMs?: number | undefined;
+}
+
+/**
+ * Finds what became of the notices for one phone number: single ones and contacts of batches, as far
+ * back as FIND_RETENTION_MS. Opens a connection for this one question.
+ *
+ * @example
+ * const { notices, contacts } = await findContact('01012345678', { findKey: process.env.FIND_KEY });
+ * @param number as people write it: separators are taken out
+ * @throws InputError CONFIG_INVALID without `findKey`, NOTICE_INVALID for what is no phone number
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function findContact(number: string, options: FindOptions): Promise<FindReport> {
+  const { payloadKeyPrevious, keepFailedMs = OPTIONS.KEEP_FAILED_MS.default, ...rest } = options;
+  const settings = readQueueOptions(rest);
+  const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
+  let trouble: Error | undefined;
+  const onError = (error: Error) => {
+    trouble = error;
+  };
+  const redis = connectRedis(server, 'reader', onError, enqueueTimeoutMs);
+  try {
+    if (!(await readyWithin(redis, enqueueTimeoutMs))) throw redisFailure(trouble);
+    return await findInQueue(
+      {
+        redis,
+        keys: keysOf(prefix, account),
+        settings: { ...settings, payloadKeyPrevious, keepFailedMs },
+      },
+      number,
+    );
+  } catch (error) {
+    throw error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE'
+      ? new NoticeQueueError(error.code, `Redis did not answer within ${enqueueTimeoutMs} ms.`)
+      : error;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** The same over a connection that is there. Throws as {@link findContact} does. */
+export async function findInQueue(
+  { redis, keys, settings }: FindParts,
+  number: string,
+): Promise<FindReport> {
+  const { findKey: secret, findRetentionMs, keepFailedMs } = settings;
+  if (secret === undefined) {
+    const problem =
+      'is not set, so nothing is kept to find by: set the same 32 random bytes for producers, importers and whoever looks; what is handed over from then on is found';
+    throw new InputError('CONFIG_INVALID', [{ field: 'FIND_KEY', problem }]);
+  }
+  const checked = checkNumber(number);
+  if (checked.kind === 'refused') {
+    throw new InputError('NOTICE_INVALID', [{ field: 'number', problem: checked.reason }]);
+  }
+  const hash = hashNumber(findKey(secret), checked.number);
+  const ledger = new Ledger(redis, keys);
+  const since = Date.now() - findRetentionMs;
+  const parts = { redis, keys, ledger, payloadKeys: payloadKeys(settings) };
+  const notices = await findNotices(redis, keys, checked.number, hash, {
+    find: findRetentionMs,
+    failed: keepFailedMs,
+  });
+  const batches = await findInBatches(parts, checked.number, hash);
+  return {
+    notices,
+    contacts: batches.found,
+    searched: {
+      since,
+      batches: batches.batches,
+      contacts: batches.contacts,
+      unindexedChunks: batches.unindexed,
+      wrongHit: -Math.expm1(-batches.contacts * WRONG_HIT),
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import { Pool, ProxyAgent } from 'undici';
+import type { buildConnector, Dispatcher } from 'undici';
+import type { ServiceSettings } from '../settings.ts';
+
+/** Idle connections go before the service drops them: a stale one makes an outcome unknown. */
+const KEEP_ALIVE_MS = 4_000;
+/** How much earlier than the service's own Keep-Alive hint says. */
+const KEEP_ALIVE_MARGIN_MS = 1_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/**
+ * Opens the connections of a client: to the service, or through the configured proxy.
+ *
+ * @param keepAlive false: each request has a connection of its own, so that none can meet one that
+ *   has died in silence
+ */
+export function openDispatcher(settings: ServiceSettings, keepAlive: boolean): Dispatcher {
+  const { connectTimeoutMs, answerTimeoutMs, connections, proxyUrl, tlsCa } = settings;
+  const connect = {
+    timeout: connectTimeoutMs,
+    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes nothing.
+    rejectUnauthorized: true,
+    ...(tlsCa === undefined ? undefined : { ca: tlsCa }),
+  };
+  const options = {
+    connections,
+    // 0 is undici's word for no keep-alive.
+    pipelining: keepAlive ? 1 : 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    keepAliveMaxTimeout: KEEP_ALIVE_MS,
+    keepAliveTimeoutThreshold: KEEP_ALIVE_MARGIN_MS,
+    headersTimeout: answerTimeoutMs,
+    bodyTimeout: answerTimeoutMs,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  };
+  if (proxyUrl === undefined) {
+    return new Pool(new URL(settings.baseUrl).origin, { ...options, connect });
+  }
+  return new ProxyAgent({
+    ...options,
+    uri: proxyUrl,
+    requestTls: connect,
+    proxyTls: connect,
+    // The proxy answers CONNECT within the connect timeout or not at all.
+    clientFactory: (origin, given) =>
+      new Pool(origin, { ...given, headersTimeout: connectTimeoutMs }),
+    factory: (origin, given: Pool.Options) => {
+      const { connect: tunnel } = given;
+      if (typeof tunnel !== 'function') throw new TypeError('the tunnel has no connector');
+      return new Pool(origin, { ...given, connect: failForGood(tunnel) });
+    },
+  });
+}
+
+/**
+ * undici takes a connect error of these codes for a lost idle socket and connects again at once, for
+ * as long as a request waits: a proxy that hangs up on CONNECT would be called in a busy loop.
+ */
+function failForGood(connect: buildConnector.connector): buildConnector.connector {
+  return (options, callback) =>
+    connect(options, (...result) => {
+      const [error] = result;
+      const code = error !== null && 'code' in error ? error.code : undefined;
+      if (code === 'UND_ERR_SOCKET' || code === 'UND_ERR_INFO') {
+        callback(Object.assign(new Error('the proxy hung up'), { code: 'ECONNRESET' }), null);
+      } else {
+        callback(...result);
+      }
+    });
+}

@@ -1,0 +1,204 @@
+import { AxiosError, AxiosHeaders } from 'axios';
+import type { AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig } from 'axios';
+import type { Dispatcher } from 'undici';
+import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
+import { classifyFailure } from './classify-failure.ts';
+import { Exchange, headerOf } from './exchange.ts';
+import type { AnswerHeaders, WireFacts } from './exchange.ts';
+
+/** Most bytes of an answer's body that are read; the status seen decides beyond them. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** An axios adapter over undici, and the way to end what is under way. */
+export interface UndiciAdapter {
+  readonly adapter: AxiosAdapter;
+  /** Ends every try under way as `aborted`. */
+  cancelAll(): void;
+}
+
+/** Thrown into undici to drop a request before a byte of it is written; never leaves this file. */
+const DROPPED = new Error('dropped');
+
+/** The two ways out: over connections that are kept, and over one for each request. */
+export interface Dispatchers {
+  readonly kept: Dispatcher;
+  readonly own: Dispatcher;
+}
+
+/**
+ * Makes an adapter that sends axios' requests through a dispatcher and records what it saw in the
+ * request's {@link Exchange}. Redirects are answers like any other. Nothing is decompressed.
+ *
+ * @param origin scheme, host and port; a request cannot leave it
+ */
+export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): UndiciAdapter {
+  const running = new Set<Try>();
+  const server = serverAttributes(origin);
+
+  const dispatched = (exchange: Exchange, path: string) =>
+    new Promise<WireFacts>((resolve) => {
+      const attempt = new Try(exchange, (seen) => {
+        running.delete(attempt);
+        resolve(seen);
+      });
+      running.add(attempt);
+      const request: Dispatcher.DispatchOptions = {
+        origin,
+        path,
+        method: 'POST',
+        headers: exchange.headers as string[],
+        body: exchange.body ?? null,
+        // undici must never send it again by itself.
+        idempotent: false,
+      };
+      try {
+        dispatchers[exchange.ownConnection ? 'own' : 'kept'].dispatch(request, attempt);
+      } catch (error) {
+        attempt.onResponseError(undefined, error);
+      }
+    });
+
+  const adapter: AxiosAdapter = async (config) => {
+    const exchange: unknown = config.data;
+    const path = config.url;
+    if (!(exchange instanceof Exchange) || path?.startsWith('/') !== true) {
+      throw new AxiosError('not a request of the service client', 'ERR_BAD_OPTION', config);
+    }
+    const facts = await requestSpan(server, path, () => dispatched(exchange, path));
+    exchange.record(facts);
+    return toResponse(facts, config);
+  };
+
+  return {
+    adapter,
+    cancelAll: () => {
+      for (const attempt of running) attempt.cancel('aborted');
+    },
+  };
+}
+
+/**
+ * One request on its way: waiting -> started -> answering -> settled.
+ *
+ * - waiting: queued in the pool, or its connection is being made. Ending here leaves the request in
+ *   undici's queue; it is dropped when its turn comes.
+ * - started: undici writes it onto a connected socket in the same turn of the event loop.
+ * - answering: the status is known; whatever breaks from here on, the status decides.
+ * - settled: facts are final, once; later calls of undici change nothing.
+ */
+class Try implements Dispatcher.DispatchHandler {
+  readonly #exchange: Exchange;
+  readonly #settled: (facts: WireFacts) => void;
+  readonly #facts: WireFacts = {
+    started: false,
+    status: undefined,
+    headers: undefined,
+    chunks: [],
+    ending: 'whole',
+    failure: undefined,
+    failureCode: undefined,
+    tookMs: undefined,
+  };
+  #controller: Dispatcher.DispatchController | undefined;
+  #startedAt = 0;
+  #size = 0;
+  #open = true;
+
+  constructor(exchange: Exchange, settled: (facts: WireFacts) => void) {
+    this.#exchange = exchange;
+    this.#settled = settled;
+    exchange.deadline.addEventListener('abort', this.#onAbort);
+  }
+
+  readonly #onAbort = (): void => this.cancel(this.#exchange.deadline.cause ?? 'aborted');
+
+  /** Ends the try wherever it stands. */
+  cancel(cause: 'timeout' | 'aborted'): void {
+    if (!this.#open) return;
+    this.#facts.failure = cause;
+    this.#facts.failureCode = cause === 'timeout' ? 'DEADLINE' : 'ABORTED';
+    if (this.#facts.status !== undefined) this.#facts.ending = 'broken';
+    this.#settle();
+    this.#controller?.abort(DROPPED);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    // A throw makes undici drop the request before a byte is written and keep the socket for the
+    // next one; controller.abort() would destroy the socket.
+    const { cause } = this.#exchange.deadline;
+    if (cause !== undefined) this.cancel(cause);
+    if (!this.#open) throw DROPPED;
+    // A second start would put the request on the wire twice. It ends as sent, with no answer.
+    if (this.#facts.started) throw DROPPED;
+    this.#facts.started = true;
+    this.#startedAt = performance.now();
+    this.#controller = controller;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: AnswerHeaders,
+  ): void {
+    if (status < 200) return;
+    this.#facts.status = status;
+    this.#facts.headers = headers;
+    const encoding = headerOf(headers, 'content-encoding');
+    // We ask for no encoding. Decoding one all the same would let a few kB grow without bound.
+    if (encoding !== undefined && !/^\s*identity\s*$/i.test(encoding)) {
+      this.#facts.ending = 'broken';
+    }
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (!this.#open) return;
+    this.#size += chunk.byteLength;
+    if (this.#size > MAX_ANSWER_BYTES) {
+      this.#facts.ending = 'oversized';
+      this.#settle();
+      controller.abort(DROPPED);
+    } else if (this.#facts.ending === 'whole') {
+      this.#facts.chunks.push(chunk);
+    }
+  }
+
+  onResponseEnd(): void {
+    this.#settle();
+  }
+
+  onResponseError(_controller: unknown, error: unknown): void {
+    if (!this.#open) return;
+    const { failure, failureCode } =
+      error === DROPPED
+        ? { failure: 'reset' as const, failureCode: 'SECOND_START' }
+        : classifyFailure(error);
+    this.#facts.failure = failure;
+    this.#facts.failureCode = failureCode;
+    if (this.#facts.status !== undefined) this.#facts.ending = 'broken';
+    this.#settle();
+  }
+
+  #settle(): void {
+    if (!this.#open) return;
+    this.#open = false;
+    if (this.#facts.started) this.#facts.tookMs = performance.now() - this.#startedAt;
+    this.#exchange.deadline.removeEventListener('abort', this.#onAbort);
+    this.#settled(this.#facts);
+  }
+}
+
+/** Axios makes this of the headers of every answer, unless it is this already. */
+const NO_HEADERS = new AxiosHeaders();
+
+/**
+ * Answers axios. Headers and body stay in the facts: the client reads them there, and axios would
+ * only copy them.
+ */
+function toResponse({ status, failureCode }: WireFacts, config: InternalAxiosRequestConfig) {
+  const response: AxiosResponse | undefined =
+    status === undefined
+      ? undefined
+      : { data: undefined, status, statusText: '', headers: NO_HEADERS, config };
+  if (response !== undefined && response.status >= 200 && response.status < 300) return response;
+  throw new AxiosError('the call did not succeed', failureCode, config, undefined, response);
+}

@@ -1,0 +1,219 @@
+import type { Outcome } from '../contracts/outcome.ts';
+import type { SendAnswer } from './response/send-answer.ts';
+
+/**
+ * What the token slot says about an attempt in which two different tokens were refused: `again`
+ * when the second one died meanwhile or works for others, `refused` when it never worked.
+ */
+export type Judgement = 'again' | 'refused';
+
+/** One row of the table. */
+export interface OutcomeRow {
+  readonly name: string;
+  readonly when: (answer: SendAnswer, judgement: Judgement | undefined) => boolean;
+  readonly outcome: (answer: SendAnswer) => Outcome;
+}
+
+/** Codes that speak of the key pair, the app or the caller, not of the notice (service-api, Errors). */
+const CREDENTIAL_CODES = new Set([
+  'INVALID_ACCESS_KEY',
+  'ACCESS_KEY_NOT_APPROVED',
+  'IP_NOT_ALLOWED',
+]);
+
+const within = (answer: SendAnswer, from: number, to: number): boolean =>
+  answer.status !== undefined && answer.status >= from && answer.status <= to;
+const isRefusal = ({ status }: SendAnswer): boolean => status === 401 || status === 403;
+const isHtml = ({ body }: SendAnswer): boolean => body === 'html';
+const oneTokenOnly = ({ refused }: SendAnswer): boolean =>
+  refused.every(({ tokenId }) => tokenId === refused[0]?.tokenId);
+
+/** The service's own code, else the status. */
+const codeOf = ({ code, status }: SendAnswer): string => code ?? `HTTP_${status ?? 0}`;
+
+const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', code, counted });
+const hold = (kind: 'credentials' | 'credit' | 'address', code: string): Outcome => ({
+  kind: 'hold',
+  hold: kind,
+  code,
+});
+const holdAddress = (answer: SendAnswer): Outcome => hold('address', codeOf(answer));
+const holdCredentials = (answer: SendAnswer): Outcome => hold('credentials', codeOf(answer));
+const reject = (answer: SendAnswer): Outcome => ({ kind: 'rejected', code: codeOf(answer) });
+const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
+const accept = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
+
+/** What follows from a send call; the first row that fits decides. */
+export const OUTCOME_ROWS: readonly OutcomeRow[] = [
+  {
+    /** The worker is stopping or has lost the job's lock: it goes back as it was. */
+    name: 'not sent, given up',
+    when: ({ stage, failure }) => stage === 'not-sent' && failure === 'aborted',
+    outcome: () => retry('ABORTED', false),
+  },
+  {
+    /** Whoever answers is not the service we were told, and the next job would meet the same. */
+    name: 'not sent, the certificate does not verify',
+    when: ({ stage, failure }) => stage === 'not-sent' && failure === 'certificate',
+    outcome: ({ failureCode }) => hold('address', failureCode ?? 'CERTIFICATE'),
+  },
+  {
+    /** Proof that nothing was taken. */
+    name: 'not sent',
+    when: ({ stage }) => stage === 'not-sent',
+    outcome: () => retry('SERVICE_UNREACHABLE', true),
+  },
+  {
+    /** It was put on a connected socket and nobody can tell what became of it. */
+    name: 'sent, no status',
+    when: ({ stage, status }) => stage === 'sent' || status === undefined,
+    outcome: ({ failureCode }) => unknown(failureCode ?? 'NO_ANSWER'),
+  },
+  {
+    /** A page: a login form, a captive portal, a parked domain. The API takes nothing there. */
+    name: '2xx, a page',
+    when: (answer) => within(answer, 200, 299) && isHtml(answer),
+    outcome: () => hold('address', 'HTML_ANSWER'),
+  },
+  {
+    /** A status of success around a body that says the opposite: the body is more exact. */
+    name: '2xx, success: false',
+    when: (answer) => within(answer, 200, 299) && answer.success === false,
+    outcome: ({ code }) => ({ kind: 'rejected', code: code ?? 'SERVICE_REFUSED' }),
+  },
+  {
+    /** It looks like this API. The success body of a send is not shown, so any JSON will do. */
+    name: '2xx, JSON or no body',
+    when: (answer) =>
+      within(answer, 200, 299) && (answer.body === 'json' || answer.body === 'none'),
+    outcome: () => accept(true),
+  },
+  {
+    /** The status says accepted and the body cannot be read: never sent again, flagged. */
+    name: '2xx, unreadable',
+    when: (answer) => within(answer, 200, 299),
+    outcome: () => accept(false),
+  },
+  {
+    /** Redirects are never followed: a POST would become a GET, or go to somebody else. */
+    name: '3xx',
+    when: (answer) => within(answer, 300, 399),
+    outcome: holdAddress,
+  },
+  {
+    /** Gateways answer so, with pages too, when they lost the service behind them. */
+    name: '5xx',
+    when: (answer) => within(answer, 500, 599),
+    outcome: (answer) => unknown(codeOf(answer)),
+  },
+  {
+    /** Not a status of HTTP. */
+    name: '1xx, 600 and above',
+    when: (answer) => !within(answer, 400, 499),
+    outcome: (answer) => unknown(codeOf(answer)),
+  },
+  {
+    /** The service gave up waiting for the request, or would not risk a replay: nothing was taken. */
+    name: '408, 425',
+    when: ({ status }) => status === 408 || status === 425,
+    outcome: (answer) => retry(codeOf(answer), true),
+  },
+  {
+    /** Refused before anything was done; the next job would meet the same. */
+    name: '429',
+    when: ({ status }) => status === 429,
+    outcome: (answer) => ({
+      kind: 'hold',
+      hold: 'throttled',
+      code: codeOf(answer),
+      ...(answer.retryAfterMs === undefined ? undefined : { forMs: answer.retryAfterMs }),
+    }),
+  },
+  {
+    /** The credit of the account has run out. */
+    name: '402',
+    when: ({ status }) => status === 402,
+    outcome: (answer) => hold('credit', codeOf(answer)),
+  },
+  {
+    /** A proxy in between asks for credentials. */
+    name: '407',
+    when: ({ status }) => status === 407,
+    outcome: holdAddress,
+  },
+  {
+    /** Too large: this request's own fault, also when a gateway says so with a page. */
+    name: '413',
+    when: ({ status }) => status === 413,
+    outcome: reject,
+  },
+  {
+    /** A token too young to be known everywhere was tried twice: the job goes back, without blame. */
+    name: '401 or 403, within the grace of a young token',
+    when: (answer) => isRefusal(answer) && oneTokenOnly(answer),
+    outcome: (answer) => retry(codeOf(answer), false),
+  },
+  {
+    /** The second token died meanwhile, or works for others: the job goes back, without blame. */
+    name: '401 or 403, judged again',
+    when: (answer, judgement) => isRefusal(answer) && judgement === 'again',
+    outcome: (answer) => retry(codeOf(answer), false),
+  },
+  {
+    /** A page in place of the API's own refusal. */
+    name: '401 or 403, a page',
+    when: (answer) => isRefusal(answer) && isHtml(answer),
+    outcome: holdAddress,
+  },
+  {
+    /** A fresh token is refused: the key pair, the app or the caller (service-api, Errors). */
+    name: '401',
+    when: ({ status }) => status === 401,
+    outcome: holdCredentials,
+  },
+  {
+    /** The caller lacks permission as such (service-api, Errors: meaning of the statuses). */
+    name: '403, a documented code or none',
+    when: ({ status, code }) =>
+      status === 403 && (code === undefined || CREDENTIAL_CODES.has(code)),
+    outcome: holdCredentials,
+  },
+  {
+    /** Some other permission, such as for a sender key: this job's rejection. */
+    name: '403, another code',
+    when: ({ status }) => status === 403,
+    outcome: reject,
+  },
+  {
+    /** A page on a wrong path. */
+    name: 'other 4xx, a page',
+    when: isHtml,
+    outcome: holdAddress,
+  },
+  {
+    /** The service refused this request for itself. */
+    name: 'other 4xx',
+    when: () => true,
+    outcome: reject,
+  },
+];
+
+/**
+ * Whether the outcome needs the token slot's word first: the attempt ended in 401 or 403 with two
+ * different tokens.
+ */
+export function needsJudgement(answer: SendAnswer): boolean {
+  return isRefusal(answer) && answer.stage === 'answered' && !oneTokenOnly(answer);
+}
+
+/**
+ * What follows from a send call.
+ *
+ * @param judgement where {@link needsJudgement} asks for one; left out it counts as `refused`
+ */
+export function decideOutcome(answer: SendAnswer, judgement?: Judgement): Outcome {
+  for (const row of OUTCOME_ROWS) {
+    if (row.when(answer, judgement)) return row.outcome(answer);
+  }
+  return unknown('NO_ROW');
+}

@@ -1,0 +1,143 @@
+import { isUtf8 } from 'node:buffer';
+import { headerOf } from '../http/exchange.ts';
+import type { WireFacts } from '../http/exchange.ts';
+import { maskMessage, readCode, readTraceId } from './mask-text.ts';
+
+/** What the body of an answer looked like. */
+export type BodyKind = 'none' | 'json' | 'html' | 'text' | 'broken' | 'oversized';
+
+/** What an answer says. The shape of error bodies is not shown, so every one is tolerated. */
+export interface ReadAnswer {
+  readonly body: BodyKind;
+  readonly code?: string;
+  /** For people: masked and at most 200 characters. */
+  readonly message?: string;
+  readonly traceId?: string;
+  /** JSON's own `success`, where it has one. */
+  readonly success?: boolean;
+  /** The JSON value itself; it may hold secrets and stays inside this room. */
+  readonly json?: unknown;
+}
+
+/** An answer as the wire brought it. */
+export type RawAnswer = Pick<WireFacts, 'headers' | 'chunks' | 'ending'>;
+
+const UTF8_LENIENT = new TextDecoder('utf-8');
+
+/**
+ * Reads an answer, whatever it is.
+ *
+ * A page is a page also where it was cut: it says that something else than the API answers. JSON
+ * is JSON whatever its content type says, for many servers label everything as a page.
+ *
+ * @param secrets never to appear in code, message or traceId, should the service echo them
+ */
+export function readAnswer(raw: RawAnswer, secrets: readonly string[]): ReadAnswer {
+  const type = (headerOf(raw.headers, 'content-type') ?? '').toLowerCase();
+  const [only] = raw.chunks;
+  const bytes = raw.chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(raw.chunks);
+  const labelledPage = /^\s*(text\/html|application\/xhtml\+xml)\b/.test(type);
+
+  if (raw.ending !== 'whole') {
+    const start = UTF8_LENIENT.decode(bytes.subarray(0, 256)).trimStart();
+    const page = start.startsWith('<') || (labelledPage && !/^[[{]/.test(start));
+    return { body: page ? 'html' : raw.ending };
+  }
+
+  const text = decode(bytes, type);
+  if (text === undefined) return { body: labelledPage ? 'html' : 'broken' };
+  const trimmed = text.trim();
+  if (trimmed === '') return { body: 'none' };
+  if (trimmed.startsWith('<')) return { body: 'html' };
+
+  const json = parse(trimmed);
+  if (json !== undefined)
+    return { body: 'json', ...readFields(json.value, secrets), json: json.value };
+  return { body: labelledPage ? 'html' : 'text', ...messageField(trimmed, secrets) };
+}
+
+/** Undefined where the bytes are not text of the charset that the answer names, UTF-8 by default. */
+function decode(bytes: Buffer, type: string): string | undefined {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/.exec(type)?.[1] ?? 'utf-8';
+  // A byte order mark is trimmed away like a blank.
+  if (charset === 'utf-8') return isUtf8(bytes) ? bytes.toString() : undefined;
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Boxed, because `null` is JSON too. */
+function parse(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+type Fields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
+
+/** Looks for code, message and traceId where services of this kind put them. */
+function readFields(json: unknown, secrets: readonly string[]): Fields {
+  const errors = own(json, 'errors');
+  const error = own(json, 'error');
+  const places = [json, error, own(json, 'data'), Array.isArray(errors) ? errors[0] : errors];
+
+  const code = first(places, ['code', 'errorCode', 'error_code'], (value) =>
+    readCode(value, secrets),
+  );
+  const message = first(places, ['message', 'errorMessage', 'error_message'], (value) =>
+    typeof value === 'string' ? maskMessage(value, secrets) : undefined,
+  );
+  const traceId = first(places, ['traceId', 'trace_id', 'requestId'], (value) =>
+    readTraceId(value, secrets),
+  );
+  const success = readFlag(own(json, 'success'));
+  const errorText = typeof error === 'string' ? error : undefined;
+
+  const codeFound = code ?? (errorText === undefined ? undefined : readCode(errorText, secrets));
+  const messageFound =
+    message ?? (errorText === undefined ? undefined : maskMessage(errorText, secrets));
+  return {
+    ...(codeFound === undefined ? undefined : { code: codeFound }),
+    ...(messageFound === undefined ? undefined : { message: messageFound }),
+    ...(traceId === undefined ? undefined : { traceId }),
+    ...(success === undefined ? undefined : { success }),
+  };
+}
+
+/** The first value that `read` accepts, by place, then by name. */
+function first(
+  places: readonly unknown[],
+  names: readonly string[],
+  read: (value: unknown) => string | undefined,
+): string | undefined {
+  for (const place of places) {
+    for (const name of names) {
+      const found = read(own(place, name));
+      if (found !== undefined) return found;
+    }
+  }
+  return undefined;
+}
+
+function readFlag(value: unknown): boolean | undefined {
+  if (typeof value === 'boolean') return value;
+  if (typeof value !== 'string') return undefined;
+  const word = value.toLowerCase();
+  if (word === 'true') return true;
+  return word === 'false' ? false : undefined;
+}
+
+function messageField(text: string, secrets: readonly string[]): Fields {
+  const message = maskMessage(text, secrets);
+  return message === undefined ? {} : { message };
+}
+
+/** An own field of a JSON object; never one that the prototype lends. */
+export function own(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+  return (value as Record<string, unknown>)[name];
+}

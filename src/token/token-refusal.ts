@@ -1,0 +1,74 @@
+import {
+  ERROR_CODES,
+  NoticeQueueError,
+  TokenRefusedError,
+  type ErrorCode,
+} from '../contracts/errors.ts';
+
+/** Why no token is asked for just now, as it stands in Redis for the fleet. */
+export interface Refusal {
+  readonly kind: RefusalKind;
+  readonly code: ErrorCode;
+  /** How long it still stands. */
+  readonly restMs: number;
+}
+
+/**
+ * - `credentials`: the service refused the key pair, the app or the caller's address;
+ * - `contested`: tokens die unused, or the budget of issuances is spent;
+ * - `unavailable`: the token endpoint failed, was not reached or answered no usable token.
+ */
+export type RefusalKind = 'credentials' | 'contested' | 'unavailable';
+
+const HOLD_OF = {
+  credentials: 'credentials',
+  contested: 'token-contested',
+  unavailable: 'token-unavailable',
+} as const satisfies Record<RefusalKind, TokenRefusedError['hold']>;
+
+/** Codes of an issuance that was refused for the caller (service-api, Errors; a bare 401 or 403). */
+const CREDENTIALS: ReadonlySet<ErrorCode> = new Set([
+  'INVALID_ACCESS_KEY',
+  'ACCESS_KEY_NOT_APPROVED',
+  'IP_NOT_ALLOWED',
+  'SERVICE_REFUSED',
+]);
+
+/** What an issuance that threw means for the fleet. An error that is not ours tells nothing. */
+export function refusalOf(error: unknown): Omit<Refusal, 'restMs'> {
+  const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
+  return { kind: CREDENTIALS.has(code) ? 'credentials' : 'unavailable', code };
+}
+
+/**
+ * How long the first refusal of a kind stands, and the longest. A person must mend credentials;
+ * an endpoint that fails may be back soon, and asking it costs little.
+ */
+export function refusalSpan(
+  kind: RefusalKind,
+  { refusedMinMs, refusedMaxMs }: { refusedMinMs: number; refusedMaxMs: number },
+): { readonly minMs: number; readonly maxMs: number } {
+  return kind === 'unavailable'
+    ? { minMs: Math.ceil(refusedMinMs / 4), maxMs: Math.ceil(refusedMaxMs / 2) }
+    : { minMs: refusedMinMs, maxMs: refusedMaxMs };
+}
+
+/** Reads a stored refusal; what is not of our sets counts as an endpoint that failed. */
+export function readRefusal(kind: string, code: string, restMs: number): Refusal {
+  const known = kind === 'credentials' || kind === 'contested' ? kind : 'unavailable';
+  return { kind: known, code: isErrorCode(code) ? code : 'TOKEN_UNAVAILABLE', restMs };
+}
+
+/** The error that get() and renew() throw while the refusal stands. */
+export function refusedError({ kind, code, restMs }: Refusal): TokenRefusedError {
+  return new TokenRefusedError(HOLD_OF[kind], code, restMs);
+}
+
+/** Name of the hold that a refusal puts on the queue. */
+export function holdOf(kind: RefusalKind): TokenRefusedError['hold'] {
+  return HOLD_OF[kind];
+}
+
+function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, code);
+}

@@ -1,0 +1,230 @@
+import { defineScript } from '../redis/script.ts';
+import { parseDecision } from './acquire-decision.ts';
+
+/**
+ * The steps of the token slot that must each be one: Redis runs a script with nothing in between.
+ * Times are Redis time in milliseconds. What is said of the steps as a whole stands in
+ * shared-token.ts; the keys and their lifetimes stand in redis/keys.ts.
+ */
+
+/**
+ * Read by every script. A field that is not a plain number counts as missing, and a token with a
+ * missing field as no token: a garbled record is replaced, never believed.
+ */
+const COMMON = `
+local function number(text)
+  if text and #text <= 15 and string.find(text, '^%d+$') then return tonumber(text) end
+end
+local function text(value) return string.format('%.0f', value) end
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function read(current)
+  local f = redis.call('HMGET', current, 'id', 'sealed', 'issuedAt', 'expiresAt', 'fence',
+    'proven', 'unproven', 'contested', 'earlyAfter', 'issuer')
+  local token = {
+    id = f[1] or '', sealed = f[2] or '', issuedAt = number(f[3]), expiresAt = number(f[4]),
+    fence = number(f[5]), proven = f[6] == '1', unproven = number(f[7]) or 0,
+    contested = f[8] == '1', earlyAfter = number(f[9]) or 0, issuer = f[10] or '',
+  }
+  token.whole = token.id ~= '' and token.sealed ~= '' and token.issuedAt and token.fence
+    and (token.expiresAt or not f[4] or f[4] == '')
+  return token
+end
+local function rest(key, longest)
+  local ttl = redis.call('PTTL', key)
+  if ttl == -1 or ttl > longest then
+    redis.call('DEL', key)
+    return -2
+  end
+  return ttl
+end
+`;
+
+/**
+ * Decides and locks. The order of the questions is the protocol:
+ *
+ * 1. a refusal stands: nothing is asked of the service;
+ * 2. another token than the refused one is stored: take it;
+ * 3. the refused one is stored and young: once more;
+ * 4. an early renewal came too soon after another: later;
+ * 5. somebody holds the lock: wait;
+ * 6. the refused one never worked, nor the one before it, and this was not yet said of it: contested;
+ * 7. the budget is spent: contested;
+ * 8. the lock and the next fence.
+ *
+ * A lock or refusal without ttl, or with a longer one than anybody sets, stems from a clock that
+ * went back: it is removed. The fence passes the stored one even where its counter was lost.
+ */
+export const acquire = defineScript({
+  name: 'token acquire',
+  keys: 6,
+  parse: parseDecision,
+  lua: `${COMMON}
+local current, lock, fenceKey, refused, issued, hints = unpack(KEYS)
+local nonce, why, refusedId = ARGV[1], ARGV[2], ARGV[3]
+local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
+local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
+local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
+local now = clock()
+
+local refusedFor = rest(refused, refusedMax)
+if refusedFor > 0 then
+  local f = redis.call('HMGET', refused, 'kind', 'code')
+  return { 'refused', f[1] or '', f[2] or '', refusedFor, 0 }
+end
+
+local token = read(current)
+local alive = token.whole and (not token.expiresAt or token.expiresAt > now)
+local function answer(kind)
+  return { kind, token.id, token.sealed, text(token.fence), text(now - token.issuedAt),
+    token.expiresAt and text(token.expiresAt - now) or -1, token.proven and 1 or 0 }
+end
+if alive and token.id ~= refusedId then return answer('take') end
+if alive and why == 'use' then
+  local age = now - token.issuedAt
+  if age >= 0 and age < grace then return answer('young') end
+end
+if why == 'early' and token.earlyAfter > now then return { 'later' } end
+
+local lockedFor = rest(lock, lockTtl)
+if lockedFor >= 0 then return { 'wait', lockedFor } end
+
+local function contested(ttl)
+  redis.call('HSET', refused, 'kind', 'contested', 'code', 'TOKEN_CONTESTED')
+  redis.call('PEXPIRE', refused, ttl)
+  redis.call('PUBLISH', hints, 'refused')
+  return { 'refused', 'contested', 'TOKEN_CONTESTED', ttl, 1 }
+end
+if why == 'use' and token.whole and token.id == refusedId and not token.proven
+  and token.unproven >= 1 and not token.contested then
+  redis.call('HSET', current, 'contested', '1')
+  return contested(math.min(refusedMax, refusedMin * 2 ^ math.min(token.unproven - 1, 30)))
+end
+
+redis.call('ZREMRANGEBYSCORE', issued, '-inf', now - window)
+redis.call('ZREMRANGEBYSCORE', issued, '(' .. text(now), '+inf')
+local spent = redis.call('ZCARD', issued)
+if spent >= budget then
+  if why == 'early' then return { 'later' } end
+  local last = redis.call('ZRANGE', issued, spent - budget, spent - budget, 'WITHSCORES')
+  return contested(math.max(1, math.min(refusedMax, tonumber(last[2]) + window - now)))
+end
+
+local fence = math.max(number(redis.call('GET', fenceKey)) or 0, token.fence or 0) + 1
+redis.call('SET', fenceKey, text(fence))
+redis.call('SET', lock, nonce, 'PX', lockTtl)
+if why == 'early' and alive then
+  local half = token.expiresAt and math.floor((token.expiresAt - now) / 2) or 0
+  redis.call('HSET', current, 'earlyAfter', text(now + math.max(refusedMin, half)))
+end
+return { 'lock', text(fence) }`,
+});
+
+/**
+ * Stores what was issued, if no higher fence did before. Counts the issuance in either case: the
+ * service did issue. `unproven` says how many tokens right before this one were refused without
+ * having worked once. Asked again with the same fence and id (its answer was lost) it agrees.
+ */
+export const store = defineScript({
+  name: 'token store',
+  keys: 6,
+  parse: (reply: unknown) => (reply === 1 ? ('stored' as const) : ('late' as const)),
+  lua: `${COMMON}
+local current, lock, refused, streak, issued, hints = unpack(KEYS)
+local nonce, fence, id, sealed = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local life, issuer, refusedId, window = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
+local now = clock()
+local token = read(current)
+if redis.call('GET', lock) == nonce then redis.call('DEL', lock) end
+if token.fence == fence and token.id == id then return 1 end
+redis.call('ZADD', issued, now, nonce .. ':' .. text(fence))
+redis.call('PEXPIRE', issued, window)
+if fence <= (token.fence or 0) then
+  redis.call('PUBLISH', hints, 'released')
+  return 0
+end
+local unproven = 0
+if refusedId ~= '' and token.id == refusedId and not token.proven then
+  unproven = token.unproven + 1
+end
+redis.call('DEL', current, refused, streak)
+redis.call('HSET', current, 'id', id, 'sealed', sealed, 'issuedAt', text(now),
+  'expiresAt', life >= 0 and text(now + life) or '', 'fence', text(fence), 'issuer', issuer,
+  'proven', '0', 'unproven', text(unproven))
+redis.call('PUBLISH', hints, 'stored:' .. id)
+return 1`,
+});
+
+/**
+ * Remembers for the fleet that an issuance failed, each one in a row for twice as long, and frees
+ * the lock. A holder that was overtaken (a newer token, or a foreign lock) remembers nothing: what
+ * it met says nothing about the token that others have. Returns the time it stands, or -1.
+ */
+export const fail = defineScript({
+  name: 'token fail',
+  keys: 5,
+  parse: Number,
+  lua: `${COMMON}
+local current, lock, refused, streak, hints = unpack(KEYS)
+local nonce, fence, kind, code = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local min, max, forget = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local holder = redis.call('GET', lock)
+if holder == nonce then redis.call('DEL', lock) end
+if (holder and holder ~= nonce) or fence <= (read(current).fence or 0) then return -1 end
+local failures = (number(redis.call('GET', streak)) or 0) + 1
+redis.call('SET', streak, text(failures), 'PX', forget)
+local ttl = math.min(max, min * 2 ^ math.min(failures - 1, 30))
+redis.call('HSET', refused, 'kind', kind, 'code', code)
+redis.call('PEXPIRE', refused, ttl)
+redis.call('PUBLISH', hints, 'refused')
+return ttl`,
+});
+
+/** Frees the lock if it is still the holder's own. */
+export const release = defineScript({
+  name: 'token release',
+  keys: 2,
+  lua: `
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('DEL', KEYS[1])
+  redis.call('PUBLISH', KEYS[2], 'released')
+end
+return 0`,
+});
+
+/** Notes that a call with the stored token was accepted. */
+export const prove = defineScript({
+  name: 'token prove',
+  keys: 1,
+  lua: `
+if redis.call('HGET', KEYS[1], 'id') == ARGV[1] then
+  redis.call('HSET', KEYS[1], 'proven', '1')
+end
+return 0`,
+});
+
+/** Reads the slot for people: everything but the token. */
+export const inspect = defineScript({
+  name: 'token inspect',
+  keys: 4,
+  lua: `${COMMON}
+local current, lock, refused, issued = unpack(KEYS)
+local now = clock()
+local token = read(current)
+local stored = {}
+if token.whole then
+  stored = { token.id, text(token.issuedAt), text(now - token.issuedAt),
+    token.expiresAt and text(token.expiresAt) or '', text(token.fence), token.issuer,
+    token.proven and '1' or '0' }
+end
+local refusal = {}
+local refusedFor = redis.call('PTTL', refused)
+if refusedFor > 0 then
+  local f = redis.call('HMGET', refused, 'kind', 'code')
+  refusal = { f[1] or '', f[2] or '', text(now + refusedFor), text(refusedFor) }
+end
+return { stored, refusal, redis.call('EXISTS', lock),
+  redis.call('ZCOUNT', issued, text(now - tonumber(ARGV[1])), '+inf') }`,
+});

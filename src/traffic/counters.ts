@@ -1,0 +1,85 @@
+import { OUTCOME_KINDS, type OutcomeKind } from '../contracts/outcome.ts';
+import { LANES, type LaneName, type SeenAttempt } from '../contracts/seen-attempt.ts';
+import { bucketOf, DURATION_BOUNDS_MS, DURATION_NAMES, type DurationName } from './histogram.ts';
+
+/**
+ * What the traffic record counts, as one list of numbers: the same list in a worker's memory and in
+ * Redis, where a slot of time is these numbers in a row.
+ *
+ * - for each lane and outcome: attempts, and the contacts in them
+ * - for each lane: requests that were put on a socket
+ * - for each duration: how many fell into each bucket
+ */
+type Counter =
+  | `attempts:${LaneName}:${OutcomeKind}`
+  | `contacts:${LaneName}:${OutcomeKind}`
+  | `requests:${LaneName}`
+  | `${DurationName}:${number}`;
+
+/** The counters in the order in which they are stored. Whoever changes it changes LAYOUT, too. */
+export const COUNTERS: readonly Counter[] = [
+  ...LANES.flatMap((lane) => OUTCOME_KINDS.map((kind) => `attempts:${lane}:${kind}` as const)),
+  ...LANES.flatMap((lane) => OUTCOME_KINDS.map((kind) => `contacts:${lane}:${kind}` as const)),
+  ...LANES.map((lane) => `requests:${lane}` as const),
+  ...DURATION_NAMES.flatMap((name) =>
+    Array.from(
+      { length: DURATION_BOUNDS_MS[name].length + 1 },
+      (_, bucket) => `${name}:${bucket}` as const,
+    ),
+  ),
+];
+
+/**
+ * Names the order above in Redis keys: workers and readers of different versions, side by side
+ * during an update, then write and read records of their own instead of mixing up the numbers.
+ */
+export const LAYOUT = 1;
+
+const POSITIONS: ReadonlyMap<string, number> = new Map(
+  COUNTERS.map((counter, position) => [counter, position]),
+);
+
+/** Where a counter stands in the list. */
+export function positionOf(counter: Counter): number {
+  return POSITIONS.get(counter) ?? -1;
+}
+
+/** A list with nothing counted. */
+export function noCounts(): number[] {
+  return Array.from({ length: COUNTERS.length }, () => 0);
+}
+
+/** Where the counters of each lane and duration stand, for what is counted with every attempt. */
+const OF_LANE = byName(LANES, (lane) => ({
+  attempts: byName(OUTCOME_KINDS, (kind) => positionOf(`attempts:${lane}:${kind}`)),
+  contacts: byName(OUTCOME_KINDS, (kind) => positionOf(`contacts:${lane}:${kind}`)),
+  requests: positionOf(`requests:${lane}`),
+}));
+const FIRST_BUCKET = byName(DURATION_NAMES, (name) => positionOf(`${name}:0`));
+
+function byName<Name extends string, Value>(
+  names: readonly Name[],
+  of: (name: Name) => Value,
+): Readonly<Record<Name, Value>> {
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Name, Value>;
+}
+
+/** Counts an attempt. */
+export function countAttempt(counts: number[], attempt: SeenAttempt): void {
+  const { lane, outcome, contacts, requests, answerMs, waitedMs } = attempt;
+  const ofLane = OF_LANE[lane];
+  add(counts, ofLane.attempts[outcome], 1);
+  add(counts, ofLane.contacts[outcome], contacts);
+  add(counts, ofLane.requests, requests);
+  if (answerMs !== undefined) countDuration(counts, 'answer', answerMs);
+  if (waitedMs !== undefined) countDuration(counts, 'queueWait', waitedMs);
+}
+
+/** Counts a duration into its bucket. */
+export function countDuration(counts: number[], name: DurationName, ms: number): void {
+  add(counts, FIRST_BUCKET[name] + bucketOf(DURATION_BOUNDS_MS[name], ms), 1);
+}
+
+function add(counts: number[], position: number, by: number): void {
+  counts[position] = (counts[position] ?? 0) + by;
+}

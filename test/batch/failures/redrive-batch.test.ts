@@ -1,0 +1,240 @@
+import { describe, expect, it } from 'vitest';
+import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
+import { redriveBatch, whyNotRedrive } from '../../../src/batch/failures/redrive-batch.ts';
+import { selectFailures } from '../../../src/batch/failures/select-failures.ts';
+import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { testRedis } from '../../support/redis.ts';
+import { buildBatch, contacts, part, type BuiltBatch } from '../support/built-batch.ts';
+
+const redis = testRedis();
+
+/** 3 chunks of 10: one rejected as a whole, one in part for two reasons, one unknown. */
+async function failedBatch(): Promise<BuiltBatch> {
+  const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
+  const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
+  await built.settle(0, allFailed(10, 'rejected', 'BAD_TEMPLATE', 'no such template'));
+  const failed = [
+    await part('rejected', 'BAD_NUMBER', contacts(2, 10)),
+    await part('rejected', 'BAD_NUMBER', contacts(1, 12)),
+    await part('expired', 'EXPIRED', contacts(1, 13)),
+  ];
+  await built.settle(1, { accepted: 6, failed });
+  await built.settle(2, allFailed(10, 'unknown', 'OUTCOME_UNKNOWN', ''));
+  return built;
+}
+
+async function countsOf(built: BuiltBatch) {
+  const { counts } = await built.read();
+  const { accepted, rejected, unknown, expired, cancelled, pending, total } = counts;
+  return { accepted, rejected, unknown, expired, cancelled, pending, total };
+}
+
+async function redrive(built: BuiltBatch, selection: Parameters<typeof redriveBatch>[2]) {
+  const batch = await built.read();
+  return redriveBatch(built.ledger, batch, selection);
+}
+
+describe('selectFailures', () => {
+  it('takes each once, though Redis may hand one out twice while others come and go', async () => {
+    const built = await failedBatch();
+    const twice = {
+      failures: async function* (id: string) {
+        yield* built.ledger.failures(id);
+        yield* built.ledger.failures(id);
+      },
+    };
+    const names: string[] = [];
+    for await (const { name } of selectFailures(twice, 'b', {})) names.push(name);
+    expect(names.sort()).toEqual(['0', '1.1', '1.2', '1.3', '2']);
+  });
+});
+
+describe('groupFailures', () => {
+  it('adds up by state and code, the most first, and filters', async () => {
+    const built = await failedBatch();
+    const batch = await built.read();
+    const groups = await groupFailures(built.ledger, batch);
+    expect(
+      groups.map(({ state, code, contacts, parts }) => [state, code, contacts, parts]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['rejected', 'BAD_TEMPLATE', 10, 1],
+        ['unknown', 'OUTCOME_UNKNOWN', 10, 1],
+        ['rejected', 'BAD_NUMBER', 3, 2],
+        ['expired', 'EXPIRED', 1, 1],
+      ]),
+    );
+    expect(groups.map((group) => group.contacts)).toEqual([10, 10, 3, 1]);
+    const only = await groupFailures(built.ledger, batch, {
+      state: 'rejected',
+      code: 'BAD_NUMBER',
+    });
+    expect(only).toEqual([
+      { state: 'rejected', code: 'BAD_NUMBER', contacts: 3, parts: 2, message: 'about BAD_NUMBER' },
+    ]);
+  });
+
+  it('a cancelled batch: what was never sent, and what may have been, from its counters', async () => {
+    const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
+    const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
+    await built.settle(0, { accepted: 0, failed: [], rest: { size: 10, doubt: true } });
+    await built.settle(1, allFailed(10, 'unknown', 'HTTP_500', ''));
+    await built.ledger.steer('b', 'cancel');
+    const batch = await built.read();
+    const groups = await groupFailures(built.ledger, batch);
+    expect(
+      groups.map(({ state, code, contacts: size }) => `${state} ${code} ${size}`).sort(),
+    ).toEqual(['cancelled CANCELLED 10', 'unknown HTTP_500 10', 'unknown OUTCOME_UNKNOWN 10']);
+  });
+});
+
+describe('groupFailures of a batch that moves on meanwhile', () => {
+  it('does not take what was redriven for cancelled in doubt', async () => {
+    const built = await failedBatch();
+    const before = await built.read();
+    await redrive(built, { state: 'unknown' });
+    const groups = await groupFailures(built.ledger, before);
+    expect(groups.map(({ state }) => state)).not.toContain('unknown');
+  });
+});
+
+describe('redriveBatch', () => {
+  it('gives back what matches, and nothing else', async () => {
+    const built = await failedBatch();
+    const report = await redrive(built, { state: 'rejected' });
+    expect(report).toEqual({ batch: 'b', redriven: 13, chunks: 3, left: 0, gone: 0 });
+    expect(await countsOf(built)).toEqual({
+      accepted: 6,
+      rejected: 0,
+      unknown: 10,
+      expired: 1,
+      cancelled: 0,
+      pending: 13,
+      total: 30,
+    });
+    expect((await built.read()).phase).toBe('sending');
+    for (const chunk of [3, 4, 5]) {
+      const payload = await built.ledger.payload('b', String(chunk));
+      expect(payload).toBeInstanceOf(Buffer);
+    }
+  });
+
+  it('by code; unknown ones only when they are named; expired ones', async () => {
+    const built = await failedBatch();
+    expect(await redrive(built, { state: 'rejected', code: 'BAD_NUMBER' })).toMatchObject({
+      redriven: 3,
+      chunks: 2,
+    });
+    expect(await redrive(built, { state: 'unknown', code: 'BAD_NUMBER' })).toMatchObject({
+      redriven: 0,
+    });
+    expect(await redrive(built, { state: 'unknown' })).toMatchObject({ redriven: 10 });
+    expect(await redrive(built, { state: 'expired' })).toMatchObject({ redriven: 1 });
+    expect(await countsOf(built)).toMatchObject({ rejected: 10, unknown: 0, expired: 0 });
+  });
+
+  it('never more than the limit, and a failure as a whole or not at all', async () => {
+    const built = await failedBatch();
+    expect(await redrive(built, { state: 'unknown', limit: 9 })).toMatchObject({
+      redriven: 0,
+      left: 10,
+    });
+    const report = await redrive(built, { state: 'rejected', limit: 3 });
+    expect(report).toMatchObject({ redriven: 3, left: 10 });
+    expect(await countsOf(built)).toMatchObject({ rejected: 10, pending: 3 });
+  });
+
+  it('the limit is for all of them together', async () => {
+    const built = await failedBatch();
+    const { redriven, left } = await redrive(built, {
+      state: 'rejected',
+      code: 'BAD_NUMBER',
+      limit: 2,
+    });
+    expect(redriven).toBeLessThanOrEqual(2);
+    expect(redriven + left).toBe(3);
+  });
+
+  it('counts what somebody else redrove first as gone', async () => {
+    const built = await failedBatch();
+    const second = {
+      failures: (id: string) => built.ledger.failures(id),
+      redrive: async (id: string, name: string, state: 'rejected' | 'unknown' | 'expired') => {
+        await built.ledger.redrive(id, name, state);
+        return built.ledger.redrive(id, name, state);
+      },
+    };
+    const report = await redriveBatch(second, await built.read(), { state: 'rejected' });
+    expect(report).toEqual({ batch: 'b', redriven: 0, chunks: 0, left: 0, gone: 13 });
+  });
+
+  it('keeps to the rate', async () => {
+    const built = await failedBatch();
+    const begun = performance.now();
+    await redrive(built, { state: 'rejected', rate: 26 });
+    // 13 contacts at 26 a second: the whole takes half a second.
+    expect(performance.now() - begun).toBeGreaterThan(480);
+  });
+
+  it('leaves alone what was redriven and failed again meanwhile', async () => {
+    const built = await failedBatch();
+    const batch = await built.read();
+    const again = allFailed(10, 'rejected', 'BAD_TEMPLATE', '');
+    await redrive(built, { state: 'rejected', code: 'BAD_TEMPLATE' });
+    await built.settle(3, again);
+    // As it was read before: chunk 3 was not there then.
+    const report = await redriveBatch(built.ledger, batch, {
+      state: 'rejected',
+      code: 'BAD_TEMPLATE',
+    });
+    expect(report).toMatchObject({ redriven: 0, left: 0, gone: 0 });
+  });
+
+  it('two at the same time redrive each failure once', async () => {
+    const built = await failedBatch();
+    const batch = await built.read();
+    const reports = await Promise.all(
+      [0, 1].map(() => redriveBatch(built.ledger, batch, { state: 'rejected' })),
+    );
+    expect(reports.reduce((sum, { redriven }) => sum + redriven, 0)).toBe(13);
+    expect(await countsOf(built)).toMatchObject({ pending: 13, rejected: 0, total: 30 });
+  });
+
+  it('stops when it is told to', async () => {
+    const built = await failedBatch();
+    const batch = await built.read();
+    const stopped = AbortSignal.abort();
+    const report = await redriveBatch(
+      built.ledger,
+      batch,
+      { state: 'rejected' },
+      () => {},
+      stopped,
+    );
+    expect(report).toMatchObject({ redriven: 0, left: 13 });
+  });
+
+  it('what is redriven can be sent', async () => {
+    const built = await failedBatch();
+    await redrive(built, { state: 'unknown' });
+    await built.settle(3, allAccepted(10));
+    expect(await countsOf(built)).toMatchObject({ accepted: 16, unknown: 0, pending: 0 });
+  });
+});
+
+describe('whyNotRedrive', () => {
+  const now = 1_000_000;
+  it.each([
+    ['finished', 0, undefined],
+    ['sending', 0, undefined],
+    ['finished', now + 1, undefined],
+    ['finished', now, /deadline has passed/],
+    ['sending', now - 1, /deadline has passed/],
+    ['importing', 0, /import has not ended/],
+    ['paused', 0, /resume b/],
+    ['cancelled', 0, /was cancelled.*failures b --csv/],
+  ] as const)('%s, expires %i: %s', (phase, expiresAt, expected) => {
+    const reason = whyNotRedrive({ id: 'b', phase, expiresAt }, now);
+    expect(reason ?? 'it can').toMatch(expected ?? /^it can$/);
+  });
+});

@@ -1,0 +1,302 @@
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import iconv from 'iconv-lite';
+import { describe, expect, it } from 'vitest';
+import type { ImportOptions } from '../../../src/index.ts';
+import { testRedis } from '../../support/redis.ts';
+import {
+  csvList,
+  failureOf,
+  importWorld,
+  listFile,
+  temporaryFolder,
+} from '../support/import-world.ts';
+
+const redis = testRedis();
+const stream = (text: string | Buffer) => Readable.from([Buffer.from(text)], { objectMode: false });
+const euckr = Buffer.from([0xc8, 0xab, 0xb1, 0xe6, 0xb5, 0xbf]);
+
+describe('a list that cannot be read is refused as a whole, and nothing is queued', () => {
+  const none: Partial<ImportOptions> = {};
+  it.each<readonly [string, string | Buffer, RegExp, Partial<ImportOptions>]>([
+    ['an empty file', '', /is empty/, none],
+    ['a header and nothing else', 'contact,var1\n', /holds no contacts/, none],
+    ['empty lines alone', '\n\n', /The list is empty/, none],
+    ['no contact column', 'phone,var1\n0101,a\n', /Line 1: there is no column "contact"/, none],
+    ['another delimiter', 'contact;var1\n0101;a\n', /Is the delimiter ';'\?/, none],
+    [
+      'a column named __proto__',
+      'contact,__proto__\n0101,a\n',
+      /Line 1, column 2: .*__proto__/,
+      none,
+    ],
+    [
+      'the same column twice',
+      'contact,var1,var1\n',
+      /Line 1, column 3: there is a column "var1"/,
+      none,
+    ],
+    [
+      'a map that names a missing column',
+      'contact,var1\n0101,a\n',
+      /takes var2 from column "name"/,
+      { map: { contact: 'contact', var2: 'name' } },
+    ],
+    [
+      'a quote that is never closed',
+      `contact,var1\n0101,"a\n${'0102,b\n'.repeat(1_000)}`,
+      /Line 2, column 2: a quote is opened there and never closed/,
+      none,
+    ],
+    [
+      'a quote that is never closed, in a long file',
+      `contact,var1\n0101,a\n0102,"a\n${'0103,b\n'.repeat(200_000)}`,
+      /Line 3, column 2: a quote is opened/,
+      none,
+    ],
+    [
+      'a quote inside a cell',
+      'contact,var1\n0101,a"b\n',
+      /Line 2, column 2: there is a quote inside/,
+      none,
+    ],
+    [
+      'text behind a quote',
+      'contact,var1\r\n0101,"a"b\r\n',
+      /Line 2, column 2: something follows/,
+      none,
+    ],
+    [
+      'a field of 5 MB',
+      `contact,var1\n0101,${'x'.repeat(5_000_000)}\n`,
+      /Line 2, .*longer than/,
+      none,
+    ],
+    [
+      'another encoding',
+      Buffer.concat([Buffer.from('contact,var1\n0101,a\n0102,'), euckr, Buffer.from('\n')]),
+      /Line 3, character 7: a byte there is not UTF-8\. Is the encoding euc-kr\?/,
+      none,
+    ],
+    ['UTF-8 read as EUC-KR', 'contact,var1\n0101,홍길동!\n', /not EUC-KR/, { encoding: 'euc-kr' }],
+    ['a cut character', Buffer.from('contact\n0101\n0102홍').subarray(0, -1), /is not UTF-8/, none],
+    ['a workbook', Buffer.from('PK\u0003\u0004rest'), /workbook \(XLSX\).*save it as CSV/, none],
+    ['an old workbook', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /XLS.*save it as CSV/, none],
+    [
+      'a gzip file that is cut off',
+      Buffer.from('1f8b0800000000000003', 'hex'),
+      /gzip.*cut off/,
+      none,
+    ],
+  ])('%s', async (_, content, message, options) => {
+    const world = importWorld(redis);
+    const failure = await failureOf(world.import(listFile(content), options));
+    expect([failure.code, failure.message]).toStrictEqual([
+      'SOURCE_INVALID',
+      expect.stringMatching(message),
+    ]);
+    expect(failure.message).not.toMatch(/0101|0102/);
+    expect(await redis.keys(world.prefix)).toStrictEqual([]);
+  });
+
+  it('a directory, a missing file, a pipe', async () => {
+    const world = importWorld(redis);
+    const folder = temporaryFolder();
+    const says = async (file: string) => (await failureOf(world.import(file))).message;
+    expect(await says(folder)).toMatch(/is a directory/);
+    expect(await says(path.join(folder, 'none.csv'))).toMatch(/there is no such file/);
+    expect(await says('/dev/null')).toMatch(/no regular file; hand it over as a stream/);
+  });
+});
+
+describe('a stream, which is read only once', () => {
+  it('that breaks in the middle says what is queued already', async () => {
+    const world = importWorld(redis);
+    const text = `${csvList(250)}0101,"open\n`;
+    const failure = await failureOf(world.import(stream(text), { batchId: 'cut' }));
+    expect(failure.code).toBe('SOURCE_INVALID');
+    expect(failure.message).toMatch(/Line \d+, column 2: a quote.*queued already, in batch cut/);
+    expect(await world.ledger.read('cut')).toMatchObject({ phase: 'importing' });
+  });
+
+  it('that fails or is no list says so', async () => {
+    const world = importWorld(redis);
+    const broken = new Readable({
+      read() {
+        this.destroy(new Error('gone'));
+      },
+    });
+    expect((await failureOf(world.import(broken))).message).toMatch(/failed before its end/);
+    expect((await failureOf(world.import(stream('')))).message).toMatch(/list is empty/);
+    expect((await failureOf(world.import(5 as unknown as string))).message).toMatch(
+      /source: expected/,
+    );
+  });
+
+  it('ends with the signal, however long the list takes', async () => {
+    const world = importWorld(redis);
+    const never = new Readable({ read() {} });
+    const forEver = {
+      [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => {}) }),
+    };
+    for (const source of [never, forEver]) {
+      const stop = new AbortController();
+      const running = failureOf(world.import(source, { signal: stop.signal }));
+      setImmediate(() => stop.abort());
+      expect((await running).code).toBe('IMPORT_STOPPED');
+    }
+  });
+});
+
+describe('a row that is wrong is refused, and the others go on', () => {
+  it.each<readonly [string, string, string, RegExp]>([
+    ['too few columns', '0102', '', /expected 2 columns, got 1/],
+    ['too many columns', '0102,a,b', '', /expected 2 columns, got 3/],
+    ['a NUL byte', '0102,a\0b', 'var1', /U\+0000/],
+    ['scientific notation', '1.01235E+09,a', 'contact', /spreadsheet/],
+    ['a number without its zero', '1012345678,a', 'contact', /leading zero/],
+    ['a country code', '+82 10 1234 5678,a', 'contact', /plus sign/],
+    ['a value that is too long', `0102,${'x'.repeat(5_000)}`, 'var1', /at most 4096/],
+  ])('%s', async (_, row, field, reason) => {
+    const world = importWorld(redis);
+    const report = await world.import(listFile(`contact,var1\n0101,a\n${row}\n0103,b\n`));
+    expect(report).toMatchObject({ contacts: 2, refused: 1 });
+    expect(report.firstRefused).toStrictEqual([
+      { line: 3, field, reason: expect.stringMatching(reason) as unknown },
+    ]);
+  });
+
+  it('a line of NDJSON, too, even one of 3 MB', async () => {
+    const world = importWorld(redis);
+    const lines = [
+      '{"contact":"0101","var1":"a"}',
+      '{"contact":"0102"',
+      '[1]',
+      '',
+      'null',
+      '{"contact":1012345678}',
+      '{"contact":"0103","__proto__":{"x":1}}',
+      `{"contact":"0104","var1":"${'x'.repeat(3_000_000)}"}`,
+      '['.repeat(100_000),
+      '{"contact":"0105"}{"contact":"0106"}',
+      '{"contact":"0107"}',
+    ];
+    const report = await world.import(listFile(lines.join('\n'), 'list.ndjson'));
+    expect(report.firstRefused.map(({ line }) => line)).toStrictEqual([2, 3, 5, 6, 7, 8, 9, 10]);
+    expect(report.contacts).toBe(2);
+    expect(await world.contacts(report.batch)).toStrictEqual([
+      { contact: '0101', var1: 'a' },
+      { contact: '0107' },
+    ]);
+  });
+
+  it('a formula is text', async () => {
+    const world = importWorld(redis);
+    const { batch } = await world.import(listFile("contact,name\n0101,=cmd|'/c calc'!A1\n"));
+    expect(await world.contacts(batch)).toStrictEqual([
+      { contact: '0101', name: "=cmd|'/c calc'!A1" },
+    ]);
+  });
+});
+
+describe('options that are wrong are named, and nothing is read', () => {
+  it.each<readonly [Record<string, unknown>, RegExp]>([
+    [{ templateCode: '' }, /templateCode: /],
+    [{ templateCode: undefined }, /templateCode: expected a template code as text/],
+    [{ chunkSize: 0 }, /chunkSize: expected a whole number/],
+    [{ rate: 1.5 }, /rate: /],
+    [{ highWater: -1 }, /highWater: /],
+    [{ delivery: 'twice' }, /delivery: expected one of at-least-once, at-most-once/],
+    [{ batchId: 'a:b' }, /batchId: expected 1 to 64 letters/],
+    [{ map: { var1: 'x' } }, /map: expected an entry for contact/],
+    [{ header: false }, /map: expected positions/],
+    [{ delimiter: ';;' }, /delimiter: expected one character/],
+    [{ encoding: 'latin1' }, /encoding: expected one of utf-8, euc-kr/],
+    [{ format: 'xlsx' }, /format: expected csv or ndjson/],
+    [{ expiresAt: new Date(0) }, /expiresAt: expected a time that has not passed/],
+    [{ fields: { contacts: [] } }, /fields: expected no contacts/],
+    [{ fields: { when: new Date(0) } }, /when: expected what JSON can hold/],
+    [{ senderKey: 5 }, /senderKey: expected a sender key as text/],
+    [{ dryrun: true }, /dryrun: this option is not known/],
+  ])('%j', async (options, message) => {
+    const world = importWorld(redis);
+    const failure = await failureOf(world.import('/nowhere.csv', options));
+    expect([failure.code, failure.message]).toStrictEqual([
+      'NOTICE_INVALID',
+      expect.stringMatching(message),
+    ]);
+  });
+});
+
+describe('lists as spreadsheets and tools make them', () => {
+  const TWO = [
+    { contact: '01012345678', var1: '홍길동' },
+    { contact: '01087654321', var1: '김 "철수", 외' },
+  ];
+  const csv = 'contact,var1\r\n01012345678,홍길동\r\n01087654321,"김 ""철수"", 외"\r\n';
+
+  const none: Partial<ImportOptions> = {};
+  it.each<readonly [string, () => string | Buffer, Partial<ImportOptions>]>([
+    ['CRLF', () => csv, none],
+    ['LF, and no end of the last line', () => csv.replaceAll('\r\n', '\n').trimEnd(), none],
+    ['CR', () => csv.replaceAll('\r\n', '\r'), none],
+    ['a header with LF and rows with CRLF', () => csv.replace('\r\n', '\n'), none],
+    ['empty lines', () => csv.replaceAll('\r\n', '\r\n\r\n'), none],
+    ['a byte order mark', () => `\ufeff${csv}`, none],
+    ['UTF-16', () => Buffer.from(`\ufeff${csv}`, 'utf16le'), none],
+    ['tabs', () => csv.replace(/,(?! )/g, '\t'), { delimiter: '\t' }],
+    ['semicolons', () => csv.replace(/,(?! )/g, ';'), { delimiter: ';' }],
+    [
+      'columns by position',
+      () => csv.replace('contact,var1\r\n', ''),
+      { header: false, map: { contact: 1, var1: 2 } },
+    ],
+    [
+      'columns by name',
+      () => csv.replace('var1', '이름'),
+      { map: { contact: 'contact', var1: '이름' } },
+    ],
+  ])('%s', async (_, content, options) => {
+    const world = importWorld(redis);
+    const { batch } = await world.import(listFile(content()), options);
+    expect(await world.contacts(batch)).toStrictEqual(TWO);
+    const streamed = await world.import(stream(Buffer.from(content())), options);
+    expect(await world.contacts(streamed.batch)).toStrictEqual(TWO);
+  });
+
+  it('EUC-KR, and CP949 beyond it', async () => {
+    const world = importWorld(redis);
+    const content = iconv.encode(`${csv}0101,똠방\r\n`, 'cp949');
+    // The bytes of a syllable that only CP949 has.
+    expect(content.includes(Buffer.from('8c63', 'hex'))).toBe(true);
+    const { batch } = await world.import(listFile(content), { encoding: 'euc-kr' });
+    expect(await world.contacts(batch)).toStrictEqual([...TWO, { contact: '0101', var1: '똠방' }]);
+  });
+
+  it('gzip, a byte at a time', async () => {
+    const world = importWorld(redis);
+    const { gzipSync } = await import('node:zlib');
+    const packed = gzipSync(csv);
+    const whole = await world.import(listFile(packed, 'list.csv.gz'));
+    const bytes = Readable.from(
+      [...packed].map((byte) => Buffer.of(byte)),
+      { objectMode: false },
+    );
+    const dripped = await world.import(bytes);
+    for (const { batch } of [whole, dripped])
+      expect(await world.contacts(batch)).toStrictEqual(TWO);
+  });
+
+  it('NDJSON, by its name or by its first character', async () => {
+    const world = importWorld(redis);
+    const lines = TWO.map((contact) => `${JSON.stringify(contact)}\r\n`).join('');
+    for (const name of ['list.ndjson', 'list.jsonl', 'list']) {
+      const { batch } = await world.import(listFile(lines, name), {
+        batchId: name.replace('.', '-'),
+      });
+      expect(await world.contacts(batch)).toStrictEqual(TWO);
+    }
+    const { batch } = await world.import(stream(lines));
+    expect(await world.contacts(batch)).toStrictEqual(TWO);
+  });
+});

@@ -1,0 +1,334 @@
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { payloadKey } from '../../../src/batch/payload/payload-key.ts';
+import { readChunkJob } from '../../../src/contracts/chunk-job.ts';
+import type { ImportProgress } from '../../../src/index.ts';
+import { testRedis } from '../../support/redis.ts';
+import { signal, until } from '../../support/wait.ts';
+import {
+  csvList,
+  failureOf,
+  importWorld,
+  listFile,
+  numberOf,
+  temporaryFolder,
+} from '../support/import-world.ts';
+
+const redis = testRedis();
+
+describe('an import', () => {
+  it('makes chunks, jobs and a ledger that add up', async () => {
+    const world = importWorld(redis);
+    const file = listFile(csvList(250));
+    const report = await world.import(file, { senderKey: 's', fields: { at: 'x' }, rate: 9 });
+    expect(report).toMatchObject({
+      rows: 250,
+      contacts: 250,
+      chunks: 3,
+      duplicates: 0,
+      refused: 0,
+      resumed: false,
+      dryRun: false,
+    });
+    expect(report.batch).toMatch(/^b-[\w-]{16}$/);
+    const batch = await world.ledger.read(report.batch);
+    expect(batch).toMatchObject({
+      phase: 'sending',
+      chunks: 3,
+      queued: 3,
+      rows: 250,
+      rate: 9,
+      bisect: true,
+      templateCode: 'T',
+      counts: { total: 250, pending: 250 },
+    });
+    expect(JSON.parse(batch?.frame ?? '')).toStrictEqual({
+      at: 'x',
+      templateCode: 'T',
+      scheduleType: 'DIRECTLY',
+      senderKey: 's',
+    });
+    expect(await world.ledger.unsent()).toBe(250);
+    expect((await world.contacts(report.batch)).map(({ contact }) => contact)).toStrictEqual(
+      Array.from({ length: 250 }, (_, index) => numberOf(index)),
+    );
+    const ids = await world.jobIds();
+    expect(ids).toStrictEqual([0, 1, 2].map((chunk) => `c-${report.batch}-${chunk}`));
+    const data = await redis.client.hget(`${world.keys.bullPrefix}:chunks:${ids[1]}`, 'data');
+    expect(readChunkJob(JSON.parse(data ?? ''))).toStrictEqual({
+      v: 1,
+      batch: report.batch,
+      chunk: 1,
+    });
+    expect(existsSync(`${file}.rejected.csv`)).toBe(false);
+  });
+
+  it('seals payloads with the key that it is given', async () => {
+    const key = randomBytes(32).toString('base64');
+    const world = importWorld(redis, { payloadKey: key });
+    const { batch } = await world.import(listFile(csvList(2)));
+    await expect(world.contacts(batch)).rejects.toThrow(/sealed/);
+    expect(await world.contacts(batch, [payloadKey(key)])).toHaveLength(2);
+  });
+
+  it('takes the first of equal numbers, however they are written, unless told otherwise', async () => {
+    const world = importWorld(redis);
+    const file = listFile('contact\n01012345678\n010-1234-5678\n01011112222\n');
+    expect(await world.import(file)).toMatchObject({
+      contacts: 2,
+      duplicates: 1,
+      firstDuplicates: [3],
+      normalised: 0,
+    });
+    expect(await world.import(file, { allowDuplicates: true })).toMatchObject({
+      contacts: 3,
+      duplicates: 0,
+      normalised: 1,
+    });
+  });
+
+  it('takes contacts from any iterable, and bytes from a stream', async () => {
+    const world = importWorld(redis);
+    async function* contacts() {
+      for (let index = 0; index < 3; index++)
+        yield await Promise.resolve({ contact: numberOf(index) });
+    }
+    const first = await world.import(contacts());
+    const second = await world.import([{ contact: numberOf(0), name: 'x' }]);
+    const third = await world.import(
+      Readable.from([Buffer.from(csvList(2))], { objectMode: false }),
+    );
+    expect([first.contacts, second.contacts, third.contacts]).toStrictEqual([3, 1, 2]);
+    expect(new Set([first.batch, second.batch, third.batch]).size).toBe(3);
+  });
+
+  it('tells how far it is', async () => {
+    const world = importWorld(redis);
+    const seen: ImportProgress[] = [];
+    const file = listFile(csvList(300));
+    await world.import(file, { onProgress: (progress) => seen.push(progress) });
+    const { size } = statSync(file);
+    expect(seen.at(-1)).toMatchObject({
+      rows: 300,
+      bytesRead: size,
+      totalBytes: size,
+      waiting: false,
+    });
+  });
+});
+
+describe('a dry run', () => {
+  it('says what an import would do, and needs no Redis', async () => {
+    const away = importWorld(redis, { redis: { url: 'redis://127.0.0.1:1' } });
+    const world = importWorld(redis);
+    const file = listFile(csvList(250));
+    const dry = await away.import(file, { dryRun: true });
+    expect(dry).toMatchObject({ contacts: 250, chunks: 3, dryRun: true });
+    expect(await redis.keys(away.prefix)).toStrictEqual([]);
+    const real = await world.import(file);
+    expect([dry.batch, dry.bytes]).toStrictEqual([real.batch, real.bytes]);
+  });
+});
+
+describe('the same import again', () => {
+  it('queues nothing once it has ended', async () => {
+    const world = importWorld(redis);
+    const file = listFile(csvList(250));
+    const first = await world.import(file);
+    const jobs = await world.jobIds();
+    expect(await world.import(file)).toMatchObject({
+      batch: first.batch,
+      contacts: 250,
+      alreadyImported: true,
+      resumed: true,
+    });
+    expect(await world.jobIds()).toStrictEqual(jobs);
+    expect((await world.ledger.read(first.batch))?.counts.total).toBe(250);
+  });
+
+  it('goes on where it stopped, with the same duplicates and refused rows', async () => {
+    const world = importWorld(redis);
+    const rows = `${csvList(350)}${numberOf(0)},again\n+82,x\n`;
+    const file = listFile(rows);
+    const stop = new AbortController();
+    const stopped = await failureOf(
+      world.import(file, {
+        highWater: 150,
+        signal: stop.signal,
+        onProgress: ({ waiting }) => waiting && stop.abort(),
+      }),
+    );
+    expect(stopped.message).toMatch(/200 contacts are queued already, in batch b-/);
+    expect(stopped.code).toBe('IMPORT_STOPPED');
+    const report = await world.import(file);
+    expect(report).toMatchObject({ contacts: 350, duplicates: 1, refused: 1, resumed: true });
+    const batch = await world.ledger.read(report.batch);
+    expect(batch).toMatchObject({ refusedRows: 1, duplicateRows: 1, counts: { total: 350 } });
+    expect(new Set((await world.contacts(report.batch)).map(({ contact }) => contact)).size).toBe(
+      350,
+    );
+    expect(await world.jobIds()).toHaveLength(4);
+  });
+
+  it('under an id that stands for something else is a conflict', async () => {
+    const world = importWorld(redis);
+    const file = listFile(csvList(2));
+    await world.import(file, { batchId: 'mine' });
+    for (const [source, more] of [
+      [listFile(csvList(3)), {}],
+      [file, { templateCode: 'OTHER' }],
+      [file, { chunkSize: 7 }],
+      [file, { map: { contact: 'contact' } }],
+    ] as const) {
+      const failure = await failureOf(world.import(source, { batchId: 'mine', ...more }));
+      expect(failure.code).toBe('BATCH_CONFLICT');
+    }
+    expect((await world.ledger.read('mine'))?.counts.total).toBe(2);
+  });
+
+  it('of a batch that was cancelled is refused', async () => {
+    const world = importWorld(redis);
+    const file = listFile(csvList(2));
+    const { batch } = await world.import(file);
+    await world.ledger.steer(batch, 'cancel');
+    expect((await failureOf(world.import(file))).code).toBe('BATCH_CANCELLED');
+  });
+});
+
+describe('back-pressure', () => {
+  it('waits above the high water with all jobs queued, and goes on below it', async () => {
+    const world = importWorld(redis);
+    const waiting = signal();
+    const running = world.import(listFile(csvList(1_000)), {
+      highWater: 300,
+      batchId: 'slow',
+      onProgress: (progress) => progress.waiting && waiting.resolve(),
+    });
+    await waiting.promise;
+    expect(await world.ledger.unsent()).toBe(300);
+    expect(await world.jobIds()).toHaveLength(3);
+    // As if workers had sent them.
+    const drain = () => redis.client.set(world.keys.unsent, 0);
+    const done = signal();
+    void running.then(
+      () => done.resolve(),
+      (error: Error) => done.reject(error),
+    );
+    await until(async () => done.settled || (await drain(), false), { what: 'the import to end' });
+    expect(await running).toMatchObject({ contacts: 1_000, chunks: 10 });
+  });
+
+  it('ends when the batch is cancelled meanwhile', async () => {
+    const world = importWorld(redis);
+    const failure = await failureOf(
+      world.import(listFile(csvList(1_000)), {
+        highWater: 300,
+        batchId: 'slow',
+        onProgress: ({ waiting }) => waiting && void world.ledger.steer('slow', 'cancel'),
+      }),
+    );
+    expect(failure.code).toBe('BATCH_CANCELLED');
+  });
+});
+
+describe('the file of refused rows', () => {
+  const ROWS =
+    'contact,var1\n01012345678,ok\n+821012345678,"=cmd, ""x"""\n1.01E+09,\'=y\n0101\n"x\ny",-3\n';
+
+  it('has line, field, value, reason and the row, and can be imported once mended', async () => {
+    const world = importWorld(redis);
+    const file = listFile(ROWS);
+    const report = await world.import(file);
+    expect(report).toMatchObject({ contacts: 1, refused: 4, rejectsFile: `${file}.rejected.csv` });
+    expect(report.firstRefused.map(({ line, field }) => [line, field])).toStrictEqual([
+      [3, 'contact'],
+      [4, 'contact'],
+      [5, ''],
+      [6, 'contact'],
+    ]);
+    const text = readFileSync(`${file}.rejected.csv`, 'utf8');
+    const lines = text.split('\n');
+    expect(lines[0]).toBe(
+      'rejected_line,rejected_field,rejected_value,rejected_reason,contact,var1',
+    );
+    expect(lines[1]).toMatch(
+      /^3,contact,'\+821012345678,".*plus sign.*",'\+821012345678,"'=cmd, ""x"""$/,
+    );
+    expect(statSync(`${file}.rejected.csv`).mode & 0o777).toBe(0o600);
+    const mended = listFile(
+      text
+        .replaceAll("'+821012345678", '01011110000')
+        .replaceAll('1.01E+09', '01022220000')
+        .replace(/^5,.*$/m, ''),
+    );
+    const again = await world.import(mended);
+    expect(again).toMatchObject({ contacts: 2, refused: 1 });
+    expect(await world.contacts(again.batch)).toStrictEqual([
+      { contact: '01011110000', var1: '=cmd, "x"' },
+      { contact: '01022220000', var1: "'=y" },
+    ]);
+  });
+
+  it('of objects is NDJSON, and only where a file is named', async () => {
+    const world = importWorld(redis);
+    const rejectsFile = `${temporaryFolder()}/rejects.ndjson`;
+    const contacts = [{ contact: '+82', var1: 'a' }, { contact: '0101' }];
+    expect(await world.import(contacts)).not.toHaveProperty('rejectsFile');
+    expect(await world.import(contacts, { rejectsFile })).toMatchObject({ rejectsFile });
+    const text = readFileSync(rejectsFile, 'utf8');
+    expect(JSON.parse(text)).toMatchObject({ rejected_line: 1, contact: '+82', var1: 'a' });
+    const mended = listFile(text.replaceAll('"+82"', '"0102"'), 'mended.ndjson');
+    const again = await world.import(mended);
+    expect(await world.contacts(again.batch)).toStrictEqual([{ contact: '0102', var1: 'a' }]);
+  });
+
+  it('that cannot be written is said, before anything is queued where that can be known', async () => {
+    const world = importWorld(redis);
+    const file = listFile(ROWS);
+    for (const rejectsFile of ['/nowhere/at/all.csv', temporaryFolder(), file]) {
+      const failure = await failureOf(world.import(file, { rejectsFile }));
+      expect(failure.code).toBe('REJECTS_UNWRITABLE');
+    }
+    expect(await redis.keys(world.prefix)).toStrictEqual([]);
+    expect(readFileSync(file, 'utf8')).toBe(ROWS);
+  });
+
+  it.runIf(existsSync('/dev/full'))(
+    'on a full disk ends the import, which goes on later',
+    async () => {
+      const world = importWorld(redis);
+      const file = listFile(ROWS);
+      const failure = await failureOf(world.import(file, { rejectsFile: '/dev/full' }));
+      expect(failure).toMatchObject({ code: 'REJECTS_UNWRITABLE' });
+      expect(failure.message).toMatch(/ENOSPC.*1 contacts are queued already/);
+      expect(await world.import(file)).toMatchObject({ resumed: true, refused: 4, contacts: 1 });
+    },
+  );
+});
+
+describe('a file that changes while it is read', () => {
+  it.each([
+    ['grows', (file: string) => appendFileSync(file, '01099990000,new\n')],
+    ['shrinks', (file: string) => writeFileSync(file, csvList(10))],
+  ])('and %s is noticed, and said', async (_, change) => {
+    const world = importWorld(redis);
+    const file = listFile(csvList(20_000));
+    let changed = false;
+    const failure = await failureOf(
+      world.import(file, {
+        batchId: 'moving',
+        onProgress: () => {
+          if (!changed) change(file);
+          changed = true;
+        },
+      }),
+    );
+    expect(failure.code).toBe('SOURCE_INVALID');
+    expect(failure.message).toMatch(
+      /changed while it was read.*contacts are queued already, in batch moving/,
+    );
+    expect(await world.ledger.read('moving')).toMatchObject({ phase: 'importing' });
+  });
+});

@@ -1,0 +1,246 @@
+import { createServer, connect, type AddressInfo, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from 'vitest';
+import { batchEvents, type BatchEvent } from '../../../src/batch/ledger/batch-events.ts';
+import { NoticeQueue } from '../../../src/index.ts';
+import type { RedisSettings } from '../../../src/redis/connect.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { openBatch, type BatchBench } from '../support/batch-bench.ts';
+
+const redis = testRedis();
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((one) => one.close()));
+});
+
+const settings = (url = redis.url): RedisSettings => ({
+  url,
+  sentinels: [],
+  cluster: [],
+  connectTimeoutMs: 2_000,
+});
+
+function queueOf({ keys }: BatchBench): NoticeQueue {
+  const prefix = /^\{(.*):default\}/.exec(keys.batches)?.[1] ?? '';
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  open.push(queue);
+  return queue;
+}
+
+/** A finished batch of two rejected contacts and eight accepted ones: two events. */
+async function eventful(): Promise<BatchBench> {
+  const bench = await openBatch(redis, {}, [10]);
+  await bench.claim(0);
+  await bench.settle(0, {
+    accepted: 8,
+    failed: [{ state: 'rejected', size: 2, code: 'BAD', message: '', payload: Buffer.from('x') }],
+  });
+  return bench;
+}
+
+/** Takes so many events and ends the iteration. */
+async function take(events: AsyncIterable<BatchEvent>, count: number): Promise<BatchEvent[]> {
+  const taken: BatchEvent[] = [];
+  for await (const event of events) {
+    taken.push(event);
+    if (taken.length === count) break;
+  }
+  return taken;
+}
+
+/** Waits until somebody asks the stream for more. */
+const waiting = (blocked = 1) =>
+  until(
+    async () => {
+      const info = await redis.client.info('clients');
+      return Number(/blocked_clients:(\d+)/.exec(info)?.[1]) >= blocked;
+    },
+    { what: 'a reader that waits' },
+  );
+
+describe('batchEvents', () => {
+  it('tells what became of batches, from any cursor on', async () => {
+    const bench = await eventful();
+    const queue = queueOf(bench);
+    const events = await take(queue.batchEvents({ from: '0' }), 2);
+    const [rejected, finished] = events;
+    expect(events).toEqual([
+      {
+        event: 'contact.rejected',
+        cursor: expect.stringMatching(/^\d+-\d+$/) as unknown,
+        at: Number.parseInt(rejected?.cursor ?? '', 10),
+        batch: 'b-1',
+        failure: '0.1',
+        contacts: 2,
+        code: 'BAD',
+      },
+      {
+        event: 'batch.finished',
+        cursor: expect.stringMatching(/^\d+-\d+$/) as unknown,
+        at: Number.parseInt(finished?.cursor ?? '', 10),
+        batch: 'b-1',
+        phase: 'finished',
+        total: 10,
+        accepted: 8,
+        rejected: 2,
+        unknown: 0,
+        expired: 0,
+        cancelled: 0,
+        maybeTwice: 0,
+      },
+    ]);
+    expect(Math.abs((rejected?.at ?? 0) - Date.now())).toBeLessThan(60_000);
+    expect(await take(queue.batchEvents({ from: rejected?.cursor }), 1)).toEqual([finished]);
+  });
+
+  it('waits for what is to come, from the moment at which it is asked', async () => {
+    const bench = await eventful();
+    const taken = take(queueOf(bench).batchEvents(), 1);
+    await waiting();
+    await bench.ledger.redrive(bench.id, '0.1', 'rejected');
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await taken).toMatchObject([
+      { event: 'batch.finished', phase: 'cancelled', accepted: 8, cancelled: 2 },
+    ]);
+  });
+
+  it('waits on an account that never had an event, and tells of a standstill', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const taken = take(queueOf(bench).batchEvents(), 1);
+    await waiting();
+    await bench.ledger.markQueued(bench.id, 0, 1);
+    await bench.setField('movedAt', 1);
+    await bench.ledger.restartStalled(bench.id, 1_000);
+    expect(await taken).toMatchObject([{ event: 'batch.stalled', batch: 'b-1', pending: 10 }]);
+  });
+
+  it('skips an event that only a newer version knows', async () => {
+    const bench = await eventful();
+    await redis.client.xadd(bench.keys.batchEvents, '*', 'event', 'batch.newer', 'batch', 'b-1');
+    await bench.ledger.redrive(bench.id, '0.1', 'rejected');
+    await bench.ledger.steer(bench.id, 'cancel');
+    const events = await take(queueOf(bench).batchEvents({ from: '0' }), 3);
+    expect(events.map(({ event }) => event)).toEqual([
+      'contact.rejected',
+      'batch.finished',
+      'batch.finished',
+    ]);
+  });
+
+  it('reads more than one page', async () => {
+    const bench = await openBatch(redis);
+    const names = Array.from({ length: 450 }, (_, index) => `b-${index}`);
+    await redis.client.del(bench.keys.batchEvents);
+    for (const name of names) {
+      await redis.client.xadd(bench.keys.batchEvents, '*', 'event', 'batch.stalled', 'batch', name);
+    }
+    const events = await take(queueOf(bench).batchEvents({ from: '0' }), 450);
+    expect(events.map(({ batch }) => batch)).toEqual(names);
+  });
+
+  it('ends without an error at its signal and at the close of the queue', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const queue = queueOf(bench);
+    const stop = new AbortController();
+    const bySignal = take(queue.batchEvents({ signal: stop.signal }), 1);
+    const byClose = take(queue.batchEvents(), 1);
+    await waiting(2);
+    stop.abort();
+    expect(await bySignal).toEqual([]);
+    await queue.close();
+    expect(await byClose).toEqual([]);
+    expect(await take(endedBefore(bench), 1)).toEqual([]);
+    expect(() => queue.batchEvents()).toThrow(expect.objectContaining({ code: 'QUEUE_CLOSED' }));
+  });
+
+  it.each<[string, unknown, string]>([
+    ['a cursor that is none', { from: 'yesterday' }, 'from'],
+    ['the end of the stream', { from: '$' }, 'from'],
+    ['a number', { from: 5 }, 'from'],
+    ['no signal', { signal: 'stop' }, 'signal'],
+    ['an option that is not known', { since: '0' }, 'since'],
+  ])('refuses %s at once, and names it', async (_, options, field) => {
+    const queue = queueOf(await openBatch(redis));
+    const call = () => queue.batchEvents(options as { from?: string });
+    expect(call).toThrow(expect.objectContaining({ code: 'CONFIG_INVALID' }));
+    expect(call).toThrow(field);
+  });
+
+  it('goes on after its connection broke', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const taken = take(queueOf(bench).batchEvents(), 1);
+    await waiting();
+    const list = String(await redis.client.client('LIST'));
+    const id = /^id=(\d+) .* flags=\w*b\w* .*cmd=xread/m.exec(list)?.[1] ?? '';
+    await redis.client.client('KILL', 'ID', id);
+    await waiting();
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await taken).toMatchObject([{ event: 'batch.finished' }]);
+  });
+
+  it('replaces a connection that says nothing any more', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const proxy = await dumbProxy();
+    open.push(proxy);
+    const events = batchEvents(settings(proxy.url), bench.keys, {}, undefined, 200);
+    const taken = take(events, 1);
+    await waiting();
+    proxy.fallSilent();
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await taken).toMatchObject([{ event: 'batch.finished' }]);
+    expect(proxy.connections()).toBeGreaterThan(1);
+  });
+
+  it('fails with an error of ours where its key holds something else', async () => {
+    const bench = await openBatch(redis);
+    await redis.client.del(bench.keys.batchEvents);
+    await redis.client.set(bench.keys.batchEvents, 'theirs');
+    const taken = take(queueOf(bench).batchEvents({ from: '0' }), 1);
+    await expect(taken).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
+  });
+});
+
+/** An iteration whose signal was there before it began: no connection is made. */
+function endedBefore(bench: BatchBench): AsyncIterable<BatchEvent> {
+  return batchEvents(settings(), bench.keys, { signal: AbortSignal.abort() });
+}
+
+interface DumbProxy {
+  readonly url: string;
+  /** Connections so far stay open, and nothing comes through them any more. */
+  fallSilent(): void;
+  connections(): number;
+  close(): Promise<unknown>;
+}
+
+/** Stands between a client and Redis, as a network whose middle forgets a connection. */
+async function dumbProxy(): Promise<DumbProxy> {
+  const { hostname, port } = new URL(redis.url);
+  const sockets: (readonly [Socket, Socket])[] = [];
+  const server: Server = createServer((client) => {
+    const upstream = connect(Number(port || 6379), hostname);
+    for (const socket of [client, upstream]) socket.on('error', () => {});
+    client.pipe(upstream).pipe(client);
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroy());
+    sockets.push([client, upstream]);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    fallSilent: () => {
+      for (const [client, upstream] of sockets) {
+        client.unpipe();
+        upstream.unpipe();
+      }
+    },
+    connections: () => sockets.length,
+    close: async () => {
+      for (const pair of sockets) for (const socket of pair) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts';
+import { whyItStands, type Surroundings } from '../../../src/batch/ledger/blocked-reason.ts';
+import type { Hold } from '../../../src/contracts/hold.ts';
+
+const NOW = 1_000_000_000;
+
+function batch(phase: string, pending: number, movedAt = NOW): Batch {
+  const fields = { phase, pending: String(pending), total: '10', movedAt: String(movedAt) };
+  const read = batchFrom('b', fields);
+  if (read === undefined) throw new Error(`phase ${phase} is not known`);
+  return read;
+}
+
+const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
+const fine: Surroundings = { workers: 2, hold: undefined, now: NOW };
+const none: Surroundings = { ...fine, workers: 0 };
+const held: Surroundings = { ...fine, hold: HOLD };
+
+describe('whyItStands', () => {
+  it.each([
+    ['finished, whatever is around', batch('finished', 0), { ...none, hold: HOLD }, undefined],
+    ['sending', batch('sending', 5), fine, undefined],
+    ['importing with contacts', batch('importing', 5), fine, undefined],
+    ['sending, no worker', batch('sending', 5), none, /no worker is running.*"notices worker"/],
+    ['importing, no worker', batch('importing', 5), none, /no worker is running/],
+    ['sending, held', batch('sending', 5), held, /held \(credit\).*run out.*top up/],
+    ['no worker before a hold', batch('sending', 5), { ...held, workers: 0 }, /no worker/],
+    ['paused', batch('paused', 5), { ...held, workers: 0 }, /paused; "notices resume b"/],
+    ['paused with none pending', batch('paused', 0), fine, /paused/],
+    ['nothing stored yet', batch('importing', 0), none, /^it waits for its import$/],
+    ['import is silent', batch('importing', 0, NOW - 31_000), fine, /run the same command again/],
+    ['sending with none pending', batch('sending', 0), none, undefined],
+    ['cancelled', batch('cancelled', 0), none, undefined],
+    ['cancelled, sends under way', batch('cancelled', 5), held, undefined],
+    ['cancelled, their worker gone', batch('cancelled', 5), none, /no worker is running/],
+  ] as const)('%s', (_, batch, around, expected) => {
+    const reason = whyItStands(batch, around);
+    expect(reason ?? 'it moves').toMatch(expected ?? /^it moves$/);
+  });
+});

@@ -1,0 +1,276 @@
+import { describe, expect, it } from 'vitest';
+import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
+import { allAccepted, allBack } from '../../../src/batch/ledger/settlement.ts';
+import { testRedis } from '../../support/redis.ts';
+import { AT_MOST_ONCE, eventNames, openBatch, payloadOf, PLAN } from '../support/batch-bench.ts';
+import type { BatchBench } from '../support/batch-bench.ts';
+
+const redis = testRedis();
+
+/** Brings chunk 0 of ten contacts into a state, by moves alone; the attempt that has it is `a`. */
+const INTO: Readonly<Record<ChunkState, (bench: BatchBench) => Promise<unknown>>> = {
+  none: () => Promise.resolve(),
+  pending: () => Promise.resolve(),
+  'maybe-pending': async (bench) => {
+    await bench.claim(0, 'a');
+    await bench.settle(0, allBack(10, true), 'a');
+  },
+  sending: (bench) => bench.claim(0, 'a'),
+  'maybe-sending': async (bench) => {
+    await bench.claim(0, 'older');
+    await bench.claim(0, 'a');
+  },
+  settled: async (bench) => {
+    await bench.claim(0, 'a');
+    await bench.settle(0, allAccepted(10), 'a');
+  },
+};
+
+/** What makes a batch refuse to hand out. A second chunk keeps it from being finished. */
+const STEERED: Readonly<Record<string, (bench: BatchBench) => Promise<unknown>>> = {
+  open: () => Promise.resolve(),
+  paused: (bench) => bench.ledger.steer(bench.id, 'pause'),
+  cancelled: (bench) => bench.ledger.steer(bench.id, 'cancel'),
+  'past its deadline': (bench) => bench.setField('expiresAt', 1),
+  'ahead of its rate': async (bench) => {
+    await bench.setField('rate', 1);
+    await bench.setField('nextAt', Date.now() + 3_600_000);
+  },
+};
+
+interface Row {
+  readonly from: ChunkState;
+  readonly batch: keyof typeof STEERED;
+  readonly answer: string;
+  readonly to: ChunkState;
+  /** Counts of both chunks of ten contacts afterwards. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+const row = (
+  from: ChunkState,
+  batch: string,
+  answer: string,
+  to: ChunkState,
+  counts: Row['counts'],
+): Row => ({ from, batch, answer, to, counts });
+
+const AT_LEAST_ONCE_ROWS: readonly Row[] = [
+  row('pending', 'open', 'send', 'sending', { pending: 20, sending: 10 }),
+  row('pending', 'paused', 'paused', 'pending', { pending: 20 }),
+  row('pending', 'cancelled', 'cancelled', 'pending', { cancelled: 20 }),
+  row('pending', 'past its deadline', 'expired', 'settled', { pending: 10, expired: 10 }),
+  row('pending', 'ahead of its rate', 'later', 'pending', { pending: 20 }),
+
+  row('maybe-pending', 'open', 'send', 'maybe-sending', {
+    pending: 20,
+    sending: 10,
+    maybeTwice: 10,
+  }),
+  row('maybe-pending', 'paused', 'paused', 'maybe-pending', { pending: 20 }),
+  row('maybe-pending', 'cancelled', 'cancelled', 'maybe-pending', { cancelled: 10, unknown: 10 }),
+  row('maybe-pending', 'past its deadline', 'expired', 'settled', { pending: 10, unknown: 10 }),
+  row('maybe-pending', 'ahead of its rate', 'later', 'maybe-pending', { pending: 20 }),
+
+  row('sending', 'open', 'send', 'maybe-sending', { pending: 20, sending: 10, maybeTwice: 10 }),
+  row('sending', 'paused', 'paused', 'maybe-pending', { pending: 20 }),
+  row('sending', 'cancelled', 'cancelled', 'maybe-pending', { cancelled: 10, unknown: 10 }),
+  row('sending', 'past its deadline', 'expired', 'settled', { pending: 10, unknown: 10 }),
+  row('sending', 'ahead of its rate', 'later', 'maybe-pending', { pending: 20 }),
+
+  row('maybe-sending', 'open', 'send', 'maybe-sending', {
+    pending: 20,
+    sending: 10,
+    maybeTwice: 20,
+  }),
+  row('maybe-sending', 'paused', 'paused', 'maybe-pending', { pending: 20, maybeTwice: 10 }),
+  row('maybe-sending', 'cancelled', 'cancelled', 'maybe-pending', {
+    cancelled: 10,
+    unknown: 10,
+    maybeTwice: 10,
+  }),
+  row('maybe-sending', 'past its deadline', 'expired', 'settled', {
+    pending: 10,
+    unknown: 10,
+    maybeTwice: 10,
+  }),
+  row('maybe-sending', 'ahead of its rate', 'later', 'maybe-pending', {
+    pending: 20,
+    maybeTwice: 10,
+  }),
+
+  row('settled', 'open', 'settled', 'settled', { pending: 10, accepted: 10 }),
+  row('settled', 'paused', 'settled', 'settled', { pending: 10, accepted: 10 }),
+  row('settled', 'cancelled', 'settled', 'settled', { accepted: 10, cancelled: 10 }),
+  row('settled', 'past its deadline', 'settled', 'settled', { pending: 10, accepted: 10 }),
+];
+
+/** An attempt that is under way is never repeated, whatever the batch is told meanwhile. */
+const AT_MOST_ONCE_ROWS: readonly Row[] = [
+  row('pending', 'open', 'send', 'sending', { pending: 20, sending: 10 }),
+  row('pending', 'paused', 'paused', 'pending', { pending: 20 }),
+  row('pending', 'cancelled', 'cancelled', 'pending', { cancelled: 20 }),
+  row('pending', 'past its deadline', 'expired', 'settled', { pending: 10, expired: 10 }),
+  row('pending', 'ahead of its rate', 'later', 'pending', { pending: 20 }),
+  row('sending', 'open', 'parked', 'settled', { pending: 10, unknown: 10 }),
+  row('sending', 'paused', 'parked', 'settled', { pending: 10, unknown: 10 }),
+  row('sending', 'cancelled', 'parked', 'settled', { cancelled: 10, unknown: 10 }),
+  row('sending', 'past its deadline', 'parked', 'settled', { pending: 10, unknown: 10 }),
+  row('sending', 'ahead of its rate', 'parked', 'settled', { pending: 10, unknown: 10 }),
+  row('settled', 'open', 'settled', 'settled', { pending: 10, accepted: 10 }),
+];
+
+const ROWS = [
+  ...AT_LEAST_ONCE_ROWS.map((row) => ({ ...row, delivery: PLAN.delivery })),
+  ...AT_MOST_ONCE_ROWS.map((row) => ({ ...row, ...AT_MOST_ONCE })),
+];
+
+describe('claim', () => {
+  it.each(ROWS)(
+    'of a $from chunk under $delivery, the batch $batch: $answer',
+    async ({ from, batch, delivery, answer, to, counts }) => {
+      const bench = await openBatch(redis, { delivery }, [10, 10]);
+      await INTO[from](bench);
+      await STEERED[batch]?.(bench);
+      expect(await bench.claimKind(0, 'b')).toBe(answer);
+      expect(await bench.state(0)).toBe(to);
+      expect(await bench.counts()).toEqual(counts);
+      // A claim that hands nothing out leaves no attempt behind.
+      const holder = await redis.client.hget(bench.keys.batch(bench.id).inflight, '0');
+      expect(holder).toBe(answer === 'send' ? 'b' : null);
+    },
+  );
+
+  it('hands out everything that one send call needs', async () => {
+    const bench = await openBatch(redis, { bisect: false }, [3]);
+    expect(await bench.claim(0)).toEqual({
+      kind: 'send',
+      frame: PLAN.frame,
+      payload: payloadOf(0),
+      size: 3,
+      maybe: false,
+      delivery: 'at-least-once',
+      bisect: false,
+    });
+    expect(await bench.claim(0, 'b')).toMatchObject({ maybe: true, size: 3 });
+  });
+
+  it('hands out nothing to a worker that does not own the job', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const key = `${bench.keys.bullPrefix}:job-1:lock`;
+    const claimWith = (lock: { key: string; token: string }) =>
+      bench.ledger.claim(bench.id, 0, 'a', lock);
+    expect(await claimWith({ key, token: 'worker-2' })).toEqual({ kind: 'lost' });
+    expect(await claimWith({ key: `${key}-2`, token: 'worker-1' })).toEqual({ kind: 'lost' });
+    await redis.client.del(key);
+    expect(await bench.claim(0)).toEqual({ kind: 'lost' });
+    expect(await bench.state(0)).toBe('pending');
+    expect(await bench.counts()).toEqual({ pending: 10 });
+  });
+
+  it('says that a batch or a chunk is gone', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    expect(await bench.claim(1)).toEqual({ kind: 'gone' });
+    await redis.client.del(bench.keys.batch(bench.id).record);
+    expect(await bench.claim(0)).toEqual({ kind: 'gone' });
+  });
+
+  it.each(['at-least-once', 'at-most-once'] as const)(
+    'repeated by the same attempt under %s, for its answer was lost, is the same claim',
+    async (delivery) => {
+      const bench = await openBatch(redis, { delivery, rate: 1 }, [10, 10]);
+      const first = await bench.claim(0, 'a');
+      expect(first.kind).toBe('send');
+      await bench.ledger.steer(bench.id, 'pause');
+      expect(await bench.claim(0, 'a')).toEqual(first);
+      expect(await bench.state(0)).toBe('sending');
+      expect(await bench.counts()).toEqual({ pending: 20, sending: 10 });
+    },
+  );
+
+  it('repeated in doubt keeps its doubt and counts it once', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0, 'a');
+    const first = await bench.claim(0, 'b');
+    expect(first).toMatchObject({ kind: 'send', maybe: true });
+    expect(await bench.claim(0, 'b')).toEqual(first);
+    expect(await bench.counts()).toEqual({ pending: 10, sending: 10, maybeTwice: 10 });
+  });
+
+  it('keeps the pace of the batch by the contacts of each chunk', async () => {
+    const bench = await openBatch(redis, { rate: 2 }, [3, 10]);
+    expect(await bench.claimKind(0)).toBe('send');
+    const [seconds = '0', micros = '0'] = await redis.client.time();
+    const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
+    const nextAt = Number(await redis.client.hget(bench.keys.batch(bench.id).record, 'nextAt'));
+    // Three contacts at two a second.
+    expect(nextAt).toBeGreaterThan(now + 500);
+    expect(nextAt).toBeLessThanOrEqual(now + 1_500);
+    const later = await bench.claim(1);
+    if (later.kind !== 'later') throw new Error(`expected later, got ${later.kind}`);
+    expect(later.afterMs).toBeGreaterThan(0);
+    expect(later.afterMs).toBeLessThanOrEqual(1_500);
+    await bench.setField('nextAt', 1);
+    expect(await bench.claimKind(1)).toBe('send');
+  });
+
+  it('lists what expired and what is unknown, and keeps its contacts', async () => {
+    const bench = await openBatch(redis, {}, [10, 4]);
+    await bench.claim(1, 'a');
+    await bench.setField('expiresAt', 1);
+    await bench.claim(0, 'b');
+    await bench.claim(1, 'b');
+    expect(await bench.failures()).toMatchObject([
+      { name: '0', state: 'expired', size: 10, code: 'EXPIRED' },
+      { name: '1', state: 'unknown', size: 4, code: 'EXPIRED' },
+    ]);
+    expect(await bench.payload(0)).toBe(payloadOf(0).toString());
+    expect(await eventNames(bench)).toEqual(['batch.finished']);
+  });
+
+  it('parks under at-most-once what an attempt left, with its contacts, and finishes', async () => {
+    const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
+    await bench.claim(0, 'a');
+    expect(await bench.claimKind(0, 'b')).toBe('parked');
+    expect(await bench.failures()).toMatchObject([
+      { name: '0', state: 'unknown', size: 10, code: 'OUTCOME_UNKNOWN' },
+    ]);
+    expect(await bench.payload(0)).toBe(payloadOf(0).toString());
+    expect(await bench.batch()).toMatchObject({ phase: 'finished' });
+    expect(await bench.claimKind(0, 'c')).toBe('settled');
+  });
+
+  it('ends a cancelled batch when its last attempt turns out to be dead', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0, 'a');
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await bench.batch()).toMatchObject({ phase: 'cancelled', finishedAt: 0 });
+    expect(await bench.claimKind(0, 'b')).toBe('cancelled');
+    expect((await bench.batch()).finishedAt).toBeGreaterThan(0);
+    expect(await eventNames(bench)).toEqual(['batch.finished']);
+  });
+
+  it('does not let a batch hang whose contacts somebody deleted', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await redis.client.del(bench.keys.batch(bench.id).payload);
+    expect(await bench.claimKind(0)).toBe('parked');
+    expect(await bench.failures()).toMatchObject([
+      { state: 'unknown', code: 'PAYLOAD_UNREADABLE' },
+    ]);
+    expect(await bench.batch()).toMatchObject({ phase: 'finished' });
+  });
+
+  it('says when the batch moved last', async () => {
+    const bench = await openBatch(redis, {}, [10, 10]);
+    const expire = async () => {
+      await bench.setField('expiresAt', 1);
+      await bench.claim(0);
+    };
+    const settle = () => bench.settle(0, allBack(10, false));
+    for (const move of [() => bench.claim(0), settle, expire]) {
+      await bench.setField('movedAt', 1);
+      await move();
+      expect((await bench.batch()).movedAt).toBeGreaterThan(1);
+    }
+  });
+});

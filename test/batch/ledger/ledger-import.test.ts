@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
+import { testRedis } from '../../support/redis.ts';
+import { eventNames, openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
+
+const redis = testRedis();
+
+describe('begin', () => {
+  it('keeps the plan and the state of a new batch', async () => {
+    const plan = { expiresAt: 5, rate: 7, bisect: false, delivery: 'at-most-once' } as const;
+    const bench = await openBatch(redis, plan, [], false);
+    const batch = await bench.batch();
+    expect(batch).toMatchObject({ ...PLAN, ...plan, id: 'b-1', phase: 'importing', chunks: 0 });
+    expect(batch.begunAt).toBeGreaterThan(0);
+    expect(batch).toMatchObject({ movedAt: batch.begunAt, importedAt: 0, finishedAt: 0 });
+    expect(await bench.counts()).toEqual({});
+    expect(await bench.ledger.list(10)).toEqual([batch]);
+  });
+
+  it('goes on with the same, refuses another, and changes neither', async () => {
+    const bench = await openBatch(redis, {}, [10], false);
+    const before = await bench.batch();
+    const again = (print: string) =>
+      bench.ledger.begin(bench.id, { ...PLAN, rate: 9 }, print, RETENTION_MS);
+    expect(await again('print')).toBe('known');
+    expect(await again('another')).toBe('different');
+    expect(await bench.batch()).toEqual(before);
+  });
+
+  it('writes nothing but the plan, whatever object holds it', async () => {
+    const bench = await openBatch(redis);
+    const more = { ...PLAN, total: 5, phase: 'finished' };
+    await bench.ledger.begin('b-2', more, 'print', RETENTION_MS);
+    expect(await bench.ledger.read('b-2')).toMatchObject({
+      phase: 'importing',
+      counts: { total: 0 },
+    });
+  });
+});
+
+describe('store', () => {
+  it('counts each chunk once, in order, with its rows', async () => {
+    const bench = await openBatch(redis, {}, [], false);
+    const store = (chunk: number, size: number, rows: number) =>
+      bench.ledger.store(bench.id, chunk, size, rows, Buffer.from(`${chunk}`));
+    expect(await store(0, 10, 12)).toBe('stored');
+    expect(await store(0, 10, 12)).toBe('known');
+    expect(await store(2, 10, 40)).toBe('gone');
+    await bench.setField('movedAt', 1);
+    expect(await store(1, 4, 20)).toBe('stored');
+    expect(await bench.batch()).toMatchObject({ chunks: 2, rows: 20 });
+    expect((await bench.batch()).movedAt).toBeGreaterThan(1);
+    expect(await bench.counts()).toEqual({ pending: 14 });
+    expect(await bench.ledger.states(bench.id, 0, 3)).toEqual(['pending', 'pending', 'none']);
+    expect(await bench.claim(1)).toMatchObject({ size: 4 });
+  });
+
+  it('stores nothing after the end of the import, and knows what it has', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    expect(await bench.store()).toBe('gone');
+    expect(await bench.ledger.store(bench.id, 0, 10, 10, Buffer.from('x'))).toBe('known');
+    expect(await bench.ledger.store('b-2', 0, 10, 10, Buffer.from('x'))).toBe('gone');
+    expect(await bench.counts()).toEqual({ pending: 10 });
+  });
+
+  it('keeps every byte', async () => {
+    const bench = await openBatch(redis, {}, [], false);
+    const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
+    await bench.ledger.store(bench.id, 0, 10, 10, bytes);
+    expect(await bench.ledger.payload(bench.id, '0')).toEqual(bytes);
+    expect(await bench.claim(0)).toMatchObject({ payload: bytes });
+    const [one, rest] = [bytes.subarray(128, 300), bytes.subarray(7, 260)];
+    const part = {
+      state: 'rejected',
+      size: 1,
+      code: 'C\u0000"\\한',
+      message: '끝\n\u0001',
+    } as const;
+    await bench.settle(0, {
+      accepted: 0,
+      rest: { size: 9, payload: rest, doubt: false },
+      failed: [{ ...part, payload: one }],
+    });
+    expect(await bench.ledger.payload(bench.id, '0')).toEqual(rest);
+    expect(await bench.failures()).toMatchObject([{ ...part, name: '0.1' }]);
+    await bench.claim(0, 'b');
+    await bench.settle(0, allAccepted(9), 'b');
+    await bench.ledger.endImport(bench.id, 0, 0);
+    await bench.ledger.redrive(bench.id, '0.1', 'rejected', part.code);
+    expect(await bench.claim(1)).toMatchObject({ payload: one });
+  });
+});
+
+describe('the end of an import', () => {
+  it('is kept once, with what the import says of its rows', async () => {
+    const bench = await openBatch(redis, {}, [10], false);
+    await bench.ledger.endImport(bench.id, 3, 2);
+    const ended = await bench.batch();
+    expect(ended).toMatchObject({ phase: 'sending', refusedRows: 3, duplicateRows: 2 });
+    expect(ended.importedAt).toBeGreaterThan(0);
+    await bench.ledger.endImport(bench.id, 9, 9);
+    expect(await bench.batch()).toEqual(ended);
+  });
+
+  it('finishes a batch whose chunks were all settled before', async () => {
+    const bench = await openBatch(redis, {}, [10], false);
+    await bench.claim(0);
+    await bench.settle(0, allAccepted(10));
+    expect(await bench.batch()).toMatchObject({ phase: 'importing', finishedAt: 0 });
+    await bench.ledger.endImport(bench.id, 0, 0);
+    await bench.ledger.endImport(bench.id, 0, 0);
+    expect(await bench.batch()).toMatchObject({ phase: 'finished' });
+    expect(await eventNames(bench)).toEqual(['batch.finished']);
+  });
+
+  it('finishes an empty batch', async () => {
+    const bench = await openBatch(redis);
+    expect(await bench.batch()).toMatchObject({ phase: 'finished', chunks: 0 });
+  });
+
+  it('of no batch is nothing', async () => {
+    const bench = await openBatch(redis);
+    await bench.ledger.endImport('b-2', 0, 0);
+    expect(await redis.client.exists(bench.keys.batch('b-2').record)).toBe(0);
+  });
+});
+
+describe('chunks without jobs', () => {
+  it('are named in windows, and counted once', async () => {
+    const bench = await openBatch(redis, {}, [10, 10, 10, 10, 10], false);
+    const { ledger, id } = bench;
+    expect(await ledger.unqueued(id, 2)).toEqual({ first: 0, end: 2 });
+    await ledger.markQueued(id, 0, 2);
+    await ledger.markQueued(id, 0, 2);
+    expect(await ledger.unqueued(id, 9)).toEqual({ first: 2, end: 5 });
+    // Somebody who looked earlier comes late.
+    await ledger.markQueued(id, 0, 1);
+    await ledger.markQueued(id, 3, 5);
+    expect((await bench.batch()).queued).toBe(2);
+    await ledger.markQueued(id, 2, 5);
+    expect(await ledger.unqueued(id, 9)).toBeUndefined();
+  });
+
+  it('are none in a batch that is paused, cancelled or gone', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const { ledger, id } = bench;
+    await ledger.steer(id, 'pause');
+    expect(await ledger.unqueued(id, 9)).toBeUndefined();
+    await ledger.steer(id, 'cancel');
+    expect(await ledger.unqueued(id, 9)).toBeUndefined();
+    expect(await ledger.unqueued('b-2', 9)).toBeUndefined();
+    await ledger.markQueued('b-2', 0, 1);
+    expect(await redis.client.exists(bench.keys.batch('b-2').record)).toBe(0);
+  });
+});
+
+describe('a batch that stands still', () => {
+  const AFTER_MS = 60_000;
+
+  async function still(imported = true) {
+    const bench = await openBatch(redis, {}, [10, 10], imported);
+    await bench.ledger.markQueued(bench.id, 0, 2);
+    const restart = () => bench.ledger.restartStalled(bench.id, AFTER_MS);
+    return { bench, restart, age: () => bench.setField('movedAt', 1) };
+  }
+
+  it('gets its jobs anew, and says so once', async () => {
+    const { bench, restart, age } = await still();
+    expect(await restart()).toBe(false);
+    await age();
+    expect(await restart()).toBe(true);
+    expect(await restart()).toBe(false);
+    expect(await bench.ledger.unqueued(bench.id, 9)).toEqual({ first: 0, end: 2 });
+    expect(await bench.events()).toEqual([{ event: 'batch.stalled', batch: 'b-1', pending: '20' }]);
+  });
+
+  it('is one, too, whose attempts all died and took their jobs with them', async () => {
+    const { bench, restart, age } = await still(false);
+    await bench.claim(0);
+    await bench.claim(1);
+    await age();
+    expect(await restart()).toBe(true);
+  });
+
+  it('is none while its own rate makes it wait', async () => {
+    const { bench, restart, age } = await still();
+    await bench.setField('nextAt', Date.now() + 1_000_000);
+    await age();
+    expect(await restart()).toBe(false);
+  });
+
+  it('is none where chunks have no jobs yet, or nothing is pending, or it is paused', async () => {
+    const { bench, restart, age } = await still();
+    await bench.setField('queued', 1);
+    await age();
+    expect(await restart()).toBe(false);
+    await bench.setField('queued', 2);
+    await bench.ledger.steer(bench.id, 'pause');
+    await age();
+    expect(await restart()).toBe(false);
+    await bench.ledger.steer(bench.id, 'cancel');
+    await age();
+    expect(await restart()).toBe(false);
+    expect(await bench.ledger.restartStalled('b-2', 0)).toBe(false);
+  });
+
+  it('and was cancelled, is ended: what its attempts did is unknown', async () => {
+    const { bench, restart, age } = await still();
+    await bench.claim(0);
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await restart()).toBe(false);
+    expect(await bench.batch()).toMatchObject({ finishedAt: 0 });
+    await age();
+    expect(await restart()).toBe(false);
+    expect(await bench.counts()).toEqual({ unknown: 10, cancelled: 10 });
+    expect((await bench.batch()).finishedAt).toBeGreaterThan(0);
+    expect(await bench.settle(0, allAccepted(10))).toBe('known');
+    expect(await eventNames(bench)).toEqual(['batch.finished']);
+  });
+});

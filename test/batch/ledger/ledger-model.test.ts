@@ -1,0 +1,37 @@
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { MOVES, Pair } from '../support/ledger-pair.ts';
+
+const redis = testRedis();
+
+it('adds up after every move, whoever repeats, dies or comes late', async () => {
+  const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 30, maxLength: 90 });
+  await fc.assert(
+    fc.asyncProperty(moves, async (list) => {
+      const keys = keysOf(redis.freshPrefix(), 'default');
+      const ledger = new Ledger(redis.client, keys);
+      const pairs = [
+        new Pair('at-least', 'at-least-once', redis, ledger, keys),
+        new Pair('at-most', 'at-most-once', redis, ledger, keys),
+      ] as const;
+      for (const pair of pairs) await pair.begin();
+      for (const [first, move] of list) {
+        const pair = pairs[first ? 0 : 1];
+        await pair.play(move);
+        await pair.check();
+        const pending = pairs.map(({ model }) => model.counts().pending);
+        expect(await ledger.unsent()).toBe(pending.reduce((sum, one) => sum + one, 0));
+      }
+      for (const pair of pairs) await pair.checkContacts();
+      const events = await redis.client.xrange(keys.batchEvents, '-', '+');
+      const finished = events.filter(([, fields]) => fields.includes('batch.finished'));
+      expect(finished).toHaveLength(
+        pairs.reduce((sum, { model }) => sum + model.finishedEvents, 0),
+      );
+    }),
+    { numRuns: 250 },
+  );
+}, 120_000);

@@ -1,0 +1,239 @@
+import type { BatchCounts, BatchPhase } from '../../../src/batch/ledger/batch-record.ts';
+import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+
+/**
+ * The ledger of one batch in plain words, without Redis: what it must answer to each move, and how
+ * many contacts are in each state. It keeps every contact by name and counts anew each time, so that
+ * it cannot make the mistakes of a ledger that adds and subtracts.
+ */
+
+type FailureState = 'rejected' | 'unknown' | 'expired';
+
+interface ModelChunk {
+  state: ChunkState;
+  contacts: readonly string[];
+  /** The attempt that has claimed it. */
+  holder: string | undefined;
+  /** Its deadline is lifted. */
+  late: boolean;
+  parts: number;
+}
+
+/** What an attempt says of its contacts. */
+export interface ModelSettlement {
+  readonly accepted: readonly string[];
+  readonly rest: readonly string[];
+  readonly doubt: boolean;
+  readonly failed: readonly {
+    readonly state: FailureState;
+    readonly contacts: readonly string[];
+  }[];
+}
+
+export class LedgerModel {
+  readonly #delivery: DeliveryPolicy;
+  readonly chunks: ModelChunk[] = [];
+  readonly failures = new Map<
+    string,
+    { readonly state: FailureState; readonly contacts: readonly string[] }
+  >();
+  phase: BatchPhase = 'importing';
+  queued = 0;
+  finishedEvents = 0;
+  #resumeTo: BatchPhase = 'importing';
+  #imported = false;
+  #over = false;
+  #expired = false;
+  #accepted = 0;
+  #maybeTwice = 0;
+  #total = 0;
+
+  constructor(delivery: DeliveryPolicy) {
+    this.#delivery = delivery;
+  }
+
+  counts(): BatchCounts {
+    const inState = (...states: ChunkState[]) =>
+      this.chunks
+        .filter(({ state }) => states.includes(state))
+        .reduce((sum, { contacts }) => sum + contacts.length, 0);
+    const failed = (wanted: FailureState) =>
+      [...this.failures.values()]
+        .filter(({ state }) => state === wanted)
+        .reduce((sum, { contacts }) => sum + contacts.length, 0);
+    const cancelled = this.phase === 'cancelled';
+    const sending = inState('sending', 'maybe-sending');
+    return {
+      total: this.#total,
+      pending: sending + (cancelled ? 0 : inState('pending', 'maybe-pending')),
+      sending,
+      accepted: this.#accepted,
+      rejected: failed('rejected'),
+      unknown: failed('unknown') + (cancelled ? inState('maybe-pending') : 0),
+      expired: failed('expired'),
+      cancelled: cancelled ? inState('pending') : 0,
+      maybeTwice: this.#maybeTwice,
+    };
+  }
+
+  store(contacts: readonly string[]): 'stored' | 'gone' {
+    if (this.phase === 'cancelled' || this.#imported) return 'gone';
+    this.#add(contacts, false);
+    this.#total += contacts.length;
+    return 'stored';
+  }
+
+  /** What a store answers for a chunk that is there. */
+  storeAgain(): 'known' | 'gone' {
+    return this.phase === 'cancelled' ? 'gone' : 'known';
+  }
+
+  endImport(): void {
+    if (this.#imported) return;
+    this.#imported = true;
+    if (this.phase === 'importing') this.phase = 'sending';
+    this.#resumeTo = 'sending';
+    this.#finishIfDone();
+  }
+
+  passDeadline(): void {
+    this.#expired = true;
+  }
+
+  claim(index: number, nonce: string): string {
+    const chunk = this.chunks[index];
+    if (chunk === undefined) return 'gone';
+    if (chunk.state === 'settled') return 'settled';
+    const underWay = chunk.state === 'sending' || chunk.state === 'maybe-sending';
+    const maybe = underWay || chunk.state === 'maybe-pending';
+    if (underWay && chunk.holder === nonce) return 'send';
+    if (underWay && this.#delivery === 'at-most-once') {
+      this.#fail(index, 'unknown');
+      return 'parked';
+    }
+    if (this.phase === 'cancelled' || this.phase === 'paused') {
+      if (underWay) this.#back(chunk, 'maybe-pending');
+      this.#finishIfDone();
+      return this.phase;
+    }
+    if (this.#expired && !chunk.late) {
+      this.#fail(index, maybe ? 'unknown' : 'expired');
+      return 'expired';
+    }
+    if (maybe) this.#maybeTwice += chunk.contacts.length;
+    chunk.state = maybe ? 'maybe-sending' : 'sending';
+    chunk.holder = nonce;
+    return 'send';
+  }
+
+  settle(index: number, nonce: string, said: ModelSettlement): 'settled' | 'known' {
+    const chunk = this.chunks[index];
+    if (chunk?.state !== 'sending' && chunk?.state !== 'maybe-sending') return 'known';
+    const maybe = chunk.state === 'maybe-sending';
+    const whole = said.accepted.length === chunk.contacts.length && said.rest.length === 0;
+    if (chunk.holder !== nonce && !(maybe && whole && said.failed.length === 0)) return 'known';
+    this.#accepted += said.accepted.length;
+    const doubt = maybe || said.doubt;
+    const parks = said.rest.length > 0 && doubt && this.#delivery === 'at-most-once';
+    const parked = { state: 'unknown' as const, contacts: said.rest };
+    for (const { state, contacts } of [...said.failed, ...(parks ? [parked] : [])]) {
+      const all = contacts.length === chunk.contacts.length;
+      const name = all ? `${index}` : `${index}.${(chunk.parts += 1)}`;
+      this.failures.set(name, { state: maybe ? 'unknown' : state, contacts });
+    }
+    if (said.rest.length === 0 || parks) this.#end(chunk);
+    else {
+      chunk.contacts = said.rest;
+      this.#back(chunk, doubt ? 'maybe-pending' : 'pending');
+    }
+    this.#finishIfDone();
+    return 'settled';
+  }
+
+  steer(verb: 'pause' | 'resume' | 'cancel'): boolean {
+    const open = this.phase === 'importing' || this.phase === 'sending';
+    const movable = open || this.phase === 'paused';
+    if (verb === 'cancel') {
+      if (!movable) return this.phase === 'cancelled';
+      this.phase = 'cancelled';
+      this.#imported = true;
+    } else if (verb === 'pause') {
+      if (!open) return this.phase === 'paused';
+      this.#resumeTo = this.phase;
+      this.phase = 'paused';
+    } else {
+      if (this.phase !== 'paused') return open;
+      this.phase = this.#resumeTo;
+      this.queued = 0;
+    }
+    this.#finishIfDone();
+    return true;
+  }
+
+  redrive(name: string, state: FailureState): boolean {
+    const failure = this.failures.get(name);
+    if (this.phase !== 'finished' && this.phase !== 'sending') return false;
+    if (failure?.state !== state) return false;
+    this.failures.delete(name);
+    this.#add(failure.contacts, this.#expired);
+    if (state === 'unknown') this.#maybeTwice += failure.contacts.length;
+    this.phase = 'sending';
+    this.#over = false;
+    return true;
+  }
+
+  /** Nothing has moved for long. */
+  restart(): boolean {
+    if (this.counts().pending === 0) return false;
+    if (this.phase === 'cancelled') {
+      for (const chunk of this.chunks) {
+        if (chunk.holder !== undefined) this.#back(chunk, 'maybe-pending');
+      }
+      this.#finishIfDone();
+      return false;
+    }
+    if (this.phase === 'paused' || this.queued < this.chunks.length) return false;
+    this.queued = 0;
+    return true;
+  }
+
+  /** Up to so many chunks that lack a job get one. */
+  queue(limit: number): { first: number; end: number } | undefined {
+    if (this.phase !== 'importing' && this.phase !== 'sending') return undefined;
+    if (this.queued >= this.chunks.length) return undefined;
+    const first = this.queued;
+    this.queued = Math.min(this.chunks.length, first + limit);
+    return { first, end: this.queued };
+  }
+
+  #add(contacts: readonly string[], late: boolean): void {
+    this.chunks.push({ state: 'pending', contacts, holder: undefined, late, parts: 0 });
+  }
+
+  #back(chunk: ModelChunk, state: ChunkState): void {
+    chunk.state = state;
+    chunk.holder = undefined;
+  }
+
+  #end(chunk: ModelChunk): void {
+    this.#back(chunk, 'settled');
+    chunk.contacts = [];
+  }
+
+  #fail(index: number, state: FailureState): void {
+    const chunk = this.chunks[index];
+    if (chunk === undefined) return;
+    this.failures.set(`${index}`, { state, contacts: chunk.contacts });
+    this.#end(chunk);
+    this.#finishIfDone();
+  }
+
+  #finishIfDone(): void {
+    if (this.#over || !this.#imported || this.counts().pending > 0) return;
+    if (this.phase !== 'sending' && this.phase !== 'cancelled') return;
+    if (this.phase === 'sending') this.phase = 'finished';
+    this.#over = true;
+    this.finishedEvents += 1;
+  }
+}

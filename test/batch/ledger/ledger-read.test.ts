@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { CHUNK_STATES, stateNumber, stateOf } from '../../../src/batch/ledger/chunk-state.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { NoticeQueueError } from '../../../src/contracts/errors.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { testRedis } from '../../support/redis.ts';
+import { openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
+
+const redis = testRedis();
+
+it('stores each state under a number of its own that fits four bits', () => {
+  expect(CHUNK_STATES.map(stateNumber)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(CHUNK_STATES.map((state) => stateOf(stateNumber(state)))).toEqual([...CHUNK_STATES]);
+  expect(stateOf(15)).toBe('none');
+});
+
+describe('states', () => {
+  it('reads any part of the list, odd or even', async () => {
+    const bench = await openBatch(redis, {}, [10, 10, 10, 10, 10]);
+    await bench.claim(1);
+    await bench.claim(2, 'dead');
+    await bench.claim(2);
+    await bench.claim(4);
+    await bench.settle(4, allFailed(10, 'rejected', 'C', ''));
+    const all = ['pending', 'sending', 'maybe-sending', 'pending', 'settled', 'none', 'none'];
+    for (let first = 0; first < all.length; first += 1) {
+      for (let end = first; end <= all.length; end += 1) {
+        expect(await bench.ledger.states(bench.id, first, end)).toEqual(all.slice(first, end));
+      }
+    }
+    expect(await bench.ledger.states(bench.id, 3, 1)).toEqual([]);
+  });
+});
+
+describe('list', () => {
+  it('names the newest first, as many as asked for, and forgets what is gone', async () => {
+    const bench = await openBatch(redis, {}, [], false);
+    const { ledger, keys } = bench;
+    for (const [index, id] of ['old', 'mid', 'new'].entries()) {
+      await ledger.begin(id, PLAN, 'print', RETENTION_MS);
+      await redis.client.zadd(keys.batches, String(index), id);
+    }
+    await redis.client.zrem(keys.batches, 'b-1');
+    const ids = async (limit: number) => (await ledger.list(limit)).map(({ id }) => id);
+    expect(await ids(2)).toEqual(['new', 'mid']);
+    await redis.client.del(keys.batch('new').record);
+    expect(await ids(2)).toEqual(['mid', 'old']);
+    expect(await redis.client.zrange(keys.batches, '0', '-1')).toEqual(['old', 'mid']);
+  });
+
+  it('is empty in an account without batches', async () => {
+    const bench = await openBatch(redis);
+    await redis.client.del(bench.keys.batches);
+    expect(await bench.ledger.list(10)).toEqual([]);
+    expect(await bench.ledger.read('b-2')).toBeUndefined();
+    expect(await bench.ledger.payload('b-2', '0')).toBeUndefined();
+  });
+});
+
+it('reads failures page by page, each once', async () => {
+  const bench = await openBatch(redis, { chunkSize: 1_500 }, [1_500]);
+  await bench.claim(0);
+  const failed = Array.from({ length: 1_500 }, (_, index) => ({
+    state: 'rejected' as const,
+    size: 1,
+    code: `C${index}`,
+    message: '',
+    payload: Buffer.from(`${index}`),
+  }));
+  await bench.settle(0, { accepted: 0, failed });
+  const found = await bench.failures();
+  expect(new Set(found.map(({ name }) => name)).size).toBe(1_500);
+  expect(found).toHaveLength(1_500);
+  expect(found.find(({ name }) => name === '0.1')).toMatchObject({ code: 'C0', size: 1 });
+  expect(found.every(({ at }) => at > 0)).toBe(true);
+});
+
+it('fails with an error of ours, and nothing of the command in it', async () => {
+  const bench = await openBatch(redis, {}, [10]);
+  const client = redis.connect();
+  const ledger = new Ledger(client, bench.keys);
+  expect(await ledger.unsent()).toBe(10);
+  client.disconnect();
+  const calls = [
+    () => ledger.read(bench.id),
+    () => ledger.claim(bench.id, 0, 'nonce-1', { key: 'k', token: 't' }),
+    () => ledger.store(bench.id, 1, 1, 1, Buffer.from('01012345678')),
+  ];
+  for (const call of calls) {
+    const error: unknown = await call().catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(NoticeQueueError);
+    expect(error).toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    expect(String((error as Error).stack)).not.toMatch(/01012345678|nonce-1/);
+  }
+});
+
+it('says that Redis refused where another program holds its keys', async () => {
+  const bench = await openBatch(redis);
+  await redis.client.set(bench.keys.batch('b-2').record, 'theirs');
+  await expect(bench.ledger.read('b-2')).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
+});

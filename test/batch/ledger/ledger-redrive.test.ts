@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import type { Failure } from '../../../src/batch/ledger/ledger.ts';
+import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { testRedis } from '../../support/redis.ts';
+import { AT_MOST_ONCE, openBatch, payloadOf, RETENTION_MS } from '../support/batch-bench.ts';
+import type { BatchBench } from '../support/batch-bench.ts';
+
+const redis = testRedis();
+
+/** A finished batch whose only chunk failed. */
+async function failed(state: Failure['state'], plan = {}): Promise<BatchBench> {
+  const bench = await openBatch(redis, plan, [7]);
+  await bench.claim(0);
+  await bench.settle(0, allFailed(7, state, 'CODE', 'words'));
+  expect(await bench.counts()).toEqual({ [state]: 7 });
+  return bench;
+}
+
+const finishes = async (bench: BatchBench) =>
+  (await bench.events()).filter(({ event }) => event === 'batch.finished').length;
+
+const ttls = async (bench: BatchBench) =>
+  Promise.all(
+    Object.values(bench.keys.batch(bench.id)).map((key) => redis.client.pttl(key as string)),
+  );
+
+describe('redrive', () => {
+  it.each(['rejected', 'unknown', 'expired'] as const)(
+    'of what is %s makes a new chunk of it, once',
+    async (state) => {
+      const bench = await failed(state, AT_MOST_ONCE);
+      for (const other of (['rejected', 'unknown', 'expired'] as const).filter(
+        (o) => o !== state,
+      )) {
+        expect(await bench.ledger.redrive(bench.id, '0', other)).toBe(false);
+      }
+      expect(await bench.ledger.redrive(bench.id, '0', state, 'OTHER')).toBe(false);
+      expect(await bench.counts()).toEqual({ [state]: 7 });
+
+      expect(await bench.ledger.redrive(bench.id, '0', state, 'CODE')).toBe(true);
+      expect(await bench.ledger.redrive(bench.id, '0', state)).toBe(false);
+      expect(await bench.batch()).toMatchObject({ phase: 'sending', chunks: 2, finishedAt: 0 });
+      // Only what may have been taken may arrive twice.
+      const twice = state === 'unknown' ? { maybeTwice: 7 } : {};
+      expect(await bench.counts()).toEqual({ pending: 7, ...twice });
+      expect(await bench.failures()).toEqual([]);
+      expect(await bench.ledger.states(bench.id, 0, 2)).toEqual(['settled', 'pending']);
+      expect(await bench.payload(0)).toBeUndefined();
+
+      expect(await bench.claim(1, 'b')).toMatchObject({
+        kind: 'send',
+        payload: payloadOf(0),
+        size: 7,
+        maybe: false,
+      });
+      await bench.settle(1, allAccepted(7), 'b');
+      expect(await bench.counts()).toEqual({ accepted: 7, ...twice });
+      expect(await finishes(bench)).toBe(2);
+    },
+  );
+
+  it('gives the new chunk a job like any other', async () => {
+    const bench = await failed('rejected');
+    await bench.ledger.markQueued(bench.id, 0, 1);
+    await bench.setField('movedAt', 1);
+    await bench.ledger.redrive(bench.id, '0', 'rejected');
+    expect((await bench.batch()).movedAt).toBeGreaterThan(1);
+    expect(await bench.ledger.unqueued(bench.id, 10)).toEqual({ first: 1, end: 2 });
+  });
+
+  it('takes a part by its name and leaves the others', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0);
+    await bench.settle(0, {
+      accepted: 7,
+      failed: [
+        { state: 'rejected', size: 1, code: 'A', message: '', payload: Buffer.from('one') },
+        { state: 'rejected', size: 2, code: 'B', message: '', payload: Buffer.from('two') },
+      ],
+    });
+    expect(await bench.ledger.redrive(bench.id, '0.2', 'rejected')).toBe(true);
+    expect(await bench.counts()).toEqual({ accepted: 7, rejected: 1, pending: 2 });
+    expect(await bench.claim(1)).toMatchObject({ payload: Buffer.from('two'), size: 2 });
+    expect((await bench.failures()).map(({ name }) => name)).toEqual(['0.1']);
+  });
+
+  it('lifts a deadline that has passed, and keeps one that has not', async () => {
+    const bench = await openBatch(redis, {}, [10, 5]);
+    await bench.claim(1);
+    await bench.settle(1, allFailed(5, 'rejected', 'C', ''));
+    await bench.setField('expiresAt', Date.now() + 3_600_000);
+    await bench.ledger.redrive(bench.id, '1', 'rejected');
+    await bench.setField('expiresAt', 1);
+    expect(await bench.claimKind(0)).toBe('expired');
+    expect(await bench.claimKind(2)).toBe('expired');
+    await bench.ledger.redrive(bench.id, '0', 'expired');
+    expect(await bench.claimKind(3)).toBe('send');
+    await bench.settle(3, allAccepted(10));
+    expect(await bench.counts()).toEqual({ accepted: 10, expired: 5 });
+  });
+
+  it.each(['importing', 'paused', 'cancelled'] as const)('is refused while %s', async (phase) => {
+    const bench = await openBatch(redis, {}, [10, 10], phase !== 'importing');
+    await bench.claim(0);
+    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
+    if (phase === 'paused') await bench.ledger.steer(bench.id, 'pause');
+    if (phase === 'cancelled') await bench.ledger.steer(bench.id, 'cancel');
+    const before = await bench.counts();
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
+    expect(await bench.counts()).toEqual(before);
+    expect(await bench.batch()).toMatchObject({ phase });
+  });
+
+  it('is nothing where the failure, its contacts or the batch are gone', async () => {
+    const bench = await failed('rejected');
+    expect(await bench.ledger.redrive(bench.id, '1', 'rejected')).toBe(false);
+    expect(await bench.ledger.redrive('b-2', '0', 'rejected')).toBe(false);
+    await redis.client.del(bench.keys.batch(bench.id).payload);
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
+    expect(await bench.counts()).toEqual({ rejected: 7 });
+  });
+});
+
+describe('retention', () => {
+  it('begins for every key of a batch at its end, stops at a redrive and begins anew', async () => {
+    const bench = await openBatch(redis, {}, [10, 7]);
+    await bench.claim(0);
+    await bench.claim(1);
+    await bench.settle(1, allFailed(7, 'rejected', 'C', ''));
+    expect(await ttls(bench)).toEqual([-1, -1, -1, -1, -1, -1]);
+    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
+    expect(await ttls(bench)).toEqual(expected(true));
+    await bench.ledger.redrive(bench.id, '1', 'rejected');
+    expect(await ttls(bench)).toEqual(expected(false));
+    await bench.claim(2);
+    expect(await ttls(bench)).toEqual([-1, -1, -1, -1, -1, -1]);
+    await bench.settle(2, allFailed(7, 'rejected', 'C', ''));
+    expect(await ttls(bench)).toEqual(expected(true));
+  });
+
+  /** Nothing is in flight at an end, so that key is not there. */
+  function expected(ending: boolean): unknown[] {
+    const ttl: unknown = expect.toSatisfy(ending ? isRetention : (ms) => ms === -1);
+    return [ttl, ttl, ttl, ttl, -2, ttl];
+  }
+
+  const isRetention = (ms: number) => ms > RETENTION_MS - 60_000 && ms <= RETENTION_MS;
+});

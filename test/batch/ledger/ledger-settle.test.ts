@@ -1,0 +1,312 @@
+import { describe, expect, it } from 'vitest';
+import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
+import {
+  allAccepted,
+  allBack,
+  allFailed,
+  type Settlement,
+} from '../../../src/batch/ledger/settlement.ts';
+import { testRedis } from '../../support/redis.ts';
+import { AT_MOST_ONCE, eventNames, openBatch, payloadOf } from '../support/batch-bench.ts';
+
+const redis = testRedis();
+
+const MIXED: Settlement = {
+  accepted: 5,
+  rest: { size: 2, payload: Buffer.from('rest'), doubt: false },
+  failed: [
+    { state: 'rejected', size: 1, code: 'BAD_NUMBER', message: 'no', payload: Buffer.from('one') },
+    {
+      state: 'unknown',
+      size: 2,
+      code: 'OUTCOME_UNKNOWN',
+      message: '',
+      payload: Buffer.from('two'),
+    },
+  ],
+};
+
+interface Row {
+  readonly what: string;
+  readonly settlement: Settlement;
+  readonly to: ChunkState;
+  readonly counts: Readonly<Record<string, number>>;
+  /** Where they differ after an attempt in doubt: state and counts. */
+  readonly maybeTo: ChunkState;
+  readonly maybeCounts: Readonly<Record<string, number>>;
+  readonly keepsPayload: boolean;
+}
+
+const ROWS: readonly Row[] = [
+  {
+    what: 'all accepted',
+    settlement: allAccepted(10),
+    to: 'settled',
+    counts: { accepted: 10 },
+    maybeTo: 'settled',
+    maybeCounts: { accepted: 10 },
+    keepsPayload: false,
+  },
+  {
+    what: 'all back',
+    settlement: allBack(10, false),
+    to: 'pending',
+    counts: { pending: 10 },
+    maybeTo: 'maybe-pending',
+    maybeCounts: { pending: 10 },
+    keepsPayload: true,
+  },
+  {
+    what: 'all back in doubt',
+    settlement: allBack(10, true),
+    to: 'maybe-pending',
+    counts: { pending: 10 },
+    maybeTo: 'maybe-pending',
+    maybeCounts: { pending: 10 },
+    keepsPayload: true,
+  },
+  ...(['rejected', 'unknown', 'expired'] as const).map((state) => ({
+    what: `all ${state}`,
+    settlement: allFailed(10, state, 'CODE', 'words'),
+    to: 'settled' as const,
+    counts: { [state]: 10 },
+    maybeTo: 'settled' as const,
+    maybeCounts: { unknown: 10 },
+    keepsPayload: true,
+  })),
+  {
+    what: 'all rejected, in payloads of their own',
+    settlement: {
+      accepted: 0,
+      failed: [
+        { state: 'rejected', size: 4, code: 'A', message: '', payload: Buffer.from('x') },
+        { state: 'rejected', size: 6, code: 'B', message: '', payload: Buffer.from('y') },
+      ],
+    },
+    to: 'settled',
+    counts: { rejected: 10 },
+    maybeTo: 'settled',
+    maybeCounts: { unknown: 10 },
+    keepsPayload: false,
+  },
+  {
+    what: 'a part of each',
+    settlement: MIXED,
+    to: 'pending',
+    counts: { pending: 2, accepted: 5, rejected: 1, unknown: 2 },
+    maybeTo: 'maybe-pending',
+    maybeCounts: { pending: 2, accepted: 5, unknown: 3 },
+    keepsPayload: true,
+  },
+];
+
+describe('settle', () => {
+  it.each(ROWS)(
+    '$what: from sending to $to, once',
+    async ({ settlement, to, counts, keepsPayload }) => {
+      const bench = await openBatch(redis, {}, [10]);
+      await bench.claim(0);
+      for (const answer of ['settled', 'known', 'known']) {
+        expect(await bench.settle(0, settlement)).toBe(answer);
+        expect(await bench.state(0)).toBe(to);
+        expect(await bench.counts()).toEqual(counts);
+        expect((await bench.payload(0)) !== undefined).toBe(keepsPayload);
+      }
+      const { inflight } = bench.keys.batch(bench.id);
+      expect(await redis.client.hexists(inflight, '0')).toBe(0);
+      const done = to === 'settled';
+      expect(await bench.batch()).toMatchObject({ phase: done ? 'finished' : 'sending' });
+      const ended = (await eventNames(bench)).filter((name) => name === 'batch.finished');
+      expect(ended).toHaveLength(done ? 1 : 0);
+    },
+  );
+
+  it.each(ROWS)(
+    '$what: from maybe-sending to $maybeTo, and a refusal proves nothing',
+    async ({ settlement, maybeTo, maybeCounts }) => {
+      const bench = await openBatch(redis, {}, [10]);
+      await bench.claim(0, 'dead');
+      await bench.claim(0);
+      expect(await bench.settle(0, settlement)).toBe('settled');
+      expect(await bench.state(0)).toBe(maybeTo);
+      expect(await bench.counts()).toEqual({ maybeTwice: 10, ...maybeCounts });
+      expect(await eventNames(bench)).not.toContain('contact.rejected');
+    },
+  );
+
+  it.each(ROWS)('$what: under at-most-once nothing goes back in doubt', async (row) => {
+    const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
+    await bench.claim(0);
+    expect(await bench.settle(0, row.settlement)).toBe('settled');
+    const doubt = row.settlement.rest?.doubt === true;
+    expect(await bench.state(0)).toBe(doubt ? 'settled' : row.to);
+    expect(await bench.counts()).toEqual(doubt ? { unknown: 10 } : row.counts);
+  });
+
+  it('parks a part in doubt under at-most-once with its own contacts', async () => {
+    const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
+    await bench.claim(0);
+    const rest = { size: 4, payload: Buffer.from('four'), doubt: true };
+    await bench.settle(0, { accepted: 6, rest, failed: [] });
+    expect(await bench.counts()).toEqual({ accepted: 6, unknown: 4 });
+    expect(await bench.failures()).toMatchObject([
+      { name: '0.1', state: 'unknown', size: 4, code: 'OUTCOME_UNKNOWN' },
+    ]);
+    expect(await bench.payload('0.1')).toBe('four');
+    expect(await bench.payload(0)).toBeUndefined();
+    expect(await bench.batch()).toMatchObject({ phase: 'finished' });
+  });
+
+  it('names parts that failed, and keeps the contacts of each', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0);
+    await bench.settle(0, MIXED);
+    expect(await bench.payload(0)).toBe('rest');
+    expect(await bench.claim(0, 'b')).toMatchObject({ size: 2, payload: Buffer.from('rest') });
+    await bench.settle(0, allFailed(2, 'rejected', 'LATER', 'again'), 'b');
+    expect(await bench.failures()).toMatchObject([
+      { name: '0', state: 'rejected', size: 2, code: 'LATER', message: 'again' },
+      { name: '0.1', state: 'rejected', size: 1, code: 'BAD_NUMBER', message: 'no' },
+      { name: '0.2', state: 'unknown', size: 2, code: 'OUTCOME_UNKNOWN' },
+    ]);
+    expect(await Promise.all(['0', '0.1', '0.2'].map((name) => bench.payload(name)))).toEqual([
+      'rest',
+      'one',
+      'two',
+    ]);
+    expect(await bench.events()).toMatchObject([
+      {
+        event: 'contact.rejected',
+        batch: 'b-1',
+        failure: '0.1',
+        contacts: '1',
+        code: 'BAD_NUMBER',
+      },
+      { event: 'contact.rejected', failure: '0', contacts: '2', code: 'LATER' },
+      { event: 'batch.finished', phase: 'finished', total: '10', accepted: '5', rejected: '3' },
+    ]);
+  });
+
+  it('never gives two parts one name, over several settlements', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    for (const [index, left] of [9, 8].entries()) {
+      await bench.claim(0, `n${index}`);
+      const one = { state: 'rejected' as const, size: 1, code: 'C', message: '' };
+      const rest = { size: left, payload: Buffer.from(`left ${left}`), doubt: false };
+      const failed = [{ ...one, payload: Buffer.from(`bad ${index}`) }];
+      await bench.settle(0, { accepted: 0, rest, failed }, `n${index}`);
+    }
+    expect((await bench.failures()).map(({ name }) => name)).toEqual(['0.1', '0.2']);
+    expect(await bench.payload('0.1')).toBe('bad 0');
+    expect(await bench.counts()).toEqual({ pending: 8, rejected: 2 });
+  });
+
+  it('hears an attempt that lost the chunk only where it says that all was accepted', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0, 'late');
+    await bench.claim(0, 'new');
+    for (const said of [allBack(10, false), allFailed(10, 'rejected', 'C', ''), MIXED]) {
+      expect(await bench.settle(0, said, 'late')).toBe('known');
+    }
+    expect(await bench.state(0)).toBe('maybe-sending');
+    expect(await bench.settle(0, allAccepted(10), 'late')).toBe('settled');
+    expect(await bench.settle(0, allBack(10, false), 'new')).toBe('known');
+    expect(await bench.counts()).toEqual({ accepted: 10, maybeTwice: 10 });
+  });
+
+  it('does not take a late word about the whole for one about what is left of it', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0, 'late');
+    await bench.claim(0, 'new');
+    const rest = { size: 5, payload: Buffer.from('five'), doubt: true };
+    await bench.settle(0, { accepted: 5, rest, failed: [] }, 'new');
+    await bench.claim(0, 'newer');
+    // Said by an attempt that had ten: half of them went through.
+    expect(await bench.settle(0, { accepted: 5, rest, failed: [] }, 'late')).toBe('known');
+    expect(await bench.settle(0, allAccepted(10), 'late')).toBe('known');
+    expect(await bench.counts()).toEqual({ pending: 5, sending: 5, accepted: 5, maybeTwice: 15 });
+  });
+
+  it('does not hear an attempt that had given the chunk back', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0, 'a');
+    await bench.settle(0, allBack(10, false), 'a');
+    await bench.claim(0, 'b');
+    expect(await bench.settle(0, allAccepted(10), 'a')).toBe('known');
+    expect(await bench.state(0)).toBe('sending');
+  });
+
+  it.each<[string, Settlement]>([
+    ['too few', allAccepted(9)],
+    ['too many', allAccepted(11)],
+    [
+      'a part that keeps the payload of all',
+      { accepted: 5, rest: { size: 5, doubt: false }, failed: [] },
+    ],
+    [
+      'a failed part without contacts of its own',
+      { accepted: 5, failed: [{ state: 'rejected', size: 5, code: 'C', message: '' }] },
+    ],
+    [
+      'a part of nothing',
+      {
+        accepted: 10,
+        failed: [{ state: 'rejected', size: 0, code: 'C', message: '', payload: Buffer.from('x') }],
+      },
+    ],
+    [
+      'less than nothing',
+      { accepted: 11, rest: { size: -1, payload: Buffer.from('x'), doubt: false }, failed: [] },
+    ],
+    [
+      'less than none accepted',
+      { accepted: -1, rest: { size: 11, payload: Buffer.from('x'), doubt: false }, failed: [] },
+    ],
+  ])('refuses what does not fit the chunk: %s', async (_, settlement) => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0);
+    await expect(bench.settle(0, settlement)).rejects.toThrow(RangeError);
+    expect(await bench.state(0)).toBe('sending');
+    expect(await bench.counts()).toEqual({ pending: 10, sending: 10 });
+    expect(await bench.settle(0, allAccepted(10))).toBe('settled');
+  });
+
+  it.each(ROWS)('$what: after a cancel nothing is pending', async ({ settlement }) => {
+    const bench = await openBatch(redis, {}, [10, 10]);
+    await bench.claim(0);
+    await bench.ledger.steer(bench.id, 'cancel');
+    expect(await eventNames(bench)).toEqual([]);
+    expect(await bench.settle(0, settlement)).toBe('settled');
+    expect(await bench.settle(0, settlement)).toBe('known');
+    const { rest, accepted } = settlement;
+    const counts = await bench.counts();
+    expect(counts.pending).toBeUndefined();
+    expect(counts.accepted ?? 0).toBe(accepted);
+    expect(counts.cancelled).toBe(10 + (rest?.doubt === false ? rest.size : 0));
+    const left = rest === undefined ? 'settled' : rest.doubt ? 'maybe-pending' : 'pending';
+    expect(await bench.state(0)).toBe(left);
+    const kept = rest?.payload ?? payloadOf(0);
+    const payload = await bench.payload(0);
+    expect(rest === undefined || payload === kept.toString()).toBe(true);
+    expect((await bench.batch()).phase).toBe('cancelled');
+    expect((await eventNames(bench)).at(-1)).toBe('batch.finished');
+    expect(await bench.claimKind(0, 'b')).toBe(rest === undefined ? 'settled' : 'cancelled');
+  });
+
+  it('changes nothing after a redrive of what it had settled', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0);
+    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(true);
+    expect(await bench.settle(0, allFailed(10, 'rejected', 'C', ''))).toBe('known');
+    expect(await bench.settle(0, allAccepted(10))).toBe('known');
+    expect(await bench.settle(1, allAccepted(10))).toBe('known');
+    expect(await bench.counts()).toEqual({ pending: 10 });
+  });
+
+  it('is known where there is no batch', async () => {
+    const bench = await openBatch(redis);
+    expect(await bench.ledger.settle('b-2', 0, 'a', allAccepted(1))).toBe('known');
+    expect(await redis.client.exists(bench.keys.batch('b-2').record)).toBe(0);
+  });
+});

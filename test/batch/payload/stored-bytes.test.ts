@@ -1,0 +1,34 @@
+import { Redis } from 'ioredis';
+import { expect, it } from 'vitest';
+import { contactAt } from '../../../bench/work.ts';
+import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
+import { NoticeQueue } from '../../../src/index.ts';
+
+const CONTACTS = 100_000;
+
+function* contacts(count: number, from: number) {
+  for (let index = from; index < from + count; index++) yield contactAt(index);
+}
+
+/** A server of its own: nobody else's bytes are counted. */
+it('a waiting contact with random data takes at most 20 bytes of Redis, and the report says so', async () => {
+  const server = await startRedisServer();
+  const redis = new Redis(server.url);
+  const queue = new NoticeQueue({ redis: { url: server.url }, payloadKey: '42'.repeat(32) });
+  const used = async () => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
+  const options = { templateCode: 'T', chunkSize: 1_000 };
+  try {
+    // Connections, scripts and what else Redis holds once for all are there by then.
+    await queue.import(contacts(10_000, CONTACTS), options);
+    const before = await used();
+    const { bytes } = await queue.import(contacts(CONTACTS, 0), options);
+    const taken = (await used()) - before;
+    expect(taken / CONTACTS).toBeLessThanOrEqual(20);
+    expect(bytes / taken).toBeGreaterThan(0.9);
+    expect(bytes / taken).toBeLessThan(1.1);
+  } finally {
+    await queue.close();
+    redis.disconnect();
+    await server.close();
+  }
+});

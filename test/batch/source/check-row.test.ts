@@ -1,0 +1,151 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { checkNumber } from '../../../src/batch/source/check-number.ts';
+import { checkCells, checkContact } from '../../../src/batch/source/check-row.ts';
+import { readColumns, type FieldMap } from '../../../src/batch/source/column-map.ts';
+import { contactSchema, MAX_VALUE_LENGTH } from '../../../src/contracts/notice.ts';
+
+const columnsOf = (titles: readonly string[], map?: FieldMap, header = true, delimiter = ',') =>
+  readColumns(titles, { header, delimiter, map });
+const COLUMNS = columnsOf(['contact', 'var1', 'name']);
+
+describe('a row of cells', () => {
+  it('becomes the JSON of a contact', () => {
+    expect(checkCells(['010-1234-5678', '"홍"\n', '=cmd|x'], COLUMNS)).toStrictEqual({
+      kind: 'contact',
+      number: '01012345678',
+      json: JSON.stringify({ contact: '01012345678', var1: '"홍"\n', name: '=cmd|x' }),
+      normalised: true,
+    });
+  });
+
+  it.each([
+    [['0101'], '', /expected 3 columns, got 1/],
+    [['0101', 'a', 'b', 'c'], '', /expected 3 columns, got 4/],
+    [['x', 'a', 'b'], 'contact', /digits/],
+    [['0101', 'a\0b', 'c'], 'var1', /U\+0000 at character 2/],
+    [['0101', 'a', '\u001b[0m'], 'name', /U\+001B at character 1/],
+    [['0101', 'x'.repeat(MAX_VALUE_LENGTH + 1), ''], 'var1', /at most 4096 characters, got 4097/],
+  ])('%# is refused with the column and a reason', (cells, field, reason) => {
+    expect(checkCells(cells, COLUMNS)).toMatchObject({
+      kind: 'refused',
+      field,
+      reason: expect.stringMatching(reason) as unknown,
+    });
+  });
+
+  it('is judged as the contract judges the contact', () => {
+    const value = fc.oneof(
+      fc.string({ unit: 'grapheme', maxLength: 30 }),
+      fc.constantFrom('x'.repeat(MAX_VALUE_LENGTH), 'x'.repeat(MAX_VALUE_LENGTH + 1)),
+    );
+    fc.assert(
+      fc.property(fc.stringMatching(/^[0-9+ -]{1,22}$/), value, (contact, var1) => {
+        const check = checkCells([contact, var1, ''], COLUMNS);
+        const direct = contactSchema.safeParse({ contact, var1, name: '' }).success;
+        // Stricter only where a spreadsheet or a country code shows, or for control characters.
+        const stricter =
+          checkNumber(contact).kind === 'refused' || /(?![\t\n\r])\p{Cc}/u.test(var1);
+        const agrees =
+          check.kind === 'contact'
+            ? contactSchema.safeParse(JSON.parse(check.json)).success
+            : !direct || stricter;
+        expect(agrees).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('a contact object', () => {
+  it('keeps what passes through', () => {
+    const contact = { contact: '010 1', var1: 'a', nested: { list: [1, null] } };
+    expect(checkContact(contact, undefined)).toMatchObject({
+      json: '{"contact":"0101","var1":"a","nested":{"list":[1,null]}}',
+    });
+  });
+
+  it('gives only what the map names', () => {
+    const names = new Map([
+      ['phone', 'contact'],
+      ['who', 'var1'],
+    ]);
+    expect(checkContact({ phone: '0101', who: 'a', more: 1 }, names)).toMatchObject({
+      json: '{"contact":"0101","var1":"a"}',
+    });
+    expect(checkContact({ phone: '0101' }, names)).toMatchObject({ field: 'who' });
+  });
+
+  it.each([
+    [null, '', /expected a contact object/],
+    [[1], '', /expected a contact object/],
+    ['x', '', /expected a contact object/],
+    [{}, 'contact', /as text/],
+    [{ contact: 1_012_345_678 }, 'contact', /as text/],
+    [{ contact: '0101', var1: 5 }, 'var1', /expected text/],
+    [{ contact: '0101', at: new Date(0) }, 'at', /JSON/],
+    [{ contact: '0101', name: '\ud800' }, 'name', /U\+D800/],
+    [JSON.parse('{"contact":"0101","__proto__":{"x":1}}'), '__proto__', /this name/],
+    [{ contact: '0101', constructor: 'x' }, 'constructor', /this name/],
+    [
+      { contact: '0101', deep: JSON.parse('['.repeat(5_000) + ']'.repeat(5_000)) as unknown },
+      'deep',
+      /levels/,
+    ],
+  ])('%# is refused', (contact: unknown, field, reason) => {
+    expect(checkContact(contact, undefined)).toMatchObject({
+      kind: 'refused',
+      field,
+      reason: expect.stringMatching(reason) as unknown,
+    });
+  });
+});
+
+describe('columns', () => {
+  it('are read by their names, in any case, with blanks around them', () => {
+    const { contact, others } = columnsOf([' Contact', 'VAR1', 'Name', '']);
+    expect([contact.index, others.map(({ json }) => json)]).toStrictEqual([
+      0,
+      [',"var1":', ',"Name":'],
+    ]);
+  });
+
+  it('are read by a map of names or positions', () => {
+    const byName = columnsOf(['고객', '전화', 'x'], { contact: '전화', var1: '고객' });
+    expect([byName.contact.index, byName.others.map(({ index }) => index)]).toStrictEqual([1, [0]]);
+    const byPosition = columnsOf(['홍', '0101'], { contact: 2, var1: '1' }, false);
+    expect([byPosition.contact.index, byPosition.others[0]?.index]).toStrictEqual([1, 0]);
+  });
+
+  it.each([
+    [['name', 'var1'], undefined, /no column "contact"\. There is "name", "var1"\./],
+    [['contact;var1'], undefined, /Is the delimiter ';'\?/],
+    [['contact\tvar1'], undefined, /Is the delimiter 'TAB'\?/],
+    [['contact', 'var1', 'VAR1'], undefined, /column 3: there is a column "var1" before/],
+    [['contact', '__proto__'], undefined, /column 2: a column must not be named "__proto__"/],
+    [['contact', 'constructor'], undefined, /must not be named/],
+    [
+      ['contact'],
+      { contact: 'contact', var1: 'Name' },
+      /takes var1 from column "Name", which is not/,
+    ],
+    [['contact'], { contact: 2 }, /column "2", which is not there/],
+  ])('%# are refused', (titles, map: FieldMap | undefined, message) => {
+    expect(() => columnsOf(titles, map)).toThrow(message);
+  });
+
+  it('of a list without a header show no number', () => {
+    expect(() => columnsOf(['01012345678'], { contact: 1, var1: 3 }, false)).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining('01012345678') as unknown }),
+    );
+  });
+
+  it('of a file of refused rows are taken back as they were', () => {
+    const columns = columnsOf(['rejected_line', 'rejected_reason', 'contact', 'var1']);
+    expect(checkCells(['3', 'because', '0101', "'=cmd"], columns)).toMatchObject({
+      json: '{"contact":"0101","var1":"=cmd"}',
+    });
+    expect(checkCells(['0101', "'=cmd", ''], COLUMNS)).toMatchObject({
+      json: '{"contact":"0101","var1":"\'=cmd","name":""}',
+    });
+  });
+});

@@ -1,0 +1,194 @@
+import { Readable } from 'node:stream';
+import { parse } from 'csv-parse/sync';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { checkCells, type RowCheck } from '../../../src/batch/source/check-row.ts';
+import { readColumns } from '../../../src/batch/source/column-map.ts';
+import { CsvStructure } from '../../../src/batch/source/csv-structure.ts';
+import { readCsv } from '../../../src/batch/source/read-csv.ts';
+import type { SourcePart } from '../../../src/batch/source/source-row.ts';
+
+/** A row as either way tells it. */
+interface Row {
+  readonly line: number;
+  readonly check: RowCheck;
+}
+
+/** What csv-parse makes of a list, each row judged by itself: the slow way that needs no proof. */
+function slowly(text: string, delimiter: string): Row[] {
+  const records = parse(text, {
+    delimiter,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    skip_empty_lines: true,
+    info: true,
+  }) as unknown as { record: string[]; info: { lines: number } }[];
+  const [header, ...rows] = records;
+  const columns = readColumns(header?.record ?? [], { header: true, delimiter });
+  return rows.map(({ record, info }) => ({
+    line: info.lines - breaksIn(record.join('')),
+    check: checkCells(record, columns),
+  }));
+}
+
+const breaksIn = (text: string) => text.match(/\r\n|\r|\n/g)?.length ?? 0;
+
+/** What our reader makes of it, in pieces of these sizes, one after the other and over again. */
+async function ours(text: string, delimiter: string, sizes: readonly number[]): Promise<Row[]> {
+  const { rows } = await readCsv(pieces(text, sizes), { delimiter, header: true });
+  const all: Row[] = [];
+  for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
+    for (const part of next.value) all.push(...rowsOf(part));
+  }
+  return all;
+}
+
+/** Whole characters, as the reader is promised. */
+function pieces(text: string, sizes: readonly number[]): AsyncIterable<Buffer> {
+  return Readable.from(cut(Array.from(text), sizes));
+}
+
+function* cut(characters: readonly string[], sizes: readonly number[]): Generator<Buffer> {
+  for (let at = 0, turn = 0; at < characters.length; turn++) {
+    const size = sizes[turn % sizes.length] ?? 1;
+    yield Buffer.from(characters.slice(at, at + size).join(''));
+    at += size;
+  }
+}
+
+function rowsOf(part: SourcePart): Row[] {
+  if (!('block' in part)) return [{ line: part.line, check: part.check }];
+  const { block, from, to } = part;
+  return Array.from({ length: to - from }, (_, offset) => {
+    const index = from + offset;
+    const start = index === 0 ? 0 : block.ends[index - 1];
+    const bytes = block.json.subarray(start, block.ends[index]).toString();
+    expect(bytes[0]).toBe(',');
+    const number = String(block.numbers[index]).padStart(block.digits[index] ?? 0, '0');
+    const check = { kind: 'contact', number, json: bytes.slice(1), normalised: false } as const;
+    return { line: block.lines[index] ?? 0, check };
+  });
+}
+
+const number = fc.oneof(
+  { weight: 8, arbitrary: fc.stringMatching(/^010[0-9]{8}$/) },
+  fc.constantFrom('', '821012345678', '1012345678', '0082101234567', '010-1234-5678', '０１０１'),
+  fc.stringMatching(/^[0-9]{1,21}$/),
+);
+const value = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('홍길동', 'A-100001', 'a b', '', '😀', '가·나', 'é') },
+  fc.constantFrom('\\', '\t', '\u0000', '\u007f', '\u0085', '\u009f', '\u00a0', '=1+1', '\ufeff'),
+  fc.constantFrom('"', 'a"b', 'x,y', 'x;y', 'x；y', 'two\nlines', 'two\rlines', '\r'),
+  fc.constantFrom('x'.repeat(4_096), '가'.repeat(1_400), 'x'.repeat(4_097)),
+  fc.string({ unit: 'grapheme', maxLength: 12 }),
+);
+const cellsOf = fc
+  .tuple(number, value, value)
+  .chain(([contact, var1, name]) =>
+    fc.constantFrom(
+      [contact, var1, name],
+      [contact, var1, name],
+      [contact, var1],
+      [contact, var1, name, 'x'],
+    ),
+  );
+
+/** A cell as a program would write it: in quotes where it must be, or where it likes. */
+function written(cell: string, delimiter: string, always: boolean): string {
+  const needs = always || cell.includes(delimiter) || /["\r\n]/.test(cell);
+  return needs ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+const list = fc
+  .record({
+    delimiter: fc.constantFrom(',', ';', '\t', '|', '；'),
+    end: fc.constantFrom('\n', '\r\n', '\r'),
+    header: fc.constantFrom(
+      ['contact', 'var1', 'name'],
+      ['name', 'var1', 'contact'],
+      ['var1', 'contact', ''],
+    ),
+    rows: fc.array(fc.tuple(cellsOf, fc.boolean()), { minLength: 1, maxLength: 30 }),
+    ended: fc.boolean(),
+    gaps: fc.boolean(),
+  })
+  .map(({ delimiter, end, header, rows, ended, gaps }) => {
+    const lines = rows.map(([cells, always]) =>
+      cells.map((cell) => written(cell, delimiter, always)).join(delimiter),
+    );
+    const text = [header.join(delimiter), ...lines].join(gaps ? end + end : end);
+    return { delimiter, text: ended ? text + end : text };
+  });
+const sizes = fc.array(fc.constantFrom(1, 2, 3, 7, 50, 1_000, 100_000), {
+  minLength: 1,
+  maxLength: 4,
+});
+
+describe('reading a CSV list', () => {
+  it('comes to what csv-parse and a check of each row come to, however it is cut', async () => {
+    await fc.assert(
+      fc.asyncProperty(list, sizes, async ({ delimiter, text }, cut) => {
+        expect(await ours(text, delimiter, cut)).toStrictEqual(slowly(text, delimiter));
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('names the line a row begins in, whatever breaks stand in the cells before', async () => {
+    const text = 'contact,name\r\n0101,"a\r\nb\nc\rd"\r\n\r\n0102,e\r\n';
+    const rows = await ours(text, ',', [3]);
+    expect(rows.map(({ line }) => line)).toStrictEqual([2, 7]);
+  });
+
+  it('reads a plain row from its bytes, and says the same of a long list of them', async () => {
+    const lines = Array.from(
+      { length: 5_000 },
+      (_, row) => `0101${String(row).padStart(7, '0')},홍,A-${row}\n`,
+    );
+    const text = `contact,var1,name\n${lines.join('')}`;
+    const { rows } = await readCsv(pieces(text, [30_000]), { delimiter: ',', header: true });
+    let runs = 0;
+    let contacts = 0;
+    for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
+      for (const part of next.value) {
+        expect(part).toHaveProperty('block');
+        runs++;
+        contacts += rowsOf(part).length;
+      }
+    }
+    expect(contacts).toBe(5_000);
+    expect(runs).toBeLessThan(20);
+  });
+
+  it('finds every quote that is wrong, and none that is right, in a file and in a stream', async () => {
+    const text = fc
+      .array(fc.constantFrom('"', ',', '\n', '\r\n', 'a', '가'), { minLength: 1, maxLength: 12 })
+      .map((parts) => `contact\n${parts.join('')}`);
+    await fc.assert(
+      fc.asyncProperty(text, sizes, async (content, cut) => {
+        const broken = failureOf(() => slowly(content, ',')) !== undefined;
+        const structure = new CsvStructure(',');
+        const inFile = failureOf(() => {
+          for (const character of content) structure.write(Buffer.from(character));
+          structure.end();
+        });
+        const inStream = await ours(content, ',', cut).then(
+          () => undefined,
+          (error: unknown) => (error as Error).message,
+        );
+        expect(inFile !== undefined).toBe(broken);
+        expect(inStream).toBe(inFile);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+function failureOf(run: () => unknown): string | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}

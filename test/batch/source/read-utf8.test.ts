@@ -1,0 +1,69 @@
+import { isUtf8 } from 'node:buffer';
+import { Readable } from 'node:stream';
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readUtf8 } from '../../../src/batch/source/read-utf8.ts';
+
+function cut(bytes: Buffer, sizes: readonly number[]): AsyncIterable<Buffer> {
+  return Readable.from(pieces(bytes, sizes));
+}
+
+function* pieces(bytes: Buffer, sizes: readonly number[]): Generator<Buffer> {
+  for (let at = 0, turn = 0; at < bytes.length; turn++) {
+    const size = sizes[turn % sizes.length] ?? 1;
+    yield bytes.subarray(at, at + size);
+    at += size;
+  }
+}
+
+async function read(bytes: Buffer, sizes: readonly number[]): Promise<Buffer[]> {
+  const pieces: Buffer[] = [];
+  for await (const piece of readUtf8(cut(bytes, sizes), 'utf-8')) pieces.push(piece);
+  return pieces;
+}
+
+const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 3 });
+
+describe('the text of a list', () => {
+  it('comes as it is, in whole characters, however its bytes were cut', async () => {
+    const text = fc.array(fc.constantFrom('a', 'é', '가', '😀', '\n', '\u0800', '\uffff'));
+    await fc.assert(
+      fc.asyncProperty(text, fc.boolean(), sizes, async (parts, marked, at) => {
+        const bytes = Buffer.from(`xxxx${parts.join('')}`);
+        const pieces = await read(marked ? Buffer.from(`\ufeff${bytes.toString()}`) : bytes, at);
+        expect(Buffer.concat(pieces)).toStrictEqual(bytes);
+        expect(pieces.every((piece) => piece.length > 0 && isUtf8(piece))).toBe(true);
+      }),
+    );
+  });
+
+  it('is refused where a byte is not UTF-8, and only there', async () => {
+    const some = fc.constantFrom(0x61, 0x0a, 0x80, 0xbf, 0xc2, 0xe0, 0xea, 0xed, 0xf0, 0xf4, 0xff);
+    await fc.assert(
+      fc.asyncProperty(fc.array(some, { maxLength: 12 }), sizes, async (codes, at) => {
+        const bytes = Buffer.from([...Buffer.from('xxxx'), ...codes]);
+        const refused = await read(bytes, at).then(
+          () => false,
+          (error: unknown) => /is not UTF-8/.test(String(error)),
+        );
+        expect(refused).toBe(!isUtf8(bytes));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['a\nb\nc\xff', 3, 2],
+    ['abcd\xc2', 1, 5],
+    ['가나\n다\xff', 2, 2],
+  ])('names line and character: %j', async (text, line, character) => {
+    const bytes = Buffer.concat(
+      Array.from(text, (one) =>
+        one.charCodeAt(0) < 0x100 ? Buffer.from(one, 'latin1') : Buffer.from(one),
+      ),
+    );
+    for (const size of [1, 2, 3, 100]) {
+      await expect(read(bytes, [size])).rejects.toThrow(`Line ${line}, character ${character}:`);
+    }
+  });
+});

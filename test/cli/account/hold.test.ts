@@ -1,0 +1,91 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { errorOf, run, STACK } from '../support/run.ts';
+
+describe('notices hold', () => {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+
+  afterEach(async () => {
+    await fleet?.close();
+    fleet = undefined;
+  });
+
+  const freshEnv = () => ({ REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() });
+
+  it('holds a fleet by hand, whatever probes would say, until it is lifted by hand', async () => {
+    const env = freshEnv();
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix: env.REDIS_PREFIX,
+      processes: 2,
+      env: { HOLD_PROBE_MIN_MS: '100' },
+    });
+    fleet = on;
+    const placed = await run(['hold', 'place', '--why', 'new template under review'], env);
+    expect(placed).toMatchObject({ code: 0, stderr: '' });
+
+    await on.sendEach(numbers(50));
+    const shown = await run(['hold'], env);
+    expect(shown.stdout).toContain('manual (new template under review)');
+    expect(shown.stdout).not.toContain('probe');
+    // A hold that came by itself would have been probed many times by now.
+    const probes = performance.now() + 1_500;
+    await until(() => performance.now() > probes, { what: 'several probe distances' });
+    expect(on.emulator.record().requests).toBe(0);
+    const status = await run(['status', '--json'], env);
+    expect(JSON.parse(status.stdout)).toMatchObject({ hold: { kind: 'manual' } });
+
+    expect(await run(['hold', 'lift'], env)).toMatchObject({ code: 0 });
+    await until(() => on.emulator.record().distinct === 50, { what: 'all sent' });
+    expect(on.emulator.record().twice).toBe(0);
+    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
+  }, 60_000);
+
+  it('lifts a hold that came by itself; its cause brings it back', async () => {
+    const env = freshEnv();
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix: env.REDIS_PREFIX,
+      processes: 1,
+      env: { HOLD_PROBE_MIN_MS: '60000' },
+    });
+    fleet = on;
+    on.emulator.addFault({ on: 'send', status: 402, times: 2 });
+    await on.sendEach(numbers(1));
+    const isHeld = async () =>
+      (JSON.parse((await run(['hold', '--json'], env)).stdout) as { hold: unknown }).hold !== null;
+    await until(isHeld, { what: 'the hold' });
+    expect((await run(['hold', 'lift'], env)).stdout).toContain('credit');
+    await until(() => on.emulator.faults()[0]?.fired === 2, { what: 'the cause to be met again' });
+    await until(isHeld, { what: 'the hold to come back' });
+    await run(['hold', 'lift'], env);
+    await until(() => on.emulator.record().distinct === 1, { what: 'the send' });
+  }, 60_000);
+
+  it('says so where nothing holds, and --json answers objects', async () => {
+    const env = freshEnv();
+    expect((await run(['hold'], env)).stdout.trim()).toBe('none');
+    expect(JSON.parse((await run(['hold', '--json'], env)).stdout)).toEqual({ hold: null });
+    expect((await run(['hold', 'lift'], env)).stdout).toContain('nothing was held');
+    const placed = await run(['hold', 'place', '--why', 'test', '--json'], env);
+    expect(JSON.parse(placed.stdout)).toMatchObject({ hold: { kind: 'manual', code: 'test' } });
+  });
+
+  it.each([
+    [['hold', 'place'], '--why'],
+    [['hold', 'place', '--why', ' '], '--why'],
+    [['hold', 'place', '--why', 'x'.repeat(101)], '--why'],
+    [['hold', 'drop'], 'too many arguments'],
+    [['hold', '--unknown'], '--unknown'],
+  ])('%j is wrong usage and holds nothing', async (args, named) => {
+    const env = freshEnv();
+    const ended = await run([...args, '--json'], env);
+    expect(ended.code).toBe(2);
+    expect(errorOf(ended).message).toContain(named);
+    expect(ended.stderr).not.toMatch(STACK);
+    expect((await run(['hold'], env)).stdout.trim()).toBe('none');
+  });
+});

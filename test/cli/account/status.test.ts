@@ -1,0 +1,129 @@
+import { hostname } from 'node:os';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
+import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
+import { NoticeQueue } from '../../../src/index.ts';
+import type { Status } from '../../../src/ops/status.ts';
+import { testRedis } from '../../support/redis.ts';
+import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
+
+const redis = testRedis();
+const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+const NOTICE = { templateCode: 'T', contacts: [{ contact: '01098765432' }] };
+
+async function statusOf(env: Env): Promise<Status> {
+  const { code, stdout, stderr } = await run(['status', '--json'], env);
+  expect([code, stderr]).toEqual([0, '']);
+  return JSON.parse(stdout) as Status;
+}
+
+describe('notices status', () => {
+  it('with nothing there: all is zero, and nothing is written', async () => {
+    const prefix = redis.freshPrefix();
+    const status = await statusOf(envOf(prefix));
+    expect(status).toEqual({
+      account: 'default',
+      jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
+      workers: [],
+      redis: expect.objectContaining({
+        version: expect.stringMatching(/^\d+\./) as string,
+        policy: 'noeviction',
+        persistence: 'none',
+        findings: [expect.objectContaining({ code: 'not-persistent', severity: 'warn' }) as object],
+      }) as Status['redis'],
+    });
+    const words = await run(['status'], envOf(prefix));
+    expect(words.code).toBe(0);
+    expect(words.stdout).toMatch(/^waiting +0$/m);
+    expect(words.stdout).toMatch(/^hold +none$/m);
+    expect(words.stdout).toMatch(/^workers +none: nothing is sent$/m);
+    expect(words.stdout).toMatch(/^redis +\S+, noeviction, nothing on disk, \d+ MB$/m);
+    expect(words.stdout).toMatch(/^ {2}warning: Redis keeps nothing on disk.*appendonly/m);
+    expect(await redis.keys(prefix)).toEqual([]);
+  });
+
+  it('counts what waits, with and without a priority, and what is delayed', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const begun = Date.now();
+    await queue.send(NOTICE);
+    await queue.sendMany([NOTICE, NOTICE], { priority: 3 });
+    await queue.send(NOTICE, { delay: 60_000 });
+    await queue.close();
+    const status = await statusOf(envOf(prefix));
+    expect(status.jobs).toEqual({ waiting: 3, active: 0, delayed: 1, done: 0, failed: 0 });
+    expect(status.oldestWaitingMs).toBeGreaterThan(0);
+    expect(status.oldestWaitingMs).toBeLessThanOrEqual(Date.now() - begun);
+    const words = await run(['status'], envOf(prefix));
+    expect(words.stdout).toMatch(/^waiting +3, the oldest for \d/m);
+    expect(words.stdout).not.toContain('01098765432');
+  });
+
+  it('shows the hold with its reason and remedy, and the token slot where it knows the account', async () => {
+    const prefix = redis.freshPrefix();
+    const since = String(Date.now() - 60_000);
+    const hold = { kind: 'credit', code: 'HTTP_402', since, nextProbeAt: since, failedProbes: '2' };
+    await redis.client.hset(`{${prefix}:default}:hold`, hold);
+    const service = { BASE_URL: 'https://s.example', ACCESS_KEY: 'a', SECRET_KEY: 'CANARY-secret' };
+    const status = await statusOf({ ...envOf(prefix), ...service });
+    expect(status.hold).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 2 });
+    expect(status.token).toMatchObject({ issuing: false });
+    const words = await run(['status'], { ...envOf(prefix), ...service });
+    expect(words.stdout).toMatch(/^hold +credit \(HTTP_402\) for \d+ s: .*top up/m);
+    expect(words.stdout).toMatch(/^token +none yet$/m);
+    expect(words.stdout).not.toContain('CANARY');
+  });
+
+  it('Redis away: exit code 3, in words and as JSON', async () => {
+    const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
+    const [words, json] = await Promise.all([run(['status'], env), run(['status', '--json'], env)]);
+    expect([words.code, words.stdout]).toEqual([3, '']);
+    expect(words.stderr).toMatch(/^QUEUE_UNAVAILABLE: [^\n]+\n$/);
+    expect(words.stderr).not.toMatch(STACK);
+    expect(words.stderr).not.toContain('may or may not');
+    expect([json.code, json.stdout, errorOf(json).code]).toEqual([3, '', 'QUEUE_UNAVAILABLE']);
+  });
+
+  it('a wrong password: exit code 3, and says so', async () => {
+    const server = await startRedisServer({ args: ['--requirepass', 'right'] });
+    try {
+      const env = { REDIS_URL: server.url, REDIS_PASSWORD: 'CANARY-wrong' };
+      const ended = await run(['status', '--json'], env);
+      expect([ended.code, errorOf(ended).code]).toEqual([3, 'QUEUE_REFUSED']);
+      expect(ended.stderr).toContain('password');
+      expect(ended.stderr).not.toContain('CANARY');
+    } finally {
+      await server.close();
+    }
+  });
+});
+
+describe('notices status --worker', () => {
+  let emulator: Emulator;
+  beforeAll(async () => {
+    emulator = await startEmulator();
+  });
+  afterAll(() => emulator.close());
+
+  it('0 with a live worker on that host, 1 on another and after it has stopped', async () => {
+    const env = {
+      ...envOf(redis.freshPrefix()),
+      BASE_URL: emulator.url,
+      ACCESS_KEY: 'emulator-access-key',
+      SECRET_KEY: 'emulator-secret-key',
+    };
+    const check = (host: string) => run(['status', '--worker', host], env);
+    expect((await check(hostname())).code).toBe(1);
+    const worker = start(['worker'], env);
+    await worker.says(/"event":"started"/);
+    expect((await check(hostname())).code).toBe(0);
+    expect((await check('another-host')).code).toBe(1);
+    const words = await run(['status'], env);
+    expect(words.stdout).toMatch(/^workers +1$/m);
+    expect(words.stdout).toContain(`${hostname()} pid ${worker.child.pid}: 0 of `);
+    worker.child.kill('SIGTERM');
+    expect((await worker.ended).code).toBe(0);
+    expect((await check(hostname())).code).toBe(1);
+  });
+});

@@ -1,0 +1,228 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import type { ImportReport } from '../../../src/batch/import/import-options.ts';
+import { decodeContacts } from '../../../src/batch/payload/payload.ts';
+import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
+
+const redis = testRedis();
+const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+const dir = mkdtempSync(path.join(tmpdir(), 'notices-import-'));
+afterAll(() => rmSync(dir, { recursive: true }));
+
+function file(name: string, text: string | Buffer): string {
+  const where = path.join(dir, name);
+  writeFileSync(where, text);
+  return where;
+}
+
+const LIST = 'contact,var1\n01000000000,Kim\n0100-000-0001,Lee\n01000000000,Kim\nnobody,Park\n';
+
+/** Standard output of `--json`: one value a line. */
+function events(stdout: string): (Record<string, unknown> & { readonly event: string })[] {
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown> & { event: string });
+}
+
+function reportOf(stdout: string): ImportReport {
+  return events(stdout).find(({ event }) => event === 'report') as unknown as ImportReport;
+}
+
+describe('notices import', () => {
+  it('queues the list, and says what it took and what it did not', async () => {
+    const prefix = redis.freshPrefix();
+    const list = file('list.csv', LIST);
+    const args = ['import', list, '--template', 'T', '--chunk', '1', '--batch', 'b'];
+    const words = await run(args, envOf(prefix));
+    expect([words.code, words.stdout.split('\n')[0]]).toEqual([0, 'batch b']);
+    expect(words.stdout).toMatch(/^ {2}rows +4$/m);
+    expect(words.stdout).toMatch(/^ {2}contacts +2 in 2 chunks/m);
+    expect(words.stdout).toMatch(/^ {2}duplicates +1 \(.*line 4\)$/m);
+    expect(words.stdout).toMatch(/^ {2}refused +1, see .*list\.csv\.rejected\.csv$/m);
+    expect(words.stdout).toMatch(/^ {2}normalised +1 /m);
+    expect(words.stdout).toMatch(/^line 5, contact: expected a phone number/m);
+    expect(words.stdout).toContain('notices batch b --watch');
+    expect(words.stdout).not.toContain('01000000000');
+    expect(readFileSync(`${list}.rejected.csv`, 'utf8')).toContain('nobody,Park');
+
+    const ledger = new Ledger(redis.client, keysOf(prefix, 'default'));
+    const batch = await ledger.read('b');
+    expect(batch).toMatchObject({ phase: 'sending', templateCode: 'T', chunks: 2, queued: 2 });
+    const payload = await ledger.payload('b', '1');
+    expect(payload === undefined ? [] : await decodeContacts(payload, [])).toEqual([
+      { contact: '01000000001', var1: 'Lee' },
+    ]);
+
+    const again = await run([...args, '--json'], envOf(prefix));
+    expect([again.code, reportOf(again.stdout).alreadyImported]).toEqual([0, true]);
+    const other = await run([...args, '--rate', '5', '--json'], envOf(prefix));
+    expect([other.code, errorOf(other).code]).toEqual([2, 'BATCH_CONFLICT']);
+  });
+
+  it('--dry-run reads everything, queues nothing, and needs no Redis', async () => {
+    const list = file('dry.csv', LIST);
+    const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
+    const { code, stdout } = await run(
+      ['import', list, '--template', 'T', '--dry-run', '--json'],
+      env,
+    );
+    expect(code).toBe(0);
+    expect(events(stdout).at(-1)).toMatchObject({
+      event: 'report',
+      dryRun: true,
+      rows: 4,
+      contacts: 2,
+      duplicates: 1,
+      refused: 1,
+      batch: expect.stringMatching(/^b-/) as string,
+    });
+    const words = await run(['import', list, '--template', 'T', '--dry-run'], env);
+    expect(words.stdout).toMatch(/^dry run, nothing was queued; the import would be batch b-/);
+    expect(words.stderr).not.toContain('01000000000');
+  });
+
+  it('takes standard input, a map, another delimiter, no header, EUC-KR', async () => {
+    const prefix = redis.freshPrefix();
+    const flags = ['--delimiter', ';', '--no-header', '--encoding', 'euc-kr', '--batch', 'b'];
+    const more = ['--map', 'contact=2', '--var-map', 'var1=1', '--allow-duplicates'];
+    const name = Buffer.from([0xb1, 0xe8]);
+    const list = Buffer.concat([name, Buffer.from(';01000000001;x\r\n')]);
+    const importing = start(
+      ['import', '-', '--template', 'T', ...flags, ...more, '--json'],
+      envOf(prefix),
+    );
+    importing.child.stdin?.end(list);
+    const { code, stderr, stdout } = await importing.ended;
+    expect([code, stderr]).toEqual([0, '']);
+    expect(reportOf(stdout)).toMatchObject({ contacts: 1, refused: 0, batch: 'b' });
+    const ledger = new Ledger(redis.client, keysOf(prefix, 'default'));
+    const payload = await ledger.payload('b', '0');
+    expect(payload === undefined ? [] : await decodeContacts(payload, [])).toEqual([
+      { contact: '01000000001', var1: '김' },
+    ]);
+  });
+
+  it('every flag reaches the plan', async () => {
+    const prefix = redis.freshPrefix();
+    const list = file('plan.ndjson', '{"contact":"01000000001"}\n');
+    const expires = new Date(Date.now() + 3_600_000).toISOString();
+    const flags = ['--delivery', 'at-most-once', '--expires', expires, '--rate', '7'];
+    const more = ['--no-bisect', '--schedule-type', 'X', '--chat-sender-key', 'c'];
+    const rest = ['--sender-key', 's', '--format', 'ndjson', '--high-water', '5', '--batch', 'b'];
+    const args = ['import', list, '--template', 'T', ...flags, ...more, ...rest];
+    const { code, stderr } = await run(args, envOf(prefix));
+    expect([code, stderr.replaceAll(/importing.*\n/g, '')]).toEqual([0, '']);
+    const batch = await new Ledger(redis.client, keysOf(prefix, 'default')).read('b');
+    expect(batch).toMatchObject({
+      delivery: 'at-most-once',
+      expiresAt: Date.parse(expires),
+      rate: 7,
+      bisect: false,
+    });
+    expect(JSON.parse(batch?.frame ?? '{}')).toEqual({
+      templateCode: 'T',
+      scheduleType: 'X',
+      chatSenderKey: 'c',
+      senderKey: 's',
+    });
+  });
+
+  it('refuses what cannot be: exit code 2, one line, nothing queued', async () => {
+    const prefix = redis.freshPrefix();
+    const list = file('bad.csv', LIST);
+    const rows: [string[], RegExp][] = [
+      [[list], /--template/],
+      [[path.join(dir, 'nowhere.csv'), '--template', 'T'], /nowhere\.csv/],
+      [[dir, '--template', 'T'], /director/],
+      [[list, '--template', 'T', '--map', 'contact'], /field=column/],
+      [[list, '--template', 'T', '--map', 'contact=phone'], /"phone"/],
+      [[list, '--template', 'T', '--chunk', '0'], /1 to 10000/],
+      [[list, '--template', 'T', '--delimiter', 'ab'], /one character/],
+      [[list, '--template', 'T', '--expires', 'tomorrow'], /expiresAt.*ISO 8601/],
+      [[list, '--template', 'T', '--delivery', 'twice'], /at-least-once/],
+      [[list, '--template', ''], /templateCode/],
+      [[list, '--template', 'T', '--delimiter', ';'], /delimiter/],
+    ];
+    for (const [args, message] of rows) {
+      const ended = await run(['import', ...args, '--json'], envOf(prefix));
+      expect([args, ended.code, ended.stdout]).toEqual([args, 2, '']);
+      expect(errorOf(ended).message).toMatch(message);
+      expect(ended.stderr).not.toMatch(STACK);
+    }
+    expect(await redis.keys(prefix)).toEqual([]);
+  }, 60_000);
+
+  it('stopped by Ctrl-C: says that the same command goes on, and so it does', async () => {
+    const prefix = redis.freshPrefix();
+    const rows = contacts(300).map(({ contact }) => `${contact}\n`);
+    const list = file('long.csv', `contact\n${rows.join('')}`);
+    const flags = ['--template', 'T', '--batch', 'b', '--chunk', '10', '--high-water', '100'];
+    const args = ['import', list, ...flags, '--json'];
+    const first = start(args, envOf(prefix));
+    await first.says(/"waiting":true/);
+    first.child.kill('SIGINT');
+    const ended = await first.ended;
+    expect([ended.code, errorOf(ended).code]).toEqual([1, 'IMPORT_STOPPED']);
+    const go = args.map((arg) => (arg === '100' ? '1000' : arg));
+    const done = await run(go, envOf(prefix));
+    expect([done.code, reportOf(done.stdout)]).toMatchObject([0, { contacts: 300, resumed: true }]);
+  });
+});
+
+describe('notices import --wait', () => {
+  it.each([
+    ['accepted', 0, /^ {2}accepted +2$/m],
+    ['rejected', 1, /^ {2}rejected +BAD +2/m],
+  ] as const)('all %s: exit code %i', async (end, code, shown) => {
+    const prefix = redis.freshPrefix();
+    const list = file(`wait-${end}.csv`, LIST);
+    const waiting = start(
+      ['import', list, '--template', 'T', '--batch', 'b', '--wait'],
+      envOf(prefix),
+    );
+    const ledger = new Ledger(redis.client, keysOf(prefix, 'default'));
+    await until(async () => (await ledger.read('b'))?.phase === 'sending', {
+      what: 'the import to end',
+      deadlineMs: 20_000,
+    });
+    await until(() => waiting.stderr().includes('no worker is running'), {
+      what: 'the reason why nothing moves',
+      deadlineMs: 20_000,
+    });
+    // The plan is there already, so this only claims and settles.
+    const built = await buildBatch(redis.client, prefix, 'b', [], { importing: true });
+    await built.settle(
+      0,
+      end === 'accepted' ? allAccepted(2) : allFailed(2, 'rejected', 'BAD', 'no'),
+    );
+    const ended = await waiting.ended;
+    expect(ended.code).toBe(code);
+    expect(ended.stdout).toMatch(shown);
+    expect(ended.stdout.includes('notices failures b --csv')).toBe(code === 1);
+  });
+});
+
+describe('notices failures --csv', () => {
+  it('writes a file that can be imported again as it is', async () => {
+    const prefix = redis.freshPrefix();
+    const odd = [{ contact: '01000000009', var1: '=1+1', name: 'a "b",\nc' }];
+    const built = await buildBatch(redis.client, prefix, 'old', [odd]);
+    await built.settle(0, allFailed(1, 'rejected', 'X', 'no'));
+    const { stdout } = await run(['failures', 'old', '--csv'], envOf(prefix));
+    const list = file('again.csv', stdout);
+    const args = ['import', list, '--template', 'T', '--batch', 'new'];
+    expect((await run(args, envOf(prefix))).code).toBe(0);
+    const payload = await built.ledger.payload('new', '0');
+    expect(payload === undefined ? [] : await decodeContacts(payload, [])).toEqual(odd);
+  });
+});

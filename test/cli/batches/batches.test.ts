@@ -1,0 +1,271 @@
+import { parse } from 'csv-parse/sync';
+import { describe, expect, it } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
+import type { FailureGroup } from '../../../src/batch/failures/failure-groups.ts';
+import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { beat, endHeartbeat } from '../../../src/fleet/heartbeat.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
+import { testRedis } from '../../support/redis.ts';
+import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
+
+const redis = testRedis();
+const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+
+/** A number that must not stand in anything but an export. */
+const NUMBER = /0100\d{7}/;
+
+interface Shown {
+  readonly batch: Batch;
+  readonly standstill?: string;
+  readonly failures: readonly FailureGroup[];
+}
+
+/** 2 chunks of 10: 17 accepted, 2 rejected, 1 unknown. */
+async function halfFailed(prefix: string, id = 'b') {
+  const built = await buildBatch(redis.client, prefix, id, [contacts(10), contacts(10, 10)]);
+  await built.settle(0, allAccepted(10));
+  const failed = [
+    await part('rejected', 'BAD_NUMBER', contacts(2, 10)),
+    await part('unknown', 'HTTP_500', contacts(1, 12)),
+  ];
+  await built.settle(1, { accepted: 7, failed });
+  return built;
+}
+
+describe('notices batches', () => {
+  it('lists what is kept, the newest first, and says what to do when there is none', async () => {
+    const prefix = redis.freshPrefix();
+    const empty = await run(['batches'], envOf(prefix));
+    expect([empty.code, empty.stderr]).toEqual([0, '']);
+    expect(empty.stdout).toContain('notices import FILE');
+    await buildBatch(redis.client, prefix, 'older', [contacts(10)]);
+    await halfFailed(prefix, 'newer');
+    const words = await run(['batches'], envOf(prefix));
+    expect(words.stdout).toMatch(/^newer +finished .* T +20 +0 +17 +2 +1 +0 +0$/m);
+    expect(words.stdout).toMatch(/^older +sending .* T +10 +10 +0 /m);
+    const json = await run(['batches', '--limit', '1', '--json'], envOf(prefix));
+    expect((JSON.parse(json.stdout) as Batch[]).map(({ id }) => id)).toEqual(['newer']);
+  });
+
+  it('Redis away: exit code 3, and nothing is said of a notice', async () => {
+    const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
+    const ended = await run(['batches', '--json'], env);
+    expect([ended.code, errorOf(ended).code]).toEqual([3, 'QUEUE_UNAVAILABLE']);
+    expect(ended.stderr).not.toContain('may or may not');
+    expect(ended.stderr).not.toMatch(STACK);
+  });
+});
+
+describe('notices batch', () => {
+  it('states that add up, failures by code, and what to do next', async () => {
+    const prefix = redis.freshPrefix();
+    await halfFailed(prefix);
+    const words = await run(['batch', 'b'], envOf(prefix));
+    expect([words.code, words.stderr]).toEqual([0, '']);
+    expect(words.stdout).toMatch(/^phase +finished/m);
+    expect(words.stdout).toMatch(/^import +ended, 2 rows refused, 3 duplicates$/m);
+    expect(words.stdout).toMatch(/^contacts +20$/m);
+    expect(words.stdout).toMatch(/^ {2}accepted +17$/m);
+    expect(words.stdout).toMatch(/^ {2}rejected +BAD_NUMBER +2 +about BAD_NUMBER$/m);
+    expect(words.stdout).toContain('notices redrive b');
+    expect(words.stdout).not.toMatch(NUMBER);
+    const json = await run(['batch', 'b', '--json'], envOf(prefix));
+    const { batch, failures } = JSON.parse(json.stdout) as Shown;
+    const { total, pending, accepted, rejected, unknown, expired, cancelled } = batch.counts;
+    expect(pending + accepted + rejected + unknown + expired + cancelled).toBe(total);
+    expect(failures.map(({ code, contacts }) => [code, contacts])).toEqual([
+      ['BAD_NUMBER', 2],
+      ['HTTP_500', 1],
+    ]);
+    expect(json.stdout).not.toMatch(NUMBER);
+  });
+
+  it('says why nothing moves: no worker, a hold, a pause', async () => {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
+    const shown = async () => (await run(['batch', 'b'], envOf(prefix))).stdout;
+    expect(await shown()).toMatch(/^It stands still: no worker is running.*"notices worker"\.$/m);
+    const worker = { id: 'w', host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
+    await beat(redis.client, keys, { ...worker, startedAt: 0, loopDelayMs: 0 }, 60_000);
+    expect(await shown()).not.toContain('stands still');
+    const at = String(Date.now());
+    const hold = {
+      kind: 'credit',
+      code: 'HTTP_402',
+      since: at,
+      nextProbeAt: at,
+      failedProbes: '0',
+    };
+    await redis.client.hset(keys.hold, hold);
+    expect(await shown()).toMatch(/^It stands still: the queue is held \(credit\).*top up/m);
+    await run(['pause', 'b'], envOf(prefix));
+    expect(await shown()).toMatch(/^It stands still: it is paused; "notices resume b"/m);
+    await endHeartbeat(redis.client, keys, 'w', 60_000);
+  });
+
+  it('a batch that is not there, or an id that cannot be: exit code 2', async () => {
+    const env = envOf(redis.freshPrefix());
+    const commands = ['batch', 'pause', 'resume', 'cancel', 'failures', 'redrive'];
+    for (const command of commands) {
+      const ended = await run([command, 'nobody', '--json'], env);
+      expect([ended.code, ended.stdout, errorOf(ended).code]).toEqual([2, '', 'USAGE']);
+      expect(errorOf(ended).message).toContain('no batch nobody');
+    }
+    const odd = await run(['batch', 'a b', '--json'], env);
+    expect([odd.code, odd.stdout]).toEqual([2, '']);
+    expect(odd.stderr).not.toMatch(STACK);
+  }, 60_000);
+});
+
+describe('notices batch --watch', () => {
+  it('follows until all is settled, then shows the whole; a standstill is told once', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
+    await built.settle(0, allAccepted(10));
+    const watching = start(['--json', 'batch', 'b', '--watch'], envOf(prefix));
+    await watching.says(/"event":"sending".*"accepted":10,.*"standstill":"no worker/);
+    await built.settle(1, allAccepted(10));
+    const { code, stdout } = await watching.ended;
+    expect(code).toBe(0);
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Shown & { event: string });
+    expect(lines.at(-1)).toMatchObject({ event: 'batch', failures: [] });
+    expect(lines.at(-1)?.batch.counts.accepted).toBe(20);
+  });
+
+  it('in words; Ctrl-C ends the watching and not the batch', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
+    const watching = start(['batch', 'b', '--watch'], envOf(prefix));
+    const seen = new Promise<void>((resolve) => {
+      watching.child.stderr?.on('data', () => {
+        if (/sending .* 0 of 10/.test(watching.stderr())) resolve();
+      });
+    });
+    await seen;
+    watching.child.kill('SIGINT');
+    const { code, stdout, stderr } = await watching.ended;
+    expect(code).toBe(0);
+    expect(stderr.match(/It stands still/g)).toHaveLength(1);
+    expect(stdout).toMatch(/^phase +sending/m);
+    expect((await built.read()).phase).toBe('sending');
+  });
+});
+
+describe('notices pause, resume, cancel', () => {
+  it('in turn, and each says what is so', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
+    const env = envOf(prefix);
+    expect((await run(['pause', 'b'], env)).stdout).toMatch(/^b is paused/);
+    expect((await built.read()).phase).toBe('paused');
+    expect((await run(['resume', 'b'], env)).stdout).toMatch(/^b goes on/);
+    const asks = await run(['cancel', 'b', '--json'], env);
+    expect([asks.code, asks.stdout]).toEqual([2, '']);
+    expect(errorOf(asks).message).toMatch(/10 of 10 contacts.*give --yes/);
+    expect((await built.read()).phase).toBe('sending');
+    const json = await run(['cancel', 'b', '--yes', '--json'], env);
+    expect(JSON.parse(json.stdout)).toEqual({
+      batch: 'b',
+      verb: 'cancel',
+      done: true,
+      phase: 'cancelled',
+    });
+    expect((await built.read()).counts).toMatchObject({ cancelled: 10, pending: 0 });
+  });
+
+  it('a phase that does not allow it: exit code 1, and says why', async () => {
+    const prefix = redis.freshPrefix();
+    await halfFailed(prefix);
+    const env = envOf(prefix);
+    for (const args of [
+      ['pause', 'b'],
+      ['resume', 'b'],
+      ['cancel', 'b'],
+    ]) {
+      const ended = await run(args, env);
+      expect([ended.code, ended.stderr]).toEqual([1, '']);
+      expect(ended.stdout).toMatch(/^b is finished: nothing is pending; nothing was done$/m);
+    }
+    const json = await run(['pause', 'b', '--json'], env);
+    expect(json.code).toBe(1);
+    expect(JSON.parse(json.stdout)).toMatchObject({ done: false, phase: 'finished' });
+  });
+});
+
+describe('notices failures', () => {
+  it('a summary without numbers; with --csv the contacts', async () => {
+    const prefix = redis.freshPrefix();
+    await halfFailed(prefix);
+    const env = envOf(prefix);
+    const words = await run(['failures', 'b'], env);
+    expect(words.stdout).toMatch(/^ {2}rejected +BAD_NUMBER +2 /m);
+    expect(words.stdout).not.toMatch(NUMBER);
+    const json = await run(['failures', 'b', '--state', 'unknown', '--json'], env);
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      batch: 'b',
+      failures: [{ state: 'unknown', code: 'HTTP_500', contacts: 1 }],
+    });
+    const csv = await run(['failures', 'b', '--csv', '--code', 'BAD_NUMBER'], env);
+    expect([csv.code, csv.stderr]).toEqual([0, '2 contacts, as imported\n']);
+    const rows = parse(csv.stdout, { columns: true });
+    expect(rows).toMatchObject([
+      { contact: '01000000010', rejected_state: 'rejected', rejected_code: 'BAD_NUMBER' },
+      { contact: '01000000011', var1: 'value 11' },
+    ]);
+    const none = await run(['failures', 'b', '--csv', '--state', 'expired'], env);
+    expect(none.stdout).toMatch(/^contact,.*\n$/);
+    expect(none.stderr).toBe('no contacts match\n');
+  });
+
+  it('refuses a state that is none, and --csv with --json', async () => {
+    const env = envOf(redis.freshPrefix());
+    const state = await run(['failures', 'b', '--state', 'accepted'], env);
+    expect([state.code, state.stdout]).toEqual([2, '']);
+    const both = await run(['failures', 'b', '--csv', '--json'], env);
+    expect([both.code, both.stdout, errorOf(both).code]).toEqual([2, '', 'USAGE']);
+  });
+});
+
+describe('notices redrive', () => {
+  it('shows what it would do, does nothing without a yes, and says what it did', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await halfFailed(prefix);
+    const env = envOf(prefix);
+    const asks = await run(['redrive', 'b'], env);
+    expect([asks.code, asks.stdout]).toEqual([2, '']);
+    expect(asks.stderr).toMatch(/^ {2}rejected +BAD_NUMBER +2 /m);
+    expect(asks.stderr).toContain('Send 2 contacts of b again? There is no terminal');
+    expect((await built.read()).counts.pending).toBe(0);
+    const none = await run(['redrive', 'b', '--code', 'OTHER'], env);
+    expect([none.code, none.stdout]).toEqual([0, 'nothing matches; nothing was done\n']);
+    const json = await run(['redrive', 'b', '--yes', '--json'], env);
+    expect([json.code, JSON.parse(json.stdout)]).toEqual([
+      0,
+      { batch: 'b', redriven: 2, chunks: 1, left: 0, gone: 0 },
+    ]);
+    expect((await built.read()).counts).toMatchObject({ pending: 2, rejected: 0, unknown: 1 });
+    const unknown = await run(['redrive', 'b', '--state', 'unknown', '--yes'], env);
+    expect(unknown.stdout).toMatch(/^1 contact to be sent again, in 1 chunk$/m);
+    expect((await built.read()).counts).toMatchObject({ pending: 3, unknown: 0 });
+  });
+
+  it('refuses where the phase does not allow it, and a limit no chunk fits under', async () => {
+    const prefix = redis.freshPrefix();
+    const paused = await buildBatch(redis.client, prefix, 'p', [contacts(10), contacts(10, 10)]);
+    await paused.settle(0, allFailed(10, 'rejected', 'X', ''));
+    await run(['pause', 'p'], envOf(prefix));
+    const refused = await run(['redrive', 'p', '--yes'], envOf(prefix));
+    expect([refused.code, refused.stderr]).toEqual([1, '']);
+    expect(refused.stdout).toMatch(/^p cannot be redriven: it is paused; "notices resume p" first/);
+    await run(['resume', 'p'], envOf(prefix));
+    const small = await run(['redrive', 'p', '--yes', '--limit', '5'], envOf(prefix));
+    expect(small.code).toBe(0);
+    expect(small.stdout).toMatch(/^0 contacts to be sent again[^]*raise --limit/);
+  });
+});

@@ -1,0 +1,350 @@
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
+import { exitCodeFor } from '../../../src/cli/doctor/doctor.ts';
+import { examineConfig } from '../../../src/cli/doctor/examine.ts';
+import { judgeSend } from '../../../src/cli/doctor/real-send.ts';
+import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
+import type { EmulatorOptions } from '../../../src/emulator/options.ts';
+import { NoticeQueue } from '../../../src/index.ts';
+import { CHECKS, fail, ok, skip, warn, type Finding } from '../../../src/doctor/finding.ts';
+import { holdByHand } from '../../../src/fleet/hold/hold-gate.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { clockProxy } from '../account/support/clock-proxy.ts';
+import { run, start, STACK, type Ended, type Env } from '../support/run.ts';
+
+// Each of them starts several processes, one after the other.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const redis = testRedis();
+const NUMBER = '01077778888';
+
+interface Report {
+  readonly worst: string;
+  readonly findings: readonly Finding[];
+}
+
+async function emulatorWith(options: EmulatorOptions = {}): Promise<Emulator> {
+  const emulator = await startEmulator(options);
+  onTestFinished(() => emulator.close());
+  return emulator;
+}
+
+function envOf(emulator: Emulator, more: Env = {}): Env {
+  return {
+    REDIS_URL: redis.url,
+    REDIS_PREFIX: redis.freshPrefix(),
+    BASE_URL: emulator.url,
+    ACCESS_KEY: 'emulator-access-key',
+    SECRET_KEY: 'emulator-secret-key',
+    ...more,
+  };
+}
+
+/** Looks without the dry send, which has a test of its own. */
+async function doctor(env: Env, ...flags: readonly string[]): Promise<Ended & { report: Report }> {
+  const ended = await run(['doctor', '--no-dry-send', '--json', ...flags], env);
+  expect(ended.stderr).toBe('');
+  expect(ended.stdout).not.toMatch(STACK);
+  expect(ended.stdout).not.toContain('emulator-secret-key');
+  expect(ended.stdout).not.toContain(NUMBER);
+  return { ...ended, report: JSON.parse(ended.stdout) as Report };
+}
+
+const find = ({ report }: { report: Report }, check: string) =>
+  report.findings.find((one) => one.check === check);
+
+describe('notices doctor', () => {
+  it('looks at everything, proves the path end to end, and leaves nothing behind', async () => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator);
+    const ended = await run(['doctor', '--json'], env);
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
+    const { findings, worst } = JSON.parse(ended.stdout) as Report;
+    expect(findings.map(({ check }) => check)).toEqual([...CHECKS]);
+    // The test's Redis keeps nothing on disk, and no worker runs.
+    expect(worst).toBe('warn');
+    const levels = new Map(findings.map(({ check, level }) => [check, level]));
+    expect(levels.get('redis.persistence')).toBe('warn');
+    expect(levels.get('queue.workers')).toBe('warn');
+    for (const check of ['config', 'redis.policy', 'redis.clock', 'service.token', 'dry-send']) {
+      expect([check, levels.get(check as Finding['check'])]).toEqual([check, 'ok']);
+    }
+    expect(levels.get('send')).toBe('skip');
+    // The dry send went to an emulator of its own.
+    expect(emulator.record().contacts).toBe(0);
+    const left = (await redis.keys(env['REDIS_PREFIX'])).filter((key) => !key.includes(':token:'));
+    expect(left).toEqual([]);
+  });
+
+  it('issues one token for the fleet where there is none, and none where one lives', async () => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator);
+    const issued = () => emulator.record().tokens.issued;
+    const first = await doctor(env);
+    expect(find(first, 'service.token')?.says).toMatch(/^a token was issued in \d+ ms/);
+    const second = await doctor(env);
+    expect(find(second, 'service.token')?.says).toContain('none was issued now');
+    expect(issued()).toBe(1);
+    const third = await doctor(env, '--issue');
+    expect(find(third, 'service.token')?.says).toMatch(/^a token was issued/);
+    expect(issued()).toBe(2);
+  });
+
+  it('for a person: a line a finding, what to do below it, and a summary', async () => {
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    const { code, stdout } = await run(['doctor', '--no-dry-send'], env);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ok {4}redis\.policy +noeviction/m);
+    expect(stdout).toMatch(
+      /^warn {2}queue\.workers .*\n +to do: start one with "notices worker"$/m,
+    );
+    expect(stdout).toMatch(/^skip {2}service\.token .*as for a producer$/m);
+    expect(stdout).toMatch(/\n0 to mend, \d to look at\n$/);
+  });
+
+  it('with --strict ends with 1 where there are only warnings', async () => {
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    const { code } = await run(['doctor', '--no-dry-send', '--strict'], env);
+    expect(code).toBe(1);
+  });
+});
+
+describe('notices doctor, where something is wrong', () => {
+  it('the address is refused: which one the service saw, where it says so', async () => {
+    const refused = await doctor(envOf(await emulatorWith({ allowlist: ['203.0.113.0/24'] })));
+    expect(refused.code).toBe(1);
+    expect(find(refused, 'service.token')).toMatchObject({
+      level: 'fail',
+      remedy: expect.stringContaining('allowlist') as string,
+    });
+    expect(find(refused, 'service.address')?.says).toContain('does not say which address');
+
+    const telling = await emulatorWith({
+      faults: [
+        {
+          on: 'token',
+          status: 403,
+          body: { code: 'IP_NOT_ALLOWED', message: 'Caller 203.0.113.7 is not allowed.' },
+        },
+      ],
+    });
+    const told = await doctor(envOf(telling));
+    expect(find(told, 'service.address')).toMatchObject({
+      level: 'fail',
+      says: 'the service was called from 203.0.113.7, and refuses it',
+    });
+  });
+
+  it('the secret is wrong: said, and nothing is remembered that would hold the fleet', async () => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator, { SECRET_KEY: 'CANARY-wrong' });
+    const wrong = await doctor(env);
+    expect(wrong.code).toBe(1);
+    expect(find(wrong, 'service.token')?.says).toContain('INVALID_ACCESS_KEY');
+    expect(wrong.stdout).not.toContain('CANARY');
+    const keys = await redis.keys(env['REDIS_PREFIX']);
+    expect(keys.filter((key) => key.endsWith(':refused'))).toEqual([]);
+    // A token that others have sealed with the right one is not thrown out.
+    const right = { ...env, SECRET_KEY: 'emulator-secret-key' };
+    expect((await doctor(right)).code).toBe(0);
+    const again = await doctor(env);
+    expect(find(again, 'service.token')?.says).toContain('another SECRET_KEY');
+    expect(find(await doctor(right), 'service.token')?.says).toContain('none was issued now');
+    expect(emulator.record().tokens.issued).toBe(1);
+  });
+
+  it('nobody listens at BASE_URL', async () => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator, {
+      BASE_URL: `http://127.0.0.1:${await freePort()}`,
+      ISSUE_DEADLINE_MS: '1000',
+    });
+    const ended = await doctor(env);
+    expect(ended.code).toBe(1);
+    expect(find(ended, 'service.token')?.says).toContain('SERVICE_UNREACHABLE');
+  });
+
+  it('Redis evicts: fail, and no dry send on it', async () => {
+    const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru'] });
+    onTestFinished(() => server.close());
+    const ended = await run(['doctor', '--json'], { REDIS_URL: server.url });
+    expect(ended.code).toBe(1);
+    const report = JSON.parse(ended.stdout) as Report;
+    expect(find({ report }, 'redis.policy')).toMatchObject({
+      level: 'fail',
+      remedy: expect.stringContaining('noeviction') as string,
+    });
+    expect(find({ report }, 'dry-send')).toMatchObject({ level: 'skip' });
+  });
+
+  it('Redis is full: fail, and no dry send on it', async () => {
+    const server = await startRedisServer({ args: ['--maxmemory', '8mb'] });
+    onTestFinished(() => server.close());
+    const client = new Redis(server.url);
+    onTestFinished(() => client.disconnect());
+    const fill = async () => {
+      for (;;) await client.rpush('filler', 'x'.repeat(100_000));
+    };
+    await expect(fill()).rejects.toThrow('OOM');
+    const ended = await run(['doctor', '--json'], { REDIS_URL: server.url });
+    expect(ended.code).toBe(1);
+    const report = JSON.parse(ended.stdout) as Report;
+    expect(find({ report }, 'redis.memory')).toMatchObject({ level: 'fail' });
+    expect(find({ report }, 'dry-send')).toMatchObject({ level: 'skip' });
+  });
+
+  it('Redis is away: exit code 3, the rest is not looked at', async () => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator, { REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    const ended = await doctor(env);
+    expect(ended.code).toBe(3);
+    expect(find(ended, 'redis.connection')).toMatchObject({ level: 'fail' });
+    const others = ended.report.findings.filter(({ level }) => level === 'skip');
+    expect(others).toHaveLength(CHECKS.length - 2);
+    expect(emulator.record().tokens.issued).toBe(0);
+  });
+
+  it('Redis wants a password: exit code 3, and says so', async () => {
+    const server = await startRedisServer({ args: ['--requirepass', 'CANARY-right'] });
+    onTestFinished(() => server.close());
+    const ended = await doctor({ REDIS_URL: server.url });
+    expect(ended.code).toBe(3);
+    expect(find(ended, 'redis.connection')?.says).toContain('password');
+    expect(ended.stdout).not.toContain('CANARY');
+  });
+
+  it.each([
+    [40, 'fail', /4\d\.\d s ahead of/],
+    [-3, 'warn', /\d\.\d s behind/],
+  ] as const)('the clock is %d s off: %s', async (seconds, level, words) => {
+    const url = await clockProxy(redis.url, seconds);
+    const ended = await doctor({ REDIS_URL: url, REDIS_PREFIX: redis.freshPrefix() });
+    const clock = find(ended, 'redis.clock');
+    expect(clock?.level).toBe(level);
+    expect(clock?.says).toMatch(words);
+    expect(ended.code).toBe(level === 'fail' ? 1 : 0);
+  });
+
+  it('the configuration is wrong: exit code 2, each value named, nothing else looked at', async () => {
+    const ended = await doctor({ CONCURRENCY: '0', REDIS_URL: 'CANARY' });
+    expect(ended.code).toBe(2);
+    expect(ended.report.findings.map(({ check, level }) => [check, level])).toEqual([
+      ['config', 'fail'],
+      ['config', 'fail'],
+    ]);
+    expect(ended.stdout).toContain('CONCURRENCY expected a whole number');
+    expect(ended.stdout).not.toContain('CANARY');
+  });
+
+  it('plain http to another host is warned of, and to this machine it is not', () => {
+    const keys = { ACCESS_KEY: 'a', SECRET_KEY: 's' };
+    const [warned] = examineConfig({
+      ...keys,
+      BASE_URL: 'http://emulator:4010',
+      INSECURE_HTTP_HOST: 'Emulator',
+    });
+    expect(warned).toMatchObject({ check: 'config', level: 'warn' });
+    const [fine] = examineConfig({
+      ...keys,
+      BASE_URL: 'http://127.0.0.1:4010',
+      INSECURE_HTTP_HOST: 'emulator',
+    });
+    expect(fine).toMatchObject({ check: 'config', level: 'ok' });
+  });
+
+  it('the queue is held and nobody works: both are said, with what to do', async () => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator);
+    const prefix = env['REDIS_PREFIX'] ?? '';
+    await holdByHand(redis.client, keysOf(prefix, 'default'), 'why');
+    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    onTestFinished(() => queue.close());
+    await queue.send({ templateCode: 'T', contacts: [{ contact: NUMBER }] });
+    const ended = await doctor(env);
+    expect(ended.code).toBe(1);
+    expect(find(ended, 'queue.hold')).toMatchObject({ level: 'warn' });
+    expect(find(ended, 'queue.workers')).toMatchObject({ level: 'fail' });
+  });
+});
+
+describe('notices doctor --send', () => {
+  const flags = ['--send', NUMBER, '--template', 'CANARY', '--var', 'var1=Kim', '--yes'];
+
+  it('sends one real notice, past the queue', async () => {
+    const emulator = await emulatorWith();
+    const env = envOf(emulator);
+    const ended = await doctor(env, ...flags);
+    expect(ended.code).toBe(0);
+    expect(find(ended, 'send')).toMatchObject({ level: 'ok' });
+    expect(emulator.details()).toMatchObject([
+      { contact: NUMBER, vars: { var1: 'Kim' }, templateCode: 'CANARY' },
+    ]);
+    expect(emulator.record().tokens.issued).toBe(1);
+  });
+
+  it('says what the service refuses', async () => {
+    const emulator = await emulatorWith({ unknownTemplates: ['CANARY'] });
+    const ended = await doctor(envOf(emulator), ...flags);
+    expect(ended.code).toBe(1);
+    expect(find(ended, 'send')?.says).toContain('TEMPLATE_NOT_FOUND');
+  });
+
+  it.each([
+    [['--send', NUMBER], '--send needs --template'],
+    [['--template', 'T'], 'belong to --send'],
+    [['--send', NUMBER, '--template', 'T'], 'give --yes'],
+    [['--send', '+82107', '--template', 'T', '--yes'], 'national format'],
+  ])('%j is refused, and nothing is sent', async (given, words) => {
+    const emulator = await emulatorWith();
+    const ended = await run(['doctor', '--no-dry-send', ...given], envOf(emulator));
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain(words);
+    expect(ended.stderr).not.toContain(NUMBER);
+    expect(emulator.record().contacts).toBe(0);
+  });
+});
+
+describe('what an answer says to a person', () => {
+  const answer = { durationMs: 12.3, message: 'words' };
+
+  it.each([
+    [{ kind: 'accepted', confirmed: true }, 'ok', '12 ms'],
+    [{ kind: 'accepted', confirmed: false }, 'warn', 'could not be read'],
+    [{ kind: 'rejected', code: 'C' }, 'fail', '(C): words'],
+    [{ kind: 'hold', hold: 'credit', code: 'HTTP_402' }, 'fail', 'credit'],
+    [{ kind: 'unknown', code: 'ECONNRESET' }, 'fail', 'may have been taken'],
+    [{ kind: 'retry', code: 'SERVICE_UNREACHABLE', counted: true }, 'fail', 'nothing was sent'],
+  ] as const)('%j: %s', (outcome, level, words) => {
+    expect(judgeSend(outcome, answer)).toMatchObject({
+      level,
+      says: expect.stringContaining(words) as string,
+    });
+  });
+});
+
+it.each([
+  [[ok('config', '')], false, 0],
+  [[warn('redis.latency', '', '')], false, 0],
+  [[warn('redis.latency', '', '')], true, 1],
+  [[skip('send', '')], true, 0],
+  [[fail('queue.hold', '', '')], false, 1],
+  [[fail('queue.hold', '', ''), fail('redis.connection', '', '')], false, 3],
+  [[fail('config', '', ''), fail('redis.connection', '', '')], false, 2],
+] as const)('exit code of %j, strict %s: %d', (findings, strict, code) => {
+  expect(exitCodeFor(findings, strict)).toBe(code);
+});
+
+it('Ctrl-C during the dry send ends it, and nothing is left behind', async () => {
+  const emulator = await emulatorWith();
+  const env = envOf(emulator);
+  const examining = start(['doctor'], env);
+  await examining.says(/queue\.retention/);
+  examining.child.kill('SIGINT');
+  const { stderr } = await examining.ended;
+  expect(stderr).toBe('');
+  const left = (await redis.keys(env['REDIS_PREFIX'])).filter((key) => !key.includes(':token:'));
+  expect(left).toEqual([]);
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { errorOf, run, STACK, start } from '../support/run.ts';
+
+describe('notices emulator', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'says where it is, and %s ends it with 0',
+    async (signal) => {
+      const emulator = start(['emulator', '--port', '0', '--access-key', 'a', '--secret-key', 's']);
+      const [, url = ''] = await emulator.says(/^emulator at (http:\/\/127\.0\.0\.1:\d+), /m);
+      // service-api, POST {base_url}/api/v2/token.
+      const authorization = `Basic ${Buffer.from('a:s').toString('base64')}`;
+      const answer = await fetch(`${url}/api/v2/token`, {
+        method: 'POST',
+        headers: { authorization },
+      });
+      expect(answer.status).toBe(200);
+      expect(await answer.json()).toMatchObject({ data: { token: expect.any(String) as string } });
+      emulator.child.kill(signal);
+      expect(await emulator.ended).toMatchObject({ code: 0, stderr: '' });
+    },
+  );
+
+  it('ends at once though a connection stays open and a request hangs', async () => {
+    const args = [
+      'emulator',
+      '--port',
+      '0',
+      '--json',
+      '--fault',
+      'token hang=before-acting',
+      '--secret-key',
+      's',
+    ];
+    const emulator = start(args);
+    await emulator.says(/\}\s*$/);
+    const { url } = JSON.parse(emulator.stdout()) as { url: string };
+    const hanging = fetch(`${url}/api/v2/token`, { method: 'POST' }).catch(() => 'cut');
+    await fetch(`${url}/control/record`);
+    emulator.child.kill('SIGTERM');
+    expect((await emulator.ended).code).toBe(0);
+    expect(await hanging).toBe('cut');
+  });
+
+  it('refuses the contacts and templates that it was told to', async () => {
+    const args = ['--port', '0', '--json', '--access-key', 'a', '--secret-key', 's'];
+    const spoil = ['--reject-contact', '0101', '--unknown-template', 'GONE'];
+    const emulator = start(['emulator', ...args, ...spoil]);
+    await emulator.says(/\}\s*$/);
+    const { url } = JSON.parse(emulator.stdout()) as { url: string };
+    const issued = await fetch(`${url}/api/v2/token`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('a:s').toString('base64')}` },
+    });
+    const { data } = (await issued.json()) as { data: { token: string } };
+    const send = async (templateCode: string, contact: string) => {
+      const answer = await fetch(`${url}/api/v2/notices/send`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${data.token}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({
+          templateCode,
+          scheduleType: 'DIRECTLY',
+          contacts: [{ contact }],
+        }),
+      });
+      const { code } = (await answer.json()) as { code: string };
+      return `${answer.status} ${code}`;
+    };
+    expect(await send('T', '0102')).toBe('200 SUCCESS');
+    expect(await send('T', '0101')).toBe('400 INVALID_CONTACT');
+    expect(await send('GONE', '0102')).toBe('404 TEMPLATE_NOT_FOUND');
+    emulator.child.kill('SIGTERM');
+    expect((await emulator.ended).code).toBe(0);
+  });
+
+  it('takes its flags', async () => {
+    const port = await freePort();
+    const flags = ['--port', `${port}`, '--pending', '--token-mode', 'many', '--latency-ms', '1'];
+    const emulator = start([
+      'emulator',
+      ...flags,
+      '--access-key',
+      'a',
+      '--secret-key',
+      's',
+      '--json',
+    ]);
+    await emulator.says(/\}\s*$/);
+    const { url, control } = JSON.parse(emulator.stdout()) as { url: string; control: string };
+    expect([url, control]).toEqual([
+      `http://127.0.0.1:${port}`,
+      `http://127.0.0.1:${port}/control/record`,
+    ]);
+    const authorization = `Basic ${Buffer.from('a:s').toString('base64')}`;
+    const answer = await fetch(`${url}/api/v2/token`, {
+      method: 'POST',
+      headers: { authorization },
+    });
+    // service-api, Errors: ACCESS_KEY_NOT_APPROVED.
+    expect(answer.status).toBe(403);
+    emulator.child.kill('SIGTERM');
+    expect((await emulator.ended).code).toBe(0);
+  });
+});
+
+describe('notices emulator with bad flags: exit code 2, named', () => {
+  it.each([
+    { args: ['--port', '70000'], names: '--port' },
+    { args: ['--port', 'x'], names: '--port' },
+    { args: ['--token-mode', 'some'], names: '--token-mode' },
+    { args: ['--show-expiry', 'never'], names: '--show-expiry' },
+    { args: ['--token-lifetime-ms', '0'], names: '--token-lifetime-ms' },
+    { args: ['--latency-ms', '-1'], names: '--latency-ms' },
+    { args: ['--max-contacts', '0'], names: '--max-contacts' },
+    { args: ['--fault', 'send status=99999'], names: 'status' },
+    { args: ['--fault', 'frobnicate'], names: 'fault on: expected one of' },
+    { args: ['--access-key', ''], names: 'accessKey' },
+    { args: ['--allow', 'not-an-address'], names: 'not-an-address' },
+    { args: ['--host', 'nowhere.invalid'], names: 'nowhere.invalid' },
+  ])('$args', async ({ args, names }) => {
+    const ended = await run(['emulator', '--port', '0', ...args, '--json']);
+    expect([ended.code, ended.stdout]).toEqual([2, '']);
+    expect(errorOf(ended)).toMatchObject({ code: 'USAGE' });
+    expect(errorOf(ended).message).toContain(names);
+    expect(ended.stderr).not.toMatch(STACK);
+  });
+
+  it('a port that is taken', async () => {
+    const other = await startEmulator();
+    try {
+      const { port } = new URL(other.url);
+      const ended = await run(['emulator', '--port', port]);
+      expect([ended.code, ended.stdout]).toEqual([2, '']);
+      expect(ended.stderr).toContain(port);
+      expect(ended.stderr).not.toMatch(STACK);
+    } finally {
+      await other.close();
+    }
+  });
+});

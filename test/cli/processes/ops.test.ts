@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { testRedis } from '../../support/redis.ts';
+import { errorOf, run, start, STACK } from '../support/run.ts';
+
+const redis = testRedis();
+
+const freshEnv = () => ({
+  REDIS_URL: redis.url,
+  REDIS_PREFIX: redis.freshPrefix(),
+  OPS_PORT: '0',
+});
+
+describe('notices ops', () => {
+  it('serves until it is told to stop, and invites whoever started it on this machine', async () => {
+    const ops = start(['ops'], freshEnv());
+    const [, url = ''] = await ops.says(/^ops at (http:\/\/127\.0\.0\.1:\d+)$/m);
+    const [, link = ''] = await ops.says(/(http:\S+\/sign-in\?key=\S+)/);
+    const [, password = ''] = await ops.says(/as "operator" with the password (\S+)/);
+    expect((await fetch(`${url}/livez`)).status).toBe(200);
+    expect((await fetch(`${url}/api/v1/status`)).status).toBe(401);
+
+    const signedIn = await fetch(link, { redirect: 'manual' });
+    expect(signedIn.status).toBe(303);
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? '';
+    const page = await fetch(url, { headers: { cookie, accept: 'text/html' } });
+    expect([page.status, page.headers.get('content-type')]).toEqual([
+      200,
+      'text/html; charset=utf-8',
+    ]);
+    expect(await page.text()).toContain('operator (operator)');
+
+    ops.child.kill('SIGTERM');
+    const { code, stderr } = await ops.ended;
+    expect(code).toBe(0);
+    // The log is on standard error, and no place for what lets people in.
+    expect(stderr).toContain('"event":"ops-signed-in"');
+    expect(stderr).not.toContain(password);
+    expect(stderr).not.toContain(link.slice(-20));
+  });
+
+  it('refuses to listen where others can connect and nobody says who may come in', async () => {
+    for (const args of [
+      ['ops', '--host', '0.0.0.0'],
+      ['ops', '--host', '::'],
+      ['ops', '--host', '10.0.0.1'],
+    ]) {
+      const ended = await run([...args, '--json'], freshEnv());
+      expect(ended.code).toBe(2);
+      expect(errorOf(ended)).toMatchObject({
+        code: 'CONFIG_INVALID',
+        issues: [{ field: 'OPS_HOST' }],
+      });
+      expect(ended.stderr).not.toMatch(STACK);
+    }
+  });
+
+  it('says what is wrong with a port', async () => {
+    const first = start(['ops', '--json'], freshEnv());
+    const [, port = ''] = await first.says(/"url": "http:\/\/127\.0\.0\.1:(\d+)"/);
+    const ended = await run(['ops', '--port', port], freshEnv());
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain('OPS_PORT: something else listens there already');
+    expect(ended.stderr).not.toMatch(STACK);
+  });
+
+  it('makes entries of users, and lets them in by their passwords', async () => {
+    const password = 'a password of 25 letters!';
+    const made = await run(
+      ['ops', 'hash-password', 'kim', '--role', 'operator'],
+      {},
+      `${password}\n`,
+    );
+    expect(made.code).toBe(0);
+    expect(made.stdout).toMatch(/^kim:operator:scrypt\.\S+\n$/);
+    expect(made.stdout).not.toContain(password);
+
+    const ops = start(['ops'], { ...freshEnv(), OPS_USERS: made.stdout });
+    const [, url = ''] = await ops.says(/^ops at (\S+)$/m);
+    expect(ops.stdout()).not.toContain('password');
+    const signIn = (tried: string) =>
+      fetch(`${url}/sign-in`, {
+        method: 'POST',
+        body: new URLSearchParams({ name: 'kim', password: tried }),
+        redirect: 'manual',
+      });
+    expect((await signIn(`${password}x`)).status).toBe(401);
+    expect((await signIn(password)).status).toBe(303);
+  });
+
+  it('refuses passwords that are too short, and wrong names', async () => {
+    const short = await run(['ops', 'hash-password', 'kim', '--json'], {}, 'short\n');
+    expect([short.code, errorOf(short).code]).toEqual([2, 'USAGE']);
+    expect(short.stderr).not.toContain('"short"');
+    expect((await run(['ops', 'hash-password', 'two words'], {}, 'x')).code).toBe(2);
+    expect((await run(['ops', 'new-key', 'a:b'])).code).toBe(2);
+  });
+
+  it('makes API keys that hand over notices', async () => {
+    const made = await run(['ops', 'new-key', 'shop', '--json']);
+    const { key, entry } = JSON.parse(made.stdout) as { key: string; entry: string };
+    const ops = start(['ops'], { ...freshEnv(), OPS_API_KEYS: entry });
+    const [, url = ''] = await ops.says(/^ops at (\S+)$/m);
+    const reply = await fetch(`${url}/api/v1/notices`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        notice: { templateCode: 'T', contacts: [{ contact: '01000000001' }] },
+      }),
+    });
+    expect(reply.status).toBe(202);
+    expect(await reply.json()).toMatchObject({ contacts: 1, duplicate: false });
+  });
+});

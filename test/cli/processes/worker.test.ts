@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
+import { testRedis } from '../../support/redis.ts';
+import { errorOf, run, STACK, start } from '../support/run.ts';
+
+const redis = testRedis();
+const SERVICE = { BASE_URL: 'http://127.0.0.1:9', ACCESS_KEY: 'a', SECRET_KEY: 'CANARY-secret' };
+
+describe('notices worker', () => {
+  it('a wrong configuration: exit code 2, every variable named at once', async () => {
+    const env = { CONCURRENCY: '0', ATTEMPTS: 'many', REDIS_URL: 'x', ACCESS_KEY: 'CANARY:key' };
+    const json = await run(['worker', '--json'], env);
+    expect([json.code, json.stdout]).toEqual([2, '']);
+    const { code, issues } = errorOf(json);
+    expect(code).toBe('CONFIG_INVALID');
+    expect(issues?.map(({ field }) => field).sort()).toEqual([
+      'ACCESS_KEY',
+      'ATTEMPTS',
+      'BASE_URL',
+      'CONCURRENCY',
+      'REDIS_URL',
+      'SECRET_KEY',
+    ]);
+    const words = await run(['worker'], env);
+    expect(words.code).toBe(2);
+    expect(words.stderr).toMatch(/^CONFIG_INVALID: [^\n]*CONCURRENCY: expected [^\n]*\n$/);
+    expect(json.stderr + words.stderr).not.toContain('CANARY');
+  });
+
+  it('a Redis that evicts: exit code 3, REDIS_UNSUITABLE', async () => {
+    const server = await startRedisServer({ args: ['--maxmemory-policy', 'allkeys-lru'] });
+    try {
+      const ended = await run(['worker', '--json'], { ...SERVICE, REDIS_URL: server.url });
+      expect([ended.code, errorOf(ended).code]).toEqual([3, 'REDIS_UNSUITABLE']);
+      expect(errorOf(ended).message).toContain('allkeys-lru');
+      expect(ended.stderr).not.toMatch(STACK);
+    } finally {
+      await server.close();
+    }
+  });
+
+  it('writes nothing but JSON lines on standard output', async () => {
+    const env = { ...SERVICE, REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    const worker = start(['worker'], env);
+    await worker.says(/"event":"started"/);
+    worker.child.kill('SIGTERM');
+    const { code, stdout } = await worker.ended;
+    expect(code).toBe(0);
+    const events = stdout
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { event: string }).event);
+    expect(events).toContain('stopped');
+    expect(stdout).not.toContain('CANARY');
+  });
+});

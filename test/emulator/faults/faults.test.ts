@@ -1,0 +1,272 @@
+import { connect } from 'node:net';
+import { describe, expect, test } from 'vitest';
+import type { Emulator } from '../../../src/emulator/emulator.ts';
+import type { Fault } from '../../../src/emulator/faults/fault.ts';
+import {
+  basic,
+  call,
+  json,
+  noticeTo,
+  sendWith,
+  tokenOf,
+  verdict,
+  type WireCall,
+} from '../calls.ts';
+import { emulatorWith } from '../running.ts';
+
+/** A live token, then a fault, then a send. */
+async function struck(fault: Fault | string, wire: WireCall = {}) {
+  const emulator = await emulatorWith();
+  const token = await tokenOf(emulator);
+  emulator.addFault(fault);
+  const sent = sendWith(emulator, token, noticeTo('1'), wire);
+  return { emulator, token, sent };
+}
+
+/** What a socket saw: the bytes until it ended, or the code of its error. */
+function rawSend(emulator: Emulator, head: string): Promise<string> {
+  return new Promise((resolve) => {
+    let seen = '';
+    const socket = connect({ host: '127.0.0.1', port: emulator.port, noDelay: true });
+    socket.on('data', (bytes) => {
+      seen += bytes.toString('latin1');
+    });
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+    socket.on('close', () => resolve(seen));
+    socket.write(head);
+  });
+}
+
+const accepted = (emulator: Emulator) => emulator.record().contacts;
+
+describe('a status in place of the answer', () => {
+  test('bare: no body, not acted on', async () => {
+    const { emulator, sent } = await struck({ on: 'send', status: 503 });
+    expect(await sent).toMatchObject({ status: 503, text: '' });
+    expect(accepted(emulator)).toBe(0);
+  });
+
+  test('after acting: the contacts are on record', async () => {
+    const { emulator, sent } = await struck({ on: 'send', status: 500, afterActing: true });
+    expect((await sent).status).toBe(500);
+    expect(accepted(emulator)).toBe(1);
+  });
+
+  test('429 with Retry-After as seconds', async () => {
+    const { sent } = await struck({ on: 'send', status: 429, retryAfter: 7 });
+    expect((await sent).headers['retry-after']).toBe('7');
+  });
+
+  test('429 with Retry-After as a date', async () => {
+    const before = Date.now();
+    const { sent } = await struck({
+      on: 'send',
+      status: 429,
+      retryAfter: 3_600,
+      retryAfterAs: 'date',
+    });
+    const until = Date.parse(String((await sent).headers['retry-after']));
+    expect(until).toBeGreaterThan(before + 3_590_000);
+    expect(until).toBeLessThan(Date.now() + 3_610_000);
+  });
+
+  test('a redirect with its Location', async () => {
+    const { sent } = await struck({ on: 'send', status: 302, headers: { Location: 'http://x/' } });
+    expect(await sent).toMatchObject({ status: 302, headers: { location: 'http://x/' } });
+  });
+
+  test('an HTML page', async () => {
+    const { sent } = await struck(`send status=502 html='<h1>Bad gateway</h1>'`);
+    const answer = await sent;
+    expect(answer).toMatchObject({ status: 502, text: '<h1>Bad gateway</h1>' });
+    expect(answer.headers['content-type']).toContain('text/html');
+  });
+
+  test('an error body with a code, and any JSON body', async () => {
+    const coded = await struck({ on: 'send', status: 402, code: 'NO_CREDIT' });
+    expect(verdict(await coded.sent)).toBe('402 NO_CREDIT');
+    const other = await struck({ on: 'send', status: 200, body: { success: false } });
+    expect(json(await other.sent)).toEqual({ success: false });
+  });
+});
+
+describe('a connection that breaks', () => {
+  test.each([
+    ['before-read', 0],
+    ['after-read', 0],
+    ['after-acting', 1],
+  ] as const)('reset %s: ECONNRESET, %i accepted', async (reset, expected) => {
+    const { emulator, token, sent } = await struck({ on: 'send', reset, times: 1 });
+    await expect(sent).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(accepted(emulator)).toBe(expected);
+    expect((await sendWith(emulator, token)).status).toBe(200);
+  });
+
+  test('reset before-read does not wait for the body, after-read does', async () => {
+    const emulator = await emulatorWith();
+    const head = 'POST /api/v2/notices/send HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n';
+    emulator.addFault({ on: 'send', reset: 'before-read', times: 1 });
+    expect(await rawSend(emulator, head)).toBe('ECONNRESET');
+    emulator.addFault({ on: 'send', reset: 'after-read', times: 1 });
+    expect(await rawSend(emulator, `${head}123456789`)).toBe('ECONNRESET');
+  });
+
+  test.each([
+    ['before-acting', 0],
+    ['after-acting', 1],
+  ] as const)('hang %s: no answer ever, %i accepted', async (hang, expected) => {
+    const { emulator, sent } = await struck({ on: 'send', hang }, { patienceMs: 300 });
+    await expect(sent).rejects.toMatchObject({ name: 'AbortError' });
+    expect(accepted(emulator)).toBe(expected);
+  });
+
+  test('garbage: bytes that are not HTTP', async () => {
+    const { emulator, sent } = await struck({ on: 'send', garbage: '\u0000not HTTP' });
+    await expect(sent).rejects.toMatchObject({
+      code: expect.stringMatching(/^HPE_/) as unknown,
+    });
+    expect(accepted(emulator)).toBe(0);
+    const head = 'POST /api/v2/notices/send HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n';
+    expect(await rawSend(emulator, head)).toBe('\u0000not HTTP');
+  });
+
+  test('garbage after acting', async () => {
+    const { emulator, sent } = await struck({ on: 'send', garbage: 'x', afterActing: true });
+    await expect(sent).rejects.toThrow('Parse Error');
+    expect(accepted(emulator)).toBe(1);
+  });
+
+  test.each([0, 10, 1_000_000])('truncate: a body cut after at most %i bytes', async (truncate) => {
+    const { emulator, sent } = await struck({ on: 'send', truncate });
+    await expect(sent).rejects.toMatchObject({ code: 'ECONNRESET', message: 'aborted' });
+    expect(accepted(emulator)).toBe(1);
+  });
+});
+
+describe('a body that is slow or huge', () => {
+  test('slow: the real answer, in pieces', async () => {
+    const { emulator, sent } = await struck({ on: 'send', slowBody: { bytes: 20, everyMs: 5 } });
+    const started = performance.now();
+    expect(verdict(await sent)).toBe('200 SUCCESS');
+    expect(performance.now() - started).toBeGreaterThan(15);
+    expect(accepted(emulator)).toBe(1);
+  });
+
+  test('slow: a caller that leaves does not hold the emulator', async () => {
+    const slowBody = { bytes: 1, everyMs: 3_600_000 };
+    const { emulator, sent } = await struck({ on: 'send', slowBody }, { patienceMs: 200 });
+    await expect(sent).rejects.toThrow('aborted');
+    await emulator.close();
+  });
+
+  test('huge: padded to the size that was asked, still JSON', async () => {
+    const { sent } = await struck({ on: 'send', hugeBody: 3_000_000 });
+    const answer = await sent;
+    expect(answer.text).toHaveLength(3_000_000);
+    expect(verdict(answer)).toBe('200 SUCCESS');
+  });
+
+  test('huge together with a status', async () => {
+    const { sent } = await struck({ on: 'send', status: 500, bodyText: 'x', hugeBody: 100_000 });
+    expect(await sent).toMatchObject({ status: 500, text: 'x'.padEnd(100_000) });
+  });
+});
+
+describe('latency', () => {
+  test('of a fault: the call acts on arrival, the answer comes later', async () => {
+    const { emulator, sent } = await struck({ on: 'send', latencyMs: 120 });
+    const started = performance.now();
+    await expect.poll(() => accepted(emulator), { interval: 5 }).toBe(1);
+    expect((await sent).status).toBe(200);
+    expect(performance.now() - started).toBeGreaterThan(100);
+  });
+
+  test('of a fault with a status', async () => {
+    const started = performance.now();
+    const { sent } = await struck({ on: 'send', latencyMs: 60, status: 503 });
+    expect((await sent).status).toBe(503);
+    expect(performance.now() - started).toBeGreaterThan(55);
+  });
+
+  test('of the emulator: every call of the service', async () => {
+    const emulator = await emulatorWith({ latencyMs: 60 });
+    const started = performance.now();
+    await tokenOf(emulator);
+    expect(performance.now() - started).toBeGreaterThan(55);
+  });
+
+  test('of the emulator: no control request', async () => {
+    const emulator = await emulatorWith({ latencyMs: 3_600_000 });
+    const answer = await call(emulator, '/control/record', { method: 'GET', patienceMs: 10_000 });
+    expect(answer.status).toBe(200);
+  });
+});
+
+describe('which calls a fault strikes', () => {
+  test('the next K calls, then it is spent', async () => {
+    const { emulator, token, sent } = await struck({ on: 'send', status: 503, times: 2 });
+    const statuses = [(await sent).status];
+    for (let more = 0; more < 2; more += 1) {
+      statuses.push((await sendWith(emulator, token)).status);
+    }
+    expect(statuses).toEqual([503, 503, 200]);
+    expect(emulator.faults()).toMatchObject([{ fired: 2, spent: true }]);
+  });
+
+  test('the endpoint it names, on either version', async () => {
+    const emulator = await emulatorWith();
+    emulator.addFault({ on: 'token', status: 503 });
+    const token = emulator.issueForeign().value;
+    expect((await sendWith(emulator, token)).status).toBe(200);
+    for (const path of ['/api/v1/token', '/api/v2/token']) {
+      expect((await call(emulator, path, { headers: basic() })).status).toBe(503);
+    }
+    emulator.clearFaults();
+    emulator.addFault({ on: 'any', status: 500 });
+    expect((await sendWith(emulator, token)).status).toBe(500);
+    expect((await call(emulator, '/api/v2/token', { headers: basic() })).status).toBe(500);
+  });
+
+  test('in the order they were added, one for each call', async () => {
+    const { emulator, token, sent } = await struck({ on: 'any', status: 501, times: 1 });
+    emulator.addFault({ on: 'send', status: 502, times: 1 });
+    const statuses = [(await sent).status];
+    for (let more = 0; more < 2; more += 1) {
+      statuses.push((await sendWith(emulator, token)).status);
+    }
+    expect(statuses).toEqual([501, 502, 200]);
+    expect(emulator.faults().map(({ fired }) => fired)).toEqual([1, 1]);
+  });
+
+  test('a share of the calls, the same ones for the same seed', async () => {
+    const pattern = async (seed: number) => {
+      const emulator = await emulatorWith();
+      const token = await tokenOf(emulator);
+      emulator.addFault({ on: 'send', status: 503, rate: 0.3, seed });
+      const statuses: number[] = [];
+      for (let sent = 0; sent < 60; sent += 1) {
+        statuses.push((await sendWith(emulator, token)).status);
+      }
+      return statuses;
+    };
+    const first = await pattern(7);
+    expect(await pattern(7)).toEqual(first);
+    expect(await pattern(8)).not.toEqual(first);
+    const share = first.filter((status) => status === 503).length / first.length;
+    expect(share).toBeGreaterThan(0.1);
+    expect(share).toBeLessThan(0.5);
+  });
+
+  test('faults from the start, given as an option', async () => {
+    const emulator = await emulatorWith({ faults: [{ on: 'token', status: 500, times: 1 }] });
+    expect((await call(emulator, '/api/v2/token', { headers: basic() })).status).toBe(500);
+    await tokenOf(emulator);
+  });
+
+  test('issuance acted on before a reset is on record, the caller knows nothing of it', async () => {
+    const emulator = await emulatorWith();
+    emulator.addFault({ on: 'token', reset: 'after-acting', times: 1 });
+    await expect(tokenOf(emulator)).rejects.toMatchObject({ code: 'ECONNRESET' });
+    expect(emulator.record().tokens.issued).toBe(1);
+  });
+});

@@ -1,0 +1,201 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { HoldKind } from '../../../src/contracts/hold.ts';
+import {
+  HoldGate,
+  readHold,
+  type HoldMove,
+  type Passage,
+} from '../../../src/fleet/hold/hold-gate.ts';
+import { Hints } from '../../../src/redis/hints.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { signal, until } from '../../support/wait.ts';
+
+const SETTINGS = {
+  probeMinMs: 200,
+  probeMaxMs: 1_000,
+  retryAfterMaxMs: 60_000,
+  probeTtlMs: 5_000,
+};
+
+describe('HoldGate', () => {
+  const redis = testRedis();
+  const gates: HoldGate[] = [];
+
+  afterEach(() => {
+    for (const gate of gates.splice(0)) gate.stop();
+  });
+
+  /** A process of the fleet, as far as holds go. */
+  async function process(keys: Keys): Promise<{ gate: HoldGate; moves: HoldMove[] }> {
+    const moves: HoldMove[] = [];
+    const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
+    const listening = signal();
+    hints.subscribe(keys.holdHints, (text) => {
+      if (text === undefined) listening.resolve();
+    });
+    const gate = new HoldGate(redis.client, hints, keys, SETTINGS, (move) => moves.push(move));
+    gates.push(gate);
+    gate.start();
+    await listening.promise;
+    expect(await gate.enter()).toBeDefined();
+    return { gate, moves };
+  }
+
+  const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
+
+  async function open(gate: HoldGate): Promise<Passage> {
+    const passage = await gate.enter();
+    if (passage === undefined) throw new Error('the gate is closed');
+    return passage;
+  }
+
+  const held = (keys: Keys) => readHold(redis.client, keys);
+
+  /** Waits until the next probe is due, by the clock of Redis. */
+  async function untilDue(keys: Keys): Promise<void> {
+    await until(async () => (await redis.client.pttl(keys.limiter)) < 0, { what: 'the probe' });
+  }
+
+  it('in flow lets everybody pass and asks Redis nothing', async () => {
+    const { gate } = await process(freshKeys());
+    const before = await evals();
+    for (let count = 0; count < 1_000; count++) expect(await gate.enter()).toBeDefined();
+    expect(await evals()).toBe(before);
+  });
+
+  async function evals(): Promise<number> {
+    const stats = await redis.client.info('commandstats');
+    return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+  }
+
+  it('a hold closes every gate of the fleet and stops BullMQ from fetching', async () => {
+    const keys = freshKeys();
+    const [one, other] = [await process(keys), await process(keys)];
+    await one.gate.place('credit', 'HTTP_402', await open(one.gate));
+    await until(() => other.moves.length > 0, { what: 'the hint' });
+    expect(other.moves).toEqual([{ kind: 'held', hold: 'credit' }]);
+    expect(await one.gate.enter()).toBeUndefined();
+    expect(await other.gate.enter()).toBeUndefined();
+    expect(Number(await redis.client.get(keys.limiter))).toBe(Number.MAX_SAFE_INTEGER);
+    expect(await held(keys)).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 0 });
+  });
+
+  it('the next probe only ever moves away', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    const passage = await open(gate);
+    await gate.place('throttled', 'HTTP_429', passage, 30_000);
+    const first = await held(keys);
+    await gate.place('throttled', 'HTTP_429', passage, 1_000);
+    expect(await held(keys)).toEqual(first);
+    expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(29_000);
+    await gate.place('throttled', 'HTTP_429', passage, 40_000);
+    expect((await held(keys))?.nextProbeAt).toBeGreaterThan(first?.nextProbeAt ?? Infinity);
+  });
+
+  it('Retry-After is bounded', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    await gate.place('throttled', 'HTTP_429', await open(gate), 1e12);
+    const hold = await held(keys);
+    expect((hold?.nextProbeAt ?? 0) - (hold?.since ?? 0)).toBe(SETTINGS.retryAfterMaxMs);
+  });
+
+  it('when the time comes one job probes, and only one', async () => {
+    const keys = freshKeys();
+    const [one, other] = [await process(keys), await process(keys)];
+    await one.gate.place('credit', 'HTTP_402', await open(one.gate));
+    await until(() => other.moves.length > 0, { what: 'the hint' });
+    await untilDue(keys);
+    const passages = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : other).gate.enter()),
+    );
+    expect(passages.filter((passage) => passage !== undefined)).toHaveLength(1);
+  });
+
+  it('a probe that succeeds opens every gate', async () => {
+    const keys = freshKeys();
+    const [one, other] = [await process(keys), await process(keys)];
+    await one.gate.place('credit', 'HTTP_402', await open(one.gate));
+    await untilDue(keys);
+    const probe = await open(one.gate);
+    expect(probe.probe).toBeDefined();
+    await probe.succeeded();
+    expect(await held(keys)).toBeUndefined();
+    expect(await redis.client.exists(keys.limiter)).toBe(0);
+    await until(() => other.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
+    expect((await open(other.gate)).probe).toBeUndefined();
+  });
+
+  it('probes that fail come less and less often, up to the longest distance', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    await gate.place('credit', 'HTTP_402', await open(gate));
+    const distances: number[] = [];
+    for (let failed = 1; failed <= 4; failed++) {
+      await untilDue(keys);
+      const probe = await open(gate);
+      const [seconds, micros] = await redis.client.time();
+      await (failed % 2 === 0 ? probe.undecided() : gate.place('credit', 'HTTP_402', probe));
+      const hold = await held(keys);
+      expect(hold).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: failed });
+      const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
+      distances.push(Math.round(((hold?.nextProbeAt ?? 0) - now) / 100) * 100);
+    }
+    expect(distances).toEqual([400, 800, 1_000, 1_000]);
+  }, 20_000);
+
+  it('a probe that was given up leaves the next one due at once', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    await gate.place('credit', 'HTTP_402', await open(gate));
+    await untilDue(keys);
+    await (await open(gate)).abandoned();
+    const again = await open(gate);
+    expect(again.probe).toBeDefined();
+    expect((await held(keys))?.failedProbes).toBe(0);
+  });
+
+  it('an attempt that began before the hold does not lift it', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    const early = await open(gate);
+    await gate.place('credit', 'HTTP_402', await open(gate));
+    await early.succeeded();
+    expect(await held(keys)).toMatchObject({ kind: 'credit' });
+  });
+
+  it('a probe that died with its worker frees itself, also after a clock went back', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    await gate.place('credit', 'HTTP_402', await open(gate));
+    await untilDue(keys);
+    await open(gate);
+    await redis.client.pexpire(keys.holdProbe, 3_600_000);
+    expect(await gate.enter()).toBeUndefined();
+    expect(await redis.client.pttl(keys.holdProbe)).toBeLessThanOrEqual(SETTINGS.probeTtlMs);
+  });
+
+  it('another reason takes over the name and counts from anew', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    const passage = await open(gate);
+    await gate.place('throttled', 'HTTP_429', passage, 5_000);
+    const first = await held(keys);
+    await gate.place('credit', 'HTTP_402', passage);
+    expect(await held(keys)).toMatchObject({
+      kind: 'credit' satisfies HoldKind,
+      nextProbeAt: first?.nextProbeAt,
+      failedProbes: 0,
+    });
+  });
+
+  it('a hold that was placed while this process could not hear is found at the gate', async () => {
+    const keys = freshKeys();
+    const deaf = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, SETTINGS);
+    const { gate } = await process(keys);
+    await gate.place('credit', 'HTTP_402', await open(gate), 5_000);
+    expect(await deaf.enter()).toBeUndefined();
+  });
+});

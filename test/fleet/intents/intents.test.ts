@@ -1,0 +1,132 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { Intents, type UnknownFacts } from '../../../src/fleet/intents/intents.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+
+const FACTS: UnknownFacts = {
+  template: 'T',
+  contacts: 2,
+  code: 'TIMEOUT',
+  stage: 'sent',
+  delivery: 'at-most-once',
+};
+const KEEP_MS = 60_000;
+
+describe('the intent of a notice', () => {
+  const redis = testRedis();
+  let keys: Keys;
+  let intents: Intents;
+  const first = { job: 'a', nonce: 'first' };
+  const second = { job: 'a', nonce: 'second' };
+
+  beforeEach(async () => {
+    keys = keysOf(redis.freshPrefix(), 'default');
+    intents = new Intents(redis.client, keys);
+    await redis.client.set(keys.noticeLock('a'), 'lock');
+    await redis.client.hset(keys.noticeJob('a'), 'name', 'send');
+  });
+
+  const begin = async (attempt = first) =>
+    (await intents.begin([{ ...attempt, lockToken: 'lock' }], 'worker'))[0];
+  const listed = async () => {
+    const text = await redis.client.hget(keys.intents.unknown, 'a');
+    return text === null ? undefined : (JSON.parse(text) as UnknownFacts & { resend?: boolean });
+  };
+
+  it('is recorded once for an attempt, and again when it is asked again', async () => {
+    expect([await begin(), await begin()]).toEqual(['send', 'send']);
+  });
+
+  it('is refused to whoever does not hold the lock, and records nothing', async () => {
+    expect(await intents.begin([{ ...first, lockToken: 'other' }], 'worker')).toEqual(['lost']);
+    expect(await begin(second)).toBe('send');
+  });
+
+  it('that never ended makes the next attempt unknown; listed, it stays so', async () => {
+    await begin();
+    expect(await begin(second)).toBe('unknown');
+    await intents.park([{ ...second, facts: FACTS }], 'any', KEEP_MS);
+    expect(await begin({ job: 'a', nonce: 'third' })).toBe('unknown');
+    expect(await redis.client.hlen(keys.intents.begun)).toBe(0);
+  });
+
+  it('that was taken back lets the next attempt send', async () => {
+    await begin();
+    await intents.end([first], 'back');
+    expect(await begin(second)).toBe('send');
+  });
+
+  it('of another attempt is not ended', async () => {
+    await begin();
+    await intents.end([second], 'back');
+    await intents.park([{ ...second, facts: FACTS }], 'own', KEEP_MS);
+    expect([await begin(second), await listed()]).toEqual(['unknown', undefined]);
+  });
+
+  it('that was accepted lets nobody send again, until BullMQ has heard it', async () => {
+    await begin();
+    await intents.end([first], 'accepted');
+    expect(await begin(second)).toBe('accepted');
+    const accept = async (job: string) => {
+      await redis.client.set(keys.noticeLock(job), 'lock');
+      await redis.client.hset(keys.noticeJob(job), 'name', 'send');
+      await intents.begin([{ job, nonce: job, lockToken: 'lock' }], 'worker');
+      await intents.end([{ job, nonce: job }], 'accepted');
+    };
+    await accept('b');
+    expect(await begin(second)).toBe('accepted');
+    await redis.client.hset(keys.noticeJob('a'), { finishedOn: 1 });
+    await redis.client.del(keys.noticeJob('b'));
+    await accept('c');
+    expect(await redis.client.hkeys(keys.intents.begun)).toEqual(['c']);
+    expect(await redis.client.zrangebyscore(keys.intents.accepted, '-inf', '+inf')).toEqual(['c']);
+  });
+
+  it('an answer that comes after the notice was set aside is kept for whoever decides', async () => {
+    await begin();
+    await begin(second);
+    await intents.park([{ ...second, facts: { ...FACTS, stage: 'begun' } }], 'any', KEEP_MS);
+    await intents.end([first], 'accepted');
+    expect(await listed()).toMatchObject({ stage: 'accepted', template: 'T' });
+    expect(await redis.client.hlen(keys.intents.begun)).toBe(0);
+  });
+
+  it('a run that finds the notice listed leaves what the earlier run knew', async () => {
+    await begin();
+    await intents.park([{ ...first, facts: FACTS }], 'own', KEEP_MS);
+    expect(await begin(second)).toBe('unknown');
+    await intents.park(
+      [{ ...second, facts: { ...FACTS, code: 'OUTCOME_UNKNOWN' } }],
+      'any',
+      KEEP_MS,
+    );
+    expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
+  });
+
+  it('resolved as resend it may be begun once more, and is listed until then', async () => {
+    await begin();
+    await intents.park([{ ...first, facts: FACTS }], 'own', KEEP_MS);
+    expect(await intents.resolve('a', 'resend')).toBe(true);
+    expect(await listed()).toMatchObject({ resend: true });
+    expect(await begin(second)).toBe('send');
+    expect(await listed()).toBeUndefined();
+    // It was set aside anew before the one who resolved it was done.
+    await intents.park([{ ...second, facts: FACTS }], 'own', KEEP_MS);
+    await intents.resolve('a', 'resent');
+    expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
+    expect(await intents.resolve('a', 'over')).toBe(true);
+    expect(await intents.resolve('a', 'over')).toBe(false);
+    expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
+  });
+
+  it('an entry past its retention goes, unless its job has still to hear of it', async () => {
+    await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
+    await redis.client.zadd(keys.intents.unknownAt, 1, 'a');
+    const other = { job: 'b', nonce: 'b' };
+    await intents.park([{ ...other, facts: FACTS }], 'none', KEEP_MS);
+    expect(await listed()).toBeDefined();
+    await redis.client.hset(keys.noticeJob('a'), { finishedOn: 1 });
+    await intents.park([{ ...other, facts: FACTS }], 'none', KEEP_MS);
+    expect(await redis.client.hkeys(keys.intents.unknown)).toEqual(['b']);
+  });
+});

@@ -1,0 +1,263 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { readPace } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
+import {
+  Pacer,
+  setPaceByHand,
+  type LanePace,
+  type PaceSettings,
+} from '../../../src/fleet/rate-limit/rate-limiter.ts';
+import { SLOT_LASTS_MS } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import { Hints } from '../../../src/redis/hints.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { signal, until } from '../../support/wait.ts';
+
+const SETTINGS: PaceSettings = { pace: 0, floor: 1, fallPercent: 50, recoveryMs: 1e12 };
+
+describe('Pacer', () => {
+  const redis = testRedis();
+  const pacers: Pacer[] = [];
+
+  afterEach(() => {
+    for (const pacer of pacers.splice(0)) pacer.stop();
+  });
+
+  const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
+
+  /** A process of the fleet, as far as the pace goes. */
+  async function process(keys: Keys, settings: Partial<PaceSettings> = {}) {
+    const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
+    const client = redis.connect({ name: 'pacer', forWorker: true });
+    const listening = signal();
+    const heard: string[] = [];
+    const falls: { from: number; to: number; observed: boolean }[] = [];
+    const troubles: unknown[] = [];
+    const pacer = new Pacer(
+      client,
+      hints,
+      keys,
+      { ...SETTINGS, ...settings },
+      {
+        onFall: (fall) => falls.push(fall),
+        onTrouble: (error) => troubles.push(error),
+      },
+    );
+    pacers.push(pacer);
+    pacer.start();
+    // After the pacer's own listener, so that what is heard here was heard there.
+    hints.subscribe(keys.paceHints, (text) => {
+      if (text === undefined) listening.resolve();
+      else heard.push(text);
+    });
+    await listening.promise;
+    return { pacer, heard, falls, troubles, notices: pacer.lane('notices') };
+  }
+
+  /** Takes a slot and uses it; answers when, by the monotonic clock. */
+  async function send(lane: LanePace): Promise<number | undefined> {
+    const slot = await lane.take(new AbortController());
+    return slot?.use() === true ? performance.now() : undefined;
+  }
+
+  const sendMany = (lane: LanePace, count: number) =>
+    Promise.all(Array.from({ length: count }, () => send(lane)));
+
+  /** Sends for longer than a second, which makes a rate, so many at a time. */
+  async function sendAWhile(lane: LanePace, atATime: number): Promise<void> {
+    const endAt = performance.now() + 1_200;
+    const send = async () => {
+      await sendMany(lane, atATime);
+      return performance.now() > endAt;
+    };
+    await until(send, { what: 'the end of sending', deadlineMs: 20_000, everyMs: 10 });
+  }
+
+  /** More than a pace of these tests lets go in the second that they wait. */
+  const untilFree = (lane: LanePace) =>
+    until(async () => !(await sendMany(lane, 300)).includes(undefined), { what: 'no limit' });
+
+  /** What was asked of Redis meanwhile, by its own count; less the question itself. */
+  async function costOf(act: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
+    const read = async () => {
+      const stats = (await redis.client.info('commandstats')).matchAll(
+        /^cmdstat_(\S+):calls=(\d+)/gm,
+      );
+      return new Map([...stats].map(([, name = '', calls]) => [name, Number(calls)]));
+    };
+    const before = await read();
+    await act();
+    const after = await read();
+    const calls = [...after].map(
+      ([name, count]) => [name, count - (before.get(name) ?? 0)] as const,
+    );
+    return Object.fromEntries(calls.filter(([name, count]) => count > 0 && name !== 'info'));
+  }
+
+  it('without a pace a thousand sends cost one command together', async () => {
+    const { notices } = await process(freshKeys());
+    const cost = await costOf(async () => {
+      for (let count = 0; count < 1_000; count++) expect(await send(notices)).toBeDefined();
+    });
+    expect(cost).toMatchObject({ evalsha: 1, time: 1, hmget: 1 });
+    expect(await costOf(() => sendMany(notices, 1_000))).toEqual({});
+  });
+
+  it('with a pace slots come in portions of a tenth of a second', async () => {
+    const { notices } = await process(freshKeys(), { pace: 1_000 });
+    await send(notices);
+    let passed = 0;
+    const cost = await costOf(async () => {
+      const times = await sendMany(notices, 500);
+      passed = times.filter((time) => time !== undefined).length;
+    });
+    // More than five where this machine was too busy to use some in time.
+    const { evalsha: portions = 0 } = cost;
+    expect(passed).toBeGreaterThan(100);
+    expect(passed).toBeLessThanOrEqual(100 * portions);
+    expect(portions).toBeLessThanOrEqual(25);
+    expect(cost).toEqual({ evalsha: portions, time: portions, hmget: portions, hset: portions });
+  });
+
+  it('sends that follow each other fetch for the moment to come', async () => {
+    const { notices } = await process(freshKeys(), { pace: 10_000 });
+    let passed = 0;
+    const { evalsha = 0 } = await costOf(async () => {
+      for (let count = 0; count < 2_000; count++) {
+        if ((await send(notices)) !== undefined) passed += 1;
+      }
+    });
+    expect(passed).toBeGreaterThan(1_900);
+    expect(evalsha).toBeLessThanOrEqual(500);
+  });
+
+  it('two processes together keep the pace', async () => {
+    const keys = freshKeys();
+    const both = await Promise.all([process(keys, { pace: 100 }), process(keys, { pace: 100 })]);
+    const many = await Promise.all(both.map(({ notices }) => sendMany(notices, 80)));
+    const times = many.flat().filter((time) => time !== undefined);
+    expect(times.length).toBeGreaterThan(20);
+    times.sort((a, b) => a - b);
+    for (const [first, from] of times.entries()) {
+      for (const [last, to] of times.entries()) {
+        if (last < first) continue;
+        const most = (100 * (to - from + SLOT_LASTS_MS)) / 1_000 + 1;
+        // Half a second's worth for a machine that stands still for a moment.
+        expect(last - first + 1).toBeLessThanOrEqual(most + 50);
+      }
+    }
+  });
+
+  it('a pace set by hand is met by processes that thought they were free, and lifted again', async () => {
+    const keys = freshKeys();
+    const { notices, heard } = await process(keys, { pace: 0 });
+    await sendMany(notices, 10);
+    await setPaceByHand(redis.client, keys, 5);
+    await until(() => heard.includes('changed'), { what: 'the hint' });
+    const sent = await sendMany(notices, 30);
+    // Five at most in the second that they wait, and the one that is due at once.
+    const passed = sent.filter((time) => time !== undefined).length;
+    expect(passed).toBeGreaterThanOrEqual(1);
+    expect(passed).toBeLessThanOrEqual(12);
+    expect(await readPace(redis.client, keys, 0)).toEqual({ configured: 0, byHand: 5, now: 5 });
+
+    await setPaceByHand(redis.client, keys, 0);
+    await until(() => heard.length === 2, { what: 'the hint' });
+    await untilFree(notices);
+    await setPaceByHand(redis.client, keys, undefined);
+    expect(await readPace(redis.client, keys, 0)).toBeUndefined();
+  });
+
+  it('"off" stands over the configuration, "default" gives it back', async () => {
+    const keys = freshKeys();
+    const { notices, heard } = await process(keys, { pace: 5 });
+    await setPaceByHand(redis.client, keys, 0);
+    await until(() => heard.length === 1, { what: 'the hint' });
+    await untilFree(notices);
+    await setPaceByHand(redis.client, keys, undefined);
+    await until(() => heard.length === 2, { what: 'the hint' });
+    expect(await sendMany(notices, 30)).toContain(undefined);
+    expect(await readPace(redis.client, keys, 0)).toEqual({ configured: 5, now: 5 });
+  });
+
+  it('a hold that begins meanwhile turns away who waits', async () => {
+    const keys = freshKeys();
+    const { pacer, notices } = await process(keys, { pace: 2 });
+    await send(notices);
+    const waiting = sendMany(notices, 3);
+    pacer.turnAway();
+    const times = await waiting;
+    expect(times.filter((time) => time === undefined).length).toBeGreaterThanOrEqual(2);
+  });
+
+  it('after a 429 without a pace all processes tell what they sent, and then keep to it', async () => {
+    const keys = freshKeys();
+    const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
+    await Promise.all([sendAWhile(one.notices, 6), sendAWhile(two.notices, 3)]);
+    await one.notices.throttled();
+    const told = () => readPace(redis.client, keys, 0);
+    const [own] = one.falls;
+    expect(own?.observed).toBe(true);
+    expect(own?.to).toBeCloseTo((own?.from ?? NaN) / 2, 2);
+    await until(async () => ((await told())?.fall?.from ?? 0) > (own?.from ?? Infinity), {
+      what: 'the other to tell',
+    });
+    await until(() => idle.heard.filter((text) => text === 'changed').length === 1, {
+      what: 'the hint of it',
+    });
+    const pace = await told();
+    expect(pace?.now).toBeCloseTo((pace?.fall?.from ?? NaN) / 2, 1);
+    expect([...two.falls, ...idle.falls]).toEqual([]);
+    // From now on each of them takes slots.
+    const cost = await costOf(async () => {
+      for (const { notices } of [one, two, idle]) await send(notices);
+    });
+    expect(cost['evalsha']).toBeGreaterThanOrEqual(3);
+  });
+
+  it('a 429 right after the start says nothing about the pace', async () => {
+    const keys = freshKeys();
+    const { notices, falls } = await process(keys);
+    await sendMany(notices, 200);
+    await notices.throttled();
+    expect(falls[0]).toMatchObject({ from: 0, observed: true });
+    expect((await readPace(redis.client, keys, 0))?.now).toBeUndefined();
+    await untilFree(notices);
+  });
+
+  it('once it has risen beyond what was refused, nothing limits any more', async () => {
+    const keys = freshKeys();
+    const { notices } = await process(keys, { recoveryMs: 1_000 });
+    await sendAWhile(notices, 5);
+    await notices.throttled();
+    expect((await readPace(redis.client, keys, 0))?.now).toBeDefined();
+    await until(async () => (await readPace(redis.client, keys, 0))?.now === undefined, {
+      what: 'the limit to end',
+    });
+    await until(
+      async () => {
+        await send(notices);
+        return (await costOf(() => sendMany(notices, 100)))['evalsha'] === undefined;
+      },
+      { what: 'sends that cost nothing' },
+    );
+  });
+
+  it('Redis in trouble: nothing is sent, the job goes back, and the rest is quiet', async () => {
+    const keys = freshKeys();
+    await redis.client.set(keys.pace, 'not a hash');
+    const { notices, troubles } = await process(keys, { pace: 5 });
+    expect(await sendMany(notices, 3)).toEqual([undefined, undefined, undefined]);
+    expect(troubles.length).toBeGreaterThanOrEqual(1);
+    expect(troubles.length).toBeLessThanOrEqual(10);
+    await redis.client.del(keys.pace);
+    expect(await until(() => send(notices), { what: 'a slot' })).toBeDefined();
+  });
+
+  it('a stop turns away who waits', async () => {
+    const { pacer, notices } = await process(freshKeys(), { pace: 1 });
+    await send(notices);
+    const waiting = send(notices);
+    pacer.stop();
+    expect(await waiting).toBeUndefined();
+  });
+});

@@ -1,0 +1,240 @@
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { allAccepted } from '../../src/batch/ledger/settlement.ts';
+import { HOLDS } from '../../src/contracts/hold.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
+import { fleetMetrics, type FleetMetrics } from '../../src/metrics/fleet-metrics.ts';
+import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
+import type { MetricRows } from '../../src/metrics/metric.ts';
+import { beat, endHeartbeat } from '../../src/fleet/heartbeat.ts';
+import { connectRedis } from '../../src/redis/connect.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
+import { writeState } from '../token/support/write-state.ts';
+import { testRedis } from '../support/redis.ts';
+import { readExposition } from './exposition.ts';
+
+describe('the metrics of the fleet', () => {
+  const redis = testRedis();
+  const opened: FleetMetrics[] = [];
+
+  afterEach(async () => {
+    for (const metrics of opened.splice(0)) await metrics.close();
+    await redis.cleanup();
+  });
+
+  function world() {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    const metrics = fleetMetrics({ redis: redis.client, keys, pair: 'pair' });
+    opened.push(metrics);
+    return { prefix, keys, metrics, read: async () => readExposition(await metrics.text()) };
+  }
+
+  const worker = { host: 'h', pid: 1, active: 0, concurrency: 1, startedAt: 0, loopDelayMs: 0 };
+
+  it('are those of an empty queue where nothing was ever queued', async () => {
+    const { value, types } = await world().read();
+    expect(value('notices_redis_up')).toBe(1);
+    for (const lane of ['notices', 'chunks']) {
+      expect(value('notices_jobs', { lane, state: 'waiting' })).toBe(0);
+      expect(value('notices_oldest_waiting_seconds', { lane })).toBe(0);
+    }
+    expect(value('notices_workers')).toBe(0);
+    expect(value('notices_token_issuances')).toBe(0);
+    expect(types.has('notices_token_age_seconds')).toBe(false);
+    expect(value('notices_redis_memory_bytes')).toBeGreaterThan(100_000);
+  });
+
+  it('tell what waits and for how long, in both lanes', async () => {
+    const { prefix, keys, read } = world();
+    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const notice = { templateCode: 'T', contacts: contacts(1) };
+    const { id } = await queue.send(notice);
+    await queue.send(notice, { delay: 3_600_000 });
+    await queue.send(notice, { priority: 3 });
+    await queue.close();
+    const job = keys.noticeJob(id);
+    const timestamp = Number(await redis.client.hget(job, 'timestamp'));
+    await redis.client.hset(job, 'timestamp', timestamp - 500_000);
+    const { value } = await read();
+    expect(value('notices_jobs', { lane: 'notices', state: 'waiting' })).toBe(2);
+    expect(value('notices_jobs', { lane: 'notices', state: 'delayed' })).toBe(1);
+    expect(value('notices_jobs', { lane: 'chunks', state: 'waiting' })).toBe(0);
+    expect(value('notices_oldest_waiting_seconds', { lane: 'notices' })).toBeGreaterThanOrEqual(
+      500,
+    );
+    expect(value('notices_oldest_waiting_seconds', { lane: 'chunks' })).toBe(0);
+  });
+
+  it('tell the hold in force, and zero for every other', async () => {
+    const { keys, read } = world();
+    const since = String(Date.now() - 90_000);
+    const hold = { kind: 'credit', code: 'HTTP_402', since, nextProbeAt: since, failedProbes: '4' };
+    await redis.client.hset(keys.hold, hold);
+    const { value, samples } = await read();
+    expect(value('notices_held', { hold: 'credit' })).toBe(1);
+    expect(value('notices_hold_seconds', { hold: 'credit' })).toBeGreaterThanOrEqual(89);
+    expect(value('notices_hold_failed_probes')).toBe(4);
+    const held = samples.filter(({ name }) => name === 'notices_held');
+    expect(new Set(held.map(({ labels }) => labels['hold']))).toEqual(new Set(Object.keys(HOLDS)));
+    expect(held.reduce((sum, sample) => sum + sample.value, 0)).toBe(1);
+  });
+
+  it('tell batches, their contacts, the one that stands still, and what will be deleted', async () => {
+    const { prefix, keys, read } = world();
+    const done = await buildBatch(redis.client, prefix, 'done', [contacts(10)]);
+    await done.settle(0, {
+      accepted: 7,
+      failed: [
+        await part('rejected', 'BAD', contacts(2)),
+        await part('unknown', 'HTTP_500', contacts(1)),
+      ],
+    });
+    const open = await buildBatch(redis.client, prefix, 'open', [contacts(10), contacts(10, 10)]);
+    await open.settle(0, allAccepted(10));
+    const { movedAt } = await open.read();
+    const { record } = keys.batch('open');
+    await redis.client.hset(record, 'movedAt', movedAt - 700_000, 'begunAt', movedAt - 700_000);
+    const { finishedAt, retentionMs } = await done.read();
+    const before = await read();
+    expect(before.value('notices_batches', { phase: 'finished' })).toBe(1);
+    expect(before.value('notices_batches', { phase: 'sending' })).toBe(1);
+    expect(before.value('notices_batches', { phase: 'paused' })).toBe(0);
+    expect(before.value('notices_batch_contacts', { state: 'accepted' })).toBe(17);
+    expect(before.value('notices_batch_contacts', { state: 'pending' })).toBe(10);
+    expect(before.value('notices_batch_contacts', { state: 'unknown' })).toBe(1);
+    expect(before.value('notices_unsent_contacts')).toBe(10);
+    expect(before.value('notices_batch_standstill_seconds')).toBeGreaterThanOrEqual(700);
+    expect(before.value('notices_batch_retention_contacts')).toBe(0);
+    await redis.client.hset(keys.batch('done').record, 'finishedAt', finishedAt - retentionMs);
+    expect((await read()).value('notices_batch_retention_contacts')).toBe(3);
+  });
+
+  it('tell workers, their versions, and notices that are unknown', async () => {
+    const { keys, read } = world();
+    const a = { ...worker, id: 'a', version: '1.0.0' };
+    const memory = await beat(redis.client, keys, a, 60_000);
+    await beat(redis.client, keys, { ...worker, id: 'b', version: '1.1.0' }, 60_000, memory);
+    await redis.client.zadd(keys.intents.unknownAt, 1, 'n-1', 2, 'n-2', 3, 'n-3');
+    const { value } = await read();
+    expect(value('notices_workers')).toBe(2);
+    expect(value('notices_worker_versions')).toBe(2);
+    expect(value('notices_unknown_notices')).toBe(3);
+    await endHeartbeat(redis.client, keys, 'a', 60_000);
+    await endHeartbeat(redis.client, keys, 'b', 60_000);
+  });
+
+  it('have the labels of their rows, and no value beyond the closed sets', async () => {
+    const { keys, metrics } = world();
+    const token = { id: '0123456789abcdef', ageMs: 5_000, fence: 1 };
+    await writeState(redis.client, keys.token('pair'), { token });
+    const { samples, types } = readExposition(await metrics.text());
+    const rows: MetricRows = FLEET_METRICS;
+    for (const [name, row] of Object.entries(rows)) {
+      expect([name, types.get(name)]).toEqual([name, row.type]);
+      for (const { labels } of samples.filter((sample) => sample.name === name)) {
+        expect(Object.keys(labels).sort()).toEqual(Object.keys(row.labels ?? {}).sort());
+        for (const [label, text] of Object.entries(labels)) {
+          expect(row.labels?.[label]).toContain(text);
+        }
+      }
+    }
+    expect([...types.keys()].sort()).toEqual(Object.keys(rows).sort());
+  });
+
+  it('tell how Redis keeps notices', async () => {
+    const server = await startRedisServer();
+    const client = new Redis(server.url);
+    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default') });
+    const read = async () => {
+      const { value } = readExposition(await metrics.text());
+      const names = ['memory_limit_bytes', 'evicts', 'aof', 'persistence_ok'];
+      return names.map((name) => value(`notices_redis_${name}`));
+    };
+    try {
+      const [machine = 0, ...kept] = await read();
+      expect(kept).toEqual([0, 0, 1]);
+      // Without a bound of its own, its machine is one.
+      expect(machine).toBeGreaterThan(104_857_600);
+      await client.config('SET', 'maxmemory', '100mb');
+      await client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+      await client.config('SET', 'appendonly', 'yes');
+      expect(await read()).toEqual([104_857_600, 1, 1, 1]);
+    } finally {
+      await metrics.close();
+      client.disconnect();
+      await server.close();
+    }
+  });
+
+  it('ask Redis for the same number of things however much waits, and never scan', async () => {
+    // Commands are counted by the server for everybody, so this one is nobody else's.
+    const server = await startRedisServer();
+    const client = new Redis(server.url);
+    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default'), pair: 'pair' });
+    const queue = new NoticeQueue({ redis: { url: server.url }, prefix: 'p' });
+    try {
+      const commands = async () => {
+        const lines = (await client.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
+        return new Map([...lines].map(([, name, calls]) => [name ?? '', Number(calls)]));
+      };
+      const cost = async () => {
+        // The first scrape teaches Redis the scripts.
+        await metrics.text();
+        const before = await commands();
+        await metrics.text();
+        const after = await commands();
+        return [...after]
+          .map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const)
+          .filter(([, calls]) => calls > 0);
+      };
+      const send = (count: number) =>
+        queue.sendMany(
+          contacts(count).map((contact) => ({ templateCode: 'T', contacts: [contact] })),
+        );
+      await send(10);
+      const few = await cost();
+      await send(2_000);
+      const many = await cost();
+      expect(many).toEqual(few);
+      const names = many.map(([name]) => name);
+      expect(names.filter((name) => /scan|^keys$|^smembers$/.test(name))).toEqual([]);
+      expect(many.reduce((sum, [, calls]) => sum + calls, 0)).toBeLessThan(80);
+    } finally {
+      await queue.close();
+      await metrics.close();
+      client.disconnect();
+      await server.close();
+    }
+  });
+
+  it('share one look where several ask at the same time', async () => {
+    const { metrics } = world();
+    const [one, other] = [metrics.text(), metrics.text()];
+    expect(one).toBe(other);
+    await one;
+    expect(metrics.text()).not.toBe(one);
+    await metrics.text();
+  });
+
+  it('say that Redis is away, and nothing else', async () => {
+    const settings = {
+      url: `redis://127.0.0.1:${await freePort()}`,
+      sentinels: [],
+      cluster: [],
+      connectTimeoutMs: 500,
+    };
+    const away = connectRedis(settings, 'reader', () => {}, 500);
+    const metrics = fleetMetrics({ redis: away, keys: keysOf('away', 'default') });
+    try {
+      const { samples } = readExposition(await metrics.text());
+      expect(samples).toEqual([{ name: 'notices_redis_up', labels: {}, value: 0 }]);
+    } finally {
+      away.disconnect();
+      await metrics.close();
+    }
+  });
+});

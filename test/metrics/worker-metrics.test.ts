@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { HOLDS } from '../../src/contracts/hold.ts';
+import { OUTCOME_KINDS } from '../../src/contracts/outcome.ts';
+import { LANES } from '../../src/contracts/seen-attempt.ts';
+import { ERROR_CODES } from '../../src/contracts/errors.ts';
+import {
+  CODE_LABELS,
+  codeLabel,
+  OTHER,
+  REDIS_CODE_LABELS,
+  redisCodeLabel,
+} from '../../src/metrics/code-label.ts';
+import { mergeTexts } from '../../src/metrics/merge-texts.ts';
+import type { MetricRows } from '../../src/metrics/metric.ts';
+import { CODED_OUTCOMES, WORKER_METRICS } from '../../src/metrics/worker-table.ts';
+import { WorkerMetrics } from '../../src/metrics/worker-metrics.ts';
+import { readExposition } from './exposition.ts';
+
+describe('the label of a code', () => {
+  it.each([
+    ['INVALID_ACCESS_KEY', 'INVALID_ACCESS_KEY'],
+    ['HTTP_503', 'HTTP_503'],
+    ['HTTP_599', 'HTTP_5XX'],
+    ['HTTP_418', 'HTTP_4XX'],
+    ['HTTP_302', 'HTTP_3XX'],
+    ['HTTP_999', OTHER],
+    ['ECONNRESET', 'ECONNRESET'],
+    ['TEMPLATE_FOR_01012345678', OTHER],
+    ['', OTHER],
+    ['constructor', OTHER],
+  ])('of %s is %s', (code, label) => {
+    expect(codeLabel(code)).toBe(label);
+    expect(CODE_LABELS).toContain(label);
+  });
+
+  it('knows every code of ours', () => {
+    for (const code of Object.keys(ERROR_CODES)) expect(codeLabel(code)).toBe(code);
+  });
+
+  it.each([
+    ['OOM', 'OOM'],
+    ['ECONNREFUSED', 'ECONNREFUSED'],
+    ['a value', OTHER],
+  ])('of the Redis word %s is %s', (word, label) => {
+    expect(redisCodeLabel(word)).toBe(label);
+    expect(REDIS_CODE_LABELS).toContain(label);
+  });
+});
+
+describe('the metrics of a worker', () => {
+  const accepted = { lane: 'notices', outcome: 'accepted', contacts: 3, requests: 1 } as const;
+
+  it('count attempts, contacts, requests, codes and durations', async () => {
+    const metrics = new WorkerMetrics(2);
+    metrics.attempt({ ...accepted, answerMs: 40, waitedMs: 1_200 });
+    metrics.attempt({ ...accepted, lane: 'chunks', contacts: 500, requests: 2 });
+    metrics.attempt({
+      lane: 'notices',
+      outcome: 'hold',
+      hold: 'throttled',
+      code: 'HTTP_429',
+      contacts: 1,
+      requests: 1,
+    });
+    metrics.tokenWait(3);
+    metrics.tokenEvent({ kind: 'issued', id: 'x', fence: 1, ms: 5, early: false, stored: true });
+    metrics.tokenEvent({ kind: 'waited', ms: 5 });
+    metrics.tokenEvent({ kind: 'contested', retryInMs: 5 });
+    metrics.redisError('ECONNREFUSED');
+    metrics.standstill(20_000);
+    metrics.watch({ inFlight: () => 7, slots: 40, ready: () => true });
+
+    const { value } = readExposition(await metrics.text());
+    const process = '2';
+    const notices = { lane: 'notices', outcome: 'accepted', process };
+    expect(value('notices_attempts_total', notices)).toBe(1);
+    expect(value('notices_contacts_total', notices)).toBe(3);
+    expect(value('notices_contacts_total', { lane: 'chunks', outcome: 'accepted' })).toBe(500);
+    expect(value('notices_requests_total', { lane: 'chunks' })).toBe(2);
+    expect(value('notices_attempt_codes_total', { outcome: 'hold', code: 'HTTP_429' })).toBe(1);
+    expect(value('notices_answer_seconds_count', { lane: 'notices' })).toBe(1);
+    expect(value('notices_answer_seconds_bucket', { lane: 'notices', le: '0.035' })).toBe(0);
+    expect(value('notices_answer_seconds_bucket', { lane: 'notices', le: '0.05' })).toBe(1);
+    expect(value('notices_queue_wait_seconds_sum', { lane: 'notices' })).toBe(1.2);
+    expect(value('notices_token_wait_seconds_count')).toBe(1);
+    expect(value('notices_token_issuances_total')).toBe(1);
+    expect(value('notices_token_refusals_total', { hold: 'token-contested' })).toBe(1);
+    expect(value('notices_redis_errors_total', { code: 'ECONNREFUSED' })).toBe(1);
+    expect(value('notices_standstill_seconds')).toBe(20);
+    expect(value('notices_jobs_in_flight')).toBe(7);
+    expect(value('notices_job_slots')).toBe(40);
+    expect(value('notices_worker_ready')).toBe(1);
+    expect(value('notices_worker_info', { node: globalThis.process.version })).toBe(1);
+  });
+
+  it('begin at zero, so that the first event is an increase', async () => {
+    const { value } = readExposition(await new WorkerMetrics(0).text());
+    for (const lane of LANES) {
+      for (const outcome of OUTCOME_KINDS) {
+        expect(value('notices_attempts_total', { lane, outcome, process: '0' })).toBe(0);
+      }
+    }
+    expect(value('notices_worker_ready')).toBe(0);
+  });
+
+  it('have the labels of their rows and the process, with no value beyond the closed sets', async () => {
+    const metrics = new WorkerMetrics(0);
+    for (const lane of LANES) {
+      for (const outcome of OUTCOME_KINDS) {
+        const code = `${outcome} for 01012345678`;
+        const coded = (CODED_OUTCOMES as readonly string[]).includes(outcome) ? { code } : {};
+        metrics.attempt({
+          lane,
+          outcome,
+          ...coded,
+          contacts: 1,
+          requests: 1,
+          answerMs: 1,
+          waitedMs: 1,
+        });
+      }
+    }
+    for (const hold of ['credentials', 'token-contested', 'token-unavailable'] as const) {
+      metrics.tokenEvent({ kind: 'refused', hold, code: 'TOKEN_UNAVAILABLE', retryInMs: 1 });
+    }
+    metrics.redisError('a word');
+    const { samples, types } = readExposition(await metrics.text());
+    const rows: MetricRows = WORKER_METRICS;
+    for (const [name, row] of Object.entries(rows)) {
+      const own = samples.filter(
+        (sample) =>
+          sample.name === name || sample.name.replace(/_(?:bucket|sum|count)$/, '') === name,
+      );
+      expect([name, types.get(name)]).toEqual([name, row.type]);
+      expect([name, own.length > 0]).toEqual([name, true]);
+      for (const { labels } of own) {
+        const { process, le: _le, ...others } = labels;
+        expect(process).toBe('0');
+        expect(Object.keys(others).sort()).toEqual(Object.keys(row.labels ?? {}).sort());
+        for (const [label, text] of Object.entries(others)) {
+          const allowed = row.labels?.[label];
+          expect([label, typeof allowed === 'string' || allowed?.includes(text)]).toEqual([
+            label,
+            true,
+          ]);
+        }
+      }
+    }
+    const ours = [...types.keys()].filter((name) => name.startsWith('notices_')).sort();
+    expect(ours).toEqual(Object.keys(WORKER_METRICS).sort());
+  });
+});
+
+describe('texts of several processes', () => {
+  it('are put together metric by metric, and nothing is added up', async () => {
+    const [one, two] = [new WorkerMetrics(0), new WorkerMetrics(1)];
+    const accepted = { lane: 'notices', outcome: 'accepted', contacts: 1, requests: 1 } as const;
+    one.attempt(accepted);
+    two.attempt(accepted);
+    two.attempt(accepted);
+    const supervisor = '# HELP a_total Help.\n# TYPE a_total counter\na_total 4\n';
+    const text = mergeTexts([supervisor, await one.text(), await two.text()]);
+    const { value, samples } = readExposition(text);
+    expect(value('a_total')).toBe(4);
+    const labels = { lane: 'notices', outcome: 'accepted' };
+    expect(value('notices_attempts_total', { ...labels, process: '0' })).toBe(1);
+    expect(value('notices_attempts_total', { ...labels, process: '1' })).toBe(2);
+    expect(samples).toHaveLength(1 + 2 * readExposition(await one.text()).samples.length);
+  });
+
+  it('of none are empty', () => {
+    expect(mergeTexts([])).toBe('');
+  });
+});
+
+it('every hold that a token can bring on is a hold', () => {
+  for (const hold of WORKER_METRICS.notices_token_refusals_total.labels.hold) {
+    expect(Object.keys(HOLDS)).toContain(hold);
+  }
+});

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import {
+  encodePrints,
+  PRINT_BYTES,
+  searchChunks,
+} from '../../src/number-index/chunk-fingerprints.ts';
+import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { testRedis } from '../support/redis.ts';
+
+const redis = testRedis();
+
+const hashOf = (print: number) => {
+  const hash = Buffer.alloc(12);
+  hash.writeUInt32BE(print);
+  return hash;
+};
+
+describe('the hash of a number', () => {
+  const key = findKey('a'.repeat(64));
+
+  it('is the same under the same key, however that is written, and another under another', () => {
+    const same = findKey(Buffer.from('a'.repeat(64), 'hex').toString('base64'));
+    const hash = hashNumber(key, '01012345678');
+    expect(hash).toHaveLength(12);
+    expect(hashNumber(same, '01012345678')).toEqual(hash);
+    expect(hashNumber(key, '01012345679')).not.toEqual(hash);
+    expect(hashNumber(findKey('b'.repeat(64)), '01012345678')).not.toEqual(hash);
+  });
+
+  it('stays what it is from version to version: what was written is to be found', () => {
+    expect(hashNumber(key, '01012345678').toString('hex')).toMatchInlineSnapshot(
+      `"c9fede830ff12ac192e29b3c"`,
+    );
+  });
+});
+
+describe('prints of chunks', () => {
+  it('are sorted as numbers, four bytes each', () => {
+    const prints = encodePrints([hashOf(0xffff_ffff), hashOf(256), hashOf(1), hashOf(0x8000_0000)]);
+    expect(prints.toString('hex')).toBe('000000010000010080000000ffffffff');
+    expect(encodePrints([])).toHaveLength(0);
+  });
+
+  it('are found wherever they stand, and no others', async () => {
+    const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
+    // Chunks of every small size, and one of full size, with prints at both ends of the range.
+    const sizes = [...Array.from({ length: 20 }, (_, size) => size), 1_000];
+    const chunks = sizes.map((size) =>
+      Array.from({ length: size }, (_, index) =>
+        index === 0 ? 0 : index === 1 ? 0xffff_ffff : randomBytes(4).readUInt32BE(),
+      ),
+    );
+    for (const [chunk, prints] of chunks.entries()) {
+      await redis.client.hset(key, chunk, encodePrints(prints.map(hashOf)));
+    }
+    const all = new Set(chunks.flat());
+    const asked = [...all, ...Array.from({ length: 50 }, () => randomBytes(4).readUInt32BE())];
+    for (const print of asked) {
+      const { hits, contacts, unindexed } = await searchChunks(
+        redis.client,
+        key,
+        chunks.length,
+        hashOf(print),
+      );
+      const expected = chunks.flatMap((prints, chunk) =>
+        prints.includes(print) ? [{ chunk, size: prints.length }] : [],
+      );
+      expect(hits).toEqual(expected);
+      expect([contacts, unindexed]).toEqual([chunks.flat().length, 0]);
+    }
+  });
+
+  it('are looked through in one command for each 200 chunks; those without any are counted', async () => {
+    const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
+    await redis.client.hset(key, 450, encodePrints([hashOf(7)]), 3, encodePrints([hashOf(7)]));
+    const calls = async () => {
+      const stats = await redis.client.info('commandstats');
+      return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+    };
+    // A server that is new to the script is sent its text first.
+    await searchChunks(redis.client, key, 1, hashOf(7));
+    const before = await calls();
+    const search = await searchChunks(redis.client, key, 501, hashOf(7));
+    expect(await calls()).toBe(before + 3);
+    expect(search).toEqual({
+      hits: [
+        { chunk: 3, size: 1 },
+        { chunk: 450, size: 1 },
+      ],
+      contacts: 2,
+      unindexed: 499,
+    });
+    expect(PRINT_BYTES).toBe(4);
+  });
+});

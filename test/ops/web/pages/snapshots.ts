@@ -1,0 +1,132 @@
+import { OUTCOME_KINDS, type OutcomeKind } from '../../../../src/contracts/outcome.ts';
+import type { Traffic, TrafficPoint } from '../../../../src/traffic/read-traffic.ts';
+import type { Role } from '../../../../src/ops/web/access/role.ts';
+import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
+import type { OverviewSight } from '../../../../src/ops/web/pages/overview.ts';
+import type { Look } from '../../../../src/ops/web/pages/page-parts.ts';
+
+/** When pages are looked at. */
+export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
+
+/** Markup that must never reach a page as such. */
+export const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(1)>`;
+
+/** Somebody who looks. */
+export function lookOf(role: Role): Look {
+  const who = { name: role, role, by: 'session', until: NOW, seed: 'seed' } as const;
+  return { who, csrf: 'csrf-token', path: '/here', now: NOW };
+}
+
+/** Counts of a batch whose states add up. */
+export function batchCounts(some: Partial<BatchAnswer['counts']>): BatchAnswer['counts'] {
+  const states = { pending: 0, accepted: 0, rejected: 0, unknown: 0, expired: 0, cancelled: 0 };
+  const counts = { ...states, sending: 0, maybeTwice: 0, ...some };
+  const { pending, accepted, rejected, unknown, expired, cancelled } = counts;
+  return { ...counts, total: pending + accepted + rejected + unknown + expired + cancelled };
+}
+
+/** A batch that is being sent. */
+export function someBatch(some: Partial<BatchAnswer> = {}): BatchAnswer {
+  return {
+    id: 'spring-sale',
+    phase: 'sending',
+    templateCode: 'SALE',
+    delivery: 'at-least-once',
+    chunkSize: 100,
+    expiresAt: null,
+    rate: 0,
+    counts: batchCounts({ pending: 600, accepted: 400 }),
+    begunAt: NOW - 60_000,
+    importedAt: NOW - 50_000,
+    finishedAt: null,
+    movedAt: NOW - 1_000,
+    keptUntil: null,
+    chunks: 10,
+    rows: 1_000,
+    refusedRows: 0,
+    duplicateRows: 0,
+    perSecond: 6.7,
+    restMs: 90_000,
+    ...some,
+  };
+}
+
+type Worker = StatusAnswer['workers'][number];
+
+/** A worker that is ready. */
+export function someWorker(some: Partial<Worker> = {}): Worker {
+  return {
+    id: 'host-1-abc',
+    host: 'host-1',
+    pid: 4_711,
+    version: '1.2.3',
+    active: 1,
+    concurrency: 8,
+    startedAt: NOW - 3_600_000,
+    loopDelayMs: 12,
+    ageMs: 400,
+    ...some,
+  };
+}
+
+/** A queue that is idle, with one worker. */
+export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
+  return {
+    account: 'default',
+    jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
+    workers: [someWorker()],
+    redis: {
+      version: '7.4.0',
+      policy: 'noeviction',
+      persistence: 'aof',
+      saveFailed: false,
+      usedBytes: 50 * 1_048_576,
+      maxBytes: 200 * 1_048_576,
+      machineBytes: 8_192 * 1_048_576,
+      role: 'master',
+      findings: [],
+    },
+    ...some,
+  };
+}
+
+const byOutcome = (some: Partial<Record<OutcomeKind, number>> = {}) =>
+  ({ ...Object.fromEntries(OUTCOME_KINDS.map((kind) => [kind, 0])), ...some }) as Record<
+    OutcomeKind,
+    number
+  >;
+
+/** A span of traffic in which nothing was sent. */
+export function somePoint(
+  some: Partial<TrafficPoint> = {},
+  attempts: Partial<Record<OutcomeKind, number>> = {},
+): TrafficPoint {
+  const lane = { accepted: 0, contactsAccepted: 0 };
+  return {
+    at: NOW,
+    spanMs: 10_000,
+    requests: 0,
+    attempts: byOutcome(attempts),
+    contacts: byOutcome(attempts),
+    lanes: { notices: lane, chunks: lane },
+    ...some,
+  };
+}
+
+/** A record in which nothing was sent. */
+export function someTraffic(some: Partial<Traffic> = {}): Traffic {
+  const point = somePoint();
+  return { at: NOW, now: point, recent: [point], series: [point], total: point, ...some };
+}
+
+/** An overview of an idle queue. */
+export function someOverview(some: Partial<OverviewSight> = {}): OverviewSight {
+  return {
+    status: someStatus(),
+    unknown: { notices: 0, contacts: 0 },
+    unsent: 0,
+    traffic: someTraffic(),
+    minutes: 60,
+    ...some,
+  };
+}

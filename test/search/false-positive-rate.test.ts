@@ -1,0 +1,11 @@
+import { expect, it } from 'vitest';
+import { describeWrongHit } from '../../src/search/false-positive-rate.ts';
+
+it.each([
+  [0, 'less than 0.01 %'],
+  [2.9e-7, 'less than 0.01 %'],
+  [0.0001, '0.010 %'],
+  [0.0123, '1.2 %'],
+])('%s is %s', (chance, words) => {
+  expect(describeWrongHit(chance)).toBe(words);
+});

@@ -1,0 +1,146 @@
+import { Queue } from 'bullmq';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { findContact, NoticeQueue } from '../../src/index.ts';
+import { statesOf, type JobFacts } from '../../src/search/find-notices.ts';
+import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { startFleet } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { parkNotice } from '../ops/support/parked-notice.ts';
+
+const redis = testRedis();
+const SECRET = '7'.repeat(64);
+
+const GONE: JobFacts = { state: undefined, unknown: false, expires: false, young: true };
+
+describe('what became of a single notice', () => {
+  it.each([
+    [{ state: 'completed', outcome: 'accepted' }, ['accepted']],
+    [{ state: 'completed', outcome: 'expired' }, ['expired']],
+    [{ state: 'completed', outcome: 'cancelled' }, ['cancelled']],
+    [{ state: 'completed' }, ['accepted']],
+    [{ state: 'failed', unknown: true }, ['unknown']],
+    [{ state: 'failed' }, ['rejected']],
+    [{ state: 'waiting' }, ['pending']],
+    [{ state: 'prioritized' }, ['pending']],
+    [{ state: 'delayed' }, ['pending']],
+    [{ state: 'active' }, ['pending']],
+    [{ decided: 'accepted' }, ['accepted']],
+    [{ decided: 'discard' }, ['cancelled']],
+    [{}, ['accepted']],
+    [{ expires: true }, ['accepted', 'expired']],
+    [{ young: false }, ['accepted', 'rejected', 'unknown', 'cancelled']],
+    [{ young: false, expires: true }, ['accepted', 'rejected', 'unknown', 'expired', 'cancelled']],
+  ] as const)('%j: %j', (facts, states) => {
+    expect(statesOf({ ...GONE, ...facts })).toEqual(states);
+  });
+});
+
+function options(prefix: string) {
+  return { redis: { url: redis.url }, prefix, findKey: SECRET };
+}
+
+describe('findContact', () => {
+  it('finds single notices: accepted, rejected, waiting, and what the queue has forgotten', async () => {
+    const prefix = redis.freshPrefix();
+    const fleet = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 1,
+      emulator: { rejectContacts: ['01000000002'] },
+    });
+    onTestFinished(() => fleet.close());
+    const queue = new NoticeQueue(options(prefix));
+    onTestFinished(() => queue.close());
+    const send = (contact: string, more = {}) =>
+      queue.send({ templateCode: 'T', contacts: [{ contact }] }, more);
+    const accepted = await send('01000000001');
+    const rejected = await send('01000000002');
+    const waiting = await send('01000000003', { delay: 3_600_000 });
+    const of = async (number: string) => (await findContact(number, options(prefix))).notices;
+    await until(async () => (await of('01000000002'))[0]?.states[0] === 'rejected', {
+      what: 'the rejection',
+      deadlineMs: 20_000,
+    });
+    await until(async () => (await of('01000000001'))[0]?.states[0] === 'accepted', {
+      what: 'the acceptance',
+      deadlineMs: 20_000,
+    });
+    const at = expect.any(Number) as number;
+    expect(await of('010-0000-0001')).toEqual([
+      { job: accepted.id, template: 'T', states: ['accepted'], confirmed: true, at },
+    ]);
+    expect(await of('01000000002')).toEqual([
+      {
+        job: rejected.id,
+        template: 'T',
+        states: ['rejected'],
+        confirmed: true,
+        at,
+        code: 'INVALID_CONTACT',
+      },
+    ]);
+    expect(await of('01000000003')).toEqual([
+      { job: waiting.id, template: 'T', states: ['pending'], confirmed: true, at },
+    ]);
+    expect(await of('01000000004')).toEqual([]);
+
+    const keys = keysOf(prefix, 'default');
+    const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
+    onTestFinished(() => board.close());
+    await board.remove(accepted.id);
+    expect(await of('01000000001')).toEqual([
+      { job: accepted.id, states: ['accepted'], confirmed: false, at },
+    ]);
+  });
+
+  it('finds what a person decided on', async () => {
+    const prefix = redis.freshPrefix();
+    const parked = await parkNotice(redis, {}, prefix, SECRET);
+    const of = async () => (await findContact('01000000001', options(prefix))).notices;
+    expect(await of()).toMatchObject([{ job: parked.id, states: ['unknown'], code: 'ECONNRESET' }]);
+    await resolveNotices(redis.client, parked.keys, [parked.id], {
+      as: 'discard',
+      who: 'kim@desk',
+      why: 'asked the service',
+    });
+    expect(await of()).toMatchObject([{ job: parked.id, states: ['cancelled'], confirmed: true }]);
+  });
+
+  it('says how far it could see, and holds no number', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = new NoticeQueue(options(prefix));
+    onTestFinished(() => queue.close());
+    const list = [{ contact: '01012345678' }, { contact: '01012345679' }];
+    await queue.import(list, { templateCode: 'T', batchId: 'indexed' });
+    const plain = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    onTestFinished(() => plain.close());
+    await plain.import(list, { templateCode: 'T', batchId: 'plain' });
+    const report = await findContact('01012345678', options(prefix));
+    expect(report.contacts).toMatchObject([{ batch: 'indexed', states: ['pending'] }]);
+    expect(report.searched).toMatchObject({ batches: 2, contacts: 2, unindexedChunks: 1 });
+    expect(report.searched.wrongHit).toBeCloseTo(2 / 2 ** 32, 15);
+    expect(JSON.stringify(report)).not.toContain('01012345678');
+  });
+
+  it.each([
+    ['no key', '01012345678', { findKey: undefined }, 'CONFIG_INVALID'],
+    ['a key that is none', '01012345678', { findKey: 'short' }, 'CONFIG_INVALID'],
+    ['a plus sign', '+821012345678', {}, 'NOTICE_INVALID'],
+    ['no number', 'CANARY', {}, 'NOTICE_INVALID'],
+  ])('refuses %s, and does not repeat it', async (_, number, more, code) => {
+    const prefix = redis.freshPrefix();
+    const asked = findContact(number, { ...options(prefix), ...more });
+    await expect(asked).rejects.toMatchObject({ code });
+    await expect(asked).rejects.not.toThrow(number);
+  });
+
+  it('fails within its time where Redis is away', async () => {
+    const url = `redis://127.0.0.1:${await freePort()}`;
+    await expect(
+      findContact('01012345678', { redis: { url }, findKey: SECRET, enqueueTimeoutMs: 300 }),
+    ).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+  });
+});

@@ -1,0 +1,262 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
+import { OUTCOME_ROWS, decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
+import type { Judgement } from '../../src/service/outcome-table.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+
+const base = { refused: [], requests: 1, durationMs: 5 } as const;
+const notSent = (more: Partial<SendAnswer> = {}): SendAnswer => ({
+  ...base,
+  stage: 'not-sent',
+  body: 'none',
+  ...more,
+});
+const sent = (more: Partial<SendAnswer> = {}): SendAnswer => ({
+  ...base,
+  stage: 'sent',
+  body: 'none',
+  ...more,
+});
+const answered = (status: number, more: Partial<SendAnswer> = {}): SendAnswer => ({
+  ...base,
+  stage: 'answered',
+  status,
+  body: 'json',
+  ...more,
+});
+const one = (status: 401 | 403) => ({
+  refused: [
+    { tokenId: 'a', status },
+    { tokenId: 'a', status },
+  ],
+});
+const two = (status: 401 | 403) => ({
+  refused: [
+    { tokenId: 'a', status },
+    { tokenId: 'b', status },
+  ],
+});
+
+const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
+const rejected = (code: string): Outcome => ({ kind: 'rejected', code });
+const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', code, counted });
+const hold = (kind: 'credentials' | 'credit' | 'address' | 'throttled', code: string): Outcome => ({
+  kind: 'hold',
+  hold: kind,
+  code,
+});
+const accepted = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
+
+/** Row of the table, answer, outcome, and the token slot's word where there is one. */
+const CASES: [string, SendAnswer, Outcome, Judgement?][] = [
+  ['not sent, given up', notSent({ failure: 'aborted' }), retry('ABORTED', false)],
+  [
+    'not sent, the certificate does not verify',
+    notSent({ failure: 'certificate', failureCode: 'CERT_HAS_EXPIRED' }),
+    hold('address', 'CERT_HAS_EXPIRED'),
+  ],
+  ['not sent', notSent({ failure: 'dns' }), retry('SERVICE_UNREACHABLE', true)],
+  ['not sent', notSent({ failure: 'timeout' }), retry('SERVICE_UNREACHABLE', true)],
+  ['not sent', notSent({ failure: 'tls' }), retry('SERVICE_UNREACHABLE', true)],
+  ['sent, no status', sent({ failure: 'reset', failureCode: 'ECONNRESET' }), unknown('ECONNRESET')],
+  ['sent, no status', sent({ failure: 'aborted' }), unknown('NO_ANSWER')],
+  ['2xx, a page', answered(200, { body: 'html' }), hold('address', 'HTML_ANSWER')],
+  ['2xx, success: false', answered(200, { success: false }), rejected('SERVICE_REFUSED')],
+  [
+    '2xx, success: false',
+    answered(200, { success: false, code: 'NO_TEMPLATE' }),
+    rejected('NO_TEMPLATE'),
+  ],
+  ['2xx, JSON or no body', answered(200), accepted(true)],
+  ['2xx, JSON or no body', answered(200, { success: true }), accepted(true)],
+  ['2xx, JSON or no body', answered(204, { body: 'none' }), accepted(true)],
+  ['2xx, unreadable', answered(200, { body: 'text' }), accepted(false)],
+  ['2xx, unreadable', answered(202, { body: 'broken', failure: 'reset' }), accepted(false)],
+  ['2xx, unreadable', answered(200, { body: 'oversized' }), accepted(false)],
+  ['3xx', answered(302, { body: 'html' }), hold('address', 'HTTP_302')],
+  ['3xx', answered(308), hold('address', 'HTTP_308')],
+  ['5xx', answered(500), unknown('HTTP_500')],
+  ['5xx', answered(502, { body: 'html' }), unknown('HTTP_502')],
+  ['5xx', answered(503, { code: 'BUSY' }), unknown('BUSY')],
+  ['1xx, 600 and above', answered(101), unknown('HTTP_101')],
+  ['1xx, 600 and above', answered(600), unknown('HTTP_600')],
+  ['408, 425', answered(408), retry('HTTP_408', true)],
+  ['408, 425', answered(425), retry('HTTP_425', true)],
+  ['429', answered(429), hold('throttled', 'HTTP_429')],
+  [
+    '429',
+    answered(429, { retryAfterMs: 3_000, code: 'SLOW_DOWN' }),
+    { kind: 'hold', hold: 'throttled', code: 'SLOW_DOWN', forMs: 3_000 },
+  ],
+  ['402', answered(402, { code: 'NO_CREDIT' }), hold('credit', 'NO_CREDIT')],
+  ['407', answered(407), hold('address', 'HTTP_407')],
+  ['413', answered(413, { body: 'html' }), rejected('HTTP_413')],
+  [
+    '401 or 403, within the grace of a young token',
+    answered(401, one(401)),
+    retry('HTTP_401', false),
+  ],
+  [
+    '401 or 403, within the grace of a young token',
+    answered(403, one(403)),
+    retry('HTTP_403', false),
+  ],
+  [
+    '401 or 403, within the grace of a young token',
+    answered(403, { ...one(403), code: 'IP_NOT_ALLOWED' }),
+    retry('IP_NOT_ALLOWED', false),
+    'refused',
+  ],
+  ['401 or 403, judged again', answered(401, two(401)), retry('HTTP_401', false), 'again'],
+  [
+    '401 or 403, judged again',
+    answered(403, { ...two(403), code: 'X' }),
+    retry('X', false),
+    'again',
+  ],
+  ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), hold('address', 'HTTP_401')],
+  ['401 or 403, a page', answered(403, { ...two(403), body: 'html' }), hold('address', 'HTTP_403')],
+  ['401', answered(401, two(401)), hold('credentials', 'HTTP_401')],
+  [
+    '401',
+    answered(401, { ...two(401), code: 'INVALID_ACCESS_KEY' }),
+    hold('credentials', 'INVALID_ACCESS_KEY'),
+    'refused',
+  ],
+  [
+    '403, a documented code or none',
+    answered(403, { ...two(403), code: 'ACCESS_KEY_NOT_APPROVED' }),
+    hold('credentials', 'ACCESS_KEY_NOT_APPROVED'),
+  ],
+  [
+    '403, a documented code or none',
+    answered(403, { ...two(403), code: 'IP_NOT_ALLOWED' }),
+    hold('credentials', 'IP_NOT_ALLOWED'),
+    'refused',
+  ],
+  [
+    '403, a documented code or none',
+    answered(403, { ...two(403), body: 'none' }),
+    hold('credentials', 'HTTP_403'),
+  ],
+  [
+    '403, another code',
+    answered(403, { ...two(403), code: 'SENDER_NOT_YOURS' }),
+    rejected('SENDER_NOT_YOURS'),
+  ],
+  ['other 4xx, a page', answered(404, { body: 'html' }), hold('address', 'HTTP_404')],
+  ['other 4xx', answered(404, { code: 'NO_TEMPLATE' }), rejected('NO_TEMPLATE')],
+  ['other 4xx', answered(400, { body: 'none' }), rejected('HTTP_400')],
+  ['other 4xx', answered(422, { body: 'broken' }), rejected('HTTP_422')],
+  ['other 4xx', answered(418, { body: 'text' }), rejected('HTTP_418')],
+];
+
+const rowOf = (answer: SendAnswer, judgement: Judgement | undefined): string | undefined =>
+  OUTCOME_ROWS.find(({ when }) => when(answer, judgement))?.name;
+
+describe('the outcome table', () => {
+  it.each<[string, SendAnswer, Outcome, Judgement?]>(CASES)(
+    '%s: %j',
+    (name, answer, outcome, judgement) => {
+      expect(rowOf(answer, judgement)).toBe(name);
+      expect(decideOutcome(answer, judgement)).toStrictEqual(outcome);
+    },
+  );
+
+  it('has a case for every row, and no row twice', () => {
+    const names = OUTCOME_ROWS.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    expect(new Set(CASES.map(([name]) => name))).toStrictEqual(new Set(names));
+  });
+});
+
+const option = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+const anyStatus = fc.oneof(
+  fc.constantFrom(
+    101,
+    200,
+    204,
+    302,
+    400,
+    401,
+    402,
+    403,
+    404,
+    408,
+    413,
+    422,
+    425,
+    429,
+    500,
+    503,
+    600,
+  ),
+  fc.integer({ min: 100, max: 999 }),
+);
+const anyAnswer: fc.Arbitrary<SendAnswer> = fc
+  .record({
+    stage: fc.constantFrom('not-sent', 'sent', 'answered'),
+    status: anyStatus,
+    code: option(fc.constantFrom('INVALID_ACCESS_KEY', 'IP_NOT_ALLOWED', 'OTHER')),
+    body: fc.constantFrom('none', 'json', 'html', 'text', 'broken', 'oversized'),
+    success: option(fc.boolean()),
+    retryAfterMs: option(fc.nat()),
+    failure: option(fc.constantFrom('dns', 'certificate', 'aborted', 'timeout', 'reset')),
+    refused: fc.array(
+      fc.record({ tokenId: fc.constantFrom('a', 'b'), status: fc.constantFrom(401, 403) }),
+      { maxLength: 2 },
+    ),
+  })
+  .map(({ status, ...facts }) => {
+    const seen = facts.stage === 'answered' ? { status } : {};
+    const given = Object.entries(facts).filter(([, value]) => value !== undefined);
+    return { requests: 1, durationMs: 1, ...Object.fromEntries(given), ...seen } as SendAnswer;
+  });
+
+/** Kinds of outcome that the facts allow, whatever the table says. */
+function allowedKinds({ stage, status, body }: SendAnswer): readonly OutcomeKind[] {
+  if (stage === 'not-sent') return ['retry', 'hold'];
+  if (stage === 'sent' || status === undefined) return ['unknown'];
+  if (status >= 500 || status < 200) return ['unknown'];
+  if (status >= 400) {
+    return [401, 403, 408, 425].includes(status)
+      ? ['retry', 'hold', 'rejected']
+      : ['hold', 'rejected'];
+  }
+  if (status >= 300) return ['hold'];
+  return body === 'html' ? ['hold'] : ['accepted', 'rejected'];
+}
+
+describe('every answer', () => {
+  it('has one outcome, and none that its facts forbid', () => {
+    const anyJudgement = option(fc.constantFrom<Judgement>('again', 'refused'));
+    fc.assert(
+      fc.property(anyAnswer, anyJudgement, (answer, judgement) => {
+        expect(allowedKinds(answer)).toContain(decideOutcome(answer, judgement).kind);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+});
+
+describe('needsJudgement', () => {
+  it.each([
+    ['two tokens refused with 401', answered(401, two(401)), true],
+    ['two tokens refused with 403', answered(403, two(403)), true],
+    ['one young token tried twice', answered(401, one(401)), false],
+    [
+      'a renewed token that was accepted',
+      answered(200, { refused: [{ tokenId: 'a', status: 401 }] }),
+      false,
+    ],
+    ['a renewed token that met another refusal', answered(404, two(401)), false],
+    [
+      'nothing sent after the renewal',
+      notSent({ refused: [{ tokenId: 'a', status: 401 }] }),
+      false,
+    ],
+  ])('%s', (_name, answer, expected) => {
+    expect(needsJudgement(answer)).toBe(expected);
+  });
+});

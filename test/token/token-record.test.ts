@@ -1,0 +1,191 @@
+import { inspect } from 'node:util';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { keysOf, type TokenKeys } from '../../src/redis/keys.ts';
+import type { Grant } from '../../src/token/token-record.ts';
+import { SlotRecord } from '../../src/token/token-record.ts';
+import { TokenSeal } from '../../src/token/token-seal.ts';
+import { tokenOf } from '../../src/token/token-value.ts';
+import { testRedis } from '../support/redis.ts';
+import { PAIR, SECRET, SETTINGS } from './support/world.ts';
+
+const redis = testRedis();
+const seal = new TokenSeal(SECRET, PAIR);
+const [A, B, C] = [tokenOf('value-a'), tokenOf('value-b'), tokenOf('value-c')];
+
+let keys: TokenKeys;
+let record: SlotRecord;
+
+beforeEach(() => {
+  keys = keysOf(redis.freshPrefix(), 'default').token(PAIR);
+  record = new SlotRecord(redis.client, keys, seal, SETTINGS, 'host:1');
+});
+
+/** Takes the lock for a caller that saw this token refused. */
+async function grant(nonce: string, refused = ''): Promise<Grant> {
+  const decision = await record.acquire(nonce, { why: 'use', refused, graceMs: 0 });
+  if (decision.kind !== 'lock') throw new Error(`expected the lock, got ${decision.kind}`);
+  return { nonce, fence: decision.fence };
+}
+
+const store = (by: Grant, token = A, replaced = '', lifeMs?: number) =>
+  record.store(by, token, lifeMs, replaced, 2000);
+
+const current = (field: string) => redis.client.hget(keys.current, field);
+
+describe('store', () => {
+  it('stores the token sealed, frees the lock and wakes who waits', async () => {
+    const ear = redis.connect();
+    await ear.subscribe(keys.hints);
+    const heard = new Promise((resolve) => ear.once('message', (_, text) => resolve(text)));
+    await expect(store(await grant('one'))).resolves.toBe('stored');
+
+    const stored = await redis.client.hgetall(keys.current);
+    expect(seal.unseal(A.id, stored['sealed'] ?? '')).toEqual(A);
+    expect(inspect(stored)).not.toContain(A.value);
+    expect(stored).toMatchObject({ id: A.id, fence: '1', issuer: 'host:1', proven: '0' });
+    expect(stored['expiresAt']).toBe('');
+    expect(await redis.client.exists(keys.lock)).toBe(0);
+    expect(await heard).toBe(`stored:${A.id}`);
+  });
+
+  it('keeps a known life in Redis time', async () => {
+    await store(await grant('one'), A, '', 60_000);
+    expect(Number(await current('expiresAt')) - Number(await current('issuedAt'))).toBe(60_000);
+  });
+
+  it('tells a late holder so, and leaves the newer token and the foreign lock', async () => {
+    const late = await grant('late');
+    await redis.client.del(keys.lock);
+    await store(await grant('second'), B);
+    await grant('third', B.id);
+
+    await expect(store(late, A)).resolves.toBe('late');
+    expect(await current('id')).toBe(B.id);
+    expect(await redis.client.get(keys.lock)).toBe('third');
+  });
+
+  it('lets a holder that lost its lock store, as long as its fence is the highest', async () => {
+    const first = await grant('first');
+    await redis.client.del(keys.lock);
+    const second = await grant('second');
+    await expect(store(first, A)).resolves.toBe('stored');
+    expect(await redis.client.get(keys.lock)).toBe('second');
+    await expect(store(second, B)).resolves.toBe('stored');
+    expect(await current('id')).toBe(B.id);
+  });
+
+  it('agrees when asked again because its answer was lost', async () => {
+    const by = await grant('one');
+    await store(by);
+    await expect(store(by)).resolves.toBe('stored');
+    expect(await redis.client.zcard(keys.issued)).toBe(1);
+  });
+
+  it('counts every issuance, also one that came late', async () => {
+    const late = await grant('late');
+    await redis.client.del(keys.lock);
+    await store(await grant('second'), B);
+    await store(late, A);
+    expect(await redis.client.zcard(keys.issued)).toBe(2);
+    expect(await redis.client.pttl(keys.issued)).toBeGreaterThan(0);
+  });
+
+  it('ends a refusal and its streak', async () => {
+    await record.fail(await grant('one'), 'credentials', 'IP_NOT_ALLOWED');
+    await redis.client.del(keys.refused);
+    const by = await grant('two');
+    await redis.client.hset(keys.refused, 'kind', 'credentials');
+    await store(by);
+    expect(await redis.client.exists(keys.refused, keys.streak)).toBe(0);
+  });
+
+  it('counts tokens in a row that were refused without having worked', async () => {
+    await store(await grant('one'), A);
+    await store(await grant('two', A.id), B, A.id);
+    expect(await current('unproven')).toBe('1');
+    await redis.client.hset(keys.current, 'contested', '1');
+    await store(await grant('three', B.id), C, B.id);
+    expect(await current('unproven')).toBe('2');
+    expect(await current('contested')).toBeNull();
+    await record.prove(C.id);
+    await store(await grant('four', C.id), A, C.id);
+    expect(await current('unproven')).toBe('0');
+  });
+
+  it('does not count a token that ran out, or was renewed early, without having been refused', async () => {
+    await store(await grant('one'), A);
+    await redis.client.hset(keys.current, 'expiresAt', '1');
+    await store(await grant('two'), B);
+    expect(await current('unproven')).toBe('0');
+  });
+});
+
+describe('fail', () => {
+  it.each([
+    ['credentials', [2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]],
+    ['unavailable', [500, 1000, 2000, 4000, 8000, 16_000, 30_000]],
+  ] as const)('%s doubles from failure to failure: %j ms', async (kind, expected) => {
+    const spans: number[] = [];
+    for (const index of expected.keys()) {
+      await redis.client.del(keys.refused);
+      spans.push(await record.fail(await grant(`n${index}`), kind, 'TOKEN_UNAVAILABLE'));
+    }
+    expect(spans).toEqual(expected);
+  });
+
+  it('frees the lock, and the fleet is refused for that time', async () => {
+    const span = await record.fail(await grant('one'), 'credentials', 'IP_NOT_ALLOWED');
+    expect(await redis.client.exists(keys.lock)).toBe(0);
+    const decision = await record.acquire('two', { why: 'use', refused: '', graceMs: 0 });
+    expect(decision).toMatchObject({
+      kind: 'refused',
+      refusal: { kind: 'credentials', code: 'IP_NOT_ALLOWED' },
+    });
+    const ttl = await redis.client.pttl(keys.refused);
+    expect(ttl).toBeGreaterThan(span - 1000);
+    expect(ttl).toBeLessThanOrEqual(span);
+  });
+
+  it('remembers nothing of a holder that was overtaken by a newer token', async () => {
+    const late = await grant('late');
+    await redis.client.del(keys.lock);
+    await store(await grant('second'), B);
+    await expect(record.fail(late, 'credentials', 'IP_NOT_ALLOWED')).resolves.toBe(-1);
+    expect(await redis.client.exists(keys.refused)).toBe(0);
+  });
+
+  it('remembers nothing of a holder whose lock is another one now, and leaves that', async () => {
+    const late = await grant('late');
+    await redis.client.del(keys.lock);
+    await grant('second');
+    await expect(record.fail(late, 'unavailable', 'TOKEN_UNAVAILABLE')).resolves.toBe(-1);
+    expect(await redis.client.get(keys.lock)).toBe('second');
+  });
+});
+
+describe('release and prove', () => {
+  it('frees only its own lock', async () => {
+    await grant('one');
+    await record.release('two');
+    expect(await redis.client.get(keys.lock)).toBe('one');
+    await record.release('one');
+    expect(await redis.client.exists(keys.lock)).toBe(0);
+  });
+
+  it('proves the stored token and no other', async () => {
+    await store(await grant('one'), A);
+    await record.prove(B.id);
+    expect(await record.glance()).toEqual({ id: A.id, proven: false });
+    await record.prove(A.id);
+    expect(await record.glance()).toEqual({ id: A.id, proven: true });
+  });
+});
+
+describe('a Redis that fails', () => {
+  it('is TOKEN_UNAVAILABLE, with nothing of the command in it', async () => {
+    await redis.client.set(keys.current, 'not a hash');
+    const error: unknown = await store({ nonce: 'canary', fence: 1 }).catch((e: unknown) => e);
+    expect(error).toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
+    expect(inspect(error, { depth: 9, showHidden: true })).not.toMatch(/canary|v1\./);
+  });
+});

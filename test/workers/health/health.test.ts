@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { readTraffic } from '../../../src/traffic/read-traffic.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { readExposition } from '../../metrics/exposition.ts';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+const SLOWLY = { deadlineMs: 30_000, everyMs: 100 };
+
+describe('the health port of a worker', () => {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+
+  afterEach(async () => {
+    await fleet?.close();
+    fleet = undefined;
+  });
+
+  async function start(env: Record<string, string>) {
+    const port = await freePort();
+    const prefix = redis.freshPrefix();
+    fleet = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 1,
+      env: { HEALTH_PORT: String(port), HEARTBEAT_MS: '200', ...env },
+    });
+    const get = async (path: string) => {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`);
+      return { status: answer.status, text: await answer.text() };
+    };
+    return {
+      on: fleet,
+      keys: keysOf(prefix, 'default'),
+      get,
+      metrics: async () => readExposition((await get('/metrics')).text),
+    };
+  }
+
+  it.each([
+    ['each alone', '1', { least: 40, most: 40, slots: 32 + 8 }],
+    ['in groups', '100', { least: 1, most: 39, slots: 256 + 8 }],
+  ])(
+    'tells what the worker did, %s, as the traffic record of the fleet does',
+    async (_, together, expected) => {
+      const { on, keys, get, metrics } = await start({ COALESCE_MAX_CONTACTS: together });
+      await until(async () => (await get('/readyz')).status === 200, { what: 'ready', ...SLOWLY });
+      expect(await get('/livez')).toMatchObject({ status: 200 });
+      await on.sendEach(numbers(40));
+      await until(() => on.emulator.record().distinct === 40, { what: 'all sent', ...SLOWLY });
+      const labels = { lane: 'notices', outcome: 'accepted', process: '0' };
+      await until(async () => (await metrics()).value('notices_attempts_total', labels) === 40, {
+        what: 'all counted',
+        ...SLOWLY,
+      });
+      const { value } = await metrics();
+      expect(value('notices_contacts_total', labels)).toBe(40);
+      const { requests } = on.emulator.record();
+      expect(requests).toBeGreaterThanOrEqual(expected.least);
+      expect(requests).toBeLessThanOrEqual(expected.most);
+      expect(value('notices_requests_total', { lane: 'notices' })).toBe(requests);
+      expect(value('notices_answer_seconds_count', { lane: 'notices' })).toBe(requests);
+      expect(value('notices_queue_wait_seconds_count', { lane: 'notices' })).toBe(40);
+      expect(value('notices_token_wait_seconds_count')).toBe(requests);
+      expect(value('notices_token_issuances_total')).toBe(1);
+      expect(value('notices_job_slots')).toBe(expected.slots);
+      expect(value('notices_worker_ready')).toBe(1);
+      const counted = async () => (await readTraffic(redis.client, keys, { minutes: 5 })).total;
+      await until(async () => (await counted()).attempts.accepted === 40, {
+        what: 'the record',
+        ...SLOWLY,
+      });
+      expect(await counted()).toMatchObject({
+        contacts: { accepted: 40 },
+        answerMs: { count: requests },
+        queueWaitMs: { count: 40 },
+        tokenWaitMs: { count: requests },
+      });
+    },
+    60_000,
+  );
+
+  it('does not keep a worker from stopping, and loses no count to an orderly stop', async () => {
+    const { on, keys, get } = await start({ HEARTBEAT_MS: '60000' });
+    // A connection that stays open, as that of a scraper does.
+    await get('/metrics');
+    await on.sendEach(numbers(5));
+    await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...SLOWLY });
+    const [worker] = on.workers;
+    worker?.kill('SIGTERM');
+    expect(await worker?.ended).toBe(0);
+    const { total } = await readTraffic(redis.client, keys, { minutes: 5 });
+    expect(total.attempts.accepted).toBe(5);
+  }, 60_000);
+
+  it('speaks for all processes of a supervisor, and tells one that was started again', async () => {
+    const { on, get, metrics } = await start({ PROCESSES: '2' });
+    await until(async () => (await get('/readyz')).status === 200, { what: 'ready', ...SLOWLY });
+    await on.sendEach(numbers(60));
+    const accepted = { lane: 'notices', outcome: 'accepted' };
+    const sum = async () =>
+      (await metrics()).samples
+        .filter(
+          ({ name, labels }) =>
+            name === 'notices_attempts_total' &&
+            labels['lane'] === 'notices' &&
+            labels['outcome'] === 'accepted',
+        )
+        .reduce((total, { value }) => total + value, 0);
+    await until(async () => (await sum()) === 60, { what: 'all counted', ...SLOWLY });
+    const { value } = await metrics();
+    expect(value('notices_attempts_total', { ...accepted, process: '0' })).toBeDefined();
+    expect(value('notices_attempts_total', { ...accepted, process: '1' })).toBeDefined();
+    expect(value('notices_process_restarts_total')).toBe(0);
+
+    const died = on.workers[0]?.lines.find(({ event }) => event === 'started')?.['worker'];
+    const victim = Number(/-(\d+)-[0-9a-f]{8}$/.exec(String(died))?.[1]);
+    process.kill(victim, 'SIGKILL');
+    await until(async () => /process \d: it/.test((await get('/readyz')).text), {
+      what: 'not ready',
+      ...SLOWLY,
+    });
+    await until(async () => (await get('/readyz')).status === 200, {
+      what: 'ready again',
+      ...SLOWLY,
+    });
+    expect((await metrics()).value('notices_process_restarts_total')).toBe(1);
+  }, 90_000);
+
+  it('is refused where the port is taken: the worker does not start', async () => {
+    const { on } = await start({});
+    const second = spawn(process.execPath, ['dist/src/cli/main.js', 'worker'], {
+      env: on.env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    second.stderr.on('data', (data: Buffer) => {
+      said += data.toString();
+    });
+    expect(await once(second, 'close')).toEqual([2, null]);
+    expect(said).toMatch(/^CONFIG_INVALID: HEALTH_PORT \d+ of HEALTH_HOST 127\.0\.0\.1 cannot/);
+  }, 60_000);
+});

@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { UnreadyReasons } from '../../../workers/health/readiness.ts';
+
+it('a worker is ready while there is no reason against it', () => {
+  let now = 1_000;
+  const readiness = new UnreadyReasons(() => now);
+  expect(readiness.reasons()).toEqual([]);
+  readiness.set('redis-away', true);
+  now = 2_000;
+  readiness.set('stopping', true);
+  readiness.set('redis-away', true);
+  expect(readiness.reasons()).toEqual([
+    { reason: 'redis-away', since: 1_000 },
+    { reason: 'stopping', since: 2_000 },
+  ]);
+  readiness.set('redis-away', false);
+  readiness.set('stalled', false);
+  expect(readiness.reasons()).toEqual([{ reason: 'stopping', since: 2_000 }]);
+  now = 3_000;
+  readiness.set('redis-away', true);
+  expect(readiness.reasons()[1]).toEqual({ reason: 'redis-away', since: 3_000 });
+});

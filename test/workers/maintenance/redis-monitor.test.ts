@@ -1,0 +1,160 @@
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { readWorkers } from '../../../src/fleet/heartbeat.ts';
+import { changeOf } from '../../../workers/maintenance/redis-monitor.ts';
+import type { FindingCode, RedisFinding } from '../../../src/redis/suitability.ts';
+import { run } from '../../cli/support/run.ts';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { until } from '../../support/wait.ts';
+
+const PATIENCE = { deadlineMs: 30_000 };
+
+describe('changeOf', () => {
+  const finding = (code: FindingCode, severity: RedisFinding['severity'] = 'warn') => ({
+    code,
+    severity,
+    words: code,
+    remedy: '',
+  });
+  const codes = (findings: readonly RedisFinding[]) => findings.map(({ code }) => code);
+
+  it.each<[string, RedisFinding[], RedisFinding[], FindingCode[], FindingCode[], boolean]>([
+    ['nothing', [], [], [], [], false],
+    ['one begins', [], [finding('memory')], ['memory'], [], false],
+    ['one lasts', [finding('memory')], [finding('memory')], [], [], false],
+    ['one ends', [finding('memory')], [], [], ['memory'], false],
+    ['another', [finding('memory')], [finding('evicts', 'refuse')], ['evicts'], ['memory'], true],
+    [
+      'one lasts that refuses',
+      [finding('evicts', 'refuse')],
+      [finding('evicts', 'refuse')],
+      [],
+      [],
+      true,
+    ],
+    [
+      'graver',
+      [finding('save-failed')],
+      [finding('save-failed', 'refuse')],
+      ['save-failed'],
+      [],
+      true,
+    ],
+  ])('%s', (_name, before, now, begun, ended, unfit) => {
+    const change = changeOf(before, now);
+    expect([codes(change.begun), codes(change.ended), change.unfit]).toEqual([begun, ended, unfit]);
+  });
+});
+
+describe('a fleet on a Redis that changes', () => {
+  let server: RedisServer | undefined;
+  let fleet: Fleet | undefined;
+  let redis: Redis | undefined;
+
+  afterEach(async () => {
+    await fleet?.close();
+    redis?.disconnect();
+    await server?.close();
+    fleet = undefined;
+  });
+
+  async function start(env: Readonly<Record<string, string>> = {}) {
+    server = await startRedisServer();
+    redis = new Redis(server.url);
+    fleet = await startFleet({
+      redisUrl: server.url,
+      prefix: 'watch',
+      processes: 1,
+      env: { REDIS_WATCH_MS: '500', HEARTBEAT_MS: '200', STALL_GRACE_MS: '2000', ...env },
+      emulator: { latencyMs: 50 },
+    });
+    return { fleet, redis };
+  }
+
+  const said = (on: Fleet, event: string) =>
+    on.workers.flatMap(({ lines }) => lines.filter((line) => line.event === event));
+
+  it('takes no further jobs while it evicts, says so, and goes on when it is mended', async () => {
+    const { fleet: on, redis } = await start();
+    const keys = keysOf('watch', 'default');
+    const evicts = () => said(on, 'redis-finding').filter(({ code }) => code === 'evicts');
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await until(() => evicts().length === 1, { what: 'the finding', ...PATIENCE });
+    const unready = async () =>
+      (await readWorkers(redis, keys))[0]?.unready?.map((one) => one.reason);
+    await until(async () => (await unready())?.includes('redis-unsuitable'), {
+      what: 'a heartbeat that says so',
+      ...PATIENCE,
+    });
+
+    await on.sendEach(numbers(20));
+    const status = await run(['status'], on.env);
+    expect(status.stdout).toContain('no worker sends: under memory pressure Redis would evict');
+    expect(status.stdout).toContain('not ready: redis-unsuitable');
+    const json = JSON.parse((await run(['status', '--json'], on.env)).stdout) as {
+      redis: { findings: RedisFinding[] };
+    };
+    expect(json.redis.findings.map(({ code }) => code)).toEqual(['evicts', 'not-persistent']);
+    // Several looks of the watch, and more than the grace of the stall watch: it rests on purpose.
+    const later = performance.now() + 3_000;
+    await until(() => performance.now() > later, { what: 'several looks' });
+    expect(on.emulator.record().requests).toBe(0);
+    expect(evicts()).toHaveLength(1);
+    expect(said(on, 'standing-still')).toEqual([]);
+
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    await until(() => on.emulator.record().distinct === 20, { what: 'all sent', ...PATIENCE });
+    expect(said(on, 'redis-finding-over').map(({ code }) => code)).toEqual(['evicts']);
+    expect(on.emulator.record().twice).toBe(0);
+    await until(async () => (await unready())?.length === 0, { what: 'ready again', ...PATIENCE });
+  }, 90_000);
+
+  it('what is being sent finishes', async () => {
+    const { fleet: on, redis } = await start({ COALESCE_MAX_CONTACTS: '1' });
+    on.emulator.addFault({ on: 'send', latencyMs: 3_000 });
+    await on.sendEach(numbers(3));
+    await until(() => on.emulator.faults()[0]?.fired === 3, {
+      what: 'sends under way',
+      ...PATIENCE,
+    });
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await until(() => said(on, 'redis-finding').some(({ code }) => code === 'evicts'), {
+      what: 'the finding',
+      ...PATIENCE,
+    });
+    await until(() => on.attempts().length === 3, { what: 'the attempts to end', ...PATIENCE });
+    expect(on.attempts().map(({ outcome }) => outcome)).toEqual([
+      'accepted',
+      'accepted',
+      'accepted',
+    ]);
+  }, 90_000);
+
+  it('warns of little memory, and sends all the same', async () => {
+    const { fleet: on, redis } = await start({ REDIS_MEMORY_HEADROOM: '90' });
+    await redis.config('SET', 'maxmemory', '5mb');
+    await until(() => said(on, 'redis-finding').some(({ code }) => code === 'memory'), {
+      what: 'the warning',
+      ...PATIENCE,
+    });
+    await on.sendEach(numbers(5));
+    await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
+    expect(said(on, 'redis-finding').map(({ severity }) => severity)).toEqual(['warn', 'warn']);
+  }, 90_000);
+
+  it('is not started where it asks for more than this Redis keeps: exit code 3', async () => {
+    server = await startRedisServer();
+    redis = new Redis(server.url);
+    const ended = await run(['worker'], {
+      REDIS_URL: server.url,
+      REDIS_PERSISTENCE: 'require',
+      BASE_URL: 'http://127.0.0.1:9',
+      ACCESS_KEY: 'a',
+      SECRET_KEY: 's',
+    });
+    expect(ended.code).toBe(3);
+    expect(ended.stderr).toMatch(/^REDIS_UNSUITABLE: Redis keeps nothing on disk.*appendonly/);
+  }, 60_000);
+});

@@ -1,0 +1,323 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { pino } from 'pino';
+import { afterAll, describe, expect, it } from 'vitest';
+import type { RestoreConfig } from '../../../src/config/redis-config.ts';
+import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
+import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
+import { readWorkers } from '../../../src/fleet/heartbeat.ts';
+import { HoldGate, holdByHand, liftByHand, readHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { UnreadyReasons } from '../../../workers/health/readiness.ts';
+import { RestoreGuard } from '../../../workers/maintenance/restore-guard.ts';
+import { StateFile } from '../../../workers/maintenance/state-file.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+const SETTINGS: RestoreConfig = { guard: 'hold', toleranceMs: 0, gapMs: 60_000 };
+const HEARTBEAT_MS = 60_000;
+
+/**
+ * A last heartbeat from before any server of today was started. One of ten minutes ago would look like
+ * a crash, not like a copy, to tests that run ten minutes after their server was started.
+ */
+const LONG_AGO = String(Date.UTC(2001, 0, 1));
+
+const HOLD_SETTINGS = {
+  probeMinMs: 1_000,
+  probeMaxMs: 1_000,
+  retryAfterMaxMs: 1_000,
+  probeTtlMs: 1_000,
+};
+const silent = pino({ level: 'silent' });
+
+describe('the restore guard', () => {
+  const redis = testRedis();
+  const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
+
+  function worker(keys: Keys, id: string, settings: Partial<RestoreConfig> = {}) {
+    const stop = new AbortController();
+    const readiness = new UnreadyReasons();
+    const state = { id, host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
+    const client = redis.connect({ name: id, forWorker: true });
+    // It is not started: no hint reaches it.
+    const gate = new HoldGate(client, { subscribe: () => () => {} }, keys, HOLD_SETTINGS);
+    const guard = new RestoreGuard({
+      redis: client,
+      keys,
+      settings: { ...SETTINGS, ...settings },
+      heartbeat: () => ({ ...state, startedAt: 0, loopDelayMs: 0, unready: readiness.reasons() }),
+      heartbeatMs: HEARTBEAT_MS,
+      file: undefined,
+      readiness,
+      gate,
+      log: silent,
+      stopping: stop.signal,
+    });
+    return { guard, gate, stop, readiness };
+  }
+
+  const epochOf = async (keys: Keys) => (await readEpoch(redis.client, keys)).epoch;
+  const heldAs = async (keys: Keys) => (await readHold(redis.client, keys))?.kind;
+
+  /** What a copy looks like: the epoch as it was, on a server of another name. */
+  async function goBack(keys: Keys, copy: Readonly<Record<string, string>>): Promise<void> {
+    await redis.client.del(keys.epoch, keys.hold);
+    await redis.client.hset(keys.epoch, copy);
+  }
+
+  it('counts heartbeats, whoever makes them, and names the server that took them', async () => {
+    const keys = freshKeys();
+    const [a, b] = [worker(keys, 'a'), worker(keys, 'b')];
+    expect(await a.guard.begin()).toBe(true);
+    expect(await b.guard.begin()).toBe(true);
+    await a.guard.check();
+    const info = await redis.client.info('server');
+    expect(await epochOf(keys)).toMatchObject({
+      beats: 3,
+      stopped: false,
+      server: /run_id:(\w+)/.exec(info)?.[1],
+      earlier: [],
+      event: undefined,
+    });
+    expect((await readWorkers(redis.client, keys)).map(({ id }) => id).sort()).toEqual(['a', 'b']);
+  });
+
+  it('what finds a copy lets nothing of it pass, also before a hint of the hold has come', async () => {
+    const keys = freshKeys();
+    const { guard, gate } = worker(keys, 'a');
+    await guard.begin();
+    const copy = await redis.client.hgetall(keys.epoch);
+    await guard.check();
+    expect(await gate.enter()).toBeDefined();
+    await goBack(keys, { ...copy, server: 'abc123' });
+    await guard.check();
+    expect(await guard.passed()).toBe(true);
+    expect(await gate.enter()).toBeUndefined();
+  });
+
+  it('the last one to go leaves word that all have stopped in order', async () => {
+    const keys = freshKeys();
+    const [a, b] = [worker(keys, 'a'), worker(keys, 'b')];
+    await a.guard.begin();
+    await b.guard.begin();
+    await a.guard.end();
+    expect((await epochOf(keys))?.stopped).toBe(false);
+    await b.guard.end();
+    expect((await epochOf(keys))?.stopped).toBe(true);
+    const c = worker(keys, 'c');
+    await c.guard.begin();
+    expect((await epochOf(keys))?.stopped).toBe(false);
+  });
+
+  it('a goodbye to a copy that nobody has judged yet says nothing', async () => {
+    const keys = freshKeys();
+    const a = worker(keys, 'a');
+    await a.guard.begin();
+    const copy = await redis.client.hgetall(keys.epoch);
+    await a.guard.check();
+    await goBack(keys, copy);
+    await a.guard.end();
+    expect((await epochOf(keys))?.stopped).toBe(false);
+  });
+
+  it('a fleet that finds a copy holds it once, and believes each other', async () => {
+    const keys = freshKeys();
+    const fleet = ['a', 'b', 'c', 'd'].map((id) => worker(keys, id));
+    await Promise.all(fleet.map(({ guard }) => guard.begin()));
+    const copy = await redis.client.hgetall(keys.epoch);
+    await Promise.all(fleet.map(({ guard }) => guard.check()));
+    await goBack(keys, { ...copy, server: 'abc123' });
+    await Promise.all(fleet.map(({ guard }) => guard.check()));
+    const epoch = await epochOf(keys);
+    expect(epoch?.event).toMatchObject({ why: 'went-back', verdict: 'held', past: [] });
+    expect(await heldAs(keys)).toBe('restored');
+    expect(await Promise.all(fleet.map(({ guard }) => guard.passed()))).toEqual(
+      fleet.map(() => true),
+    );
+  });
+
+  it('who comes late neither holds again what a person has lifted, nor misses a second copy', async () => {
+    const keys = freshKeys();
+    const [a, late] = [worker(keys, 'a'), worker(keys, 'late')];
+    await a.guard.begin();
+    await late.guard.begin();
+    const copy = await redis.client.hgetall(keys.epoch);
+    await a.guard.check();
+    await late.guard.check();
+    await goBack(keys, copy);
+    await a.guard.check();
+    expect(await liftByHand(redis.client, keys)).toBe('restored');
+    await late.guard.check();
+    expect(await heldAs(keys)).toBeUndefined();
+    await goBack(keys, copy);
+    await late.guard.check();
+    expect(await heldAs(keys)).toBe('restored');
+    const event = (await epochOf(keys))?.event?.id;
+    await a.guard.check();
+    expect((await epochOf(keys))?.event?.id).toBe(event);
+  });
+
+  it('finds a copy although new workers have counted on it further than anybody remembers', async () => {
+    const keys = freshKeys();
+    const witness = worker(keys, 'witness');
+    await witness.guard.begin();
+    const copy = await redis.client.hgetall(keys.epoch);
+    await witness.guard.check();
+    const { server = '' } = copy;
+    // The server that is remembered is gone; the present one has taken over the copy.
+    await goBack(keys, {
+      ...copy,
+      beats: '500',
+      server: 'abc123',
+      earlier: `${server}:1:${copy['at']}`,
+    });
+    await witness.guard.check();
+    // The count alone would have vouched for it.
+    expect(await heldAs(keys)).toBe('restored');
+  });
+
+  it('who remembers nothing waits for those who do', async () => {
+    const keys = freshKeys();
+    const witness = worker(keys, 'witness');
+    await witness.guard.begin();
+    await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
+    // To a newcomer this is a Redis that nobody has heard of for years.
+    const newcomer = worker(keys, 'newcomer');
+    const beginning = newcomer.guard.begin();
+    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
+    expect(await heldAs(keys)).toBeUndefined();
+    await redis.client.hset(keys.epoch, { earlier: `${(await serverName()) ?? ''}:1:${LONG_AGO}` });
+    await witness.guard.check();
+    expect(await beginning).toBe(true);
+    expect(await heldAs(keys)).toBeUndefined();
+    expect(newcomer.readiness.reasons()).toEqual([]);
+  });
+
+  const serverName = async () => /run_id:(\w+)/.exec(await redis.client.info('server'))?.[1];
+
+  it('and holds where nobody says anything, in place of any other hold', async () => {
+    const keys = freshKeys();
+    await worker(keys, 'gone').guard.begin();
+    await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
+    await holdByHand(redis.client, keys, 'for the backup');
+    const newcomer = worker(keys, 'newcomer');
+    expect(await newcomer.guard.begin()).toBe(true);
+    expect((await epochOf(keys))?.event).toMatchObject({ why: 'gap', verdict: 'held' });
+    expect(await heldAs(keys)).toBe('restored');
+    // A hold by hand does not take its place: who lifts it must know what it is about.
+    await holdByHand(redis.client, keys, 'something else');
+    expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'restored', code: 'gap' });
+    expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(86_400_000);
+    expect(await redis.client.pttl(keys.chunkLimiter)).toBeGreaterThan(86_400_000);
+  });
+
+  it('a stop ends the doubt: nothing is held, nothing is kept', async () => {
+    const keys = freshKeys();
+    await worker(keys, 'gone').guard.begin();
+    await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
+    const newcomer = worker(keys, 'newcomer');
+    const beginning = newcomer.guard.begin();
+    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
+    newcomer.stop.abort();
+    expect(await beginning).toBe(false);
+    expect(await newcomer.guard.passed()).toBe(false);
+    expect(await heldAs(keys)).toBeUndefined();
+    expect((await epochOf(keys))?.event).toBeUndefined();
+  });
+
+  it('a lost connection makes unsure until Redis has been asked', async () => {
+    const keys = freshKeys();
+    const a = worker(keys, 'cut-off');
+    await a.guard.begin();
+    const copy = await redis.client.hgetall(keys.epoch);
+    await a.guard.check();
+    await goBack(keys, copy);
+    // Nothing has told it yet.
+    expect(await a.guard.passed()).toBe(true);
+    const list = String(await redis.client.client('LIST'));
+    const id = /id=(\d+) .*name=cut-off /.exec(list)?.[1] ?? '';
+    await redis.client.client('KILL', 'ID', id);
+    await until(async () => (await heldAs(keys)) === 'restored', { what: 'the hold' });
+    expect(await a.guard.passed()).toBe(true);
+  });
+
+  it('asks nobody while it is sure', async () => {
+    const keys = freshKeys();
+    const a = worker(keys, 'a');
+    await a.guard.begin();
+    const beats = (await epochOf(keys))?.beats;
+    for (let attempt = 0; attempt < 100; attempt++) expect(await a.guard.passed()).toBe(true);
+    expect((await epochOf(keys))?.beats).toBe(beats);
+  });
+});
+
+describe('the state file', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'notices-state-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const MEMORY: EpochMemory = {
+    id: 'one',
+    bornAt: 1,
+    beats: 2,
+    at: 3,
+    server: 's',
+    event: '',
+    by: 'process',
+  };
+
+  function stateFile(name: string, queue = '{q:default}') {
+    const lines: { reason?: string }[] = [];
+    const log = pino({}, { write: (line: string) => lines.push(JSON.parse(line) as object) });
+    return { file: new StateFile(path.join(folder, name), queue, log), lines };
+  }
+
+  it('remembers what was written last, over any number of writers', async () => {
+    const { file, lines } = stateFile('shared.json');
+    expect(await file.read()).toBeUndefined();
+    await Promise.all(
+      Array.from({ length: 20 }, (_, beats) => file.write({ ...MEMORY, beats: beats + 1 })),
+    );
+    await file.write({ ...MEMORY, beats: 99 });
+    expect(await stateFile('shared.json').file.read()).toEqual({
+      ...MEMORY,
+      beats: 99,
+      by: 'file',
+    });
+    expect(readdirSync(folder)).toEqual(['shared.json']);
+    expect(lines).toEqual([]);
+  });
+
+  it.each([
+    ['not JSON', 'half a li'],
+    ['JSON of something else', '[1]'],
+    ['an unknown version', '{"v":2}'],
+    ['empty', ''],
+  ])('that is %s is replaced, with a word about it', async (_name, text) => {
+    writeFileSync(path.join(folder, 'broken.json'), text);
+    const { file, lines } = stateFile('broken.json');
+    expect(await file.read()).toBeUndefined();
+    expect(lines).toHaveLength(1);
+    await file.write(MEMORY);
+    expect(await file.read()).toMatchObject({ id: 'one', by: 'file' });
+  });
+
+  it('about another queue is left alone', async () => {
+    await stateFile('theirs.json', '{other:default}').file.write(MEMORY);
+    const before = readFileSync(path.join(folder, 'theirs.json'), 'utf8');
+    const { file, lines } = stateFile('theirs.json');
+    expect(await file.read()).toBeUndefined();
+    await file.write({ ...MEMORY, beats: 50 });
+    expect(readFileSync(path.join(folder, 'theirs.json'), 'utf8')).toBe(before);
+    expect(lines[0]?.reason).toContain('another queue');
+  });
+
+  it('that cannot be written is said once', async () => {
+    mkdirSync(path.join(folder, 'a-folder'));
+    const { file, lines } = stateFile('a-folder');
+    await file.write(MEMORY);
+    await file.write(MEMORY);
+    expect(lines).toMatchObject([{ reason: 'EISDIR' }]);
+  });
+});

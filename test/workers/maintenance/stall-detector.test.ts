@@ -1,0 +1,93 @@
+import { pino } from 'pino';
+import { afterEach, describe, expect, it } from 'vitest';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
+import { holdByHand, liftByHand } from '../../../src/fleet/hold/hold-gate.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { UnreadyReasons } from '../../../workers/health/readiness.ts';
+import {
+  standsStill,
+  startStallWatch,
+  type Look,
+} from '../../../workers/maintenance/stall-detector.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+describe('standsStill', () => {
+  const still: Look = { active: 0, begun: 5, waiting: 3, held: false };
+
+  it.each<[string, Partial<Look>, Partial<Look>, boolean]>([
+    ['nothing in flight while jobs wait', {}, {}, true],
+    ['it holds a job', {}, { active: 1 }, false],
+    ['it has begun one in between', {}, { begun: 6 }, false],
+    ['nothing waited before', { waiting: 0 }, {}, false],
+    ['nothing waits now', {}, { waiting: 0 }, false],
+    ['the queue was held', { held: true }, {}, false],
+    ['the queue is held', {}, { held: true }, false],
+  ])('%s', (_name, before, now, expected) => {
+    expect(standsStill({ ...still, ...before }, { ...still, ...now })).toBe(expected);
+  });
+});
+
+describe('the stall watch', () => {
+  const redis = testRedis();
+  const closers: (() => Promise<unknown>)[] = [];
+
+  afterEach(async () => {
+    for (const close of closers.splice(0).reverse()) await close();
+  });
+
+  const GRACE_MS = 300;
+
+  async function watchOver(jobs: number) {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    closers.push(() => queue.close());
+    for (let job = 0; job < jobs; job++) {
+      await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] });
+    }
+    const seen = { begun: 0, stalls: 0, resting: false };
+    const worker = { active: () => 0, begun: () => seen.begun, resting: () => seen.resting };
+    const client = redis.connect({ name: 'worker', forWorker: true });
+    const readiness = new UnreadyReasons();
+    const log = pino({ level: 'silent' });
+    const watch = startStallWatch(client, keys, worker, GRACE_MS, readiness, log, () => {
+      seen.stalls++;
+    });
+    closers.push(() => watch.stop());
+    return { keys, seen, readiness };
+  }
+
+  /** Long enough for the watch to have spoken several times over. */
+  async function severalGraces(): Promise<void> {
+    const end = performance.now() + GRACE_MS * 4;
+    await until(() => performance.now() > end, { what: 'several grace times' });
+  }
+
+  it('makes it unready and speaks once when jobs wait and this worker takes none', async () => {
+    const { seen, readiness } = await watchOver(2);
+    await until(() => readiness.reasons().length > 0, { what: 'the first look at it', everyMs: 5 });
+    expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
+    expect(seen.stalls).toBe(0);
+    await until(() => seen.stalls === 1, { what: 'the stall' });
+    await severalGraces();
+    expect(seen.stalls).toBe(1);
+  });
+
+  it('says nothing while nothing waits, while it moves, and while the queue is held', async () => {
+    const empty = await watchOver(0);
+    const moving = await watchOver(2);
+    const counting = setInterval(() => moving.seen.begun++, GRACE_MS / 10);
+    const held = await watchOver(2);
+    await holdByHand(redis.client, held.keys, 'test');
+    const resting = await watchOver(2);
+    resting.seen.resting = true;
+    await severalGraces();
+    clearInterval(counting);
+    for (const watched of [empty, moving, held, resting]) {
+      expect([watched.seen.stalls, watched.readiness.reasons()]).toEqual([0, []]);
+    }
+    await liftByHand(redis.client, held.keys);
+    await until(() => held.seen.stalls === 1, { what: 'the stall after the hold' });
+  });
+});

@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { readWorkers } from '../../../src/fleet/heartbeat.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+const PATIENCE = { deadlineMs: 30_000 };
+const ENV = { HEARTBEAT_MS: '200', STALL_GRACE_MS: '1000' };
+
+/**
+ * The list of active jobs is of the wrong type: every fetch fails, while the connections are well and
+ * jobs wait. So a worker stands still for certain, and for a reason that nothing of ours looks for.
+ */
+describe('a worker process that stands still', () => {
+  const redis = testRedis();
+  let keys: Keys;
+  let prefix = '';
+  let fleet: Fleet | undefined;
+
+  beforeEach(() => {
+    prefix = redis.freshPrefix();
+    keys = keysOf(prefix, 'default');
+  });
+
+  afterEach(async () => {
+    await fleet?.close();
+    fleet = undefined;
+  });
+
+  async function start(env: Readonly<Record<string, string>> = {}): Promise<Fleet> {
+    await redis.client.set(keys.noticeJob('active'), 'no list');
+    fleet = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 1,
+      env: { ...ENV, ...env },
+    });
+    return fleet;
+  }
+
+  it('says so and ends with code 1; the next one sends what waited, once', async () => {
+    const on = await start();
+    await on.sendEach(numbers(5));
+    const [worker] = on.workers;
+    expect(await worker?.ended).toBe(1);
+    const events = worker?.lines.map(({ event }) => event) ?? [];
+    expect(events.filter((event) => event === 'standing-still')).toHaveLength(1);
+    expect(events.filter((event) => event === 'stalled')).toHaveLength(1);
+    expect(on.emulator.record().distinct).toBe(0);
+
+    await redis.client.del(keys.noticeJob('active'));
+    await on.addWorker();
+    await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
+    expect(on.emulator.record().twice).toBe(0);
+  }, 60_000);
+
+  it('is started anew by the supervisor', async () => {
+    const on = await start({ PROCESSES: '2' });
+    const pids = async () => (await readWorkers(redis.client, keys)).map(({ pid }) => pid);
+    const before = await until(
+      async () => {
+        const found = await pids();
+        return found.length === 2 ? found : undefined;
+      },
+      { what: 'two processes', ...PATIENCE },
+    );
+    await on.sendEach(numbers(5));
+    const said = () =>
+      on.workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'stalled'));
+    await until(() => said().length >= 2, { what: 'both to stall', ...PATIENCE });
+    await redis.client.del(keys.noticeJob('active'));
+    await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
+    expect(on.emulator.record().twice).toBe(0);
+    await until(async () => (await pids()).some((pid) => !before.includes(pid)), {
+      what: 'another process',
+      ...PATIENCE,
+    });
+  }, 90_000);
+});

@@ -1,0 +1,51 @@
+import { readWorkers } from '../../../src/fleet/heartbeat.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+describe('notices worker with several processes', () => {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+
+  afterEach(async () => {
+    await fleet?.close();
+    fleet = undefined;
+  });
+
+  it('runs them, starts one again that died, and stops them all', async () => {
+    const prefix = redis.freshPrefix();
+    fleet = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 1,
+      env: { PROCESSES: '3', HEARTBEAT_MS: '200' },
+    });
+    const on = fleet;
+    const pids = async () =>
+      (await readWorkers(redis.client, keysOf(prefix, 'default'))).map(({ pid }) => pid);
+    const three = async () => {
+      const found = await pids();
+      return found.length === 3 ? found : undefined;
+    };
+    const before = await until(three, { what: 'three processes' });
+    expect(new Set(before).size).toBe(3);
+
+    const [victim = 0] = before;
+    process.kill(victim, 'SIGKILL');
+    await until(async () => ((await three()) ?? [victim]).every((pid) => pid !== victim), {
+      what: 'another in its place',
+    });
+
+    await on.sendEach(numbers(50));
+    await until(() => on.emulator.record().distinct === 50, { what: 'all sent' });
+    expect(on.emulator.record()).toMatchObject({ twice: 0, tokens: { issued: 1 } });
+
+    const [supervisor] = on.workers;
+    supervisor?.kill('SIGTERM');
+    expect(await supervisor?.ended).toBe(0);
+    // A heartbeat that was under way may come after the goodbye; it is not followed by another.
+    await until(async () => (await pids()).length === 0, { what: 'no worker to be left' });
+  }, 60_000);
+});

@@ -1,0 +1,35 @@
+import { assert, double, integer, property } from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { backoffMs } from '../../../workers/queue/backoff.ts';
+
+describe('backoffMs', () => {
+  it.each([
+    [1, 1_000],
+    [2, 2_000],
+    [5, 16_000],
+    [9, 256_000],
+    [10, 300_000],
+    [1_000, 300_000],
+  ])('after %i attempts is at most %i ms', (attempts, most) => {
+    expect(backoffMs(attempts, 1_000, 300_000, 0.999_999)).toBe(most);
+    expect(backoffMs(attempts, 1_000, 300_000, 0)).toBe(1);
+    expect(backoffMs(attempts, 1_000, 300_000, 0.5)).toBe(most / 2);
+  });
+
+  it('is a whole number from 1 to the cap, whatever comes in', () => {
+    assert(
+      property(
+        integer({ min: 0, max: 10_000 }),
+        integer({ min: 1, max: 100_000 }),
+        integer({ min: 0, max: 3_600_000 }),
+        double({ min: 0, max: 0.999_999_999, noNaN: true }),
+        (attempts, base, more, random) => {
+          const wait = backoffMs(attempts, base, base + more, random);
+          expect(Number.isInteger(wait)).toBe(true);
+          expect(wait).toBeGreaterThanOrEqual(1);
+          expect(wait).toBeLessThanOrEqual(base + more);
+        },
+      ),
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import { EventEmitter } from 'node:events';
+import type { Job, Worker } from 'bullmq';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { LockFence } from '../../../workers/queue/job-lock-guard.ts';
+
+const LOCK_MS = 10_000;
+
+describe('LockFence', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['performance', 'Date'] });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const job = (id: string, fetchedMsAgo = 0) =>
+    ({ id, processedOn: Date.now() - fetchedMsAgo }) as Job;
+
+  it('a job that was just fetched is owned for half of the lock', () => {
+    const guard = new LockFence(LOCK_MS).guard(job('a'));
+    expect(guard.owned()).toBe(true);
+    vi.advanceTimersByTime(4_999);
+    expect(guard.owned()).toBe(true);
+    vi.advanceTimersByTime(1);
+    expect(guard.owned()).toBe(false);
+  });
+
+  it('a job that lay about after its fetch has used up that time', () => {
+    expect(new LockFence(LOCK_MS).guard(job('a', 5_001)).owned()).toBe(false);
+  });
+
+  it('a renewal counts anew, for the jobs it names and no others', () => {
+    const fence = new LockFence(LOCK_MS);
+    const worker = new EventEmitter();
+    fence.watch(worker as unknown as Worker);
+    const [a, b] = [fence.guard(job('a')), fence.guard(job('b'))];
+    vi.advanceTimersByTime(4_000);
+    worker.emit('locksRenewed', { count: 1, jobIds: ['a', 'unknown'] });
+    vi.advanceTimersByTime(4_000);
+    expect([a.owned(), b.owned()]).toEqual([true, false]);
+  });
+
+  it('a wall clock that is set back does not lengthen it', () => {
+    const guard = new LockFence(LOCK_MS).guard(job('a'));
+    vi.advanceTimersByTime(6_000);
+    vi.setSystemTime(Date.now() - 3_600_000);
+    expect(guard.owned()).toBe(false);
+  });
+
+  it('a job released and fetched again starts anew', () => {
+    const fence = new LockFence(LOCK_MS);
+    const first = fence.guard(job('a'));
+    vi.advanceTimersByTime(6_000);
+    first.release();
+    expect(fence.guard(job('a')).owned()).toBe(true);
+  });
+});

@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { readPace } from '../../src/fleet/rate-limit/rate-limit-state.ts';
+import { setPaceByHand } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+
+/** A slot may be used for 200 ms; the rest is for a machine that stands still for a moment. */
+const LATE_MS = 1_200;
+
+/** The most requests of any stretch of time beyond what the pace allows for it. */
+function beyondPace(times: readonly number[], perSecond: number): number {
+  let worst = -Infinity;
+  for (const [first, from] of times.entries()) {
+    for (let last = first; last < times.length; last++) {
+      const allowed = 1 + (perSecond * ((times[last] ?? 0) - from + LATE_MS)) / 1_000;
+      worst = Math.max(worst, last - first + 1 - allowed);
+    }
+  }
+  return worst;
+}
+
+describe('a fleet keeps a pace', () => {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+
+  afterEach(async () => {
+    await fleet?.close();
+    fleet = undefined;
+  });
+
+  async function start(
+    env: Readonly<Record<string, string>>,
+    latencyMs = 0,
+  ): Promise<Fleet & { readonly keys: Keys }> {
+    const prefix = redis.freshPrefix();
+    const started = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 2,
+      // A pace counts requests: one for each notice makes them countable.
+      env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', COALESCE_MAX_CONTACTS: '1', ...env },
+      emulator: { latencyMs },
+    });
+    fleet = started;
+    return { ...started, keys: keysOf(prefix, 'default') };
+  }
+
+  /** When each request was accepted, by the record of the emulator. */
+  function acceptedAt(on: Fleet): number[] {
+    const byRequest = new Map(on.emulator.details().map(({ requestId, at }) => [requestId, at]));
+    return [...byRequest.values()].sort((a, b) => a - b);
+  }
+
+  const untilAccepted = (on: Fleet, count: number, deadlineMs = 60_000) =>
+    until(() => on.emulator.record().requests >= count, { what: `${count} requests`, deadlineMs });
+
+  const falls = (on: Fleet) =>
+    on.workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'pace-fell'));
+
+  it('two processes, notices and chunks: together never beyond it, and no attempt is spent on waiting', async () => {
+    const on = await start({ PACE: '40' });
+    const list = numbers(100, 5_000).map((contact) => ({ contact }));
+    await Promise.all([
+      on.sendEach(numbers(150)),
+      on.queue.import(list, { templateCode: 'PACE', batchId: 'b', chunkSize: 1 }),
+    ]);
+    await untilAccepted(on, 250);
+    const times = acceptedAt(on);
+    expect(times).toHaveLength(250);
+    expect(beyondPace(times, 40)).toBeLessThanOrEqual(0);
+    // Both lanes moved: neither waited for the end of the other.
+    const chunks = on.emulator.details().map(({ templateCode }) => templateCode === 'PACE');
+    expect(chunks.indexOf(true)).toBeLessThan(chunks.lastIndexOf(false));
+    expect(chunks.indexOf(false)).toBeLessThan(chunks.lastIndexOf(true));
+    expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 250 });
+    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
+  }, 120_000);
+
+  it('a chunk that waits for its slot is not claimed, so a worker that dies leaves no doubt', async () => {
+    const on = await start({ PACE: '5' });
+    const list = numbers(60).map((contact) => ({ contact }));
+    await on.queue.import(list, { templateCode: 'PACE', batchId: 'b', chunkSize: 1 });
+    const claimed: number[] = [];
+    await until(
+      async () => {
+        claimed.push(await redis.client.hlen(on.keys.batch('b').inflight));
+        return on.emulator.record().requests >= 10;
+      },
+      { what: 'ten requests', deadlineMs: 30_000, everyMs: 5 },
+    );
+    // Eight wait in each process, and one is sent now and then.
+    expect(Math.max(...claimed)).toBeLessThanOrEqual(4);
+  }, 60_000);
+
+  it('changes while it runs', async () => {
+    const on = await start({});
+    await setPaceByHand(redis.client, on.keys, 10);
+    await on.sendEach(numbers(500));
+    await untilAccepted(on, 25);
+    expect(beyondPace(acceptedAt(on), 10)).toBeLessThanOrEqual(0);
+    expect(await readPace(redis.client, on.keys, 0)).toMatchObject({ byHand: 10, now: 10 });
+    // At ten a second the rest would take more than 45 s.
+    await setPaceByHand(redis.client, on.keys, 0);
+    await untilAccepted(on, 500, 30_000);
+    expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 500 });
+  }, 120_000);
+
+  it('falls once for a hold, however many met the 429, and rises again', async () => {
+    const on = await start({ PACE: '80', PACE_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '200' });
+    await on.sendEach(numbers(250));
+    await untilAccepted(on, 20);
+    // Answered late, so that many are under way together.
+    on.emulator.addFault({ on: 'send', status: 429, latencyMs: 500, times: 10 });
+    await until(() => falls(on).length > 0, { what: 'the fall', deadlineMs: 20_000 });
+    const held = () => redis.client.exists(on.keys.hold);
+    await until(async () => (await held()) === 0, { what: 'the hold to end', deadlineMs: 20_000 });
+    expect(on.emulator.faults()[0]).toMatchObject({ spent: true });
+    expect(falls(on)[0]).toMatchObject({ from: 80, to: 40 });
+    const fallen = await readPace(redis.client, on.keys, 0);
+    expect(fallen).toMatchObject({ configured: 80, fall: { from: 80, to: 40 } });
+    expect(fallen?.now).toBeLessThan(41);
+
+    const resumed = on.emulator.record().requests;
+    await untilAccepted(on, 250);
+    expect(falls(on)).toHaveLength(1);
+    expect(beyondPace(acceptedAt(on).slice(resumed), 41)).toBeLessThanOrEqual(0);
+    expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 250 });
+    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
+  }, 120_000);
+
+  it('is back at the configured pace after its recovery', async () => {
+    const on = await start({ PACE: '100', PACE_RECOVERY_MS: '2000', HOLD_PROBE_MIN_MS: '200' });
+    on.emulator.addFault({ on: 'send', status: 429, times: 1 });
+    await on.sendEach(numbers(20));
+    await untilAccepted(on, 20);
+    expect(falls(on)).toHaveLength(1);
+    await until(async () => (await readPace(redis.client, on.keys, 0))?.now === 100, {
+      what: 'the pace to rise',
+    });
+  }, 60_000);
+
+  it('without a pace, a 429 slows the fleet down from what it really sent', async () => {
+    const on = await start({ PACE_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '500' }, 100);
+    await on.sendEach(numbers(1_500));
+    // 16 at a time in each process, answered in 100 ms: this takes a second and a half at least.
+    await untilAccepted(on, 500);
+    on.emulator.addFault({ on: 'send', status: 429, times: 1 });
+    await until(() => falls(on).length > 0, { what: 'the fall', deadlineMs: 20_000 });
+    const own = Number(falls(on)[0]?.['from']);
+    const fallOf = async () => (await readPace(redis.client, on.keys, 0))?.fall;
+    // Both processes tell theirs: more than the one that fell knew of.
+    await until(async () => ((await fallOf())?.from ?? 0) > own, { what: 'the other to tell' });
+    const { from = 0, to = 0 } = (await fallOf()) ?? {};
+    expect(to).toBeCloseTo(from / 2, 1);
+    expect(from).toBeLessThan(400);
+
+    const held = () => redis.client.exists(on.keys.hold);
+    await until(async () => (await held()) === 0, { what: 'the hold to end', deadlineMs: 20_000 });
+    const resumed = on.emulator.record().requests;
+    await untilAccepted(on, resumed + Math.ceil(to));
+    expect(beyondPace(acceptedAt(on).slice(resumed), to * 1.01)).toBeLessThanOrEqual(0);
+    await setPaceByHand(redis.client, on.keys, 0);
+    await untilAccepted(on, 1_500);
+    expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 1_500 });
+  }, 120_000);
+});

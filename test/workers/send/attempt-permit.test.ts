@@ -1,0 +1,149 @@
+import { pino } from 'pino';
+import { describe, expect, it } from 'vitest';
+import type { Token, TokenSource } from '../../../src/contracts/token.ts';
+import type { Slot } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
+import { AttemptLog } from '../../../workers/send/attempt-log.ts';
+import { GiveUp } from '../../../src/async/cancellation.ts';
+import { attemptOnce, type AttemptParts } from '../../../workers/send/attempt.ts';
+
+const TOKEN = { id: 't' } as Token;
+const ACCEPTED: SendAnswer = {
+  stage: 'answered',
+  status: 200,
+  body: 'json',
+  refused: [],
+  requests: 1,
+  durationMs: 1,
+};
+
+/** What an attempt does in which order, on parts that only note it. */
+describe('an attempt and its slots', () => {
+  /** @param slots what the pace hands out, one after the other; then nothing */
+  function bench(slots: readonly ('good' | 'old' | 'none')[], owned: () => boolean = () => true) {
+    const steps: string[] = [];
+    const left = [...slots];
+    const note = <Value>(step: string, value: Value): Promise<Value> => {
+      steps.push(step);
+      return Promise.resolve(value);
+    };
+    const slot = (kind: 'good' | 'old', name: string): Slot => {
+      let unused = kind === 'good';
+      return {
+        use: () => {
+          const used = unused;
+          unused = false;
+          steps.push(used ? `use ${name}` : `${name} is no good`);
+          return used;
+        },
+        release: () => {
+          if (unused) steps.push(`release ${name}`);
+          unused = false;
+        },
+      };
+    };
+    let taken = 0;
+    const parts: AttemptParts = {
+      tokens: {
+        get: () => note('token', TOKEN),
+        renew: () => note('renew', TOKEN),
+        accepted: () => {},
+        judge: () => Promise.resolve('again'),
+      },
+      gate: { enter: () => Promise.resolve(undefined), place: () => Promise.resolve() },
+      pace: {
+        take: () => {
+          const kind = left.shift() ?? 'none';
+          taken += 1;
+          return note(`take ${taken}`, kind === 'none' ? undefined : slot(kind, String(taken)));
+        },
+        throttled: () => Promise.resolve(),
+      },
+      log: new AttemptLog(pino({ level: 'silent' })),
+    };
+    /** @param renews whether the service refuses the first token */
+    const attempt = (renews = false, before?: Slot) =>
+      attemptOnce(
+        async (tokens: TokenSource) => {
+          await tokens.get();
+          steps.push('request');
+          if (renews) {
+            await tokens.renew(TOKEN, 401);
+            steps.push('request');
+          }
+          return ACCEPTED;
+        },
+        owned,
+        new GiveUp(),
+        parts,
+        () => note('begin', true),
+        before,
+      );
+    return { steps, attempt, slot };
+  }
+
+  it('takes one before the token, and begins last', async () => {
+    const { steps, attempt } = bench(['good']);
+    expect((await attempt()).outcome?.kind).toBe('accepted');
+    expect(steps).toEqual(['take 1', 'token', 'use 1', 'begin', 'request']);
+  });
+
+  it('without one nothing is done at all', async () => {
+    const { steps, attempt } = bench(['none']);
+    expect(await attempt()).toEqual({ outcome: undefined });
+    expect(steps).toEqual(['take 1']);
+  });
+
+  it('uses the one that was taken before', async () => {
+    const { steps, attempt, slot } = bench([]);
+    expect((await attempt(false, slot('good', 'before'))).outcome?.kind).toBe('accepted');
+    expect(steps).toEqual(['token', 'use before', 'begin', 'request']);
+  });
+
+  it('the second request takes another', async () => {
+    const { steps, attempt } = bench(['good', 'good']);
+    expect((await attempt(true)).outcome?.kind).toBe('accepted');
+    expect(steps.slice(5)).toEqual([
+      'renew',
+      '1 is no good',
+      'take 2',
+      'use 2',
+      'begin',
+      'request',
+    ]);
+  });
+
+  it('the second request is not made where there is none', async () => {
+    const { steps, attempt } = bench(['good', 'none']);
+    expect(await attempt(true)).toEqual({ outcome: undefined });
+    expect(steps.filter((step) => step === 'request')).toHaveLength(1);
+  });
+
+  it('one that became too old meanwhile is replaced before anything begins', async () => {
+    const { steps, attempt } = bench(['old', 'good']);
+    expect((await attempt()).outcome?.kind).toBe('accepted');
+    expect(steps).toEqual([
+      'take 1',
+      'token',
+      '1 is no good',
+      'take 2',
+      'use 2',
+      'begin',
+      'request',
+    ]);
+  });
+
+  it('a lock that was lost meanwhile: nothing is sent, and the slot is given back', async () => {
+    const { steps, attempt } = bench(['good'], () => false);
+    expect(await attempt()).toEqual({ outcome: undefined });
+    expect(steps).toEqual(['take 1', 'token', 'release 1']);
+  });
+
+  it('a lock that was lost while it waited for another slot: nothing is sent', async () => {
+    let asked = 0;
+    const { steps, attempt } = bench(['old', 'good'], () => (asked += 1) === 1);
+    expect(await attempt()).toEqual({ outcome: undefined });
+    expect(steps).not.toContain('request');
+    expect(steps).not.toContain('begin');
+  });
+});

@@ -1,0 +1,31 @@
+import { afterEach, expect, it } from 'vitest';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { wireTo } from '../../service-coverage/support/wire.ts';
+
+const redis = testRedis();
+let fleet: Fleet | undefined;
+
+afterEach(async () => {
+  await fleet?.close();
+  fleet = undefined;
+});
+
+it.each([
+  ['at-most-once', 'close'],
+  ['at-least-once', 'keep-alive'],
+] as const)('%s: notices and chunks go with "connection: %s"', async (delivery, connection) => {
+  fleet = await startFleet({ redisUrl: redis.url, prefix: redis.freshPrefix(), processes: 0 });
+  const on = fleet;
+  const wire = await wireTo(on.emulator);
+  await on.addWorker({ BASE_URL: wire.url, COALESCE_MAX_CONTACTS: '1' });
+  for (const contact of numbers(3)) {
+    await on.queue.send({ templateCode: 'T', contacts: [{ contact }] }, { delivery });
+  }
+  const list = numbers(3, 100).map((contact) => ({ contact }));
+  await on.queue.import(list, { templateCode: 'T', batchId: 'own', chunkSize: 1, delivery });
+  const sends = () => wire.calls.filter(({ path }) => path.endsWith('/send'));
+  await until(() => sends().length === 6, { what: 'all sends', deadlineMs: 20_000 });
+  expect(sends().map(({ headers }) => headers.connection)).toEqual(Array(6).fill(connection));
+});

@@ -1,0 +1,148 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import type { HealthConfig } from '../../src/config/worker-config.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
+
+/** Why a worker process cannot take and send jobs. */
+export interface Unready {
+  /** In plain words. */
+  readonly reason: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  /** Number of the process, where one port speaks for several. */
+  readonly process?: number;
+}
+
+/** What a worker knows of itself. */
+export interface Readiness {
+  /** Empty when it is ready. */
+  reasons(): readonly Unready[];
+}
+
+/** What the health server asks when somebody asks it. */
+export interface HealthSource {
+  reasons(): Promise<readonly Unready[]>;
+  /** In the text form of Prometheus. */
+  metrics(): Promise<string>;
+}
+
+/** A health server that listens. */
+export interface HealthServer {
+  readonly port: number;
+  /** Stops at once, whoever is still connected. Safe to call twice. */
+  close(): void;
+}
+
+/** An answer before it is sent. */
+interface Answer {
+  readonly status: number;
+  readonly type?: string;
+  readonly text: string;
+}
+
+/** Longest time for a request to come in, and for an idle connection to stay. */
+const PATIENCE_MS = 5_000;
+const MOST_CONNECTIONS = 100;
+
+/**
+ * Answers who asks how a worker is, in plain HTTP, to anybody who can connect; nothing it says is
+ * secret or personal.
+ *
+ * - `/livez`: 200 while the process answers at all. One that does not is stuck.
+ * - `/readyz`: 200 when it can take and send jobs, else 503 with the reasons; as JSON where the
+ *   request accepts that. A worker that is held is ready: it resumes by itself.
+ * - `/metrics`: for Prometheus.
+ *
+ * It never keeps the process alive, and a stop does not wait for it.
+ *
+ * @param at port 0 takes a free one
+ * @throws NoticeQueueError CONFIG_INVALID where it cannot listen there
+ */
+export async function startHealthServer(
+  at: HealthConfig,
+  source: HealthSource,
+): Promise<HealthServer> {
+  const server = createServer(
+    { headersTimeout: PATIENCE_MS, requestTimeout: PATIENCE_MS, keepAliveTimeout: PATIENCE_MS },
+    (request, response) => {
+      void respond(request, response, source);
+    },
+  );
+  server.maxConnections = MOST_CONNECTIONS;
+  server.unref();
+  server.listen(at.port, at.host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    throw new NoticeQueueError(
+      'CONFIG_INVALID',
+      `HEALTH_PORT ${at.port} of HEALTH_HOST ${at.host} cannot be listened on (${typeof code === 'string' ? code : 'unknown error'}).`,
+    );
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  source: HealthSource,
+): Promise<void> {
+  let answer: Answer;
+  try {
+    answer = await answerOf(request, source);
+  } catch {
+    answer = { status: 500, text: 'this failed\n' };
+  }
+  response.writeHead(answer.status, {
+    'Content-Type': answer.type ?? 'text/plain; charset=utf-8',
+    'Content-Length': Buffer.byteLength(answer.text),
+    'Cache-Control': 'no-store',
+    'X-Content-Type-Options': 'nosniff',
+    ...(answer.status === 405 ? { Allow: 'GET, HEAD' } : {}),
+  });
+  response.end(request.method === 'HEAD' ? undefined : answer.text);
+}
+
+async function answerOf(
+  { method, url = '/', headers }: IncomingMessage,
+  source: HealthSource,
+): Promise<Answer> {
+  if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'only GET\n' };
+  switch (url.split('?')[0]) {
+    case '/livez':
+      return { status: 200, text: 'alive\n' };
+    case '/readyz':
+      return readiness(
+        await source.reasons(),
+        headers.accept?.includes('application/json') === true,
+      );
+    case '/metrics':
+      return { status: 200, type: METRICS_CONTENT_TYPE, text: await source.metrics() };
+    default:
+      return { status: 404, text: 'there are /livez, /readyz and /metrics\n' };
+  }
+}
+
+/** What `/readyz` answers. */
+export function readiness(reasons: readonly Unready[], json: boolean): Answer {
+  const ready = reasons.length === 0;
+  const status = ready ? 200 : 503;
+  if (json) {
+    const text = `${JSON.stringify({ ready, reasons })}\n`;
+    return { status, type: 'application/json; charset=utf-8', text };
+  }
+  const lines = reasons.map(({ reason, since, process }) => {
+    const who = process === undefined ? '' : `process ${process}: `;
+    return `not ready: ${who}${reason}, since ${new Date(since).toISOString()}\n`;
+  });
+  return { status, text: ready ? 'ready\n' : lines.join('') };
+}

@@ -1,0 +1,68 @@
+import type { ChildProcess } from 'node:child_process';
+import { mergeTexts } from '../../src/metrics/merge-texts.ts';
+import { MetricTable } from '../../src/metrics/registry.ts';
+import { SUPERVISOR_METRICS } from '../../src/metrics/worker-table.ts';
+import { askChild } from './health-channel.ts';
+import type { HealthSource, Unready } from './health-server.ts';
+
+/** A process that does not answer for so long is not ready, and its metrics are missing. */
+const ANSWER_MS = 2_000;
+
+/**
+ * Speaks for all processes of a supervisor on one port: ready when every one is, and with the
+ * metrics of each, told apart by the label `process`.
+ */
+export class SupervisedHealth implements HealthSource {
+  readonly #count: number;
+  readonly #childAt: (process: number) => ChildProcess | undefined;
+  readonly #table = new MetricTable(SUPERVISOR_METRICS);
+  readonly #restarts = this.#table.counter('notices_process_restarts_total');
+  readonly #goneSince = new Map<number, number>();
+  readonly #silentSince = new Map<number, number>();
+
+  /** @param childAt the process that runs under a number; undefined while none does */
+  constructor(count: number, childAt: (process: number) => ChildProcess | undefined) {
+    this.#count = count;
+    this.#childAt = childAt;
+  }
+
+  /** A process ended by itself; another follows. */
+  ended(process: number): void {
+    this.#goneSince.set(process, Date.now());
+    this.#restarts.inc();
+  }
+
+  async reasons(): Promise<readonly Unready[]> {
+    const all = await this.#each(async (process, child) => {
+      if (child === undefined) {
+        const since = this.#goneSince.get(process) ?? Date.now();
+        return [{ process, reason: 'it ended and is started again', since }];
+      }
+      const health = await askChild(child, ANSWER_MS);
+      if (health === undefined) {
+        const since = this.#silentSince.get(process) ?? Date.now();
+        this.#silentSince.set(process, since);
+        return [{ process, reason: 'it does not answer', since }];
+      }
+      this.#silentSince.delete(process);
+      return health.reasons.map((reason) => ({ ...reason, process }));
+    });
+    return all.flat();
+  }
+
+  async metrics(): Promise<string> {
+    const texts = await this.#each(async (_, child) =>
+      child === undefined ? undefined : (await askChild(child, ANSWER_MS))?.metrics,
+    );
+    const own = await this.#table.registry.metrics();
+    return mergeTexts([own, ...texts.filter((text) => text !== undefined)]);
+  }
+
+  #each<Result>(
+    run: (process: number, child: ChildProcess | undefined) => Promise<Result>,
+  ): Promise<Result[]> {
+    return Promise.all(
+      Array.from({ length: this.#count }, (_, process) => run(process, this.#childAt(process))),
+    );
+  }
+}

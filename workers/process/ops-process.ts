@@ -1,0 +1,99 @@
+import type { FastifyInstance } from 'fastify';
+import { loadConfig, type Config } from '../../src/config/config.ts';
+import { isLoopbackHost } from '../../src/config/address.ts';
+import { InputError } from '../../src/contracts/errors.ts';
+import { createLogger } from '../../src/logging/logger.ts';
+import type { Invitation } from '../../src/ops/web/access/access.ts';
+import { openOps } from '../../src/ops/web/ops-context.ts';
+import { buildOpsServer } from '../../src/ops/web/server.ts';
+import { VERSION } from '../../src/contracts/version.ts';
+import { stopOnSignals } from './stop-signals.ts';
+
+/** Longer than a command to Redis may take. */
+const STOP_TIMEOUT_MS = 10_000;
+
+/** Where the server listens, and how to come in where nobody is configured. */
+export interface OpsAddress {
+  readonly url: string;
+  readonly invitation: Invitation | undefined;
+}
+
+/**
+ * One ops server from its start to its end. Redis may be away, at the start and later.
+ *
+ * @param config the environment's when left out; the key pair of the service is not needed
+ * @param logTo 1 for standard output, 2 for standard error
+ * @param onListening told where it listens; the invitation is for a terminal and for no log
+ * @returns the exit code
+ * @throws InputError CONFIG_INVALID
+ */
+export async function runOpsProcess(
+  config: Config = loadConfig(undefined, { service: false }),
+  logTo: 1 | 2 = 1,
+  onListening: (address: OpsAddress) => void = announce,
+): Promise<number> {
+  const logger = createLogger(config.logLevel, logTo);
+  const { host, port } = config.ops;
+  const { parts, invitation, close } = await openOps(config, logger);
+  let app: FastifyInstance | undefined;
+  try {
+    app = await buildOpsServer(parts);
+    const url = await app.listen({ host, port });
+    logger.info({ event: 'ops-listening', url, version: VERSION });
+    if (!isLoopbackHost(host) && config.ops.trustedProxy.length === 0) {
+      logger.warn(
+        { event: 'ops-without-tls' },
+        'passwords and keys travel as they are: put a proxy with TLS before this port, and name it in OPS_TRUSTED_PROXY',
+      );
+    }
+    onListening({ url, invitation });
+  } catch (error) {
+    await app?.close();
+    await close();
+    throw cannotListen(error);
+  }
+  const server = app;
+  const code = await stopOnSignals(
+    async () => {
+      await server.close();
+      await close();
+      logger.info({ event: 'stopped' });
+    },
+    STOP_TIMEOUT_MS,
+    logger,
+  );
+  await new Promise<void>((resolve) => {
+    logger.flush(() => resolve());
+  });
+  return code;
+}
+
+/** Says on standard error how to come in; the log on standard output is kept, and must not know. */
+function announce({ url, invitation }: OpsAddress): void {
+  if (invitation === undefined) return;
+  process.stderr.write(`${describeInvitation(url, invitation).join('\n')}\n`);
+}
+
+/** Lines for the terminal of whoever started a server without users. */
+export function describeInvitation(url: string, invitation: Invitation): string[] {
+  const { user, password, linkKey } = invitation;
+  return [
+    'No users are configured (OPS_USERS), so this start has one of its own:',
+    `  once, by this link: ${url}/sign-in?key=${linkKey}`,
+    `  or as "${user}" with the password ${password}`,
+  ];
+}
+
+function cannotListen(error: unknown): unknown {
+  const { code } = (error ?? {}) as { code?: unknown };
+  const problems: Readonly<Record<string, string>> = {
+    EADDRINUSE: 'something else listens there already',
+    EADDRNOTAVAIL: 'OPS_HOST is no address of this machine',
+    EACCES: 'this user may not listen there',
+    ENOTFOUND: 'the name of OPS_HOST is not known',
+  };
+  const problem = typeof code === 'string' ? problems[code] : undefined;
+  return problem === undefined
+    ? error
+    : new InputError('CONFIG_INVALID', [{ field: 'OPS_PORT', problem }]);
+}

@@ -1,0 +1,79 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import type { Logger } from 'pino';
+import type { HealthConfig } from '../../src/config/worker-config.ts';
+import { startHealthServer } from '../health/health-server.ts';
+import { stopOnSignals } from './stop-signals.ts';
+import { SupervisedHealth } from '../health/supervised-health.ts';
+
+/** A process that ended by itself is started again after this long, so that a crash is no storm. */
+const RESTART_DELAY_MS = 1_000;
+
+/** Exit code of a process whose configuration or Redis is not fit: starting it again would not help. */
+const HOPELESS = new Set([2, 3]);
+
+/**
+ * Runs several worker processes, for machines with several cores. Each is a whole worker; they
+ * share the token and the holds through Redis like workers on other machines.
+ *
+ * A process that ends by itself is started again; SIGTERM and SIGINT are passed on, and the
+ * supervisor ends when the last process has. One port, where one is wanted, speaks for all of them.
+ *
+ * @returns the exit code: 0, or that of the worst process
+ * @throws NoticeQueueError CONFIG_INVALID where the health port cannot be listened on
+ */
+export async function superviseWorkers(
+  count: number,
+  shutdownTimeoutMs: number,
+  logger: Logger,
+  at: HealthConfig = { port: 0, host: '' },
+): Promise<number> {
+  const script = new URL('../main.js', import.meta.url);
+  const children = new Map<number, ChildProcess>();
+  const health = new SupervisedHealth(count, (index) => children.get(index));
+  const server = at.port === 0 ? undefined : await startHealthServer(at, health);
+  const restarts = new Set<NodeJS.Timeout>();
+  let stopping = false;
+  let worst = 0;
+  let allEnded = () => {};
+  const ended = new Promise<void>((resolve) => {
+    allEnded = resolve;
+  });
+
+  const start = (index: number) => {
+    const child = fork(script, [String(index)], { stdio: 'inherit' });
+    children.set(index, child);
+    child.once('exit', (code, signal) => {
+      children.delete(index);
+      if (stopping || HOPELESS.has(code ?? 0)) {
+        worst = Math.max(worst, code ?? 1);
+        if (children.size === 0 && restarts.size === 0) allEnded();
+        return;
+      }
+      health.ended(index);
+      logger.error({ event: 'worker-died', pid: child.pid, code, signal });
+      const restart = setTimeout(() => {
+        restarts.delete(restart);
+        start(index);
+      }, RESTART_DELAY_MS);
+      restarts.add(restart);
+    });
+  };
+  for (let index = 0; index < count; index++) start(index);
+
+  const signalled = stopOnSignals(
+    async () => {
+      stopping = true;
+      for (const restart of restarts) clearTimeout(restart);
+      restarts.clear();
+      for (const child of children.values()) child.kill('SIGTERM');
+      if (children.size === 0) allEnded();
+      await ended;
+    },
+    // Each process keeps the time itself; this only outlasts it.
+    shutdownTimeoutMs + 5_000,
+    logger,
+  );
+  await Promise.race([ended, signalled]);
+  server?.close();
+  return worst;
+}

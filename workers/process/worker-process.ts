@@ -1,0 +1,63 @@
+import { loadConfig, type Config } from '../../src/config/config.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { createLogger } from '../../src/logging/logger.ts';
+import { answerSupervisor } from '../health/health-channel.ts';
+import { startHealthServer, type HealthServer } from '../health/health-server.ts';
+import { ProcessHealth } from '../health/process-health.ts';
+import { startWorker } from './start-worker.ts';
+import { stopOnSignals } from './stop-signals.ts';
+
+/**
+ * One worker process from its start to its end.
+ *
+ * @param config the environment's when left out
+ * @param index number of this process among those of its supervisor, which then answers for it on
+ *   the health port; left out where there is none
+ * @returns the exit code; 1 also after a stall, so that a supervisor starts it anew
+ * @throws InputError CONFIG_INVALID, NoticeQueueError REDIS_UNSUITABLE
+ */
+export async function runWorkerProcess(
+  config: Config = loadConfig(),
+  index?: number,
+): Promise<number> {
+  const { service } = config;
+  if (service === undefined) {
+    throw new NoticeQueueError(
+      'CONFIG_INVALID',
+      'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.',
+    );
+  }
+  const logger = createLogger(config.logLevel);
+  const at = config.worker.health;
+  const health = at.port === 0 ? undefined : new ProcessHealth(index ?? 0);
+  let server: HealthServer | undefined;
+  if (health !== undefined) {
+    if (index === undefined) server = await startHealthServer(at, health);
+    else answerSupervisor(health);
+  }
+  const abandoned = new AbortController();
+  let stalled = false;
+  const onStall = () => {
+    stalled = true;
+    // The way out of a stop is bounded in time, whatever it is that stands still.
+    process.kill(process.pid, 'SIGTERM');
+  };
+  const withService = { ...config, service };
+  const starting = startWorker(withService, logger, abandoned.signal, onStall, health);
+  const ended = stopOnSignals(
+    async () => {
+      abandoned.abort();
+      const worker = await starting;
+      await worker?.stop();
+    },
+    config.worker.shutdownTimeoutMs,
+    logger,
+  );
+  await starting;
+  const code = await ended;
+  server?.close();
+  await new Promise<void>((resolve) => {
+    logger.flush(() => resolve());
+  });
+  return stalled ? 1 : code;
+}
