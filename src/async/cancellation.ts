@@ -5,7 +5,7 @@ import type { Waiting } from '../contracts/token.ts';
  * lost. Asked before each step; a signal of both is made only for those who wait, because joining
  * two of them costs a tenth of a send on Node 20.
  */
-export class GiveUp implements Waiting {
+export class Cancellation implements Waiting {
   readonly #signals: readonly AbortSignal[];
 
   /** @param signals the reasons; undefined for one that does not exist */
@@ -23,7 +23,7 @@ export class GiveUp implements Waiting {
 }
 
 /** One that gives up as soon as either of two does. */
-export class Either implements Waiting {
+export class EitherCancellation implements Waiting {
   readonly #one: Waiting;
   readonly #other: Waiting | undefined;
 

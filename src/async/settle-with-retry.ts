@@ -10,7 +10,7 @@ const LONGEST_MS = 1_000;
  *
  * @param onFailure told of the first failure
  */
-export async function settleUntilHeard(
+export async function settleWithRetry(
   settle: () => Promise<unknown>,
   onFailure: (error: unknown) => void,
 ): Promise<void> {

@@ -4,7 +4,7 @@ import { NoticeQueueError } from '../contracts/errors.ts';
  * One piece of work that several callers wait for. Each may leave on its own signal without failing
  * the others; when the last one has left, the work is told so, and may end where nothing is at stake.
  */
-export class Flight<T> {
+export class SingleFlight<T> {
   readonly #result: Promise<T>;
   readonly #deserted = new AbortController();
   #callers = 0;

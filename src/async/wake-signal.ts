@@ -2,7 +2,7 @@
  * Wakes who waits for somebody else's issuance. A ring between asking Redis and beginning to wait
  * is not lost: the waiter names the count it read before it asked.
  */
-export class Bell {
+export class WakeSignal {
   readonly #sleepers = new Set<() => void>();
   #rings = 0;
 

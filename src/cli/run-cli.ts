@@ -13,7 +13,7 @@ import { failuresCommand } from './batches/failures.ts';
 import { findCommand } from './notices/find.ts';
 import { holdCommand } from './account/hold.ts';
 import { importCommand } from './batches/import.ts';
-import { paceCommand } from './account/rate-limit.ts';
+import { rateLimitCommand } from './account/rate-limit.ts';
 import { opsCommand } from './processes/ops.ts';
 import { redriveCommand } from './batches/redrive.ts';
 import { resolveCommand } from './notices/resolve.ts';
@@ -74,7 +74,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     emulatorCommand,
     configCommand,
     holdCommand,
-    paceCommand,
+    rateLimitCommand,
     statusCommand,
     doctorCommand,
   ];

@@ -5,7 +5,7 @@ import type { SeenWorker } from '../fleet/heartbeat.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
 /** What is known of the queue. Times are milliseconds. */
-export interface QueueSigns {
+export interface QueueSnapshot {
   readonly now: number;
   readonly hold: Hold | undefined;
   readonly workers: readonly SeenWorker[];
@@ -28,7 +28,7 @@ const STANDS_MS = 120_000;
 const SLOW_LOOP_MS = 1_000;
 
 /** One finding for each thing that keeps notices back, or is about to be lost. */
-export function judgeQueue(signs: QueueSigns): Finding[] {
+export function judgeQueue(signs: QueueSnapshot): Finding[] {
   return [
     hold(signs),
     workers(signs),
@@ -40,7 +40,7 @@ export function judgeQueue(signs: QueueSigns): Finding[] {
   ];
 }
 
-function hold({ hold }: QueueSigns): Finding {
+function hold({ hold }: QueueSnapshot): Finding {
   if (hold === undefined) return ok('queue.hold', 'nothing holds the queue');
   const { reason, remedy } = HOLDS[hold.kind];
   const says = `the queue is held (${hold.kind}): ${reason}`;
@@ -50,7 +50,7 @@ function hold({ hold }: QueueSigns): Finding {
     : fail('queue.hold', says, remedy);
 }
 
-function workers(signs: QueueSigns): Finding {
+function workers(signs: QueueSnapshot): Finding {
   const { workers } = signs;
   if (workers.length === 0) {
     const remedy = 'start one with "notices worker"';
@@ -70,7 +70,7 @@ function workers(signs: QueueSigns): Finding {
   return ok('queue.workers', `${workers.length} alive`);
 }
 
-function versions({ workers, version }: QueueSigns): Finding {
+function versions({ workers, version }: QueueSnapshot): Finding {
   const found = [...new Set(workers.map((worker) => worker.version))].sort();
   if (found.length > 1) {
     return warn(
@@ -89,7 +89,7 @@ function versions({ workers, version }: QueueSigns): Finding {
       );
 }
 
-function waiting({ waiting, oldestWaitingMs = 0, workers, hold }: QueueSigns): Finding {
+function waiting({ waiting, oldestWaitingMs = 0, workers, hold }: QueueSnapshot): Finding {
   const minutes = Math.round(oldestWaitingMs / 60_000);
   const free = workers.length > 0 && hold === undefined;
   if (free && oldestWaitingMs > WAITS_LONG_MS) {
@@ -102,7 +102,7 @@ function waiting({ waiting, oldestWaitingMs = 0, workers, hold }: QueueSigns): F
   return ok('queue.waiting', `${waiting} single notices wait`);
 }
 
-function batches({ batches, workers, hold, now }: QueueSigns): Finding {
+function batches({ batches, workers, hold, now }: QueueSnapshot): Finding {
   const open = batches.filter(({ counts }) => counts.pending > 0);
   const free = workers.length > 0 && hold === undefined;
   const stands = open.filter(
@@ -120,7 +120,7 @@ function batches({ batches, workers, hold, now }: QueueSigns): Finding {
   return ok('queue.batches', `${open.length} open`);
 }
 
-function unknown({ unknownNotices, batches }: QueueSigns): Finding {
+function unknown({ unknownNotices, batches }: QueueSnapshot): Finding {
   const contacts = batches.reduce((sum, { counts }) => sum + counts.unknown, 0);
   if (unknownNotices + contacts === 0) return ok('queue.unknown', 'no outcome is unknown');
   return warn(
@@ -130,7 +130,7 @@ function unknown({ unknownNotices, batches }: QueueSigns): Finding {
   );
 }
 
-function retention({ batches, now }: QueueSigns): Finding {
+function retention({ batches, now }: QueueSnapshot): Finding {
   const near = batches.filter((batch) => nearEndOfRetention(batch, now) !== undefined);
   const [first] = near;
   if (first === undefined) return ok('queue.retention', 'nothing undecided is about to be deleted');

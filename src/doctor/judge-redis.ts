@@ -1,6 +1,6 @@
 import { isShort, judgeRedis, type FindingCode, type RedisRules } from '../redis/suitability.ts';
 import { fail, ok, warn, type CheckName, type Finding } from './finding.ts';
-import type { RedisSigns } from './redis-snapshot.ts';
+import type { RedisSnapshot } from './redis-snapshot.ts';
 
 /** A send costs a round trip or two: from here on Redis is what slows them down, or stops them. */
 const SLOW_MS = 20;
@@ -20,7 +20,7 @@ const MEMORY_FAIL = 0.95;
 const LOOKED_AT: readonly {
   readonly check: CheckName;
   readonly codes: readonly FindingCode[];
-  readonly fine: (signs: RedisSigns) => string;
+  readonly fine: (signs: RedisSnapshot) => string;
 }[] = [
   {
     check: 'redis.version',
@@ -47,7 +47,7 @@ const LOOKED_AT: readonly {
 const NOT_SHOWN = 'not shown by this server';
 
 /** What is said of a persistence that is not objected to. */
-const SURVIVES: Readonly<Record<RedisSigns['persistence'], string>> = {
+const SURVIVES: Readonly<Record<RedisSnapshot['persistence'], string>> = {
   aof: 'append-only file: a crash loses a second or so',
   rdb: 'snapshots only, which is not objected to (REDIS_PERSISTENCE)',
   none: 'nothing is kept on disk, which is not objected to (REDIS_PERSISTENCE)',
@@ -58,7 +58,7 @@ const SURVIVES: Readonly<Record<RedisSigns['persistence'], string>> = {
  * What a Redis that answers is judged by, one finding for each sign. What workers judge too is judged
  * by their table: what they refuse is a failure here.
  */
-export function judgeRedisSigns(signs: RedisSigns, rules: RedisRules): Finding[] {
+export function judgeRedisSnapshot(signs: RedisSnapshot, rules: RedisRules): Finding[] {
   const found = judgeRedis(signs, rules);
   const shared = LOOKED_AT.map(({ check, codes, fine }) => {
     const finding = found.find(({ code }) => codes.includes(code));
@@ -79,7 +79,7 @@ export function judgeRedisSigns(signs: RedisSigns, rules: RedisRules): Finding[]
 
 /** Also where there is no `maxmemory`: then the machine is the limit. */
 function memory(
-  { usedBytes, maxBytes, machineBytes }: RedisSigns,
+  { usedBytes, maxBytes, machineBytes }: RedisSnapshot,
   { memoryHeadroom }: RedisRules,
 ): Finding {
   const limit = maxBytes > 0 ? maxBytes : machineBytes;
@@ -98,7 +98,7 @@ function memory(
   return ok('redis.memory', says);
 }
 
-function latency({ latencyMs }: RedisSigns): Finding {
+function latency({ latencyMs }: RedisSnapshot): Finding {
   const says = `${latencyMs.toFixed(latencyMs < 10 ? 1 : 0)} ms for a round trip (the median)`;
   const remedy = 'run workers near their Redis, and look for what else keeps it busy';
   if (latencyMs > TOO_SLOW_MS) {
@@ -108,7 +108,7 @@ function latency({ latencyMs }: RedisSigns): Finding {
   return ok('redis.latency', says);
 }
 
-function clock({ aheadMs }: RedisSigns): Finding {
+function clock({ aheadMs }: RedisSnapshot): Finding {
   const off = Math.abs(aheadMs);
   const side = aheadMs > 0 ? 'ahead of' : 'behind';
   const says = `the clock of Redis is ${seconds(off)} ${side} the one of this machine`;

@@ -11,7 +11,7 @@ export type IssueTried =
   | { readonly kind: 'left' };
 
 /** What is known of the token. */
-export interface TokenSigns {
+export interface TokenSnapshot {
   /** As it was before the doctor issued anything. */
   readonly status: TokenStatus;
   /** Whether the stored token opens with this SECRET_KEY; undefined where none is stored. */
@@ -36,11 +36,11 @@ export interface TokenSigns {
  * | nothing | more than half of the budget is spent | warn |
  * | nothing | a token | ok |
  */
-export function judgeToken(signs: TokenSigns): Finding[] {
+export function judgeToken(signs: TokenSnapshot): Finding[] {
   return [tokenOf(signs), addressOf(signs)];
 }
 
-function tokenOf({ status, opens, tried, budget }: TokenSigns): Finding {
+function tokenOf({ status, opens, tried, budget }: TokenSnapshot): Finding {
   const { token, refusal, issuances } = status;
   if (tried?.kind === 'issued') {
     return ok(
@@ -88,7 +88,7 @@ function tokenOf({ status, opens, tried, budget }: TokenSigns): Finding {
   return ok('service.token', `the token ${token.id} lives, ${used}; none was issued now`);
 }
 
-function addressOf({ status, tried, callerAddress }: TokenSigns): Finding {
+function addressOf({ status, tried, callerAddress }: TokenSnapshot): Finding {
   const code = tried?.kind === 'failed' ? tried.error.code : status.refusal?.code;
   const { remedy } = ERROR_CODES.IP_NOT_ALLOWED;
   if (callerAddress !== undefined) {

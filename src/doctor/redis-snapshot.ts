@@ -4,7 +4,7 @@ import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
 /** What a Redis says of itself, and what was measured of it. */
-export interface RedisSigns extends RedisFacts {
+export interface RedisSnapshot extends RedisFacts {
   /** Median of some PINGs, in milliseconds. */
   readonly latencyMs: number;
   /** How far its clock is ahead of this machine's, in milliseconds; negative where it is behind. */
@@ -15,10 +15,10 @@ const PINGS = 11;
 const CLOCK_READINGS = 5;
 
 /** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
-export async function readRedisSigns(
+export async function readRedisSnapshot(
   redis: RedisClient,
   keys: Pick<Keys, 'hold'>,
-): Promise<RedisSigns> {
+): Promise<RedisSnapshot> {
   const facts = await readRedisFacts(redis, keys);
   try {
     return { ...facts, latencyMs: await latencyOf(redis), aheadMs: await clockOf(redis) };

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Answer, jsonAnswer, refusalAnswer } from './service/answer.ts';
+import { type EmulatedAnswer, jsonAnswer, refusalAnswer } from './service/answer.ts';
 import { checkedAppChange } from './service/apps.ts';
 import { fieldsOf, textOf } from './service/check-input.ts';
 import { checkedRevocation, type EmulatorControls } from './controls.ts';
@@ -15,7 +15,7 @@ export interface ControlRequest {
 }
 
 /** An answer at once, or lines that are written as fast as the caller reads them. */
-export type ControlAnswer = Answer | { readonly lines: Iterable<unknown> };
+export type ControlAnswer = EmulatedAnswer | { readonly lines: Iterable<unknown> };
 
 type Handler = (controls: EmulatorControls, body: unknown, query: URLSearchParams) => ControlAnswer;
 

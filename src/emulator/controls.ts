@@ -6,7 +6,7 @@ import type { FaultList, FaultReport } from './faults/fault-list.ts';
 import type { Issuance, IssuanceCounts } from './record/issuance-log.ts';
 import type { AnswerCounts, MessagingService } from './service/messaging-service.ts';
 import { parseFault } from './faults/parse-fault.ts';
-import type { IssuedToken } from './service/tokens.ts';
+import type { EmulatedToken } from './service/tokens.ts';
 
 /** Exact counts of all that happened since the start or the last reset. */
 export interface RecordSummary extends AcceptanceCounts {
@@ -44,7 +44,7 @@ export interface EmulatorControls {
   /** Answers how many live tokens were revoked at once. @throws TypeError or RangeError */
   revokeTokens(revocation?: Revocation): number;
   /** Issues a token as another program that shares the app would; the first app by default. */
-  issueForeign(accessKey?: string): IssuedToken;
+  issueForeign(accessKey?: string): EmulatedToken;
   /** Adds a fault, as an object or as {@link parseFault} reads it; answers its id. @throws TypeError or RangeError */
   addFault(fault: Fault | string): number;
   faults(): FaultReport[];

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Answer } from './service/answer.ts';
+import type { EmulatedAnswer } from './service/answer.ts';
 
 /** The body of a request; `gone` when the caller left before its end, `too-large` beyond the limit. */
 export type ReadBody = Buffer | 'gone' | 'too-large';
@@ -27,7 +27,7 @@ export function readBody(request: IncomingMessage): Promise<ReadBody> {
   });
 }
 
-export function writeAnswer(response: ServerResponse, answer: Answer): void {
+export function writeAnswer(response: ServerResponse, answer: EmulatedAnswer): void {
   const length = Buffer.byteLength(answer.body);
   response.writeHead(answer.status, { ...answer.headers, 'content-length': length });
   response.end(answer.body);

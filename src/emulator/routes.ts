@@ -1,8 +1,8 @@
-import type { ApiVersion } from './service/auth-header.ts';
+import type { EmulatedApiVersion } from './service/auth-header.ts';
 
 /** What a method and a path mean. */
-export type Route =
-  | { readonly kind: 'token' | 'send'; readonly version: ApiVersion }
+export type EmulatedRoute =
+  | { readonly kind: 'token' | 'send'; readonly version: EmulatedApiVersion }
   | { readonly kind: 'control'; readonly path: string; readonly query: URLSearchParams }
   | { readonly kind: 'wrong-method' }
   | { readonly kind: 'unknown' };
@@ -11,7 +11,7 @@ export type Route =
  * The paths of the service. Those of v2 are documented (service-api, Endpoints); issuance is
  * identical on v1, and the v1 send path mirrors v2 as services of this kind do.
  */
-const PATHS: ReadonlyMap<string, Route> = new Map([
+const PATHS: ReadonlyMap<string, EmulatedRoute> = new Map([
   ['/api/v1/token', { kind: 'token', version: 'v1' }],
   ['/api/v2/token', { kind: 'token', version: 'v2' }],
   ['/api/v1/notices/send', { kind: 'send', version: 'v1' }],
@@ -21,7 +21,7 @@ const PATHS: ReadonlyMap<string, Route> = new Map([
 const CONTROL = '/control/';
 
 /** @param target path and query as they stand in the request line */
-export function routeOf(method: string, target: string): Route {
+export function routeOf(method: string, target: string): EmulatedRoute {
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);
   if (path.startsWith(CONTROL)) {

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { type Answer, jsonAnswer, refusalAnswer } from './service/answer.ts';
+import { type EmulatedAnswer, jsonAnswer, refusalAnswer } from './service/answer.ts';
 import { control, controlGate } from './control-api.ts';
 import type { EmulatorControls } from './controls.ts';
 import { readBody, waitFor, writeAnswer } from './exchange.ts';
 import type { FaultList } from './faults/fault-list.ts';
-import type { Call, MessagingService } from './service/messaging-service.ts';
+import type { EmulatedCall, MessagingService } from './service/messaging-service.ts';
 import { playFault } from './faults/play-fault.ts';
-import { type Route, routeOf } from './routes.ts';
+import { type EmulatedRoute, routeOf } from './routes.ts';
 
 /** What the emulator is made of. */
 export interface Parts {
@@ -43,8 +43,8 @@ export async function serve(
   }
 }
 
-type CallRoute = Extract<Route, { kind: 'token' | 'send' }>;
-type ControlRoute = Extract<Route, { kind: 'control' }>;
+type CallRoute = Extract<EmulatedRoute, { kind: 'token' | 'send' }>;
+type ControlRoute = Extract<EmulatedRoute, { kind: 'control' }>;
 
 async function serveCall(
   { service, faults, latencyMs }: Parts,
@@ -64,7 +64,7 @@ async function serveCall(
     writeAnswer(response, refusalAnswer('PAYLOAD_TOO_LARGE'));
     return;
   }
-  const call: Call = {
+  const call: EmulatedCall = {
     version: route.version,
     authorization: request.headers.authorization,
     contentType: request.headers['content-type'],
@@ -110,7 +110,7 @@ async function serveControl(
   else writeAnswer(response, answer);
 }
 
-function withAllow(answer: Answer): Answer {
+function withAllow(answer: EmulatedAnswer): EmulatedAnswer {
   return { ...answer, headers: { ...answer.headers, allow: 'POST' } };
 }
 

@@ -5,7 +5,10 @@ import { redisErrorWord } from '../redis/failure.ts';
  * Redis that is away reports itself many times a second; the log hears it once a second, `onWord`
  * each time.
  */
-export function quietly(log: Logger, onWord: (word: string) => void): (error: Error) => void {
+export function throttledErrorLog(
+  log: Logger,
+  onWord: (word: string) => void,
+): (error: Error) => void {
   let lastAt = -Infinity;
   let lastCode = '';
   return (error) => {

@@ -5,7 +5,7 @@ import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../redis/keys.ts';
 import { evicts } from '../redis/suitability.ts';
-import { readFleetFacts, type FleetFacts, type FleetTarget } from './fleet-snapshot.ts';
+import { readFleetSnapshot, type FleetSnapshot, type FleetTarget } from './fleet-snapshot.ts';
 import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
 import { MetricTable } from './registry.ts';
 import { HOLD_KINDS } from './worker-table.ts';
@@ -40,7 +40,7 @@ export function fleetMetrics(target: FleetTarget): FleetMetrics {
 
   const scrape = async (): Promise<string> => {
     try {
-      return await fleetText(await readFleetFacts(target, queues).catch(() => undefined));
+      return await fleetText(await readFleetSnapshot(target, queues).catch(() => undefined));
     } finally {
       underWay = undefined;
     }
@@ -54,7 +54,7 @@ export function fleetMetrics(target: FleetTarget): FleetMetrics {
 }
 
 /** @param facts undefined where Redis did not answer */
-async function fleetText(facts: FleetFacts | undefined): Promise<string> {
+async function fleetText(facts: FleetSnapshot | undefined): Promise<string> {
   // A new registry each time: a series that no longer applies is gone, and not as it was last.
   const table = new MetricTable(FLEET_METRICS);
   table.gauge('notices_redis_up').set(facts === undefined ? 0 : 1);
@@ -68,11 +68,11 @@ async function fleetText(facts: FleetFacts | undefined): Promise<string> {
   return table.registry.metrics();
 }
 
-type Table = MetricTable<typeof FLEET_METRICS>;
+type FleetMetricTable = MetricTable<typeof FLEET_METRICS>;
 
 const seconds = (ms: number) => Math.max(0, ms) / 1_000;
 
-function setQueues(table: Table, { now, lanes, unknownNotices }: FleetFacts): void {
+function setQueues(table: FleetMetricTable, { now, lanes, unknownNotices }: FleetSnapshot): void {
   const jobs = table.gauge('notices_jobs');
   const oldest = table.gauge('notices_oldest_waiting_seconds');
   for (const lane of LANES) {
@@ -83,7 +83,7 @@ function setQueues(table: Table, { now, lanes, unknownNotices }: FleetFacts): vo
   table.gauge('notices_unknown_notices').set(unknownNotices);
 }
 
-function setHold(table: Table, { now, hold }: FleetFacts): void {
+function setHold(table: FleetMetricTable, { now, hold }: FleetSnapshot): void {
   const held = table.gauge('notices_held');
   const since = table.gauge('notices_hold_seconds');
   for (const kind of HOLD_KINDS) {
@@ -94,7 +94,10 @@ function setHold(table: Table, { now, hold }: FleetFacts): void {
   table.gauge('notices_hold_failed_probes').set(hold?.failedProbes ?? 0);
 }
 
-function setBatches(table: Table, { now, batches, unsentContacts }: FleetFacts): void {
+function setBatches(
+  table: FleetMetricTable,
+  { now, batches, unsentContacts }: FleetSnapshot,
+): void {
   const phases = table.gauge('notices_batches');
   for (const phase of BATCH_PHASES) {
     phases.set({ phase }, batches.filter((batch) => batch.phase === phase).length);
@@ -117,7 +120,7 @@ function setBatches(table: Table, { now, batches, unsentContacts }: FleetFacts):
   table.gauge('notices_unsent_contacts').set(unsentContacts);
 }
 
-function setWorkersAndToken(table: Table, { workers, token }: FleetFacts): void {
+function setWorkersAndToken(table: FleetMetricTable, { workers, token }: FleetSnapshot): void {
   table.gauge('notices_workers').set(workers.length);
   table.gauge('notices_worker_versions').set(new Set(workers.map(({ version }) => version)).size);
   if (token === undefined) return;
@@ -129,7 +132,7 @@ function setWorkersAndToken(table: Table, { workers, token }: FleetFacts): void 
 }
 
 /** The limit is that of its machine where it has none of its own. */
-function setRedis(table: Table, { redis }: FleetFacts): void {
+function setRedis(table: FleetMetricTable, { redis }: FleetSnapshot): void {
   const limit = redis.maxBytes || redis.machineBytes;
   table.gauge('notices_redis_memory_bytes').set(redis.usedBytes);
   if (limit > 0) table.gauge('notices_redis_memory_limit_bytes').set(limit);

@@ -13,17 +13,17 @@ import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
 import { BATCHES_LOOKED_AT, type JOB_STATES } from './fleet-table.ts';
 
 /** What is looked at in one queue. */
-export interface LaneFacts {
+export interface LaneSnapshot {
   readonly jobs: Readonly<Record<(typeof JOB_STATES)[number], number>>;
   /** When the job was due that goes next; absent where none waits. Milliseconds since the epoch. */
   readonly waitingSince?: number;
 }
 
 /** What Redis knows of the account at one moment. */
-export interface FleetFacts {
+export interface FleetSnapshot {
   /** Redis time, milliseconds since the epoch. */
   readonly now: number;
-  readonly lanes: Readonly<Record<LaneName, LaneFacts>>;
+  readonly lanes: Readonly<Record<LaneName, LaneSnapshot>>;
   readonly hold: Hold | undefined;
   readonly unknownNotices: number;
   readonly batches: readonly Batch[];
@@ -50,10 +50,10 @@ export interface FleetTarget {
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or TOKEN_UNAVAILABLE
  */
-export async function readFleetFacts(
+export async function readFleetSnapshot(
   { redis, keys, pair, tokenBudgetWindowMs }: FleetTarget,
   queues: Readonly<Record<LaneName, Queue>>,
-): Promise<FleetFacts> {
+): Promise<FleetSnapshot> {
   const ledger = new Ledger(redis, keys);
   try {
     const [
@@ -97,7 +97,7 @@ export async function readFleetFacts(
   }
 }
 
-async function readLane(queue: Queue): Promise<LaneFacts> {
+async function readLane(queue: Queue): Promise<LaneSnapshot> {
   const [counts, next] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'failed'),
     queue.getJobs(['waiting', 'prioritized'], 0, 0, true),

@@ -11,29 +11,30 @@ import { defineScript } from '../redis/script.ts';
  * person decided. A chunk made by a redrive has an empty field: its contacts' prints are those of the
  * chunk they stood in first.
  */
-export const PRINT_BYTES = 4;
+export const FINGERPRINT_BYTES = 4;
 
 /** Chances that the print of a number stands for another one, for each contact that is looked through. */
-export const WRONG_HIT = 1 / 2 ** (8 * PRINT_BYTES);
+export const FALSE_POSITIVE_RATE = 1 / 2 ** (8 * FINGERPRINT_BYTES);
 
 /** @param hashes of a chunk's numbers */
-export function encodePrints(hashes: readonly Buffer[]): Buffer {
+export function encodeFingerprints(hashes: readonly Buffer[]): Buffer {
   const sorted = Uint32Array.from(hashes, (hash) => hash.readUInt32BE(0)).sort();
-  const prints = Buffer.allocUnsafe(sorted.length * PRINT_BYTES);
-  for (const [index, print] of sorted.entries()) prints.writeUInt32BE(print, index * PRINT_BYTES);
+  const prints = Buffer.allocUnsafe(sorted.length * FINGERPRINT_BYTES);
+  for (const [index, print] of sorted.entries())
+    prints.writeUInt32BE(print, index * FINGERPRINT_BYTES);
   return prints;
 }
 
 /** A chunk in which a print stands. */
-export interface PrintHit {
+export interface FingerprintHit {
   readonly chunk: number;
   /** Contacts that the chunk had when it was stored. */
   readonly size: number;
 }
 
 /** What a look through some chunks found. */
-export interface PrintSearch {
-  readonly hits: readonly PrintHit[];
+export interface FingerprintSearch {
+  readonly hits: readonly FingerprintHit[];
   /** Contacts that were looked through. */
   readonly contacts: number;
   /** Chunks without prints: stored while the index was off, or its retention has ended. */
@@ -62,15 +63,15 @@ for chunk = first, last do
   if not prints then
     unindexed = unindexed + 1
   else
-    local from, to = 1, #prints / ${PRINT_BYTES}
+    local from, to = 1, #prints / ${FINGERPRINT_BYTES}
     contacts = contacts + to
     while from <= to do
       local middle = math.floor((from + to) / 2)
-      local a, b, c, d = string.byte(prints, middle * ${PRINT_BYTES} - 3, middle * ${PRINT_BYTES})
+      local a, b, c, d = string.byte(prints, middle * ${FINGERPRINT_BYTES} - 3, middle * ${FINGERPRINT_BYTES})
       local print = ((a * 256 + b) * 256 + c) * 256 + d
       if print == wanted then
         found[#found + 1] = chunk
-        found[#found + 1] = #prints / ${PRINT_BYTES}
+        found[#found + 1] = #prints / ${FINGERPRINT_BYTES}
         break
       elseif print < wanted then
         from = middle + 1
@@ -95,8 +96,8 @@ export async function searchChunks(
   key: string,
   chunks: number,
   hash: Buffer,
-): Promise<PrintSearch> {
-  const hits: PrintHit[] = [];
+): Promise<FingerprintSearch> {
+  const hits: FingerprintHit[] = [];
   let [contacts, unindexed] = [0, 0];
   for (let first = 0; first < chunks; first += CHUNKS_AT_ONCE) {
     const end = Math.min(chunks, first + CHUNKS_AT_ONCE);

@@ -1,12 +1,12 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { whyItStands } from '../batch/ledger/blocked-reason.ts';
+import { blockedReason } from '../batch/ledger/blocked-reason.ts';
 import { readWorkers } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-gate.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Desk } from './control-batch.ts';
+import type { BatchControlContext } from './control-batch.ts';
 
 /** A batch at one moment, and why it stands still where it does. */
-export interface BatchView {
+export interface BatchSnapshot {
   readonly batch: Batch;
   readonly standstill: string | undefined;
 }
@@ -17,10 +17,10 @@ export interface BatchView {
  * @returns undefined where there is no such batch
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function lookAtBatch(
-  { ledger, redis, keys }: Desk,
+export async function readBatchSnapshot(
+  { ledger, redis, keys }: BatchControlContext,
   id: string,
-): Promise<BatchView | undefined> {
+): Promise<BatchSnapshot | undefined> {
   try {
     const [batch, workers, hold] = await Promise.all([
       ledger.read(id),
@@ -29,7 +29,7 @@ export async function lookAtBatch(
     ]);
     if (batch === undefined) return undefined;
     const around = { workers: workers.length, hold, now: Date.now() };
-    return { batch, standstill: whyItStands(batch, around) };
+    return { batch, standstill: blockedReason(batch, around) };
   } catch (error) {
     throw redisFailure(error);
   }

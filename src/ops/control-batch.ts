@@ -6,13 +6,13 @@ import type { Actor } from './actor.ts';
 import { appendAudit } from './audit.ts';
 
 /** What a person may do to a batch as a whole. */
-export const STEERS = ['pause', 'resume', 'cancel'] as const;
+export const BATCH_CONTROLS = ['pause', 'resume', 'cancel'] as const;
 
 /** Name of it. */
-export type Steer = (typeof STEERS)[number];
+export type BatchControl = (typeof BATCH_CONTROLS)[number];
 
 /** Why a phase does not allow it, after the batch's name. */
-export const WHY_NOT_STEERED: Readonly<Record<BatchPhase, string>> = {
+export const WHY_NOT_CONTROLLED: Readonly<Record<BatchPhase, string>> = {
   importing: 'is being imported',
   sending: 'is being sent',
   paused: 'is paused',
@@ -21,7 +21,7 @@ export const WHY_NOT_STEERED: Readonly<Record<BatchPhase, string>> = {
 };
 
 /** Where a person acts. */
-export interface Desk {
+export interface BatchControlContext {
   readonly ledger: Ledger;
   readonly redis: RedisClient;
   readonly keys: Keys;
@@ -33,10 +33,10 @@ export interface Desk {
  * @returns `done: false` where the phase does not allow it, undefined where there is no such batch
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function steerBatch(
-  { ledger, redis, keys }: Desk,
+export async function controlBatch(
+  { ledger, redis, keys }: BatchControlContext,
   id: string,
-  verb: Steer,
+  verb: BatchControl,
   actor: Actor,
 ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
   const answer = await ledger.steer(id, verb);

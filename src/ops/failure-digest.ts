@@ -1,6 +1,6 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { groupFailures, type FailureGroup } from '../batch/failures/failure-groups.ts';
-import type { Failure, Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
 import type { PayloadKey } from '../batch/payload/payload-key.ts';
 import { decodeContacts } from '../batch/payload/payload.ts';
 import { matches, type FailureFilter } from '../batch/failures/select-failures.ts';
@@ -37,7 +37,7 @@ export async function digestFailures(
 ): Promise<FailureDigest> {
   const first = new Map<string, string>();
   let [looked, complete] = [0, true];
-  async function* some(id: string): AsyncGenerator<Failure> {
+  async function* some(id: string): AsyncGenerator<FailureRecord> {
     for await (const failure of ledger.failures(id)) {
       if (looked >= most) {
         complete = false;

@@ -1,5 +1,5 @@
 import { HOLDS, type Hold, type HoldKind } from '../contracts/hold.ts';
-import { holdByHand, liftByHand, readHold } from '../fleet/hold/hold-gate.ts';
+import { placeManualHold, liftManualHold, readHold } from '../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -16,7 +16,7 @@ export interface ExplainedHold extends Hold {
 }
 
 /** Where the hold is. */
-interface Place {
+interface HoldTarget {
   readonly redis: RedisClient;
   readonly keys: Keys;
 }
@@ -32,7 +32,7 @@ export function explainHold(hold: Hold): ExplainedHold {
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function holdInForce({ redis, keys }: Place): Promise<ExplainedHold | undefined> {
+export async function holdInForce({ redis, keys }: HoldTarget): Promise<ExplainedHold | undefined> {
   try {
     const hold = await readHold(redis, keys);
     return hold === undefined ? undefined : explainHold(hold);
@@ -47,13 +47,13 @@ export async function holdInForce({ redis, keys }: Place): Promise<ExplainedHold
  * @returns the hold that is in force then
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function placeManualHold(
-  place: Place,
+export async function placeAuditedHold(
+  place: HoldTarget,
   actor: Actor,
 ): Promise<ExplainedHold | undefined> {
   const { redis, keys } = place;
   try {
-    await holdByHand(redis, keys, actor.why);
+    await placeManualHold(redis, keys, actor.why);
     await appendAudit(redis, keys, { ...actor, what: 'hold', target: 'queue', as: 'placed' });
     return await holdInForce(place);
   } catch (error) {
@@ -67,12 +67,12 @@ export async function placeManualHold(
  * @returns its kind; undefined where nothing held
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function liftHold(
-  { redis, keys }: Place,
+export async function liftAuditedHold(
+  { redis, keys }: HoldTarget,
   actor: Actor,
 ): Promise<HoldKind | undefined> {
   try {
-    const lifted = await liftByHand(redis, keys);
+    const lifted = await liftManualHold(redis, keys);
     if (lifted !== undefined) {
       const as = `lifted ${lifted}`;
       await appendAudit(redis, keys, { ...actor, what: 'hold', target: 'queue', as });

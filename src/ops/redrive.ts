@@ -6,7 +6,7 @@ import {
 } from '../batch/failures/redrive-batch.ts';
 import type { Actor } from './actor.ts';
 import { appendAudit } from './audit.ts';
-import type { Desk } from './control-batch.ts';
+import type { BatchControlContext } from './control-batch.ts';
 
 /**
  * Gives failures of a batch back to the queue, and writes down who did and how many.
@@ -16,8 +16,8 @@ import type { Desk } from './control-batch.ts';
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was redriven before stays so,
  *   and is in the audit stream where Redis takes that
  */
-export async function redriveByHand(
-  { ledger, redis, keys }: Desk,
+export async function redriveAudited(
+  { ledger, redis, keys }: BatchControlContext,
   batch: Pick<Batch, 'id' | 'chunks'>,
   selection: RedriveSelection,
   actor: Actor,

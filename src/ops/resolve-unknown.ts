@@ -22,11 +22,11 @@ import { readUnknown, unknownFailures, type UnknownFilter } from './unknown.ts';
 export const RESOLUTIONS = ['accepted', 'resend', 'discard'] as const;
 
 /** Name of a decision. */
-export type Resolution = (typeof RESOLUTIONS)[number];
+export type UnknownResolution = (typeof RESOLUTIONS)[number];
 
 /** A decision, who took it and why; kept in the audit stream. */
-export interface Decision {
-  readonly as: Resolution;
+export interface ResolveDecision {
+  readonly as: UnknownResolution;
   readonly who: string;
   readonly why: string;
 }
@@ -45,7 +45,7 @@ export interface ResolveReport {
 }
 
 /** What a decision on a notice moves. */
-interface Desk {
+interface ResolveContext {
   readonly queue: Queue;
   readonly redis: RedisClient;
   readonly keys: Keys;
@@ -66,7 +66,7 @@ export async function resolveNotices(
   redis: RedisClient,
   keys: Keys,
   ids: readonly string[],
-  decision: Decision,
+  decision: ResolveDecision,
   signal?: AbortSignal,
 ): Promise<ResolveReport> {
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
@@ -100,9 +100,9 @@ export async function resolveNotices(
 }
 
 async function resolveNotice(
-  { queue, redis, keys, intents }: Desk,
+  { queue, redis, keys, intents }: ResolveContext,
   id: string,
-  as: Resolution,
+  as: UnknownResolution,
 ): Promise<Resolved> {
   if (as !== 'resend') {
     // A job that is removed would take its idempotency key along; without this field it does not.
@@ -138,7 +138,7 @@ export async function resolveBatch(
   { ledger, redis, keys }: { ledger: Ledger; redis: RedisClient; keys: Keys },
   batch: Pick<Batch, 'id' | 'chunks'>,
   filter: UnknownFilter,
-  decision: Decision,
+  decision: ResolveDecision,
   signal?: AbortSignal,
 ): Promise<ResolveReport> {
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };

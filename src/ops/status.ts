@@ -2,7 +2,7 @@ import { Queue } from 'bullmq';
 import type { Hold } from '../contracts/hold.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-gate.ts';
-import { readPace, type PaceStatus } from '../fleet/rate-limit/rate-limit-state.ts';
+import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
 import {
   connectRedis,
   readyWithin,
@@ -37,7 +37,7 @@ export interface Status {
   readonly oldestWaitingMs?: number;
   readonly hold?: Hold;
   /** Absent where nothing limits the pace, and nothing ever did. */
-  readonly pace?: PaceStatus;
+  readonly pace?: RateLimitStatus;
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the slot. */
   readonly token?: TokenStatus;
   readonly workers: readonly SeenWorker[];
@@ -119,7 +119,7 @@ export async function statusOf(
     queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'completed', 'failed'),
     queue.getJobs(['waiting', 'prioritized'], 0, 0, true),
     readHold(redis, keys),
-    readPace(redis, keys, configured),
+    readRateLimit(redis, keys, configured),
     service === undefined
       ? undefined
       : readTokenStatus(

@@ -1,5 +1,5 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import type { Failure, Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
 import { selectFailures } from '../batch/failures/select-failures.ts';
 import type { UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -37,7 +37,7 @@ export interface UnknownFilter {
 const PAGE = 500;
 
 /** What is unknown, as far as it was looked at. */
-export interface UnknownDesk {
+export interface UnknownOverview {
   /** The oldest ones, the oldest first. */
   readonly notices: readonly UnknownNotice[];
   /** How many notices are listed in all. */
@@ -54,10 +54,10 @@ export interface UnknownDesk {
  * @param most notices, and batches that are looked at
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function readUnknownDesk(
+export async function readUnknownOverview(
   { ledger, redis, keys }: { ledger: Pick<Ledger, 'list'>; redis: RedisClient; keys: Keys },
   most: { readonly notices: number; readonly batches: number },
-): Promise<UnknownDesk> {
+): Promise<UnknownOverview> {
   const { unknownAt } = keys.intents;
   try {
     const [ids, listed, kept] = await Promise.all([
@@ -153,7 +153,7 @@ export async function* unknownFailures(
   ledger: Pick<Ledger, 'failures'>,
   id: string,
   { before = Infinity }: UnknownFilter,
-): AsyncGenerator<Failure> {
+): AsyncGenerator<FailureRecord> {
   for await (const failure of selectFailures(ledger, id, { state: 'unknown' })) {
     if (failure.at < before) yield failure;
   }

@@ -25,7 +25,7 @@ export interface RedisFinding {
 export type FindingCode =
   'too-old' | 'evicts' | 'replica' | 'not-persistent' | 'snapshots-only' | 'save-failed' | 'memory';
 
-interface Row {
+interface SuitabilityRow {
   readonly code: FindingCode;
   /** Undefined where nothing is found, or nothing is asked. */
   readonly judge: (
@@ -39,7 +39,7 @@ interface Row {
 const MIN_VERSION = '6.2.0';
 
 /** What is looked at, one row for each finding. What a server does not say is not found. */
-const ROWS: readonly Row[] = [
+const ROWS: readonly SuitabilityRow[] = [
   {
     code: 'too-old',
     judge: ({ version }) =>

@@ -1,5 +1,5 @@
 import { checkNumber } from '../batch/source/check-number.ts';
-import { WRONG_HIT } from '../number-index/chunk-fingerprints.ts';
+import { FALSE_POSITIVE_RATE } from '../number-index/chunk-fingerprints.ts';
 import { findInBatches, type FoundContact } from './find-in-batches.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
@@ -33,7 +33,7 @@ export interface FindReport {
 }
 
 /** What a search stands on. */
-export interface FindParts {
+export interface FindContext {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly settings: {
@@ -95,7 +95,7 @@ export async function findContact(number: string, options: FindOptions): Promise
 
 /** The same over a connection that is there. Throws as {@link findContact} does. */
 export async function findInQueue(
-  { redis, keys, settings }: FindParts,
+  { redis, keys, settings }: FindContext,
   number: string,
 ): Promise<FindReport> {
   const { findKey: secret, findRetentionMs, keepFailedMs } = settings;
@@ -125,7 +125,7 @@ export async function findInQueue(
       batches: batches.batches,
       contacts: batches.contacts,
       unindexedChunks: batches.unindexed,
-      wrongHit: -Math.expm1(-batches.contacts * WRONG_HIT),
+      wrongHit: -Math.expm1(-batches.contacts * FALSE_POSITIVE_RATE),
     },
   };
 }

@@ -2,9 +2,9 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { searchChunks, type PrintHit } from '../number-index/chunk-fingerprints.ts';
+import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
 import type { ChunkState } from '../batch/ledger/chunk-state.ts';
-import type { Failure, Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
 import { decodeContacts } from '../batch/payload/payload.ts';
 import type { PayloadKey } from '../batch/payload/payload-key.ts';
 
@@ -41,7 +41,7 @@ export interface BatchSearch {
 const LOOKED_AT = 1_000;
 
 /** What a search in batches stands on. */
-export interface BatchSearchParts {
+export interface BatchSearchContext {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly ledger: Ledger;
@@ -57,7 +57,7 @@ export interface BatchSearchParts {
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findInBatches(
-  parts: BatchSearchParts,
+  parts: BatchSearchContext,
   number: string,
   hash: Buffer,
 ): Promise<BatchSearch> {
@@ -78,7 +78,7 @@ export async function findInBatches(
 }
 
 /** Contacts of a chunk that may still be there: those of a chunk that is not over, or of a failure. */
-interface Place {
+interface ContactPlace {
   readonly chunk: number;
   readonly name: string;
   readonly state: FoundState;
@@ -95,9 +95,9 @@ interface Place {
  * decided.
  */
 async function whatBecame(
-  parts: BatchSearchParts,
+  parts: BatchSearchContext,
   batch: Batch,
-  { chunk, size }: PrintHit,
+  { chunk, size }: FingerprintHit,
   number: string,
 ): Promise<FoundContact | undefined> {
   const { id: name, templateCode: template, begunAt } = batch;
@@ -131,13 +131,13 @@ interface Decided {
 
 /** Follows a chunk through its failures, to those that were redriven, and theirs. */
 async function whatIsLeft(
-  { redis, keys, ledger }: BatchSearchParts,
+  { redis, keys, ledger }: BatchSearchContext,
   batch: Batch,
   first: number,
-): Promise<{ readonly places: readonly Place[]; readonly decided: readonly Decided[] }> {
+): Promise<{ readonly places: readonly ContactPlace[]; readonly decided: readonly Decided[] }> {
   const { sizes, failures } = keys.batch(batch.id);
   const find = keys.batchFind(batch.id);
-  const places: Place[] = [];
+  const places: ContactPlace[] = [];
   const decided: Decided[] = [];
   const chunks = [first];
   // Those that a redrive made are added on the way; their numbers only grow.
@@ -162,7 +162,7 @@ async function whatIsLeft(
       const failure = failed[index];
       const next = became[index];
       if (typeof failure === 'string') {
-        const { state, size, at, code } = JSON.parse(failure) as Failure;
+        const { state, size, at, code } = JSON.parse(failure) as FailureRecord;
         places.push({ chunk, name, state, size, at, code });
       } else if (typeof next === 'string') {
         const [word = '', size] = next.split(' ');
@@ -184,9 +184,9 @@ function openState({ phase }: Batch, state: ChunkState): FoundState {
 
 /** Undefined where they cannot be read: deleted meanwhile, or sealed with a key that is not at hand. */
 async function contactsOf(
-  { ledger, payloadKeys }: BatchSearchParts,
+  { ledger, payloadKeys }: BatchSearchContext,
   batch: string,
-  { name }: Place,
+  { name }: ContactPlace,
 ): Promise<readonly { readonly contact?: unknown }[] | undefined> {
   const payload = await ledger.payload(batch, name);
   if (payload === undefined) return undefined;

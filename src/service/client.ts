@@ -25,7 +25,7 @@ const CLOSE_DEADLINE_MS = 1_000;
 const HEADERS = ['Accept', 'application/json', 'User-Agent', 'notice-queue'];
 
 /** How a send call is bounded. */
-export interface SendOptions {
+export interface SendCallOptions {
   /** Gives the call up, at any stage. */
   readonly signal?: AbortSignal | undefined;
   /** Longest time for the whole call in milliseconds: token, retries and answer included. */
@@ -56,13 +56,13 @@ export interface ServiceClient {
    * @throws NoticeQueueError what `tokens` throws, as it is, and TOKEN_INVALID for a token that
    *   cannot stand in a header; the service accepted nothing then
    */
-  send(notice: Notice, tokens: TokenSource, options: SendOptions): Promise<SendAnswer>;
+  send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer>;
   /** The same for contacts that are already the bytes of a JSON array; they are sent unread. */
   sendBytes(
     frame: Readonly<Record<string, unknown>>,
     contacts: Uint8Array,
     tokens: TokenSource,
-    options: SendOptions,
+    options: SendCallOptions,
   ): Promise<SendAnswer>;
   /** Ends what is under way as `aborted` and closes all connections, within a second. */
   close(): Promise<void>;
@@ -115,7 +115,7 @@ class HttpServiceClient implements ServiceClient {
     return readIssuance(exchange.facts, this.#secrets, Date.now());
   }
 
-  send(notice: Notice, tokens: TokenSource, options: SendOptions): Promise<SendAnswer> {
+  send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer> {
     return this.#sendBody(requestBody(notice, this.#settings), tokens, options);
   }
 
@@ -123,7 +123,7 @@ class HttpServiceClient implements ServiceClient {
     frame: Readonly<Record<string, unknown>>,
     contacts: Uint8Array,
     tokens: TokenSource,
-    options: SendOptions,
+    options: SendCallOptions,
   ): Promise<SendAnswer> {
     return this.#sendBody(requestBodyOfBytes(frame, contacts, this.#settings), tokens, options);
   }
@@ -131,7 +131,7 @@ class HttpServiceClient implements ServiceClient {
   async #sendBody(
     body: string | Uint8Array,
     tokens: TokenSource,
-    { signal, deadlineMs, ownConnection = false }: SendOptions,
+    { signal, deadlineMs, ownConnection = false }: SendCallOptions,
   ): Promise<SendAnswer> {
     const deadline = new Deadline(deadlineMs, signal);
     const call = new SendCall(body, deadline, tokens, this.#tokenUses, ownConnection);

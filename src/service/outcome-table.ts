@@ -5,12 +5,12 @@ import type { SendAnswer } from './response/send-answer.ts';
  * What the token slot says about an attempt in which two different tokens were refused: `again`
  * when the second one died meanwhile or works for others, `refused` when it never worked.
  */
-export type Judgement = 'again' | 'refused';
+export type SecondRefusal = 'again' | 'refused';
 
 /** One row of the table. */
 export interface OutcomeRow {
   readonly name: string;
-  readonly when: (answer: SendAnswer, judgement: Judgement | undefined) => boolean;
+  readonly when: (answer: SendAnswer, judgement: SecondRefusal | undefined) => boolean;
   readonly outcome: (answer: SendAnswer) => Outcome;
 }
 
@@ -211,7 +211,7 @@ export function needsJudgement(answer: SendAnswer): boolean {
  *
  * @param judgement where {@link needsJudgement} asks for one; left out it counts as `refused`
  */
-export function decideOutcome(answer: SendAnswer, judgement?: Judgement): Outcome {
+export function decideOutcome(answer: SendAnswer, judgement?: SecondRefusal): Outcome {
   for (const row of OUTCOME_ROWS) {
     if (row.when(answer, judgement)) return row.outcome(answer);
   }

@@ -1,6 +1,6 @@
 import type { RefusalStatus, Token, TokenSource } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { Failure } from './http/classify-failure.ts';
+import type { TransportFailure } from './http/classify-failure.ts';
 import type { Deadline } from '../async/deadline.ts';
 import { Exchange, headerOf } from './http/exchange.ts';
 import { readAnswer } from './response/read-answer.ts';
@@ -116,7 +116,7 @@ export class SendCall extends Exchange {
   }
 
   /** What ended a call that has no status. Giving up between two tries counts as giving up. */
-  #failure(): { failure: Failure; failureCode?: string } {
+  #failure(): { failure: TransportFailure; failureCode?: string } {
     const { facts, deadline } = this;
     const gaveUp = deadline.aborted && deadline.cause === 'aborted';
     if (facts === undefined || (gaveUp && !facts.started && facts.failure !== 'certificate')) {

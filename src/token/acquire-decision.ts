@@ -1,7 +1,7 @@
-import { readRefusal, type Refusal } from './token-refusal.ts';
+import { readRefusal, type TokenRefusal } from './token-refusal.ts';
 
 /** Why a token is asked of the slot. */
-export type Want =
+export type TokenWant =
   /** For a send: any token but the one refused (empty: any). */
   | { readonly why: 'use'; readonly refused: string; readonly graceMs: number }
   /** The stored one cannot be opened here: any token but that. */
@@ -22,13 +22,13 @@ export interface StoredToken {
 }
 
 /** What the slot decides about a want, in one step with taking the lock. */
-export type Decision =
+export type AcquireDecision =
   /** Use the stored one; nothing is issued. */
   | { readonly kind: 'take'; readonly stored: StoredToken }
   /** The stored one is the refused one, but young: try it once more; nothing is issued. */
   | { readonly kind: 'young'; readonly stored: StoredToken }
   /** No issuance now; nothing is asked of the service. */
-  | { readonly kind: 'refused'; readonly refusal: Refusal; readonly fresh: boolean }
+  | { readonly kind: 'refused'; readonly refusal: TokenRefusal; readonly fresh: boolean }
   /** Somebody issues; its lock lasts this long at most. */
   | { readonly kind: 'wait'; readonly restMs: number }
   /** Not yet time for an early renewal. */
@@ -41,7 +41,7 @@ export type Decision =
  *
  * @throws TypeError when it is not one, which only a foreign script under our hash could bring
  */
-export function parseDecision(reply: unknown): Decision {
+export function parseDecision(reply: unknown): AcquireDecision {
   if (!Array.isArray(reply)) throw new TypeError('acquire: the reply is not a list');
   const [kind, ...fields] = reply.map(String);
   const [first = '', second = '', ...rest] = fields;

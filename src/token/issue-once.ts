@@ -2,15 +2,15 @@ import type { IssuedToken } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
-import { Bell } from '../async/wake-signal.ts';
+import { WakeSignal } from '../async/wake-signal.ts';
 import type { TokenSeal } from './token-seal.ts';
-import { SlotProtocol } from './token-protocol.ts';
-import { SlotRecord } from './token-record.ts';
+import { TokenProtocol } from './token-protocol.ts';
+import { TokenRecord } from './token-record.ts';
 import type { TokenEvent } from './token-event.ts';
 import type { TokenSettings } from './token-settings.ts';
 
 /** What {@link issueOnce} stands on. */
-export interface IssueOnceDeps {
+export interface IssueOnceOptions {
   readonly redis: ScriptClient;
   readonly keys: TokenKeys;
   readonly seal: TokenSeal;
@@ -36,14 +36,14 @@ export type IssuedOnce =
  * @param replaced id of the stored token; '' where none is stored
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
  */
-export async function issueOnce(deps: IssueOnceDeps, replaced: string): Promise<IssuedOnce> {
+export async function issueOnce(deps: IssueOnceOptions, replaced: string): Promise<IssuedOnce> {
   const { redis, keys, seal, settings, issuer } = deps;
   const events: TokenEvent[] = [];
   let failure: NoticeQueueError | undefined;
-  const protocol = new SlotProtocol({
-    record: new SlotRecord(redis, keys, seal, settings, issuer),
+  const protocol = new TokenProtocol({
+    record: new TokenRecord(redis, keys, seal, settings, issuer),
     seal,
-    bell: new Bell(),
+    bell: new WakeSignal(),
     issue: async (signal) => {
       try {
         return await deps.issue(signal);

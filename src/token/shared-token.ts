@@ -8,15 +8,15 @@ import type {
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
-import { Bell } from '../async/wake-signal.ts';
-import type { Want } from './acquire-decision.ts';
+import { WakeSignal } from '../async/wake-signal.ts';
+import type { TokenWant } from './acquire-decision.ts';
 import { EarlyRenewal } from './early-renewal.ts';
-import { Flight } from '../async/single-flight.ts';
+import { SingleFlight } from '../async/single-flight.ts';
 import type { HeldToken } from './held-token.ts';
-import { readHint, type Hints } from './token-hints.ts';
+import { readHint, type HintChannel } from './token-hints.ts';
 import type { TokenSeal } from './token-seal.ts';
-import { SlotProtocol } from './token-protocol.ts';
-import { SlotRecord } from './token-record.ts';
+import { TokenProtocol } from './token-protocol.ts';
+import { TokenRecord } from './token-record.ts';
 import type { TokenEvent } from './token-event.ts';
 import { graceAfter, type TokenSettings } from './token-settings.ts';
 import { readTokenStatus, type TokenStatus } from './token-status.ts';
@@ -24,16 +24,16 @@ import { readTokenStatus, type TokenStatus } from './token-status.ts';
 /** After a proof that Redis did not take, the next one waits this long. */
 const PROOF_PAUSE_MS = 1000;
 
-type UseWant = Extract<Want, { why: 'use' }>;
+type UseWant = Extract<TokenWant, { why: 'use' }>;
 
 /** Nothing was reported refused: any token will do. */
 const ANY: UseWant = { why: 'use', refused: '', graceMs: 0 };
 
 /** What a slot stands on. */
-export interface TokenSlotDeps {
+export interface SharedTokenOptions {
   /** Client for commands. It may be shared; the slot does not close it. */
   readonly redis: ScriptClient;
-  readonly hints: Hints;
+  readonly hints: HintChannel;
   readonly keys: TokenKeys;
   readonly seal: TokenSeal;
   /** Asks the service for a token (service-api, POST /api/v2/token); ends when its signal aborts. */
@@ -87,13 +87,13 @@ export interface TokenSlotDeps {
  *
  * Lifecycle: get() works before start() too, only slower to hear; stop() may come twice or first.
  */
-export class TokenSlot implements TokenSource {
-  readonly #deps: TokenSlotDeps;
-  readonly #record: SlotRecord;
-  readonly #protocol: SlotProtocol;
-  readonly #bell = new Bell();
+export class SharedToken implements TokenSource {
+  readonly #deps: SharedTokenOptions;
+  readonly #record: TokenRecord;
+  readonly #protocol: TokenProtocol;
+  readonly #bell = new WakeSignal();
   readonly #early: EarlyRenewal;
-  readonly #flights = new Map<string, Flight<Token>>();
+  readonly #flights = new Map<string, SingleFlight<Token>>();
   #held: HeldToken | undefined;
   /** The last token reported refused here, so that get() does not bring it back. */
   #shunned = ANY;
@@ -103,11 +103,11 @@ export class TokenSlot implements TokenSource {
   #deafen: (() => void) | undefined;
   #stopped = false;
 
-  constructor(deps: TokenSlotDeps) {
+  constructor(deps: SharedTokenOptions) {
     const { redis, keys, seal, issue, settings, issuer } = deps;
     this.#deps = deps;
-    this.#record = new SlotRecord(redis, keys, seal, settings, issuer);
-    this.#protocol = new SlotProtocol({
+    this.#record = new TokenRecord(redis, keys, seal, settings, issuer);
+    this.#protocol = new TokenProtocol({
       record: this.#record,
       seal,
       bell: this.#bell,
@@ -228,7 +228,7 @@ export class TokenSlot implements TokenSource {
     const route = `${want.refused}:${want.graceMs}`;
     let flight = this.#flights.get(route);
     if (flight === undefined || flight.deserted) {
-      flight = new Flight((deserted) => this.#obtain(want, deserted));
+      flight = new SingleFlight((deserted) => this.#obtain(want, deserted));
       this.#flights.set(route, flight);
       void this.#forgetWhenEnded(route, flight);
     }
@@ -249,7 +249,7 @@ export class TokenSlot implements TokenSource {
     this.#refusal = undefined;
   }
 
-  async #forgetWhenEnded(route: string, flight: Flight<Token>): Promise<void> {
+  async #forgetWhenEnded(route: string, flight: SingleFlight<Token>): Promise<void> {
     await flight.ended();
     if (this.#flights.get(route) === flight) this.#flights.delete(route);
   }

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IssuedToken, Token } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { Bell } from '../async/wake-signal.ts';
-import type { Decision, StoredToken, Want } from './acquire-decision.ts';
+import type { WakeSignal } from '../async/wake-signal.ts';
+import type { AcquireDecision, StoredToken, TokenWant } from './acquire-decision.ts';
 import { holdStored, type HeldToken } from './held-token.ts';
 import { holdOf, refusalOf, refusalSpan, refusedError } from './token-refusal.ts';
 import type { TokenSeal } from './token-seal.ts';
-import type { Grant, SlotRecord } from './token-record.ts';
+import type { Grant, TokenRecord } from './token-record.ts';
 import type { TokenEvent } from './token-event.ts';
 import type { TokenSettings } from './token-settings.ts';
 import { tokenOf } from './token-value.ts';
@@ -20,10 +20,10 @@ const POLL_JITTER_MS = 50;
 const PATIENCE_IN_LOCKS = 4;
 
 /** What the protocol stands on. */
-export interface ProtocolParts {
-  readonly record: SlotRecord;
+export interface TokenProtocolContext {
+  readonly record: TokenRecord;
   readonly seal: TokenSeal;
-  readonly bell: Bell;
+  readonly bell: WakeSignal;
   /** Asks the service for a token; should end when its signal aborts. */
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
   readonly settings: TokenSettings;
@@ -34,10 +34,10 @@ export interface ProtocolParts {
  * One want carried through the slot's protocol, as shared-token.ts tells it: asked, decided, and then
  * taken, waited for or issued. It keeps no state between wants.
  */
-export class SlotProtocol {
-  readonly #parts: ProtocolParts;
+export class TokenProtocol {
+  readonly #parts: TokenProtocolContext;
 
-  constructor(parts: ProtocolParts) {
+  constructor(parts: TokenProtocolContext) {
     this.#parts = parts;
   }
 
@@ -48,7 +48,7 @@ export class SlotProtocol {
    * @throws TokenRefusedError when a refusal stands or this process's issuance met one
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis failed or the wait was too long
    */
-  async obtain(first: Want, deserted: AbortSignal): Promise<HeldToken> {
+  async obtain(first: TokenWant, deserted: AbortSignal): Promise<HeldToken> {
     const { record, bell, settings, emit } = this.#parts;
     const nonce = newNonce();
     const began = performance.now();
@@ -98,7 +98,7 @@ export class SlotProtocol {
   async renewEarly(id: string): Promise<HeldToken | undefined> {
     const nonce = newNonce();
     const askedAt = performance.now();
-    const want: Want = { why: 'early', refused: id };
+    const want: TokenWant = { why: 'early', refused: id };
     const decision = await this.#parts.record.acquire(nonce, want);
     if (decision.kind === 'take') return this.#open(decision.stored, askedAt);
     if (decision.kind !== 'lock') return undefined;
@@ -112,13 +112,13 @@ export class SlotProtocol {
     return undefined;
   }
 
-  #refused({ refusal, fresh }: Extract<Decision, { kind: 'refused' }>): Error {
+  #refused({ refusal, fresh }: Extract<AcquireDecision, { kind: 'refused' }>): Error {
     if (fresh) this.#parts.emit({ kind: 'contested', retryInMs: refusal.restMs });
     return refusedError(refusal);
   }
 
   /** The holder's part. Undefined: overtaken, or an early renewal that failed. */
-  async #issue(grant: Grant, want: Want, askedAt: number): Promise<HeldToken | undefined> {
+  async #issue(grant: Grant, want: TokenWant, askedAt: number): Promise<HeldToken | undefined> {
     const { settings, emit } = this.#parts;
     let token: Token;
     let lifeMs: number | undefined;
@@ -169,7 +169,7 @@ export class SlotProtocol {
    */
   async #store(
     grant: Grant,
-    want: Want,
+    want: TokenWant,
     token: Token,
     usableUntil: number,
     askedAt: number,
@@ -189,7 +189,7 @@ export class SlotProtocol {
     }
   }
 
-  async #fail(grant: Grant, want: Want, error: unknown): Promise<undefined> {
+  async #fail(grant: Grant, want: TokenWant, error: unknown): Promise<undefined> {
     const { record, settings, emit } = this.#parts;
     const { kind, code } = refusalOf(error);
     if (want.why === 'early') {
@@ -216,7 +216,7 @@ function newNonce(): string {
 }
 
 /** Never longer than the lock lasts, and spread, so that waiters do not ask in one moment. */
-function pollDelay(decision: Extract<Decision, { kind: 'wait' | 'later' }>): number {
+function pollDelay(decision: Extract<AcquireDecision, { kind: 'wait' | 'later' }>): number {
   const longest = decision.kind === 'wait' ? Math.min(decision.restMs, POLL_MS) : POLL_MS;
   return longest + Math.random() * POLL_JITTER_MS;
 }

@@ -3,7 +3,7 @@ import { redisErrorWord } from '../redis/failure.ts';
 import { ScriptFailure, type ScriptClient } from '../redis/script.ts';
 import type { Token } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { Decision, Want } from './acquire-decision.ts';
+import type { AcquireDecision, TokenWant } from './acquire-decision.ts';
 import { refusalSpan, type RefusalKind } from './token-refusal.ts';
 import type { TokenSeal } from './token-seal.ts';
 import { acquire, fail, prove, release, store } from './token-scripts.ts';
@@ -22,7 +22,7 @@ export interface Grant {
  * The slot's record in Redis: the scripts with their keys and settings. Each method is one round
  * trip, is bounded in time, and throws TOKEN_UNAVAILABLE when Redis does not answer.
  */
-export class SlotRecord {
+export class TokenRecord {
   readonly #redis: ScriptClient;
   readonly #keys: TokenKeys;
   readonly #seal: TokenSeal;
@@ -44,7 +44,7 @@ export class SlotRecord {
   }
 
   /** Decides about a want and takes the lock where that is the answer. */
-  async acquire(nonce: string, want: Want): Promise<Decision> {
+  async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
     const { current, lock, fence, refused, issued, hints } = this.#keys;
     const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } = this.#settings;
     const grace = want.why === 'use' ? want.graceMs : 0;

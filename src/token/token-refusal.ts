@@ -6,7 +6,7 @@ import {
 } from '../contracts/errors.ts';
 
 /** Why no token is asked for just now, as it stands in Redis for the fleet. */
-export interface Refusal {
+export interface TokenRefusal {
   readonly kind: RefusalKind;
   readonly code: ErrorCode;
   /** How long it still stands. */
@@ -35,7 +35,7 @@ const CREDENTIALS: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** What an issuance that threw means for the fleet. An error that is not ours tells nothing. */
-export function refusalOf(error: unknown): Omit<Refusal, 'restMs'> {
+export function refusalOf(error: unknown): Omit<TokenRefusal, 'restMs'> {
   const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
   return { kind: CREDENTIALS.has(code) ? 'credentials' : 'unavailable', code };
 }
@@ -54,13 +54,13 @@ export function refusalSpan(
 }
 
 /** Reads a stored refusal; what is not of our sets counts as an endpoint that failed. */
-export function readRefusal(kind: string, code: string, restMs: number): Refusal {
+export function readRefusal(kind: string, code: string, restMs: number): TokenRefusal {
   const known = kind === 'credentials' || kind === 'contested' ? kind : 'unavailable';
   return { kind: known, code: isErrorCode(code) ? code : 'TOKEN_UNAVAILABLE', restMs };
 }
 
 /** The error that get() and renew() throw while the refusal stands. */
-export function refusedError({ kind, code, restMs }: Refusal): TokenRefusedError {
+export function refusedError({ kind, code, restMs }: TokenRefusal): TokenRefusedError {
   return new TokenRefusedError(HOLD_OF[kind], code, restMs);
 }
 

@@ -16,7 +16,7 @@ import {
   FINE,
   MINUTES,
   SLOTS_PER_BLOCK,
-  type Resolution,
+  type TrafficResolution,
 } from './time-slots.ts';
 
 /** What the workers did in one span of time. Percentiles are absent where nothing was measured. */
@@ -63,7 +63,7 @@ const RECENT_MS = 10 * 60_000;
 const NOW_SLOTS = 3;
 
 /** Counts of one slot, with its time. */
-interface Slot {
+interface TrafficSlot {
   readonly at: number;
   readonly spanMs: number;
   readonly counts: readonly number[];
@@ -108,10 +108,10 @@ export async function readTraffic(
 function slots(
   keys: readonly { readonly startsAt: number }[],
   blocks: readonly (Buffer | null)[],
-  { slotMs }: Resolution,
+  { slotMs }: TrafficResolution,
   from: number,
   to: number,
-): Slot[] {
+): TrafficSlot[] {
   return keys.flatMap(({ startsAt }, block) =>
     Array.from({ length: SLOTS_PER_BLOCK }, (_, slot) => slot).flatMap((slot) => {
       const at = startsAt + slot * slotMs;
@@ -122,7 +122,7 @@ function slots(
   );
 }
 
-function merge(some: readonly Slot[]): Slot {
+function merge(some: readonly TrafficSlot[]): TrafficSlot {
   const counts = noCounts().map((_, position) =>
     some.reduce((sum, slot) => sum + (slot.counts[position] ?? 0), 0),
   );
@@ -134,15 +134,15 @@ function merge(some: readonly Slot[]): Slot {
 }
 
 /** Groups of so many, cut from the end, so that only the first may be shorter. */
-function inGroups(all: readonly Slot[], size: number): Slot[][] {
-  const groups: Slot[][] = [];
+function inGroups(all: readonly TrafficSlot[], size: number): TrafficSlot[][] {
+  const groups: TrafficSlot[][] = [];
   for (let end = all.length; end > 0; end -= size) {
     groups.unshift(all.slice(Math.max(0, end - size), end));
   }
   return groups;
 }
 
-function pointOf({ at, spanMs, counts }: Slot): TrafficPoint {
+function pointOf({ at, spanMs, counts }: TrafficSlot): TrafficPoint {
   const of = (counter: Parameters<typeof positionOf>[0]) => counts[positionOf(counter)] ?? 0;
   const byOutcome = (what: 'attempts' | 'contacts') =>
     Object.fromEntries(

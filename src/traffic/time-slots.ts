@@ -2,16 +2,16 @@ import type { Keys } from '../redis/keys.ts';
 import { COUNTERS, LAYOUT } from './counters.ts';
 
 /** How finely time is cut, and how long it is kept. All in milliseconds. */
-export interface Resolution {
+export interface TrafficResolution {
   readonly slotMs: number;
   readonly keepMs: number;
 }
 
 /** What moves right now: the last twenty minutes. */
-export const FINE: Resolution = { slotMs: 10_000, keepMs: 20 * 60_000 };
+export const FINE: TrafficResolution = { slotMs: 10_000, keepMs: 20 * 60_000 };
 
 /** The last two days. */
-export const MINUTES: Resolution = { slotMs: 60_000, keepMs: 48 * 3_600_000 };
+export const MINUTES: TrafficResolution = { slotMs: 60_000, keepMs: 48 * 3_600_000 };
 
 /** Slots of one Redis key, a block: ten minutes of fine slots, an hour of minutes. */
 export const SLOTS_PER_BLOCK = 60;
@@ -30,7 +30,7 @@ export interface SlotPlace {
 }
 
 /** @param at Redis time, milliseconds since the epoch */
-export function placeOf(keys: Keys, { slotMs, keepMs }: Resolution, at: number): SlotPlace {
+export function placeOf(keys: Keys, { slotMs, keepMs }: TrafficResolution, at: number): SlotPlace {
   const slot = Math.floor(at / slotMs);
   const block = Math.floor(slot / SLOTS_PER_BLOCK);
   return {
@@ -43,7 +43,7 @@ export function placeOf(keys: Keys, { slotMs, keepMs }: Resolution, at: number):
 /** Keys of the blocks that hold the slots from one moment to another, the oldest first. */
 export function blockKeys(
   keys: Keys,
-  { slotMs }: Resolution,
+  { slotMs }: TrafficResolution,
   from: number,
   to: number,
 ): { readonly key: string; readonly startsAt: number }[] {

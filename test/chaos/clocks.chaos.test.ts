@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
-import { holdByHand, liftByHand } from '../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold, liftManualHold } from '../../src/fleet/hold/hold-gate.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { CLOCK_AHEAD, CLOCK_BEHIND, IS_SHORT } from './support/catalogue.ts';
@@ -43,10 +43,10 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
           { delivery, ...options },
         );
       // The deadline of these passes while a person holds the queue.
-      await holdByHand(stage.client, KEYS, 'a deadline passes');
+      await placeManualHold(stage.client, KEYS, 'a deadline passes');
       await hand(tooLate, { expiresAt: Date.now() + SOON_MS });
       await stage.wait(2 * SOON_MS);
-      await liftByHand(stage.client, KEYS);
+      await liftManualHold(stage.client, KEYS);
       await hand(inTime, { expiresAt: Date.now() + IN_TIME_MS });
       const dueAt = Date.now() + LATER_MS;
       await hand(delayed, { delay: LATER_MS });

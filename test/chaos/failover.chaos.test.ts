@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
-import { liftByHand } from '../../src/fleet/hold/hold-gate.ts';
+import { liftManualHold } from '../../src/fleet/hold/hold-gate.ts';
 import { startFleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { IS_SHORT, STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';
@@ -122,7 +122,7 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
             const kind = await client.hget(KEYS.hold, 'kind').catch(() => null);
             if (kind === 'restored') {
               held = true;
-              await liftByHand(client, KEYS);
+              await liftManualHold(client, KEYS);
             }
             return taken() > since;
           },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { batchFrom } from '../../src/batch/ledger/batch-record.ts';
 import { HOLDS, type HoldKind } from '../../src/contracts/hold.ts';
-import { judgeQueue, type QueueSigns } from '../../src/doctor/judge-queue.ts';
+import { judgeQueue, type QueueSnapshot } from '../../src/doctor/judge-queue.ts';
 
 const NOW = 1_800_000_000_000;
 const MIN = 60_000;
@@ -28,7 +28,7 @@ const batch = (fields: Record<string, string | number>) => {
   return made;
 };
 
-const GOOD: QueueSigns = {
+const GOOD: QueueSnapshot = {
   now: NOW,
   hold: undefined,
   workers: [worker()],

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { judgeRedisSigns } from '../../src/doctor/judge-redis.ts';
-import type { RedisSigns } from '../../src/doctor/redis-snapshot.ts';
+import { judgeRedisSnapshot } from '../../src/doctor/judge-redis.ts';
+import type { RedisSnapshot } from '../../src/doctor/redis-snapshot.ts';
 
 const MB = 1024 * 1024;
-const GOOD: RedisSigns = {
+const GOOD: RedisSnapshot = {
   version: '7.0.15',
   policy: 'noeviction',
   role: 'master',
@@ -20,7 +20,7 @@ const RULES = { persistence: 'warn', memoryHeadroom: 20 } as const;
 
 describe('a Redis that answers', () => {
   it('is fine where all is well, and nothing is to be done', () => {
-    const findings = judgeRedisSigns(GOOD, RULES);
+    const findings = judgeRedisSnapshot(GOOD, RULES);
     expect(findings.map(({ level }) => level)).toEqual(Array.from({ length: 7 }, () => 'ok'));
     expect(findings.every(({ remedy }) => remedy === undefined)).toBe(true);
   });
@@ -52,7 +52,7 @@ describe('a Redis that answers', () => {
     ['redis.clock', { aheadMs: -1_500 }, 'warn', '1.5 s behind'],
     ['redis.clock', { aheadMs: -31_000 }, 'fail', '31.0 s behind'],
   ] as const)('%s %j: %s', (check, signs, level, words) => {
-    const found = judgeRedisSigns({ ...GOOD, ...signs }, RULES);
+    const found = judgeRedisSnapshot({ ...GOOD, ...signs }, RULES);
     const [finding, ...more] = found.filter((one) => one.check === check);
     expect(more).toEqual([]);
     expect(finding).toMatchObject({ level, says: expect.stringContaining(words) as string });
@@ -71,7 +71,7 @@ describe('a Redis that answers', () => {
     ['redis.memory', { usedBytes: 940 * MB }, { memoryHeadroom: 0 }, 'ok'],
     ['redis.memory', { usedBytes: 501 * MB }, { memoryHeadroom: 50 }, 'warn'],
   ] as const)('%s %j under %j: %s', (check, signs, rules, level) => {
-    const found = judgeRedisSigns({ ...GOOD, ...signs }, { ...RULES, ...rules });
+    const found = judgeRedisSnapshot({ ...GOOD, ...signs }, { ...RULES, ...rules });
     expect(found.find((one) => one.check === check)).toMatchObject({ level });
   });
 });

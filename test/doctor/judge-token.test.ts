@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ERROR_CODES, NoticeQueueError } from '../../src/contracts/errors.ts';
-import { judgeToken, type TokenSigns } from '../../src/doctor/judge-token.ts';
+import { judgeToken, type TokenSnapshot } from '../../src/doctor/judge-token.ts';
 
 const TOKEN = {
   id: '0123456789abcdef',
@@ -10,22 +10,22 @@ const TOKEN = {
   issuer: 'host:1',
   proven: true,
 };
-const NONE: TokenSigns = {
+const NONE: TokenSnapshot = {
   status: { issuing: false, issuances: 0 },
   opens: undefined,
   tried: undefined,
   budget: 400,
 };
-const LIVES: TokenSigns = {
+const LIVES: TokenSnapshot = {
   ...NONE,
   status: { issuing: false, issuances: 1, token: TOKEN },
   opens: true,
 };
-const refused = (code: 'IP_NOT_ALLOWED' | 'INVALID_ACCESS_KEY'): TokenSigns => ({
+const refused = (code: 'IP_NOT_ALLOWED' | 'INVALID_ACCESS_KEY'): TokenSnapshot => ({
   ...LIVES,
   status: { ...LIVES.status, refusal: { hold: 'credentials', code, until: 1 } },
 });
-const failed = (code: 'IP_NOT_ALLOWED' | 'SERVICE_UNREACHABLE'): TokenSigns => ({
+const failed = (code: 'IP_NOT_ALLOWED' | 'SERVICE_UNREACHABLE'): TokenSnapshot => ({
   ...NONE,
   tried: { kind: 'failed', error: new NoticeQueueError(code) },
 });

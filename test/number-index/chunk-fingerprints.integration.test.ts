@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
-  encodePrints,
-  PRINT_BYTES,
+  encodeFingerprints,
+  FINGERPRINT_BYTES,
   searchChunks,
 } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
@@ -38,9 +38,14 @@ describe('the hash of a number', () => {
 
 describe('prints of chunks', () => {
   it('are sorted as numbers, four bytes each', () => {
-    const prints = encodePrints([hashOf(0xffff_ffff), hashOf(256), hashOf(1), hashOf(0x8000_0000)]);
+    const prints = encodeFingerprints([
+      hashOf(0xffff_ffff),
+      hashOf(256),
+      hashOf(1),
+      hashOf(0x8000_0000),
+    ]);
     expect(prints.toString('hex')).toBe('000000010000010080000000ffffffff');
-    expect(encodePrints([])).toHaveLength(0);
+    expect(encodeFingerprints([])).toHaveLength(0);
   });
 
   it('are found wherever they stand, and no others', async () => {
@@ -53,7 +58,7 @@ describe('prints of chunks', () => {
       ),
     );
     for (const [chunk, prints] of chunks.entries()) {
-      await redis.client.hset(key, chunk, encodePrints(prints.map(hashOf)));
+      await redis.client.hset(key, chunk, encodeFingerprints(prints.map(hashOf)));
     }
     const all = new Set(chunks.flat());
     const asked = [...all, ...Array.from({ length: 50 }, () => randomBytes(4).readUInt32BE())];
@@ -74,7 +79,13 @@ describe('prints of chunks', () => {
 
   it('are looked through in one command for each 200 chunks; those without any are counted', async () => {
     const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
-    await redis.client.hset(key, 450, encodePrints([hashOf(7)]), 3, encodePrints([hashOf(7)]));
+    await redis.client.hset(
+      key,
+      450,
+      encodeFingerprints([hashOf(7)]),
+      3,
+      encodeFingerprints([hashOf(7)]),
+    );
     const calls = async () => {
       const stats = await redis.client.info('commandstats');
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
@@ -92,6 +103,6 @@ describe('prints of chunks', () => {
       contacts: 2,
       unindexed: 499,
     });
-    expect(PRINT_BYTES).toBe(4);
+    expect(FINGERPRINT_BYTES).toBe(4);
   });
 });

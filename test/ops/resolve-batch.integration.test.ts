@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
-import { resolveBatch, type Resolution } from '../../src/ops/resolve-unknown.ts';
+import { resolveBatch, type UnknownResolution } from '../../src/ops/resolve-unknown.ts';
 import { unknownOfBatch } from '../../src/ops/unknown.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
@@ -23,7 +23,7 @@ async function inDoubt() {
       await part('unknown', 'ECONNRESET', contacts(1, 12)),
     ],
   });
-  const resolve = async (as: Resolution, before?: number, signal?: AbortSignal) =>
+  const resolve = async (as: UnknownResolution, before?: number, signal?: AbortSignal) =>
     resolveBatch(
       { ledger, redis: redis.client, keys },
       await built.read(),

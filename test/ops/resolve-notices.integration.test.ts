@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readAudit } from '../../src/ops/audit.ts';
-import { resolveNotices, type Resolution } from '../../src/ops/resolve-unknown.ts';
+import { resolveNotices, type UnknownResolution } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -8,12 +8,12 @@ import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
 
-const decided = (as: Resolution) => ({
+const decided = (as: UnknownResolution) => ({
   as,
   who: 'kim@desk',
   why: 'asked the service',
 });
-const resolve = ({ keys, id }: ParkedNotice, as: Resolution, signal?: AbortSignal) =>
+const resolve = ({ keys, id }: ParkedNotice, as: UnknownResolution, signal?: AbortSignal) =>
   resolveNotices(redis.client, keys, [id], decided(as), signal);
 const listed = ({ keys }: ParkedNotice) => listUnknownNotices(redis.client, keys);
 const audited = ({ keys }: ParkedNotice) => readAudit(redis.client, keys, 100);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeWrongHit } from '../../src/search/false-positive-rate.ts';
+import { describeFalsePositiveRate } from '../../src/search/false-positive-rate.ts';
 
 it.each([
   [0, 'less than 0.01 %'],
@@ -7,5 +7,5 @@ it.each([
   [0.0001, '0.010 %'],
   [0.0123, '1.2 %'],
 ])('%s is %s', (chance, words) => {
-  expect(describeWrongHit(chance)).toBe(words);
+  expect(describeFalsePositiveRate(chance)).toBe(words);
 });

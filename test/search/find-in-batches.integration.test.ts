@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { encodePrints } from '../../src/number-index/chunk-fingerprints.ts';
+import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findInBatches, type FoundContact } from '../../src/search/find-in-batches.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
@@ -21,7 +21,7 @@ async function indexed(plan = {}): Promise<BuiltBatch & { readonly prefix: strin
   const built = await buildBatch(redis.client, prefix, 'b', chunks, { plan });
   const keys = keysOf(prefix, 'default');
   for (const [chunk, list] of chunks.entries()) {
-    const prints = encodePrints(list.map(({ contact }) => hashNumber(KEY, contact)));
+    const prints = encodeFingerprints(list.map(({ contact }) => hashNumber(KEY, contact)));
     await redis.client.hset(keys.batchFind('b'), chunk, prints);
   }
   return { ...built, prefix };
@@ -156,7 +156,7 @@ describe('a number in a batch', () => {
     const batch = await indexed();
     const keys = keysOf(batch.prefix, 'default');
     const list = [nth(99), ...contacts(4).map(({ contact }) => contact)];
-    const prints = encodePrints(list.map((number) => hashNumber(KEY, number)));
+    const prints = encodeFingerprints(list.map((number) => hashNumber(KEY, number)));
     await redis.client.hset(keys.batchFind('b'), 0, prints);
     const search = await find(batch.prefix, nth(99));
     expect([search.found, search.contacts]).toEqual([[], 10]);

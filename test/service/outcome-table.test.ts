@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import { OUTCOME_ROWS, decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
-import type { Judgement } from '../../src/service/outcome-table.ts';
+import type { SecondRefusal } from '../../src/service/outcome-table.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
 const base = { refused: [], requests: 1, durationMs: 5 } as const;
@@ -49,7 +49,7 @@ const hold = (kind: 'credentials' | 'credit' | 'address' | 'throttled', code: st
 const accepted = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
 
 /** Row of the table, answer, outcome, and the token slot's word where there is one. */
-const CASES: [string, SendAnswer, Outcome, Judgement?][] = [
+const CASES: [string, SendAnswer, Outcome, SecondRefusal?][] = [
   ['not sent, given up', notSent({ failure: 'aborted' }), retry('ABORTED', false)],
   [
     'not sent, the certificate does not verify',
@@ -152,11 +152,11 @@ const CASES: [string, SendAnswer, Outcome, Judgement?][] = [
   ['other 4xx', answered(418, { body: 'text' }), rejected('HTTP_418')],
 ];
 
-const rowOf = (answer: SendAnswer, judgement: Judgement | undefined): string | undefined =>
+const rowOf = (answer: SendAnswer, judgement: SecondRefusal | undefined): string | undefined =>
   OUTCOME_ROWS.find(({ when }) => when(answer, judgement))?.name;
 
 describe('the outcome table', () => {
-  it.each<[string, SendAnswer, Outcome, Judgement?]>(CASES)(
+  it.each<[string, SendAnswer, Outcome, SecondRefusal?]>(CASES)(
     '%s: %j',
     (name, answer, outcome, judgement) => {
       expect(rowOf(answer, judgement)).toBe(name);
@@ -230,7 +230,7 @@ function allowedKinds({ stage, status, body }: SendAnswer): readonly OutcomeKind
 
 describe('every answer', () => {
   it('has one outcome, and none that its facts forbid', () => {
-    const anyJudgement = option(fc.constantFrom<Judgement>('again', 'refused'));
+    const anyJudgement = option(fc.constantFrom<SecondRefusal>('again', 'refused'));
     fc.assert(
       fc.property(anyAnswer, anyJudgement, (answer, judgement) => {
         expect(allowedKinds(answer)).toContain(decideOutcome(answer, judgement).kind);

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { CANARY, NOTICE, openClient, tokensOf } from './support/client.ts';
 import { certificate, httpServer, json, tcpServer, tlsServer } from './support/servers.ts';
-import type { TestServer } from './support/servers.ts';
+import type { CertificateName, TestServer } from './support/servers.ts';
 
 const WITHIN = { deadlineMs: 3_000 };
 
@@ -64,6 +64,48 @@ describe('a configured proxy', () => {
       stage: 'not-sent',
       failure: 'certificate',
     });
+  });
+
+  describe('over https', () => {
+    /** A proxy that accepts no tunnel, and what was asked of it. */
+    async function secureProxy(name: CertificateName) {
+      const heads: string[] = [];
+      const { port } = await tlsServer(name, (socket) => {
+        socket.once('data', (part: Buffer) => {
+          heads.push(part.toString('latin1'));
+          socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n');
+        });
+      });
+      return { url: `https://localhost:${port}`, heads };
+    }
+
+    it('is asked for a tunnel where its certificate is good', async () => {
+      const proxy = await secureProxy('local');
+      const { cert: tlsCa } = certificate('local');
+      const client = openClient('https://127.0.0.1:9', { proxyUrl: proxy.url, tlsCa });
+      const answer = await client.send(NOTICE, tokensOf(), WITHIN);
+      expect(answer).toMatchObject({ stage: 'not-sent', requests: 0 });
+      expect(answer.failure).not.toBe('certificate');
+      expect(proxy.heads).toEqual([expect.stringMatching(/^CONNECT 127\.0\.0\.1:9 /)]);
+    });
+
+    it.each<[string, CertificateName, string | undefined]>([
+      ['that no authority signed', 'local', undefined],
+      ['of another name', 'other', certificate('other').cert],
+    ])(
+      'with a certificate %s: a failure of the certificate, not sent',
+      async (_name, shown, ca) => {
+        const proxy = await secureProxy(shown);
+        const trusted = ca === undefined ? {} : { tlsCa: ca };
+        const client = openClient('https://127.0.0.1:9', { proxyUrl: proxy.url, ...trusted });
+        expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({
+          stage: 'not-sent',
+          failure: 'certificate',
+          requests: 0,
+        });
+        expect(proxy.heads).toEqual([]);
+      },
+    );
   });
 
   it('follows a renewal of the token', async () => {

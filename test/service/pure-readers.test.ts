@@ -149,6 +149,7 @@ describe('classifyFailure', () => {
     ['CERT_HAS_EXPIRED', 'certificate'],
     ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'certificate'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'certificate'],
+    ['UND_ERR_PRX_TLS', 'certificate'],
     ['ETIMEDOUT', 'timeout'],
     ['UND_ERR_CONNECT_TIMEOUT', 'timeout'],
     ['UND_ERR_HEADERS_TIMEOUT', 'timeout'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Failure } from '../../src/service/http/classify-failure.ts';
+import type { TransportFailure } from '../../src/service/http/classify-failure.ts';
 import type { WireFacts } from '../../src/service/http/exchange.ts';
 import { issueDelay, mayIssueAgain } from '../../src/service/issue-policy.ts';
 import { nextTry } from '../../src/service/send-policy.ts';
@@ -16,7 +16,7 @@ const facts = (more: Partial<WireFacts>): WireFacts => ({
   tookMs: undefined,
   ...more,
 });
-const unsent = (failure: Failure, failureCode?: string): WireFacts =>
+const unsent = (failure: TransportFailure, failureCode?: string): WireFacts =>
   facts({ started: false, failure, failureCode });
 
 describe('what follows a try of a send call', () => {

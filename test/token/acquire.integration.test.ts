@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keysOf } from '../../src/redis/keys.ts';
-import type { Decision, Want } from '../../src/token/acquire-decision.ts';
+import type { AcquireDecision, TokenWant } from '../../src/token/acquire-decision.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
-import { SlotRecord } from '../../src/token/token-record.ts';
+import { TokenRecord } from '../../src/token/token-record.ts';
 import { testRedis } from '../support/redis.ts';
 import { decideAcquire, type SlotState, type Verdict } from './support/decide-acquire.ts';
 import { writeState } from './support/write-state.ts';
@@ -23,11 +23,11 @@ const limits = {
   renewBeforeMs: 60_000,
 };
 
-const any: Want = { why: 'use', refused: '', graceMs: 0 };
-const after401: Want = { why: 'use', refused: 'T1', graceMs: limits.graceMs };
-const after403: Want = { why: 'use', refused: 'T1', graceMs: limits.minAgeMs };
-const early: Want = { why: 'early', refused: 'T1' };
-const unreadable: Want = { why: 'unreadable', refused: 'T1' };
+const any: TokenWant = { why: 'use', refused: '', graceMs: 0 };
+const after401: TokenWant = { why: 'use', refused: 'T1', graceMs: limits.graceMs };
+const after403: TokenWant = { why: 'use', refused: 'T1', graceMs: limits.minAgeMs };
+const early: TokenWant = { why: 'early', refused: 'T1' };
+const unreadable: TokenWant = { why: 'unreadable', refused: 'T1' };
 
 const T1 = { id: 'T1', ageMs: 100_000, fence: 7, proven: true };
 const worn = { ...T1, proven: false, unproven: 1 };
@@ -45,7 +45,7 @@ const contested = (restMs: number): Verdict => ({
   fresh: true,
 });
 
-const rows: [string, SlotState, Want, Verdict][] = [
+const rows: [string, SlotState, TokenWant, Verdict][] = [
   ['empty slot: lock', {}, any, lock(1)],
   ['a token, none refused: take', { token: T1 }, any, take],
   ['another refused than stored: take', { token: T1 }, { ...after401, refused: 'T0' }, take],
@@ -167,9 +167,9 @@ describe('the acquire script', () => {
 });
 
 const keys = keysOf(redis.freshPrefix(), 'default').token(PAIR);
-const record = new SlotRecord(redis.client, keys, new TokenSeal(SECRET, PAIR), limits, 'host:1');
+const record = new TokenRecord(redis.client, keys, new TokenSeal(SECRET, PAIR), limits, 'host:1');
 
-async function ask(state: SlotState, want: Want): Promise<Decision> {
+async function ask(state: SlotState, want: TokenWant): Promise<AcquireDecision> {
   await writeState(redis.client, keys, state);
   return await record.acquire('me', want);
 }
@@ -178,7 +178,7 @@ async function ask(state: SlotState, want: Want): Promise<Decision> {
  * What was decided, said as the expected verdict says it: a time that is short of the expected one
  * by the moment between writing the state and asking counts as the same.
  */
-function asVerdict(decision: Decision, expected: Verdict): Verdict {
+function asVerdict(decision: AcquireDecision, expected: Verdict): Verdict {
   const wanted = 'restMs' in expected ? expected.restMs : 0;
   const near = (ms: number) => (ms <= wanted && ms > wanted - 1500 ? wanted : ms);
   switch (decision.kind) {

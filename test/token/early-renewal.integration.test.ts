@@ -112,6 +112,25 @@ describe('early renewal', () => {
     expect(events).toContainEqual(expect.objectContaining({ kind: 'issued', early: true }));
   });
 
+  it('of a token that no call used is no refusal of it: the next 401 brings a new token', async () => {
+    world = new World(redis);
+    world.issuer.plan(() => Promise.resolve({ value: 'idle', expiresInMs: 2000 }));
+    const { slot, events } = await world.member();
+    await slot.get();
+    const next = await until(
+      async () => {
+        const token = await slot.get();
+        return token.value === 'value-2' ? token : undefined;
+      },
+      { what: 'the successor' },
+    );
+    expect(events).toContainEqual(expect.objectContaining({ id: next.id, early: true }));
+    await world.age(60_000);
+    await expect(slot.renew(next, 401)).resolves.toMatchObject({ value: 'value-3' });
+    expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
+    expect(world.issuer.asked).toBe(3);
+  });
+
   it('leaves the old token in use when the endpoint fails, and refuses nobody', async () => {
     world = new World(redis, { refusedMinMs: 200 });
     world.issuer.plan(() => Promise.resolve({ value: 'old', expiresInMs: 3000 }));

@@ -8,7 +8,7 @@ import {
 import type { IssuedToken } from '../../src/contracts/token.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
-import { TokenSlot } from '../../src/token/shared-token.ts';
+import { SharedToken } from '../../src/token/shared-token.ts';
 import { until } from '../support/wait.ts';
 import { DEAF, PAIR, SECRET, SETTINGS } from './support/world.ts';
 
@@ -17,7 +17,7 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
   const keys = keysOf('away', 'default').token(PAIR);
   let server: RedisServer;
   let client: Redis;
-  let slot: TokenSlot;
+  let slot: SharedToken;
   let asked: number;
   let issue: () => Promise<IssuedToken>;
 
@@ -27,7 +27,7 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
     client.on('error', () => undefined);
     asked = 0;
     issue = () => Promise.resolve({ value: `value-${asked}` });
-    slot = new TokenSlot({
+    slot = new SharedToken({
       redis: client,
       hints: DEAF,
       keys,

@@ -248,6 +248,16 @@ describe('judge', () => {
     await world.age(60_000);
     await expect(slot.get()).resolves.toEqual(second);
   });
+
+  it('refused: a 403 is said of the caller, though the token worked here before', async () => {
+    const { slot } = await world.member();
+    const second = await slot.get();
+    slot.accepted(second);
+    await until(async () => (await slot.status()).token?.proven, { what: 'the proof' });
+    await expect(slot.judge(second, 403)).resolves.toBe('refused');
+    await expect(slot.get()).resolves.toEqual(second);
+    expect(world.issuer.asked).toBe(1);
+  });
 });
 
 describe('status', () => {

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keysOf, type TokenKeys } from '../../src/redis/keys.ts';
 import type { Grant } from '../../src/token/token-record.ts';
-import { SlotRecord } from '../../src/token/token-record.ts';
+import { TokenRecord } from '../../src/token/token-record.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
 import { tokenOf } from '../../src/token/token-value.ts';
 import { testRedis } from '../support/redis.ts';
@@ -13,11 +13,11 @@ const seal = new TokenSeal(SECRET, PAIR);
 const [A, B, C] = [tokenOf('value-a'), tokenOf('value-b'), tokenOf('value-c')];
 
 let keys: TokenKeys;
-let record: SlotRecord;
+let record: TokenRecord;
 
 beforeEach(() => {
   keys = keysOf(redis.freshPrefix(), 'default').token(PAIR);
-  record = new SlotRecord(redis.client, keys, seal, SETTINGS, 'host:1');
+  record = new TokenRecord(redis.client, keys, seal, SETTINGS, 'host:1');
 });
 
 /** Takes the lock for a caller that saw this token refused. */

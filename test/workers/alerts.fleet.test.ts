@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { holdByHand } from '../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold } from '../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
@@ -55,7 +55,7 @@ describe('workers with a webhook', () => {
     }
     expect(receiver.names()).not.toContain('workers.none');
     // The last one leaves jobs behind.
-    await holdByHand(redis.client, keysOf(prefix, 'default'), 'why');
+    await placeManualHold(redis.client, keysOf(prefix, 'default'), 'why');
     await fleet.sendEach(['01000000004', '01000000005', '01000000006']);
     fleet.workers[0]?.kill('SIGTERM');
     expect(await fleet.workers[0]?.ended).toBe(0);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { readPace } from '../../src/fleet/rate-limit/rate-limit-state.ts';
-import { setPaceByHand } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import { readRateLimit } from '../../src/fleet/rate-limit/rate-limit-state.ts';
+import { setManualRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
@@ -96,13 +96,13 @@ describe('a fleet keeps a pace', () => {
 
   it('changes while it runs', async () => {
     const on = await start({});
-    await setPaceByHand(redis.client, on.keys, 10);
+    await setManualRateLimit(redis.client, on.keys, 10);
     await on.sendEach(numbers(500));
     await untilAccepted(on, 25);
     expect(beyondPace(acceptedAt(on), 10)).toBeLessThanOrEqual(0);
-    expect(await readPace(redis.client, on.keys, 0)).toMatchObject({ byHand: 10, now: 10 });
+    expect(await readRateLimit(redis.client, on.keys, 0)).toMatchObject({ byHand: 10, now: 10 });
     // At ten a second the rest would take more than 45 s.
-    await setPaceByHand(redis.client, on.keys, 0);
+    await setManualRateLimit(redis.client, on.keys, 0);
     await untilAccepted(on, 500, 30_000);
     expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 500 });
   }, 120_000);
@@ -118,7 +118,7 @@ describe('a fleet keeps a pace', () => {
     await until(async () => (await held()) === 0, { what: 'the hold to end', deadlineMs: 20_000 });
     expect(on.emulator.faults()[0]).toMatchObject({ spent: true });
     expect(falls(on)[0]).toMatchObject({ from: 80, to: 40 });
-    const fallen = await readPace(redis.client, on.keys, 0);
+    const fallen = await readRateLimit(redis.client, on.keys, 0);
     expect(fallen).toMatchObject({ configured: 80, fall: { from: 80, to: 40 } });
     expect(fallen?.now).toBeLessThan(41);
 
@@ -136,7 +136,7 @@ describe('a fleet keeps a pace', () => {
     await on.sendEach(numbers(20));
     await untilAccepted(on, 20);
     expect(falls(on)).toHaveLength(1);
-    await until(async () => (await readPace(redis.client, on.keys, 0))?.now === 100, {
+    await until(async () => (await readRateLimit(redis.client, on.keys, 0))?.now === 100, {
       what: 'the pace to rise',
     });
   }, 60_000);
@@ -149,7 +149,7 @@ describe('a fleet keeps a pace', () => {
     on.emulator.addFault({ on: 'send', status: 429, times: 1 });
     await until(() => falls(on).length > 0, { what: 'the fall', deadlineMs: 20_000 });
     const own = Number(falls(on)[0]?.['from']);
-    const fallOf = async () => (await readPace(redis.client, on.keys, 0))?.fall;
+    const fallOf = async () => (await readRateLimit(redis.client, on.keys, 0))?.fall;
     // Both processes tell theirs: more than the one that fell knew of.
     await until(async () => ((await fallOf())?.from ?? 0) > own, { what: 'the other to tell' });
     const { from = 0, to = 0 } = (await fallOf()) ?? {};
@@ -161,7 +161,7 @@ describe('a fleet keeps a pace', () => {
     const resumed = on.emulator.record().requests;
     await untilAccepted(on, resumed + Math.ceil(to));
     expect(beyondPace(acceptedAt(on).slice(resumed), to * 1.01)).toBeLessThanOrEqual(0);
-    await setPaceByHand(redis.client, on.keys, 0);
+    await setManualRateLimit(redis.client, on.keys, 0);
     await untilAccepted(on, 1_500);
     expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 1_500 });
   }, 120_000);

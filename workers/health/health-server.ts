@@ -36,7 +36,7 @@ export interface HealthServer {
 }
 
 /** An answer before it is sent. */
-interface Answer {
+interface HealthAnswer {
   readonly status: number;
   readonly type?: string;
   readonly text: string;
@@ -96,7 +96,7 @@ async function respond(
   response: ServerResponse,
   source: HealthSource,
 ): Promise<void> {
-  let answer: Answer;
+  let answer: HealthAnswer;
   try {
     answer = await answerOf(request, source);
   } catch {
@@ -115,7 +115,7 @@ async function respond(
 async function answerOf(
   { method, url = '/', headers }: IncomingMessage,
   source: HealthSource,
-): Promise<Answer> {
+): Promise<HealthAnswer> {
   if (method !== 'GET' && method !== 'HEAD') return { status: 405, text: 'only GET\n' };
   switch (url.split('?')[0]) {
     case '/livez':
@@ -133,7 +133,7 @@ async function answerOf(
 }
 
 /** What `/readyz` answers. */
-export function readiness(reasons: readonly Unready[], json: boolean): Answer {
+export function readiness(reasons: readonly Unready[], json: boolean): HealthAnswer {
   const ready = reasons.length === 0;
   const status = ready ? 200 : 503;
   if (json) {

@@ -12,7 +12,7 @@ const SLOW_LOOP_MS = 1_000;
 const RESOLUTION_MS = 20;
 
 /** What a worker says of itself, every so often. */
-export interface Heart {
+export interface WorkerHeartbeat {
   /** What there is to say right now. */
   state(): Heartbeat;
   /**
@@ -28,12 +28,12 @@ export interface Heart {
  * Watches this process: how many jobs it holds, for how long its event loop was blocked, and whether
  * Redis answers.
  */
-export function createHeart(
+export function createHeartbeat(
   worker: { readonly id: string; readonly concurrency: number; readonly active: () => number },
   everyMs: number,
   readiness: UnreadyReasons,
   log: Logger,
-): Heart {
+): WorkerHeartbeat {
   const { id, concurrency } = worker;
   const startedAt = Date.now();
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });

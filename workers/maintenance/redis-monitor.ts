@@ -32,7 +32,7 @@ export function changeOf(before: readonly RedisFinding[], now: readonly RedisFin
  * @param found what was found at the start
  * @param onFitness told after each look whether no further job may be taken
  */
-export function startRedisWatch(
+export function startRedisMonitor(
   redis: RedisClient,
   keys: Keys,
   { everyMs, ...rules }: RedisWatchConfig,

@@ -22,7 +22,7 @@ import type { UnreadyReasons } from '../health/readiness.ts';
 import type { StateFile } from './state-file.ts';
 
 /** What the guard works with. */
-export interface RestoreGuardParts {
+export interface RestoreGuardOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly settings: RestoreConfig;
@@ -64,7 +64,7 @@ const AGAIN_MS = 200;
  * lifted does not come back for the same event.
  */
 export class RestoreGuard {
-  readonly #parts: RestoreGuardParts;
+  readonly #parts: RestoreGuardOptions;
   #memory: EpochMemory | undefined;
   #sure = false;
   #checking: Promise<void> | undefined;
@@ -72,7 +72,7 @@ export class RestoreGuard {
   #losses = 0;
   readonly #stopped: Promise<void>;
 
-  constructor(parts: RestoreGuardParts) {
+  constructor(parts: RestoreGuardOptions) {
     this.#parts = parts;
     const { stopping } = parts;
     this.#stopped = new Promise((resolve) => {

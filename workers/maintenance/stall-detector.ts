@@ -6,7 +6,7 @@ import type { UnreadyReasons } from '../health/readiness.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 
 /** What one look found. */
-export interface Look {
+export interface StallObservation {
   /** Jobs this worker holds, and how many it has begun since it started. */
   readonly active: number;
   readonly begun: number;
@@ -20,7 +20,7 @@ export interface Look {
  * Whether a worker stands still without a reason: it holds nothing, has begun nothing since the last
  * look, and jobs waited at both looks although nothing holds them back.
  */
-export function standsStill(before: Look, now: Look): boolean {
+export function isStalled(before: StallObservation, now: StallObservation): boolean {
   const idle = now.active === 0 && now.begun === before.begun;
   return idle && before.waiting > 0 && now.waiting > 0 && !before.held && !now.held;
 }
@@ -43,7 +43,7 @@ export interface WatchedWorker {
  *
  * @param onLook told at each look for how long the worker has stood still, in milliseconds
  */
-export function startStallWatch(
+export function startStallDetector(
   redis: RedisClient,
   keys: Keys,
   worker: WatchedWorker,
@@ -59,14 +59,14 @@ export function startStallWatch(
     queue.on('error', () => {});
     return queue;
   });
-  let before: Look | undefined;
+  let before: StallObservation | undefined;
   let stillMs = 0;
   let lastAt = performance.now();
 
   const look = async (): Promise<void> => {
     const now = await lookAround(redis, keys, queues, worker);
     const at = performance.now();
-    const still = before !== undefined && standsStill(before, now);
+    const still = before !== undefined && isStalled(before, now);
     if (still && stillMs === 0) log.warn({ event: 'standing-still', waiting: now.waiting });
     readiness.set('stalled', still);
     stillMs = still ? stillMs + (at - lastAt) : 0;
@@ -99,7 +99,7 @@ async function lookAround(
   keys: Keys,
   queues: readonly Queue[],
   worker: WatchedWorker,
-): Promise<Look> {
+): Promise<StallObservation> {
   const [hold, ...answers] = await Promise.all([
     readHold(redis, keys),
     ...queues.map(async (queue) => {

@@ -4,17 +4,17 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { runChunk } from '../send/chunk-processor.ts';
-import type { ChunkHandlerParts } from '../send/chunk-run.ts';
+import type { ChunkContext } from '../send/chunk-run.ts';
 import { Coalescer } from '../send/coalescer.ts';
-import { sendGroup, type GroupParts, type HeldNotice } from '../send/send-group.ts';
-import { runJob, type HandlerParts } from '../send/notice-processor.ts';
+import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-group.ts';
+import { runNotice, type NoticeContext } from '../send/notice-processor.ts';
 import type { InFlight } from '../queue/in-flight.ts';
-import { JobSlots } from '../queue/adaptive-concurrency.ts';
+import { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { lanesOf } from '../queue/lanes.ts';
 import { buildSendWorker } from '../queue/send-worker.ts';
 
 /** What both BullMQ workers of a process stand on. */
-export interface WorkerGround {
+export interface WorkerOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly settings: WorkerConfig;
@@ -24,17 +24,17 @@ export interface WorkerGround {
 
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
 export function buildNoticeWorker(
-  { redis, keys, settings, lanes, inFlight }: WorkerGround,
-  parts: GroupParts & Pick<HandlerParts, 'fence' | 'log' | 'now'>,
+  { redis, keys, settings, lanes, inFlight }: WorkerOptions,
+  parts: GroupContext & Pick<NoticeContext, 'fence' | 'log' | 'now'>,
 ): Worker {
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
   const { fence, log, now, stopping } = parts;
   const requests = { maxRequests, maxContacts, stopping };
   const coalescer = new Coalescer<HeldNotice>(requests, (group) => sendGroup(group, parts));
-  const slots = new JobSlots(lanes.notices.concurrency, lanes.notices.mostJobs);
+  const slots = new AdaptiveConcurrency(lanes.notices.concurrency, lanes.notices.mostJobs);
   const run = { coalescer, slots, fence, log, now, maxContacts };
   const worker = buildSendWorker(redis, keys, lanes.notices, settings, (job, lockToken) =>
-    inFlight.run(job, () => jobSpan(job, 'notices', () => runJob(job, lockToken, run))),
+    inFlight.run(job, () => jobSpan(job, 'notices', () => runNotice(job, lockToken, run))),
   );
   slots.watch(worker);
   return worker;
@@ -42,8 +42,8 @@ export function buildNoticeWorker(
 
 /** Builds the worker of batches' chunks, not yet running. */
 export function buildChunkWorker(
-  { redis, keys, settings, lanes, inFlight }: WorkerGround,
-  parts: ChunkHandlerParts,
+  { redis, keys, settings, lanes, inFlight }: WorkerOptions,
+  parts: ChunkContext,
 ): Worker {
   return buildSendWorker(redis, keys, lanes.chunks, settings, (job, lockToken, signal) =>
     inFlight.run(job, () => jobSpan(job, 'chunks', () => runChunk(job, lockToken, signal, parts))),

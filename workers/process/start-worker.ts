@@ -9,30 +9,30 @@ import { TrafficTally } from '../../src/traffic/tally.ts';
 import { startAlerts } from '../../src/ops/alerts/alert-watch.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
 import { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
-import { Pacer } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { createServiceClient } from '../../src/service/client.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
-import { TokenSlot } from '../../src/token/shared-token.ts';
+import { SharedToken } from '../../src/token/shared-token.ts';
 import { noteAttempt } from '../../src/tracing/spans.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { buildChunkWorker, buildNoticeWorker } from './build-workers.ts';
 import { startChunkSweeper } from '../maintenance/chunk-sweeper.ts';
 import { briefly, closeWorkers } from './shutdown.ts';
-import { createHeart } from '../maintenance/heartbeat.ts';
+import { createHeartbeat } from '../maintenance/heartbeat.ts';
 import { InFlight } from '../queue/in-flight.ts';
 import { lanesOf } from '../queue/lanes.ts';
-import { LockFence } from '../queue/job-lock-guard.ts';
-import { meetRedis } from './wait-for-redis.ts';
+import { JobLockGuard } from '../queue/job-lock-guard.ts';
+import { waitForRedis } from './wait-for-redis.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
 import { UnreadyReasons, type Readiness } from '../health/readiness.ts';
-import { quietly } from '../../src/logging/throttled-error-log.ts';
-import { startRedisWatch } from '../maintenance/redis-monitor.ts';
+import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
+import { startRedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
-import { startStallWatch } from '../maintenance/stall-detector.ts';
+import { startStallDetector } from '../maintenance/stall-detector.ts';
 import { StateFile } from '../maintenance/state-file.ts';
 import { timedTokens } from '../send/token-wait.ts';
 import { startTrafficReport } from '../maintenance/traffic-report.ts';
@@ -73,8 +73,8 @@ export async function startWorker(
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
 
-  const quiet = quietly(log, (word) => health?.counted.redisError(word));
-  const met = await meetRedis(config, keys, quiet, log, abandoned);
+  const quiet = throttledErrorLog(log, (word) => health?.counted.redisError(word));
+  const met = await waitForRedis(config, keys, quiet, log, abandoned);
   if (met === undefined) return undefined;
   const { redis, subscriber, disconnect } = met;
   const readiness = new UnreadyReasons();
@@ -86,7 +86,7 @@ export async function startWorker(
   const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
   const { heartbeatMs, stallGraceMs } = config.worker;
   const counts = { id, concurrency, active: () => inFlight.active };
-  const heart = createHeart(counts, heartbeatMs, readiness, log);
+  const heart = createHeartbeat(counts, heartbeatMs, readiness, log);
   const hints = new Hints(subscriber);
   const gate = new HoldGate(
     redis,
@@ -133,12 +133,12 @@ export async function startWorker(
     health?.counted.tokenWait(ms);
   };
   const attemptLog = new AttemptLog(log, onAttempt);
-  const pacer = new Pacer(redis, hints, keys, config.worker.pace, {
+  const pacer = new RateLimiter(redis, hints, keys, config.worker.pace, {
     onFall: (fall) => log.warn({ event: 'pace-fell', ...fall }, 'the pace falls after a 429'),
     onTrouble: (error) => attemptLog.trouble('pace', error),
   });
   const service = createServiceClient(config.service);
-  const tokens = new TokenSlot({
+  const tokens = new SharedToken({
     redis,
     hints,
     keys: keys.token(pair),
@@ -153,7 +153,7 @@ export async function startWorker(
     },
   });
   const clock = await startWorkerClock(redis, config.worker.heartbeatMs, log);
-  const fence = new LockFence(config.worker.lockDurationMs);
+  const fence = new JobLockGuard(config.worker.lockDurationMs);
   let unfit = false;
   const parts = {
     service,
@@ -203,7 +203,7 @@ export async function startWorker(
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
   const watched = { ...counts, begun: () => inFlight.begun, resting: () => unfit };
   const onLook = (stillMs: number) => health?.counted.standstill(stillMs);
-  const stallWatch = startStallWatch(
+  const stallWatch = startStallDetector(
     redis,
     keys,
     watched,
@@ -229,7 +229,7 @@ export async function startWorker(
         );
   health?.watch(readiness, { inFlight: () => inFlight.active, slots: concurrency });
   for (const worker of workers) void worker.run().catch(quiet);
-  const redisWatch = startRedisWatch(redis, keys, config.redisWatch, met.found, log, (now) => {
+  const redisWatch = startRedisMonitor(redis, keys, config.redisWatch, met.found, log, (now) => {
     readiness.set('redis-unsuitable', now);
     if (now === unfit) return;
     unfit = now;

@@ -8,7 +8,7 @@ import { requireSuitable, type RedisFinding } from '../../src/redis/suitability.
 const PATIENCE_MS = 5_000;
 
 /** Redis, as a worker needs it. */
-export interface MetRedis {
+export interface ConnectedRedis {
   readonly redis: RedisClient;
   readonly subscriber: RedisClient;
   /** What is found at it and only warned of. */
@@ -22,13 +22,13 @@ export interface MetRedis {
  * @returns undefined when the worker is told to stop first
  * @throws NoticeQueueError REDIS_UNSUITABLE, QUEUE_REFUSED
  */
-export async function meetRedis(
+export async function waitForRedis(
   config: Pick<Config, 'redis' | 'redisWatch'>,
   keys: Pick<Keys, 'hold'>,
   onError: (error: Error) => void,
   log: Logger,
   abandoned: AbortSignal,
-): Promise<MetRedis | undefined> {
+): Promise<ConnectedRedis | undefined> {
   const redis = connectRedis(config.redis, 'worker', onError);
   const subscriber = connectRedis(config.redis, 'subscriber', onError);
   const disconnect = () => {

@@ -16,7 +16,7 @@ import type { Worker } from 'bullmq';
  * Slots are never closed while jobs wait: a job that ends brings the next one along in the same round
  * trip, and would need another one for it.
  */
-export class JobSlots {
+export class AdaptiveConcurrency {
   readonly #least: number;
   readonly #most: number;
   #worker: Pick<Worker, 'concurrency'> | undefined;

@@ -12,7 +12,7 @@ import type { Job, Worker } from 'bullmq';
  * Two clocks, because each has a blind spot: the wall clock sees the time a job spent between its
  * fetch and its start, the monotonic one is not fooled by a clock that is set back.
  */
-export class LockFence {
+export class JobLockGuard {
   readonly #lockDurationMs: number;
   readonly #renewedAt = new Map<string, number>();
 

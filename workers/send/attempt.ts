@@ -2,12 +2,12 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { RefusalStatus, Token, TokenSource, Waiting } from '../../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { HoldGate, Passage } from '../../src/fleet/hold/hold-gate.ts';
-import type { LanePace } from '../../src/fleet/rate-limit/rate-limiter.ts';
-import type { Slot } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import { decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { Either, type GiveUp } from '../../src/async/cancellation.ts';
+import { EitherCancellation, type Cancellation } from '../../src/async/cancellation.ts';
 
 /** The token slot, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {
@@ -16,11 +16,11 @@ export interface AttemptTokens extends TokenSource {
 }
 
 /** What an attempt needs beside what it sends. */
-export interface AttemptParts {
+export interface AttemptContext {
   readonly tokens: AttemptTokens;
   readonly gate: Pick<HoldGate, 'enter' | 'place'>;
   /** The pace of the account, for the lane of the attempt. */
-  readonly pace: LanePace;
+  readonly pace: LaneRateLimit;
   readonly log: AttemptLog;
 }
 
@@ -52,10 +52,10 @@ const THROTTLED_MIN_MS = 1_000;
 export async function attemptOnce(
   send: (tokens: TokenSource) => Promise<SendAnswer>,
   owned: () => boolean,
-  abort: GiveUp,
-  { tokens, pace }: AttemptParts,
+  abort: Cancellation,
+  { tokens, pace }: AttemptContext,
   begin?: () => Promise<boolean>,
-  taken?: Slot,
+  taken?: Permit,
 ): Promise<Attempted> {
   let slot = taken ?? (await pace.take(abort));
   if (slot === undefined) return { outcome: undefined };
@@ -79,11 +79,11 @@ export async function attemptOnce(
   };
   const source: TokenSource = {
     get: async (until) => {
-      const either = new Either(abort, until);
+      const either = new EitherCancellation(abort, until);
       return guarded(await tokens.get(either), either);
     },
     renew: async (refused, status, until) => {
-      const either = new Either(abort, until);
+      const either = new EitherCancellation(abort, until);
       return guarded(await tokens.renew(refused, status, either), either);
     },
   };
@@ -124,7 +124,7 @@ function outcomeOfTokenError(error: unknown): Outcome {
 /**
  * Asks to make an attempt; undefined when the queue is held. Redis that fails here sends nothing.
  */
-export async function enterGate({ gate, log }: AttemptParts): Promise<Passage | undefined> {
+export async function enterGate({ gate, log }: AttemptContext): Promise<Passage | undefined> {
   try {
     return await gate.enter();
   } catch (error) {
@@ -140,7 +140,7 @@ export async function enterGate({ gate, log }: AttemptParts): Promise<Passage | 
 export async function leaveGate(
   outcome: Outcome | undefined,
   passage: Passage,
-  { gate, pace, log }: AttemptParts,
+  { gate, pace, log }: AttemptContext,
 ): Promise<void> {
   try {
     switch (outcome?.kind) {

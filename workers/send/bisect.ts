@@ -19,7 +19,7 @@ export type SendPart<Contact> = (contacts: readonly Contact[]) => Promise<{
 }>;
 
 /** Whether a rejected chunk is worth halving. */
-export function worthBisecting(size: number, status: number | undefined): boolean {
+export function shouldBisect(size: number, status: number | undefined): boolean {
   return size > 1 && status !== undefined && SPOILED.has(status);
 }
 
@@ -69,7 +69,7 @@ export async function bisect<Contact>(
       accepted += part.length;
     } else if (outcome?.kind === 'rejected') {
       refusals++;
-      if (worthBisecting(part.length, status)) waiting.unshift(...halves(part));
+      if (shouldBisect(part.length, status)) waiting.unshift(...halves(part));
       else await fail(part, 'rejected', outcome.code, detail);
     } else if (outcome?.kind === 'unknown' && delivery === 'at-most-once') {
       await fail(part, 'unknown', outcome.code, detail);

@@ -4,11 +4,11 @@ import { UnrecoverableError, type Job } from 'bullmq';
 import type { Claim } from '../../src/batch/ledger/claim.ts';
 import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import type { Slot } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import { enterGate, leaveGate } from './attempt.ts';
-import { ChunkRun, type ChunkHandlerParts, type ChunkResult } from './chunk-run.ts';
-import { GiveUp } from '../../src/async/cancellation.ts';
-import { giveBack, putOff, withoutStack } from './disposition.ts';
+import { ChunkRun, type ChunkContext, type ChunkResult } from './chunk-run.ts';
+import { Cancellation } from '../../src/async/cancellation.ts';
+import { requeue, delayJob, withoutStack } from './disposition.ts';
 
 /**
  * Runs the job of one chunk once: pass the gate, take a slot of the pace, claim, send, settle. The slot
@@ -21,20 +21,20 @@ export async function runChunk(
   job: Job,
   lockToken: string | undefined,
   signal: AbortSignal | undefined,
-  parts: ChunkHandlerParts,
+  parts: ChunkContext,
 ): Promise<ChunkResult> {
   const data = chunkOf(job);
   const guard = parts.fence.guard(job);
-  const abort = new GiveUp(parts.stopping, signal);
-  let slot: Slot | undefined;
+  const abort = new Cancellation(parts.stopping, signal);
+  let slot: Permit | undefined;
   try {
-    if (abort.aborted) giveBack();
+    if (abort.aborted) requeue();
     const passage = await enterGate(parts);
-    if (passage === undefined) giveBack();
+    if (passage === undefined) requeue();
     slot = await parts.pace.take(abort);
     if (slot === undefined) {
       await leaveGate(undefined, passage, parts);
-      giveBack();
+      requeue();
     }
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lock = { key: parts.lockKey(job.id ?? ''), token: lockToken ?? '' };
@@ -72,8 +72,8 @@ async function claimOrNothing(
   nonce: string,
   lock: { key: string; token: string },
   owned: () => boolean,
-  abort: GiveUp,
-  { ledger, log }: ChunkHandlerParts,
+  abort: Cancellation,
+  { ledger, log }: ChunkContext,
 ): Promise<Claim | undefined> {
   for (let tries = 0; owned() && !abort.aborted; tries++) {
     try {
@@ -92,7 +92,8 @@ async function withoutClaim(
   lockToken: string | undefined,
   claim: Exclude<Claim, { kind: 'send' }> | undefined,
 ): Promise<ChunkResult> {
-  if (claim === undefined || claim.kind === 'lost') giveBack();
-  if (claim.kind === 'later') return putOff(job, lockToken, claim.afterMs, 'the rate of the batch');
+  if (claim === undefined || claim.kind === 'lost') requeue();
+  if (claim.kind === 'later')
+    return delayJob(job, lockToken, claim.afterMs, 'the rate of the batch');
   return { outcome: claim.kind };
 }

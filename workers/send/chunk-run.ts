@@ -8,20 +8,20 @@ import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
-import type { Slot } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import { attemptOnce, leaveGate, type Attempted, type AttemptParts } from './attempt.ts';
-import { bisect, worthBisecting } from './bisect.ts';
+import { attemptOnce, leaveGate, type Attempted, type AttemptContext } from './attempt.ts';
+import { bisect, shouldBisect } from './bisect.ts';
 import { settlementOf } from './chunk-settlement.ts';
-import type { GiveUp } from '../../src/async/cancellation.ts';
+import type { Cancellation } from '../../src/async/cancellation.ts';
 import { detailOf } from './notice-processor.ts';
-import type { LockFence } from '../queue/job-lock-guard.ts';
-import { settleUntilHeard } from '../../src/async/settle-with-retry.ts';
-import { giveBack, steer } from './disposition.ts';
+import type { JobLockGuard } from '../queue/job-lock-guard.ts';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { requeue, applyOutcome } from './disposition.ts';
 
 /** What one run of a chunk's job needs; a worker process composes it once. */
-export interface ChunkHandlerParts extends AttemptParts {
-  readonly fence: Pick<LockFence, 'guard'>;
+export interface ChunkContext extends AttemptContext {
+  readonly fence: Pick<JobLockGuard, 'guard'>;
   readonly sendDeadlineMs: number;
   /** Aborted when the worker stops: what has not been sent goes back. */
   readonly stopping: AbortSignal;
@@ -47,8 +47,8 @@ export class ChunkRun {
   readonly #nonce: string;
   readonly #claim: Extract<Claim, { kind: 'send' }>;
   readonly #owned: () => boolean;
-  readonly #abort: GiveUp;
-  readonly #parts: ChunkHandlerParts;
+  readonly #abort: Cancellation;
+  readonly #parts: ChunkContext;
   readonly #frame: Readonly<Record<string, unknown>>;
   readonly #delivery: DeliveryPolicy;
 
@@ -58,8 +58,8 @@ export class ChunkRun {
     nonce: string,
     claim: Extract<Claim, { kind: 'send' }>,
     owned: () => boolean,
-    abort: GiveUp,
-    parts: ChunkHandlerParts,
+    abort: Cancellation,
+    parts: ChunkContext,
   ) {
     this.#job = job;
     this.#data = data;
@@ -73,7 +73,11 @@ export class ChunkRun {
   }
 
   /** @param slot of the pace, for the first request */
-  async finish(lockToken: string | undefined, passage: Passage, slot: Slot): Promise<ChunkResult> {
+  async finish(
+    lockToken: string | undefined,
+    passage: Passage,
+    slot: Permit,
+  ): Promise<ChunkResult> {
     const { size, payload, bisect: bisects } = this.#claim;
     const contacts = await this.#open(payload);
     if (contacts === undefined) {
@@ -88,7 +92,7 @@ export class ChunkRun {
       first.outcome?.kind === 'rejected' &&
       bisects &&
       !this.#claim.maybe &&
-      worthBisecting(size, first.answer?.status)
+      shouldBisect(size, first.answer?.status)
     ) {
       return this.#bisect(lockToken, contacts, { code: first.outcome.code, detail });
     }
@@ -133,7 +137,7 @@ export class ChunkRun {
     }
   }
 
-  async #send(contacts: Buffer, size: number, probe: boolean, slot?: Slot): Promise<Attempted> {
+  async #send(contacts: Buffer, size: number, probe: boolean, slot?: Permit): Promise<Attempted> {
     const { service, sendDeadlineMs: deadlineMs, log } = this.#parts;
     const ownConnection = this.#delivery === 'at-most-once';
     const line = log.begin(this.#job);
@@ -154,26 +158,26 @@ export class ChunkRun {
   #settle(settlement: Settlement): Promise<void> {
     const { ledger, log } = this.#parts;
     const { batch, chunk } = this.#data;
-    return settleUntilHeard(
+    return settleWithRetry(
       () => ledger.settle(batch, chunk, this.#nonce, settlement),
       (error) => log.trouble('settle', error),
     );
   }
 
-  /** Ends the job: done where the ledger has the last word, else as {@link steer} says. */
+  /** Ends the job: done where the ledger has the last word, else as {@link applyOutcome} says. */
   async #end(
     lockToken: string | undefined,
     outcome: Outcome | undefined,
     detail: string,
   ): Promise<ChunkResult> {
-    if (outcome === undefined) giveBack();
+    if (outcome === undefined) requeue();
     const over =
       outcome.kind === 'rejected' ||
       (outcome.kind === 'unknown' && this.#delivery === 'at-most-once') ||
       ((outcome.kind === 'unknown' || (outcome.kind === 'retry' && outcome.counted)) &&
         this.#lastAttempt());
     if (over) return { outcome: outcome.kind };
-    return steer(this.#job, lockToken, outcome, detail);
+    return applyOutcome(this.#job, lockToken, outcome, detail);
   }
 
   #lastAttempt(): boolean {

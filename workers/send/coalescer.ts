@@ -1,4 +1,4 @@
-import { WaitingLine, type InLine } from './pending-notices.ts';
+import { PendingNotices, type PendingNotice } from './pending-notices.ts';
 
 /** Notices that go in one request. */
 export interface Group<Notice> {
@@ -31,10 +31,10 @@ export interface CoalescerSettings {
  *
  * When the worker stops nobody waits any longer: `send` gives back what it does not begin to send.
  */
-export class Coalescer<Notice extends InLine> {
+export class Coalescer<Notice extends PendingNotice> {
   readonly #settings: CoalescerSettings;
   readonly #send: (group: Group<Notice>) => Promise<readonly Group<Notice>[]>;
-  readonly #line: WaitingLine<Notice>;
+  readonly #line: PendingNotices<Notice>;
   #parts: Group<Notice>[] = [];
   #underWay = 0;
   #startDue = false;
@@ -46,7 +46,7 @@ export class Coalescer<Notice extends InLine> {
   ) {
     this.#settings = settings;
     this.#send = send;
-    this.#line = new WaitingLine(settings.maxContacts);
+    this.#line = new PendingNotices(settings.maxContacts);
     settings.stopping.addEventListener('abort', () => this.#start(), { once: true });
   }
 

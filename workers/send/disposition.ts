@@ -42,7 +42,7 @@ const SHORT_DELAY_MS = 1_000;
  *   message, already masked
  * @param atMostOnce an unknown outcome is not tried again
  */
-export async function steer(
+export async function applyOutcome(
   job: Job,
   lockToken: string | undefined,
   outcome: Outcome,
@@ -63,7 +63,7 @@ export async function steer(
       throw withoutStack(new AttemptError(join(outcome.code, detail)));
     case 'retry':
       if (outcome.counted) throw withoutStack(new AttemptError(join(outcome.code, detail)));
-      return putOff(job, lockToken, SHORT_DELAY_MS, outcome.code);
+      return delayJob(job, lockToken, SHORT_DELAY_MS, outcome.code);
     case 'hold':
       // The text is BullMQ's own signal; the hold itself says why (HOLDS).
       throw withoutStack(new RateLimitError());
@@ -74,7 +74,7 @@ export async function steer(
  * Gives a job back unsent, without spending an attempt, to come back after so many milliseconds. BullMQ
  * brings it back by the clock of a worker; ours is the one that is sure to be there.
  */
-export async function putOff(
+export async function delayJob(
   job: Job,
   lockToken: string | undefined,
   ms: number,
@@ -85,7 +85,7 @@ export async function putOff(
 }
 
 /** Gives a job back unsent, without spending an attempt, to the front of the line. */
-export function giveBack(): never {
+export function requeue(): never {
   throw withoutStack(new RateLimitError());
 }
 

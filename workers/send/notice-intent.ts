@@ -5,11 +5,11 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { isDoubted } from './possibly-sent.ts';
-import { settleUntilHeard } from '../../src/async/settle-with-retry.ts';
+import { isPossiblySent } from './possibly-sent.ts';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 
 /** What the delivery policy of single notices needs. */
-export interface IntentParts {
+export interface IntentContext {
   readonly intents: Pick<Intents, 'begin' | 'end' | 'park'>;
   readonly log: AttemptLog;
   /** Id of the worker process. */
@@ -84,7 +84,7 @@ export function noticeIntent(job: Job, data: JobData, lockToken: string | undefi
     nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    doubted: data.delivery === undefined && isDoubted(job),
+    doubted: data.delivery === undefined && isPossiblySent(job),
     verdict: undefined,
   };
 }
@@ -109,7 +109,7 @@ export function earlierOutcome({ verdict }: NoticeIntent): Outcome | undefined {
  */
 export async function beginIntents(
   all: readonly NoticeIntent[],
-  { intents, worker, log }: IntentParts,
+  { intents, worker, log }: IntentContext,
 ): Promise<boolean> {
   const due = all.filter(({ verdict }) => verdict === undefined);
   if (due.length > 0) {
@@ -139,7 +139,7 @@ export interface EndedAttempt {
  */
 export async function endIntents(
   ended: readonly EndedAttempt[],
-  { intents, keepFailedMs, log }: IntentParts,
+  { intents, keepFailedMs, log }: IntentContext,
 ): Promise<void> {
   const byEnd = new Map<Exclude<IntentEnd, 'nothing'>, EndedAttempt[]>();
   for (const attempt of ended) {
@@ -152,7 +152,7 @@ export async function endIntents(
   }
   const told = [...byEnd].map(([end, some]) => {
     const attempts = some.map((attempt) => ({ ...attempt.intent, facts: factsOf(attempt) }));
-    return settleUntilHeard(
+    return settleWithRetry(
       () =>
         end === 'back' || end === 'accepted'
           ? intents.end(attempts, end)

@@ -4,19 +4,19 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import type { Coalescer } from './coalescer.ts';
-import { withMark } from './possibly-sent.ts';
+import { withPossiblySentMark } from './possibly-sent.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
-import type { JobSlots } from '../queue/adaptive-concurrency.ts';
-import type { LockFence } from '../queue/job-lock-guard.ts';
+import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
+import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import { noticeIntent } from './notice-intent.ts';
-import { giveBack, putOff, steer, type JobResult } from './disposition.ts';
-import { standInLine } from './pending-notices.ts';
+import { requeue, delayJob, applyOutcome, type JobResult } from './disposition.ts';
+import { pendingNotice } from './pending-notices.ts';
 
 /** What one run of a job needs; a worker process composes it once. */
-export interface HandlerParts {
+export interface NoticeContext {
   readonly coalescer: Pick<Coalescer<HeldNotice>, 'add'>;
-  readonly slots: Pick<JobSlots, 'taken' | 'freed' | 'ranDry'>;
-  readonly fence: Pick<LockFence, 'guard'>;
+  readonly slots: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
+  readonly fence: Pick<JobLockGuard, 'guard'>;
   readonly log: AttemptLog;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
@@ -37,10 +37,10 @@ const EARLY_MS = 1_000;
  * records its intent right before the request, and is never sent again once its outcome is unknown
  * (notice-intent.ts).
  */
-export async function runJob(
+export async function runNotice(
   job: Job,
   lockToken: string | undefined,
-  parts: HandlerParts,
+  parts: NoticeContext,
 ): Promise<JobResult> {
   const attempt = parts.log.begin(job);
   let data: JobData;
@@ -49,10 +49,10 @@ export async function runJob(
   } catch (error) {
     const text = error instanceof NoticeQueueError ? error.message : '';
     attempt.end({ kind: 'rejected', code: 'JOB_INVALID' });
-    return steer(job, lockToken, { kind: 'rejected', code: 'JOB_INVALID' }, text);
+    return applyOutcome(job, lockToken, { kind: 'rejected', code: 'JOB_INVALID' }, text);
   }
   const earlyMs = msUntilDue(job, parts.now());
-  if (earlyMs > EARLY_MS) return putOff(job, lockToken, earlyMs, 'not due yet');
+  if (earlyMs > EARLY_MS) return delayJob(job, lockToken, earlyMs, 'not due yet');
   const { slots } = parts;
   const guard = parts.fence.guard(job);
   const contacts = data.notice.contacts.length;
@@ -61,7 +61,7 @@ export async function runJob(
   try {
     const { outcome, answer, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
       parts.coalescer.add({
-        ...standInLine(data, job.attemptsMade, parts.maxContacts),
+        ...pendingNotice(data, job.attemptsMade, parts.maxContacts),
         data,
         intent,
         owned: guard.owned,
@@ -72,11 +72,11 @@ export async function runJob(
     });
     attempt.end(outcome, answer, { contacts, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') slots.ranDry();
-    if (outcome === undefined) giveBack();
+    if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
     const inDoubt = !atMostOnce && (intent.doubted || outcome.kind === 'unknown');
-    const detail = inDoubt ? withMark(detailOf(answer)) : detailOf(answer);
-    return await steer(job, lockToken, outcome, detail, atMostOnce);
+    const detail = inDoubt ? withPossiblySentMark(detailOf(answer)) : detailOf(answer);
+    return await applyOutcome(job, lockToken, outcome, detail, atMostOnce);
   } finally {
     slots.freed(contacts);
     guard.release();

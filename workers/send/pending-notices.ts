@@ -1,7 +1,7 @@
 import type { JobData } from '../../src/contracts/job.ts';
 
 /** A notice that waits to be sent, as far as the line needs to know it. */
-export interface InLine {
+export interface PendingNotice {
   /** What notices must have in common to go in one request; undefined for one that goes alone. */
   readonly likeness: string | undefined;
   /** Numbers of its contacts. */
@@ -18,7 +18,11 @@ export interface InLine {
  *
  * @param maxContacts of one request; 1 lets every notice go alone
  */
-export function standInLine(data: JobData, attemptsMade: number, maxContacts: number): InLine {
+export function pendingNotice(
+  data: JobData,
+  attemptsMade: number,
+  maxContacts: number,
+): PendingNotice {
   const { contacts, ...frame } = data.notice;
   const numbers: string[] = [];
   for (const contact of contacts as readonly ({ contact?: unknown } | null)[]) {
@@ -39,7 +43,7 @@ export function standInLine(data: JobData, attemptsMade: number, maxContacts: nu
  * The oldest always goes next, with those that are like it, oldest first, up to `maxContacts`. No
  * number stands twice in a group, and no notice overtakes an older one to the same number.
  */
-export class WaitingLine<Notice extends InLine> {
+export class PendingNotices<Notice extends PendingNotice> {
   readonly #maxContacts: number;
   #waiting: Notice[] = [];
   /** How many notices of each likeness wait, so that nobody looks for more than there are. */

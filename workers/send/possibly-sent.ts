@@ -11,12 +11,12 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 const MARK = '(may have been taken)';
 
 /** Whether an earlier attempt of a job may have been taken: it ended so, or its worker died with it. */
-export function isDoubted(job: Pick<Job, 'failedReason' | 'stalledCounter'>): boolean {
+export function isPossiblySent(job: Pick<Job, 'failedReason' | 'stalledCounter'>): boolean {
   return job.stalledCounter > 0 || (job.failedReason ?? '').endsWith(MARK);
 }
 
 /** The reason that is kept of an attempt after which there is doubt. */
-export function withMark(detail: string): string {
+export function withPossiblySentMark(detail: string): string {
   return detail === '' ? MARK : `${detail} ${MARK}`;
 }
 

@@ -5,23 +5,29 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import { attemptOnce, enterGate, leaveGate, type Attempted, type AttemptParts } from './attempt.ts';
+import {
+  attemptOnce,
+  enterGate,
+  leaveGate,
+  type Attempted,
+  type AttemptContext,
+} from './attempt.ts';
 import type { Group } from './coalescer.ts';
-import { cutGroup, worthCutting } from './split-group.ts';
+import { splitGroup, shouldSplit } from './split-group.ts';
 import { knownAfter } from './possibly-sent.ts';
 import {
   beginIntents,
   earlierOutcome,
   endIntents,
   maySend,
-  type IntentParts,
+  type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
-import { GiveUp } from '../../src/async/cancellation.ts';
-import type { InLine } from './pending-notices.ts';
+import { Cancellation } from '../../src/async/cancellation.ts';
+import type { PendingNotice } from './pending-notices.ts';
 
 /** A single notice in this process, from the fetch of its job to the end of the run. */
-export interface HeldNotice extends InLine {
+export interface HeldNotice extends PendingNotice {
   readonly data: JobData;
   readonly intent: NoticeIntent;
   /** Whether the job's lock is surely ours. */
@@ -50,7 +56,7 @@ export interface NoticeEnd {
 }
 
 /** What sending a group needs. */
-export interface GroupParts extends AttemptParts, IntentParts {
+export interface GroupContext extends AttemptContext, IntentContext {
   readonly service: Pick<ServiceClient, 'send'>;
   readonly sendDeadlineMs: number;
   /** Lets what is asked of Redis next, up to the end of this turn, leave in one write. */
@@ -79,7 +85,7 @@ const GONE_BACK: NoticeEnd = { outcome: undefined };
  */
 export async function sendGroup(
   group: Group<HeldNotice>,
-  parts: GroupParts,
+  parts: GroupContext,
 ): Promise<Group<HeldNotice>[]> {
   try {
     return await attemptGroup(group, parts);
@@ -91,7 +97,7 @@ export async function sendGroup(
 
 async function attemptGroup(
   { notices, isPart, uncounted = 0 }: Group<HeldNotice>,
-  parts: GroupParts,
+  parts: GroupContext,
 ): Promise<Group<HeldNotice>[]> {
   let ready = await leaveOut(notices, parts);
   if (ready.length === 0) return [];
@@ -117,25 +123,25 @@ async function attemptGroup(
   const { outcome, answer } = attempted;
   if (
     outcome?.kind === 'rejected' &&
-    worthCutting(ready.length, answer?.status, deliveryOf(ready))
+    shouldSplit(ready.length, answer?.status, deliveryOf(ready))
   ) {
     await leaveGate(outcome, passage, parts);
     parts.log.groupRefused(ready.length, outcome.code, answer);
-    return cutGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
+    return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
   }
   const end = { outcome, answer, together: ready.length, probe: isProbe, uncounted };
   await endAll(ready, end, parts, passage);
   return [];
 }
 
-function attempt(ready: readonly HeldNotice[], parts: GroupParts): Promise<Attempted> {
+function attempt(ready: readonly HeldNotice[], parts: GroupContext): Promise<Attempted> {
   const intents = ready.map(({ intent }) => intent);
   const { service, sendDeadlineMs: deadlineMs, stopping } = parts;
   const ownConnection = deliveryOf(ready) === 'at-most-once';
   return attemptOnce(
     (tokens) => service.send(together(ready), tokens, { deadlineMs, ownConnection }),
     () => ready.every(mayGo),
-    new GiveUp(stopping),
+    new Cancellation(stopping),
     parts,
     ownConnection ? () => beginIntents(intents, parts) : undefined,
   );
@@ -158,7 +164,7 @@ const mayGo = (notice: HeldNotice): boolean =>
 /** Ends the notices that may not be sent; answers the others. */
 async function leaveOut(
   notices: readonly HeldNotice[],
-  parts: GroupParts,
+  parts: GroupContext,
 ): Promise<readonly HeldNotice[]> {
   if (notices.every(mayGo)) return notices;
   const left = notices.filter(mayGo);
@@ -190,7 +196,7 @@ function leftOutAs(notice: HeldNotice): Outcome | undefined {
 async function endAll(
   notices: readonly HeldNotice[],
   end: NoticeEnd,
-  parts: GroupParts,
+  parts: GroupContext,
   passage?: Passage,
 ): Promise<void> {
   const { outcome, answer } = end;

@@ -11,7 +11,7 @@ import type { Group } from './coalescer.ts';
  *
  * @param size in notices
  */
-export function worthCutting(
+export function shouldSplit(
   size: number,
   status: number | undefined,
   delivery: DeliveryPolicy,
@@ -27,7 +27,7 @@ export function worthCutting(
  *
  * The first part carries the requests that are still to be counted.
  */
-export function cutGroup<Notice>({
+export function splitGroup<Notice>({
   notices,
   isPart,
   uncounted = 0,

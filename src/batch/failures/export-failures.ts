@@ -85,7 +85,7 @@ function cellOf(contact: Readonly<Record<string, unknown>>, field: string): stri
 }
 
 /** Contacts that were not accepted, as they were imported, all for the same reason. */
-interface FailedPart {
+interface ExportedPart {
   readonly contacts: readonly Readonly<Record<string, unknown>>[];
   readonly state: FailedState;
   readonly code: string;
@@ -101,11 +101,11 @@ async function* failedParts(
   batch: Batch,
   filter: FailureFilter,
   decode: DecodeContacts,
-): AsyncGenerator<FailedPart | undefined> {
+): AsyncGenerator<ExportedPart | undefined> {
   const read = async (
     name: string,
-    why: Omit<FailedPart, 'contacts'>,
-  ): Promise<FailedPart | undefined> => {
+    why: Omit<ExportedPart, 'contacts'>,
+  ): Promise<ExportedPart | undefined> => {
     const payload = await source.payload(batch.id, name);
     if (payload === undefined) return undefined;
     const { state, code, message, at } = why;
@@ -132,7 +132,7 @@ async function* failedParts(
 function whyCancelled(
   state: ChunkState,
   { finishedAt, movedAt }: Batch,
-): Omit<FailedPart, 'contacts'> | undefined {
+): Omit<ExportedPart, 'contacts'> | undefined {
   const at = finishedAt === 0 ? movedAt : finishedAt;
   if (state === 'pending') {
     return { state: 'cancelled', code: CANCELLED, message: 'never sent', at };

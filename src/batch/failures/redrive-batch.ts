@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Batch } from '../ledger/batch-record.ts';
-import type { Failure, Ledger } from '../ledger/ledger.ts';
+import type { FailureRecord, Ledger } from '../ledger/ledger.ts';
 import { selectFailures } from './select-failures.ts';
 
 /** What is to be sent again. */
 export interface RedriveSelection {
   /** Unknown ones may have arrived: whoever means them must say so. */
-  readonly state: Failure['state'];
+  readonly state: FailureRecord['state'];
   /** Any when left out. */
   readonly code?: string | undefined;
   /**
@@ -78,7 +78,7 @@ export async function redriveBatch(
 ): Promise<RedriveReport> {
   const begun = performance.now();
   const sum = { redriven: 0, chunks: 0, left: 0, gone: 0 };
-  let window: Failure[] = [];
+  let window: FailureRecord[] = [];
   let asked = 0;
 
   const flush = async () => {
@@ -113,6 +113,6 @@ export async function redriveBatch(
 }
 
 /** A failure's name is `chunk` or `chunk.part`. */
-function chunkOf({ name }: Failure): number {
+function chunkOf({ name }: FailureRecord): number {
   return Number.parseInt(name, 10);
 }

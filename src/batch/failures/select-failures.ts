@@ -1,4 +1,4 @@
-import type { Failure, Ledger } from '../ledger/ledger.ts';
+import type { FailureRecord, Ledger } from '../ledger/ledger.ts';
 
 /** States of contacts that were not accepted and never will be by themselves. */
 export const FAILED_STATES = ['rejected', 'unknown', 'expired', 'cancelled'] as const;
@@ -33,7 +33,7 @@ export async function* selectFailures(
   ledger: Pick<Ledger, 'failures'>,
   id: string,
   filter: FailureFilter,
-): AsyncGenerator<Failure> {
+): AsyncGenerator<FailureRecord> {
   const seen = new Set<string>();
   for await (const failure of ledger.failures(id)) {
     if (seen.has(failure.name) || !matches(filter, failure)) continue;

@@ -1,8 +1,8 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { encodePrints } from '../../number-index/chunk-fingerprints.ts';
+import { encodeFingerprints } from '../../number-index/chunk-fingerprints.ts';
 import { hashNumber, type FindKey } from '../../number-index/number-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { patiently, pauseFor } from './retry-while-away.ts';
+import { retryWhileAway, pauseFor } from './retry-while-away.ts';
 import type { PayloadKey } from '../payload/payload-key.ts';
 import { encodePayload } from '../payload/payload.ts';
 
@@ -88,7 +88,7 @@ export class ChunkWriter {
     const prints =
       find === undefined
         ? undefined
-        : encodePrints(numbers.map((number) => hashNumber(find.key, number)));
+        : encodeFingerprints(numbers.map((number) => hashNumber(find.key, number)));
     this.#underWay++;
     const tail = this.#tail.then(async () => {
       await this.#store(chunk, size, rows, await payload, prints);
@@ -137,7 +137,7 @@ export class ChunkWriter {
     await this.#room(this.#target);
     const find =
       prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
-    const word = await patiently(
+    const word = await retryWhileAway(
       () => ledger.store(id, chunk, size, rows, payload, find),
       this.#signal,
     );
@@ -155,7 +155,7 @@ export class ChunkWriter {
   async #room({ ledger, id, highWater, onWaiting }: WriterTarget): Promise<void> {
     if (this.#trusted > 0 && this.#unsent < highWater) return;
     const look = async () => {
-      this.#unsent = await patiently(() => ledger.unsent(), this.#signal);
+      this.#unsent = await retryWhileAway(() => ledger.unsent(), this.#signal);
       this.#trusted = TRUST_CHUNKS;
     };
     await look();
@@ -165,7 +165,7 @@ export class ChunkWriter {
     while (this.#unsent >= highWater) {
       await pauseFor(LOOK_AGAIN_MS, this.#signal);
       // A batch that was cancelled meanwhile has no use for room.
-      const batch = await patiently(() => ledger.read(id), this.#signal);
+      const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
       if (batch === undefined || batch.phase === 'cancelled') break;
       await look();
     }
@@ -175,13 +175,13 @@ export class ChunkWriter {
   async #queue(): Promise<void> {
     if (this.#target === undefined) return;
     const { queueChunks, id } = this.#target;
-    await patiently(() => queueChunks(id), this.#signal);
+    await retryWhileAway(() => queueChunks(id), this.#signal);
     this.#unqueued = 0;
     this.#queuedAt = performance.now();
   }
 
   async #gone({ ledger, id }: WriterTarget): Promise<NoticeQueueError> {
-    const batch = await patiently(() => ledger.read(id), this.#signal);
+    const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
     if (batch?.phase === 'cancelled') return new NoticeQueueError('BATCH_CANCELLED');
     return new NoticeQueueError(
       'IMPORT_STOPPED',

@@ -12,13 +12,13 @@ import {
 import { planImport, type ImportPlan } from './import-plan.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
-import { patiently } from './retry-while-away.ts';
+import { retryWhileAway } from './retry-while-away.ts';
 import type { PayloadKey } from '../payload/payload-key.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { nextRows } from '../source/next-rows.ts';
-import { RowIntake } from './row-processor.ts';
+import { RowProcessor } from './row-processor.ts';
 import { RowTally } from './row-tally.ts';
-import type { Reader, SourcePart } from '../source/source-row.ts';
+import type { SourceReader, SourcePart } from '../source/source-row.ts';
 
 /** What an import takes from the configuration. */
 export interface ImportSettings {
@@ -106,7 +106,7 @@ class ImportRun {
     const rejects = await this.#rejects(reader);
     const begun = ledger === undefined ? undefined : await this.#begin(ledger);
     if (begun !== undefined && begun.batch.importedAt > 0) {
-      await patiently(() => queueChunks(id), signal);
+      await retryWhileAway(() => queueChunks(id), signal);
       return alreadyImported(begun.batch);
     }
     const writer = new ChunkWriter(
@@ -140,7 +140,7 @@ class ImportRun {
     }
     const { refused, duplicates } = this.#tally;
     if (ledger !== undefined) {
-      await patiently(() => ledger.endImport(id, refused, duplicates), signal);
+      await retryWhileAway(() => ledger.endImport(id, refused, duplicates), signal);
     }
     this.#tell();
     return {
@@ -160,7 +160,7 @@ class ImportRun {
     return { payload, find: key === undefined ? undefined : { key, keepMs } };
   }
 
-  async #rejects(reader: Reader): Promise<RejectsFile | undefined> {
+  async #rejects(reader: SourceReader): Promise<RejectsFile | undefined> {
     const { file: listed } = this.#list;
     const ending = reader.titles === undefined ? 'ndjson' : 'csv';
     const file = this.#options.rejectsFile ?? (listed && `${listed}.rejected.${ending}`);
@@ -183,7 +183,7 @@ class ImportRun {
         `Batch ${id} was begun with another list or other options; nothing was queued.`,
       );
     }
-    const batch = await patiently(() => ledger.read(id), signal);
+    const batch = await retryWhileAway(() => ledger.read(id), signal);
     if (batch === undefined) throw new NoticeQueueError('IMPORT_STOPPED');
     if (batch.phase === 'cancelled') throw new NoticeQueueError('BATCH_CANCELLED');
     return { batch, resumed: word === 'known' };
@@ -191,13 +191,13 @@ class ImportRun {
 
   async #readAll(
     first: readonly SourcePart[],
-    reader: Reader,
+    reader: SourceReader,
     writer: ChunkWriter,
     rejects: RejectsFile | undefined,
   ): Promise<void> {
     const { allowDuplicates, signal } = this.#options;
     const { chunkSize } = this.#plan.plan;
-    const intake = new RowIntake(this.#tally, writer, rejects, chunkSize, allowDuplicates);
+    const intake = new RowProcessor(this.#tally, writer, rejects, chunkSize, allowDuplicates);
     let rows: readonly SourcePart[] | undefined = first;
     for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
       await intake.take(rows);

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, open, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import type { Refusal } from '../source/check-row.ts';
+import type { RowRefusal } from '../source/check-row.ts';
 import { csvLine } from '../failures/csv-line.ts';
 
 /** Gathered before it is written, in characters. */
@@ -46,7 +46,7 @@ export class RejectsFile {
   /** @throws NoticeQueueError REJECTS_UNWRITABLE */
   async add(
     line: number,
-    { field, value, reason }: Refusal,
+    { field, value, reason }: RowRefusal,
     original: readonly string[] | string | undefined,
   ): Promise<void> {
     const begins = this.#text === '' && this.#file === undefined;

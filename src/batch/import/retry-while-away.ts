@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 2_000;
  *
  * @throws NoticeQueueError as the step does; QUEUE_UNAVAILABLE after a minute; IMPORT_STOPPED
  */
-export async function patiently<Result>(
+export async function retryWhileAway<Result>(
   step: () => Promise<Result>,
   signal: AbortSignal | undefined,
 ): Promise<Result> {

@@ -9,7 +9,7 @@ import type { SourcePart, SourceRow, SourceRun } from '../source/source-row.ts';
  * Takes the rows of a list in their order: counts each, passes over numbers that stood before,
  * writes down what is refused, and hands on every chunk that is full.
  */
-export class RowIntake {
+export class RowProcessor {
   readonly #tally: RowTally;
   readonly #writer: ChunkWriter;
   readonly #rejects: RejectsFile | undefined;

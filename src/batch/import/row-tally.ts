@@ -1,4 +1,4 @@
-import type { Refusal } from '../source/check-row.ts';
+import type { RowRefusal } from '../source/check-row.ts';
 import type { ImportReport } from './import-options.ts';
 
 /** How many rows are named in a report. */
@@ -28,7 +28,7 @@ export class RowTally {
     if (this.#firstDuplicates.length < MAX_NAMED) this.#firstDuplicates.push(line);
   }
 
-  refuse(line: number, { field, reason }: Refusal): void {
+  refuse(line: number, { field, reason }: RowRefusal): void {
     this.refused++;
     if (this.#firstRefused.length < MAX_NAMED) this.#firstRefused.push({ line, field, reason });
   }

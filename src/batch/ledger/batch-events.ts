@@ -177,7 +177,7 @@ export async function readBatchEvents(
   }
 }
 
-type Entry = readonly [id: string, fields: readonly string[]];
+type StreamEntry = readonly [id: string, fields: readonly string[]];
 
 async function lastCursor(client: RedisClient, stream: string): Promise<string> {
   const [last] = await client.xrevrange(stream, '+', '-', 'COUNT', 1);
@@ -188,7 +188,7 @@ async function entriesAfter(
   client: RedisClient,
   stream: string,
   cursor: string,
-): Promise<readonly Entry[]> {
+): Promise<readonly StreamEntry[]> {
   const reply = (await client.xread(
     'COUNT',
     EVENTS_PER_READ,
@@ -197,7 +197,7 @@ async function entriesAfter(
     'STREAMS',
     stream,
     cursor,
-  )) as readonly (readonly [stream: string, entries: readonly Entry[]])[] | null;
+  )) as readonly (readonly [stream: string, entries: readonly StreamEntry[]])[] | null;
   return reply?.[0]?.[1] ?? [];
 }
 

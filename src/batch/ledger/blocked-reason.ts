@@ -2,7 +2,7 @@ import { HOLDS, type Hold } from '../../contracts/hold.ts';
 import type { Batch } from './batch-record.ts';
 
 /** What decides whether a batch can move. */
-export interface Surroundings {
+export interface BatchSurroundings {
   /** Worker processes that live. */
   readonly workers: number;
   readonly hold: Hold | undefined;
@@ -26,7 +26,7 @@ const IMPORT_SILENCE_MS = 30_000;
  * | importing, sending | some | a hold | the hold's reason and remedy |
  * | cancelled | some | no worker | attempts under way when their worker ended |
  */
-export function whyItStands(batch: Batch, around: Surroundings): string | undefined {
+export function blockedReason(batch: Batch, around: BatchSurroundings): string | undefined {
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
   if (phase === 'paused') return `it is paused; "notices resume ${id}" lets it go on`;
@@ -43,7 +43,7 @@ export function whyItStands(batch: Batch, around: Surroundings): string | undefi
   return undefined;
 }
 
-function waitsForImport({ movedAt, begunAt }: Batch, { now }: Surroundings): string {
+function waitsForImport({ movedAt, begunAt }: Batch, { now }: BatchSurroundings): string {
   const silentMs = now - Math.max(movedAt, begunAt);
   return silentMs < IMPORT_SILENCE_MS
     ? 'it waits for its import'

@@ -43,7 +43,7 @@ return { 'imported' }`,
  * being sent is let finish; it takes effect at the next claim. Answers ['done', phase], or
  * ['refused', phase] where that phase does not allow it, or ['gone'].
  */
-export const steerBatch = ledgerScript(
+export const controlBatchScript = ledgerScript(
   'steer',
   `
 local phase, verb, now = field('phase'), ARGV[1], clock()

@@ -23,13 +23,13 @@ import {
   endImport,
   markQueued,
   restartStalled,
-  steerBatch,
+  controlBatchScript,
   unqueuedChunks,
 } from './ledger-scripts.ts';
 import type { Settlement } from './settlement.ts';
 
 /** Contacts of a batch that were not accepted: a whole chunk, or a part of one. */
-export interface Failure {
+export interface FailureRecord {
   /** The chunk's number or, for a part of it, `number.part`. */
   readonly name: string;
   readonly state: 'rejected' | 'unknown' | 'expired';
@@ -172,7 +172,7 @@ export class Ledger {
     id: string,
     verb: 'pause' | 'resume' | 'cancel',
   ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
-    const [word, phase] = await this.#run(steerBatch, id, [verb]);
+    const [word, phase] = await this.#run(controlBatchScript, id, [verb]);
     if (word === 'gone') return undefined;
     if (word === 'done' && verb === 'resume') await this.#hint(id);
     return { done: word === 'done', phase: String(phase) as BatchPhase };
@@ -185,7 +185,12 @@ export class Ledger {
    * @param code the code it must have; any when left out
    * @returns whether it was redriven; false when it is no longer there or does not match
    */
-  async redrive(id: string, name: string, state: Failure['state'], code = ''): Promise<boolean> {
+  async redrive(
+    id: string,
+    name: string,
+    state: FailureRecord['state'],
+    code = '',
+  ): Promise<boolean> {
     const find = this.#keys.batchFind(id);
     const [word] = await this.#run(redriveFailure, id, [name, state, code], [find]);
     if (word !== 'redriven') return false;
@@ -247,14 +252,14 @@ export class Ledger {
    * left out, and a name may come twice. Contacts of a cancelled batch that came back are not among
    * it: {@link states} tells their chunks.
    */
-  async *failures(id: string): AsyncGenerator<Failure> {
+  async *failures(id: string): AsyncGenerator<FailureRecord> {
     const { failures } = this.#keys.batch(id);
     let cursor = '0';
     do {
       const from = cursor;
       const [next, fields] = await this.#ask(() => this.#redis.hscan(failures, from, 'COUNT', 200));
       for (let index = 0; index < fields.length; index += 2) {
-        const kept = JSON.parse(fields[index + 1] ?? '{}') as Omit<Failure, 'name'>;
+        const kept = JSON.parse(fields[index + 1] ?? '{}') as Omit<FailureRecord, 'name'>;
         yield { name: fields[index] ?? '', ...kept };
       }
       cursor = next;

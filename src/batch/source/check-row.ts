@@ -4,7 +4,7 @@ import { checkNumber } from './check-number.ts';
 import { FORBIDDEN_NAMES, REJECTED_PREFIX, type Columns } from './column-map.ts';
 
 /** What a row of a list comes to: a contact, ready for the send call's body, or a refusal. */
-export type RowCheck = ContactRow | Refusal;
+export type RowCheck = ContactRow | RowRefusal;
 
 /** A row that is a contact. */
 interface ContactRow {
@@ -17,7 +17,7 @@ interface ContactRow {
 }
 
 /** Why a row is not taken. */
-export interface Refusal {
+export interface RowRefusal {
   readonly kind: 'refused';
   /** The column or field; empty for the row as a whole. */
   readonly field: string;
@@ -98,7 +98,7 @@ export function checkContact(
 }
 
 /** A refusal that the file of refused rows can tell. */
-export function refused(field: string, value: string, reason: string): Refusal {
+export function refused(field: string, value: string, reason: string): RowRefusal {
   return { kind: 'refused', field, value, reason };
 }
 

@@ -26,7 +26,7 @@ interface Value {
 }
 
 /** Rows that were read, and where the first begins that was not. */
-export interface PlainRows {
+export interface FastCsvReader {
   /** Their contacts: those of the block from the first number on, up to the second. */
   readonly block: ContactBlock;
   readonly from: number;
@@ -44,7 +44,7 @@ export interface PlainRows {
  * for readRow() and checkCells() to judge, so that every refusal has one place. That both ways come
  * to the same is tested against each other.
  */
-export class PlainRowReader {
+export class FastCsvOptions {
   readonly #kinds = new Uint8Array(256);
   readonly #width: number;
   readonly #contactCell: number;
@@ -86,7 +86,7 @@ export class PlainRowReader {
    * @param line the line in which that is
    * @param last whether the text ends here
    */
-  read(text: Buffer, from: number, line: number, last: boolean): PlainRows {
+  read(text: Buffer, from: number, line: number, last: boolean): FastCsvReader {
     if (!this.#block.hasRoom(ENOUGH_BYTES)) this.#block = new ContactBlock();
     const block = this.#block;
     const first = block.count;

@@ -1,5 +1,5 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import type { Reader, SourcePart } from './source-row.ts';
+import type { SourceReader, SourcePart } from './source-row.ts';
 
 /**
  * The next rows of a list; undefined after the last.
@@ -7,7 +7,7 @@ import type { Reader, SourcePart } from './source-row.ts';
  * @throws NoticeQueueError IMPORT_STOPPED as soon as the signal comes, however long the list takes
  */
 export async function nextRows(
-  rows: Reader['rows'],
+  rows: SourceReader['rows'],
   signal: AbortSignal | undefined,
 ): Promise<readonly SourcePart[] | undefined> {
   let stop = () => {};

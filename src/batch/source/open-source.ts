@@ -8,7 +8,7 @@ import type { CheckedImportOptions } from '../import/import-options.ts';
 import { readContacts, readNdjson } from './read-contacts.ts';
 import { readCsv } from './read-csv.ts';
 import { readUtf8 } from './read-utf8.ts';
-import type { Reader } from './source-row.ts';
+import type { SourceReader } from './source-row.ts';
 
 /** Where a list of contacts comes from: the path of a file, a stream of bytes, or contacts. */
 export type ImportSource = string | Readable | Iterable<Contact> | AsyncIterable<Contact>;
@@ -22,13 +22,13 @@ export interface OpenSource {
   readonly totalBytes: number | undefined;
   bytesRead(): number;
   /** Starts to read. @throws NoticeQueueError SOURCE_INVALID */
-  read(): Promise<Reader>;
+  read(): Promise<SourceReader>;
   /** After the last row. @throws NoticeQueueError SOURCE_INVALID where a file changed meanwhile */
   verify(): Promise<void>;
   close(): Promise<void>;
 }
 
-type ReadOptions = Pick<
+type SourceOptions = Pick<
   CheckedImportOptions,
   'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'signal'
 >;
@@ -42,7 +42,10 @@ const READ_BYTES = 128 * 1024;
  * @throws NoticeQueueError SOURCE_INVALID
  * @throws InputError NOTICE_INVALID for what is no source
  */
-export async function openSource(source: ImportSource, options: ReadOptions): Promise<OpenSource> {
+export async function openSource(
+  source: ImportSource,
+  options: SourceOptions,
+): Promise<OpenSource> {
   if (typeof source === 'string') return openFile(source, options);
   if (source instanceof Readable && !source.readableObjectMode) return openStream(source, options);
   if (typeof source === 'object' && source !== null) {
@@ -57,7 +60,7 @@ export async function openSource(source: ImportSource, options: ReadOptions): Pr
   ]);
 }
 
-async function openFile(name: string, options: ReadOptions): Promise<OpenSource> {
+async function openFile(name: string, options: SourceOptions): Promise<OpenSource> {
   const file = await opened(name);
   try {
     const before = await file.stat({ bigint: true });
@@ -136,7 +139,7 @@ async function* bytesOf(
 async function checkWhole(
   bytes: AsyncIterable<Buffer>,
   format: Format | undefined,
-  { encoding, delimiter }: ReadOptions,
+  { encoding, delimiter }: SourceOptions,
 ): Promise<Format> {
   const structure = new CsvStructure(delimiter);
   let kind = format;
@@ -148,7 +151,7 @@ async function checkWhole(
   return kind ?? 'csv';
 }
 
-function openStream(stream: Readable, options: ReadOptions): OpenSource {
+function openStream(stream: Readable, options: SourceOptions): OpenSource {
   let bytesRead = 0;
   const bytes = async function* () {
     try {
@@ -192,7 +195,7 @@ function openStream(stream: Readable, options: ReadOptions): OpenSource {
 
 function openContacts(
   contacts: Iterable<Contact> | AsyncIterable<Contact>,
-  { map }: ReadOptions,
+  { map }: SourceOptions,
 ): OpenSource {
   return {
     digest: undefined,
@@ -220,7 +223,7 @@ function formatByText(beginning: Buffer): Format {
 function readAs(
   format: Format,
   text: AsyncIterable<Buffer>,
-  options: ReadOptions,
-): Promise<Reader> {
+  options: SourceOptions,
+): Promise<SourceReader> {
   return format === 'csv' ? readCsv(text, options) : Promise.resolve(readNdjson(text, options.map));
 }

@@ -1,7 +1,7 @@
 import type { Contact } from '../../contracts/notice.ts';
 import { checkContact, refused } from './check-row.ts';
 import type { FieldMap } from './column-map.ts';
-import { MAX_ROW_LENGTH, type Reader, type SourceRow } from './source-row.ts';
+import { MAX_ROW_LENGTH, type SourceReader, type SourceRow } from './source-row.ts';
 
 /** Rows that are handed on together. */
 const ROWS_AT_ONCE = 250;
@@ -10,7 +10,7 @@ const ROWS_AT_ONCE = 250;
 export function readContacts(
   contacts: Iterable<Contact> | AsyncIterable<Contact>,
   map: FieldMap | undefined,
-): Reader {
+): SourceReader {
   const names = namesOf(map);
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let batch: SourceRow[] = [];
@@ -27,7 +27,7 @@ export function readContacts(
 }
 
 /** Reads NDJSON: one contact object a line; empty lines are skipped. A bad line is a refused row. */
-export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefined): Reader {
+export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefined): SourceReader {
   const names = namesOf(map);
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let line = 0;

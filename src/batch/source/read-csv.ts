@@ -3,8 +3,8 @@ import { checkCells } from './check-row.ts';
 import { readColumns, type Columns, type FieldMap } from './column-map.ts';
 import { endOfLine, readRow, type CsvRow } from './csv-row.ts';
 import { csvError } from './csv-structure.ts';
-import { PlainRowReader } from './fast-csv-reader.ts';
-import { MAX_ROW_LENGTH, type Reader, type SourcePart } from './source-row.ts';
+import { FastCsvOptions } from './fast-csv-reader.ts';
+import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
 
 /** How a CSV list is to be read. */
 export interface CsvOptions {
@@ -21,7 +21,10 @@ export interface CsvOptions {
  * @throws NoticeQueueError SOURCE_INVALID where there are no columns, or not the ones it needs, and
  * from the rows where the structure is broken
  */
-export async function readCsv(text: AsyncIterable<Buffer>, options: CsvOptions): Promise<Reader> {
+export async function readCsv(
+  text: AsyncIterable<Buffer>,
+  options: CsvOptions,
+): Promise<SourceReader> {
   const list = new CsvText(text, options.delimiter);
   const first = await list.firstRow();
   if (first === undefined) {
@@ -66,7 +69,7 @@ class CsvText {
       const [byte] = this.#delimiter;
       const plain =
         this.#delimiter.length === 1 && byte !== undefined && columns.isPlain
-          ? new PlainRowReader(columns, byte)
+          ? new FastCsvOptions(columns, byte)
           : undefined;
       for (;;) {
         const parts = this.#atHand(columns, plain);
@@ -80,7 +83,7 @@ class CsvText {
   }
 
   /** All rows that are complete. */
-  #atHand(columns: Columns, plain: PlainRowReader | undefined): SourcePart[] {
+  #atHand(columns: Columns, plain: FastCsvOptions | undefined): SourcePart[] {
     const parts: SourcePart[] = [];
     for (;;) {
       if (plain !== undefined) {

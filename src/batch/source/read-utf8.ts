@@ -167,14 +167,14 @@ function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boole
 }
 
 /** A place in a list, for people. */
-interface Place {
+interface FilePosition {
   readonly line: number;
   readonly character: number;
 }
-const START: Place = { line: 1, character: 1 };
+const START: FilePosition = { line: 1, character: 1 };
 
 /** The place behind a text that begins at another one. */
-function behind({ line, character }: Place, text: Buffer): Place {
+function behind({ line, character }: FilePosition, text: Buffer): FilePosition {
   let lines = 0;
   for (let at = 0; at < text.length; at++) if (text[at] === LF) lines++;
   const lastLine = text.lastIndexOf(LF) + 1;
@@ -188,7 +188,7 @@ function behind({ line, character }: Place, text: Buffer): Place {
 /** Looks for the place by feeding the bytes one by one. */
 function wrongEncoding(
   piece: Buffer,
-  begins: Place,
+  begins: FilePosition,
   encoding: Encoding | 'utf-16le',
 ): NoticeQueueError {
   const read = decoderOf(encoding);

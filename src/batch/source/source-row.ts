@@ -21,7 +21,7 @@ export interface SourceRun {
 export type SourcePart = SourceRow | SourceRun;
 
 /** A list whose beginning was read and found good. */
-export interface Reader {
+export interface SourceReader {
   /** Titles of the columns; undefined where each row names its own fields. */
   readonly titles: readonly string[] | undefined;
   /** Rows in the list's order, a few at a time. Nothing is read before it is asked for. */

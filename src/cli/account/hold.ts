@@ -1,9 +1,9 @@
 import { Command, InvalidArgumentError } from 'commander';
 import {
   holdInForce,
-  liftHold,
+  liftAuditedHold,
   MAX_HOLD_REASON,
-  placeManualHold,
+  placeAuditedHold,
   type ExplainedHold,
 } from '../../ops/manual-hold.ts';
 import { describeHold } from './hold-view.ts';
@@ -37,7 +37,7 @@ function placeCommand(): Command {
     .requiredOption('--why <words>', 'shown to whoever asks why nothing goes out', why)
     .action((flags: { why: string }, command: Command) =>
       withLedger(async (open) => {
-        const { hold } = showHold(await placeManualHold(open, { who: whoAmI(), why: flags.why }));
+        const { hold } = showHold(await placeAuditedHold(open, { who: whoAmI(), why: flags.why }));
         print(command, { hold }, () => ['the queue is held; "notices hold lift" lets it flow']);
       }),
     );
@@ -48,7 +48,7 @@ function liftCommand(): Command {
     .description('end the hold in force; one whose cause lasts comes back by itself')
     .action((_flags: object, command: Command) =>
       withLedger(async (open) => {
-        const lifted = await liftHold(open, { who: whoAmI(), why: '' });
+        const lifted = await liftAuditedHold(open, { who: whoAmI(), why: '' });
         print(command, { lifted: lifted ?? null }, () => [
           lifted === undefined ? 'nothing was held' : `the hold ${lifted} is lifted`,
         ]);

@@ -1,4 +1,4 @@
-import type { PaceStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
+import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import { duration } from '../output.ts';
 
 /**
@@ -6,7 +6,7 @@ import { duration } from '../output.ts';
  *
  * @param now milliseconds since the epoch
  */
-export function describePace(pace: PaceStatus | undefined, now: number): string {
+export function describeRateLimit(pace: RateLimitStatus | undefined, now: number): string {
   if (pace === undefined) return NO_LIMIT;
   const { configured, byHand, fall, lowUntil } = pace;
   const limit = byHand ?? configured;

@@ -4,7 +4,7 @@ import type { Status } from '../../ops/status.ts';
 import { wholeNumber } from '../arguments.ts';
 import { untilStopped } from '../batches/follow-batch.ts';
 import { describeHold } from './hold-view.ts';
-import { describePace } from './rate-limit-view.ts';
+import { describeRateLimit } from './rate-limit-view.ts';
 import { duration, print, table, wantsJson } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 import { watch } from './watch.ts';
@@ -79,7 +79,7 @@ function describe(status: Status): string[] {
       ['done', `${jobs.done} (still kept)`],
       ['failed', `${jobs.failed}`],
       ['hold', describeHold(status.hold, Date.now())],
-      ['pace', describePace(status.pace, Date.now())],
+      ['pace', describeRateLimit(status.pace, Date.now())],
       ['token', describeToken(status)],
       ['workers', workers.length === 0 ? 'none: nothing is sent' : `${workers.length}`],
       ['redis', describeRedis(redis)],

@@ -3,7 +3,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { writeOut } from '../output.ts';
 
 /** What a watched command shows at one moment. */
-export interface Sight {
+export interface WatchSnapshot {
   /** For a person. */
   readonly lines: readonly string[];
   /** With `--json`: fields of one line's object. */
@@ -50,7 +50,7 @@ const ERASE_BELOW = '\u001B[J';
  * @throws what `look` throws, unless it is Redis that did not serve
  */
 export async function watch(
-  look: () => Promise<Sight>,
+  look: () => Promise<WatchSnapshot>,
   { title, everyMs, json, signal, screen = process.stdout, write = writeOut }: WatchOptions,
 ): Promise<boolean> {
   const inPlace = screen.isTTY === true && !json;
@@ -58,7 +58,7 @@ export async function watch(
     signal.addEventListener('abort', () => resolve(undefined), { once: true });
   });
   let answered = true;
-  let last: Sight | undefined;
+  let last: WatchSnapshot | undefined;
   let awaySince: Date | undefined;
   let shown: readonly string[] = [];
   if (inPlace) await write(ENTER);
@@ -99,7 +99,7 @@ interface Away {
   readonly message: string;
 }
 
-async function sightOf(look: () => Promise<Sight>): Promise<Sight | Away> {
+async function sightOf(look: () => Promise<WatchSnapshot>): Promise<WatchSnapshot | Away> {
   try {
     return await look();
   } catch (error) {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { steerBatch, WHY_NOT_STEERED, type Steer } from '../../ops/control-batch.ts';
+import { controlBatch, WHY_NOT_CONTROLLED, type BatchControl } from '../../ops/control-batch.ts';
 import { confirm } from '../confirm.ts';
 import { batchId, noSuchBatch, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print } from '../output.ts';
@@ -7,7 +7,7 @@ import { count } from '../progress.ts';
 import { whoAmI } from '../who.ts';
 
 /** What is true once it was done. */
-const DONE: Readonly<Record<Steer, string>> = {
+const DONE: Readonly<Record<BatchControl, string>> = {
   pause: 'is paused: what is being sent is let finish, and nothing more is begun',
   resume: 'goes on',
   cancel: 'is cancelled: what is being sent is let finish, and nothing more is ever begun',
@@ -58,15 +58,15 @@ export function cancelCommand(end: (code: number) => void): Command {
 async function steer(
   open: OpenLedger,
   id: string,
-  verb: Steer,
+  verb: BatchControl,
   command: Command,
   end: (code: number) => void,
 ): Promise<void> {
-  const answer = await steerBatch(open, id, verb, { who: whoAmI(), why: '' });
+  const answer = await controlBatch(open, id, verb, { who: whoAmI(), why: '' });
   if (answer === undefined) throw noSuchBatch(id);
   const { done, phase } = answer;
   print(command, { batch: id, verb, done, phase }, () => [
-    done ? `${id} ${DONE[verb]}` : `${id} ${WHY_NOT_STEERED[phase]}; nothing was done`,
+    done ? `${id} ${DONE[verb]}` : `${id} ${WHY_NOT_CONTROLLED[phase]}; nothing was done`,
   ]);
   if (!done) end(1);
 }

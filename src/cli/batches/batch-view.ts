@@ -1,15 +1,15 @@
 import { CONTACT_STATES, type Batch } from '../../batch/ledger/batch-record.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
-import { lookAtBatch, type BatchView } from '../../ops/batch-snapshot.ts';
-import type { Desk } from '../../ops/control-batch.ts';
+import { readBatchSnapshot, type BatchSnapshot } from '../../ops/batch-snapshot.ts';
+import type { BatchControlContext } from '../../ops/control-batch.ts';
 import { noSuchBatch } from '../open-ledger.ts';
 import { duration, table } from '../output.ts';
 import { count, countOf } from '../progress.ts';
 
-/** @throws UsageError where there is no such batch, and what {@link lookAtBatch} throws */
-export async function viewBatch(open: Desk, id: string): Promise<BatchView> {
-  const view = await lookAtBatch(open, id);
+/** @throws UsageError where there is no such batch, and what {@link readBatchSnapshot} throws */
+export async function viewBatch(open: BatchControlContext, id: string): Promise<BatchSnapshot> {
+  const view = await readBatchSnapshot(open, id);
   if (view === undefined) throw noSuchBatch(id);
   return view;
 }
@@ -31,7 +31,7 @@ export function notAccepted({ counts }: Pick<Batch, 'counts'>): number {
 
 /** Everything about a batch, in lines for a person. */
 export function describeBatch(
-  { batch, standstill }: BatchView,
+  { batch, standstill }: BatchSnapshot,
   groups: readonly FailureGroup[],
   now: number,
 ): string[] {

@@ -11,7 +11,7 @@ import { print, wantsJson, writeOut } from '../output.ts';
 import { count, countOf } from '../progress.ts';
 import { UsageError } from '../usage-error.ts';
 
-interface Flags extends FailureFilter {
+interface FailuresFlags extends FailureFilter {
   csv?: boolean;
 }
 
@@ -26,7 +26,7 @@ export function failuresCommand(): Command {
       '--csv',
       'write the contacts as CSV, ready to be imported again; it holds phone numbers',
     )
-    .action(async (id: string, { csv, state, code }: Flags, command: Command) => {
+    .action(async (id: string, { csv, state, code }: FailuresFlags, command: Command) => {
       if (csv === true && wantsJson(command)) {
         throw new UsageError('give either --csv or --json: a summary is JSON, an export is CSV');
       }

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import type { BatchView } from '../../ops/batch-snapshot.ts';
+import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
 import type { OpenLedger } from '../open-ledger.ts';
-import { Pace } from './progress-rate.ts';
+import { ProgressRate } from './progress-rate.ts';
 import { ProgressBar } from '../progress.ts';
 
 /** Milliseconds between two looks: often enough for a person, seldom enough for Redis. */
@@ -26,10 +26,10 @@ export async function followBatch(
   id: string,
   json: boolean,
   signal: AbortSignal,
-): Promise<BatchView> {
+): Promise<BatchSnapshot> {
   const everyMs = process.stderr.isTTY ? TERMINAL_MS : ELSEWHERE_MS;
   const bar = new ProgressBar('sending', process.stderr);
-  const pace = new Pace();
+  const pace = new ProgressRate();
   let told: string | undefined;
   for (;;) {
     const view = await patiently(() => viewBatch(open, id), signal);
@@ -71,7 +71,7 @@ async function patiently<Result>(
   }
 }
 
-function progressOf({ batch, standstill }: BatchView, rate: number): object {
+function progressOf({ batch, standstill }: BatchSnapshot, rate: number): object {
   const { id, phase, counts } = batch;
   return {
     batch: id,

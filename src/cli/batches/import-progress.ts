@@ -1,6 +1,6 @@
 import type { ImportProgress } from '../../batch/import/import-options.ts';
 import { duration } from '../output.ts';
-import { Pace } from './progress-rate.ts';
+import { ProgressRate } from './progress-rate.ts';
 import { count, countOf, ProgressBar } from '../progress.ts';
 
 /** Least milliseconds between two events of `--json`, and between two looks of the bar. */
@@ -11,8 +11,8 @@ const BAR_MS = 100;
 export class ImportProgressView {
   readonly #bar: ProgressBar;
   readonly #onEvent: ((event: object) => void) | undefined;
-  readonly #rows = new Pace();
-  readonly #bytes = new Pace();
+  readonly #rows = new ProgressRate();
+  readonly #bytes = new ProgressRate();
   #shownAt = -Infinity;
   #latest: ImportProgress | undefined;
 

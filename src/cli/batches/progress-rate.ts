@@ -1,13 +1,13 @@
 /** One reading: so much was done at that time. */
-interface Reading {
+interface RateReading {
   readonly at: number;
   readonly done: number;
 }
 
 /** How fast something goes: over the last seconds, so that a pause or a spurt shows soon. */
-export class Pace {
+export class ProgressRate {
   readonly #windowMs: number;
-  #readings: Reading[] = [];
+  #readings: RateReading[] = [];
 
   /** @param windowMs how far back it looks, in milliseconds */
   constructor(windowMs = 10_000) {

@@ -6,7 +6,7 @@ import {
   type RedriveReport,
   type RedriveSelection,
 } from '../../batch/failures/redrive-batch.ts';
-import { redriveByHand } from '../../ops/redrive.ts';
+import { redriveAudited } from '../../ops/redrive.ts';
 import { wholeNumber } from '../arguments.ts';
 import { describeGroups } from './batch-view.ts';
 import { confirm } from '../confirm.ts';
@@ -16,7 +16,7 @@ import { print, wantsJson } from '../output.ts';
 import { count, countOf, ProgressBar } from '../progress.ts';
 import { whoAmI } from '../who.ts';
 
-interface Flags extends RedriveSelection {
+interface RedriveFlags extends RedriveSelection {
   yes?: boolean;
 }
 
@@ -34,7 +34,7 @@ export function redriveCommand(end: (code: number) => void): Command {
     .option('--limit <n>', 'contacts at most', wholeNumber(1, 1_000_000_000))
     .option('--rate <n>', 'contacts a second at most', wholeNumber(1, 1_000_000))
     .option('--yes', 'do not ask')
-    .action((id: string, flags: Flags, command: Command) =>
+    .action((id: string, flags: RedriveFlags, command: Command) =>
       withLedger(async (open) => {
         const batch = await readBatch(open.ledger, id);
         const reason = whyNotRedrive(batch, Date.now());
@@ -96,7 +96,7 @@ async function redrive(
   let report: RedriveReport;
   try {
     report = await untilStopped((signal) =>
-      redriveByHand(open, batch, selection, actor, show, signal),
+      redriveAudited(open, batch, selection, actor, show, signal),
     );
   } catch (error) {
     bar.end();

@@ -10,7 +10,7 @@ import { wantsJson } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 import { variable } from '../variable.ts';
 
-interface Flags {
+interface DoctorFlags {
   issue?: boolean;
   drySend: boolean;
   send?: string;
@@ -34,7 +34,7 @@ export function doctorCommand(end: (code: number) => void): Command {
     .option('--var <name=value>', 'a template variable of that send (repeatable)', gather)
     .option('--strict', 'end with 1 also where there are only warnings')
     .option('--yes', 'do not ask before the real send')
-    .action(async (flags: Flags, command: Command) => {
+    .action(async (flags: DoctorFlags, command: Command) => {
       const json = wantsJson(command);
       const tell = json ? () => {} : (finding: Finding) => write(linesOf(finding));
       const send = noticeOf(flags);
@@ -88,7 +88,7 @@ export function exitCodeFor(findings: readonly Finding[], strict: boolean): numb
   return strict && worstOf(findings) === 'warn' ? 1 : 0;
 }
 
-function noticeOf({ send, template, var: pairs = [] }: Flags): Notice | undefined {
+function noticeOf({ send, template, var: pairs = [] }: DoctorFlags): Notice | undefined {
   if (send === undefined) {
     if (template === undefined && pairs.length === 0) return undefined;
     throw new UsageError('--template and --var belong to --send');

@@ -13,8 +13,8 @@ import {
   type Finding,
 } from '../../doctor/finding.ts';
 import { judgeQueue } from '../../doctor/judge-queue.ts';
-import { judgeRedisSigns } from '../../doctor/judge-redis.ts';
-import { readRedisSigns } from '../../doctor/redis-snapshot.ts';
+import { judgeRedisSnapshot } from '../../doctor/judge-redis.ts';
+import { readRedisSnapshot } from '../../doctor/redis-snapshot.ts';
 import { readStatus } from '../../ops/status.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
@@ -123,8 +123,8 @@ export async function examine(
 }
 
 async function examineRedis(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const signs = await readRedisSigns(redis, keysOf(config.redis.prefix, config.account));
-  return [ok('redis.connection', 'Redis answers'), ...judgeRedisSigns(signs, config.redisWatch)];
+  const signs = await readRedisSnapshot(redis, keysOf(config.redis.prefix, config.account));
+  return [ok('redis.connection', 'Redis answers'), ...judgeRedisSnapshot(signs, config.redisWatch)];
 }
 
 async function examineToken(

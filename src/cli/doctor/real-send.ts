@@ -12,7 +12,7 @@ import { decideOutcome } from '../../service/outcome-table.ts';
 import type { SendAnswer } from '../../service/response/send-answer.ts';
 import { createServiceClient } from '../../service/client.ts';
 import { TokenSeal } from '../../token/token-seal.ts';
-import { TokenSlot } from '../../token/shared-token.ts';
+import { SharedToken } from '../../token/shared-token.ts';
 
 /**
  * Makes one send call to the service itself, with the token of the fleet, past the queue: so it tells
@@ -27,7 +27,7 @@ export async function realSend(
   const pair = pairName(service.baseUrl, service.accessKey);
   const client = createServiceClient(service);
   const subscriber = connectRedis(config.redis, 'subscriber', () => {});
-  const tokens = new TokenSlot({
+  const tokens = new SharedToken({
     redis,
     hints: new Hints(subscriber),
     keys: keysOf(config.redis.prefix, config.account).token(pair),

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import type { FindReport } from '../../search/find-contact.ts';
-import { describeWrongHit } from '../../search/false-positive-rate.ts';
+import { describeFalsePositiveRate } from '../../search/false-positive-rate.ts';
 import { withLedger } from '../open-ledger.ts';
 import { duration, print, table } from '../output.ts';
 import { count, countOf } from '../progress.ts';
@@ -68,7 +68,7 @@ function describeSearch({
   }
   if (contacts > 0) {
     lines.push(
-      `the chance that a contact that is not confirmed belongs to another number: ${describeWrongHit(wrongHit)}`,
+      `the chance that a contact that is not confirmed belongs to another number: ${describeFalsePositiveRate(wrongHit)}`,
     );
   }
   return lines;

@@ -1,6 +1,10 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
-import { RESOLUTIONS, type Decision, type Resolution } from '../../ops/resolve-unknown.ts';
+import {
+  RESOLUTIONS,
+  type ResolveDecision,
+  type UnknownResolution,
+} from '../../ops/resolve-unknown.ts';
 import { listUnknownNotices, readUnknown, unknownOfBatch } from '../../ops/unknown.ts';
 import { confirm } from '../confirm.ts';
 import { untilStopped } from '../batches/follow-batch.ts';
@@ -14,8 +18,8 @@ import { describeUnknowns, type Unknowns } from './unknown.ts';
 
 const MAX_WORDS = 200;
 
-interface Flags {
-  as: Resolution;
+interface ResolveFlags {
+  as: UnknownResolution;
   batch?: string;
   all?: boolean;
   olderThan?: number;
@@ -24,7 +28,7 @@ interface Flags {
   yes?: boolean;
 }
 
-const CONSEQUENCES: Readonly<Record<Resolution, string>> = {
+const CONSEQUENCES: Readonly<Record<UnknownResolution, string>> = {
   accepted: 'They are taken for accepted and never sent again.',
   resend: 'They may have been taken: some may get it twice.',
   discard: 'They are never sent again.',
@@ -46,7 +50,7 @@ export function resolveCommand(end: (code: number) => void): Command {
     .option('--why <words>', 'kept in the audit stream', words)
     .option('--by <name>', 'who decided (default: user@host)', words)
     .option('--yes', 'do not ask')
-    .action((ids: string[], flags: Flags, command: Command) => {
+    .action((ids: string[], flags: ResolveFlags, command: Command) => {
       const ways = [ids.length > 0, flags.batch !== undefined, flags.all === true];
       if (ways.filter(Boolean).length !== 1) {
         throw new UsageError('give either ids, or --batch ID, or --all');
@@ -58,7 +62,7 @@ export function resolveCommand(end: (code: number) => void): Command {
 async function resolve(
   open: OpenLedger,
   ids: readonly string[],
-  flags: Flags,
+  flags: ResolveFlags,
   command: Command,
   end: (code: number) => void,
 ): Promise<void> {
@@ -83,7 +87,7 @@ async function resolve(
     return;
   }
   const { as, by, why = '' } = flags;
-  const decision: Decision = { as, who: by ?? whoAmI(), why };
+  const decision: ResolveDecision = { as, who: by ?? whoAmI(), why };
   // The client of the queue is loaded when it is needed.
   const { resolveBatch, resolveNotices } = await import('../../ops/resolve-unknown.ts');
   // What was decided before Ctrl-C is in the audit stream, too.
@@ -127,7 +131,7 @@ async function resolve(
 async function agreed(
   found: Unknowns,
   contacts: number,
-  { as, yes }: Flags,
+  { as, yes }: ResolveFlags,
   command: Command,
 ): Promise<boolean> {
   if (!wantsJson(command)) {

@@ -11,7 +11,7 @@ import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 import { variable } from '../variable.ts';
 
-interface Flags {
+interface SendFlags {
   file?: string;
   template?: string;
   contact?: readonly string[];
@@ -48,7 +48,7 @@ export function sendCommand(): Command {
         DELIVERY_POLICIES,
       ),
     )
-    .action(async (flags: Flags, command: Command) => {
+    .action(async (flags: SendFlags, command: Command) => {
       const notice = await noticeFrom(flags);
       const config = loadConfig(undefined, { service: false });
       const queue = await openQueue(config);
@@ -65,7 +65,7 @@ export function sendCommand(): Command {
     });
 }
 
-async function noticeFrom(flags: Flags): Promise<Notice> {
+async function noticeFrom(flags: SendFlags): Promise<Notice> {
   if (flags.file !== undefined) {
     const { template, contact, var: variables, scheduleType, chatSenderKey, senderKey } = flags;
     const parts = [template, contact, variables, scheduleType, chatSenderKey, senderKey];
@@ -93,7 +93,7 @@ async function noticeFrom(flags: Flags): Promise<Notice> {
   };
 }
 
-function optionsFrom(flags: Flags): SendOptions {
+function optionsFrom(flags: SendFlags): SendOptions {
   const { idempotencyKey, delay, sendAt, expiresAt, priority, delivery } = flags;
   return {
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),

@@ -12,7 +12,7 @@ import { timeSpan } from '../time-span.ts';
 /** So many batches are looked at, the newest first. */
 const MAX_BATCHES = 1_000;
 
-interface Flags {
+interface UnknownFlags {
   batch?: string;
   olderThan?: number;
 }
@@ -29,7 +29,7 @@ export function unknownCommand(): Command {
     .description('notices whose outcome is unknown: they may have been taken')
     .option('--batch <id>', 'of this batch only', batchId)
     .option('--older-than <span>', 'unknown for longer, such as 90s, 15m, 2h or 3d', timeSpan)
-    .action(({ batch, olderThan }: Flags, command: Command) =>
+    .action(({ batch, olderThan }: UnknownFlags, command: Command) =>
       withLedger(async (open) => {
         const now = Date.now();
         const before = olderThan === undefined ? undefined : now - olderThan;

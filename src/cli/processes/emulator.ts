@@ -8,7 +8,7 @@ import { UsageError } from '../usage-error.ts';
 
 const MAX_MS = 2_147_483_647;
 
-interface Flags {
+interface EmulatorFlags {
   host: string;
   port: number;
   accessKey: string;
@@ -58,7 +58,7 @@ export function emulatorCommand(end: (code: number) => void): Command {
       ),
     )
     .option('--fault <fault>', 'a fault, such as "send status=503 times=5" (repeatable)', gather)
-    .action(async (flags: Flags, command: Command) => {
+    .action(async (flags: EmulatorFlags, command: Command) => {
       const emulator = await startEmulator(optionsFrom(flags)).catch(usage);
       print(command, { url: emulator.url, control: `${emulator.url}/control/record` }, () => [
         `emulator at ${emulator.url}, its record at ${emulator.url}/control/record`,
@@ -72,7 +72,7 @@ export function emulatorCommand(end: (code: number) => void): Command {
     });
 }
 
-function optionsFrom(flags: Flags): EmulatorOptions {
+function optionsFrom(flags: EmulatorFlags): EmulatorOptions {
   const {
     pending,
     allow,

@@ -7,12 +7,12 @@ interface Draft {
 }
 
 /** Puts the value of a word into the draft. */
-type Reader = (draft: Draft, word: string, value: string) => void;
+type FaultTextReader = (draft: Draft, word: string, value: string) => void;
 
 const NUMBER = /^[0-9]+(\.[0-9]+)?$/;
 
 const number =
-  (field: keyof Fault): Reader =>
+  (field: keyof Fault): FaultTextReader =>
   ({ fields }, word, value) => {
     if (!NUMBER.test(value))
       throw new TypeError(`fault ${word}: expected a number, got "${value}"`);
@@ -20,13 +20,13 @@ const number =
   };
 
 const text =
-  (field: keyof Fault): Reader =>
+  (field: keyof Fault): FaultTextReader =>
   ({ fields }, _word, value) => {
     fields[field] = value;
   };
 
 const flag =
-  (field: keyof Fault): Reader =>
+  (field: keyof Fault): FaultTextReader =>
   ({ fields }, word, value) => {
     if (value !== '') throw new TypeError(`fault ${word}: takes no value`);
     fields[field] = true;
@@ -35,8 +35,8 @@ const flag =
 const NOT_HTTP = '\u0000\u0001 this is not HTTP\r\n\r\n';
 
 /** What each word means. */
-const READERS: ReadonlyMap<string, Reader> = new Map(
-  Object.entries<Reader>({
+const READERS: ReadonlyMap<string, FaultTextReader> = new Map(
+  Object.entries<FaultTextReader>({
     times: number('times'),
     rate: number('rate'),
     seed: number('seed'),
@@ -78,7 +78,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map(
 const SLOW = /^([0-9]+)\/([0-9]+)$/;
 const HEADER = 'header.';
 
-const header: Reader = ({ headers }, word, value) => {
+const header: FaultTextReader = ({ headers }, word, value) => {
   headers[word.slice(HEADER.length)] = value;
 };
 

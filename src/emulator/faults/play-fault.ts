@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Answer, errorBody } from '../service/answer.ts';
+import { type EmulatedAnswer, errorBody } from '../service/answer.ts';
 import { waitFor, writeAnswer } from '../exchange.ts';
 import { actsUnder, type Fault } from './fault.ts';
 
@@ -13,7 +13,7 @@ export async function playFault(
   fault: Fault,
   request: IncomingMessage,
   response: ServerResponse,
-  act: () => Answer,
+  act: () => EmulatedAnswer,
   latencyMs: number,
 ): Promise<void> {
   const real = actsUnder(fault) ? act() : undefined;
@@ -33,7 +33,7 @@ export async function playFault(
 }
 
 /** The answer that a fault with a status puts in the place of the real one. */
-function answerOf(fault: Fault, status: number, now: number): Answer {
+function answerOf(fault: Fault, status: number, now: number): EmulatedAnswer {
   const headers: Record<string, string> = {};
   let body = '';
   if (fault.bodyText !== undefined) {
@@ -57,7 +57,11 @@ function answerOf(fault: Fault, status: number, now: number): Answer {
   return { status, code: fault.code ?? 'FAULT', headers, body };
 }
 
-async function writeFaulty(fault: Fault, response: ServerResponse, answer: Answer): Promise<void> {
+async function writeFaulty(
+  fault: Fault,
+  response: ServerResponse,
+  answer: EmulatedAnswer,
+): Promise<void> {
   if (fault.slowBody !== undefined) {
     await drip(response, answer, fault.slowBody.bytes, fault.slowBody.everyMs);
   } else if (fault.truncate !== undefined) {
@@ -71,7 +75,7 @@ async function writeFaulty(fault: Fault, response: ServerResponse, answer: Answe
 
 async function drip(
   response: ServerResponse,
-  answer: Answer,
+  answer: EmulatedAnswer,
   bytes: number,
   everyMs: number,
 ): Promise<void> {
@@ -85,7 +89,7 @@ async function drip(
   response.end();
 }
 
-function cut(response: ServerResponse, answer: Answer, bytes: number): void {
+function cut(response: ServerResponse, answer: EmulatedAnswer, bytes: number): void {
   const body = Buffer.from(answer.body);
   // At least one byte is missing, whatever was asked: else the answer would be whole.
   const sent = body.subarray(0, Math.min(bytes, Math.max(body.length - 1, 0)));
@@ -97,7 +101,7 @@ function cut(response: ServerResponse, answer: Answer, bytes: number): void {
 
 const SPACES = Buffer.alloc(65_536, ' ');
 
-async function pad(response: ServerResponse, answer: Answer, bytes: number): Promise<void> {
+async function pad(response: ServerResponse, answer: EmulatedAnswer, bytes: number): Promise<void> {
   const body = Buffer.from(answer.body);
   const total = Math.max(bytes, body.length);
   response.writeHead(answer.status, { ...answer.headers, 'content-length': total });

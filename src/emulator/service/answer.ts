@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { REFUSALS, type RefusalCode } from './refusals.ts';
 
 /** What a call is answered with. */
-export interface Answer {
+export interface EmulatedAnswer {
   readonly status: number;
   /** SUCCESS or the code of the refusal, for the counts. */
   readonly code: string;
@@ -21,7 +21,7 @@ export function nextId(kind: 'req' | 'trace'): string {
   return `${kind}-${RUN}-${lastId}`;
 }
 
-export function jsonAnswer(status: number, code: string, body: unknown): Answer {
+export function jsonAnswer(status: number, code: string, body: unknown): EmulatedAnswer {
   return { status, code, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
@@ -32,7 +32,7 @@ export function errorBody(code: string, message: string): string {
 }
 
 /** @param detail what the message points at, such as `contacts[3]` */
-export function refusalAnswer(code: RefusalCode, detail?: string): Answer {
+export function refusalAnswer(code: RefusalCode, detail?: string): EmulatedAnswer {
   const { status, message } = REFUSALS[code];
   const body = errorBody(code, detail === undefined ? message : `${detail}: ${message}`);
   return { status, code, headers: JSON_HEADERS, body };

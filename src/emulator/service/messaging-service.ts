@@ -1,16 +1,16 @@
 import { AcceptanceRecord } from '../record/acceptance-record.ts';
-import { type Answer, jsonAnswer, nextId, refusalAnswer } from './answer.ts';
+import { type EmulatedAnswer, jsonAnswer, nextId, refusalAnswer } from './answer.ts';
 import { AppBook, type AppChange, denialOf } from './apps.ts';
-import { type ApiVersion, credentialsIn, tokenIn } from './auth-header.ts';
+import { type EmulatedApiVersion, credentialsIn, tokenIn } from './auth-header.ts';
 import { IssuanceLog } from '../record/issuance-log.ts';
 import type { EmulatorSettings } from '../options.ts';
 import { deadTokenCode, type RefusalCode } from './refusals.ts';
 import { readSendBody, type SendRules } from './send-body.ts';
-import { type IssuedToken, TokenBook } from './tokens.ts';
+import { type EmulatedToken, TokenBook } from './tokens.ts';
 
 /** What of an HTTP call the service looks at. */
-export interface Call {
-  readonly version: ApiVersion;
+export interface EmulatedCall {
+  readonly version: EmulatedApiVersion;
   readonly authorization: string | undefined;
   readonly contentType: string | undefined;
   /** Address of the caller. */
@@ -49,7 +49,7 @@ export class MessagingService {
   }
 
   /** Carries out a call of the token endpoint (service-api, Endpoints); the same on v1 and v2. */
-  issue(call: Call): Answer {
+  issue(call: EmulatedCall): EmulatedAnswer {
     const credentials = credentialsIn(call.authorization);
     const found = credentials === undefined ? undefined : this.apps.find(credentials.accessKey);
     const app = found?.secretKey === credentials?.secretKey ? found : undefined;
@@ -73,11 +73,11 @@ export class MessagingService {
   }
 
   /** Carries out a call of the send endpoint (service-api, Endpoints). */
-  send(call: Call): Answer {
+  send(call: EmulatedCall): EmulatedAnswer {
     return this.#counted('send', this.#send(call));
   }
 
-  #send(call: Call): Answer {
+  #send(call: EmulatedCall): EmulatedAnswer {
     const bearer = tokenIn(call.authorization, call.version);
     const judged = bearer === undefined ? undefined : this.#tokens.judge(bearer);
     if (judged?.state !== 'live' || judged.accessKey === undefined) {
@@ -102,7 +102,7 @@ export class MessagingService {
   }
 
   /** Issues a token as another program that shares the app would. */
-  issueForeign(accessKey: string | undefined): IssuedToken {
+  issueForeign(accessKey: string | undefined): EmulatedToken {
     const app = this.apps.named(accessKey);
     const token = this.#tokens.issue(app);
     this.issuances.add({
@@ -140,7 +140,7 @@ export class MessagingService {
     this.#revocations = 0;
   }
 
-  #tokenAnswer({ value, expiresAt }: IssuedToken): Answer {
+  #tokenAnswer({ value, expiresAt }: EmulatedToken): EmulatedAnswer {
     const expiry =
       this.#settings.showExpiry === 'answer'
         ? { expiresAt: new Date(expiresAt).toISOString() }
@@ -148,7 +148,7 @@ export class MessagingService {
     return jsonAnswer(200, 'SUCCESS', { data: { token: value, ...expiry } });
   }
 
-  #counted(endpoint: 'token' | 'send', answer: Answer): Answer {
+  #counted(endpoint: 'token' | 'send', answer: EmulatedAnswer): EmulatedAnswer {
     const counts = this.#answers[endpoint];
     counts[answer.code] = (counts[answer.code] ?? 0) + 1;
     return answer;

@@ -18,7 +18,7 @@ export type TokenState = 'live' | TokenEnd;
 export type TokenEnd = 'expired' | 'replaced' | 'revoked' | 'unknown';
 
 /** A token as it was just issued. */
-export interface IssuedToken {
+export interface EmulatedToken {
   readonly value: string;
   /** First 16 hex digits of the SHA-256 of the value: names it where the value must not stand. */
   readonly id: string;
@@ -26,7 +26,7 @@ export interface IssuedToken {
   readonly expiresAt: number;
 }
 
-interface Entry {
+interface TokenEntry {
   readonly accessKey: string;
   readonly expiresAt: number;
   end?: 'replaced' | 'revoked';
@@ -38,7 +38,7 @@ const KEPT_TOKENS = 10_000;
 /** Issues tokens and knows what became of each. */
 export class TokenBook {
   /** In order of issuance. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, TokenEntry>();
   readonly #signingKey = randomBytes(32);
   readonly #expiryInside: boolean;
   readonly #now: () => number;
@@ -53,7 +53,7 @@ export class TokenBook {
   }
 
   /** Issues a token; in single mode the one before it is replaced. */
-  issue(app: App): IssuedToken {
+  issue(app: App): EmulatedToken {
     const issuedAt = this.#now();
     const expiresAt = issuedAt + app.tokenLifetimeMs;
     const value = this.#sign(app.id, issuedAt, expiresAt);
@@ -75,7 +75,7 @@ export class TokenBook {
     return this.#endAll(accessKey, 'revoked');
   }
 
-  #stateOf(entry: Entry): TokenState {
+  #stateOf(entry: TokenEntry): TokenState {
     if (entry.end !== undefined) return entry.end;
     return this.#now() < entry.expiresAt ? 'live' : 'expired';
   }

@@ -5,10 +5,10 @@ import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
 import {
   enterHold,
-  liftHold,
-  liftHoldByHand,
+  liftAuditedHold,
+  liftManualHoldScript,
   placeHold,
-  placeHoldByHand,
+  placeManualHoldScript,
   releaseProbe,
 } from './hold-scripts.ts';
 
@@ -27,8 +27,8 @@ import {
  *   probing -> held, one failed probe more: {@link HoldGate.place} with the passage, or
  *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}.
  *
- * A hold by hand (`manual`) has no probe: flowing, held or probing -> held by {@link holdByHand}, and
- * only {@link liftByHand} ends it; that one ends any other hold, too. So it is with `restored`, which
+ * A hold by hand (`manual`) has no probe: flowing, held or probing -> held by {@link placeManualHold}, and
+ * only {@link liftManualHold} ends it; that one ends any other hold, too. So it is with `restored`, which
  * the restore guard places over any other (restore-guard.ts of the workers), and which a hold by hand
  * does not replace.
  *
@@ -100,7 +100,7 @@ export class HoldGate {
         return {
           probe: nonce,
           succeeded: async () => {
-            await liftHold(this.#redis, this.#keys, [nonce, this.#channel]);
+            await liftAuditedHold(this.#redis, this.#keys, [nonce, this.#channel]);
           },
           undecided: () => this.#place('', '', nonce, 0),
           abandoned: async () => {
@@ -171,8 +171,8 @@ const OPEN: Passage = {
  *
  * @param why what `notices status` shows as its code: a few words
  */
-export async function holdByHand(redis: RedisClient, keys: Keys, why: string): Promise<void> {
-  await placeHoldByHand(redis, scriptKeys(keys), [why, keys.holdHints]);
+export async function placeManualHold(redis: RedisClient, keys: Keys, why: string): Promise<void> {
+  await placeManualHoldScript(redis, scriptKeys(keys), [why, keys.holdHints]);
 }
 
 /**
@@ -180,8 +180,11 @@ export async function holdByHand(redis: RedisClient, keys: Keys, why: string): P
  *
  * @returns the kind of the hold that was lifted; undefined where nothing held
  */
-export async function liftByHand(redis: RedisClient, keys: Keys): Promise<HoldKind | undefined> {
-  const kind = String(await liftHoldByHand(redis, scriptKeys(keys), [keys.holdHints]));
+export async function liftManualHold(
+  redis: RedisClient,
+  keys: Keys,
+): Promise<HoldKind | undefined> {
+  const kind = String(await liftManualHoldScript(redis, scriptKeys(keys), [keys.holdHints]));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }
 

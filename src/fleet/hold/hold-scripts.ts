@@ -107,8 +107,8 @@ return { 'wait', rest }`,
 });
 
 /** ARGV: nonce, channel. Ends the hold if this probe is the one in force; answers 1 or 0. */
-export const liftHold = defineScript({
-  name: 'liftHold',
+export const liftAuditedHold = defineScript({
+  name: 'liftAuditedHold',
   keys: 4,
   lua: `${HOLD_PRELUDE}
 if redis.call('GET', probe) ~= ARGV[1] then
@@ -137,14 +137,14 @@ return 1`,
 });
 
 /** A hold that only a person ends outlives any that comes by itself. */
-export const BY_HAND_MS = 365 * 24 * 3_600_000;
+export const MANUAL_HOLD_MS = 365 * 24 * 3_600_000;
 
 /**
  * ARGV: why, channel. A person holds the queue; takes the place of a hold that came by itself, but not
  * of `restored`: who lifts that one must have read what it says.
  */
-export const placeHoldByHand = defineScript({
-  name: 'placeHoldByHand',
+export const placeManualHoldScript = defineScript({
+  name: 'placeManualHoldScript',
   keys: 4,
   lua: `${HOLD_PRELUDE}
 local kind = redis.call('HGET', hold, 'kind')
@@ -154,15 +154,15 @@ if kind ~= 'manual' then
   redis.call('HSET', hold, 'kind', 'manual', 'since', now, 'nextProbeAt', 0, 'failedProbes', 0)
 end
 redis.call('HSET', hold, 'code', ARGV[1])
-redis.call('PEXPIRE', hold, ${BY_HAND_MS})
-stand(${BY_HAND_MS})
+redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
+stand(${MANUAL_HOLD_MS})
 redis.call('PUBLISH', ARGV[2], 'manual')
 return 1`,
 });
 
 /** ARGV: channel. A person ends whatever holds the queue; answers the kind of it, or ''. */
-export const liftHoldByHand = defineScript({
-  name: 'liftHoldByHand',
+export const liftManualHoldScript = defineScript({
+  name: 'liftManualHoldScript',
   keys: 4,
   lua: `${HOLD_PRELUDE}
 local kind = redis.call('HGET', hold, 'kind') or ''

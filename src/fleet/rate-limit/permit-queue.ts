@@ -4,13 +4,13 @@ import { REACH_MS } from './rate-limit-scripts.ts';
  * A slot may be used for so long from its time on, in milliseconds. Longer would let a process save
  * slots and use them all at once; shorter would waste those of a process that was busy for a moment.
  */
-export const SLOT_LASTS_MS = 200;
+export const PERMIT_LASTS_MS = 200;
 
 /** The two lanes of a worker process. */
 export type LaneName = 'notices' | 'chunks';
 
 /** Leave to make one request, now. */
-export interface Slot {
+export interface Permit {
   /** Uses it up; false where it was used before or has become too old: take another one. */
   use(): boolean;
   /** Gives it back unused, to whoever waits; does nothing where it was used. */
@@ -29,7 +29,7 @@ interface Waiter {
  * Where both lanes wait they take turns, so that a notice does not stand behind a batch, nor a batch
  * behind notices. Who has waited for {@link REACH_MS}, and has no slot in sight, is turned away.
  */
-export class SlotLine {
+export class PermitQueue {
   readonly #lanes: Readonly<Record<LaneName, Waiter[]>> = { notices: [], chunks: [] };
   readonly #onWant: () => void;
   readonly #onUse: () => void;
@@ -53,7 +53,7 @@ export class SlotLine {
   }
 
   /** Waits for a slot; undefined when it was turned away or `abort` is aborted. */
-  join(lane: LaneName, abort: AbortSignal): Promise<Slot | undefined> {
+  join(lane: LaneName, abort: AbortSignal): Promise<Permit | undefined> {
     if (abort.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const waiters = this.#lanes[lane];
@@ -76,7 +76,7 @@ export class SlotLine {
   }
 
   /** A slot that may be used at once, until then by the monotonic clock. */
-  slot(until: number): Slot {
+  slot(until: number): Permit {
     let left = true;
     return {
       use: () => {
@@ -90,7 +90,7 @@ export class SlotLine {
         left = false;
         // A slot without an end is no slot of the line: nothing limits.
         if (until === Infinity) return;
-        this.#slots.unshift(until - SLOT_LASTS_MS);
+        this.#slots.unshift(until - PERMIT_LASTS_MS);
         this.#deal();
       },
     };
@@ -119,9 +119,9 @@ export class SlotLine {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const now = performance.now();
-    this.#slots = this.#slots.filter((at) => at + SLOT_LASTS_MS > now);
+    this.#slots = this.#slots.filter((at) => at + PERMIT_LASTS_MS > now);
     while (this.waiting > 0 && this.#slots[0] !== undefined && this.#slots[0] <= now) {
-      this.#next()?.settle((this.#slots.shift() ?? now) + SLOT_LASTS_MS);
+      this.#next()?.settle((this.#slots.shift() ?? now) + PERMIT_LASTS_MS);
     }
     this.#turnAwayLate(now);
     if (this.waiting === 0) return;

@@ -12,7 +12,7 @@ export const REACH_MS = 1_000;
 /** So much time's worth of slots at most is handed out at once, in milliseconds. */
 const PORTION_MS = 100;
 
-/** Shared by the scripts. `paceNow` is the one of rate-limit-state.ts; nil is no limit. */
+/** Shared by the scripts. `effectiveRateLimit` is the one of rate-limit-state.ts; nil is no limit. */
 const PRELUDE = `
 local pace = KEYS[1]
 local time = redis.call('TIME')
@@ -22,7 +22,7 @@ local kept = redis.call('HMGET', pace, 'byHand', 'configured', 'fellFor', 'fellF
 local fellFor, from, to = kept[3], tonumber(kept[4] or nil), tonumber(kept[5] or nil)
 
 local function text(number) return string.format('%.3f', number) end
-local function paceNow(configured)
+local function effectiveRateLimit(configured)
   local limit = tonumber(kept[1] or configured)
   local risen = math.huge
   if to then
@@ -36,7 +36,7 @@ end
 `;
 
 /** What a process is told that asks for slots. Milliseconds from now. */
-export type Slots =
+export type Permits =
   /** Nothing limits. */
   | { readonly kind: 'free' }
   /** The next slot lies beyond reach; the lanes stand until it comes near. */
@@ -59,13 +59,13 @@ export type Slots =
  *
  * KEYS: pace, and BullMQ's limiter keys, one for each queue. ARGV: PACE of this process, wanted.
  */
-export const takeSlots = defineScript({
-  name: 'takeSlots',
+export const takePermits = defineScript({
+  name: 'takePermits',
   keys: 3,
   lua: `${PRELUDE}
 local configured, wanted = ARGV[1], tonumber(ARGV[2])
 if configured ~= (kept[2] or '0') then redis.call('HSET', pace, 'configured', configured) end
-local rate = paceNow(configured)
+local rate = effectiveRateLimit(configured)
 if not rate then
   return { 'free' }
 end
@@ -90,7 +90,7 @@ local worth = math.min(${PORTION_MS}, left / 4)
 local count = math.min(wanted, math.max(1, math.floor(worth / gap)))
 redis.call('HSET', pace, 'nextAt', text(at + count * gap))
 return { 'slots', count, text(at - now), text(gap) }`,
-  parse: (reply: unknown): Slots => {
+  parse: (reply: unknown): Permits => {
     const [kind, first, firstInMs, gapMs] = reply as [string, unknown, unknown, unknown];
     switch (kind) {
       case 'slots':
@@ -109,7 +109,7 @@ return { 'slots', count, text(at - now), text(gap) }`,
 });
 
 /** What became of the pace after a 429. */
-export interface FallAnswer {
+export interface DecreaseAnswer {
   /** False where the 429 belongs to a hold that has made the pace fall before. */
   readonly fell: boolean;
   readonly from: number;
@@ -118,7 +118,7 @@ export interface FallAnswer {
   readonly observed: boolean;
 }
 
-const parseFall = (reply: unknown): FallAnswer => {
+const parseFall = (reply: unknown): DecreaseAnswer => {
   const [fell, from, to, observed] = reply as [number, string, string, number];
   return { fell: fell === 1, from: Number(from), to: Number(to), observed: observed === 1 };
 };
@@ -131,8 +131,8 @@ const parseFall = (reply: unknown): FallAnswer => {
  * KEYS: pace, the hold's hash. ARGV: PACE of this process, PACE_FLOOR, what is left after a fall (0
  * to 1), PACE_RECOVERY_MS, send calls a second of this process lately, its id, channel.
  */
-export const fallPace = defineScript({
-  name: 'fallPace',
+export const decreaseRateLimit = defineScript({
+  name: 'decreaseRateLimit',
   keys: 2,
   lua: `${PRELUDE}
 local floor, part, channel = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[7]
@@ -143,7 +143,7 @@ if fellFor == cause then
   if risesFrom > tonumber(kept[6]) then redis.call('HSET', pace, 'risesFrom', text(risesFrom)) end
   return { 0, text(from), text(to), 0 }
 end
-local refused = paceNow(ARGV[1])
+local refused = effectiveRateLimit(ARGV[1])
 local hint = 'changed'
 if not refused then
   refused = tonumber(ARGV[5])
@@ -162,8 +162,8 @@ return { 1, text(refused), text(left), hint == 'changed' and 0 or 1 }`,
  *
  * KEYS: pace. ARGV: which fall, PACE_FLOOR, what is left after a fall, send calls a second, channel.
  */
-export const tellRate = defineScript({
-  name: 'tellRate',
+export const reportRate = defineScript({
+  name: 'reportRate',
   keys: 1,
   lua: `${PRELUDE}
 if fellFor ~= ARGV[1] then
@@ -181,8 +181,8 @@ return 1`,
  *
  * KEYS: pace. ARGV: send calls a second, channel.
  */
-export const setPace = defineScript({
-  name: 'setPace',
+export const setRateLimit = defineScript({
+  name: 'setRateLimit',
   keys: 1,
   lua: `
 local pace = KEYS[1]

@@ -2,17 +2,17 @@ import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
 
 /** The pace of an account as it stands in Redis. Rates are send calls a second, for the fleet. */
-export interface PaceState {
+export interface RateLimitState {
   /** PACE of the worker that asked last; 0 is no limit of ours. */
   readonly configured: number;
   /** Set while running, by hand; takes the place of `configured`, and 0 is no limit here, too. */
   readonly byHand?: number;
   /** The last fall, also when it is over. */
-  readonly fall?: PaceFall;
+  readonly fall?: RateLimitDecrease;
 }
 
 /** A fall of the pace after a 429. Times are Redis time, in milliseconds since the epoch. */
-export interface PaceFall {
+export interface RateLimitDecrease {
   readonly at: number;
   /** The pace that was refused: the one in force or, where there was none, what was observed. */
   readonly from: number;
@@ -48,7 +48,10 @@ export const LEAST_OBSERVED = 10;
  * @param now Redis time in milliseconds
  * @returns send calls a second; undefined where there is no limit
  */
-export function paceNow({ configured, byHand, fall }: PaceState, now: number): number | undefined {
+export function effectiveRateLimit(
+  { configured, byHand, fall }: RateLimitState,
+  now: number,
+): number | undefined {
   const limit = byHand ?? configured;
   const risen = fall === undefined ? Infinity : risenTo(fall, limit, now);
   if (limit > 0) return Math.min(limit, risen);
@@ -56,7 +59,7 @@ export function paceNow({ configured, byHand, fall }: PaceState, now: number): n
 }
 
 /** When the last fall is over, or was; undefined where there was none. */
-export function fallOverAt({ configured, byHand, fall }: PaceState): number | undefined {
+export function decreaseEndsAt({ configured, byHand, fall }: RateLimitState): number | undefined {
   if (fall === undefined) return undefined;
   const limit = byHand ?? configured;
   const missing = (limit > 0 ? limit : endOf(fall)) - fall.to;
@@ -64,17 +67,17 @@ export function fallOverAt({ configured, byHand, fall }: PaceState): number | un
 }
 
 /** Where the rise ends when nobody set a pace. */
-const endOf = ({ from }: PaceFall) => (from < LEAST_OBSERVED ? 0 : BEYOND * from);
+const endOf = ({ from }: RateLimitDecrease) => (from < LEAST_OBSERVED ? 0 : BEYOND * from);
 
-const risenTo = (fall: PaceFall, limit: number, now: number) =>
+const risenTo = (fall: RateLimitDecrease, limit: number, now: number) =>
   fall.to + slope(fall, limit) * Math.max(0, now - fall.risesFrom);
 
 /** By how much the pace rises in a millisecond. */
-const slope = ({ from, recoveryMs }: PaceFall, limit: number) =>
+const slope = ({ from, recoveryMs }: RateLimitDecrease, limit: number) =>
   (limit > 0 ? limit : from) / recoveryMs;
 
 /** The pace as `notices status` and `notices pace` show it. */
-export interface PaceStatus extends PaceState {
+export interface RateLimitStatus extends RateLimitState {
   /** What is in force now; absent where nothing limits. */
   readonly now?: number;
   /** When the pace is no longer lower because of a fall; absent where it is not. */
@@ -87,19 +90,19 @@ export interface PaceStatus extends PaceState {
  * @param configured PACE of this process, shown until a worker has said which one is in effect
  * @returns undefined where nothing limits, and nothing ever did
  */
-export async function readPace(
+export async function readRateLimit(
   redis: RedisClient,
   keys: Keys,
   configured: number,
-): Promise<PaceStatus | undefined> {
+): Promise<RateLimitStatus | undefined> {
   const [fields, [seconds, micros]] = await Promise.all([redis.hgetall(keys.pace), redis.time()]);
-  const state = readPaceState(fields, configured);
+  const state = readRateLimitState(fields, configured);
   if (state.configured === 0 && state.byHand === undefined && state.fall === undefined) {
     return undefined;
   }
   const at = Number(seconds) * 1_000 + Number(micros) / 1_000;
-  const now = paceNow(state, at);
-  const overAt = fallOverAt(state);
+  const now = effectiveRateLimit(state, at);
+  const overAt = decreaseEndsAt(state);
   return {
     ...state,
     ...(now === undefined ? {} : { now }),
@@ -108,10 +111,10 @@ export async function readPace(
 }
 
 /** Reads the fields of the hash. */
-export function readPaceState(
+export function readRateLimitState(
   fields: Readonly<Record<string, string>>,
   configured: number,
-): PaceState {
+): RateLimitState {
   const { byHand, fellTo } = fields;
   return {
     configured: Number(fields['configured'] ?? configured),

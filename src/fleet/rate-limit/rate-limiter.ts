@@ -3,12 +3,18 @@ import type { Waiting } from '../../contracts/token.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { fallPace, setPace, takeSlots, tellRate, type Slots } from './rate-limit-scripts.ts';
+import {
+  decreaseRateLimit,
+  setRateLimit,
+  takePermits,
+  reportRate,
+  type Permits,
+} from './rate-limit-scripts.ts';
 import { SendRate } from './send-rate.ts';
-import { SlotLine, type LaneName, type Slot } from './permit-queue.ts';
+import { PermitQueue, type LaneName, type Permit } from './permit-queue.ts';
 
 /** How fast the account may send, and what becomes of that after a 429. */
-export interface PaceSettings {
+export interface RateLimitSettings {
   /** Send calls a second for the whole account; 0 is no limit of ours. */
   readonly pace: number;
   /** No fall goes below it, in send calls a second. */
@@ -20,14 +26,14 @@ export interface PaceSettings {
 }
 
 /** The pace as one lane of a process meets it. */
-export interface LanePace {
+export interface LaneRateLimit {
   /**
    * Takes a slot for one request, about a second's wait at most.
    *
    * @returns undefined when there was none in time, the queue is held or the caller gives up: the job
    *   goes back
    */
-  take(waiting: Waiting): Promise<Slot | undefined>;
+  take(waiting: Waiting): Promise<Permit | undefined>;
   /**
    * The service has asked for a slower pace (429), and the hold for it was placed.
    *
@@ -49,15 +55,15 @@ export interface LanePace {
  *
  * What a changed pace has handed out before is used up, which takes a second.
  */
-export class Pacer {
+export class RateLimiter {
   readonly #redis: RedisClient;
   readonly #hints: Pick<Hints, 'subscribe'>;
   readonly #keys: Keys;
-  readonly #settings: PaceSettings;
-  readonly #events: PacerEvents;
+  readonly #settings: RateLimitSettings;
+  readonly #events: RateLimiterEvents;
   readonly #id = randomBytes(9).toString('base64url');
   readonly #rate = new SendRate();
-  readonly #line: SlotLine;
+  readonly #line: PermitQueue;
   #free = false;
   #heard = 0;
   #asking = false;
@@ -68,15 +74,15 @@ export class Pacer {
     redis: RedisClient,
     hints: Pick<Hints, 'subscribe'>,
     keys: Keys,
-    settings: PaceSettings,
-    events: PacerEvents,
+    settings: RateLimitSettings,
+    events: RateLimiterEvents,
   ) {
     this.#redis = redis;
     this.#hints = hints;
     this.#keys = keys;
     this.#settings = settings;
     this.#events = events;
-    this.#line = new SlotLine(
+    this.#line = new PermitQueue(
       () => this.#ask(),
       () => this.#rate.count(performance.now()),
     );
@@ -100,7 +106,7 @@ export class Pacer {
     this.#line.turnAway();
   }
 
-  lane(name: LaneName): LanePace {
+  lane(name: LaneName): LaneRateLimit {
     return {
       take: (waiting) =>
         this.#free
@@ -114,7 +120,7 @@ export class Pacer {
     const { pace, floor, recoveryMs } = this.#settings;
     const sent = this.#rate.perSecond(performance.now()).toFixed(3);
     this.#outdate();
-    const { fell, ...fall } = await fallPace(
+    const { fell, ...fall } = await decreaseRateLimit(
       this.#redis,
       [this.#keys.pace, this.#keys.hold],
       [pace, floor, this.#left(), recoveryMs, sent, this.#id, this.#keys.paceHints],
@@ -139,7 +145,7 @@ export class Pacer {
     const rate = this.#rate.perSecond(performance.now());
     if (rate === 0) return;
     const args = [fall, this.#settings.floor, this.#left(), rate.toFixed(3), this.#keys.paceHints];
-    tellRate(this.#redis, [this.#keys.pace], args).catch(this.#events.onTrouble);
+    reportRate(this.#redis, [this.#keys.pace], args).catch(this.#events.onTrouble);
   }
 
   #ask(): void {
@@ -149,7 +155,7 @@ export class Pacer {
     const { pace, limiter, chunkLimiter } = this.#keys;
     const ahead = (this.#rate.lastSecond(performance.now()) * AHEAD_MS) / 1_000;
     const args = [this.#settings.pace, this.#line.waiting + Math.ceil(ahead)];
-    takeSlots(this.#redis, [pace, limiter, chunkLimiter], args).then(
+    takePermits(this.#redis, [pace, limiter, chunkLimiter], args).then(
       (slots) => {
         this.#asking = false;
         this.#take(slots, heard === this.#heard);
@@ -162,7 +168,7 @@ export class Pacer {
     );
   }
 
-  #take(slots: Slots, fresh: boolean): void {
+  #take(slots: Permits, fresh: boolean): void {
     switch (slots.kind) {
       case 'free':
         this.#free = fresh;
@@ -187,7 +193,7 @@ export class Pacer {
 }
 
 /** What a process tells of its pace, for the log. */
-export interface PacerEvents {
+export interface RateLimiterEvents {
   /**
    * Send calls a second. Where no pace was in force they are observed: of this process only, and
    * others add theirs.
@@ -212,10 +218,10 @@ const ASK_AGAIN_MS = 200;
  * @param pace send calls a second; 0 for no limit, undefined to go by the configuration again
  * @throws ScriptFailure
  */
-export async function setPaceByHand(
+export async function setManualRateLimit(
   redis: RedisClient,
   keys: Keys,
   pace: number | undefined,
 ): Promise<void> {
-  await setPace(redis, [keys.pace], [pace ?? '', keys.paceHints]);
+  await setRateLimit(redis, [keys.pace], [pace ?? '', keys.paceHints]);
 }

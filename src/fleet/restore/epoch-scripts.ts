@@ -1,6 +1,6 @@
 import { defineScript } from '../../redis/script.ts';
 import { EARLIER_KEPT, type EpochMemory } from './epoch.ts';
-import { BY_HAND_MS, HOLD_PRELUDE } from '../hold/hold-scripts.ts';
+import { MANUAL_HOLD_MS, HOLD_PRELUDE } from '../hold/hold-scripts.ts';
 
 /**
  * The moves of the epoch (see epoch.ts), each one script. Its fields: id, bornAt, beats, at, server,
@@ -146,8 +146,8 @@ if ARGV[8] == 'held' then
   redis.call('DEL', hold, probe)
   redis.call('HSET', hold, 'kind', 'restored', 'code', ARGV[5], 'since', now, 'nextProbeAt', 0,
     'failedProbes', 0)
-  redis.call('PEXPIRE', hold, ${BY_HAND_MS})
-  stand(${BY_HAND_MS})
+  redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
+  stand(${MANUAL_HOLD_MS})
   redis.call('PUBLISH', ARGV[10], 'restored')
 end
 return advance(epoch, now)`,

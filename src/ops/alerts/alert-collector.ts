@@ -6,7 +6,7 @@ import { readWorkers } from '../../fleet/heartbeat.ts';
 import { readHold } from '../../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
-import type { AlertMemory, KeptSight, NearSight, Sight } from './alert-snapshot.ts';
+import type { AlertMemory, KeptSnapshot, NearSnapshot, AlertSnapshot } from './alert-snapshot.ts';
 
 /** What is kept is looked at so often: it costs a command for each batch. */
 const KEPT_EVERY_MS = 60_000;
@@ -19,7 +19,7 @@ const EVENTS_PER_READ = 200;
 const READS_PER_LOOK = 5;
 
 /** Sees what alerts are judged by: some twenty commands, none of which scans. */
-export class AlertLookout {
+export class AlertCollector {
   readonly #redis: RedisClient;
   readonly #keys: Keys;
   readonly #ledger: Ledger;
@@ -41,7 +41,7 @@ export class AlertLookout {
   }
 
   /** @param memory of the look before */
-  async look(memory: AlertMemory | undefined): Promise<Sight> {
+  async look(memory: AlertMemory | undefined): Promise<AlertSnapshot> {
     const redis = this.#redis;
     const keys = this.#keys;
     const [[seconds], hold, workers, unknownNotices, memoryInfo, waiting, events] =
@@ -90,9 +90,9 @@ export class AlertLookout {
     return { events, cursor: cursor ?? '0' };
   }
 
-  async #kept(now: number): Promise<KeptSight> {
+  async #kept(now: number): Promise<KeptSnapshot> {
     const batches = await this.#ledger.list(LOOKED_AT);
-    const near: NearSight[] = batches.flatMap((batch) => {
+    const near: NearSnapshot[] = batches.flatMap((batch) => {
       const end = nearEndOfRetention(batch, now);
       if (end === undefined) return [];
       return [{ batch: batch.id, count: end.contacts, keptUntil: end.keptUntil }];
@@ -114,7 +114,7 @@ export class AlertLookout {
 }
 
 /** Its own limit; where it has none, what the machine has. */
-function memoryOf(info: string): Sight['memory'] {
+function memoryOf(info: string): AlertSnapshot['memory'] {
   const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
   return { used: field('used_memory'), limit: field('maxmemory') || field('total_system_memory') };
 }

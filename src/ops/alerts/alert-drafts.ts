@@ -1,7 +1,7 @@
 import type { BatchEvent } from '../../batch/ledger/batch-events.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import { ALERTS, type AlertDraft, type AlertName } from './alert-event.ts';
-import type { NearSight } from './alert-snapshot.ts';
+import type { NearSnapshot } from './alert-snapshot.ts';
 
 /** The words and figures of each alert. Times in `data` are ISO 8601, spans in milliseconds. */
 
@@ -49,7 +49,7 @@ export function memoryDraft(tell: 'on' | 'off', used: number, limit: number): Al
   return draft(tell === 'on' ? 'memory.near' : 'memory.eased', `${percent} % is used`, data);
 }
 
-export function nearDraft({ batch, count, keptUntil }: NearSight): AlertDraft {
+export function nearDraft({ batch, count, keptUntil }: NearSnapshot): AlertDraft {
   const until = iso(keptUntil);
   return batch === ''
     ? draft('retention.near', `${count} single notices failed, the oldest is kept until ${until}`, {

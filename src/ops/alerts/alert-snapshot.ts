@@ -1,9 +1,9 @@
 import type { BatchEvent } from '../../batch/ledger/batch-events.ts';
 import type { Hold } from '../../contracts/hold.ts';
-import type { Told } from './conditions.ts';
+import type { ReportedCondition } from './conditions.ts';
 
 /** What one look saw. Times are Redis time, milliseconds since the epoch. */
-export interface Sight {
+export interface AlertSnapshot {
   readonly now: number;
   readonly hold: Hold | undefined;
   readonly workers: number;
@@ -19,18 +19,18 @@ export interface Sight {
   readonly batchEvents: readonly BatchEvent[];
   readonly cursor: string;
   /** Seen only now and then, because it costs a command for each batch. */
-  readonly kept?: KeptSight;
+  readonly kept?: KeptSnapshot;
 }
 
 /** What is kept until a person decides or its retention ends. */
-export interface KeptSight {
+export interface KeptSnapshot {
   /** Contacts of batches whose outcome is unknown. */
   readonly unknownContacts: number;
-  readonly near: readonly NearSight[];
+  readonly near: readonly NearSnapshot[];
 }
 
 /** What is deleted soon although nobody has decided about it. */
-export interface NearSight {
+export interface NearSnapshot {
   /** Id of the batch; '' for single notices. */
   readonly batch: string;
   /** Contacts of the batch, or notices. */
@@ -46,7 +46,7 @@ export interface AlertMemory {
   readonly keptSeenAt: number;
   readonly cursor: string;
   /** By condition: `workers`, `memory`, `hold:<kind>`, `near:<batch>`, `stalled:<batch>`. */
-  readonly told: Readonly<Record<string, Told>>;
+  readonly told: Readonly<Record<string, ReportedCondition>>;
   /** Unknown ones that were told, and when. */
   readonly unknown: {
     readonly notices: number;

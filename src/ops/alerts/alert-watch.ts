@@ -9,7 +9,7 @@ import type { Keys } from '../../redis/keys.ts';
 import { AlertPoster } from './alert-poster.ts';
 import { alertEvent, AlertStore } from './alert-store.ts';
 import { judgeAlerts } from './judge-alerts.ts';
-import { AlertLookout } from './alert-collector.ts';
+import { AlertCollector } from './alert-collector.ts';
 import { Webhook } from './webhook.ts';
 
 /** How alerts are looked for and posted; milliseconds. */
@@ -55,7 +55,7 @@ export function startAlerts(
 ): { stop(): Promise<void> } {
   const { quietMs, queue, keepFailedMs, everyMs = EVERY_MS, retryMs = RETRY_MS } = settings;
   const store = new AlertStore(redis, keys);
-  const lookout = new AlertLookout(redis, keys, keepFailedMs);
+  const lookout = new AlertCollector(redis, keys, keepFailedMs);
   const poster = new AlertPoster(store, new Webhook(settings), retryMs, log);
   let leading = false;
   let stopped = false;

@@ -9,7 +9,7 @@
  * So a condition that flaps is told on once in a quiet period, its end is told at once, and what is
  * true at last is always told.
  */
-export interface Told {
+export interface ReportedCondition {
   readonly on: boolean;
   /** When it was last told on. Milliseconds since the epoch, like all times here. */
   readonly toldAt: number;
@@ -27,14 +27,14 @@ export interface Verdict {
   /** How often it came before, untold. */
   readonly untold: number;
   /** What is kept; undefined to forget it. */
-  readonly told: Told | undefined;
+  readonly told: ReportedCondition | undefined;
 }
 
 /**
  * @param since when it began, where it is on and that is known
  */
 export function judgeCondition(
-  told: Told | undefined,
+  told: ReportedCondition | undefined,
   on: boolean,
   now: number,
   quietMs: number,

@@ -11,11 +11,11 @@ import {
   unknownDraft,
 } from './alert-drafts.ts';
 import type { AlertDraft } from './alert-event.ts';
-import type { AlertMemory, Sight } from './alert-snapshot.ts';
-import { judgeCondition, type Told } from './conditions.ts';
+import type { AlertMemory, AlertSnapshot } from './alert-snapshot.ts';
+import { judgeCondition, type ReportedCondition } from './conditions.ts';
 
 /** What is told after a look, and what is to be remembered. */
-export interface Judgement {
+export interface AlertJudgement {
   readonly alerts: readonly AlertDraft[];
   readonly memory: AlertMemory;
 }
@@ -38,9 +38,9 @@ const GAP_MS = 60_000;
  */
 export function judgeAlerts(
   before: AlertMemory | undefined,
-  sight: Sight,
+  sight: AlertSnapshot,
   quietMs: number,
-): Judgement {
+): AlertJudgement {
   const { now, kept, cursor } = sight;
   const memory = before ?? emptyMemory(sight);
   const told = new Map(Object.entries(memory.told));
@@ -84,7 +84,10 @@ interface Condition {
   readonly name: string;
   readonly on: boolean;
   readonly since: number;
-  readonly draft: (tell: 'on' | 'off', was: Told | undefined) => AlertDraft | undefined;
+  readonly draft: (
+    tell: 'on' | 'off',
+    was: ReportedCondition | undefined,
+  ) => AlertDraft | undefined;
 }
 
 const NEAR = 'near:';
@@ -92,7 +95,7 @@ const STALLED = 'stalled:';
 
 function conditionsOf(
   { told }: AlertMemory,
-  { now, hold, workers, waiting, leaving, memory: { used, limit }, kept }: Sight,
+  { now, hold, workers, waiting, leaving, memory: { used, limit }, kept }: AlertSnapshot,
   aloneSince: number,
 ): Condition[] {
   const missed = told['workers']?.on === true;
@@ -140,14 +143,14 @@ function conditionsOf(
 }
 
 /** Whether a time has ended in which nobody looked, and nobody was left to say that workers are gone. */
-function wasAway({ lookedAt, told }: AlertMemory, { now, workers }: Sight): boolean {
+function wasAway({ lookedAt, told }: AlertMemory, { now, workers }: AlertSnapshot): boolean {
   return now - lookedAt >= GAP_MS && workers > 0 && told['workers']?.on !== true;
 }
 
 /** A batch that stands is stalled anew each minute; it is told once in a quiet period. */
 function hush(
   { batch, at }: BatchEvent,
-  told: Map<string, Told>,
+  told: Map<string, ReportedCondition>,
   now: number,
   quietMs: number,
 ): boolean {
@@ -160,7 +163,7 @@ function hush(
 /** Told when there are more of them than were told, once in a quiet period. */
 function judgeUnknown(
   before: AlertMemory['unknown'],
-  { now, unknownNotices: notices, kept }: Sight,
+  { now, unknownNotices: notices, kept }: AlertSnapshot,
   quietMs: number,
   alerts: AlertDraft[],
 ): AlertMemory['unknown'] {
@@ -178,7 +181,7 @@ function judgeUnknown(
   };
 }
 
-function emptyMemory({ now, cursor }: Sight): AlertMemory {
+function emptyMemory({ now, cursor }: AlertSnapshot): AlertMemory {
   return {
     lookedAt: now,
     aloneSince: 0,

@@ -8,22 +8,22 @@ import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
-import type { FindParts } from '../../search/find-contact.ts';
+import type { FindContext } from '../../search/find-contact.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
 import { LiveFeed } from './live/feed.ts';
-import { RedisWatch } from './http/redis-trouble.ts';
+import { RedisErrorMonitor } from './http/redis-trouble.ts';
 
 /** What the ops server works with. All of it is opened once and shared by all requests. */
-export interface OpsParts {
+export interface OpsContext {
   readonly config: OpsConfig;
   readonly account: string;
   readonly logger: Logger;
   readonly access: Access;
   /** Fails at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it is frozen. */
   readonly redis: RedisClient;
-  readonly redisWatch: RedisWatch;
+  readonly redisWatch: RedisErrorMonitor;
   readonly keys: Keys;
   readonly ledger: Ledger;
   /** BullMQ's queues of single notices and of chunks: for counts and the board. */
@@ -33,7 +33,7 @@ export interface OpsParts {
   readonly notices: NoticeQueue;
   readonly payloadKeys: readonly PayloadKey[];
   /** What a search for a phone number goes by. */
-  readonly findSettings: FindParts['settings'];
+  readonly findSettings: FindContext['settings'];
   /** PACE, shown until a worker has said which one is in effect. */
   readonly configuredPace: number;
   readonly feed: LiveFeed;
@@ -47,7 +47,7 @@ export interface OpsParts {
 
 /** Parts with what only their owner may do. */
 export interface OpenOps {
-  readonly parts: OpsParts;
+  readonly parts: OpsContext;
   /** For whoever started a server that has no users. */
   readonly invitation: Invitation | undefined;
   readonly close: () => Promise<void>;
@@ -68,7 +68,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   const { access, invitation } = await openAccess(config.ops);
   const { redis: settings, account, queue, service, token, worker } = config;
   const keys = keysOf(settings.prefix, account);
-  const redisWatch = new RedisWatch(settings);
+  const redisWatch = new RedisErrorMonitor(settings);
   const redis = connectRedis(
     settings,
     'producer',
@@ -109,7 +109,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     pair: service === undefined ? undefined : pairName(service.baseUrl, service.accessKey),
     tokenBudgetWindowMs: token.budgetWindowMs,
   });
-  const parts: OpsParts = {
+  const parts: OpsContext = {
     config: config.ops,
     account,
     logger,

@@ -2,10 +2,10 @@ import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { judgeEntry, reads } from './access/authorize.ts';
+import { authorize, reads } from './access/authorize.ts';
 import type { Identity, Needs } from './access/role.ts';
 import { boardNeeds, isBoard, registerBoard } from './board/board.ts';
-import type { OpsParts } from './ops-context.ts';
+import type { OpsContext } from './ops-context.ts';
 import { problemPage } from './pages/problem-page.ts';
 import { signInPage } from './pages/sign-in.ts';
 import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
@@ -39,7 +39,7 @@ const MINUTE_MS = 60_000;
  * @param routes the table; tests hand in their own
  */
 export async function buildOpsServer(
-  parts: OpsParts,
+  parts: OpsContext,
   routes: readonly Route[] = OPS_ROUTES,
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -84,7 +84,7 @@ function readForms(app: FastifyInstance): void {
 }
 
 /** Judges every request before its body is read, also those that no route wants. */
-function letIn(app: FastifyInstance, parts: OpsParts): void {
+function letIn(app: FastifyInstance, parts: OpsContext): void {
   const { access } = parts;
   const limits = new Map<number, ReturnType<FastifyInstance['createRateLimit']>>();
   const limitOf = (max: number) => {
@@ -111,7 +111,7 @@ function letIn(app: FastifyInstance, parts: OpsParts): void {
     if (!limited.isAllowed && limited.isExceeded) {
       return refuse(new TooManyRequests(limited.ttlInSeconds), request, reply, parts);
     }
-    const refusal = judgeEntry({
+    const refusal = authorize({
       needs,
       method: request.method,
       identity,
@@ -142,7 +142,7 @@ function refuse(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  { redisWatch, logger, access }: OpsParts,
+  { redisWatch, logger, access }: OpsContext,
 ): FastifyReply {
   // A sender is told whether something may have been queued; all others, what is wrong with Redis.
   const { needs } = request.routeOptions.config;
@@ -175,7 +175,7 @@ function log(
   problem: Problem,
   error: unknown,
   { method, routeOptions, identity }: FastifyRequest,
-  logger: OpsParts['logger'],
+  logger: OpsContext['logger'],
 ): void {
   const facts = {
     event: 'ops-refused',

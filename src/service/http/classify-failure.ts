@@ -1,5 +1,5 @@
 /** What broke a request, for logs and for the few decisions that depend on it. */
-export type Failure =
+export type TransportFailure =
   | 'refused-connection'
   | 'dns'
   | 'tls'
@@ -14,7 +14,7 @@ export type Failure =
  * Failures by error code, first match wins. The code names a cause; it never proves whether
  * anything was sent: ECONNRESET comes before, during and after a request.
  */
-const FAILURES: readonly (readonly [RegExp, Failure])[] = [
+const FAILURES: readonly (readonly [RegExp, TransportFailure])[] = [
   [
     /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ENETDOWN|EADDRNOTAVAIL|EACCES)$/,
     'refused-connection',
@@ -36,7 +36,10 @@ const FAILURES: readonly (readonly [RegExp, Failure])[] = [
 ];
 
 /** Names the failure behind an error of a socket, of TLS or of undici. */
-export function classifyFailure(error: unknown): { failure: Failure; failureCode?: string } {
+export function classifyFailure(error: unknown): {
+  failure: TransportFailure;
+  failureCode?: string;
+} {
   const code = codeOf(error);
   // undici 7.30 loses the code of its HTTP parser's errors.
   if (error instanceof Error && error.name === 'HTTPParserError') {

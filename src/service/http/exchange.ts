@@ -1,4 +1,4 @@
-import type { Failure } from './classify-failure.ts';
+import type { TransportFailure } from './classify-failure.ts';
 import type { Deadline } from '../../async/deadline.ts';
 
 /** Headers of an answer by lower-case name; a name that came more than once has a list. */
@@ -25,7 +25,7 @@ export interface WireFacts {
   chunks: Uint8Array[];
   /** `broken`: cut off, or encoded although nothing of the kind was asked for. */
   ending: 'whole' | 'broken' | 'oversized';
-  failure: Failure | undefined;
+  failure: TransportFailure | undefined;
   failureCode: string | undefined;
   /** Milliseconds from the start on a connected socket to the end; undefined where it never started. */
   tookMs: number | undefined;

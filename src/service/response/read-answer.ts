@@ -77,10 +77,10 @@ function parse(text: string): { value: unknown } | undefined {
   }
 }
 
-type Fields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
+type BodyFields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
 
 /** Looks for code, message and traceId where services of this kind put them. */
-function readFields(json: unknown, secrets: readonly string[]): Fields {
+function readFields(json: unknown, secrets: readonly string[]): BodyFields {
   const errors = own(json, 'errors');
   const error = own(json, 'error');
   const places = [json, error, own(json, 'data'), Array.isArray(errors) ? errors[0] : errors];
@@ -131,7 +131,7 @@ function readFlag(value: unknown): boolean | undefined {
   return word === 'false' ? false : undefined;
 }
 
-function messageField(text: string, secrets: readonly string[]): Fields {
+function messageField(text: string, secrets: readonly string[]): BodyFields {
   const message = maskMessage(text, secrets);
   return message === undefined ? {} : { message };
 }

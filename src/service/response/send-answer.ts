@@ -1,5 +1,5 @@
 import type { RefusalStatus } from '../../contracts/token.ts';
-import type { Failure } from '../http/classify-failure.ts';
+import type { TransportFailure } from '../http/classify-failure.ts';
 import type { BodyKind } from './read-answer.ts';
 
 /**
@@ -27,7 +27,7 @@ export interface SendAnswer {
   /** Retry-After in milliseconds, not clamped. */
   readonly retryAfterMs?: number;
   /** What broke the call, where something did. */
-  readonly failure?: Failure;
+  readonly failure?: TransportFailure;
   /** The error code behind `failure`, such as ECONNREFUSED. */
   readonly failureCode?: string;
   /** Id of the token of the last request. */

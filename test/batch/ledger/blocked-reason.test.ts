@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts';
-import { whyItStands, type Surroundings } from '../../../src/batch/ledger/blocked-reason.ts';
+import { blockedReason, type BatchSurroundings } from '../../../src/batch/ledger/blocked-reason.ts';
 import type { Hold } from '../../../src/contracts/hold.ts';
 
 const NOW = 1_000_000_000;
@@ -13,11 +13,11 @@ function batch(phase: string, pending: number, movedAt = NOW): Batch {
 }
 
 const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
-const fine: Surroundings = { workers: 2, hold: undefined, now: NOW };
-const none: Surroundings = { ...fine, workers: 0 };
-const held: Surroundings = { ...fine, hold: HOLD };
+const fine: BatchSurroundings = { workers: 2, hold: undefined, now: NOW };
+const none: BatchSurroundings = { ...fine, workers: 0 };
+const held: BatchSurroundings = { ...fine, hold: HOLD };
 
-describe('whyItStands', () => {
+describe('blockedReason', () => {
   it.each([
     ['finished, whatever is around', batch('finished', 0), { ...none, hold: HOLD }, undefined],
     ['sending', batch('sending', 5), fine, undefined],
@@ -35,7 +35,7 @@ describe('whyItStands', () => {
     ['cancelled, sends under way', batch('cancelled', 5), held, undefined],
     ['cancelled, their worker gone', batch('cancelled', 5), none, /no worker is running/],
   ] as const)('%s', (_, batch, around, expected) => {
-    const reason = whyItStands(batch, around);
+    const reason = blockedReason(batch, around);
     expect(reason ?? 'it moves').toMatch(expected ?? /^it moves$/);
   });
 });

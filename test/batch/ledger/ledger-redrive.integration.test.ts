@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Failure } from '../../../src/batch/ledger/ledger.ts';
+import type { FailureRecord } from '../../../src/batch/ledger/ledger.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import { AT_MOST_ONCE, openBatch, payloadOf, RETENTION_MS } from '../support/batch-bench.ts';
@@ -8,7 +8,7 @@ import type { BatchBench } from '../support/batch-bench.ts';
 const redis = testRedis();
 
 /** A finished batch whose only chunk failed. */
-async function failed(state: Failure['state'], plan = {}): Promise<BatchBench> {
+async function failed(state: FailureRecord['state'], plan = {}): Promise<BatchBench> {
   const bench = await openBatch(redis, plan, [7]);
   await bench.claim(0);
   await bench.settle(0, allFailed(7, state, 'CODE', 'words'));

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Batch, BatchCounts, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
 import type { Claim } from '../../../src/batch/ledger/claim.ts';
-import { Ledger, type Failure } from '../../../src/batch/ledger/ledger.ts';
+import { Ledger, type FailureRecord } from '../../../src/batch/ledger/ledger.ts';
 import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
@@ -39,7 +39,7 @@ export interface BatchBench {
   /** Counts that are not zero, after a look at the law: the states add up to the total. */
   counts(): Promise<Partial<BatchCounts>>;
   state(chunk: number): Promise<ChunkState | undefined>;
-  failures(): Promise<Failure[]>;
+  failures(): Promise<FailureRecord[]>;
   payload(name: string | number): Promise<string | undefined>;
   /** Events so far, each with its fields. */
   events(): Promise<Record<string, string>[]>;
@@ -94,7 +94,7 @@ export async function openBatch(
     },
     state: async (chunk) => (await ledger.states(id, chunk, chunk + 1))[0],
     failures: async () => {
-      const failures: Failure[] = [];
+      const failures: FailureRecord[] = [];
       for await (const failure of ledger.failures(id)) failures.push(failure);
       return failures.sort((a, b) => a.name.localeCompare(b.name));
     },

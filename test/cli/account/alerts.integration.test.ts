@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { holdByHand } from '../../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { startReceiver } from '../../ops/alerts/support/receiver.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -46,7 +46,7 @@ describe('notices alerts watch', () => {
       ALERT_WEBHOOK_SECRET: SECRET,
     });
     await watching.says(/"event":"alerts-led"/);
-    await holdByHand(redis.client, keysOf(prefix, 'default'), 'why');
+    await placeManualHold(redis.client, keysOf(prefix, 'default'), 'why');
     await until(() => receiver.names().includes('hold.begun'), {
       what: 'the alert',
       deadlineMs: 30_000,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { PaceStatus } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
-import { describePace } from '../../../src/cli/account/rate-limit-view.ts';
+import type { RateLimitStatus } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
+import { describeRateLimit } from '../../../src/cli/account/rate-limit-view.ts';
 import { testRedis } from '../../support/redis.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
 
@@ -8,10 +8,10 @@ describe('notices pace', () => {
   const redis = testRedis();
   const freshEnv = () => ({ REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() });
 
-  const paceOf = async (env: Readonly<Record<string, string>>): Promise<PaceStatus | null> => {
+  const paceOf = async (env: Readonly<Record<string, string>>): Promise<RateLimitStatus | null> => {
     const { code, stdout, stderr } = await run(['pace', '--json'], env);
     expect([code, stderr]).toEqual([0, '']);
-    return (JSON.parse(stdout) as { pace: PaceStatus | null }).pace;
+    return (JSON.parse(stdout) as { pace: RateLimitStatus | null }).pace;
   };
 
   it('sets, shows and gives back, and the audit stream says who and why', async () => {
@@ -80,11 +80,11 @@ describe('notices pace', () => {
   });
 });
 
-describe('describePace', () => {
+describe('describeRateLimit', () => {
   const NOW = 1_000_000;
   const fall = { at: NOW - 5_000, from: 40, to: 20, risesFrom: NOW, recoveryMs: 100_000 };
 
-  it.each<[PaceStatus | undefined, string]>([
+  it.each<[RateLimitStatus | undefined, string]>([
     [undefined, 'no limit'],
     [{ configured: 40, now: 40 }, '40 send calls a second'],
     [{ configured: 40, byHand: 0 }, 'no limit, set by hand'],
@@ -100,6 +100,6 @@ describe('describePace', () => {
       '22.6 of 40 send calls a second, set by hand: 429 5 s ago at 40 a second; back at 40 in 50 s',
     ],
   ])('%j', (pace, text) => {
-    expect(describePace(pace, NOW)).toBe(text);
+    expect(describeRateLimit(pace, NOW)).toBe(text);
   });
 });

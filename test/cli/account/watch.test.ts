@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { drawn, watch, type Sight } from '../../../src/cli/account/watch.ts';
+import { drawn, watch, type WatchSnapshot } from '../../../src/cli/account/watch.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 
 /** Watches one sight after the other, then ends; answers what was written. */
 async function watched(
-  sights: readonly (Sight | Error)[],
+  sights: readonly (WatchSnapshot | Error)[],
   options: { readonly json?: boolean; readonly isTTY?: boolean } = {},
 ): Promise<{ readonly answered: boolean; readonly written: string[] }> {
   const stop = new AbortController();
   const written: string[] = [];
   let looks = 0;
-  const look = (): Promise<Sight> => {
+  const look = (): Promise<WatchSnapshot> => {
     const sight = sights[looks++];
     if (looks === sights.length) setImmediate(() => stop.abort());
     return sight instanceof Error
@@ -31,7 +31,7 @@ async function watched(
   return { answered, written };
 }
 
-const seen = (word: string): Sight => ({ lines: [word], json: { word } });
+const seen = (word: string): WatchSnapshot => ({ lines: [word], json: { word } });
 const AWAY = new NoticeQueueError('QUEUE_UNAVAILABLE', 'Redis did not answer.');
 
 describe('watch', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldMap } from '../../../src/cli/batches/import-flags.ts';
-import { Pace } from '../../../src/cli/batches/progress-rate.ts';
+import { ProgressRate } from '../../../src/cli/batches/progress-rate.ts';
 import { ProgressBar, progressLine } from '../../../src/cli/progress.ts';
 
 /** What a bar writes. */
@@ -58,7 +58,7 @@ describe('ProgressBar', () => {
 
 describe('Pace', () => {
   it('is zero until something moved, and has no end then', () => {
-    const pace = new Pace();
+    const pace = new ProgressRate();
     expect([pace.rate, pace.timeFor(10)]).toEqual([0, undefined]);
     pace.read(0, 5);
     expect(pace.rate).toBe(0);
@@ -67,7 +67,7 @@ describe('Pace', () => {
   });
 
   it('looks back over its window only', () => {
-    const pace = new Pace(10_000);
+    const pace = new ProgressRate(10_000);
     for (let second = 0; second <= 10; second += 1) pace.read(second * 1_000, second * 100);
     expect([pace.rate, pace.timeFor(500)]).toEqual([100, 5_000]);
     for (let second = 11; second <= 25; second += 1) pace.read(second * 1_000, 1_000);
@@ -75,7 +75,7 @@ describe('Pace', () => {
   });
 
   it('is never negative: a redrive takes settled contacts back', () => {
-    const pace = new Pace();
+    const pace = new ProgressRate();
     pace.read(0, 100);
     pace.read(1_000, 50);
     expect(pace.rate).toBe(0);

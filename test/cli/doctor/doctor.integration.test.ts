@@ -9,7 +9,7 @@ import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts'
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import { CHECKS, fail, ok, skip, warn, type Finding } from '../../../src/doctor/finding.ts';
-import { holdByHand } from '../../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { clockProxy } from '../account/support/clock-proxy.ts';
@@ -259,7 +259,7 @@ describe('notices doctor, where something is wrong', () => {
     const emulator = await emulatorWith();
     const env = envOf(emulator);
     const prefix = env['REDIS_PREFIX'] ?? '';
-    await holdByHand(redis.client, keysOf(prefix, 'default'), 'why');
+    await placeManualHold(redis.client, keysOf(prefix, 'default'), 'why');
     const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
     onTestFinished(() => queue.close());
     await queue.send({ templateCode: 'T', contacts: [{ contact: NUMBER }] });

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { REACH_MS } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
 import {
-  SLOT_LASTS_MS,
-  SlotLine,
+  PERMIT_LASTS_MS,
+  PermitQueue,
   type LaneName,
-  type Slot,
+  type Permit,
 } from '../../../src/fleet/rate-limit/permit-queue.ts';
 
 /** In one process and by its clock; what Redis says is in pacer.test.ts. */
-describe('SlotLine', () => {
+describe('PermitQueue', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   });
@@ -18,7 +18,7 @@ describe('SlotLine', () => {
 
   function bench() {
     const seen = { wants: 0, used: 0, ends: [] as string[] };
-    const line = new SlotLine(
+    const line = new PermitQueue(
       () => (seen.wants += 1),
       () => (seen.used += 1),
     );
@@ -65,7 +65,7 @@ describe('SlotLine', () => {
   it('a slot that nobody used in time is gone', async () => {
     const { line, seen, join } = bench();
     line.stock({ firstInMs: 0, gapMs: 1, count: 1 });
-    await pass(SLOT_LASTS_MS + 1);
+    await pass(PERMIT_LASTS_MS + 1);
     void join('a');
     await pass(0);
     expect(seen.ends).toEqual([]);
@@ -79,7 +79,7 @@ describe('SlotLine', () => {
     await pass(1);
     const [one, other] = await Promise.all(joined);
     expect([one?.use(), one?.use()]).toEqual([true, false]);
-    await pass(SLOT_LASTS_MS + 2);
+    await pass(PERMIT_LASTS_MS + 2);
     expect(other?.use()).toBe(false);
     expect(seen.used).toBe(1);
   });
@@ -87,7 +87,7 @@ describe('SlotLine', () => {
   it('a slot given back goes to whoever waits; one that was used does not', async () => {
     const { line, seen, abort, join } = bench();
     line.stock({ firstInMs: 0, gapMs: 1, count: 1 });
-    const slot = (await line.join('notices', abort.signal)) as Slot;
+    const slot = (await line.join('notices', abort.signal)) as Permit;
     void join('a');
     await pass(10);
     slot.release();

@@ -1,16 +1,16 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
-  fallPace,
+  decreaseRateLimit,
   REACH_MS,
-  takeSlots,
-  tellRate,
+  takePermits,
+  reportRate,
 } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
 import {
-  paceNow,
-  readPace,
-  readPaceState,
-  type PaceState,
+  effectiveRateLimit,
+  readRateLimit,
+  readRateLimitState,
+  type RateLimitState,
 } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -20,10 +20,10 @@ describe('the scripts of the pace', () => {
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
   const take = (keys: Keys, configured: number, wanted: number) =>
-    takeSlots(redis.client, [keys.pace, keys.limiter, keys.chunkLimiter], [configured, wanted]);
+    takePermits(redis.client, [keys.pace, keys.limiter, keys.chunkLimiter], [configured, wanted]);
 
   const fall = (keys: Keys, configured: number, observed = 0, by = 'one') =>
-    fallPace(
+    decreaseRateLimit(
       redis.client,
       [keys.pace, keys.hold],
       [configured, 1, 0.5, 3_600_000, observed, by, keys.paceHints],
@@ -65,12 +65,12 @@ describe('the scripts of the pace', () => {
           });
         }
         await redis.client.hset(keys.pace, kept);
-        const state: PaceState = readPaceState(kept, 0);
+        const state: RateLimitState = readRateLimitState(kept, 0);
         const before = await now();
         const slots = await take(keys, configured, 1);
         const after = await now();
         // A pace only rises with time, so the script's own lies between the two.
-        const [least, most] = [paceNow(state, before), paceNow(state, after)];
+        const [least, most] = [effectiveRateLimit(state, before), effectiveRateLimit(state, after)];
         if (slots.kind === 'far') throw new Error('the first slot lies beyond reach');
         const rate = slots.kind === 'free' ? Infinity : 1_000 / slots.gapMs;
         // The gap is told in thousandths of a millisecond.
@@ -161,9 +161,9 @@ describe('the scripts of the pace', () => {
     expect(await take(keys, 0, 1)).toEqual({ kind: 'free' });
     expect(await redis.client.exists(keys.pace)).toBe(0);
     await take(keys, 40, 1);
-    expect(await readPace(redis.client, keys, 0)).toEqual({ configured: 40, now: 40 });
+    expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 40, now: 40 });
     expect(await take(keys, 0, 1)).toEqual({ kind: 'free' });
-    expect(await readPace(redis.client, keys, 40)).toBeUndefined();
+    expect(await readRateLimit(redis.client, keys, 40)).toBeUndefined();
   });
 
   it('fall once for each hold, from what is in force', async () => {
@@ -178,7 +178,7 @@ describe('the scripts of the pace', () => {
     // A probe of it failed: the rise begins later, and the pace is the same.
     await hold(begun, begun + 20_000);
     expect(await fall(keys, 80)).toMatchObject({ fell: false, from: 80, to: 40 });
-    const shown = await readPace(redis.client, keys, 80);
+    const shown = await readRateLimit(redis.client, keys, 80);
     expect(shown).toMatchObject({ now: 40, fall: { risesFrom: begun + 20_000 } });
 
     await hold(begun + 1, begun + 20_000);
@@ -191,7 +191,7 @@ describe('the scripts of the pace', () => {
       await redis.client.hset(keys.hold, { since: time, nextProbeAt: 0 });
       await fall(keys, 3);
     }
-    expect((await readPace(redis.client, keys, 3))?.fall?.to).toBe(1);
+    expect((await readRateLimit(redis.client, keys, 3))?.fall?.to).toBe(1);
   });
 
   it('without a pace, fall from what the processes sent together', async () => {
@@ -199,11 +199,11 @@ describe('the scripts of the pace', () => {
     await redis.client.hset(keys.hold, { since: 5, nextProbeAt: 0 });
     expect(await fall(keys, 0, 60)).toEqual({ fell: true, from: 60, to: 30, observed: true });
     const tell = (cause: string, rate: number) =>
-      tellRate(redis.client, [keys.pace], [cause, 1, 0.5, rate, keys.paceHints]);
+      reportRate(redis.client, [keys.pace], [cause, 1, 0.5, rate, keys.paceHints]);
     expect(await tell('5', 40)).toBe(1);
     // Of a fall before: too late.
     expect(await tell('4', 1_000)).toBe(0);
-    expect(await readPace(redis.client, keys, 0)).toMatchObject({
+    expect(await readRateLimit(redis.client, keys, 0)).toMatchObject({
       configured: 0,
       fall: { from: 100, to: 50 },
     });

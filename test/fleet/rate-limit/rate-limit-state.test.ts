@@ -1,23 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import {
-  fallOverAt,
-  paceNow,
-  type PaceFall,
-  type PaceState,
+  decreaseEndsAt,
+  effectiveRateLimit,
+  type RateLimitDecrease,
+  type RateLimitState,
 } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 
 const AT = 1_000_000;
 
 /** From 40 to 20, rising from ten seconds later on; from nothing to 40 it would take 100 s. */
-const FALL: PaceFall = { at: AT, from: 40, to: 20, risesFrom: AT + 10_000, recoveryMs: 100_000 };
+const FALL: RateLimitDecrease = {
+  at: AT,
+  from: 40,
+  to: 20,
+  risesFrom: AT + 10_000,
+  recoveryMs: 100_000,
+};
 
-describe('paceNow', () => {
-  const none: PaceState = { configured: 0 };
-  const set: PaceState = { configured: 40 };
-  const fallen: PaceState = { ...set, fall: FALL };
-  const observed: PaceState = { ...none, fall: FALL };
+describe('effectiveRateLimit', () => {
+  const none: RateLimitState = { configured: 0 };
+  const set: RateLimitState = { configured: 40 };
+  const fallen: RateLimitState = { ...set, fall: FALL };
+  const observed: RateLimitState = { ...none, fall: FALL };
 
-  it.each<[string, PaceState, number, number | undefined]>([
+  it.each<[string, RateLimitState, number, number | undefined]>([
     ['nothing set', none, 0, undefined],
     ['configured', set, 0, 40],
     ['by hand, over the configuration', { ...set, byHand: 50 }, 0, 50],
@@ -62,20 +68,20 @@ describe('paceNow', () => {
     ['switched off, then fallen', { ...fallen, byHand: 0 }, 35_000, 30],
     ['a clock that went back', fallen, -3_600_000, 20],
   ])('%s', (_name, state, afterMs, expected) => {
-    const pace = paceNow(state, AT + afterMs);
+    const pace = effectiveRateLimit(state, AT + afterMs);
     const rounded = pace === undefined ? undefined : Math.round(pace * 1e6) / 1e6;
     expect(rounded).toBe(expected);
   });
 
-  it.each<[string, PaceState, number | undefined]>([
+  it.each<[string, RateLimitState, number | undefined]>([
     ['no fall', set, undefined],
     ['set', fallen, AT + 60_000],
     ['not set', observed, AT + 85_000],
     ['too little was sent', { ...none, fall: { ...FALL, from: 9, to: 4 } }, AT + 10_000],
     ['no lower than what is set', { configured: 10, fall: FALL }, AT + 10_000],
   ])('the fall is over: %s', (_name, state, expected) => {
-    expect(fallOverAt(state)).toBe(expected);
+    expect(decreaseEndsAt(state)).toBe(expected);
     const limit = state.byHand ?? state.configured;
-    expect(paceNow(state, expected ?? AT)).toBe(limit === 0 ? undefined : limit);
+    expect(effectiveRateLimit(state, expected ?? AT)).toBe(limit === 0 ? undefined : limit);
   });
 });

@@ -1,22 +1,22 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { readPace } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { readRateLimit } from '../../../src/fleet/rate-limit/rate-limit-state.ts';
 import {
-  Pacer,
-  setPaceByHand,
-  type LanePace,
-  type PaceSettings,
+  RateLimiter,
+  setManualRateLimit,
+  type LaneRateLimit,
+  type RateLimitSettings,
 } from '../../../src/fleet/rate-limit/rate-limiter.ts';
-import { SLOT_LASTS_MS } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import { PERMIT_LASTS_MS } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 
-const SETTINGS: PaceSettings = { pace: 0, floor: 1, fallPercent: 50, recoveryMs: 1e12 };
+const SETTINGS: RateLimitSettings = { pace: 0, floor: 1, fallPercent: 50, recoveryMs: 1e12 };
 
-describe('Pacer', () => {
+describe('RateLimiter', () => {
   const redis = testRedis();
-  const pacers: Pacer[] = [];
+  const pacers: RateLimiter[] = [];
 
   afterEach(() => {
     for (const pacer of pacers.splice(0)) pacer.stop();
@@ -25,14 +25,14 @@ describe('Pacer', () => {
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
   /** A process of the fleet, as far as the pace goes. */
-  async function process(keys: Keys, settings: Partial<PaceSettings> = {}) {
+  async function process(keys: Keys, settings: Partial<RateLimitSettings> = {}) {
     const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
     const client = redis.connect({ name: 'pacer', forWorker: true });
     const listening = signal();
     const heard: string[] = [];
     const falls: { from: number; to: number; observed: boolean }[] = [];
     const troubles: unknown[] = [];
-    const pacer = new Pacer(
+    const pacer = new RateLimiter(
       client,
       hints,
       keys,
@@ -50,20 +50,20 @@ describe('Pacer', () => {
       else heard.push(text);
     });
     await listening.promise;
-    return { pacer, heard, falls, troubles, notices: pacer.lane('notices') };
+    return { pacer, client, heard, falls, troubles, notices: pacer.lane('notices') };
   }
 
   /** Takes a slot and uses it; answers when, by the monotonic clock. */
-  async function send(lane: LanePace): Promise<number | undefined> {
+  async function send(lane: LaneRateLimit): Promise<number | undefined> {
     const slot = await lane.take(new AbortController());
     return slot?.use() === true ? performance.now() : undefined;
   }
 
-  const sendMany = (lane: LanePace, count: number) =>
+  const sendMany = (lane: LaneRateLimit, count: number) =>
     Promise.all(Array.from({ length: count }, () => send(lane)));
 
   /** Sends for longer than a second, which makes a rate, so many at a time. */
-  async function sendAWhile(lane: LanePace, atATime: number): Promise<void> {
+  async function sendAWhile(lane: LaneRateLimit, atATime: number): Promise<void> {
     const endAt = performance.now() + 1_200;
     const send = async () => {
       await sendMany(lane, atATime);
@@ -73,7 +73,7 @@ describe('Pacer', () => {
   }
 
   /** More than a pace of these tests lets go in the second that they wait. */
-  const untilFree = (lane: LanePace) =>
+  const untilFree = (lane: LaneRateLimit) =>
     until(async () => !(await sendMany(lane, 300)).includes(undefined), { what: 'no limit' });
 
   /** What was asked of Redis meanwhile, by its own count; less the question itself. */
@@ -140,7 +140,7 @@ describe('Pacer', () => {
     for (const [first, from] of times.entries()) {
       for (const [last, to] of times.entries()) {
         if (last < first) continue;
-        const most = (100 * (to - from + SLOT_LASTS_MS)) / 1_000 + 1;
+        const most = (100 * (to - from + PERMIT_LASTS_MS)) / 1_000 + 1;
         // Half a second's worth for a machine that stands still for a moment.
         expect(last - first + 1).toBeLessThanOrEqual(most + 50);
       }
@@ -151,32 +151,58 @@ describe('Pacer', () => {
     const keys = freshKeys();
     const { notices, heard } = await process(keys, { pace: 0 });
     await sendMany(notices, 10);
-    await setPaceByHand(redis.client, keys, 5);
+    await setManualRateLimit(redis.client, keys, 5);
     await until(() => heard.includes('changed'), { what: 'the hint' });
     const sent = await sendMany(notices, 30);
     // Five at most in the second that they wait, and the one that is due at once.
     const passed = sent.filter((time) => time !== undefined).length;
     expect(passed).toBeGreaterThanOrEqual(1);
     expect(passed).toBeLessThanOrEqual(12);
-    expect(await readPace(redis.client, keys, 0)).toEqual({ configured: 0, byHand: 5, now: 5 });
+    expect(await readRateLimit(redis.client, keys, 0)).toEqual({
+      configured: 0,
+      byHand: 5,
+      now: 5,
+    });
 
-    await setPaceByHand(redis.client, keys, 0);
+    await setManualRateLimit(redis.client, keys, 0);
     await until(() => heard.length === 2, { what: 'the hint' });
     await untilFree(notices);
-    await setPaceByHand(redis.client, keys, undefined);
-    expect(await readPace(redis.client, keys, 0)).toBeUndefined();
+    await setManualRateLimit(redis.client, keys, undefined);
+    expect(await readRateLimit(redis.client, keys, 0)).toBeUndefined();
+  });
+
+  it('a pace that is set while the answer "free" is on its way outdates that answer', async () => {
+    const keys = freshKeys();
+    // Loads the script, so that the next process asks with one command.
+    await send((await process(keys)).notices);
+    const { notices, client, heard } = await process(keys);
+    const [answered, goOn] = [signal(), signal()];
+    const evalsha = client.evalsha.bind(client);
+    vi.spyOn(client, 'evalsha').mockImplementationOnce(async (...args) => {
+      const answer = await evalsha(...args);
+      answered.resolve();
+      await goOn.promise;
+      return answer;
+    });
+    const waiting = sendMany(notices, 30);
+    await answered.promise;
+    await setManualRateLimit(redis.client, keys, 5);
+    await until(() => heard.includes('changed'), { what: 'the hint' });
+    goOn.resolve();
+    expect(await waiting).toContain(undefined);
+    expect(await sendMany(notices, 30)).toContain(undefined);
   });
 
   it('"off" stands over the configuration, "default" gives it back', async () => {
     const keys = freshKeys();
     const { notices, heard } = await process(keys, { pace: 5 });
-    await setPaceByHand(redis.client, keys, 0);
+    await setManualRateLimit(redis.client, keys, 0);
     await until(() => heard.length === 1, { what: 'the hint' });
     await untilFree(notices);
-    await setPaceByHand(redis.client, keys, undefined);
+    await setManualRateLimit(redis.client, keys, undefined);
     await until(() => heard.length === 2, { what: 'the hint' });
     expect(await sendMany(notices, 30)).toContain(undefined);
-    expect(await readPace(redis.client, keys, 0)).toEqual({ configured: 5, now: 5 });
+    expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 5, now: 5 });
   });
 
   it('a hold that begins meanwhile turns away who waits', async () => {
@@ -194,7 +220,7 @@ describe('Pacer', () => {
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
     await Promise.all([sendAWhile(one.notices, 6), sendAWhile(two.notices, 3)]);
     await one.notices.throttled();
-    const told = () => readPace(redis.client, keys, 0);
+    const told = () => readRateLimit(redis.client, keys, 0);
     const [own] = one.falls;
     expect(own?.observed).toBe(true);
     expect(own?.to).toBeCloseTo((own?.from ?? NaN) / 2, 2);
@@ -220,7 +246,7 @@ describe('Pacer', () => {
     await sendMany(notices, 200);
     await notices.throttled();
     expect(falls[0]).toMatchObject({ from: 0, observed: true });
-    expect((await readPace(redis.client, keys, 0))?.now).toBeUndefined();
+    expect((await readRateLimit(redis.client, keys, 0))?.now).toBeUndefined();
     await untilFree(notices);
   });
 
@@ -229,8 +255,8 @@ describe('Pacer', () => {
     const { notices } = await process(keys, { recoveryMs: 1_000 });
     await sendAWhile(notices, 5);
     await notices.throttled();
-    expect((await readPace(redis.client, keys, 0))?.now).toBeDefined();
-    await until(async () => (await readPace(redis.client, keys, 0))?.now === undefined, {
+    expect((await readRateLimit(redis.client, keys, 0))?.now).toBeDefined();
+    await until(async () => (await readRateLimit(redis.client, keys, 0))?.now === undefined, {
       what: 'the limit to end',
     });
     await until(

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startAlerts } from '../../../src/ops/alerts/alert-watch.ts';
 import { AlertStore } from '../../../src/ops/alerts/alert-store.ts';
-import { holdByHand, liftByHand } from '../../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { connectRedis } from '../../../src/redis/connect.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -47,9 +47,9 @@ describe('the watch', () => {
   it('posts a hold that begins and ends, from one process however many look', async () => {
     const { keys, receiver, lines, start } = await world();
     for (let index = 0; index < 3; index++) start();
-    await holdByHand(redis.client, keys, 'CANARY of a reason');
+    await placeManualHold(redis.client, keys, 'CANARY of a reason');
     await until(() => receiver.names().includes('hold.begun'), { what: 'the begin', ...WAIT });
-    await liftByHand(redis.client, keys);
+    await liftManualHold(redis.client, keys);
     await until(() => receiver.names().includes('hold.ended'), { what: 'the end', ...WAIT });
     expect(receiver.names()).toEqual(['hold.begun', 'hold.ended']);
     expect(new Set(receiver.received.map(({ alert }) => alert.id)).size).toBe(2);
@@ -65,10 +65,10 @@ describe('the watch', () => {
     const { keys, receiver, start } = await world();
     receiver.answer(503);
     start();
-    await holdByHand(redis.client, keys, 'why');
+    await placeManualHold(redis.client, keys, 'why');
     await until(() => receiver.received.length >= 3, { what: 'three tries', ...WAIT });
     expect(new Set(receiver.received.map(({ alert }) => alert.id)).size).toBe(1);
-    await liftByHand(redis.client, keys);
+    await liftManualHold(redis.client, keys);
     const store = new AlertStore(redis.client, keys);
     await until(async () => (await store.waiting()) === 2, { what: 'both to wait', ...WAIT });
     const refused = receiver.received.length;
@@ -82,7 +82,7 @@ describe('the watch', () => {
     const { keys, receiver, start } = await world();
     receiver.answer(503);
     const first = start();
-    await holdByHand(redis.client, keys, 'why');
+    await placeManualHold(redis.client, keys, 'why');
     await until(() => receiver.received.length > 0, { what: 'a try', ...WAIT });
     const id = receiver.received[0]?.alert.id;
     await first.stop();
@@ -91,7 +91,7 @@ describe('the watch', () => {
     const taken = receiver.received.length;
     start();
     await until(() => receiver.received.length > taken, { what: 'the next try', ...WAIT });
-    await liftByHand(redis.client, keys);
+    await liftManualHold(redis.client, keys);
     await until(() => receiver.names().includes('hold.ended'), { what: 'the end', ...WAIT });
     const ids = receiver.received.map(({ alert }) => alert.id);
     expect(new Set(ids).size).toBe(2);
@@ -104,7 +104,7 @@ describe('the watch', () => {
     const dead = new AlertStore(redis.client, keys);
     await dead.lead();
     start();
-    await holdByHand(redis.client, keys, 'why');
+    await placeManualHold(redis.client, keys, 'why');
     await redis.client.pexpire(keys.alerts.lease, 1);
     await until(() => receiver.names().includes('hold.begun'), { what: 'the alert', ...WAIT });
     expect(receiver.names()).toEqual(['hold.begun']);

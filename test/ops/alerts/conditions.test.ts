@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { judgeCondition, type Told } from '../../../src/ops/alerts/conditions.ts';
+import { judgeCondition, type ReportedCondition } from '../../../src/ops/alerts/conditions.ts';
 
 const QUIET = 1_000;
-const ON: Told = { on: true, toldAt: 5_000, since: 4_900, seenOn: true, untold: 0 };
-const OFF: Told = { ...ON, on: false, seenOn: false };
+const ON: ReportedCondition = { on: true, toldAt: 5_000, since: 4_900, seenOn: true, untold: 0 };
+const OFF: ReportedCondition = { ...ON, on: false, seenOn: false };
 
 describe('a condition', () => {
   it.each([
@@ -64,7 +64,7 @@ describe('a condition', () => {
 
   it('that flaps a hundred times is told twice, and what is true at last is told', () => {
     const told: string[] = [];
-    let memory: Told | undefined;
+    let memory: ReportedCondition | undefined;
     let repeated = 0;
     for (let look = 0; look < 200; look++) {
       const verdict = judgeCondition(memory, look % 2 === 0, look * 4, QUIET);
@@ -78,7 +78,7 @@ describe('a condition', () => {
   });
 
   it('without a quiet period is told each time', () => {
-    let memory: Told | undefined;
+    let memory: ReportedCondition | undefined;
     const told = [true, false, true, false].map((on, look) => {
       const verdict = judgeCondition(memory, on, look, 0);
       memory = verdict.told;

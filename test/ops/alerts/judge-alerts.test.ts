@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { BatchEvent } from '../../../src/batch/ledger/batch-events.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../../src/contracts/hold.ts';
-import type { AlertMemory, Sight } from '../../../src/ops/alerts/alert-snapshot.ts';
+import type { AlertMemory, AlertSnapshot } from '../../../src/ops/alerts/alert-snapshot.ts';
 import { judgeAlerts } from '../../../src/ops/alerts/judge-alerts.ts';
 
 const QUIET = 300_000;
 const START = 1_700_000_000_000;
 
-const SIGHT: Sight = {
+const SIGHT: AlertSnapshot = {
   now: START,
   hold: undefined,
   workers: 2,
@@ -19,7 +19,7 @@ const SIGHT: Sight = {
 };
 
 /** A sight; others looked in between, unless it comes after a gap in which nobody did. */
-type Look = Partial<Sight> & { readonly gap?: true };
+type Look = Partial<AlertSnapshot> & { readonly gap?: true };
 
 /** Looks one after the other, five seconds apart unless they say when; answers what each told. */
 function told(...sights: readonly Look[]) {

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { isFromHere } from '../../../src/ops/web/access/cross-site.ts';
-import { judgeEntry } from '../../../src/ops/web/access/authorize.ts';
+import { authorize } from '../../../src/ops/web/access/authorize.ts';
 import { proxyIdentity } from '../../../src/ops/web/access/proxy-identity.ts';
 import { allows, ROLES, type Identity, type Needs } from '../../../src/ops/web/access/role.ts';
 
@@ -79,7 +79,7 @@ describe('who is let in', () => {
     ['viewer', 'GET', who('sender', 'key'), here, 'NOT_PERMITTED'],
     ['nobody', 'PUT', who('operator'), here, 'NOT_PERMITTED'],
   ] as const)('%s, %s, %j', (needs, method, identity, origin, answer) => {
-    expect(judgeEntry({ needs, method, identity, ...origin })).toBe(answer);
+    expect(authorize({ needs, method, identity, ...origin })).toBe(answer);
   });
 });
 

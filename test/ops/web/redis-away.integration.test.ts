@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
-import { RedisWatch } from '../../../src/ops/web/http/redis-trouble.ts';
+import { RedisErrorMonitor } from '../../../src/ops/web/http/redis-trouble.ts';
 import { until } from '../../support/wait.ts';
 import { pathOf, startOps, type Caller } from './support/ops-bench.ts';
 
@@ -149,7 +149,7 @@ describe('what is likely wrong with Redis', () => {
     [new Error('Command timed out'), 'does not answer in time'],
     ['nonsense', 'does not answer in time'],
   ])('%s', (error, words) => {
-    const watch = new RedisWatch({ ...settings, url: 'redis://user:topsecret@db:6380/1' });
+    const watch = new RedisErrorMonitor({ ...settings, url: 'redis://user:topsecret@db:6380/1' });
     watch.failed(error, 7);
     expect(watch.trouble?.cause).toContain(words);
     expect(watch.trouble?.since).toBe(7);
@@ -157,7 +157,7 @@ describe('what is likely wrong with Redis', () => {
   });
 
   it('is what the connection said, not the command that met it, and is over when it is back', () => {
-    const watch = new RedisWatch({ ...settings, url: 'redis://[::1]' });
+    const watch = new RedisErrorMonitor({ ...settings, url: 'redis://[::1]' });
     expect(watch.trouble).toBeUndefined();
     watch.failed(failure('ECONNREFUSED'), 1);
     watch.failed(new Error("Stream isn't writeable"), 2);
@@ -172,7 +172,7 @@ describe('what is likely wrong with Redis', () => {
       { host: 'a', port: 7000 },
       { host: 'b', port: 7001 },
     ];
-    const watch = new RedisWatch({ ...settings, url: 'redis://ignored', cluster });
+    const watch = new RedisErrorMonitor({ ...settings, url: 'redis://ignored', cluster });
     watch.failed(failure('ENOTFOUND'), 1);
     expect(watch.explain()).toContain('a:7000, b:7001');
   });

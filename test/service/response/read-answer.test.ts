@@ -122,6 +122,7 @@ describe('what foreign text may not carry', () => {
     ['one in brackets', 'call (02) 987 6543 now', 'call (*** now'],
     ['one in full-width digits', 'bad ０１０９８７６５４３２', 'bad ***'],
     ['a secret', 'got secret-value here', 'got *** here'],
+    ['a secret each time', 'secret-value, again secret-value', '***, again ***'],
     ['an opaque run', `token ${'aB3-'.repeat(12)} is dead`, 'token *** is dead'],
     [
       'line breaks and controls',

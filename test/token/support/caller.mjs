@@ -17,7 +17,7 @@ const { keysOf } = /** @type {typeof import('../../../src/redis/keys.ts')} */ (
 const { TokenSeal } = /** @type {typeof import('../../../src/token/token-seal.ts')} */ (
   await import(built('token/token-seal.js'))
 );
-const { TokenSlot } = /** @type {typeof import('../../../src/token/shared-token.ts')} */ (
+const { SharedToken } = /** @type {typeof import('../../../src/token/shared-token.ts')} */ (
   await import(built('token/shared-token.js'))
 );
 
@@ -47,7 +47,7 @@ function call(path, token) {
 
 const redis = new Redis(plan.redisUrl, { maxRetriesPerRequest: null });
 const subscriber = new Redis(plan.redisUrl, { maxRetriesPerRequest: null });
-const slot = new TokenSlot({
+const slot = new SharedToken({
   redis,
   hints: {
     subscribe(channel, listener) {

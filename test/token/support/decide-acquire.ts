@@ -1,4 +1,4 @@
-import type { Want } from '../../../src/token/acquire-decision.ts';
+import type { TokenWant } from '../../../src/token/acquire-decision.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
 
 /** A ttl as Redis gives it: what is left of it, or none at all. */
@@ -44,7 +44,7 @@ type Limits = Pick<
 >;
 
 /** The decision of the acquire script, said once more without Redis: the model stands on it. */
-export function decideAcquire(state: SlotState, want: Want, limits: Limits): Verdict {
+export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits): Verdict {
   const { refusal, token, lock } = state;
   if (refusal !== undefined && isLive(refusal.ttl, limits.refusedMaxMs)) {
     return { kind: 'refused', code: refusal.code, restMs: Number(refusal.ttl), fresh: false };

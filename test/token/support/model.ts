@@ -1,4 +1,4 @@
-import type { Want } from '../../../src/token/acquire-decision.ts';
+import type { TokenWant } from '../../../src/token/acquire-decision.ts';
 import { decideAcquire, type Verdict } from './decide-acquire.ts';
 
 /**
@@ -241,7 +241,7 @@ function* ask(
 
 function decide(state: State, { refused }: Worker, mutation: Mutation | undefined): Verdict {
   const compared = mutation === 'no comparison' && refused !== 0 ? state.stored : refused;
-  const want: Want = { why: 'use', refused: compared === 0 ? '' : `${compared}`, graceMs: 0 };
+  const want: TokenWant = { why: 'use', refused: compared === 0 ? '' : `${compared}`, graceMs: 0 };
   const { stored, storedFence, proven, unproven, contested, holder, fence, refusal } = state;
   const slot = {
     fence,

@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { IssuedToken } from '../../../src/contracts/token.ts';
 import { keysOf, type TokenKeys } from '../../../src/redis/keys.ts';
-import type { Hints } from '../../../src/token/token-hints.ts';
+import type { HintChannel } from '../../../src/token/token-hints.ts';
 import { TokenSeal } from '../../../src/token/token-seal.ts';
 import type { TokenEvent } from '../../../src/token/token-event.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
-import { TokenSlot } from '../../../src/token/shared-token.ts';
+import { SharedToken } from '../../../src/token/shared-token.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -26,7 +26,7 @@ export const SETTINGS: TokenSettings = {
 };
 
 /** Hints over a connection of its own, in ten lines. */
-function hintsOver(redis: Redis): Hints {
+function hintsOver(redis: Redis): HintChannel {
   return {
     subscribe(channel, listener) {
       const hear = (from: string, text: string) => {
@@ -43,7 +43,7 @@ function hintsOver(redis: Redis): Hints {
 }
 
 /** A subscriber that never hears anything. */
-export const DEAF: Hints = { subscribe: () => () => undefined };
+export const DEAF: HintChannel = { subscribe: () => () => undefined };
 
 /** What stands in for the token endpoint: counts, and does what the test tells it next. */
 class Issuer {
@@ -72,7 +72,7 @@ class Issuer {
 
 /** One process of the fleet. */
 export interface Member {
-  readonly slot: TokenSlot;
+  readonly slot: SharedToken;
   readonly events: TokenEvent[];
 }
 
@@ -83,7 +83,7 @@ export class World {
   readonly issuer = new Issuer();
   readonly #redis: TestRedis;
   readonly #settings: TokenSettings;
-  readonly #members: TokenSlot[] = [];
+  readonly #members: SharedToken[] = [];
   #listeners = 0;
 
   constructor(redis: TestRedis, settings: Partial<TokenSettings> = {}) {
@@ -95,7 +95,7 @@ export class World {
 
   async member(
     options: {
-      hints?: Hints;
+      hints?: HintChannel;
       secret?: string;
       redis?: Redis;
       onEvent?: (event: TokenEvent) => void;
@@ -103,7 +103,7 @@ export class World {
   ): Promise<Member> {
     const events: TokenEvent[] = [];
     const hints = options.hints ?? hintsOver(this.#redis.connect({ name: 'hints' }));
-    const slot = new TokenSlot({
+    const slot = new SharedToken({
       redis: options.redis ?? this.client,
       hints,
       keys: this.keys,

@@ -7,7 +7,12 @@ import type { RestoreConfig } from '../../../src/config/redis-config.ts';
 import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
 import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
-import { HoldGate, holdByHand, liftByHand, readHold } from '../../../src/fleet/hold/hold-gate.ts';
+import {
+  HoldGate,
+  placeManualHold,
+  liftManualHold,
+  readHold,
+} from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import { RestoreGuard } from '../../../workers/maintenance/restore-guard.ts';
@@ -148,7 +153,7 @@ describe('the restore guard', () => {
     await late.guard.check();
     await goBack(keys, copy);
     await a.guard.check();
-    expect(await liftByHand(redis.client, keys)).toBe('restored');
+    expect(await liftManualHold(redis.client, keys)).toBe('restored');
     await late.guard.check();
     expect(await heldAs(keys)).toBeUndefined();
     await goBack(keys, copy);
@@ -201,13 +206,13 @@ describe('the restore guard', () => {
     const keys = freshKeys();
     await worker(keys, 'gone').guard.begin();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
-    await holdByHand(redis.client, keys, 'for the backup');
+    await placeManualHold(redis.client, keys, 'for the backup');
     const newcomer = worker(keys, 'newcomer');
     expect(await newcomer.guard.begin()).toBe(true);
     expect((await epochOf(keys))?.event).toMatchObject({ why: 'gap', verdict: 'held' });
     expect(await heldAs(keys)).toBe('restored');
     // A hold by hand does not take its place: who lifts it must know what it is about.
-    await holdByHand(redis.client, keys, 'something else');
+    await placeManualHold(redis.client, keys, 'something else');
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'restored', code: 'gap' });
     expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(86_400_000);
     expect(await redis.client.pttl(keys.chunkLimiter)).toBeGreaterThan(86_400_000);

@@ -1,21 +1,21 @@
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
-import { holdByHand, liftByHand } from '../../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import {
-  standsStill,
-  startStallWatch,
-  type Look,
+  isStalled,
+  startStallDetector,
+  type StallObservation,
 } from '../../../workers/maintenance/stall-detector.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
-describe('standsStill', () => {
-  const still: Look = { active: 0, begun: 5, waiting: 3, held: false };
+describe('isStalled', () => {
+  const still: StallObservation = { active: 0, begun: 5, waiting: 3, held: false };
 
-  it.each<[string, Partial<Look>, Partial<Look>, boolean]>([
+  it.each<[string, Partial<StallObservation>, Partial<StallObservation>, boolean]>([
     ['nothing in flight while jobs wait', {}, {}, true],
     ['it holds a job', {}, { active: 1 }, false],
     ['it has begun one in between', {}, { begun: 6 }, false],
@@ -24,7 +24,7 @@ describe('standsStill', () => {
     ['the queue was held', { held: true }, {}, false],
     ['the queue is held', {}, { held: true }, false],
   ])('%s', (_name, before, now, expected) => {
-    expect(standsStill({ ...still, ...before }, { ...still, ...now })).toBe(expected);
+    expect(isStalled({ ...still, ...before }, { ...still, ...now })).toBe(expected);
   });
 });
 
@@ -51,7 +51,7 @@ describe('the stall watch', () => {
     const client = redis.connect({ name: 'worker', forWorker: true });
     const readiness = new UnreadyReasons();
     const log = pino({ level: 'silent' });
-    const watch = startStallWatch(client, keys, worker, GRACE_MS, readiness, log, () => {
+    const watch = startStallDetector(client, keys, worker, GRACE_MS, readiness, log, () => {
       seen.stalls++;
     });
     closers.push(() => watch.stop());
@@ -79,7 +79,7 @@ describe('the stall watch', () => {
     const moving = await watchOver(2);
     const counting = setInterval(() => moving.seen.begun++, GRACE_MS / 10);
     const held = await watchOver(2);
-    await holdByHand(redis.client, held.keys, 'test');
+    await placeManualHold(redis.client, held.keys, 'test');
     const resting = await watchOver(2);
     resting.seen.resting = true;
     await severalGraces();
@@ -87,7 +87,7 @@ describe('the stall watch', () => {
     for (const watched of [empty, moving, held, resting]) {
       expect([watched.seen.stalls, watched.readiness.reasons()]).toEqual([0, []]);
     }
-    await liftByHand(redis.client, held.keys);
+    await liftManualHold(redis.client, held.keys);
     await until(() => held.seen.stalls === 1, { what: 'the stall after the hold' });
   });
 });

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Worker } from 'bullmq';
 import { describe, expect, it } from 'vitest';
-import { JobSlots } from '../../../workers/queue/adaptive-concurrency.ts';
+import { AdaptiveConcurrency } from '../../../workers/queue/adaptive-concurrency.ts';
 
 const LEAST = 4;
 const MOST = 10;
@@ -9,7 +9,7 @@ const MOST = 10;
 describe('job slots', () => {
   function begin(least = LEAST, most = MOST) {
     const worker = Object.assign(new EventEmitter(), { concurrency: least });
-    const slots = new JobSlots(least, most);
+    const slots = new AdaptiveConcurrency(least, most);
     slots.watch(worker as unknown as Worker);
     const take = (jobs: number, contacts = 1) => {
       for (let job = 0; job < jobs; job++) slots.taken(contacts);

@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import type { Job, Worker } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { LockFence } from '../../../workers/queue/job-lock-guard.ts';
+import { JobLockGuard } from '../../../workers/queue/job-lock-guard.ts';
 
 const LOCK_MS = 10_000;
 
-describe('LockFence', () => {
+describe('JobLockGuard', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['performance', 'Date'] });
   });
@@ -17,7 +17,7 @@ describe('LockFence', () => {
     ({ id, processedOn: Date.now() - fetchedMsAgo }) as Job;
 
   it('a job that was just fetched is owned for half of the lock', () => {
-    const guard = new LockFence(LOCK_MS).guard(job('a'));
+    const guard = new JobLockGuard(LOCK_MS).guard(job('a'));
     expect(guard.owned()).toBe(true);
     vi.advanceTimersByTime(4_999);
     expect(guard.owned()).toBe(true);
@@ -26,11 +26,11 @@ describe('LockFence', () => {
   });
 
   it('a job that lay about after its fetch has used up that time', () => {
-    expect(new LockFence(LOCK_MS).guard(job('a', 5_001)).owned()).toBe(false);
+    expect(new JobLockGuard(LOCK_MS).guard(job('a', 5_001)).owned()).toBe(false);
   });
 
   it('a renewal counts anew, for the jobs it names and no others', () => {
-    const fence = new LockFence(LOCK_MS);
+    const fence = new JobLockGuard(LOCK_MS);
     const worker = new EventEmitter();
     fence.watch(worker as unknown as Worker);
     const [a, b] = [fence.guard(job('a')), fence.guard(job('b'))];
@@ -40,15 +40,24 @@ describe('LockFence', () => {
     expect([a.owned(), b.owned()]).toEqual([true, false]);
   });
 
+  it('a job whose renewal failed is not owned any more, however young, and the others still are', () => {
+    const fence = new JobLockGuard(LOCK_MS);
+    const worker = new EventEmitter();
+    fence.watch(worker as unknown as Worker);
+    const [a, b] = [fence.guard(job('a')), fence.guard(job('b'))];
+    worker.emit('lockRenewalFailed', ['a', 'unknown']);
+    expect([a.owned(), b.owned()]).toEqual([false, true]);
+  });
+
   it('a wall clock that is set back does not lengthen it', () => {
-    const guard = new LockFence(LOCK_MS).guard(job('a'));
+    const guard = new JobLockGuard(LOCK_MS).guard(job('a'));
     vi.advanceTimersByTime(6_000);
     vi.setSystemTime(Date.now() - 3_600_000);
     expect(guard.owned()).toBe(false);
   });
 
   it('a job released and fetched again starts anew', () => {
-    const fence = new LockFence(LOCK_MS);
+    const fence = new JobLockGuard(LOCK_MS);
     const first = fence.guard(job('a'));
     vi.advanceTimersByTime(6_000);
     first.release();

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { Token, TokenSource } from '../../../src/contracts/token.ts';
-import type { Slot } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
-import { GiveUp } from '../../../src/async/cancellation.ts';
-import { attemptOnce, type AttemptParts } from '../../../workers/send/attempt.ts';
+import { Cancellation } from '../../../src/async/cancellation.ts';
+import { attemptOnce, type AttemptContext } from '../../../workers/send/attempt.ts';
 
 const TOKEN = { id: 't' } as Token;
 const ACCEPTED: SendAnswer = {
@@ -27,7 +27,7 @@ describe('an attempt and its slots', () => {
       steps.push(step);
       return Promise.resolve(value);
     };
-    const slot = (kind: 'good' | 'old', name: string): Slot => {
+    const slot = (kind: 'good' | 'old', name: string): Permit => {
       let unused = kind === 'good';
       return {
         use: () => {
@@ -43,7 +43,7 @@ describe('an attempt and its slots', () => {
       };
     };
     let taken = 0;
-    const parts: AttemptParts = {
+    const parts: AttemptContext = {
       tokens: {
         get: () => note('token', TOKEN),
         renew: () => note('renew', TOKEN),
@@ -62,7 +62,7 @@ describe('an attempt and its slots', () => {
       log: new AttemptLog(pino({ level: 'silent' })),
     };
     /** @param renews whether the service refuses the first token */
-    const attempt = (renews = false, before?: Slot) =>
+    const attempt = (renews = false, before?: Permit) =>
       attemptOnce(
         async (tokens: TokenSource) => {
           await tokens.get();
@@ -74,7 +74,7 @@ describe('an attempt and its slots', () => {
           return ACCEPTED;
         },
         owned,
-        new GiveUp(),
+        new Cancellation(),
         parts,
         () => note('begin', true),
         before,

@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
-import { Ledger, type Failure } from '../../../src/batch/ledger/ledger.ts';
+import { Ledger, type FailureRecord } from '../../../src/batch/ledger/ledger.ts';
 import { decodeContacts, encodePayload } from '../../../src/batch/payload/payload.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
@@ -96,8 +96,8 @@ describe('a batch whose chunks are', () => {
       { what: `the end of ${id}`, deadlineMs: 20_000 },
     );
 
-  async function failuresOf(id: string): Promise<(Failure & { contacts: string[] })[]> {
-    const found: (Failure & { contacts: string[] })[] = [];
+  async function failuresOf(id: string): Promise<(FailureRecord & { contacts: string[] })[]> {
+    const found: (FailureRecord & { contacts: string[] })[] = [];
     for await (const failure of ledger.failures(id)) {
       const payload = await ledger.payload(id, failure.name);
       const contacts = payload === undefined ? [] : await decodeContacts(payload, []);
@@ -175,6 +175,31 @@ describe('a batch whose chunks are', () => {
     fault({ status: 404 });
     const id = await begin([numbers(10, 8_000)]);
     expect((await finished(id)).counts).toMatchObject({ rejected: 0, unknown: 10 });
+  });
+
+  it('unknown and then refused as spoiled: not bisected, no further request follows', async () => {
+    fault({ status: 503, times: 1 });
+    fault({ status: 400 });
+    const id = await begin([numbers(10, 8_100)]);
+    expect((await finished(id)).counts).toMatchObject({ accepted: 0, rejected: 0, unknown: 10 });
+    expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1]);
+    expect((await failuresOf(id)).map(({ size }) => size)).toEqual([10]);
+  });
+
+  it('bisected, a half unknown, then refused: that half is unknown, for it may have been taken', async () => {
+    fault({ status: 400, times: 1 });
+    fault({ latencyMs: 1, times: 1 });
+    fault({ status: 503, times: 1 });
+    fault({ status: 404 });
+    const id = await begin([numbers(10, 8_200)]);
+    expect((await finished(id)).counts).toMatchObject({
+      accepted: 5,
+      rejected: 0,
+      unknown: 5,
+      maybeTwice: 5,
+    });
+    expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1, 1, 1]);
+    expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([numbers(5, 8_205)]);
   });
 
   it('provably not taken as often as there are attempts: rejected, and can be redriven', async () => {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Coalescer, type Group } from '../../../workers/send/coalescer.ts';
-import type { InLine } from '../../../workers/send/pending-notices.ts';
+import type { PendingNotice } from '../../../workers/send/pending-notices.ts';
 import { signal, type Signal } from '../../support/wait.ts';
 
-interface Named extends InLine {
+interface Named extends PendingNotice {
   readonly name: string;
 }
 

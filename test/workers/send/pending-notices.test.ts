@@ -2,9 +2,13 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { JobData } from '../../../src/contracts/job.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
-import { standInLine, WaitingLine, type InLine } from '../../../workers/send/pending-notices.ts';
+import {
+  pendingNotice,
+  PendingNotices,
+  type PendingNotice,
+} from '../../../workers/send/pending-notices.ts';
 
-interface Numbered extends InLine {
+interface Numbered extends PendingNotice {
   /** Its place in line when it came. */
   readonly at: number;
 }
@@ -25,7 +29,7 @@ const notices = fc
 
 /** Takes groups until nobody waits, with newcomers between the takes. */
 function groupsOf(all: readonly Numbered[], maxContacts: number, perTake: number): Numbered[][] {
-  const line = new WaitingLine<Numbered>(maxContacts);
+  const line = new PendingNotices<Numbered>(maxContacts);
   const groups: Numbered[][] = [];
   for (let from = 0; from < all.length; from += perTake) {
     for (const notice of all.slice(from, from + perTake)) line.push(notice);
@@ -78,7 +82,7 @@ describe('the waiting line', () => {
   });
 
   it('leaves nobody behind who could go along', () => {
-    const line = new WaitingLine<InLine>(4);
+    const line = new PendingNotices<PendingNotice>(4);
     const one = (likeness: string | undefined, ...numbers: string[]) => ({ likeness, numbers });
     const a1 = one('a', '1');
     const b1 = one('b', '2');
@@ -101,14 +105,14 @@ describe('the waiting line', () => {
   });
 });
 
-describe('standInLine', () => {
+describe('pendingNotice', () => {
   const data = (more: object = {}, contacts: unknown = [{ contact: '010', var1: 'x' }]): JobData =>
     ({
       v: 1,
       notice: { templateCode: 'T', scheduleType: 'DIRECTLY', ...more, contacts },
     }) as JobData;
   const likeness = (of: JobData, attemptsMade = 0, max = 10) =>
-    standInLine(of, attemptsMade, max).likeness;
+    pendingNotice(of, attemptsMade, max).likeness;
 
   it('holds notices for alike that differ in their contacts and deadlines only', () => {
     const other = { ...data({}, [{ contact: '011' }, { contact: '012' }]), expiresAt: 5 };
@@ -142,7 +146,7 @@ describe('standInLine', () => {
 
   it('knows the numbers of a notice that goes alone, too', () => {
     const twice = data({}, [{ contact: '010' }, { contact: '010' }, null]);
-    expect(standInLine(twice, 1, 10).numbers).toEqual(['010', '010']);
+    expect(pendingNotice(twice, 1, 10).numbers).toEqual(['010', '010']);
   });
 });
 

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { isDoubted, knownAfter, withMark } from '../../../workers/send/possibly-sent.ts';
+import {
+  isPossiblySent,
+  knownAfter,
+  withPossiblySentMark,
+} from '../../../workers/send/possibly-sent.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };
@@ -36,17 +40,17 @@ describe('knownAfter', () => {
   );
 });
 
-describe('isDoubted', () => {
+describe('isPossiblySent', () => {
   const job = (failedReason: string | undefined, stalledCounter = 0) =>
-    ({ failedReason, stalledCounter }) as Parameters<typeof isDoubted>[0];
+    ({ failedReason, stalledCounter }) as Parameters<typeof isPossiblySent>[0];
 
   it.each([
     ['never tried', job(undefined), false],
     ['tried, and surely not taken', job('ECONNREFUSED'), false],
-    ['tried, and perhaps taken', job(`HTTP_500: ${withMark('HTTP 500 oops')}`), true],
-    ['the same, without a word of the service', job(`TIMEOUT: ${withMark('')}`), true],
+    ['tried, and perhaps taken', job(`HTTP_500: ${withPossiblySentMark('HTTP 500 oops')}`), true],
+    ['the same, without a word of the service', job(`TIMEOUT: ${withPossiblySentMark('')}`), true],
     ['its worker died with it', job(undefined, 1), true],
   ])('%s', (_, found, doubted) => {
-    expect(isDoubted(found)).toBe(doubted);
+    expect(isPossiblySent(found)).toBe(doubted);
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { openGroupStage, type GroupStage, type TestNotice } from './support/group.ts';
 import { testRedis } from '../../support/redis.ts';
-import { until } from '../../support/wait.ts';
+import { signal, until, type Signal } from '../../support/wait.ts';
 
 const NUMBERS = ['010001', '010002', '010003', '010004'];
 
@@ -198,6 +198,19 @@ describe('a group', () => {
       expect(await redis.client.hkeys(on.keys.intents.unknown)).toEqual([first.id]);
     });
 
+    it('makes no request when Redis fails at the intents, and takes back what it may have recorded', async () => {
+      const { on, group } = await open('at-most-once');
+      const begin = on.intents.begin.bind(on.intents);
+      on.intents.begin = async (...args) => {
+        await begin(...args);
+        throw new Error('the answer was lost on the way');
+      };
+      await on.send(group);
+      expect(outcomes(group)).toEqual(Array.from(group, () => 'gone back'));
+      expect(on.emulator.record().requests).toBe(0);
+      expect(await begun(on)).toEqual([]);
+    });
+
     it('whose answer is lost is listed as unknown, each', async () => {
       const { on, group } = await open('at-most-once');
       on.emulator.addFault({ on: 'send', hang: 'after-acting', times: 1 });
@@ -241,6 +254,38 @@ describe('a group', () => {
       await on.sendPart(tail ?? { notices: [], isPart: true });
       expect(outcomes(group.slice(2))).toEqual(['gone back', 'gone back']);
       expect((await begun(on)).toSorted()).toEqual(group.slice(0, 2).map(({ id }) => id));
+    });
+
+    it('ends no notice before its intent has ended', async () => {
+      const { on, group, first } = await open('at-most-once');
+      const late = await on.notice('010031', { expiresAt: Date.now() - 1 });
+      const end = on.intents.end.bind(on.intents);
+      const held: { as: string; opened: Signal<void> }[] = [];
+      on.intents.end = async (attempts, as) => {
+        const opened = signal();
+        held.push({ as, opened });
+        await opened.promise;
+        await end(attempts, as);
+      };
+      // Time for whatever does not wait for that end: a round trip to Redis.
+      const heldAt = async (count: number) => {
+        await until(() => held.length >= count, { what: 'the end of the intents', everyMs: 5 });
+        await redis.client.ping();
+      };
+      const sent = on.send([...group, late]);
+      await heldAt(1);
+      expect(outcomes([...group, late])).toEqual(['', '', '', '', '']);
+      expect(on.emulator.record().requests).toBe(0);
+      held[0]?.opened.resolve();
+      await heldAt(2);
+      expect(on.emulator.record().requests).toBe(1);
+      expect(outcomes([...group, late])).toEqual(['', '', '', '', 'expired']);
+      expect(on.left).toEqual([]);
+      held[1]?.opened.resolve();
+      await sent;
+      expect(held.map(({ as }) => as)).toEqual(['back', 'accepted']);
+      expect(outcomes(group)).toEqual(Array.from(group, () => 'accepted'));
+      expect(first.ends).toHaveLength(1);
     });
 
     it('past its deadline asks whether an earlier attempt was taken', async () => {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Group } from '../../../workers/send/coalescer.ts';
-import { cutGroup, worthCutting } from '../../../workers/send/split-group.ts';
+import { splitGroup, shouldSplit } from '../../../workers/send/split-group.ts';
 
 describe('a refused group', () => {
   it.each<[number, number | undefined, DeliveryPolicy, boolean]>([
@@ -15,7 +15,7 @@ describe('a refused group', () => {
     [2, 200, 'at-most-once', false],
     [2, undefined, 'at-most-once', false],
   ])('of %i with status %s, %s, goes on in parts: %s', (size, status, delivery, worth) => {
-    expect(worthCutting(size, status, delivery)).toBe(worth);
+    expect(shouldSplit(size, status, delivery)).toBe(worth);
   });
 
   /** Sends a group as the service would refuse it while a spoiler is in it; counts the requests. */
@@ -28,7 +28,7 @@ describe('a refused group', () => {
       requests++;
       const isRefused = group.notices.some((notice) => spoilers.has(notice));
       if (isRefused && group.notices.length > 1) {
-        waiting.unshift(...cutGroup(group));
+        waiting.unshift(...splitGroup(group));
         continue;
       }
       // A notice that is refused is refused alone, so that it fails for its own fault.

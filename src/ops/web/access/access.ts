@@ -17,7 +17,7 @@ import type { Identity } from './role.ts';
 import { Sessions } from './sessions.ts';
 
 /** What of a request tells who calls. */
-export interface Credentials {
+export interface SentCredentials {
   /** Of the socket, whatever a header says. */
   readonly remoteAddress: string | undefined;
   readonly authorization: string | undefined;
@@ -66,7 +66,7 @@ export class Access {
   }
 
   /** Who calls; undefined where nothing, or nothing that counts, says so. */
-  identify(shown: Credentials, now: number): Identity | undefined {
+  identify(shown: SentCredentials, now: number): Identity | undefined {
     // Another scheme is between the visitor and his proxy, which may pass it on.
     if (isBearer(shown.authorization)) return this.#byKey(shown.authorization);
     const byProxy = this.#byProxy(shown);
@@ -113,7 +113,7 @@ export class Access {
     return { name: `key:${name}`, role, by: 'key', until: FOR_EVER, seed: '' };
   }
 
-  #byProxy({ remoteAddress, header }: Credentials): Identity | undefined {
+  #byProxy({ remoteAddress, header }: SentCredentials): Identity | undefined {
     if (this.#userHeader === undefined || remoteAddress === undefined) return undefined;
     if (!this.isTrustedProxy(remoteAddress)) return undefined;
     const roles = this.#roleHeader === undefined ? undefined : header(this.#roleHeader);

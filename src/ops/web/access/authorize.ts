@@ -2,10 +2,10 @@ import { isFromHere, type RequestOrigin } from './cross-site.ts';
 import { allows, type Identity, type Needs } from './role.ts';
 
 /** Why a request is not let in. */
-export type Refusal = 'NOT_SIGNED_IN' | 'NOT_PERMITTED' | 'CROSS_SITE';
+export type AccessRefusal = 'NOT_SIGNED_IN' | 'NOT_PERMITTED' | 'CROSS_SITE';
 
 /** What decides about it before its body is read. */
-export interface Entry extends RequestOrigin {
+export interface AccessDecision extends RequestOrigin {
   /** Undefined where no route says so: then nobody but who is signed in learns even that. */
   readonly needs: Needs | undefined;
   readonly method: string;
@@ -23,7 +23,7 @@ export interface Entry extends RequestOrigin {
  * | open, or the role is enough | any other | changes, from a page of ours | pass |
  * | open, or the role is enough | any other | changes, from elsewhere | CROSS_SITE |
  */
-export function judgeEntry(entry: Entry): Refusal | undefined {
+export function authorize(entry: AccessDecision): AccessRefusal | undefined {
   const { needs = 'viewer', method, identity } = entry;
   if (needs !== 'open') {
     if (identity === undefined) return 'NOT_SIGNED_IN';

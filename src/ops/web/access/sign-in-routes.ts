@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { User } from './accounts.ts';
 import { MAX_PASSWORD_LENGTH } from './password.ts';
-import type { OpsParts } from '../ops-context.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { signInPage } from '../pages/sign-in.ts';
 import { localPath } from '../http/register-routes.ts';
-import { page, route, type Answer, type Route } from '../http/route.ts';
+import { page, route, type RouteAnswer, type Route } from '../http/route.ts';
 
 /** Tries of one address in a minute. */
 const TRIES_PER_MINUTE = 10;
@@ -69,7 +69,12 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
   }),
 ];
 
-function signedIn(user: User, to: string, now: number, { access, logger }: OpsParts): Answer {
+function signedIn(
+  user: User,
+  to: string,
+  now: number,
+  { access, logger }: OpsContext,
+): RouteAnswer {
   const { cookie: value, until } = access.sessions.begin(user, now);
   logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });
   return { kind: 'redirect', to, cookie: { value, until } };

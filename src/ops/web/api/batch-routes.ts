@@ -1,14 +1,19 @@
 import { z } from 'zod';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
-import { lookAtBatch } from '../../batch-snapshot.ts';
-import { steerBatch, STEERS, WHY_NOT_STEERED, type Steer } from '../../control-batch.ts';
+import { readBatchSnapshot } from '../../batch-snapshot.ts';
+import {
+  controlBatch,
+  BATCH_CONTROLS,
+  WHY_NOT_CONTROLLED,
+  type BatchControl,
+} from '../../control-batch.ts';
 import { batchAnswer, showBatch } from '../answers.ts';
-import type { OpsParts } from '../ops-context.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { batchParams, queryNumber, why } from './inputs.ts';
 
 /** @throws NoticeQueueError NOT_FOUND */
-export async function requireBatch({ ledger }: Pick<OpsParts, 'ledger'>, id: string) {
+export async function requireBatch({ ledger }: Pick<OpsContext, 'ledger'>, id: string) {
   const batch = await ledger.read(id);
   if (batch === undefined) throw noSuchBatch(id);
   return batch;
@@ -19,7 +24,7 @@ export function noSuchBatch(id: string): NoticeQueueError {
   return new NoticeQueueError('NOT_FOUND', `There is no batch ${id} (any more).`);
 }
 
-const SUMMARIES: Readonly<Record<Steer, string>> = {
+const SUMMARIES: Readonly<Record<BatchControl, string>> = {
   pause: 'Stops sending a batch, from the next send on.',
   resume: 'Goes on with a batch that is paused.',
   cancel: 'Ends a batch for good: what is pending is never sent.',
@@ -66,7 +71,7 @@ export const BATCH_ROUTES: readonly Route[] = [
       },
     },
     handle: async ({ params: { id }, now }, parts) => {
-      const view = await lookAtBatch(parts, id);
+      const view = await readBatchSnapshot(parts, id);
       if (view === undefined) throw noSuchBatch(id);
       return json({
         batch: showBatch(view.batch, now),
@@ -74,12 +79,12 @@ export const BATCH_ROUTES: readonly Route[] = [
       });
     },
   }),
-  ...STEERS.map(steerRoute),
+  ...BATCH_CONTROLS.map(steerRoute),
 ];
 
 /** A page of batches; costs one command for each of them, and three more. */
 export async function listBatches(
-  { ledger }: Pick<OpsParts, 'ledger'>,
+  { ledger }: Pick<OpsContext, 'ledger'>,
   { limit, offset }: { readonly limit: number; readonly offset: number },
   now: number,
 ) {
@@ -92,7 +97,7 @@ export async function listBatches(
   };
 }
 
-function steerRoute(verb: Steer): Route {
+function steerRoute(verb: BatchControl): Route {
   return route({
     method: 'POST',
     path: `/api/v1/batches/:id/${verb}`,
@@ -106,10 +111,10 @@ function steerRoute(verb: Steer): Route {
       409: { says: 'Its phase does not allow it.' },
     },
     handle: async ({ params: { id }, body, name }, parts) => {
-      const answer = await steerBatch(parts, id, verb, { who: name, why: body.why ?? '' });
+      const answer = await controlBatch(parts, id, verb, { who: name, why: body.why ?? '' });
       if (answer === undefined) throw noSuchBatch(id);
       if (!answer.done) {
-        const words = `Batch ${id} ${WHY_NOT_STEERED[answer.phase]}.`;
+        const words = `Batch ${id} ${WHY_NOT_CONTROLLED[answer.phase]}.`;
         throw new NoticeQueueError('NOT_POSSIBLE', words);
       }
       return json({ batch: id, phase: answer.phase });

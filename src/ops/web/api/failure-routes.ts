@@ -8,7 +8,7 @@ import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { appendAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
-import { redriveByHand } from '../../redrive.ts';
+import { redriveAudited } from '../../redrive.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { batchParams, code, why } from './inputs.ts';
@@ -147,7 +147,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
       const { why: words, ...selection } = body;
       const signal = AbortSignal.any([parts.closing, AbortSignal.timeout(REDRIVE_MS)]);
       const actor = { who: name, why: words };
-      return json(await redriveByHand(parts, batch, selection, actor, undefined, signal));
+      return json(await redriveAudited(parts, batch, selection, actor, undefined, signal));
     },
   }),
 ];

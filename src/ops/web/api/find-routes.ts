@@ -3,7 +3,7 @@ import { checkNumber } from '../../../batch/source/check-number.ts';
 import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { findInQueue, type FindReport } from '../../../search/find-contact.ts';
-import type { OpsParts } from '../ops-context.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 
 /** Searches of one caller in a minute: each goes through up to a thousand batches. */
@@ -87,7 +87,7 @@ export const FIND_ROUTES: readonly Route[] = [
 ];
 
 /** Whether there is anything to find by. */
-export function canFind({ findSettings }: OpsParts): boolean {
+export function canFind({ findSettings }: OpsContext): boolean {
   return findSettings.findKey !== undefined;
 }
 
@@ -96,7 +96,7 @@ export function canFind({ findSettings }: OpsParts): boolean {
  *
  * @throws NoticeQueueError NOT_POSSIBLE without FIND_KEY, QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function findFor(parts: OpsParts, written: string): Promise<FindReport> {
+export async function findFor(parts: OpsContext, written: string): Promise<FindReport> {
   if (!canFind(parts)) {
     throw new NoticeQueueError(
       'NOT_POSSIBLE',

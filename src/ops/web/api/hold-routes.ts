@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { holdInForce, liftHold, MAX_HOLD_REASON, placeManualHold } from '../../manual-hold.ts';
+import {
+  holdInForce,
+  liftAuditedHold,
+  MAX_HOLD_REASON,
+  placeAuditedHold,
+} from '../../manual-hold.ts';
 import { holdAnswer } from '../answers.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { why } from './inputs.ts';
@@ -26,7 +31,7 @@ export const HOLD_ROUTES: readonly Route[] = [
     body: z.strictObject({ why: why.max(MAX_HOLD_REASON) }),
     answers: { 200: { says: 'The hold that is in force now.', schema: held } },
     handle: async ({ body, name }, parts) =>
-      json({ hold: (await placeManualHold(parts, { who: name, why: body.why })) ?? null }),
+      json({ hold: (await placeAuditedHold(parts, { who: name, why: body.why })) ?? null }),
   }),
   route({
     method: 'POST',
@@ -42,7 +47,7 @@ export const HOLD_ROUTES: readonly Route[] = [
       },
     },
     handle: async ({ body, name }, parts) => {
-      const lifted = await liftHold(parts, { who: name, why: body.why ?? '' });
+      const lifted = await liftAuditedHold(parts, { who: name, why: body.why ?? '' });
       return json({ lifted: lifted ?? null });
     },
   }),

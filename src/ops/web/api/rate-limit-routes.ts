@@ -1,8 +1,13 @@
 import { z } from 'zod';
-import type { PaceStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
-import { MAX_PACE, MAX_PACE_WHY, paceInForce, placePace } from '../../manual-rate-limit.ts';
-import type { OpsParts } from '../ops-context.ts';
-import { json, route, type Answer, type Route } from '../http/route.ts';
+import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
+import {
+  MAX_RATE_LIMIT,
+  MAX_RATE_LIMIT_REASON,
+  rateLimitInForce,
+  setAuditedRateLimit,
+} from '../../manual-rate-limit.ts';
+import type { OpsContext } from '../ops-context.ts';
+import { json, route, type RouteAnswer, type Route } from '../http/route.ts';
 import { why } from './inputs.ts';
 
 const rate = z.number().min(0);
@@ -19,7 +24,7 @@ const paceAnswer = z
     now: rate.exactOptional().describe('what is in force; absent where nothing limits'),
     lowUntil: time.exactOptional().describe('when it is no longer lower because of a fall'),
   })
-  .meta({ id: 'Pace' }) satisfies z.ZodType<PaceStatus>;
+  .meta({ id: 'Pace' }) satisfies z.ZodType<RateLimitStatus>;
 
 const inForce = {
   200: {
@@ -30,13 +35,13 @@ const inForce = {
 
 const namedPace = z
   .union(
-    [z.int().min(1).max(MAX_PACE), z.enum(['off', 'default'])],
-    `expected a whole number from 1 to ${MAX_PACE}, "off" or "default"`,
+    [z.int().min(1).max(MAX_RATE_LIMIT), z.enum(['off', 'default'])],
+    `expected a whole number from 1 to ${MAX_RATE_LIMIT}, "off" or "default"`,
   )
   .describe('send calls a second of all workers together; default goes by PACE again');
 
 /** How fast the account may send, and setting that by hand. */
-export const PACE_ROUTES: readonly Route[] = [
+export const RATE_LIMIT_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/v1/pace',
@@ -52,15 +57,15 @@ export const PACE_ROUTES: readonly Route[] = [
     needs: 'operator',
     kind: 'api',
     summary: 'Sets the pace for all workers while they run, until it is set again.',
-    body: z.strictObject({ pace: namedPace, why: why.max(MAX_PACE_WHY) }),
+    body: z.strictObject({ pace: namedPace, why: why.max(MAX_RATE_LIMIT_REASON) }),
     answers: inForce,
     handle: async ({ body, name }, parts) => {
-      await placePace(parts, body.pace, { who: name, why: body.why });
+      await setAuditedRateLimit(parts, body.pace, { who: name, why: body.why });
       return showPace(parts);
     },
   }),
 ];
 
-async function showPace(parts: OpsParts): Promise<Answer> {
-  return json({ pace: (await paceInForce(parts, parts.configuredPace)) ?? null });
+async function showPace(parts: OpsContext): Promise<RouteAnswer> {
+  return json({ pace: (await rateLimitInForce(parts, parts.configuredPace)) ?? null });
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { OUTCOME_KINDS } from '../../../contracts/outcome.ts';
 import { METRICS_CONTENT_TYPE } from '../../../metrics/fleet-metrics.ts';
 import { readTraffic, TRAFFIC_MINUTES, type Traffic } from '../../../traffic/read-traffic.ts';
-import type { OpsParts } from '../ops-context.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
 
@@ -70,7 +70,7 @@ export const TRAFFIC_ROUTES: readonly Route[] = [
 
 /** The traffic record, cut so that a chart can take it. */
 export async function trafficOf(
-  { redis, keys }: Pick<OpsParts, 'redis' | 'keys'>,
+  { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
   minutes: number,
 ): Promise<Traffic> {
   const minutesPerPoint = Math.ceil(minutes / POINTS);

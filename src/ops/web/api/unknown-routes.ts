@@ -7,11 +7,11 @@ import {
   RESOLUTIONS,
   resolveBatch,
   resolveNotices,
-  type Decision,
+  type ResolveDecision,
   type ResolveReport,
 } from '../../resolve-unknown.ts';
-import { readUnknownDesk } from '../../unknown.ts';
-import type { OpsParts } from '../ops-context.ts';
+import { readUnknownOverview } from '../../unknown.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { queryNumber, why } from './inputs.ts';
@@ -59,7 +59,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       },
     },
     handle: async ({ query: { limit } }, parts) =>
-      json(await readUnknownDesk(parts, { notices: limit, batches: MOST_BATCHES })),
+      json(await readUnknownOverview(parts, { notices: limit, batches: MOST_BATCHES })),
   }),
   route({
     method: 'POST',
@@ -95,7 +95,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         const problem = 'expected either ids or batch';
         throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
       }
-      const decision: Decision = { as, who: name, why: words };
+      const decision: ResolveDecision = { as, who: name, why: words };
       const signal = AbortSignal.any([parts.closing, AbortSignal.timeout(RESOLVE_MS)]);
       if (batch !== undefined) {
         return json(await decideOnBatch(parts, batch, before, decision, now, signal));
@@ -106,10 +106,10 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
 ];
 
 async function decideOnBatch(
-  parts: OpsParts,
+  parts: OpsContext,
   id: string,
   before: number | undefined,
-  decision: Decision,
+  decision: ResolveDecision,
   now: number,
   signal: AbortSignal,
 ): Promise<ResolveReport> {

@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { reads } from '../access/authorize.ts';
 import type { Needs } from '../access/role.ts';
 import { redisFailure } from '../../../redis/failure.ts';
-import type { OpsParts } from '../ops-context.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { problemOf } from '../http/problem.ts';
 import { showJob } from './show-job.ts';
 
@@ -32,7 +32,7 @@ const POLL_S = 10;
  */
 export async function registerBoard(
   app: FastifyInstance,
-  { sendQueue, chunkQueue, redisWatch }: OpsParts,
+  { sendQueue, chunkQueue, redisWatch }: OpsContext,
 ): Promise<void> {
   const queues = [sendQueue, chunkQueue].map((queue) => {
     const adapter = new BullMQAdapter(queue, { readOnlyMode: true });

@@ -32,10 +32,10 @@ const UNKNOWN_CAUSE =
 /**
  * Remembers what the connection to Redis last complained of.
  *
- * fine, until the first error; away, until {@link RedisWatch.recovered}, since the first error of the
+ * fine, until the first error; away, until {@link RedisErrorMonitor.recovered}, since the first error of the
  * row and with the cause that the last one named.
  */
-export class RedisWatch {
+export class RedisErrorMonitor {
   readonly #address: string;
   #word = '';
   #since = 0;

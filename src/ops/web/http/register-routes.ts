@@ -6,8 +6,8 @@ import { reads } from '../access/authorize.ts';
 import type { Identity } from '../access/role.ts';
 import { fromForm } from './form-fields.ts';
 import { streamEvents } from '../live/event-stream.ts';
-import type { OpsParts } from '../ops-context.ts';
-import type { Call, Route } from './route.ts';
+import type { OpsContext } from '../ops-context.ts';
+import type { RouteCall, Route } from './route.ts';
 import { writeAnswer } from './write-answer.ts';
 
 /** Field of a form that holds the token, and the path to go to when it is done. */
@@ -22,7 +22,7 @@ const SMALL_BODY_BYTES = 65_536;
 export function registerRoutes(
   app: FastifyInstance,
   routes: readonly Route[],
-  parts: OpsParts,
+  parts: OpsContext,
 ): void {
   for (const route of routes) {
     const { method, path, needs, kind, perMinute } = route;
@@ -41,7 +41,7 @@ async function serve(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  parts: OpsParts,
+  parts: OpsContext,
 ): Promise<FastifyReply> {
   const who = request.identity;
   const form = request.body instanceof URLSearchParams ? request.body : undefined;
@@ -69,7 +69,7 @@ function requireToken(
   { headers }: FastifyRequest,
   who: Identity,
   form: URLSearchParams | undefined,
-  { access }: OpsParts,
+  { access }: OpsContext,
 ): void {
   if (who.by === 'key') return;
   const shown = form?.get(CSRF_FIELD) ?? headers[CSRF_HEADER];
@@ -81,8 +81,8 @@ function readCall(
   { params, query, body }: Route,
   request: FastifyRequest,
   form: URLSearchParams | undefined,
-  { access }: OpsParts,
-): Call {
+  { access }: OpsContext,
+): RouteCall {
   const { identity: who, headers, url } = request;
   const checked = (schema: z.ZodType | undefined, value: unknown, root: string): unknown =>
     schema === undefined ? undefined : parseInput(schema, value, 'REQUEST_INVALID', '', root);

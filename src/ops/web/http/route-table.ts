@@ -5,7 +5,7 @@ import { FIND_ROUTES } from '../api/find-routes.ts';
 import { HOLD_ROUTES } from '../api/hold-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
 import { openApiRoutes } from '../api/openapi-routes.ts';
-import { PACE_ROUTES } from '../api/rate-limit-routes.ts';
+import { RATE_LIMIT_ROUTES } from '../api/rate-limit-routes.ts';
 import { STATUS_ROUTES } from '../api/status-routes.ts';
 import { TRAFFIC_ROUTES } from '../api/traffic-routes.ts';
 import { UNKNOWN_ROUTES } from '../api/unknown-routes.ts';
@@ -23,7 +23,7 @@ const ROUTES: readonly Route[] = [
   ...STATUS_ROUTES,
   ...TRAFFIC_ROUTES,
   ...HOLD_ROUTES,
-  ...PACE_ROUTES,
+  ...RATE_LIMIT_ROUTES,
   ...BATCH_ROUTES,
   ...FAILURE_ROUTES,
   ...UNKNOWN_ROUTES,

@@ -3,10 +3,10 @@ import type { z } from 'zod';
 import type { Identity, Needs } from '../access/role.ts';
 import type { Html } from './html.ts';
 import type { FeedQuestion } from '../live/feed.ts';
-import type { OpsParts } from '../ops-context.ts';
+import type { OpsContext } from '../ops-context.ts';
 
 /** One request, checked. */
-export interface Call<Params = unknown, Query = unknown, Body = unknown> {
+export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
@@ -24,7 +24,7 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> {
 }
 
 /** What a handler answers; the server writes it. */
-export type Answer =
+export type RouteAnswer =
   | { readonly kind: 'json'; readonly status: number; readonly body: unknown }
   | { readonly kind: 'page'; readonly status: number; readonly html: Html }
   | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: SessionCookie }
@@ -71,7 +71,7 @@ interface RouteHead {
   /** By status. */
   readonly answers: Readonly<Record<number, AnswerDoc>>;
   /** Most requests of one caller (or of one address, where it is open) in a minute. */
-  readonly perMinute?: number | ((parts: OpsParts) => number);
+  readonly perMinute?: number | ((parts: OpsContext) => number);
   /** Other headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -88,9 +88,9 @@ interface RouteSpec<
   /** What the body is to its reader, where the handler checks it more closely than `body` does. */
   readonly bodyDoc?: z.ZodType;
   readonly handle: (
-    call: Call<Out<P>, Out<Q>, Out<B>>,
-    parts: OpsParts,
-  ) => Answer | Promise<Answer>;
+    call: RouteCall<Out<P>, Out<Q>, Out<B>>,
+    parts: OpsContext,
+  ) => RouteAnswer | Promise<RouteAnswer>;
 }
 
 type Out<S> = S extends z.ZodType ? z.output<S> : undefined;
@@ -101,7 +101,7 @@ export interface Route extends RouteHead {
   readonly query: z.ZodType | undefined;
   readonly body: z.ZodType | undefined;
   readonly bodyDoc: z.ZodType | undefined;
-  readonly handle: (call: Call, parts: OpsParts) => Answer | Promise<Answer>;
+  readonly handle: (call: RouteCall, parts: OpsContext) => RouteAnswer | Promise<RouteAnswer>;
 }
 
 /** Writes down a route: its handler gets what its schemas let through. */
@@ -123,11 +123,11 @@ export function route<
 }
 
 /** Answers JSON. */
-export function json(body: unknown, status = 200): Answer {
+export function json(body: unknown, status = 200): RouteAnswer {
   return { kind: 'json', status, body };
 }
 
 /** Answers a page. */
-export function page(html: Html, status = 200): Answer {
+export function page(html: Html, status = 200): RouteAnswer {
   return { kind: 'page', status, html };
 }

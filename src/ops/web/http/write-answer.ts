@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Answer } from './route.ts';
+import type { RouteAnswer } from './route.ts';
 import { setSessionCookie } from '../access/session-cookie.ts';
 
 /** All answers but a stream of events, which takes the connection for itself. */
-type WrittenAnswer = Exclude<Answer, { readonly kind: 'events' }>;
+type WrittenAnswer = Exclude<RouteAnswer, { readonly kind: 'events' }>;
 
 /** Writes an answer. */
 export function writeAnswer(

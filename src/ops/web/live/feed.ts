@@ -5,7 +5,7 @@ import type { Keys } from '../../../redis/keys.ts';
 import type { Status } from '../../status.ts';
 import { showBatch, showStatus, type BatchAnswer, type StatusAnswer } from '../answers.ts';
 import { TooManyRequests } from '../http/problem.ts';
-import type { RedisTrouble, RedisWatch } from '../http/redis-trouble.ts';
+import type { RedisTrouble, RedisErrorMonitor } from '../http/redis-trouble.ts';
 
 /** What a listener wants to hear of, beside the status. */
 export interface FeedQuestion {
@@ -36,7 +36,7 @@ interface FeedSources {
   readonly ledger: Pick<Ledger, 'read'>;
   readonly redis: RedisClient;
   readonly keys: Keys;
-  readonly redisWatch: RedisWatch;
+  readonly redisWatch: RedisErrorMonitor;
 }
 
 const MAX_LISTENERS = 200;

@@ -1,9 +1,9 @@
 import type { KeptAudit } from '../../audit.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, moment, table, type Look } from './page-parts.ts';
+import { count, head, moment, table, type PageView } from './page-parts.ts';
 
 /** What people did by hand, the newest first. */
-export function auditPage(entries: readonly KeptAudit[], { now }: Look): Html {
+export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Html {
   if (entries.length === 0) {
     return html`<section class="card empty"><p>Nobody has done anything by hand yet.</p></section>`;
   }

@@ -13,12 +13,12 @@ import {
   span,
   table,
   whyField,
-  type Look,
+  type PageView,
 } from './page-parts.ts';
 import { stateBar } from './state-bar.ts';
 
 /** All that the page of a batch shows. */
-export interface BatchSight {
+export interface BatchPageData {
   readonly batch: BatchAnswer;
   /** Why it does not move, in words. */
   readonly standstill: string | undefined;
@@ -38,7 +38,7 @@ const STATES = [
 ] as const;
 
 /** One batch: how far it is, what was not accepted and why, and what can be done. */
-export function batchPage(sight: BatchSight, look: Look): Html {
+export function batchPage(sight: BatchPageData, look: PageView): Html {
   const { batch, failures } = sight;
   return html`<p class="crumbs"><a href="/batches">Batches</a></p>
     ${progress(sight, look)}
@@ -55,7 +55,7 @@ export function batchPage(sight: BatchSight, look: Look): Html {
     ${mayAct(look) && downloads(batch)} ${facts(batch, look)}`;
 }
 
-function progress({ batch, standstill }: BatchSight, look: Look): Html {
+function progress({ batch, standstill }: BatchPageData, look: PageView): Html {
   const { id, phase, counts, perSecond, restMs, lossNear } = batch;
   return html`<section class="card" id="progress" data-live="batch" data-batch="${id}" data-refresh>
     <p class="states">
@@ -93,7 +93,7 @@ function progress({ batch, standstill }: BatchSight, look: Look): Html {
   </section>`;
 }
 
-function steering({ id, phase, counts }: BatchAnswer, look: Look): Html {
+function steering({ id, phase, counts }: BatchAnswer, look: PageView): Html {
   const at = `/api/v1/batches/${encodeURIComponent(id)}`;
   const button = (text: string) => html`<button type="submit">${text}</button>`;
   return html`<div class="acts">
@@ -119,7 +119,7 @@ function steering({ id, phase, counts }: BatchAnswer, look: Look): Html {
   </div>`;
 }
 
-function failureTable({ batch, failures, noRedrive }: BatchSight, look: Look): Html {
+function failureTable({ batch, failures, noRedrive }: BatchPageData, look: PageView): Html {
   return html`${table(
     'Failures by state and code',
     [head('State'), head('Code'), head('Contacts', true), head('What the service said'), head('')],
@@ -151,7 +151,7 @@ function example({ example: contact }: FailureExample): Html | undefined {
 /** What a redrive may take: not what was never sent. */
 const REDRIVEN: ReadonlySet<string> = new Set(['rejected', 'expired', 'unknown']);
 
-function redrive({ id }: BatchAnswer, group: FailureExample, look: Look): Html | undefined {
+function redrive({ id }: BatchAnswer, group: FailureExample, look: PageView): Html | undefined {
   if (!REDRIVEN.has(group.state)) return undefined;
   const { state, code, contacts } = group;
   const name = `why-${state}-${code}`.replaceAll(/[^A-Za-z0-9-]/g, '-');
@@ -197,7 +197,7 @@ function downloads({ id, counts }: BatchAnswer): Html | undefined {
   </section>`;
 }
 
-function facts(batch: BatchAnswer, { now }: Look): Html {
+function facts(batch: BatchAnswer, { now }: PageView): Html {
   const { templateCode, delivery, chunkSize, rate: limit, chunks, rows } = batch;
   const { refusedRows, duplicateRows, begunAt, finishedAt, keptUntil, expiresAt } = batch;
   const rowOf = (name: string, value: Html | string) =>

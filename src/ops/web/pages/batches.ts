@@ -1,6 +1,6 @@
 import type { BatchAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, moment, rate, span, table, type Look } from './page-parts.ts';
+import { count, head, moment, rate, span, table, type PageView } from './page-parts.ts';
 import { stateBar } from './state-bar.ts';
 
 /** A page of the list. */
@@ -13,7 +13,7 @@ export interface BatchList {
 }
 
 /** The batches that are kept, the newest first. */
-export function batchesPage({ batches, total, offset, next }: BatchList, look: Look): Html {
+export function batchesPage({ batches, total, offset, next }: BatchList, look: PageView): Html {
   if (batches.length === 0) {
     return html`<section class="card empty">
       <p>No batch is kept. A list becomes one when it is imported:</p>
@@ -41,7 +41,7 @@ export function batchesPage({ batches, total, offset, next }: BatchList, look: L
     </nav>`;
 }
 
-function row(batch: BatchAnswer, { now }: Look): Html {
+function row(batch: BatchAnswer, { now }: PageView): Html {
   const { id, templateCode, phase, counts, perSecond, restMs, begunAt, lossNear } = batch;
   const { rejected, unknown, expired, cancelled } = counts;
   return html`<tr>

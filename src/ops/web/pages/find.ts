@@ -1,12 +1,12 @@
 import type { FoundState } from '../../../search/find-in-batches.ts';
 import type { FindReport } from '../../../search/find-contact.ts';
-import { describeWrongHit } from '../../../search/false-positive-rate.ts';
+import { describeFalsePositiveRate } from '../../../search/false-positive-rate.ts';
 import { html, type Html } from '../http/html.ts';
 import { csrfField } from './layout.ts';
-import { count, head, moment, span, table, type Look } from './page-parts.ts';
+import { count, head, moment, span, table, type PageView } from './page-parts.ts';
 
 /** What the page of the search shows. */
-export interface FindSight {
+export interface FindPageData {
   /** Whether there is anything to find by. */
   readonly canFind: boolean;
   /** Why what was asked for is no phone number. */
@@ -18,7 +18,7 @@ export interface FindSight {
  * What became of the notices for one phone number. The number is sent in a form and never comes back:
  * it stands in no address, no history and no page.
  */
-export function findPage({ canFind, problem, report }: FindSight, look: Look): Html {
+export function findPage({ canFind, problem, report }: FindPageData, look: PageView): Html {
   if (!canFind) return SWITCHED_OFF;
   return html`${asking(problem, look)} ${report !== undefined && outcome(report, look)}`;
 }
@@ -32,7 +32,7 @@ const SWITCHED_OFF = html`<section class="card empty">
   </p>
 </section>`;
 
-function asking(problem: string | undefined, { csrf }: Look): Html {
+function asking(problem: string | undefined, { csrf }: PageView): Html {
   return html`<form method="post" action="/find" class="card narrow">
     ${csrfField(csrf)}
     <p>
@@ -61,7 +61,7 @@ function asking(problem: string | undefined, { csrf }: Look): Html {
   </form>`;
 }
 
-function outcome({ notices, contacts, searched }: FindReport, look: Look): Html {
+function outcome({ notices, contacts, searched }: FindReport, look: PageView): Html {
   const rows = [
     ...notices.map((notice) =>
       foundRow(look, notice, html`notice <code>${notice.job}</code>`, 'its job is no longer kept'),
@@ -91,7 +91,7 @@ function outcome({ notices, contacts, searched }: FindReport, look: Look): Html 
 type Found = FindReport['notices'][number] | FindReport['contacts'][number];
 
 function foundRow(
-  { now }: Look,
+  { now }: PageView,
   { states, confirmed, at, code, template }: Found,
   where: Html,
   doubt: string,
@@ -113,7 +113,7 @@ function stateWords(states: readonly FoundState[]): Html {
 }
 
 /** How far the search could see. */
-function seen(searched: FindReport['searched'], { now }: Look): Html {
+function seen(searched: FindReport['searched'], { now }: PageView): Html {
   const { since, batches, contacts, unindexedChunks, wrongHit } = searched;
   return html`<p class="quiet">
       Looked at what was handed over in the last ${span(Math.max(0, now - since))}: single notices,
@@ -130,7 +130,7 @@ function seen(searched: FindReport['searched'], { now }: Look): Html {
       contacts > 0 &&
       html`<p class="quiet">
         The chance that a contact that is not confirmed belongs to another number:
-        ${describeWrongHit(wrongHit)}.
+        ${describeFalsePositiveRate(wrongHit)}.
       </p>`
     }`;
 }

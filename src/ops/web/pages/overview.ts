@@ -12,16 +12,16 @@ import {
   moment,
   span,
   whyField,
-  type Look,
+  type PageView,
 } from './page-parts.ts';
-import { paceSection } from './rate-limit.ts';
+import { rateLimitSection } from './rate-limit.ts';
 import { redisSection } from './redis.ts';
 import { tokenSection } from './token.ts';
 import { trafficSection } from './traffic.ts';
 import { workersSection } from './workers.ts';
 
 /** All that the overview shows. */
-export interface OverviewSight {
+export interface OverviewData {
   readonly status: StatusAnswer;
   /** What is unknown of single notices, and of the newest batches. */
   readonly unknown: { readonly notices: number; readonly contacts: number };
@@ -33,7 +33,7 @@ export interface OverviewSight {
 }
 
 /** What goes, what waits, what is held and why. */
-export function overviewPage(sight: OverviewSight, look: Look): Html {
+export function overviewPage(sight: OverviewData, look: PageView): Html {
   const { status, unknown, unsent, traffic, minutes } = sight;
   const state = stateOf(sight);
   return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
@@ -55,7 +55,7 @@ export function overviewPage(sight: OverviewSight, look: Look): Html {
     </section>
     ${trafficSection(traffic, minutes)} ${workersSection(status.workers, look)}
     <div class="columns">
-      ${paceSection(status.pace, look)} ${tokenSection(status, look)} ${redisSection(status)}
+      ${rateLimitSection(status.pace, look)} ${tokenSection(status, look)} ${redisSection(status)}
     </div>`;
 }
 
@@ -63,7 +63,7 @@ export function overviewPage(sight: OverviewSight, look: Look): Html {
 const LATELY = 4;
 
 /** How it stands in one word, and what that means. */
-function stateOf({ status, unsent, traffic }: OverviewSight): {
+function stateOf({ status, unsent, traffic }: OverviewData): {
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
   readonly words: string;
@@ -111,7 +111,7 @@ function stateOf({ status, unsent, traffic }: OverviewSight): {
     : { tone: 'good', title: 'Idle', words: 'Nothing waits; what comes is sent at once.' };
 }
 
-function held({ kind, code, since, nextProbeAt, remedy }: ExplainedHold, { now }: Look): Html {
+function held({ kind, code, since, nextProbeAt, remedy }: ExplainedHold, { now }: PageView): Html {
   return html`<dl>
     <dt>What to do</dt>
     <dd>${remedy}</dd>
@@ -137,7 +137,7 @@ const LIFTING: Partial<Record<ExplainedHold['kind'], string>> = {
     'Sending goes on at once, also of what was sent since the copy was made and has not been parked: it goes out a second time.',
 };
 
-function holdActs(hold: ExplainedHold | undefined, look: Look): Html {
+function holdActs(hold: ExplainedHold | undefined, look: PageView): Html {
   if (hold === undefined) {
     return html`<div class="acts">
       ${ask(

@@ -3,7 +3,7 @@ import { html, type Html, type Part } from '../http/html.ts';
 import { csrfField, nextField } from './layout.ts';
 
 /** What pages need to know of who looks, and when. */
-export interface Look {
+export interface PageView {
   readonly who: Identity | undefined;
   readonly csrf: string;
   /** Path that a form of the page leads back to. */
@@ -13,7 +13,7 @@ export interface Look {
 }
 
 /** Whether the one who looks may also act. */
-export function mayAct({ who }: Look): boolean {
+export function mayAct({ who }: PageView): boolean {
   return who?.role === 'operator';
 }
 
@@ -48,7 +48,7 @@ export function moment(at: number, now: number): Html {
 }
 
 /** A form that changes something, and then leads back to its page. */
-export function form(look: Look, action: string, body: Part, next = look.path): Html {
+export function form(look: PageView, action: string, body: Part, next = look.path): Html {
   return html`<form method="post" action="${action}">
     ${csrfField(look.csrf)}${nextField(next)}${body}
   </form>`;

@@ -3,22 +3,22 @@ import { checkNumber } from '../../../batch/source/check-number.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { readAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
-import { lookAtBatch } from '../../batch-snapshot.ts';
+import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
-import { readUnknownDesk } from '../../unknown.ts';
+import { readUnknownOverview } from '../../unknown.ts';
 import { showBatch, showStatus } from '../answers.ts';
 import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
 import { batchParams, queryNumber } from '../api/inputs.ts';
 import { trafficOf } from '../api/traffic-routes.ts';
-import { page, route, type Call, type Route } from '../http/route.ts';
+import { page, route, type RouteCall, type Route } from '../http/route.ts';
 import { auditPage } from './audit.ts';
 import { batchPage } from './batch.ts';
 import { batchesPage } from './batches.ts';
-import { findPage, type FindSight } from './find.ts';
+import { findPage, type FindPageData } from './find.ts';
 import { layout, type PageContent } from './layout.ts';
 import { overviewPage } from './overview.ts';
-import type { Look } from './page-parts.ts';
+import type { PageView } from './page-parts.ts';
 import { unknownPage } from './unknown.ts';
 
 const PAGE_SIZE = 50;
@@ -46,7 +46,7 @@ export const PAGE_ROUTES: readonly Route[] = [
       const { minutes } = call.query;
       const [status, desk, unsent, traffic] = await Promise.all([
         parts.status(),
-        readUnknownDesk(parts, { notices: 1, batches: UNKNOWN_BATCHES }),
+        readUnknownOverview(parts, { notices: 1, batches: UNKNOWN_BATCHES }),
         parts.ledger.unsent(),
         trafficOf(parts, minutes),
       ]);
@@ -76,7 +76,7 @@ export const PAGE_ROUTES: readonly Route[] = [
     params: batchParams,
     handle: async (call, parts) => {
       const { id } = call.params;
-      const view = await lookAtBatch(parts, id);
+      const view = await readBatchSnapshot(parts, id);
       if (view === undefined) throw noSuchBatch(id);
       const { batch, standstill } = view;
       const failures = await digestFailures(parts, batch);
@@ -95,7 +95,7 @@ export const PAGE_ROUTES: readonly Route[] = [
     summary: 'The desk where people decide on what may have been taken.',
     handle: async (call, parts) => {
       const most = { notices: UNKNOWN_NOTICES, batches: UNKNOWN_BATCHES };
-      const main = unknownPage(await readUnknownDesk(parts, most), lookOf(call));
+      const main = unknownPage(await readUnknownOverview(parts, most), lookOf(call));
       return framed(call, { title: 'Unknown', nav: '/unknown', main });
     },
   }),
@@ -135,15 +135,15 @@ export const PAGE_ROUTES: readonly Route[] = [
   }),
 ];
 
-function lookOf({ who, csrf, url, now }: Call): Look {
+function lookOf({ who, csrf, url, now }: RouteCall): PageView {
   return { who, csrf, path: url, now };
 }
 
-function finding(call: Call, sight: FindSight, status = 200) {
+function finding(call: RouteCall, sight: FindPageData, status = 200) {
   const main = findPage(sight, lookOf(call));
   return framed(call, { title: 'Find', nav: '/find', main }, status);
 }
 
-function framed(call: Call, content: PageContent, status = 200) {
+function framed(call: RouteCall, content: PageContent, status = 200) {
   return page(layout(content, { who: call.who, csrf: call.csrf }), status);
 }

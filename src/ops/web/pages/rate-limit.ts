@@ -1,10 +1,10 @@
-import type { PaceStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
-import { MAX_PACE } from '../../manual-rate-limit.ts';
+import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
+import { MAX_RATE_LIMIT } from '../../manual-rate-limit.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, count, form, mayAct, moment, rate, whyField, type Look } from './page-parts.ts';
+import { ask, count, form, mayAct, moment, rate, whyField, type PageView } from './page-parts.ts';
 
 /** How fast the account may send: what is in force, who set it, and whether a 429 made it fall. */
-export function paceSection(pace: PaceStatus | undefined, look: Look): Html {
+export function rateLimitSection(pace: RateLimitStatus | undefined, look: PageView): Html {
   return html`<section class="card" id="pace" data-refresh>
     <h2>Pace</h2>
     ${pace === undefined ? html`<p class="quiet">Nothing limits it.</p>` : facts(pace, look.now)}
@@ -12,7 +12,7 @@ export function paceSection(pace: PaceStatus | undefined, look: Look): Html {
   </section>`;
 }
 
-function facts({ configured, byHand, fall, now: inForce, lowUntil }: PaceStatus, now: number) {
+function facts({ configured, byHand, fall, now: inForce, lowUntil }: RateLimitStatus, now: number) {
   const words = (pace: number) => (pace === 0 ? 'no limit' : `${count(pace)} send calls a second`);
   return html`<dl>
       <dt>In force</dt>
@@ -41,7 +41,7 @@ function facts({ configured, byHand, fall, now: inForce, lowUntil }: PaceStatus,
     }`;
 }
 
-function paceForm(look: Look): Html {
+function paceForm(look: PageView): Html {
   return form(
     look,
     '/api/v1/pace',
@@ -61,8 +61,8 @@ function paceForm(look: Look): Html {
         aria-describedby="pace-help"
       />
       <p class="quiet small" id="pace-help">
-        1 to ${count(MAX_PACE)}; <code>off</code> for no limit; <code>default</code> to go by PACE
-        again
+        1 to ${count(MAX_RATE_LIMIT)}; <code>off</code> for no limit; <code>default</code> to go by
+        PACE again
       </p>
       ${whyField('why-pace')}
       <button type="submit">Set the pace</button>`,

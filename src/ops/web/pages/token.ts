@@ -1,9 +1,9 @@
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, moment, type Look } from './page-parts.ts';
+import { count, moment, type PageView } from './page-parts.ts';
 
 /** The token that the fleet shares: never its value. */
-export function tokenSection({ token: slot }: StatusAnswer, { now }: Look): Html {
+export function tokenSection({ token: slot }: StatusAnswer, { now }: PageView): Html {
   return html`<section class="card" id="token" data-refresh>
     <h2>Token</h2>
     ${

@@ -1,4 +1,4 @@
-import type { UnknownDesk, UnknownNotice } from '../../unknown.ts';
+import type { UnknownOverview, UnknownNotice } from '../../unknown.ts';
 import { html, type Html } from '../http/html.ts';
 import {
   ask,
@@ -9,7 +9,7 @@ import {
   moment,
   table,
   whyField,
-  type Look,
+  type PageView,
 } from './page-parts.ts';
 
 /** What a person may decide, with what it means. */
@@ -20,7 +20,7 @@ const DECISIONS = [
 ] as const;
 
 /** The desk where people decide on what may have been taken. */
-export function unknownPage({ notices, listed, batches }: UnknownDesk, look: Look): Html {
+export function unknownPage({ notices, listed, batches }: UnknownOverview, look: PageView): Html {
   if (listed === 0 && batches.length === 0) {
     return html`<section class="card empty">
       <p>Nothing is unknown: of every notice it is known whether the service took it.</p>
@@ -34,7 +34,7 @@ export function unknownPage({ notices, listed, batches }: UnknownDesk, look: Loo
     ${notices.length > 0 && ofNotices(notices, listed, look)}`;
 }
 
-function ofBatches(batches: UnknownDesk['batches'], look: Look): Html {
+function ofBatches(batches: UnknownOverview['batches'], look: PageView): Html {
   return html`<section class="card" id="unknown-batches" data-refresh>
     <h2>In batches</h2>
     ${table(
@@ -72,7 +72,7 @@ const CHOOSE_ALL = html`<th scope="col">
   <input type="checkbox" data-choose="ids" aria-label="choose all" hidden />
 </th>`;
 
-function ofNotices(notices: readonly UnknownNotice[], listed: number, look: Look): Html {
+function ofNotices(notices: readonly UnknownNotice[], listed: number, look: PageView): Html {
   const operator = mayAct(look);
   const rows = notices.map(
     ({ id, at, template, contacts, code, stage }) =>
@@ -110,7 +110,7 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, look: Look
   </section>`;
 }
 
-function decision(look: Look, id: string, body: Html, what: string): Html {
+function decision(look: PageView, id: string, body: Html, what: string): Html {
   return form(
     look,
     '/api/v1/unknown/resolve',

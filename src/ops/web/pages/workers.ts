@@ -1,12 +1,12 @@
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, moment, span, table, type Look } from './page-parts.ts';
+import { count, head, moment, span, table, type PageView } from './page-parts.ts';
 
 /** From here on a worker's locks and deadlines begin to slip. */
 const SLOW_LOOP_MS = 1_000;
 
 /** The worker processes that live, and why one of them takes no jobs. */
-export function workersSection(all: readonly SeenWorker[], { now }: Look): Html {
+export function workersSection(all: readonly SeenWorker[], { now }: PageView): Html {
   return html`<section class="card" id="workers" data-refresh>
     <h2>Workers</h2>
     ${

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { UnknownDesk, UnknownNotice } from '../../../../src/ops/unknown.ts';
+import type { UnknownOverview, UnknownNotice } from '../../../../src/ops/unknown.ts';
 import { auditPage } from '../../../../src/ops/web/pages/audit.ts';
-import { batchPage, type BatchSight } from '../../../../src/ops/web/pages/batch.ts';
+import { batchPage, type BatchPageData } from '../../../../src/ops/web/pages/batch.ts';
 import { batchesPage } from '../../../../src/ops/web/pages/batches.ts';
 import { span } from '../../../../src/ops/web/pages/page-parts.ts';
 import { unknownPage } from '../../../../src/ops/web/pages/unknown.ts';
@@ -20,7 +20,7 @@ const group = {
   example: { contact: '010******01' },
 } as const;
 
-function sightOf(some: Partial<BatchSight> = {}): BatchSight {
+function sightOf(some: Partial<BatchPageData> = {}): BatchPageData {
   return {
     batch: someBatch(),
     standstill: undefined,
@@ -155,7 +155,7 @@ describe('the desk', () => {
     contacts: 4,
     begunAt: operator.now - 7_200_000,
   };
-  const desk = (some: Partial<UnknownDesk>, look = operator) =>
+  const desk = (some: Partial<UnknownOverview>, look = operator) =>
     unknownPage({ notices: [], listed: 0, batches: [], ...some }, look).text;
 
   it('says so where nothing is unknown', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
 import { explainHold } from '../../../../src/ops/manual-hold.ts';
-import { overviewPage, type OverviewSight } from '../../../../src/ops/web/pages/overview.ts';
+import { overviewPage, type OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import {
   EVIL,
   lookOf,
@@ -14,7 +14,7 @@ import {
 } from './snapshots.ts';
 
 const jobs = { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 };
-const draw = (sight: Partial<OverviewSight>, role: 'viewer' | 'operator' = 'operator') =>
+const draw = (sight: Partial<OverviewData>, role: 'viewer' | 'operator' = 'operator') =>
   overviewPage(someOverview(sight), lookOf(role)).text;
 const holdOf = (kind: HoldKind, code = 'CODE') =>
   explainHold({ kind, code, since: NOW - 120_000, nextProbeAt: NOW + 30_000, failedProbes: 0 });
@@ -28,7 +28,7 @@ const redisThat = (severity: 'refuse' | 'warn') => ({
 const sending = someTraffic({ recent: [somePoint({ requests: 4 }), somePoint()] });
 
 describe('how it stands', () => {
-  it.each<[string, string, Partial<OverviewSight>]>([
+  it.each<[string, string, Partial<OverviewData>]>([
     ['Idle', 'good', {}],
     ['Flowing', 'good', { status: someStatus({ jobs: { ...jobs, waiting: 5 } }) }],
     ['Flowing', 'good', { status: someStatus({ jobs: { ...jobs, active: 1 } }) }],

@@ -2,8 +2,8 @@ import { OUTCOME_KINDS, type OutcomeKind } from '../../../../src/contracts/outco
 import type { Traffic, TrafficPoint } from '../../../../src/traffic/read-traffic.ts';
 import type { Role } from '../../../../src/ops/web/access/role.ts';
 import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
-import type { OverviewSight } from '../../../../src/ops/web/pages/overview.ts';
-import type { Look } from '../../../../src/ops/web/pages/page-parts.ts';
+import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
+import type { PageView } from '../../../../src/ops/web/pages/page-parts.ts';
 
 /** When pages are looked at. */
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
@@ -12,7 +12,7 @@ export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 export const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(1)>`;
 
 /** Somebody who looks. */
-export function lookOf(role: Role): Look {
+export function lookOf(role: Role): PageView {
   const who = { name: role, role, by: 'session', until: NOW, seed: 'seed' } as const;
   return { who, csrf: 'csrf-token', path: '/here', now: NOW };
 }
@@ -120,7 +120,7 @@ export function someTraffic(some: Partial<Traffic> = {}): Traffic {
 }
 
 /** An overview of an idle queue. */
-export function someOverview(some: Partial<OverviewSight> = {}): OverviewSight {
+export function someOverview(some: Partial<OverviewData> = {}): OverviewData {
   return {
     status: someStatus(),
     unknown: { notices: 0, contacts: 0 },

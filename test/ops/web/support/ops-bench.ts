@@ -7,7 +7,7 @@ import { loadConfig } from '../../../../src/config/config.ts';
 import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
 import type { Role } from '../../../../src/ops/web/access/role.ts';
 import { problemAnswer } from '../../../../src/ops/web/answers.ts';
-import { openOps, type OpsParts } from '../../../../src/ops/web/ops-context.ts';
+import { openOps, type OpsContext } from '../../../../src/ops/web/ops-context.ts';
 import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../../src/ops/web/http/route.ts';
 import { buildOpsServer } from '../../../../src/ops/web/server.ts';
@@ -41,7 +41,7 @@ export interface Caller {
 /** An ops server that listens, over one namespace of a Redis. */
 export interface OpsBench {
   readonly url: string;
-  readonly parts: OpsParts;
+  readonly parts: OpsContext;
   readonly invitation: {
     readonly user: string;
     readonly password: string;

@@ -12,12 +12,12 @@ import { loadConfig } from '../../../../src/config/config.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import {
   sendGroup,
-  type GroupParts,
+  type GroupContext,
   type HeldNotice,
   type NoticeEnd,
 } from '../../../../workers/send/send-group.ts';
 import { noticeIntent } from '../../../../workers/send/notice-intent.ts';
-import { standInLine } from '../../../../workers/send/pending-notices.ts';
+import { pendingNotice } from '../../../../workers/send/pending-notices.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 
 const LOCK = 'lock';
@@ -80,7 +80,7 @@ export async function openGroupStage(
     const { value } = await service.issueToken();
     return { id: value.slice(0, 16), value };
   };
-  const parts: GroupParts = {
+  const parts: GroupContext = {
     service,
     tokens: { get: token, renew: token, accepted: () => {}, judge: () => Promise.resolve('again') },
     gate: {
@@ -135,7 +135,7 @@ export async function openGroupStage(
       const ends: NoticeEnd[] = [];
       const notice: TestNotice = {
         id,
-        ...standInLine(data, 0, 100),
+        ...pendingNotice(data, 0, 100),
         data,
         intent: noticeIntent(job, data, LOCK),
         isLost: false,
