@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { TOKEN_VALUE, type Token } from '../contracts/token.ts';
+import { isTokenValue, type Token } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 
 /**
@@ -8,7 +8,7 @@ import { NoticeQueueError } from '../contracts/errors.ts';
  * @throws NoticeQueueError TOKEN_INVALID when it could not stand in an Authorization header
  */
 export function tokenOf(value: string): Token {
-  if (!TOKEN_VALUE.test(value)) {
+  if (!isTokenValue(value)) {
     throw new NoticeQueueError(
       'TOKEN_INVALID',
       'The issued token is empty, too long or not printable ASCII.',
