@@ -206,7 +206,7 @@ export async function startWorker(
   heart.start(() => guard.check());
   const trafficReport = startTrafficReport(redis, keys, traffic, heartbeatMs, log);
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
-  const watched = { ...counts, begun: () => inFlight.begun, resting: () => unfit };
+  const watched = { ...counts, started: () => inFlight.begun, resting: () => unfit };
   const onLook = (stillMs: number) => health?.counted.standstill(stillMs);
   const stallWatch = startStallDetector(
     redis,
