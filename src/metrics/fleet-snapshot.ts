@@ -9,6 +9,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
 import { BATCHES_LOOKED_AT, type JOB_STATES } from './fleet-table.ts';
 
@@ -68,7 +69,7 @@ export async function readFleetSnapshot(
       token,
       health,
     ] = await Promise.all([
-      redis.time(),
+      redisTime(redis),
       readLane(queues.notices),
       readLane(queues.chunks),
       readHold(redis, keys),
@@ -82,7 +83,7 @@ export async function readFleetSnapshot(
       readRedisFacts(redis, keys),
     ]);
     return {
-      now: Number(time[0]) * 1_000 + Math.floor(Number(time[1]) / 1_000),
+      now: Math.floor(time),
       lanes: { notices, chunks },
       hold,
       unknownNotices,

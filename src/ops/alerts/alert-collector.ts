@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { readBatchEvents, type BatchEvent } from '../../batch/ledger/batch-events.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { nearEnd, nearEndOfRetention } from '../../batch/ledger/retention.ts';
@@ -6,6 +6,8 @@ import { readWorkers } from '../../fleet/heartbeat.ts';
 import { readHold } from '../../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import { openBullQueue } from '../../redis/open-queue.ts';
+import { redisTime } from '../../redis/server-clock.ts';
 import type { AlertMemory, KeptSnapshot, NearSnapshot, AlertSnapshot } from './alert-snapshot.ts';
 
 /** What is kept is looked at so often: it costs a command for each batch. */
@@ -32,31 +34,25 @@ export class AlertCollector {
     this.#keys = keys;
     this.#ledger = new Ledger(redis, keys);
     this.#keepFailedMs = keepFailedMs;
-    this.#queues = [QUEUE_NAME, CHUNK_QUEUE_NAME].map((name) => {
-      const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
-      const queue = new Queue(name, options);
-      queue.on('error', () => {});
-      return queue;
-    });
+    this.#queues = ([QUEUE_NAME, CHUNK_QUEUE_NAME] as const).map((name) =>
+      openBullQueue(name, redis, keys),
+    );
   }
 
   /** @param memory of the look before */
   async look(memory: AlertMemory | undefined): Promise<AlertSnapshot> {
     const redis = this.#redis;
     const keys = this.#keys;
-    const [[seconds], hold, workers, unknownNotices, memoryInfo, waiting, events] =
-      await Promise.all([
-        redis.time(),
-        readHold(redis, keys),
-        readWorkers(redis, keys),
-        redis.zcard(keys.intents.unknownAt),
-        redis.info('memory'),
-        Promise.all(
-          this.#queues.map((queue) => queue.getJobCountByTypes('waiting', 'prioritized')),
-        ),
-        this.#events(memory?.cursor),
-      ]);
-    const now = Number(seconds) * 1_000;
+    const [time, hold, workers, unknownNotices, memoryInfo, waiting, events] = await Promise.all([
+      redisTime(redis),
+      readHold(redis, keys),
+      readWorkers(redis, keys),
+      redis.zcard(keys.intents.unknownAt),
+      redis.info('memory'),
+      Promise.all(this.#queues.map((queue) => queue.getJobCountByTypes('waiting', 'prioritized'))),
+      this.#events(memory?.cursor),
+    ]);
+    const now = Math.floor(time);
     const due = now - (memory?.keptSeenAt ?? 0) >= KEPT_EVERY_MS;
     return {
       now,
