@@ -1,9 +1,9 @@
-import { Queue } from 'bullmq';
 import { Registry } from 'prom-client';
 import { CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
 import { evicts } from '../redis/suitability.ts';
 import { readFleetSnapshot, type FleetSnapshot, type FleetTarget } from './fleet-snapshot.ts';
 import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
@@ -29,13 +29,10 @@ export interface FleetMetrics {
  */
 export function fleetMetrics(target: FleetTarget): FleetMetrics {
   const { redis, keys } = target;
-  const open = (name: string) => {
-    const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
-    const queue = new Queue(name, options);
-    queue.on('error', () => {});
-    return queue;
+  const queues = {
+    notices: openBullQueue(QUEUE_NAME, redis, keys),
+    chunks: openBullQueue(CHUNK_QUEUE_NAME, redis, keys),
   };
-  const queues = { notices: open(QUEUE_NAME), chunks: open(CHUNK_QUEUE_NAME) };
   let underWay: Promise<string> | undefined;
 
   const scrape = async (): Promise<string> => {

@@ -1,4 +1,4 @@
-import { Queue, type Job } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { JobData } from '../contracts/job.ts';
@@ -6,6 +6,7 @@ import { Intents } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
 import { appendAudit } from './audit.ts';
 import { readUnknown, unknownFailures, type UnknownFilter } from './unknown.ts';
 
@@ -70,12 +71,7 @@ export async function resolveNotices(
   signal?: AbortSignal,
 ): Promise<ResolveReport> {
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
-  const queue = new Queue(QUEUE_NAME, {
-    connection: redis,
-    prefix: keys.bullPrefix,
-    skipMetasUpdate: true,
-  });
-  queue.on('error', () => {});
+  const queue = openBullQueue(QUEUE_NAME, redis, keys);
   const desk = { queue, redis, keys, intents: new Intents(redis, keys) };
   try {
     for (const id of new Set(ids)) {

@@ -1,20 +1,16 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Hold } from '../contracts/hold.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-gate.ts';
 import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
-import {
-  connectRedis,
-  readyWithin,
-  type RedisClient,
-  type RedisSettings,
-} from '../redis/connect.ts';
+import type { RedisClient, RedisSettings } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { keysOf, pairName, QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
+import { withRedis } from '../redis/with-redis.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
 import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
 
 /** What goes, what waits, what is held and why, at one moment. Durations are milliseconds. */
 export interface Status {
@@ -67,35 +63,16 @@ const TIMEOUT_MS = 3_000;
  */
 export async function readStatus(target: StatusTarget): Promise<Status> {
   const keys = keysOf(target.redis.prefix, target.account);
-  let trouble: Error | undefined;
-  const onError = (error: Error) => {
-    trouble = error;
-  };
-  const redis = connectRedis(target.redis, 'reader', onError, TIMEOUT_MS);
-  let queue: Queue | undefined;
-  try {
-    if (!(await readyWithin(redis, TIMEOUT_MS))) throw statusFailure(trouble);
-    queue = new Queue(QUEUE_NAME, {
-      connection: redis,
-      prefix: keys.bullPrefix,
-      skipMetasUpdate: true,
-    });
-    queue.on('error', () => {});
-    return await statusOf(target, keys, redis, queue);
-  } catch (error) {
-    throw statusFailure(error);
-  } finally {
-    await queue?.close().catch(() => {});
-    redis.disconnect();
-  }
-}
-
-/** Reading queues nothing, so nothing is said of a notice. */
-function statusFailure(error: unknown): NoticeQueueError {
-  const failure = redisFailure(error);
-  return failure.code === 'QUEUE_UNAVAILABLE'
-    ? new NoticeQueueError(failure.code, `Redis did not answer within ${TIMEOUT_MS} ms.`)
-    : failure;
+  return withRedis(target.redis, TIMEOUT_MS, async (redis) => {
+    const queue = openBullQueue(QUEUE_NAME, redis, keys);
+    try {
+      return await statusOf(target, keys, redis, queue);
+    } catch (error) {
+      throw redisFailure(error);
+    } finally {
+      await queue.close().catch(() => {});
+    }
+  });
 }
 
 /**

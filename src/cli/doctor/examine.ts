@@ -17,9 +17,10 @@ import { judgeRedisSnapshot } from '../../doctor/judge-redis.ts';
 import { readRedisSnapshot } from '../../doctor/redis-snapshot.ts';
 import { readStatus } from '../../ops/status.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
+import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { keysOf, type Keys } from '../../redis/keys.ts';
+import { withRedis } from '../../redis/with-redis.ts';
 import { VERSION } from '../../contracts/version.ts';
 import { drySend } from './dry-send.ts';
 import { realSend } from './real-send.ts';
@@ -81,30 +82,26 @@ export async function examine(
       tell(finding);
     }
   };
-  let trouble: Error | undefined;
-  const onError = (error: Error) => {
-    trouble = error;
-  };
-  const redis = connectRedis(config.redis, 'reader', onError, TIMEOUT_MS);
   const { service } = config;
-  try {
-    if (!(await readyWithin(redis, TIMEOUT_MS))) throw away(redisFailure(trouble));
+  const checkAll = async (redis: RedisClient) => {
     add(...(await examineRedis(redis, config)));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     add(...(await examineToken(redis, config, issue)));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     add(...(await examineQueue(redis, config)));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     const unfit = findings.some(
       ({ check, level }) => check.startsWith('redis.') && level === 'fail',
     );
     if (!dry) add(skip('dry-send', 'not asked for'));
     else if (unfit) add(skip('dry-send', 'not tried: Redis has to be mended first'));
     else add(await drySend(redis, config, signal));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     if (send === undefined) add(skip('send', 'not asked for (--send NUMBER --template CODE)'));
     else if (service !== undefined) add(await realSend(redis, { ...config, service }, send));
-    return findings;
+  };
+  try {
+    await withRedis(config.redis, TIMEOUT_MS, checkAll);
   } catch (error) {
     if (!(error instanceof NoticeQueueError)) throw error;
     const { code, message } = error;
@@ -116,10 +113,8 @@ export async function examine(
     const seen = new Set(findings.map(({ check }) => check));
     const rest = CHECKS.filter((check: CheckName) => check !== 'config' && !seen.has(check));
     add(...rest.map((check) => skip(check, 'not looked at: Redis does not serve')));
-    return findings;
-  } finally {
-    redis.disconnect();
   }
+  return findings;
 }
 
 async function examineRedis(redis: RedisClient, config: Config): Promise<Finding[]> {
@@ -172,11 +167,4 @@ async function unknownNotices(redis: RedisClient, keys: Keys): Promise<number> {
   } catch (error) {
     throw redisFailure(error);
   }
-}
-
-/** Looking queues nothing, so nothing is said of a notice. */
-function away(failure: NoticeQueueError): NoticeQueueError {
-  return failure.code === 'QUEUE_UNAVAILABLE'
-    ? new NoticeQueueError(failure.code, `Redis did not answer within ${TIMEOUT_MS} ms.`)
-    : failure;
 }

@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { readBatchEvents, type BatchEvent } from '../../batch/ledger/batch-events.ts';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { nearEnd, nearEndOfRetention } from '../../batch/ledger/retention.ts';
@@ -6,6 +6,7 @@ import { readWorkers } from '../../fleet/heartbeat.ts';
 import { readHold } from '../../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import { openBullQueue } from '../../redis/open-queue.ts';
 import type { AlertMemory, KeptSnapshot, NearSnapshot, AlertSnapshot } from './alert-snapshot.ts';
 
 /** What is kept is looked at so often: it costs a command for each batch. */
@@ -32,12 +33,9 @@ export class AlertCollector {
     this.#keys = keys;
     this.#ledger = new Ledger(redis, keys);
     this.#keepFailedMs = keepFailedMs;
-    this.#queues = [QUEUE_NAME, CHUNK_QUEUE_NAME].map((name) => {
-      const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
-      const queue = new Queue(name, options);
-      queue.on('error', () => {});
-      return queue;
-    });
+    this.#queues = ([QUEUE_NAME, CHUNK_QUEUE_NAME] as const).map((name) =>
+      openBullQueue(name, redis, keys),
+    );
   }
 
   /** @param memory of the look before */

@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { payloadKeys, type PayloadKey } from '../../batch/payload/payload-key.ts';
@@ -8,6 +8,7 @@ import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import { openBullQueue } from '../../redis/open-queue.ts';
 import type { FindContext } from '../../search/find-contact.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
 import { statusOf, type Status } from '../status.ts';
@@ -78,8 +79,8 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   redis.on('ready', () => redisWatch.recovered());
   // The first request would meet a connection that is only being made.
   await readyWithin(redis, PATIENCE_MS);
-  const sendQueue = openQueue(QUEUE_NAME, redis, keys);
-  const chunkQueue = openQueue(CHUNK_QUEUE_NAME, redis, keys);
+  const sendQueue = openBullQueue(QUEUE_NAME, redis, keys);
+  const chunkQueue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   const { prefix, ...connection } = settings;
   const { payloadKeyPrevious: _, ...queueSettings } = queue;
   const notices = new NoticeQueue({ redis: connection, prefix, account, ...queueSettings });
@@ -141,18 +142,4 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
       redis.disconnect();
     },
   };
-}
-
-function openQueue(name: string, connection: RedisClient, keys: Keys): Queue {
-  const queue = new Queue(name, {
-    connection,
-    prefix: keys.bullPrefix,
-    // Without these two a queue that was built while Redis was away would never recover.
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    // The worker owns the queue's settings.
-    skipMetasUpdate: true,
-  });
-  queue.on('error', () => {});
-  return queue;
 }
