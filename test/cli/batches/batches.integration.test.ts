@@ -142,7 +142,7 @@ describe('notices batch --watch', () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
     const watching = start(['batch', 'b', '--watch'], envOf(prefix));
-    await matching(watching.stderr, /sending .* 0 of 10/);
+    await matching(() => watching.stderr(), /sending .* 0 of 10/);
     watching.stop('SIGINT');
     const { code, stdout, stderr } = await watching.ended;
     expect(code).toBe(0);
