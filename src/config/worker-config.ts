@@ -15,7 +15,7 @@ export interface WorkerConfig {
   readonly holdProbeMinMs: number;
   readonly holdProbeMaxMs: number;
   readonly retryAfterMaxMs: number;
-  readonly pace: PaceConfig;
+  readonly rateLimit: RateLimitConfig;
   readonly keepAcceptedMs: number;
   readonly keepFailedMs: number;
   readonly shutdownTimeoutMs: number;
@@ -33,9 +33,9 @@ export interface HealthConfig {
 }
 
 /** How fast the account may send; rates are send calls a second. */
-export interface PaceConfig {
+export interface RateLimitConfig {
   /** 0 is no limit. */
-  readonly pace: number;
+  readonly limit: number;
   readonly floor: number;
   readonly fallPercent: number;
   readonly recoveryMs: number;
@@ -56,8 +56,8 @@ export function workerConfig(values: Values): WorkerConfig {
     holdProbeMinMs: values.HOLD_PROBE_MIN_MS,
     holdProbeMaxMs: values.HOLD_PROBE_MAX_MS,
     retryAfterMaxMs: values.RETRY_AFTER_MAX_MS,
-    pace: {
-      pace: values.PACE,
+    rateLimit: {
+      limit: values.PACE,
       floor: values.PACE_FLOOR,
       fallPercent: values.PACE_FALL_PERCENT,
       recoveryMs: values.PACE_RECOVERY_MS,

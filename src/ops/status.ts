@@ -37,7 +37,7 @@ export interface Status {
   readonly oldestWaitingMs?: number;
   readonly hold?: Hold;
   /** Absent where nothing limits the pace, and nothing ever did. */
-  readonly pace?: RateLimitStatus;
+  readonly rateLimit?: RateLimitStatus;
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the slot. */
   readonly token?: TokenStatus;
   readonly workers: readonly SeenWorker[];
@@ -52,7 +52,7 @@ export interface StatusTarget {
   readonly service?: { readonly baseUrl: string; readonly accessKey: string } | undefined;
   readonly tokenBudgetWindowMs: number;
   /** PACE of this process; 0 by default. */
-  readonly pace?: number;
+  readonly rateLimit?: number;
   /** What is asked of Redis. */
   readonly redisRules: RedisRules;
 }
@@ -108,7 +108,7 @@ export async function statusOf(
     account,
     service,
     tokenBudgetWindowMs,
-    pace: configured = 0,
+    rateLimit: configured = 0,
     redisRules,
   }: Omit<StatusTarget, 'redis'>,
   keys: Keys,
@@ -144,7 +144,7 @@ export async function statusOf(
       ? {}
       : { oldestWaitingMs: Math.max(0, Date.now() - waitingSince) }),
     ...(hold === undefined ? {} : { hold }),
-    ...(pace === undefined ? {} : { pace }),
+    ...(pace === undefined ? {} : { rateLimit: pace }),
     ...(token === undefined ? {} : { token }),
     workers,
     redis: { ...facts, findings: judgeRedis(facts, redisRules) },

@@ -52,9 +52,9 @@ export interface Keys {
   readonly holdProbe: string;
   /** Channel: hints that a hold began, moved or ended. */
   readonly holdHints: string;
-  readonly pace: string;
+  readonly rateLimit: string;
   /** Channel: hints that the pace was set by hand or has fallen. */
-  readonly paceHints: string;
+  readonly rateLimitHints: string;
   /** Advanced by each heartbeat. */
   readonly epoch: string;
   readonly workers: string;
@@ -141,8 +141,8 @@ export function keysOf(prefix: string, account: string): Keys {
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,
-    pace: `${tag}:pace`,
-    paceHints: `${tag}:pace:hints`,
+    rateLimit: `${tag}:pace`,
+    rateLimitHints: `${tag}:pace:hints`,
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,

@@ -43,7 +43,7 @@ export async function issueOnce(deps: IssueOnceOptions, replaced: string): Promi
   const protocol = new TokenProtocol({
     record: new TokenRecord(redis, keys, seal, settings, issuer),
     seal,
-    bell: new WakeSignal(),
+    wakeSignal: new WakeSignal(),
     issue: async (signal) => {
       try {
         return await deps.issue(signal);

@@ -110,7 +110,7 @@ export class SharedToken implements TokenSource {
     this.#protocol = new TokenProtocol({
       record: this.#record,
       seal,
-      bell: this.#bell,
+      wakeSignal: this.#bell,
       issue,
       settings,
       emit: (event) => this.#emit(event),

@@ -23,7 +23,7 @@ const PATIENCE_IN_LOCKS = 4;
 export interface TokenProtocolContext {
   readonly record: TokenRecord;
   readonly seal: TokenSeal;
-  readonly bell: WakeSignal;
+  readonly wakeSignal: WakeSignal;
   /** Asks the service for a token; should end when its signal aborts. */
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
   readonly settings: TokenSettings;
@@ -49,7 +49,7 @@ export class TokenProtocol {
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis failed or the wait was too long
    */
   async obtain(first: TokenWant, deserted: AbortSignal): Promise<HeldToken> {
-    const { record, bell, settings, emit } = this.#parts;
+    const { record, wakeSignal: bell, settings, emit } = this.#parts;
     const nonce = newNonce();
     const began = performance.now();
     let want = first;

@@ -174,7 +174,7 @@ const EXPECTED: Config = {
     holdProbeMinMs: 2003,
     holdProbeMaxMs: 60001,
     retryAfterMaxMs: 3600001,
-    pace: { pace: 40, floor: 2, fallPercent: 51, recoveryMs: 120001 },
+    rateLimit: { limit: 40, floor: 2, fallPercent: 51, recoveryMs: 120001 },
     keepAcceptedMs: 3600002,
     keepFailedMs: 604800001,
     shutdownTimeoutMs: 40001,

@@ -115,6 +115,18 @@ const CASES: [string, SendAnswer, Outcome, SecondRefusal?][] = [
     retry('X', false),
     'again',
   ],
+  [
+    '401 or 403, judged again',
+    answered(401, { ...two(401), body: 'html' }),
+    retry('HTTP_401', false),
+    'again',
+  ],
+  [
+    '401 or 403, judged again',
+    answered(403, { ...two(403), body: 'html' }),
+    retry('HTTP_403', false),
+    'again',
+  ],
   ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), hold('address', 'HTTP_401')],
   ['401 or 403, a page', answered(403, { ...two(403), body: 'html' }), hold('address', 'HTTP_403')],
   ['401', answered(401, two(401)), hold('credentials', 'HTTP_401')],

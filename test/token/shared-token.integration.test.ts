@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RefusalStatus, Token } from '../../src/contracts/token.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { readTokenStatus } from '../../src/token/token-status.ts';
+import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { commandCalls, scriptCalls } from './support/server-calls.ts';
@@ -164,6 +165,22 @@ describe('renew (service-api, Authentication rule 4)', () => {
     const before = await scriptCalls(redis.client);
     await expect(one.slot.renew(old, 401)).resolves.toEqual(current);
     expect(await scriptCalls(redis.client)).toBe(before);
+    expect(world.issuer.asked).toBe(2);
+  });
+
+  it('keeps the newer token when the answer about an older one comes after it', async () => {
+    const other = await world.member();
+    const old = await settled([other.slot]);
+    const client = redis.connect();
+    const { slot } = await world.member({ hints: DEAF, redis: client });
+    const late = holdNextScript(client);
+    const asked = slot.get();
+    await late.answered;
+    const current = await other.slot.renew(old, 401);
+    await expect(slot.renew(old, 401)).resolves.toEqual(current);
+    late.letGo();
+    await expect(asked).resolves.toEqual(current);
+    await expect(slot.get()).resolves.toEqual(current);
     expect(world.issuer.asked).toBe(2);
   });
 

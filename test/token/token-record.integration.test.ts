@@ -64,6 +64,15 @@ describe('store', () => {
     expect(await redis.client.get(keys.lock)).toBe('third');
   });
 
+  it('tells a holder whose fence was given twice that it is late, and leaves what is stored', async () => {
+    const first = await grant('first');
+    await store(first, A);
+    // A failover can forget that a fence was given, but not what was stored under it.
+    await expect(store({ nonce: 'second', fence: first.fence }, B)).resolves.toBe('late');
+    expect(await current('id')).toBe(A.id);
+    expect(await redis.client.zcard(keys.issued)).toBe(2);
+  });
+
   it('lets a holder that lost its lock store, as long as its fence is the highest', async () => {
     const first = await grant('first');
     await redis.client.del(keys.lock);
@@ -146,11 +155,26 @@ describe('fail', () => {
     expect(ttl).toBeLessThanOrEqual(span);
   });
 
+  it('keeps the streak for ten minutes after the last failure', async () => {
+    await record.fail(await grant('one'), 'credentials', 'IP_NOT_ALLOWED');
+    const rest = await redis.client.pttl(keys.streak);
+    expect(rest).toBeGreaterThan(0);
+    expect(rest).toBeLessThanOrEqual(600_000);
+  });
+
   it('remembers nothing of a holder that was overtaken by a newer token', async () => {
     const late = await grant('late');
     await redis.client.del(keys.lock);
     await store(await grant('second'), B);
     await expect(record.fail(late, 'credentials', 'IP_NOT_ALLOWED')).resolves.toBe(-1);
+    expect(await redis.client.exists(keys.refused)).toBe(0);
+  });
+
+  it('remembers nothing of a holder whose fence another token was stored under', async () => {
+    const by = await grant('one');
+    await store(by, A);
+    const twice = { nonce: 'two', fence: by.fence };
+    await expect(record.fail(twice, 'credentials', 'IP_NOT_ALLOWED')).resolves.toBe(-1);
     expect(await redis.client.exists(keys.refused)).toBe(0);
   });
 

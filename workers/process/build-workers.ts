@@ -32,7 +32,7 @@ export function buildNoticeWorker(
   const requests = { maxRequests, maxContacts, stopping };
   const coalescer = new Coalescer<HeldNotice>(requests, (group) => sendGroup(group, parts));
   const slots = new AdaptiveConcurrency(lanes.notices.concurrency, lanes.notices.mostJobs);
-  const run = { coalescer, slots, fence, log, now, maxContacts };
+  const run = { coalescer, concurrency: slots, fence, log, now, maxContacts };
   const worker = buildSendWorker(redis, keys, lanes.notices, settings, (job, lockToken) =>
     inFlight.run(job, () => jobSpan(job, 'notices', () => runNotice(job, lockToken, run))),
   );

@@ -133,7 +133,7 @@ export async function startWorker(
     health?.counted.tokenWait(ms);
   };
   const attemptLog = new AttemptLog(log, onAttempt);
-  const pacer = new RateLimiter(redis, hints, keys, config.worker.pace, {
+  const pacer = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
     onFall: (fall) => log.warn({ event: 'pace-fell', ...fall }, 'the pace falls after a 429'),
     onTrouble: (error) => attemptLog.trouble('pace', error),
   });
@@ -163,7 +163,7 @@ export async function startWorker(
       place: gate.place.bind(gate),
     },
     fence,
-    pace: pacer.lane('notices'),
+    rateLimit: pacer.lane('notices'),
     log: attemptLog,
     intents: new Intents(redis, keys),
     worker: id,
@@ -178,7 +178,7 @@ export async function startWorker(
   const notices = buildNoticeWorker(toWorkers, parts);
   const chunks = buildChunkWorker(toWorkers, {
     ...parts,
-    pace: pacer.lane('chunks'),
+    rateLimit: pacer.lane('chunks'),
     ledger,
     payloadKeys: payloadKeys(config.queue),
     sealWith:

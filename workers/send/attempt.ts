@@ -20,7 +20,7 @@ export interface AttemptContext {
   readonly tokens: AttemptTokens;
   readonly gate: Pick<HoldGate, 'enter' | 'place'>;
   /** The pace of the account, for the lane of the attempt. */
-  readonly pace: LaneRateLimit;
+  readonly rateLimit: LaneRateLimit;
   readonly log: AttemptLog;
 }
 
@@ -53,7 +53,7 @@ export async function attemptOnce(
   send: (tokens: TokenSource) => Promise<SendAnswer>,
   owned: () => boolean,
   abort: Cancellation,
-  { tokens, pace }: AttemptContext,
+  { tokens, rateLimit: pace }: AttemptContext,
   begin?: () => Promise<boolean>,
   taken?: Permit,
 ): Promise<Attempted> {
@@ -140,7 +140,7 @@ export async function enterGate({ gate, log }: AttemptContext): Promise<Passage 
 export async function leaveGate(
   outcome: Outcome | undefined,
   passage: Passage,
-  { gate, pace, log }: AttemptContext,
+  { gate, rateLimit: pace, log }: AttemptContext,
 ): Promise<void> {
   try {
     switch (outcome?.kind) {

@@ -31,7 +31,7 @@ export async function runChunk(
     if (abort.aborted) requeue();
     const passage = await enterGate(parts);
     if (passage === undefined) requeue();
-    slot = await parts.pace.take(abort);
+    slot = await parts.rateLimit.take(abort);
     if (slot === undefined) {
       await leaveGate(undefined, passage, parts);
       requeue();

@@ -72,7 +72,7 @@ export interface NoticeIntent {
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
   /** At-least-once: an earlier attempt may have been taken (possibly-sent.ts). */
-  readonly doubted: boolean;
+  readonly possiblySent: boolean;
   /** `asked` while no answer has come; undefined until asked for, and at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
 }
@@ -84,7 +84,7 @@ export function noticeIntent(job: Job, data: JobData, lockToken: string | undefi
     nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    doubted: data.delivery === undefined && isPossiblySent(job),
+    possiblySent: data.delivery === undefined && isPossiblySent(job),
     verdict: undefined,
   };
 }

@@ -15,7 +15,7 @@ import { pendingNotice } from './pending-notices.ts';
 /** What one run of a job needs; a worker process composes it once. */
 export interface NoticeContext {
   readonly coalescer: Pick<Coalescer<HeldNotice>, 'add'>;
-  readonly slots: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
+  readonly concurrency: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
   readonly fence: Pick<JobLockGuard, 'guard'>;
   readonly log: AttemptLog;
   /** COALESCE_MAX_CONTACTS */
@@ -53,7 +53,7 @@ export async function runNotice(
   }
   const earlyMs = msUntilDue(job, parts.now());
   if (earlyMs > EARLY_MS) return delayJob(job, lockToken, earlyMs, 'not due yet');
-  const { slots } = parts;
+  const { concurrency: slots } = parts;
   const guard = parts.fence.guard(job);
   const contacts = data.notice.contacts.length;
   const intent = noticeIntent(job, data, lockToken);
@@ -74,7 +74,7 @@ export async function runNotice(
     if (outcome === undefined || outcome.kind === 'hold') slots.ranDry();
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
-    const inDoubt = !atMostOnce && (intent.doubted || outcome.kind === 'unknown');
+    const inDoubt = !atMostOnce && (intent.possiblySent || outcome.kind === 'unknown');
     const detail = inDoubt ? withPossiblySentMark(detailOf(answer)) : detailOf(answer);
     return await applyOutcome(job, lockToken, outcome, detail, atMostOnce);
   } finally {

@@ -3,7 +3,7 @@ import type { JobData } from '../../src/contracts/job.ts';
 /** A notice that waits to be sent, as far as the line needs to know it. */
 export interface PendingNotice {
   /** What notices must have in common to go in one request; undefined for one that goes alone. */
-  readonly likeness: string | undefined;
+  readonly groupKey: string | undefined;
   /** Numbers of its contacts. */
   readonly numbers: readonly string[];
 }
@@ -33,8 +33,8 @@ export function pendingNotice(
     contacts.length >= maxContacts ||
     numbers.length < contacts.length ||
     (numbers.length > 1 && new Set(numbers).size < numbers.length);
-  const likeness = alone ? undefined : `${data.delivery ?? ''} ${JSON.stringify(frame)}`;
-  return { likeness, numbers };
+  const groupKey = alone ? undefined : `${data.delivery ?? ''} ${JSON.stringify(frame)}`;
+  return { groupKey: groupKey, numbers };
 }
 
 /**
@@ -46,7 +46,7 @@ export function pendingNotice(
 export class PendingNotices<Notice extends PendingNotice> {
   readonly #maxContacts: number;
   #waiting: Notice[] = [];
-  /** How many notices of each likeness wait, so that nobody looks for more than there are. */
+  /** How many notices of each groupKey wait, so that nobody looks for more than there are. */
   readonly #counts = new Map<string, number>();
 
   constructor(maxContacts: number) {
@@ -72,7 +72,7 @@ export class PendingNotices<Notice extends PendingNotice> {
     for (; room > 0 && alike > 0; at++) {
       const notice = this.#waiting[at];
       if (notice === undefined) break;
-      const isAlike = notice.likeness === first.likeness;
+      const isAlike = notice.groupKey === first.groupKey;
       const fits = notice.numbers.length <= room;
       if (isAlike) alike--;
       if (isAlike && fits && !notice.numbers.some((number) => numbers.has(number))) {
@@ -88,14 +88,14 @@ export class PendingNotices<Notice extends PendingNotice> {
     return group;
   }
 
-  #countOf({ likeness }: Notice): number {
-    return likeness === undefined ? 1 : (this.#counts.get(likeness) ?? 0);
+  #countOf({ groupKey }: Notice): number {
+    return groupKey === undefined ? 1 : (this.#counts.get(groupKey) ?? 0);
   }
 
-  #count({ likeness }: Notice, by: 1 | -1): void {
-    if (likeness === undefined) return;
-    const count = (this.#counts.get(likeness) ?? 0) + by;
-    if (count === 0) this.#counts.delete(likeness);
-    else this.#counts.set(likeness, count);
+  #count({ groupKey }: Notice, by: 1 | -1): void {
+    if (groupKey === undefined) return;
+    const count = (this.#counts.get(groupKey) ?? 0) + by;
+    if (count === 0) this.#counts.delete(groupKey);
+    else this.#counts.set(groupKey, count);
   }
 }

@@ -33,9 +33,9 @@ export function withPossiblySentMark(detail: string): string {
  */
 export function knownAfter(
   outcome: Outcome | undefined,
-  { doubted, lastAttempt }: { readonly doubted: boolean; readonly lastAttempt: boolean },
+  { possiblySent, lastAttempt }: { readonly possiblySent: boolean; readonly lastAttempt: boolean },
 ): Outcome | undefined {
-  if (!doubted) return outcome;
+  if (!possiblySent) return outcome;
   switch (outcome?.kind) {
     case 'rejected':
       return { kind: 'unknown', code: outcome.code, final: true };

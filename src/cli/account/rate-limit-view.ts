@@ -8,7 +8,7 @@ import { duration } from '../output.ts';
  */
 export function describeRateLimit(pace: RateLimitStatus | undefined, now: number): string {
   if (pace === undefined) return NO_LIMIT;
-  const { configured, byHand, fall, lowUntil } = pace;
+  const { configured, manual: byHand, fall, lowUntil } = pace;
   const limit = byHand ?? configured;
   const hand = byHand === undefined ? '' : ', set by hand';
   if (fall === undefined || lowUntil === undefined) {

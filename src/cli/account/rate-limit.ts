@@ -32,7 +32,7 @@ export function rateLimitCommand(context: CommandContext): Command {
         if (pace !== undefined) {
           await setAuditedRateLimit({ redis, keys }, pace, { who: whoAmI(), why: flags.why ?? '' });
         }
-        const shown = await rateLimitInForce({ redis, keys }, config.worker.pace.pace);
+        const shown = await rateLimitInForce({ redis, keys }, config.worker.rateLimit.limit);
         print(context, command, { pace: shown ?? null }, () => [
           describeRateLimit(shown, Date.now()),
         ]);

@@ -37,7 +37,7 @@ export function statusCommand(context: CommandContext): Command {
           account: config.account,
           service: config.service,
           tokenBudgetWindowMs: config.token.budgetWindowMs,
-          pace: config.worker.pace.pace,
+          rateLimit: config.worker.rateLimit.limit,
           redisRules: config.redisWatch,
         });
       if (every !== undefined) {
@@ -83,7 +83,7 @@ function describe(status: Status): string[] {
       ['done', `${jobs.done} (still kept)`],
       ['failed', `${jobs.failed}`],
       ['hold', describeHold(status.hold, Date.now())],
-      ['pace', describeRateLimit(status.pace, Date.now())],
+      ['pace', describeRateLimit(status.rateLimit, Date.now())],
       ['token', describeToken(status)],
       ['workers', workers.length === 0 ? 'none: nothing is sent' : `${workers.length}`],
       ['redis', describeRedis(redis)],

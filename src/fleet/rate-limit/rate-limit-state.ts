@@ -6,7 +6,7 @@ export interface RateLimitState {
   /** PACE of the worker that asked last; 0 is no limit of ours. */
   readonly configured: number;
   /** Set while running, by hand; takes the place of `configured`, and 0 is no limit here, too. */
-  readonly byHand?: number;
+  readonly manual?: number;
   /** The last fall, also when it is over. */
   readonly fall?: RateLimitDecrease;
 }
@@ -49,7 +49,7 @@ export const LEAST_OBSERVED = 10;
  * @returns send calls a second; undefined where there is no limit
  */
 export function effectiveRateLimit(
-  { configured, byHand, fall }: RateLimitState,
+  { configured, manual: byHand, fall }: RateLimitState,
   now: number,
 ): number | undefined {
   const limit = byHand ?? configured;
@@ -59,7 +59,11 @@ export function effectiveRateLimit(
 }
 
 /** When the last fall is over, or was; undefined where there was none. */
-export function decreaseEndsAt({ configured, byHand, fall }: RateLimitState): number | undefined {
+export function decreaseEndsAt({
+  configured,
+  manual: byHand,
+  fall,
+}: RateLimitState): number | undefined {
   if (fall === undefined) return undefined;
   const limit = byHand ?? configured;
   const missing = (limit > 0 ? limit : endOf(fall)) - fall.to;
@@ -95,9 +99,12 @@ export async function readRateLimit(
   keys: Keys,
   configured: number,
 ): Promise<RateLimitStatus | undefined> {
-  const [fields, [seconds, micros]] = await Promise.all([redis.hgetall(keys.pace), redis.time()]);
+  const [fields, [seconds, micros]] = await Promise.all([
+    redis.hgetall(keys.rateLimit),
+    redis.time(),
+  ]);
   const state = readRateLimitState(fields, configured);
-  if (state.configured === 0 && state.byHand === undefined && state.fall === undefined) {
+  if (state.configured === 0 && state.manual === undefined && state.fall === undefined) {
     return undefined;
   }
   const at = Number(seconds) * 1_000 + Number(micros) / 1_000;
@@ -118,7 +125,7 @@ export function readRateLimitState(
   const { byHand, fellTo } = fields;
   return {
     configured: Number(fields['configured'] ?? configured),
-    ...(byHand === undefined ? {} : { byHand: Number(byHand) }),
+    ...(byHand === undefined ? {} : { manual: Number(byHand) }),
     ...(fellTo === undefined
       ? {}
       : {

@@ -16,7 +16,7 @@ import { PermitQueue, type LaneName, type Permit } from './permit-queue.ts';
 /** How fast the account may send, and what becomes of that after a 429. */
 export interface RateLimitSettings {
   /** Send calls a second for the whole account; 0 is no limit of ours. */
-  readonly pace: number;
+  readonly limit: number;
   /** No fall goes below it, in send calls a second. */
   readonly floor: number;
   /** By how much of itself the pace falls, in percent. */
@@ -90,7 +90,9 @@ export class RateLimiter {
 
   /** Begins to listen. */
   start(): void {
-    this.#unsubscribe ??= this.#hints.subscribe(this.#keys.paceHints, (text) => this.#hear(text));
+    this.#unsubscribe ??= this.#hints.subscribe(this.#keys.rateLimitHints, (text) =>
+      this.#hear(text),
+    );
   }
 
   /** Turns away who waits: a hold has begun, and they have passed its gate before. */
@@ -117,13 +119,13 @@ export class RateLimiter {
   }
 
   async #throttled(): Promise<void> {
-    const { pace, floor, recoveryMs } = this.#settings;
+    const { limit: pace, floor, recoveryMs } = this.#settings;
     const sent = this.#rate.perSecond(performance.now()).toFixed(3);
     this.#outdate();
     const { fell, ...fall } = await decreaseRateLimit(
       this.#redis,
-      [this.#keys.pace, this.#keys.hold],
-      [pace, floor, this.#left(), recoveryMs, sent, this.#id, this.#keys.paceHints],
+      [this.#keys.rateLimit, this.#keys.hold],
+      [pace, floor, this.#left(), recoveryMs, sent, this.#id, this.#keys.rateLimitHints],
     );
     if (fell) this.#events.onFall(fall);
   }
@@ -144,17 +146,23 @@ export class RateLimiter {
     if (fall === undefined || from === this.#id) return;
     const rate = this.#rate.perSecond(performance.now());
     if (rate === 0) return;
-    const args = [fall, this.#settings.floor, this.#left(), rate.toFixed(3), this.#keys.paceHints];
-    reportRate(this.#redis, [this.#keys.pace], args).catch(this.#events.onTrouble);
+    const args = [
+      fall,
+      this.#settings.floor,
+      this.#left(),
+      rate.toFixed(3),
+      this.#keys.rateLimitHints,
+    ];
+    reportRate(this.#redis, [this.#keys.rateLimit], args).catch(this.#events.onTrouble);
   }
 
   #ask(): void {
     if (this.#asking || this.#again !== undefined) return;
     this.#asking = true;
     const heard = this.#heard;
-    const { pace, limiter, chunkLimiter } = this.#keys;
+    const { rateLimit: pace, limiter, chunkLimiter } = this.#keys;
     const ahead = (this.#rate.lastSecond(performance.now()) * AHEAD_MS) / 1_000;
-    const args = [this.#settings.pace, this.#line.waiting + Math.ceil(ahead)];
+    const args = [this.#settings.limit, this.#line.waiting + Math.ceil(ahead)];
     takePermits(this.#redis, [pace, limiter, chunkLimiter], args).then(
       (slots) => {
         this.#asking = false;
@@ -223,5 +231,5 @@ export async function setManualRateLimit(
   keys: Keys,
   pace: number | undefined,
 ): Promise<void> {
-  await setRateLimit(redis, [keys.pace], [pace ?? '', keys.paceHints]);
+  await setRateLimit(redis, [keys.rateLimit], [pace ?? '', keys.rateLimitHints]);
 }

@@ -89,7 +89,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     account,
     service,
     tokenBudgetWindowMs: token.budgetWindowMs,
-    pace: worker.pace.pace,
+    pace: worker.rateLimit.limit,
     redisRules: config.redisWatch,
   };
   const status = async () => {
@@ -123,7 +123,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     notices,
     payloadKeys: payloadKeys(queue),
     findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
-    configuredPace: worker.pace.pace,
+    configuredPace: worker.rateLimit.limit,
     feed,
     status,
     metrics,

@@ -231,6 +231,21 @@ describe('back-pressure', () => {
     );
     expect(failure.code).toBe('BATCH_CANCELLED');
   });
+
+  it('ends when the batch is cancelled while contacts of another one leave no room', async () => {
+    const world = importWorld(redis);
+    await world.import(listFile(csvList(300)), { batchId: 'other' });
+    const failure = await failureOf(
+      world.import(listFile(csvList(200)), {
+        highWater: 300,
+        batchId: 'mine',
+        signal: AbortSignal.timeout(10_000),
+        onProgress: ({ waiting }) => waiting && void world.ledger.steer('mine', 'cancel'),
+      }),
+    );
+    expect(failure.code).toBe('BATCH_CANCELLED');
+    expect(await world.ledger.unsent()).toBe(300);
+  });
 });
 
 describe('the file of refused rows', () => {
@@ -330,5 +345,24 @@ describe('a file that changes while it is read', () => {
       /changed while it was read.*contacts are queued already, in batch moving/,
     );
     expect(await world.ledger.read('moving')).toMatchObject({ phase: 'importing' });
+  });
+
+  it('is noticed before its last chunk is stored: nothing of a short list is queued', async () => {
+    const world = importWorld(redis);
+    const file = listFile(csvList(50));
+    let changed = false;
+    const failure = await failureOf(
+      world.import(file, {
+        batchId: 'short',
+        onProgress: () => {
+          if (!changed) appendFileSync(file, '01099990000,new\n');
+          changed = true;
+        },
+      }),
+    );
+    expect(failure.code).toBe('SOURCE_INVALID');
+    expect(failure.message).toMatch(/changed while it was read.* 0 contacts are queued already/);
+    expect(await world.ledger.read('short')).toMatchObject({ chunks: 0, counts: { total: 0 } });
+    expect(await world.jobIds()).toEqual([]);
   });
 });

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { constants, deflateRawSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { payloadKey, payloadKeys } from '../../../src/batch/payload/payload-key.ts';
 import { decodeContacts, encodePayload, openPayload } from '../../../src/batch/payload/payload.ts';
@@ -66,5 +67,19 @@ describe('a payload', () => {
     }
     await expect(decodeContacts(await encodePayload('{}'), [])).rejects.toThrow(/no list/);
     await expect(decodeContacts(await encodePayload('[{'), [])).rejects.toThrow(/is damaged/);
+  });
+
+  it('that would open to more than any chunk holds is not opened', async () => {
+    const mebibyte = deflateRawSync(Buffer.alloc(1024 * 1024), {
+      finishFlush: constants.Z_FULL_FLUSH,
+    });
+    const bomb = (mebibytes: number) =>
+      Buffer.concat([
+        Buffer.of(1),
+        ...Array.from({ length: mebibytes }, () => mebibyte),
+        deflateRawSync(''),
+      ]);
+    expect((await openPayload(bomb(2), [])).length).toBe(2 * 1024 * 1024);
+    expect(await refusal(bomb(257))).toMatch(/^PAYLOAD_UNREADABLE .*is damaged/);
   });
 });

@@ -87,7 +87,7 @@ describe('describeRateLimit', () => {
   it.each<[RateLimitStatus | undefined, string]>([
     [undefined, 'no limit'],
     [{ configured: 40, now: 40 }, '40 send calls a second'],
-    [{ configured: 40, byHand: 0 }, 'no limit, set by hand'],
+    [{ configured: 40, manual: 0 }, 'no limit, set by hand'],
     // A fall that is over.
     [{ configured: 40, now: 40, fall }, '40 send calls a second'],
     [{ configured: 0, fall }, 'no limit'],
@@ -96,7 +96,7 @@ describe('describeRateLimit', () => {
       '20 send calls a second: 429 5 s ago at 40 a second; no limit again in 75 s',
     ],
     [
-      { configured: 10, byHand: 40, now: 22.55, fall, lowUntil: NOW + 50_000 },
+      { configured: 10, manual: 40, now: 22.55, fall, lowUntil: NOW + 50_000 },
       '22.6 of 40 send calls a second, set by hand: 429 5 s ago at 40 a second; back at 40 in 50 s',
     ],
   ])('%j', (pace, text) => {

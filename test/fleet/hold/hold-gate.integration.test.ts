@@ -198,4 +198,15 @@ describe('HoldGate', () => {
     await gate.place('credit', 'HTTP_402', await open(gate), 5_000);
     expect(await deaf.enter()).toBeUndefined();
   });
+
+  it('its own hold closes the gate of a process that gets no hints', async () => {
+    const keys = freshKeys();
+    const deaf = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, SETTINGS);
+    const passage = await open(deaf);
+    const before = await evals();
+    expect(await deaf.enter()).toBeDefined();
+    expect(await evals()).toBe(before);
+    await deaf.place('credit', 'HTTP_402', passage, 5_000);
+    expect(await deaf.enter()).toBeUndefined();
+  });
 });

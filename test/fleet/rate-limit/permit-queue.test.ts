@@ -97,6 +97,19 @@ describe('PermitQueue', () => {
     expect(seen.ends).toEqual(['a']);
   });
 
+  it('a slot given back keeps its first end', async () => {
+    const { line, seen, abort, join } = bench();
+    line.stock({ firstInMs: 0, gapMs: 1, count: 1 });
+    const slot = await line.join('notices', abort.signal);
+    await pass(PERMIT_LASTS_MS - 50);
+    slot?.release();
+    await pass(51);
+    void join('a');
+    await pass(0);
+    expect(seen.ends).toEqual([]);
+    expect(seen.used).toBe(0);
+  });
+
   it('both lanes take turns', async () => {
     const { line, seen, join } = bench();
     for (const name of ['c1', 'c2', 'c3', 'c4']) void join(name, 'chunks');

@@ -20,13 +20,17 @@ describe('the scripts of the pace', () => {
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
   const take = (keys: Keys, configured: number, wanted: number) =>
-    takePermits(redis.client, [keys.pace, keys.limiter, keys.chunkLimiter], [configured, wanted]);
+    takePermits(
+      redis.client,
+      [keys.rateLimit, keys.limiter, keys.chunkLimiter],
+      [configured, wanted],
+    );
 
   const fall = (keys: Keys, configured: number, observed = 0, by = 'one') =>
     decreaseRateLimit(
       redis.client,
-      [keys.pace, keys.hold],
-      [configured, 1, 0.5, 3_600_000, observed, by, keys.paceHints],
+      [keys.rateLimit, keys.hold],
+      [configured, 1, 0.5, 3_600_000, observed, by, keys.rateLimitHints],
     );
 
   /** Redis time in milliseconds. */
@@ -64,7 +68,7 @@ describe('the scripts of the pace', () => {
             recoveryMs: String(fall.recoveryMs),
           });
         }
-        await redis.client.hset(keys.pace, kept);
+        await redis.client.hset(keys.rateLimit, kept);
         const state: RateLimitState = readRateLimitState(kept, 0);
         const before = await now();
         const slots = await take(keys, configured, 1);
@@ -98,7 +102,7 @@ describe('the scripts of the pace', () => {
           const slots = await take(keys, pace, wanted);
           if (slots.kind !== 'slots') continue;
           const { count, gapMs, firstInMs } = slots;
-          const nextAt = Number(await redis.client.hget(keys.pace, 'nextAt'));
+          const nextAt = Number(await redis.client.hget(keys.rateLimit, 'nextAt'));
           const firstAt = nextAt - count * gapMs;
           expect(count).toBeLessThanOrEqual(wanted);
           expect(gapMs).toBeGreaterThanOrEqual(1_000 / pace - 0.001);
@@ -152,14 +156,14 @@ describe('the scripts of the pace', () => {
 
   it('go on when a clock went back', async () => {
     const keys = freshKeys();
-    await redis.client.hset(keys.pace, 'nextAt', String((await now()) + 3_600_000));
+    await redis.client.hset(keys.rateLimit, 'nextAt', String((await now()) + 3_600_000));
     expect(await take(keys, 10, 1)).toMatchObject({ kind: 'slots', firstInMs: 0 });
   });
 
   it('remember which pace the workers were told, for whoever looks', async () => {
     const keys = freshKeys();
     expect(await take(keys, 0, 1)).toEqual({ kind: 'free' });
-    expect(await redis.client.exists(keys.pace)).toBe(0);
+    expect(await redis.client.exists(keys.rateLimit)).toBe(0);
     await take(keys, 40, 1);
     expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 40, now: 40 });
     expect(await take(keys, 0, 1)).toEqual({ kind: 'free' });
@@ -199,7 +203,7 @@ describe('the scripts of the pace', () => {
     await redis.client.hset(keys.hold, { since: 5, nextProbeAt: 0 });
     expect(await fall(keys, 0, 60)).toEqual({ fell: true, from: 60, to: 30, observed: true });
     const tell = (cause: string, rate: number) =>
-      reportRate(redis.client, [keys.pace], [cause, 1, 0.5, rate, keys.paceHints]);
+      reportRate(redis.client, [keys.rateLimit], [cause, 1, 0.5, rate, keys.rateLimitHints]);
     expect(await tell('5', 40)).toBe(1);
     // Of a fall before: too late.
     expect(await tell('4', 1_000)).toBe(0);

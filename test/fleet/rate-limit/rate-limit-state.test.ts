@@ -26,9 +26,9 @@ describe('effectiveRateLimit', () => {
   it.each<[string, RateLimitState, number, number | undefined]>([
     ['nothing set', none, 0, undefined],
     ['configured', set, 0, 40],
-    ['by hand, over the configuration', { ...set, byHand: 50 }, 0, 50],
-    ['by hand, where nothing is configured', { ...none, byHand: 50 }, 0, 50],
-    ['switched off by hand', { ...set, byHand: 0 }, 0, undefined],
+    ['by hand, over the configuration', { ...set, manual: 50 }, 0, 50],
+    ['by hand, where nothing is configured', { ...none, manual: 50 }, 0, 50],
+    ['switched off by hand', { ...set, manual: 0 }, 0, undefined],
 
     ['set: right after the fall', fallen, 0, 20],
     ['set: while the hold stands', fallen, 9_999, 20],
@@ -65,7 +65,7 @@ describe('effectiveRateLimit', () => {
       0,
       4,
     ],
-    ['switched off, then fallen', { ...fallen, byHand: 0 }, 35_000, 30],
+    ['switched off, then fallen', { ...fallen, manual: 0 }, 35_000, 30],
     ['a clock that went back', fallen, -3_600_000, 20],
   ])('%s', (_name, state, afterMs, expected) => {
     const pace = effectiveRateLimit(state, AT + afterMs);
@@ -81,7 +81,7 @@ describe('effectiveRateLimit', () => {
     ['no lower than what is set', { configured: 10, fall: FALL }, AT + 10_000],
   ])('the fall is over: %s', (_name, state, expected) => {
     expect(decreaseEndsAt(state)).toBe(expected);
-    const limit = state.byHand ?? state.configured;
+    const limit = state.manual ?? state.configured;
     expect(effectiveRateLimit(state, expected ?? AT)).toBe(limit === 0 ? undefined : limit);
   });
 });

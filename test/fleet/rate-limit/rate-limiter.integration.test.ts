@@ -12,7 +12,7 @@ import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
 
-const SETTINGS: RateLimitSettings = { pace: 0, floor: 1, fallPercent: 50, recoveryMs: 1e12 };
+const SETTINGS: RateLimitSettings = { limit: 0, floor: 1, fallPercent: 50, recoveryMs: 1e12 };
 
 describe('RateLimiter', () => {
   const redis = testRedis();
@@ -45,7 +45,7 @@ describe('RateLimiter', () => {
     pacers.push(pacer);
     pacer.start();
     // After the pacer's own listener, so that what is heard here was heard there.
-    hints.subscribe(keys.paceHints, (text) => {
+    hints.subscribe(keys.rateLimitHints, (text) => {
       if (text === undefined) listening.resolve();
       else heard.push(text);
     });
@@ -103,7 +103,7 @@ describe('RateLimiter', () => {
   });
 
   it('with a pace slots come in portions of a tenth of a second', async () => {
-    const { notices } = await process(freshKeys(), { pace: 1_000 });
+    const { notices } = await process(freshKeys(), { limit: 1_000 });
     await send(notices);
     let passed = 0;
     const cost = await costOf(async () => {
@@ -119,7 +119,7 @@ describe('RateLimiter', () => {
   });
 
   it('sends that follow each other fetch for the moment to come', async () => {
-    const { notices } = await process(freshKeys(), { pace: 10_000 });
+    const { notices } = await process(freshKeys(), { limit: 10_000 });
     let passed = 0;
     const { evalsha = 0 } = await costOf(async () => {
       for (let count = 0; count < 2_000; count++) {
@@ -132,7 +132,7 @@ describe('RateLimiter', () => {
 
   it('two processes together keep the pace', async () => {
     const keys = freshKeys();
-    const both = await Promise.all([process(keys, { pace: 100 }), process(keys, { pace: 100 })]);
+    const both = await Promise.all([process(keys, { limit: 100 }), process(keys, { limit: 100 })]);
     const many = await Promise.all(both.map(({ notices }) => sendMany(notices, 80)));
     const times = many.flat().filter((time) => time !== undefined);
     expect(times.length).toBeGreaterThan(20);
@@ -149,7 +149,7 @@ describe('RateLimiter', () => {
 
   it('a pace set by hand is met by processes that thought they were free, and lifted again', async () => {
     const keys = freshKeys();
-    const { notices, heard } = await process(keys, { pace: 0 });
+    const { notices, heard } = await process(keys, { limit: 0 });
     await sendMany(notices, 10);
     await setManualRateLimit(redis.client, keys, 5);
     await until(() => heard.includes('changed'), { what: 'the hint' });
@@ -195,7 +195,7 @@ describe('RateLimiter', () => {
 
   it('"off" stands over the configuration, "default" gives it back', async () => {
     const keys = freshKeys();
-    const { notices, heard } = await process(keys, { pace: 5 });
+    const { notices, heard } = await process(keys, { limit: 5 });
     await setManualRateLimit(redis.client, keys, 0);
     await until(() => heard.length === 1, { what: 'the hint' });
     await untilFree(notices);
@@ -207,7 +207,7 @@ describe('RateLimiter', () => {
 
   it('a hold that begins meanwhile turns away who waits', async () => {
     const keys = freshKeys();
-    const { pacer, notices } = await process(keys, { pace: 2 });
+    const { pacer, notices } = await process(keys, { limit: 2 });
     await send(notices);
     const waiting = sendMany(notices, 3);
     pacer.turnAway();
@@ -270,17 +270,17 @@ describe('RateLimiter', () => {
 
   it('Redis in trouble: nothing is sent, the job goes back, and the rest is quiet', async () => {
     const keys = freshKeys();
-    await redis.client.set(keys.pace, 'not a hash');
-    const { notices, troubles } = await process(keys, { pace: 5 });
+    await redis.client.set(keys.rateLimit, 'not a hash');
+    const { notices, troubles } = await process(keys, { limit: 5 });
     expect(await sendMany(notices, 3)).toEqual([undefined, undefined, undefined]);
     expect(troubles.length).toBeGreaterThanOrEqual(1);
     expect(troubles.length).toBeLessThanOrEqual(10);
-    await redis.client.del(keys.pace);
+    await redis.client.del(keys.rateLimit);
     expect(await until(() => send(notices), { what: 'a slot' })).toBeDefined();
   });
 
   it('a stop turns away who waits', async () => {
-    const { pacer, notices } = await process(freshKeys(), { pace: 1 });
+    const { pacer, notices } = await process(freshKeys(), { limit: 1 });
     await send(notices);
     const waiting = send(notices);
     pacer.stop();

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -9,14 +10,15 @@ import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import {
   HoldGate,
-  placeManualHold,
   liftManualHold,
+  placeManualHold,
   readHold,
 } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import { RestoreGuard } from '../../../workers/maintenance/restore-guard.ts';
 import { StateFile } from '../../../workers/maintenance/state-file.ts';
+import { holdNextScript } from '../../support/held-script.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
@@ -60,7 +62,7 @@ describe('the restore guard', () => {
       log: silent,
       stopping: stop.signal,
     });
-    return { guard, gate, stop, readiness };
+    return { client, guard, gate, stop, readiness };
   }
 
   const epochOf = async (keys: Keys) => (await readEpoch(redis.client, keys)).epoch;
@@ -246,6 +248,26 @@ describe('the restore guard', () => {
     await redis.client.client('KILL', 'ID', id);
     await until(async () => (await heldAs(keys)) === 'restored', { what: 'the hold' });
     expect(await a.guard.passed()).toBe(true);
+  });
+
+  it('a connection lost while a heartbeat is under way leaves it unsure', async () => {
+    const keys = freshKeys();
+    const { client, guard, gate, readiness } = worker(keys, 'a');
+    await guard.begin();
+    const copy = await redis.client.hgetall(keys.epoch);
+    const heartbeat = holdNextScript(client);
+    const check = guard.check();
+    await heartbeat.answered;
+    await goBack(keys, copy);
+    client.disconnect(true);
+    await once(client, 'ready');
+    // It answers for the Redis from before the loss.
+    heartbeat.letGo();
+    await check;
+    expect(readiness.reasons()).toMatchObject([{ reason: 'copy-unchecked' }]);
+    expect(await guard.passed()).toBe(true);
+    expect(await heldAs(keys)).toBe('restored');
+    expect(await gate.enter()).toBeUndefined();
   });
 
   it('asks nobody while it is sure', async () => {

@@ -51,7 +51,7 @@ describe('an attempt and its slots', () => {
         judge: () => Promise.resolve('again'),
       },
       gate: { enter: () => Promise.resolve(undefined), place: () => Promise.resolve() },
-      pace: {
+      rateLimit: {
         take: () => {
           const kind = left.shift() ?? 'none';
           taken += 1;

@@ -32,7 +32,7 @@ describe('the coalescer', () => {
       },
     );
     const add = (names: string) => {
-      for (const name of names) coalescer.add({ name, likeness: 'a', numbers: [name] });
+      for (const name of names) coalescer.add({ name, groupKey: 'a', numbers: [name] });
     };
     const sent = () => requests.map(({ names }) => names);
     const end = async (index: number, parts: readonly Group<Named>[] = []) => {

@@ -29,7 +29,7 @@ describe('the hold that an attempt leaves behind', () => {
         judge: () => Promise.resolve('again'),
       },
       gate,
-      pace: { take: () => Promise.resolve(undefined), throttled: () => Promise.resolve() },
+      rateLimit: { take: () => Promise.resolve(undefined), throttled: () => Promise.resolve() },
       log: new AttemptLog(pino({ level: 'silent' })),
     };
     const passage = await gate.enter();

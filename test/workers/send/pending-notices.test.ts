@@ -13,11 +13,11 @@ interface Numbered extends PendingNotice {
   readonly at: number;
 }
 
-/** Few likenesses and numbers, so that they meet. */
+/** Few groupKeyes and numbers, so that they meet. */
 const notices = fc
   .array(
     fc.record({
-      likeness: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined, freq: 4 }),
+      groupKey: fc.option(fc.constantFrom('a', 'b', 'c'), { nil: undefined, freq: 4 }),
       numbers: fc.uniqueArray(fc.constantFrom(...'0123456789abcdef'.split('')), {
         minLength: 1,
         maxLength: 3,
@@ -53,9 +53,9 @@ describe('the waiting line', () => {
           expect(new Set(numbers).size).toBe(numbers.length);
           if (group.length === 1) continue;
           expect(numbers.length).toBeLessThanOrEqual(maxContacts);
-          const [likeness, ...others] = new Set(group.map((notice) => notice.likeness));
+          const [groupKey, ...others] = new Set(group.map((notice) => notice.groupKey));
           expect(others).toEqual([]);
-          expect(likeness).toBeDefined();
+          expect(groupKey).toBeDefined();
         }
       }),
     );
@@ -83,7 +83,7 @@ describe('the waiting line', () => {
 
   it('leaves nobody behind who could go along', () => {
     const line = new PendingNotices<PendingNotice>(4);
-    const one = (likeness: string | undefined, ...numbers: string[]) => ({ likeness, numbers });
+    const one = (groupKey: string | undefined, ...numbers: string[]) => ({ groupKey, numbers });
     const a1 = one('a', '1');
     const b1 = one('b', '2');
     const a2 = one('a', '1');
@@ -111,13 +111,13 @@ describe('pendingNotice', () => {
       v: 1,
       notice: { templateCode: 'T', scheduleType: 'DIRECTLY', ...more, contacts },
     }) as JobData;
-  const likeness = (of: JobData, attemptsMade = 0, max = 10) =>
-    pendingNotice(of, attemptsMade, max).likeness;
+  const groupKey = (of: JobData, attemptsMade = 0, max = 10) =>
+    pendingNotice(of, attemptsMade, max).groupKey;
 
   it('holds notices for alike that differ in their contacts and deadlines only', () => {
     const other = { ...data({}, [{ contact: '011' }, { contact: '012' }]), expiresAt: 5 };
-    expect(likeness(data())).toBeDefined();
-    expect(likeness(other)).toBe(likeness(data()));
+    expect(groupKey(data())).toBeDefined();
+    expect(groupKey(other)).toBe(groupKey(data()));
   });
 
   it.each<[string, JobData]>([
@@ -129,8 +129,8 @@ describe('pendingNotice', () => {
     ['unknown field named __proto__', data(JSON.parse('{"__proto__":{"x":1}}') as object)],
     ['delivery policy', { ...data(), delivery: 'at-most-once' }],
   ])('never of another %s', (_name, other) => {
-    expect(likeness(other)).toBeDefined();
-    expect(likeness(other)).not.toBe(likeness(data()));
+    expect(groupKey(other)).toBeDefined();
+    expect(groupKey(other)).not.toBe(groupKey(data()));
   });
 
   it.each<[string, JobData, number, number]>([
@@ -141,7 +141,7 @@ describe('pendingNotice', () => {
     ['with a contact that is null', data({}, [null]), 0, 10],
     ['where coalescing is off', data(), 0, 1],
   ])('lets a notice go alone %s', (_name, of, attemptsMade, max) => {
-    expect(likeness(of, attemptsMade, max)).toBeUndefined();
+    expect(groupKey(of, attemptsMade, max)).toBeUndefined();
   });
 
   it('knows the numbers of a notice that goes alone, too', () => {

@@ -29,13 +29,13 @@ describe('knownAfter', () => {
     [HOLD, true, HOLD],
     [undefined, true, undefined],
   ])('after doubt, %j, last attempt %s', (outcome, lastAttempt, known) => {
-    expect(knownAfter(outcome, { doubted: true, lastAttempt })).toEqual(known);
+    expect(knownAfter(outcome, { possiblySent: true, lastAttempt })).toEqual(known);
   });
 
   it.each([ACCEPTED, REJECTED, RETRY, UNKNOWN, HOLD, EXPIRED, undefined])(
     'without doubt, %j stays',
     (outcome) => {
-      expect(knownAfter(outcome, { doubted: false, lastAttempt: true })).toBe(outcome);
+      expect(knownAfter(outcome, { possiblySent: false, lastAttempt: true })).toBe(outcome);
     },
   );
 });
@@ -50,7 +50,7 @@ describe('isPossiblySent', () => {
     ['tried, and perhaps taken', job(`HTTP_500: ${withPossiblySentMark('HTTP 500 oops')}`), true],
     ['the same, without a word of the service', job(`TIMEOUT: ${withPossiblySentMark('')}`), true],
     ['its worker died with it', job(undefined, 1), true],
-  ])('%s', (_, found, doubted) => {
-    expect(isPossiblySent(found)).toBe(doubted);
+  ])('%s', (_, found, possiblySent) => {
+    expect(isPossiblySent(found)).toBe(possiblySent);
   });
 });

@@ -55,7 +55,8 @@ export function overviewPage(sight: OverviewData, look: PageView): Html {
     </section>
     ${trafficSection(traffic, minutes)} ${workersSection(status.workers, look)}
     <div class="columns">
-      ${rateLimitSection(status.pace, look)} ${tokenSection(status, look)} ${redisSection(status)}
+      ${rateLimitSection(status.rateLimit, look)} ${tokenSection(status, look)}
+      ${redisSection(status)}
     </div>`;
 }
 

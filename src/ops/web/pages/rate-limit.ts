@@ -12,7 +12,10 @@ export function rateLimitSection(pace: RateLimitStatus | undefined, look: PageVi
   </section>`;
 }
 
-function facts({ configured, byHand, fall, now: inForce, lowUntil }: RateLimitStatus, now: number) {
+function facts(
+  { configured, manual: byHand, fall, now: inForce, lowUntil }: RateLimitStatus,
+  now: number,
+) {
   const words = (pace: number) => (pace === 0 ? 'no limit' : `${count(pace)} send calls a second`);
   return html`<dl>
       <dt>In force</dt>

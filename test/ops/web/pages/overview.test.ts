@@ -108,8 +108,8 @@ describe('the figures', () => {
     expect(draw({})).toContain('Nothing limits it.');
     expect(draw({})).toMatch(/action="\/api\/v1\/pace"[\s\S]* name="pace"/);
     const fall = { at: NOW - 60_000, from: 50, to: 25, risesFrom: NOW, recoveryMs: 60_000 };
-    const pace = { configured: 50, byHand: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
-    const text = draw({ status: someStatus({ pace }) });
+    const pace = { configured: 50, manual: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
+    const text = draw({ status: someStatus({ rateLimit: pace }) });
     for (const words of [
       '<strong>28</strong>',
       '50 send calls',
@@ -119,7 +119,7 @@ describe('the figures', () => {
       expect(text).toContain(words);
     }
     expect(text).toContain('in 3 min');
-    const off = draw({ status: someStatus({ pace: { configured: 50, byHand: 0 } }) });
+    const off = draw({ status: someStatus({ rateLimit: { configured: 50, manual: 0 } }) });
     expect(off.match(/<dd>\s*no limit/g)).toHaveLength(2);
   });
 

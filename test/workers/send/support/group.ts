@@ -90,7 +90,7 @@ export async function openGroupStage(
         return Promise.resolve();
       },
     },
-    pace: {
+    rateLimit: {
       take: () => Promise.resolve({ use: () => true, release: () => {} }),
       throttled: () => Promise.resolve(),
     },

@@ -1,0 +1,62 @@
+/**
+ * How numbers are written for people: the CLI, the pages, alerts and messages use these functions, so
+ * that one value reads the same everywhere.
+ */
+
+/** Locale of numbers: a comma between thousands, a point before decimals. */
+const LOCALE = 'en';
+
+const DURATION_UNITS: readonly (readonly [ms: number, name: string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+];
+
+const SIZE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** A count: `1,234,567`. Fractions are rounded. */
+export function formatCount(value: number): string {
+  return Math.round(value).toLocaleString(LOCALE);
+}
+
+/**
+ * A count with its noun: `1 contact`, `1,234 contacts`.
+ *
+ * @param plural for nouns that do not end in `s`. Default: the noun and an `s`
+ */
+export function countOf(value: number, noun: string, plural = `${noun}s`): string {
+  return `${formatCount(value)} ${value === 1 ? noun : plural}`;
+}
+
+/** A rate per second, without the unit: `0.4`, `9.5`, `1,200`. */
+export function formatRate(perSecond: number): string {
+  return perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : formatCount(perSecond);
+}
+
+/**
+ * A duration in the largest unit that fits at least twice, so that `90 s` is not rounded to `2 min`:
+ * `340 ms`, `12 s`, `90 s`, `4 min`, `3 h`, `2 d`.
+ */
+export function formatDuration(ms: number): string {
+  const size = Math.abs(ms);
+  const unit = DURATION_UNITS.find(([length]) => size >= length * 2) ?? smallUnit(size);
+  return unit === undefined ? `${Math.round(ms)} ms` : `${Math.round(ms / unit[0])} ${unit[1]}`;
+}
+
+/** Between one and two seconds seconds are the better unit, although only one fits. */
+function smallUnit(size: number) {
+  return size >= 1_000 ? DURATION_UNITS.at(-1) : undefined;
+}
+
+/** A size in memory or on disk: `512 B`, `1.5 MiB`, `24 MiB`. */
+export function formatSize(bytes: number): string {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1_024 && unit < SIZE_UNITS.length - 1) {
+    size /= 1_024;
+    unit++;
+  }
+  const digits = unit > 0 && size < 10 ? 1 : 0;
+  return `${size.toFixed(digits)} ${SIZE_UNITS[unit]}`;
+}

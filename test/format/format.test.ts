@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import {
+  countOf,
+  formatCount,
+  formatDuration,
+  formatRate,
+  formatSize,
+} from '../../src/format/format.ts';
+
+describe('how numbers are written', () => {
+  it.each([
+    [0, '0'],
+    [999, '999'],
+    [1_234_567, '1,234,567'],
+    [2.6, '3'],
+  ])('the count %s is %s', (value, text) => {
+    expect(formatCount(value)).toBe(text);
+  });
+
+  it.each([
+    [0, 'batch', 'batches', '0 batches'],
+    [1, 'batch', 'batches', '1 batch'],
+    [1_000, 'contact', undefined, '1,000 contacts'],
+  ])('%s of a %s', (value, noun, plural, text) => {
+    expect(countOf(value, noun, plural)).toBe(text);
+  });
+
+  it.each([
+    [0, '0'],
+    [0.44, '0.4'],
+    [9.5, '9.5'],
+    [12.4, '12'],
+    [1_200, '1,200'],
+  ])('the rate %s is %s', (value, text) => {
+    expect(formatRate(value)).toBe(text);
+  });
+
+  it.each([
+    [0, '0 ms'],
+    [340, '340 ms'],
+    [999, '999 ms'],
+    [1_000, '1 s'],
+    [1_600, '2 s'],
+    [12_000, '12 s'],
+    [90_000, '90 s'],
+    [119_000, '119 s'],
+    [120_000, '2 min'],
+    [240_000, '4 min'],
+    [10_800_000, '3 h'],
+    [172_800_000, '2 d'],
+    [-90_000, '-90 s'],
+  ])('the duration %s ms is %s', (ms, text) => {
+    expect(formatDuration(ms)).toBe(text);
+  });
+
+  it.each([
+    [0, '0 B'],
+    [512, '512 B'],
+    [1_536, '1.5 KiB'],
+    [25_165_824, '24 MiB'],
+    [1_610_612_736, '1.5 GiB'],
+  ])('the size %s is %s', (bytes, text) => {
+    expect(formatSize(bytes)).toBe(text);
+  });
+});
