@@ -13,15 +13,12 @@ import {
   type Finding,
 } from '../../doctor/finding.ts';
 import { judgeQueue } from '../../doctor/judge-queue.ts';
+import { readQueueSnapshot } from '../../doctor/queue-snapshot.ts';
 import { judgeRedisSnapshot } from '../../doctor/judge-redis.ts';
 import { readRedisSnapshot } from '../../doctor/redis-snapshot.ts';
-import { readStatus } from '../../ops/status.ts';
-import { Ledger } from '../../batch/ledger/ledger.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
-import { keysOf, type Keys } from '../../redis/keys.ts';
+import { keysOf } from '../../redis/keys.ts';
 import { withRedis } from '../../redis/with-redis.ts';
-import { VERSION } from '../../contracts/version.ts';
 import { drySend } from './dry-send.ts';
 import { realSend } from './real-send.ts';
 import { probeToken } from './token-probe.ts';
@@ -40,9 +37,6 @@ export interface Examination {
 
 /** How long one command to Redis, and the first connection, may take. */
 const TIMEOUT_MS = 5_000;
-
-/** The newest batches that are looked at. */
-const LOOKED_AT = 1_000;
 
 /** What is wrong with the environment; the rest is looked at only where nothing is. */
 export function examineConfig(environment?: Environment): Finding[] {
@@ -140,31 +134,6 @@ async function examineToken(
   );
 }
 
-async function examineQueue(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const keys = keysOf(config.redis.prefix, config.account);
-  const status = await readStatus({
-    redis: config.redis,
-    account: config.account,
-    service: undefined,
-    tokenBudgetWindowMs: config.token.budgetWindowMs,
-    redisRules: config.redisWatch,
-  });
-  return judgeQueue({
-    now: Date.now(),
-    hold: status.hold,
-    workers: status.workers,
-    version: VERSION,
-    waiting: status.jobs.waiting,
-    oldestWaitingMs: status.oldestWaitingMs,
-    unknownNotices: await unknownNotices(redis, keys),
-    batches: await new Ledger(redis, keys).list(LOOKED_AT),
-  });
-}
-
-async function unknownNotices(redis: RedisClient, keys: Keys): Promise<number> {
-  try {
-    return await redis.zcard(keys.intents.unknownAt);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+async function examineQueue(redis: RedisClient, { redis: { prefix }, account }: Config) {
+  return judgeQueue(await readQueueSnapshot(redis, keysOf(prefix, account)));
 }
