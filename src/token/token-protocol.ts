@@ -77,7 +77,7 @@ export class TokenProtocol {
   /**
    * A token for a send.
    *
-   * @param abandoned nobody waits any more: stop waiting, but finish an issuance that was begun
+   * @param abandoned all callers have left: stop waiting, but finish an issuance in progress
    * @throws TokenRefusedError when a refusal is in effect or the issuance of this process was refused
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis failed or the wait was too long
    */
