@@ -1,4 +1,5 @@
 import { InputError } from '../contracts/errors.ts';
+import type { DeprecatedVariable } from './deprecated.ts';
 import type { Environment } from './environment.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
 import { asTree, type ValueTree } from './variables.ts';
@@ -7,7 +8,10 @@ import { asTree, type ValueTree } from './variables.ts';
  * The whole configuration. Each field is described at its row in `variables/`. Names of durations
  * end in `Ms`: milliseconds.
  */
-export type Config = Readonly<ReturnType<typeof configOf>>;
+export type Config = Readonly<ReturnType<typeof configOf>> & {
+  /** The variables that are set under a former name; a program that starts logs them as warnings. */
+  readonly deprecated: readonly DeprecatedVariable[];
+};
 
 /** How to reach the messaging service; undefined without its URL or its key pair. */
 export type ServiceConfig = Readonly<NonNullable<Config['service']>>;
@@ -37,9 +41,9 @@ export type OpsConfig = Readonly<Config['ops']>;
  * @throws InputError CONFIG_INVALID, which names every invalid value and every broken rule at once
  */
 export function loadConfig(environment?: Environment, options?: ReadOptions): Config {
-  const { values, issues } = readEnvironment(environment, options);
+  const { values, issues, deprecated } = readEnvironment(environment, options);
   if (issues.length > 0) throw new InputError('CONFIG_INVALID', issues);
-  return configOf(asTree(values));
+  return { ...configOf(asTree(values)), deprecated };
 }
 
 /** Adds the fields that follow from other fields. */

@@ -1,5 +1,5 @@
 import type { InputIssue } from '../contracts/errors.ts';
-import { processEnvironment, type Environment } from './environment.ts';
+import type { Environment } from './environment.ts';
 import { metadataOf } from './variable.ts';
 import { ROWS, type VariableName } from './variables.ts';
 
@@ -43,16 +43,19 @@ export function withCurrentNames(given: Environment): Renamed {
   return { environment, deprecated, issues };
 }
 
-/** The variables that are set under a former name. Default: in the environment of this process. */
-export function deprecatedVariables(
-  environment: Environment = processEnvironment(),
-): readonly DeprecatedVariable[] {
-  return withCurrentNames(environment).deprecated;
-}
-
-/** The deprecation warning for the log and the terminal. */
+/** The deprecation warning for the terminal and the log. */
 export function deprecationWarning({ formerly, name }: DeprecatedVariable): string {
   return `${formerly} is deprecated and will be removed: set ${name} instead`;
+}
+
+/** Logs a warning for each variable that is set under a former name. */
+export function warnOfDeprecated(
+  logger: { warn(fields: object, message: string): void },
+  deprecated: readonly DeprecatedVariable[],
+): void {
+  for (const variable of deprecated) {
+    logger.warn({ event: 'deprecated-variable', ...variable }, deprecationWarning(variable));
+  }
 }
 
 /** Whether a variable counts as not set: compose files and CI leave variables out by a blank value. */

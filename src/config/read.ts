@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { InputIssue } from '../contracts/errors.ts';
-import { isBlank, withCurrentNames } from './deprecated.ts';
+import { isBlank, withCurrentNames, type DeprecatedVariable } from './deprecated.ts';
 import { processEnvironment, type Environment } from './environment.ts';
 import { showInvalid, showPath } from './mask.ts';
 import { brokenRules } from './rules.ts';
@@ -38,6 +38,8 @@ export interface Readings {
   readonly values: Values;
   /** Every invalid value and every broken rule. */
   readonly issues: readonly InputIssue[];
+  /** The variables that are set under a former name. */
+  readonly deprecated: readonly DeprecatedVariable[];
 }
 
 /** Reads every variable and checks every rule. Throws nothing, and changes no variable. */
@@ -66,7 +68,12 @@ export function readEnvironment(
     const source = renamed && !conflicts.has(name) ? ` (set as ${renamed.formerly})` : '';
     issues.push({ ...issue, problem: `${issue.problem}${source}` });
   }
-  return { readings, values, issues: [...issues, ...brokenRules(values, invalid, environment)] };
+  return {
+    readings,
+    values,
+    issues: [...issues, ...brokenRules(values, invalid, environment)],
+    deprecated,
+  };
 }
 
 function readVariable(row: Row, environment: Environment, service: boolean): Reading {

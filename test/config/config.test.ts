@@ -209,6 +209,7 @@ const EXPECTED: Config = {
     quietMs: 300003,
   },
   logLevel: 'debug',
+  deprecated: [],
 };
 
 test('every variable reaches its field', () => {

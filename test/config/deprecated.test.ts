@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { deprecatedVariables, deprecationWarning } from '../../src/config/deprecated.ts';
+import { deprecationWarning, warnOfDeprecated } from '../../src/config/deprecated.ts';
 import { describeConfig } from '../../src/config/print.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
@@ -35,22 +35,29 @@ test.each(RENAMED)('%s still sets %s, and is reported as deprecated', (formerly,
         { ...now, [name]: '60000' },
       ]
     : [before, now];
-  expect(loadConfig(former)).toStrictEqual(loadConfig(current));
-  expect(deprecatedVariables(former)).toStrictEqual([{ formerly, name }]);
-  expect(deprecatedVariables(current)).toStrictEqual([]);
+  const { deprecated, ...config } = loadConfig(former);
+  expect({ ...config, deprecated: [] }).toStrictEqual(loadConfig(current));
+  expect(deprecated).toStrictEqual([{ formerly, name }]);
   expect(describeConfig(former).rows).toStrictEqual(describeConfig(current).rows);
 });
 
-test('the warning names both', () => {
+test('the warning names both, and the log line has both as fields', () => {
+  const lines: unknown[] = [];
+  const logger = { warn: (fields: object, message: string) => lines.push([fields, message]) };
+  const variable = { formerly: 'PACE', name: 'RATE_LIMIT' };
+  warnOfDeprecated(logger, [variable]);
+  expect(lines).toStrictEqual([
+    [{ event: 'deprecated-variable', ...variable }, deprecationWarning(variable)],
+  ]);
   expect(deprecationWarning({ formerly: 'PACE', name: 'RATE_LIMIT' })).toBe(
     'PACE is deprecated and will be removed: set RATE_LIMIT instead',
   );
 });
 
 test('both names with the same value are fine', () => {
-  const both = { PACE: '40', RATE_LIMIT: ' 40' };
-  expect(issuesOf(both)).toStrictEqual([]);
-  expect(deprecatedVariables(both)).toHaveLength(1);
+  const { deprecated, worker } = loadConfig({ ...REQUIRED, PACE: '40', RATE_LIMIT: ' 40' });
+  expect(worker.rateLimit.limit).toBe(40);
+  expect(deprecated).toHaveLength(1);
 });
 
 test('both names with different values are an error', () => {
@@ -63,8 +70,9 @@ test('both names with different values are an error', () => {
 });
 
 test('a blank former name counts as not set', () => {
-  expect(deprecatedVariables({ PACE: ' ' })).toStrictEqual([]);
-  expect(loadConfig({ ...REQUIRED, PACE: '', RATE_LIMIT: '50' }).worker.rateLimit.limit).toBe(50);
+  const { deprecated, worker } = loadConfig({ ...REQUIRED, PACE: ' ', RATE_LIMIT: '50' });
+  expect(deprecated).toStrictEqual([]);
+  expect(worker.rateLimit.limit).toBe(50);
 });
 
 test('an invalid value names the variable that was set', () => {
