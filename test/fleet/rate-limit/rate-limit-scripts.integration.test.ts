@@ -86,7 +86,7 @@ describe('the scripts of the pace', () => {
   }, 60_000);
 
   it('never hand out slots closer than the pace allows, whoever asks, for however many, in any order', async () => {
-    // What runs at the same time is some order for Redis. Each asker may be told another PACE, as
+    // What runs at the same time is some order for Redis. Each asker may be told another RATE_LIMIT, as
     // in the middle of a rolling restart.
     const step = fc.record({
       pace: fc.integer({ min: 1, max: 3_000 }),

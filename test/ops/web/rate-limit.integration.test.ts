@@ -46,8 +46,8 @@ describe('the pace', () => {
     ]);
   });
 
-  it('tells of a fall, and of PACE where no worker has said it', async () => {
-    const { server, viewer } = await bench({ PACE: '40' });
+  it('tells of a fall, and of RATE_LIMIT where no worker has said it', async () => {
+    const { server, viewer } = await bench({ RATE_LIMIT: '40' });
     expect(await show(viewer)).toEqual({ pace: { configured: 40, now: 40 } });
     const risesFrom = Date.now() + 3_600_000;
     await redis.client.hset(server.parts.keys.rateLimit, {
