@@ -21,10 +21,6 @@ local NONE, PENDING, PENDING_POSSIBLY_SENT = ${number('none')}, ${number('pendin
 local SENDING, SENDING_POSSIBLY_SENT = ${number('sending')}, ${number('sending-possibly-sent')}
 local SETTLED = ${number('settled')}
 
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
 local function add(name, by) if by ~= 0 then redis.call('HINCRBY', record, name, by) end end
