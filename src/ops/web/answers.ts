@@ -125,7 +125,10 @@ export const batchAnswer = named(
         unknown: count,
         expired: count,
         cancelled: count,
-        maybeTwice: count.describe('at most so many messages came twice; not a state'),
+        possiblySentTwice: count.describe(
+          'contacts sent again after an unknown outcome: the most messages that can have arrived twice; not a state',
+        ),
+        maybeTwice: count.describe('deprecated: the former name of possiblySentTwice'),
       })
       .describe(
         'contacts; pending, accepted, rejected, unknown, expired, cancelled make the total',

@@ -86,8 +86,8 @@ function progress({ batch, standstill }: BatchPageData, look: PageView): Html {
       )}
     </dl>
     ${
-      counts.maybeTwice > 0 &&
-      html`<p class="quiet">At most ${count(counts.maybeTwice)} messages came twice.</p>`
+      counts.possiblySentTwice > 0 &&
+      html`<p class="quiet">At most ${count(counts.possiblySentTwice)} messages came twice.</p>`
     }
     ${mayAct(look) && steering(batch, look)}
   </section>`;

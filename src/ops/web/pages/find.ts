@@ -1,6 +1,6 @@
 import type { FoundState } from '../../../search/find-in-batches.ts';
 import type { FindReport } from '../../../search/find-contact.ts';
-import { describeFalsePositiveRate } from '../../../search/false-positive-rate.ts';
+import { describeFalsePositiveRate } from '../../../search/find-contact.ts';
 import { html, type Html } from '../http/html.ts';
 import { csrfField } from './layout.ts';
 import { count, head, moment, span, table, type PageView } from './page-parts.ts';

@@ -47,7 +47,7 @@ describe('one batch', () => {
 
   it('says how far it is, why it stands still, and what is about to be lost', () => {
     const batch = someBatch({
-      counts: batchCounts({ pending: 5, accepted: 1_000, maybeTwice: 2 }),
+      counts: batchCounts({ pending: 5, accepted: 1_000, possiblySentTwice: 2 }),
       lossNear: { contacts: 12, keptUntil: NOW + 7_200_000, restMs: 7_200_000 },
     });
     const { text } = batchPage(sightOf({ batch, standstill: 'the queue is held' }), operator);
