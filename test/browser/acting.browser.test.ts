@@ -53,7 +53,7 @@ describe('whoever acts', () => {
 
   it('finds what became of a number, which is in no address', async () => {
     const watched = await startWatched(redis);
-    const { notices } = watched.ops.parts;
+    const { notices } = watched.ops.context;
     const [number = ''] = numbers(1, 77);
     const { id } = await notices.send({
       templateCode: 'LOOKED_FOR',

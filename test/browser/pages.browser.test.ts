@@ -24,10 +24,10 @@ const LOOKS: readonly (readonly [string, VisitOptions])[] = [
 async function busy(): Promise<Watched> {
   const watched = await startWatched(redis);
   const { emulator } = watched.fleet;
-  const queue = watched.ops.parts.notices;
+  const queue = watched.ops.context.notices;
   const rows = numbers(12).map((contact) => ({ contact, var1: 'Kim' }));
   const settled = async (what: string, batch: string) => {
-    await until(async () => (await watched.ops.parts.ledger.read(batch))?.counts.pending === 0, {
+    await until(async () => (await watched.ops.context.ledger.read(batch))?.counts.pending === 0, {
       what,
       deadlineMs: PATIENCE_MS,
     });
@@ -131,7 +131,7 @@ describe('every page', () => {
     const watched = await busy();
     // The page is asked for once, and workers write down what they sent with their heartbeat.
     const recorded = async () => {
-      const { total } = await trafficOf(watched.ops.parts, 60);
+      const { total } = await trafficOf(watched.ops.context, 60);
       return total.attempts.accepted > 0;
     };
     await until(recorded, { what: 'the sends to be recorded', deadlineMs: PATIENCE_MS });

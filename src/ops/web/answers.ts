@@ -101,7 +101,7 @@ export const statusAnswer = named(
 /** What the API says of the status: a hold with its words. */
 export type StatusAnswer = Omit<Status, 'hold'> & { readonly hold?: ExplainedHold };
 
-export function showStatus({ hold, ...status }: Status): StatusAnswer {
+export function statusToJson({ hold, ...status }: Status): StatusAnswer {
   return { ...status, ...(hold === undefined ? {} : { hold: explainHold(hold) }) };
 }
 
@@ -152,7 +152,7 @@ export const batchAnswer = named(
 export type BatchAnswer = z.output<typeof batchAnswer>;
 
 /** @param now milliseconds since the epoch */
-export function showBatch(batch: Batch, now: number): BatchAnswer {
+export function batchToJson(batch: Batch, now: number): BatchAnswer {
   const { counts, begunAt, finishedAt, retentionMs, phase } = batch;
   const { id, templateCode, delivery, chunkSize, rate } = batch;
   const { chunks, rows, refusedRows, duplicateRows } = batch;

@@ -50,7 +50,7 @@ describe('the pace', () => {
     const { server, viewer } = await bench({ PACE: '40' });
     expect(await show(viewer)).toEqual({ pace: { configured: 40, now: 40 } });
     const risesFrom = Date.now() + 3_600_000;
-    await redis.client.hset(server.parts.keys.rateLimit, {
+    await redis.client.hset(server.context.keys.rateLimit, {
       fellAt: 1_000,
       fellFrom: '40.000',
       fellTo: '20.000',
@@ -96,7 +96,7 @@ describe('the pace', () => {
     const body = String(new URLSearchParams({ _csrf: csrf, _next: '/', pace, why: 'x' }));
     const sent = await server.ask('/api/v1/pace', { method: 'POST', headers: { cookie }, body });
     expect(sent).toMatchObject({ status: 303, headers: { location: '/' } });
-    const kept = await redis.client.hget(server.parts.keys.rateLimit, 'byHand');
+    const kept = await redis.client.hget(server.context.keys.rateLimit, 'byHand');
     expect(kept === null ? undefined : Number(kept)).toBe(byHand);
   });
 });

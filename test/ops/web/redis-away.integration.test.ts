@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
-import { RedisErrorMonitor } from '../../../src/ops/web/http/redis-trouble.ts';
+import { RedisErrorMonitor } from '../../../src/ops/web/http/redis-error-monitor.ts';
 import { until } from '../../support/wait.ts';
 import { pathOf, startOps, type Caller } from './support/ops-bench.ts';
 

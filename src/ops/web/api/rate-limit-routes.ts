@@ -49,7 +49,7 @@ export const RATE_LIMIT_ROUTES: readonly Route[] = [
     kind: 'api',
     summary: 'The pace in force, who set it, and whether a 429 made it fall.',
     answers: inForce,
-    handle: async (_call, parts) => showPace(parts),
+    handle: async (_call, context) => showPace(context),
   }),
   route({
     method: 'POST',
@@ -59,13 +59,13 @@ export const RATE_LIMIT_ROUTES: readonly Route[] = [
     summary: 'Sets the pace for all workers while they run, until it is set again.',
     body: z.strictObject({ pace: namedPace, why: why.max(MAX_RATE_LIMIT_REASON) }),
     answers: inForce,
-    handle: async ({ body, name }, parts) => {
-      await setAuditedRateLimit(parts, body.pace, { who: name, why: body.why });
-      return showPace(parts);
+    handle: async ({ body, name }, context) => {
+      await setAuditedRateLimit(context, body.pace, { who: name, why: body.why });
+      return showPace(context);
     },
   }),
 ];
 
-async function showPace(parts: OpsContext): Promise<RouteAnswer> {
-  return json({ pace: (await rateLimitInForce(parts, parts.configuredPace)) ?? null });
+async function showPace(context: OpsContext): Promise<RouteAnswer> {
+  return json({ pace: (await rateLimitInForce(context, context.configuredPace)) ?? null });
 }

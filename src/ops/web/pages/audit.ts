@@ -1,6 +1,6 @@
 import type { KeptAudit } from '../../audit.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, moment, table, type PageView } from './page-parts.ts';
+import { count, head, moment, table, type PageView } from './elements.ts';
 
 /** What people did by hand, the newest first. */
 export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Html {

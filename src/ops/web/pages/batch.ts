@@ -14,8 +14,8 @@ import {
   table,
   whyField,
   type PageView,
-} from './page-parts.ts';
-import { stateBar } from './state-bar.ts';
+} from './elements.ts';
+import { stateBar } from './batches.ts';
 
 /** All that the page of a batch shows. */
 export interface BatchPageData {

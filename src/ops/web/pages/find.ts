@@ -3,7 +3,7 @@ import type { FindReport } from '../../../search/find-contact.ts';
 import { describeFalsePositiveRate } from '../../../search/false-positive-rate.ts';
 import { html, type Html } from '../http/html.ts';
 import { csrfField } from './layout.ts';
-import { count, head, moment, span, table, type PageView } from './page-parts.ts';
+import { count, head, moment, span, table, type PageView } from './elements.ts';
 
 /** What the page of the search shows. */
 export interface FindPageData {

@@ -1,4 +1,4 @@
-import type { Identity } from '../access/role.ts';
+import type { Identity } from '../access/identity.ts';
 import { assetPath } from '../assets.ts';
 import { html, type Html } from '../http/html.ts';
 

@@ -13,12 +13,12 @@ import {
   span,
   whyField,
   type PageView,
-} from './page-parts.ts';
+} from './elements.ts';
 import { rateLimitSection } from './rate-limit.ts';
-import { redisSection } from './redis.ts';
-import { tokenSection } from './token.ts';
+import { redisSection } from './fleet-sections.ts';
+import { tokenSection } from './fleet-sections.ts';
 import { trafficSection } from './traffic.ts';
-import { workersSection } from './workers.ts';
+import { workersSection } from './fleet-sections.ts';
 
 /** All that the overview shows. */
 export interface OverviewData {

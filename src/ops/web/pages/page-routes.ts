@@ -6,7 +6,7 @@ import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
 import { readUnknownOverview } from '../../unknown.ts';
-import { showBatch, showStatus } from '../answers.ts';
+import { batchToJson, statusToJson } from '../answers.ts';
 import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
 import { batchParams, queryNumber } from '../api/inputs.ts';
@@ -18,7 +18,7 @@ import { batchesPage } from './batches.ts';
 import { findPage, type FindPageData } from './find.ts';
 import { layout, type PageContent } from './layout.ts';
 import { overviewPage } from './overview.ts';
-import type { PageView } from './page-parts.ts';
+import type { PageView } from './elements.ts';
 import { unknownPage } from './unknown.ts';
 
 const PAGE_SIZE = 50;
@@ -42,17 +42,17 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/',
     summary: 'Overview: what goes, what waits, what is held and why.',
     query: z.object({ minutes: queryNumber(1, TRAFFIC_MINUTES, SHOWN_MINUTES) }),
-    handle: async (call, parts) => {
+    handle: async (call, context) => {
       const { minutes } = call.query;
       const [status, desk, unsent, traffic] = await Promise.all([
-        parts.status(),
-        readUnknownOverview(parts, { notices: 1, batches: UNKNOWN_BATCHES }),
-        parts.ledger.unsent(),
-        trafficOf(parts, minutes),
+        context.status(),
+        readUnknownOverview(context, { notices: 1, batches: UNKNOWN_BATCHES }),
+        context.ledger.unsent(),
+        trafficOf(context, minutes),
       ]);
       const contacts = desk.batches.reduce((sum, batch) => sum + batch.contacts, 0);
       const unknown = { notices: desk.listed, contacts };
-      const sight = { status: showStatus(status), unknown, unsent, traffic, minutes };
+      const sight = { status: statusToJson(status), unknown, unsent, traffic, minutes };
       const main = overviewPage(sight, lookOf(call));
       return framed(call, { title: 'Overview', nav: '/', charts: true, main });
     },
@@ -62,9 +62,9 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/batches',
     summary: 'The batches that are kept.',
     query: z.object({ offset: queryNumber(0, 1_000_000, 0) }),
-    handle: async (call, parts) => {
+    handle: async (call, context) => {
       const { offset } = call.query;
-      const list = await listBatches(parts, { limit: PAGE_SIZE, offset }, call.now);
+      const list = await listBatches(context, { limit: PAGE_SIZE, offset }, call.now);
       const main = batchesPage({ ...list, offset }, lookOf(call));
       return framed(call, { title: 'Batches', nav: '/batches', main });
     },
@@ -74,14 +74,14 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/batches/:id',
     summary: 'One batch: progress, failures, and what can be done.',
     params: batchParams,
-    handle: async (call, parts) => {
+    handle: async (call, context) => {
       const { id } = call.params;
-      const view = await readBatchSnapshot(parts, id);
+      const view = await readBatchSnapshot(context, id);
       if (view === undefined) throw noSuchBatch(id);
       const { batch, standstill } = view;
-      const failures = await digestFailures(parts, batch);
+      const failures = await digestFailures(context, batch);
       const noRedrive = whyNotRedrive(batch, call.now);
-      const sight = { batch: showBatch(batch, call.now), standstill, failures, noRedrive };
+      const sight = { batch: batchToJson(batch, call.now), standstill, failures, noRedrive };
       return framed(call, {
         title: `Batch ${id}`,
         nav: '/batches',
@@ -93,9 +93,9 @@ export const PAGE_ROUTES: readonly Route[] = [
     ...PAGE,
     path: '/unknown',
     summary: 'The desk where people decide on what may have been taken.',
-    handle: async (call, parts) => {
+    handle: async (call, context) => {
       const most = { notices: UNKNOWN_NOTICES, batches: UNKNOWN_BATCHES };
-      const main = unknownPage(await readUnknownOverview(parts, most), lookOf(call));
+      const main = unknownPage(await readUnknownOverview(context, most), lookOf(call));
       return framed(call, { title: 'Unknown', nav: '/unknown', main });
     },
   }),
@@ -103,7 +103,7 @@ export const PAGE_ROUTES: readonly Route[] = [
     ...PAGE,
     path: '/find',
     summary: 'Asks for a phone number.',
-    handle: (call, parts) => finding(call, { canFind: canFind(parts) }),
+    handle: (call, context) => finding(call, { canFind: canFind(context) }),
   }),
   route({
     ...PAGE,
@@ -114,14 +114,14 @@ export const PAGE_ROUTES: readonly Route[] = [
     perMinute: FINDS_PER_MINUTE,
     // What is no number is said on the page itself.
     body: z.object({ number: z.string().default('') }),
-    handle: async (call, parts) => {
+    handle: async (call, context) => {
       const { number } = call.body;
-      if (!canFind(parts)) return finding(call, { canFind: false }, 409);
+      if (!canFind(context)) return finding(call, { canFind: false }, 409);
       const checked = checkNumber(number);
       if (checked.kind === 'refused') {
         return finding(call, { canFind: true, problem: checked.reason }, 400);
       }
-      return finding(call, { canFind: true, report: await findFor(parts, number) });
+      return finding(call, { canFind: true, report: await findFor(context, number) });
     },
   }),
   route({

@@ -1,7 +1,7 @@
 import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import { MAX_RATE_LIMIT } from '../../manual-rate-limit.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, count, form, mayAct, moment, rate, whyField, type PageView } from './page-parts.ts';
+import { ask, count, form, mayAct, moment, rate, whyField, type PageView } from './elements.ts';
 
 /** How fast the account may send: what is in force, who set it, and whether a 429 made it fall. */
 export function rateLimitSection(pace: RateLimitStatus | undefined, look: PageView): Html {

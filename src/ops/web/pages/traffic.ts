@@ -2,7 +2,7 @@ import { OUTCOME_KINDS, type OutcomeKind } from '../../../contracts/outcome.ts';
 import type { Percentiles } from '../../../traffic/histogram.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, rate, table } from './page-parts.ts';
+import { count, head, rate, table } from './elements.ts';
 
 /** How far back a visitor may look, in minutes. */
 const TRAFFIC_SPANS = [

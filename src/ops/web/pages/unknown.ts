@@ -10,7 +10,7 @@ import {
   table,
   whyField,
   type PageView,
-} from './page-parts.ts';
+} from './elements.ts';
 
 /** What a person may decide, with what it means. */
 const DECISIONS = [

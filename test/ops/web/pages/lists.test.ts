@@ -3,7 +3,7 @@ import type { UnknownOverview, UnknownNotice } from '../../../../src/ops/unknown
 import { auditPage } from '../../../../src/ops/web/pages/audit.ts';
 import { batchPage, type BatchPageData } from '../../../../src/ops/web/pages/batch.ts';
 import { batchesPage } from '../../../../src/ops/web/pages/batches.ts';
-import { span } from '../../../../src/ops/web/pages/page-parts.ts';
+import { span } from '../../../../src/ops/web/pages/elements.ts';
 import { unknownPage } from '../../../../src/ops/web/pages/unknown.ts';
 import { batchCounts, EVIL, lookOf, NOW, someBatch } from './snapshots.ts';
 

@@ -1,9 +1,9 @@
 import { OUTCOME_KINDS, type OutcomeKind } from '../../../../src/contracts/outcome.ts';
 import type { Traffic, TrafficPoint } from '../../../../src/traffic/read-traffic.ts';
-import type { Role } from '../../../../src/ops/web/access/role.ts';
+import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
 import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
-import type { PageView } from '../../../../src/ops/web/pages/page-parts.ts';
+import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
 
 /** When pages are looked at. */
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);

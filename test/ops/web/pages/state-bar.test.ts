@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BAR_STATES, segments, stateBar } from '../../../../src/ops/web/pages/state-bar.ts';
+import { BAR_STATES, segments, stateBar } from '../../../../src/ops/web/pages/batches.ts';
 import { batchCounts } from './snapshots.ts';
 
 const some = fc.oneof(fc.constant(0), fc.nat(5), fc.nat(10_000_000));

@@ -1,4 +1,4 @@
-import type { Identity } from '../access/role.ts';
+import type { Identity } from '../access/identity.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import { csrfField, nextField } from './layout.ts';
 
