@@ -101,12 +101,12 @@ describe('every page', () => {
       await page.getByRole('button', { name: 'Find' }).click();
     };
     await find(numbers(1)[0] ?? '');
-    await page.getByRole('region', { name: 'What was found' }).waitFor();
+    await page.getByRole('region', { name: 'Search results' }).waitFor();
     await inspect(page, 'found');
     // A page that asks again is answered 400.
     forgive(/status of 400/);
     await find('no number');
-    await page.getByRole('alert').filter({ hasText: 'Nothing was looked up' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'Not searched' }).waitFor();
     await inspect(page, 'find-again');
     await page.goto('/audit');
     await inspect(page, 'audit');
@@ -137,7 +137,7 @@ describe('every page', () => {
     await until(recorded, { what: 'the sends to be recorded', deadlineMs: PATIENCE_MS });
     const { page } = await watched.look('vera', { javaScript: false });
     await page.goto('/');
-    await page.getByRole('cell', { name: 'the service took it' }).waitFor();
+    await page.getByRole('cell', { name: 'the service accepted it' }).waitFor();
     expect(await page.locator('.plot').first().isVisible()).toBe(false);
     expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out']);
   });

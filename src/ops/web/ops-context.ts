@@ -35,8 +35,8 @@ export interface OpsContext {
   readonly payloadKeys: readonly PayloadKey[];
   /** What a search for a phone number goes by. */
   readonly findSettings: FindContext['settings'];
-  /** PACE, shown until a worker has said which one is in effect. */
-  readonly configuredPace: number;
+  /** The configured rate limit, shown until a worker has reported its own; 0 for no limit. */
+  readonly configuredRateLimit: number;
   readonly feed: LiveFeed;
   /** Reads the account's state. */
   readonly fleet: FleetReader;
@@ -117,7 +117,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     notices,
     payloadKeys: payloadKeys(queue),
     findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
-    configuredPace: worker.rateLimit.limit,
+    configuredRateLimit: worker.rateLimit.limit,
     feed,
     fleet,
     status,

@@ -352,6 +352,8 @@ it('every route of the API was answered here, or has a test file of its own', ()
     'POST /api/v1/find',
     'GET /api/v1/pace',
     'POST /api/v1/pace',
+    'GET /api/v1/rate-limit',
+    'POST /api/v1/rate-limit',
     'GET /metrics',
   ];
   const all = OPS_ROUTES.filter(({ kind }) => kind === 'api').map(

@@ -130,7 +130,7 @@ describe('the page', () => {
       expect(status).toBe(400);
       const shown = plain(text);
       expect(shown).toMatch(/aria-describedby="number-problem number-help" aria-invalid="true"/);
-      expect(shown).toMatch(/id="number-problem" role="alert">Nothing was looked up: expected/);
+      expect(shown).toMatch(/id="number-problem" role="alert">Not searched: expected/);
       expect(shown).not.toContain(' value="0');
       expect(text).not.toMatch(/7777\D?6666|<script>/);
     },

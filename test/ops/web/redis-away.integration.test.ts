@@ -16,6 +16,7 @@ const ENV = { FIND_KEY: '5'.repeat(64) };
 const BODIES: Readonly<Record<string, object>> = {
   '/api/v1/hold/place': { why: 'x' },
   '/api/v1/pace': { pace: 'off', why: 'x' },
+  '/api/v1/rate-limit': { rateLimit: 'off', why: 'x' },
   '/api/v1/find': { number: '01000000001' },
   '/api/v1/batches/:id/redrive': { state: 'rejected', why: 'x' },
   '/api/v1/unknown/resolve': { as: 'accepted', ids: ['a'], why: 'x' },

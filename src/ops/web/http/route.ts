@@ -72,6 +72,8 @@ interface RouteHead {
   readonly answers: Readonly<Record<number, AnswerDoc>>;
   /** Most requests of one caller (or of one address, where it is open) in a minute. */
   readonly perMinute?: number | ((context: OpsContext) => number);
+  /** Path of the route that replaces this one, which is deprecated; its first use is logged. */
+  readonly replacedBy?: string;
   /** Other headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -1,6 +1,7 @@
+import { formatCount, formatDuration, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, moment, rate, span, table, type PageView } from './elements.ts';
+import { head, moment, table, type PageView } from './elements.ts';
 
 /** A page of the list. */
 export interface BatchList {
@@ -11,11 +12,11 @@ export interface BatchList {
   readonly next: number | null;
 }
 
-/** The batches that are kept, the newest first. */
-export function batchesPage({ batches, total, offset, next }: BatchList, look: PageView): Html {
+/** The list of batches, newest first. */
+export function batchesPage({ batches, total, offset, next }: BatchList, view: PageView): Html {
   if (batches.length === 0) {
     return html`<section class="card empty">
-      <p>No batch is kept. A list becomes one when it is imported:</p>
+      <p>There are no batches. Importing a list creates one:</p>
       <pre><code>notices import customers.csv --template ORDER_SHIPPED</code></pre>
     </section>`;
   }
@@ -27,14 +28,16 @@ export function batchesPage({ batches, total, offset, next }: BatchList, look: P
           head('Progress'),
           head('Contacts', true),
           head('Not accepted', true),
-          head('Pace', true),
-          head('Begun'),
+          head('Rate', true),
+          head('Started'),
         ],
-        batches.map((batch) => row(batch, look)),
+        batches.map((batch) => row(batch, view)),
       )}
     </section>
     <nav class="pages" aria-label="Pages of the list">
-      <span class="quiet">${offset + 1} to ${offset + batches.length} of ${count(total)}</span>
+      <span class="quiet"
+        >${offset + 1} to ${offset + batches.length} of ${formatCount(total)}</span
+      >
       ${offset > 0 && html`<a href="/batches">Newest</a>`}
       ${next !== null && html`<a href="/batches?offset=${next}">Older</a>`}
     </nav>`;
@@ -52,25 +55,25 @@ function row(batch: BatchAnswer, { now }: PageView): Html {
       ${stateBar(counts)}<span class="tag ${phase}">${phase}</span>
       ${lossNear !== undefined && html`<span class="tag bad">deleted ${moment(lossNear.keptUntil, now)}</span>`}
     </td>
-    <td class="number">${count(counts.total)}</td>
+    <td class="number">${formatCount(counts.total)}</td>
     <td class="number">
-      ${count(rejected + expired + cancelled)}
-      ${unknown > 0 && html`<br /><a href="/unknown">${count(unknown)} unknown</a>`}
+      ${formatCount(rejected + expired + cancelled)}
+      ${unknown > 0 && html`<br /><a href="/unknown">${formatCount(unknown)} unknown</a>`}
     </td>
     <td class="number">
-      ${phase === 'sending' ? html`${rate(perSecond)}/s` : ''}
-      ${restMs !== null && html`<br /><span class="quiet">${span(restMs)} left</span>`}
+      ${phase === 'sending' ? html`${formatRate(perSecond)}/s` : ''}
+      ${restMs !== null && html`<br /><span class="quiet">${formatDuration(restMs)} left</span>`}
     </td>
     <td>${moment(begunAt, now)}</td>
   </tr>`;
 }
 
-/** The states of contacts in the order in which the bar shows them; pending is what is left empty. */
+/** States of contacts in the order of the bar; the empty rest of it is pending. */
 export const BAR_STATES = ['accepted', 'rejected', 'unknown', 'expired', 'cancelled'] as const;
 
 const WIDTH = 1_000;
 
-/** One part of a bar, in thousandths of it. */
+/** One segment of a bar, in thousandths of its width. */
 interface Segment {
   readonly state: (typeof BAR_STATES)[number];
   readonly from: number;
@@ -78,8 +81,8 @@ interface Segment {
 }
 
 /**
- * Cuts a bar by the counts. What is there is seen: a state with one contact of a million is a
- * thousandth wide, taken from the widest.
+ * Divides a bar by the counts. Every state that occurs is visible: one contact of a million is a
+ * thousandth wide, taken from the widest segment.
  */
 export function segments(counts: BatchAnswer['counts']): Segment[] {
   const { total } = counts;
@@ -100,16 +103,16 @@ export function segments(counts: BatchAnswer['counts']): Segment[] {
   });
 }
 
-/** How far a batch has come, as a bar; in words for whoever does not see it. */
+/** The progress of a batch as a bar, with a text for screen readers. */
 export function stateBar(counts: BatchAnswer['counts']): Html {
   const words = [...BAR_STATES, 'pending' as const]
     .filter((state) => counts[state] > 0)
-    .map((state) => `${count(counts[state])} ${state}`)
+    .map((state) => `${formatCount(counts[state])} ${state}`)
     .join(', ');
   return html`<svg
     class="bar"
     role="img"
-    aria-label="${words === '' ? 'nothing yet' : words}"
+    aria-label="${words === '' ? 'nothing settled yet' : words}"
     viewBox="0 0 ${WIDTH} 10"
     preserveAspectRatio="none"
   >

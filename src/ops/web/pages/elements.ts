@@ -1,73 +1,51 @@
+import { formatCount, formatDuration } from '../../../format/format.ts';
 import type { Identity } from '../access/identity.ts';
 import { html, type Html, type Part } from '../http/html.ts';
 import { csrfField, nextField } from './layout.ts';
 
-/** What pages need to know of who looks, and when. */
+/** For whom and when a page is made. */
 export interface PageView {
   readonly who: Identity | undefined;
   readonly csrf: string;
-  /** Path that a form of the page leads back to. */
+  /** Path to which a form of the page redirects. */
   readonly path: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** Whether the one who looks may also act. */
+/** Whether the viewer of the page may also change something. */
 export function mayAct({ who }: PageView): boolean {
   return who?.role === 'operator';
 }
 
-/** A whole number as people write it. */
-export function count(value: number): string {
-  return Math.round(value).toLocaleString('en');
-}
-
-/** A rate: small ones with a digit after the point. */
-export function rate(perSecond: number): string {
-  return perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : count(perSecond);
-}
-
-const UNITS: readonly (readonly [ms: number, name: string])[] = [
-  [86_400_000, 'd'],
-  [3_600_000, 'h'],
-  [60_000, 'min'],
-  [1_000, 's'],
-];
-
-/** A span in its largest whole unit: `3 min`. */
-export function span(ms: number): string {
-  const [unit, name] = UNITS.find(([size]) => Math.abs(ms) >= size) ?? [1, 'ms'];
-  return `${Math.round(ms / unit)} ${name}`;
-}
-
-/** A moment, as people say it, with the exact time for whoever wants it. */
+/** A time relative to now, with the exact time as its title. */
 export function moment(at: number, now: number): Html {
   const exact = new Date(at).toISOString();
-  const words = at > now ? `in ${span(at - now)}` : `${span(now - at)} ago`;
+  const words = at > now ? `in ${formatDuration(at - now)}` : `${formatDuration(now - at)} ago`;
   return html`<time datetime="${exact}" title="${exact}">${words}</time>`;
 }
 
-/** A form that changes something, and then leads back to its page. */
-export function form(look: PageView, action: string, body: Part, next = look.path): Html {
+/** A form that changes something, and then redirects to its page. */
+export function form(view: PageView, action: string, body: Part, next = view.path): Html {
   return html`<form method="post" action="${action}">
-    ${csrfField(look.csrf)}${nextField(next)}${body}
+    ${csrfField(view.csrf)}${nextField(next)}${body}
   </form>`;
 }
 
-/** A field for the reason that the audit stream keeps. */
-export function whyField(id: string, asked = true): Html {
+/** A field for the reason, which is stored in the audit stream. */
+export function whyField(id: string): Html {
   return html`<label for="${id}">Why</label>
     <input
       id="${id}"
       name="why"
       maxlength="100"
       autocomplete="off"
-      ${asked && html`required`}
+      required
       placeholder="for the audit stream"
     />`;
 }
 
-/** Something that is asked for first: says what it will do before the button that does it. */
+/** An action that opens first, to explain what its button will do. */
 export function ask(title: string, body: Part): Html {
   return html`<details class="ask">
     <summary>${title}</summary>
@@ -75,7 +53,7 @@ export function ask(title: string, body: Part): Html {
   </details>`;
 }
 
-/** A table with a heading for screen readers; wide ones scroll in their own box. */
+/** A table with a caption for screen readers; wide tables scroll in their own box. */
 export function table(caption: string, heads: readonly Part[], rows: readonly Html[]): Html {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
     <table>
@@ -94,12 +72,12 @@ export function table(caption: string, heads: readonly Part[], rows: readonly Ht
   </div>`;
 }
 
-/** Head of a column; numbers stand at the right. */
+/** Head of a column; numbers are aligned right. */
 export function head(title: string, number = false): Html {
   return html`<th scope="col" ${number && html`class="number"`}>${title}</th>`;
 }
 
-/** A number that may be updated in place by the name of its field. */
+/** A number that the script updates in place by the name of its field. */
 export function figure(name: string, value: number | undefined): Html {
-  return html`<span data-field="${name}">${value === undefined ? '' : count(value)}</span>`;
+  return html`<span data-field="${name}">${value === undefined ? '' : formatCount(value)}</span>`;
 }

@@ -1,6 +1,7 @@
+import { formatCount, formatDuration, formatSize } from '../../../format/format.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, moment, type PageView, head, span, table } from './elements.ts';
+import { moment, type PageView, head, table } from './elements.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
 
 const PERSISTENCE = {
@@ -10,7 +11,7 @@ const PERSISTENCE = {
   unknown: 'not shown',
 } as const;
 
-/** What Redis says of itself, and what of it costs notices sooner or later. */
+/** Redis: version, memory, settings, and what is wrong with them. */
 export function redisSection({ redis }: Pick<StatusAnswer, 'redis'>): Html {
   const { version, policy, persistence, usedBytes, maxBytes, findings } = redis;
   return html`<section class="card" id="redis" data-refresh>
@@ -28,7 +29,7 @@ export function redisSection({ redis }: Pick<StatusAnswer, 'redis'>): Html {
     ${findings.map(
       ({ severity, words, remedy }) =>
         html`<p class="note ${severity === 'refuse' && 'bad'}">
-          ${severity === 'refuse' && html`<strong>No worker starts on it:</strong>`} ${words};
+          ${severity === 'refuse' && html`<strong>Workers refuse this Redis:</strong>`} ${words};
           ${remedy}.
         </p>`,
     )}
@@ -36,34 +37,27 @@ export function redisSection({ redis }: Pick<StatusAnswer, 'redis'>): Html {
 }
 
 function memory(used: number, max: number): string {
-  if (max === 0) return `${megabytes(used)}, no maxmemory`;
+  if (max === 0) return `${formatSize(used)}, no maxmemory`;
   const free = Math.max(0, Math.round((1 - used / max) * 100));
-  return `${megabytes(used)} of ${megabytes(max)}, ${free}% free`;
+  return `${formatSize(used)} of ${formatSize(max)}, ${free}% free`;
 }
 
-function megabytes(bytes: number): string {
-  const size = bytes / 1_048_576;
-  return size >= 1_024
-    ? `${(size / 1_024).toFixed(1)} GiB`
-    : `${size.toFixed(size < 10 ? 1 : 0)} MiB`;
-}
-
-/** The token that the fleet shares: never its value. */
-export function tokenSection({ token: slot }: StatusAnswer, { now }: PageView): Html {
+/** The shared token, without its value. */
+export function tokenSection({ token: shared }: StatusAnswer, { now }: PageView): Html {
   return html`<section class="card" id="token" data-refresh>
     <h2>Token</h2>
     ${
-      slot === undefined
+      shared === undefined
         ? html`<p class="quiet">
-            Not shown: the ops server does not have BASE_URL and ACCESS_KEY, which name the slot.
+            Not shown: BASE_URL and ACCESS_KEY are not configured for the ops server.
           </p>`
-        : facts(slot, now)
+        : facts(shared, now)
     }
   </section>`;
 }
 
-function facts(slot: NonNullable<StatusAnswer['token']>, now: number): Html {
-  const { token: stored, refusal, issuing, issuances } = slot;
+function facts(shared: NonNullable<StatusAnswer['token']>, now: number): Html {
+  const { token: stored, refusal, issuing, issuances } = shared;
   return html`<dl>
     <dt>Token</dt>
     <dd>
@@ -76,26 +70,26 @@ function facts(slot: NonNullable<StatusAnswer['token']>, now: number): Html {
     }
     ${
       stored?.expiresAt !== undefined &&
-      html`<dt>Ends</dt>
+      html`<dt>Expires</dt>
         <dd>${moment(stored.expiresAt, now)}</dd>`
     }
-    <dt>Issued lately</dt>
-    <dd>${count(issuances)}</dd>
+    <dt>Recently issued</dt>
+    <dd>${formatCount(issuances)}</dd>
     <dt>Last refusal</dt>
-    <dd>${refusal === undefined ? 'none in force' : html`<code>${refusal.code}</code>`}</dd>
+    <dd>${refusal === undefined ? 'none' : html`<code>${refusal.code}</code>`}</dd>
   </dl>`;
 }
 
-/** From here on a worker's locks and deadlines begin to slip. */
+/** From this event loop delay on, in milliseconds, locks and deadlines of a worker are at risk. */
 const SLOW_LOOP_MS = 1_000;
 
-/** The worker processes that live, and why one of them takes no jobs. */
+/** The live worker processes, and why a worker takes no jobs. */
 export function workersSection(all: readonly SeenWorker[], { now }: PageView): Html {
   return html`<section class="card" id="workers" data-refresh>
     <h2>Workers</h2>
     ${
       all.length === 0
-        ? html`<p class="quiet">None is running.</p>`
+        ? html`<p class="quiet">No worker is running.</p>`
         : table(
             'Workers',
             [
@@ -104,7 +98,7 @@ export function workersSection(all: readonly SeenWorker[], { now }: PageView): H
               head('Version'),
               head('Jobs', true),
               head('Started'),
-              head('Heard'),
+              head('Last heartbeat'),
               head('Blocked for', true),
             ],
             all.map((worker) => row(worker, now)),
@@ -120,10 +114,10 @@ function row(worker: SeenWorker, now: number): Html {
       <td>${host}</td>
       <td class="number">${pid}</td>
       <td>${version}</td>
-      <td class="number">${count(active)} of ${count(concurrency)}</td>
+      <td class="number">${formatCount(active)} of ${formatCount(concurrency)}</td>
       <td>${moment(startedAt, now)}</td>
-      <td>${span(ageMs)} ago</td>
-      <td class="number ${loopDelayMs >= SLOW_LOOP_MS && 'bad'}">${span(loopDelayMs)}</td>
+      <td>${formatDuration(ageMs)} ago</td>
+      <td class="number ${loopDelayMs >= SLOW_LOOP_MS && 'bad'}">${formatDuration(loopDelayMs)}</td>
     </tr>
     ${unready.map(
       ({ reason, since }) =>

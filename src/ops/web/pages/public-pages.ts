@@ -2,15 +2,15 @@ import { html, type Html } from '../http/html.ts';
 import { layout, type Viewer } from './layout.ts';
 import type { Problem } from '../http/problem.ts';
 
-/** What the page to sign in says. */
+/** Content of the sign-in page. */
 export interface SignInState {
-  /** Where to go then: a path of ours. */
+  /** Where to go after the sign-in: a path of this server. */
   readonly next: string;
-  /** Why it did not work. */
+  /** Why the sign-in failed. */
   readonly problem?: string;
 }
 
-/** The page to sign in: also what every page answers to somebody unknown. */
+/** The sign-in page; every page shows it to a visitor who is not signed in. */
 export function signInPage({ next, problem }: SignInState): Html {
   const main = html`<form method="post" action="/sign-in" class="card narrow">
     <input type="hidden" name="next" value="${next}" />
@@ -42,8 +42,8 @@ export function signInPage({ next, problem }: SignInState): Html {
 }
 
 /**
- * What a person sees instead of the page that was asked for. Where Redis is away the client module
- * goes on trying, and shows the page when it is back.
+ * The page that is shown in place of the requested one when the request failed. While Redis is away,
+ * the client script retries and loads the page when Redis is back.
  */
 export function problemPage(problem: Problem, viewer: Viewer): Html {
   const away = problem.status === 503;
@@ -55,8 +55,8 @@ export function problemPage(problem: Problem, viewer: Viewer): Html {
         ${problem.issues.map((issue) => html`<li><code>${issue.field}</code>: ${issue.problem}</li>`)}
       </ul>`
     }
-    ${away && html`<p>This page goes on trying by itself.</p>`}
+    ${away && html`<p>This page retries by itself.</p>`}
     <p class="quiet">${problem.status} ${problem.code}</p>
   </section>`;
-  return layout({ title: away ? 'Redis is away' : 'That did not work', main }, viewer);
+  return layout({ title: away ? 'Redis is away' : 'Request failed', main }, viewer);
 }

@@ -63,9 +63,9 @@ describe('the bar of a batch', () => {
     expect(found).toEqual(cut);
   });
 
-  it('says the counts to whoever does not see it', () => {
+  it('has the counts as a text for screen readers', () => {
     const { text } = stateBar(batchCounts({ pending: 1_000, accepted: 2, rejected: 1 }));
     expect(text).toContain('aria-label="2 accepted, 1 rejected, 1,000 pending"');
-    expect(stateBar(batchCounts({})).text).toContain('aria-label="nothing yet"');
+    expect(stateBar(batchCounts({})).text).toContain('aria-label="nothing settled yet"');
   });
 });
