@@ -72,8 +72,8 @@ describe('what an old copy might send again', () => {
       }
       await queue.send(notice('01000009999'));
     });
-    await target.ledger.steer('b', 'cancel');
-    await target.ledger.steer('c', 'pause');
+    await target.ledger.control('b', 'cancel');
+    await target.ledger.control('c', 'pause');
     await looksOld(keys, Date.now());
     expect(await reportRestored(target)).toMatchObject({
       held: true,

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { RedisWatchConfig } from '../../src/config/redis-config.ts';
+import type { RedisWatchConfig } from '../../src/config/config.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { readRedisFacts } from '../../src/redis/facts.ts';
 import { redisErrorCode } from '../../src/redis/failure.ts';

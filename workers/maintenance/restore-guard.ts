@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { RestoreConfig } from '../../src/config/redis-config.ts';
+import type { RestoreConfig } from '../../src/config/config.ts';
 import {
   judgeEpoch,
   type EpochReading,
