@@ -38,6 +38,8 @@ export interface SharedTokenOptions {
   readonly issuer: string;
   /** Hears what the slot does, for logs and metrics. What it throws is dropped. */
   readonly onEvent?: (event: TokenEvent) => void;
+  /** Called with the milliseconds that a send waited for its token, however the wait ended. */
+  readonly onWait?: (ms: number) => void;
 }
 
 /**
@@ -131,7 +133,10 @@ export class SharedToken implements TokenSource {
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller gives up first or Redis fails
    */
   async get(cancel?: CancelSignal): Promise<Token> {
-    return this.#usable()?.token ?? (await this.#fly(this.#shunned, cancel));
+    const held = this.#usable();
+    if (held === undefined) return await this.#fly(this.#shunned, cancel);
+    this.#deps.onWait?.(0);
+    return held.token;
   }
 
   /**
@@ -140,7 +145,10 @@ export class SharedToken implements TokenSource {
    */
   async renew(refused: Token, status: RefusalStatus, cancel?: CancelSignal): Promise<Token> {
     const held = this.#usable();
-    if (held !== undefined && held.token.id !== refused.id) return held.token;
+    if (held !== undefined && held.token.id !== refused.id) {
+      this.#deps.onWait?.(0);
+      return held.token;
+    }
     this.#shun(refused.id, status);
     return await this.#fly(this.#shunned, cancel);
   }
@@ -222,6 +230,15 @@ export class SharedToken implements TokenSource {
   }
 
   async #fly(want: UseWant, signal: CancelSignal | undefined): Promise<Token> {
+    const startedAt = performance.now();
+    try {
+      return await this.#join(want, signal);
+    } finally {
+      this.#deps.onWait?.(performance.now() - startedAt);
+    }
+  }
+
+  async #join(want: UseWant, signal: CancelSignal | undefined): Promise<Token> {
     this.#throwIfPointless(signal);
     const route = `${want.refused}:${want.graceMs}`;
     let flight = this.#flights.get(route);

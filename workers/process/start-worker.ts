@@ -35,7 +35,6 @@ import { RestoreGuard } from '../maintenance/restore-guard.ts';
 import { startStallDetector } from '../maintenance/stall-detector.ts';
 import { StateFile } from '../maintenance/state-file.ts';
 import { SendGate } from '../send/send-gate.ts';
-import { timedTokens } from '../send/token-wait.ts';
 import { startTrafficReport } from '../maintenance/traffic-report.ts';
 import { startWorkerClock } from '../maintenance/worker-clock.ts';
 
@@ -147,6 +146,7 @@ export async function startWorker(
     issue: (signal) => service.issueToken(signal),
     settings: config.token,
     issuer: id,
+    onWait: onTokenWait,
     onEvent: (event) => {
       const { kind, ...facts } = event;
       log.info({ event: `token-${kind}`, ...facts });
@@ -158,7 +158,7 @@ export async function startWorker(
   let unfit = false;
   const parts = {
     service,
-    tokens: timedTokens(tokens, onTokenWait),
+    tokens,
     gate: new SendGate({
       isSuspended: () => unfit,
       isComplete: () => guard.passed(),
