@@ -1,17 +1,72 @@
-import { configDefaults, defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { filesOf, type Tier } from './test/support/tiers.ts';
+
+type Settings = NonNullable<TestProjectInlineConfiguration['test']>;
+
+/** A Redis that REDIS_URL names is one for all: there the files take turns. */
+const OWN_REDIS = (process.env['REDIS_URL'] ?? '').trim() === '';
+
+const BUILD = 'test/support/build-setup.ts';
+const REDIS = 'test/support/redis-setup.ts';
+
+/** Projects run one after the other, in the order of the list below. */
+let groupOrder = 0;
+
+function project(tier: Tier, settings: Settings): TestProjectInlineConfiguration {
+  return {
+    extends: true,
+    test: { name: tier, ...filesOf(tier), sequence: { groupOrder: groupOrder++ }, ...settings },
+  };
+}
+
+/** What waits on timers and sockets leaves room on a core; what starts processes does not. */
+const workers = (count: number): number => (OWN_REDIS ? count : 1);
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // `npm run test:chaos` and `npm run test:browser`: too long for every run.
-    exclude: [...configDefaults.exclude, 'test/chaos/**', 'test/browser/**'],
-    globalSetup: ['test/support/global-setup.ts'],
-    // Files share one Redis and two cores: a fleet test beside another one measures only the crowd.
-    fileParallelism: false,
-    // A machine that stands still for seconds fails a test of real processes now and then. `.ci/run`
-    // names each test that needed its second try.
+    // A machine that stops for seconds fails a test of real processes now and then. `.ci/run` names
+    // each test that needed its second try.
     retry: process.env['CI'] === 'true' ? 1 : 0,
-    testTimeout: 30_000,
     hookTimeout: 60_000,
+    projects: [
+      project('unit', {
+        pool: 'threads',
+        isolate: false,
+        maxWorkers: 2,
+        testTimeout: 30_000,
+      }),
+      project('integration', {
+        globalSetup: [BUILD, REDIS],
+        pool: 'forks',
+        isolate: false,
+        maxWorkers: workers(4),
+        testTimeout: 30_000,
+      }),
+      project('promise', {
+        globalSetup: [BUILD, REDIS],
+        maxWorkers: workers(2),
+        testTimeout: 30_000,
+      }),
+      project('fleet', {
+        globalSetup: [BUILD, REDIS],
+        maxWorkers: 1,
+        testTimeout: 30_000,
+      }),
+      project('release', {
+        globalSetup: [BUILD, REDIS],
+        maxWorkers: 1,
+        testTimeout: 30_000,
+      }),
+      project('chaos', {
+        globalSetup: [BUILD, 'test/chaos/support/report-setup.ts'],
+        maxWorkers: 1,
+        testTimeout: 240_000,
+      }),
+      project('browser', {
+        globalSetup: [BUILD, REDIS, 'test/browser/support/browser-setup.ts'],
+        maxWorkers: 1,
+        testTimeout: 300_000,
+      }),
+    ],
   },
 });

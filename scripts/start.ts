@@ -47,7 +47,7 @@ async function listOf(contacts: number, folder: string): Promise<string> {
 }
 
 async function handOver(file: string, contacts: number, queue: NoticeQueue, mode: DemoMode) {
-  const bar = new ProgressBar('importing');
+  const bar = new ProgressBar('importing', process.stdout);
   const report = await queue.import(file, {
     templateCode: TEMPLATE,
     chunkSize: Math.max(1, Math.ceil(contacts / SENDS)),
@@ -67,7 +67,7 @@ async function follow(
   stage: Stage,
   mode: DemoMode,
 ) {
-  const bar = new ProgressBar('sending  ');
+  const bar = new ProgressBar('sending  ', process.stdout);
   const play = mode.faults ? new FaultPlay(stage.emulatorUrl, say) : undefined;
   let movedAt = performance.now();
   let seen = -1;

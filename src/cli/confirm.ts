@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import type { CommandContext } from './command-context.ts';
 import { UsageError } from './usage-error.ts';
 
 /**
@@ -7,12 +8,16 @@ import { UsageError } from './usage-error.ts';
  * @param yes the answer was given on the command line
  * @throws UsageError where there is no terminal to ask on
  */
-export async function confirm(question: string, yes: boolean): Promise<boolean> {
+export async function confirm(
+  { stdin, stderr }: Pick<CommandContext, 'stdin' | 'stderr'>,
+  question: string,
+  yes: boolean,
+): Promise<boolean> {
   if (yes) return true;
-  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+  if (stdin.isTTY !== true || stderr.isTTY !== true) {
     throw new UsageError(`${question} There is no terminal to ask on: give --yes`);
   }
-  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const terminal = createInterface({ input: stdin, output: stderr });
   try {
     // Ctrl-C and Ctrl-D end the terminal without an answer.
     const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));

@@ -6,6 +6,7 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { keysOf, type Keys } from '../redis/keys.ts';
+import type { CommandContext } from './command-context.ts';
 import { UsageError } from './usage-error.ts';
 
 /** What a command about batches works with. */
@@ -26,9 +27,10 @@ const TIMEOUT_MS = 3_000;
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED, and what `use` throws
  */
 export async function withLedger<Result>(
+  { env }: Pick<CommandContext, 'env'>,
   use: (open: OpenLedger) => Promise<Result>,
 ): Promise<Result> {
-  const config = loadConfig(undefined, { service: false });
+  const config = loadConfig(env, { service: false });
   const keys = keysOf(config.redis.prefix, config.account);
   const { connectRedis, readyWithin } = await import('../redis/connect.ts');
   const { Ledger } = await import('../batch/ledger/ledger.ts');

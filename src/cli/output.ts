@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CommandContext, Output } from './command-context.ts';
 
 /** Whether results are to be written as JSON. */
 export function wantsJson(command: Command): boolean {
@@ -6,19 +7,24 @@ export function wantsJson(command: Command): boolean {
 }
 
 /** Writes a result: as one JSON value, or as lines for a person. */
-export function print(command: Command, value: unknown, lines: () => readonly string[]): void {
+export function print(
+  { stdout }: Pick<CommandContext, 'stdout'>,
+  command: Command,
+  value: unknown,
+  lines: () => readonly string[],
+): void {
   const text = wantsJson(command) ? JSON.stringify(value, null, 2) : lines().join('\n');
-  process.stdout.write(`${text}\n`);
+  stdout.write(`${text}\n`);
 }
 
 /**
- * Writes to standard output and waits until it was taken, so that a slow reader slows the writer.
+ * Writes and waits until it was taken, so that a slow reader slows the writer.
  *
  * @returns false when nobody reads it any more
  */
-export function writeOut(text: string): Promise<boolean> {
+export function writeOut(output: Output, text: string): Promise<boolean> {
   return new Promise((resolve) => {
-    process.stdout.write(text, (error) => resolve(error === null || error === undefined));
+    output.write(text, (error) => resolve(error === null || error === undefined));
   });
 }
 

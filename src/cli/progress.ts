@@ -21,7 +21,7 @@ export class ProgressBar {
    * @param what the word before the bar
    * @param everyMs least milliseconds between two lines where there is no terminal
    */
-  constructor(what: string, target: ProgressTarget = process.stdout, everyMs = 1_000) {
+  constructor(what: string, target: ProgressTarget, everyMs = 1_000) {
     this.#what = what;
     this.#target = target;
     this.#everyMs = everyMs;

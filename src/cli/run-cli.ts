@@ -22,6 +22,12 @@ import { sendCommand } from './notices/send.ts';
 import { statusCommand } from './account/status.ts';
 import { unknownCommand } from './notices/unknown.ts';
 import { workerCommand } from './processes/worker.ts';
+import {
+  processSurroundings,
+  type CommandContext,
+  type Output,
+  type Surroundings,
+} from './command-context.ts';
 import { UsageError } from './usage-error.ts';
 
 const EXIT_CODES = `
@@ -38,10 +44,17 @@ Configuration comes from the environment: see .env.example and "notices config".
  *
  * @returns the exit code; errors are written to standard error, without stack traces
  */
-export async function runCli(args: readonly string[]): Promise<number> {
+export async function runCli(
+  args: readonly string[],
+  surroundings: Surroundings = processSurroundings(),
+): Promise<number> {
+  const { stdout, stderr } = surroundings;
   let exitCode = 0;
-  const end = (code: number) => {
-    exitCode = code;
+  const context: CommandContext = {
+    ...surroundings,
+    end: (code) => {
+      exitCode = code;
+    },
   };
   const json = args.includes('--json');
   const program = new Command('notices')
@@ -50,8 +63,14 @@ export async function runCli(args: readonly string[]): Promise<number> {
     .option('--json', 'write results and errors as JSON')
     .addHelpText('afterAll', EXIT_CODES)
     .exitOverride()
-    // With --json a wrong command line is reported below, like every other error.
-    .configureOutput(json ? { outputError: () => {} } : {})
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      getOutHelpWidth: () => widthOf(stdout),
+      getErrHelpWidth: () => widthOf(stderr),
+      // With --json a wrong command line is reported below, like every other error.
+      ...(json ? { outputError: () => {} } : {}),
+    })
     .configureHelp({ showGlobalOptions: true });
   const commands = [
     sendCommand,
@@ -78,7 +97,7 @@ export async function runCli(args: readonly string[]): Promise<number> {
     statusCommand,
     doctorCommand,
   ];
-  for (const command of commands) program.addCommand(inherit(program, command(end)));
+  for (const command of commands) program.addCommand(inherit(program, command(context)));
 
   try {
     await program.parseAsync([...args], { from: 'user' });
@@ -86,12 +105,17 @@ export async function runCli(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      if (json) report(new UsageError(usageOf(error)), json);
+      if (json) report(stderr, new UsageError(usageOf(error)), json);
       return 2;
     }
-    report(error, json);
+    report(stderr, error, json);
     return error instanceof UsageError ? 2 : exitCodeOf(error);
   }
+}
+
+/** Columns that a help is laid out for. */
+function widthOf({ isTTY, columns = 80 }: Output): number {
+  return isTTY === true ? columns : 80;
 }
 
 function usageOf({ code, message }: CommanderError): string {
@@ -104,13 +128,13 @@ function inherit(program: Command, command: Command): Command {
   return command.copyInheritedSettings(program);
 }
 
-function report(error: unknown, json: boolean): void {
+function report(stderr: Output, error: unknown, json: boolean): void {
   if (json) {
-    process.stderr.write(`${JSON.stringify({ error: asJson(error) })}\n`);
+    stderr.write(`${JSON.stringify({ error: asJson(error) })}\n`);
     return;
   }
   const text = error instanceof UsageError ? `USAGE: ${error.message}` : describeFailure(error);
-  process.stderr.write(`${text}\n`);
+  stderr.write(`${text}\n`);
 }
 
 function asJson(error: unknown): object {

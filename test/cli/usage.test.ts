@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { errorOf, run, STACK, start } from './support/run.ts';
+import { startProcess } from './support/process.ts';
+import { errorOf, run, STACK } from './support/run.ts';
 
 const COMMANDS = ['send', 'worker', 'emulator', 'config', 'status'];
 
@@ -60,7 +61,7 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
 });
 
 it('ends quietly when nobody reads its output to the end', async () => {
-  const running = start(['config', '--producer']);
+  const running = startProcess(['config', '--producer']);
   // Gone before the first line comes.
   running.child.stdout?.destroy();
   expect(await running.ended).toMatchObject({ code: 0, stderr: '' });

@@ -51,7 +51,7 @@ const titles: readonly Title[] = files.flatMap((file) =>
 function testsOf(id: string): string {
   return titles
     .filter(({ ids }) => ids.includes(id))
-    .map(({ file, text }) => `[${file.replace('.test.ts', '')}](../${FOLDER}/${file}): ${text}`)
+    .map(({ file, text }) => `[${file.replace(/\..*$/, '')}](../${FOLDER}/${file}): ${text}`)
     .join('<br>');
 }
 

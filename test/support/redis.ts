@@ -13,7 +13,7 @@ interface ConnectOptions {
   readonly forWorker?: boolean;
 }
 
-/** The run's Redis as one test file sees it: a corner of its own, cleaned and checked at the end. */
+/** The worker's Redis as one test file sees it: a corner of its own, cleaned and checked at the end. */
 export interface TestRedis {
   readonly url: string;
   /** Namespace of this file: use it as REDIS_PREFIX, or as the beginning of every key. */
@@ -37,7 +37,7 @@ export interface TestRedis {
  * the namespace. On a Redis that REDIS_URL named, others come and go: there it only deletes.
  */
 export function testRedis(): TestRedis {
-  const url = inject('redisUrl');
+  const url = redisOfThisWorker();
   const ours = inject('redisIsOurs');
   const prefix = `nq-test-${randomBytes(6).toString('hex')}`;
   const opened: Redis[] = [];
@@ -88,6 +88,18 @@ export function testRedis(): TestRedis {
     keys,
     cleanup,
   };
+}
+
+/** @throws Error in a tier that has no Redis */
+function redisOfThisWorker(): string {
+  // Undefined where no setup of the project provided it.
+  const urls = inject('redisUrls') as readonly string[] | undefined;
+  const worker = Number(process.env['VITEST_POOL_ID']);
+  const url = urls?.[worker - 1];
+  if (url === undefined) {
+    throw new Error('this tier has no Redis: name the file *.integration.test.ts');
+  }
+  return url;
 }
 
 /** Closing a connection takes a moment on the server's side, so a leftover is one that stays. */

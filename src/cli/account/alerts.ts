@@ -4,22 +4,23 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { createLogger } from '../../logging/logger.ts';
 import { alertEvent } from '../../ops/alerts/alert-store.ts';
 import { ALERTS } from '../../ops/alerts/alert-event.ts';
-import { untilStopped } from '../batches/follow-batch.ts';
+import type { CommandContext } from '../command-context.ts';
 import { print } from '../output.ts';
+import { aborted, untilStopped } from '../until-stopped.ts';
 
 /** `notices alerts`: tries the webhook; looks for alerts in a process of its own. */
-export function alertsCommand(end: (code: number) => void): Command {
+export function alertsCommand(context: CommandContext): Command {
   return new Command('alerts')
     .description('post a test alert; look for alerts where no worker can')
-    .addCommand(testCommand(end))
-    .addCommand(watchCommand());
+    .addCommand(testCommand(context))
+    .addCommand(watchCommand(context));
 }
 
-function testCommand(end: (code: number) => void): Command {
+function testCommand(context: CommandContext): Command {
   return new Command('test')
     .description('post one signed alert to ALERT_WEBHOOK_URL; 1 where it is not taken')
     .action(async (_flags: object, command: Command) => {
-      const config = loadConfig(undefined, { service: false });
+      const config = loadConfig(context.env, { service: false });
       const { Webhook } = await import('../../ops/alerts/webhook.ts');
       const webhook = new Webhook(configured(config));
       const { meaning, remedy } = ALERTS.test;
@@ -27,25 +28,25 @@ function testCommand(end: (code: number) => void): Command {
       const alert = alertEvent(draft, queueName(config), Date.now());
       try {
         const posted = await webhook.post({ id: alert.id, body: JSON.stringify(alert) });
-        print(command, { id: alert.id, ...posted }, () => [
+        print(context, command, { id: alert.id, ...posted }, () => [
           posted.taken
             ? `the receiver took it (HTTP ${posted.status}); it should show the alert ${alert.id}`
             : `the receiver did not take it (${posted.why}); check ALERT_WEBHOOK_URL and its secret there`,
         ]);
-        if (!posted.taken) end(1);
+        if (!posted.taken) context.end(1);
       } finally {
         await webhook.close();
       }
     });
 }
 
-function watchCommand(): Command {
+function watchCommand(context: CommandContext): Command {
   return new Command('watch')
     .description(
       'look for alerts and post them until it is stopped: beside workers it notices also that all of them died',
     )
     .action(async () => {
-      const config = loadConfig(undefined, { service: false });
+      const config = loadConfig(context.env, { service: false });
       const settings = configured(config);
       const [{ startAlerts }, { connectRedis }, { keysOf }] = await Promise.all([
         import('../../ops/alerts/alert-watch.ts'),
@@ -65,12 +66,7 @@ function watchCommand(): Command {
         log,
         false,
       );
-      await untilStopped(
-        (signal) =>
-          new Promise<void>((resolve) => {
-            signal.addEventListener('abort', () => resolve(), { once: true });
-          }),
-      );
+      await untilStopped(context, aborted);
       await watch.stop();
       redis.disconnect();
     });

@@ -1,18 +1,19 @@
 import { Command } from 'commander';
 import { readAudit } from '../../ops/audit.ts';
 import { wholeNumber } from '../arguments.ts';
+import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-ledger.ts';
 import { print, table } from '../output.ts';
 
 /** `notices audit`: who placed and lifted holds, steered batches, sent again, and decided on unknown outcomes. */
-export function auditCommand(): Command {
+export function auditCommand(context: CommandContext): Command {
   return new Command('audit')
     .description('what people did by hand, the newest first')
     .option('--limit <n>', 'entries at most', wholeNumber(1, 20_000), 100)
     .action(({ limit }: { limit: number }, command: Command) =>
-      withLedger(async ({ redis, keys }) => {
+      withLedger(context, async ({ redis, keys }) => {
         const entries = await readAudit(redis, keys, limit);
-        print(command, entries, () =>
+        print(context, command, entries, () =>
           entries.length === 0
             ? ['nothing was done by hand']
             : table([

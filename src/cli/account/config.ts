@@ -1,18 +1,19 @@
 import { Command } from 'commander';
 import { describeConfig } from '../../config/print.ts';
+import type { CommandContext } from '../command-context.ts';
 import { print, table } from '../output.ts';
 
 /** `notices config`: exits with 2 when the configuration is not valid. */
-export function configCommand(end: (code: number) => void): Command {
+export function configCommand(context: CommandContext): Command {
   return new Command('config')
     .description('print the effective configuration, secrets masked, and what is wrong with it')
     .option('--producer', 'check only what a producer needs: no address or keys of the service')
     .action((options: { producer?: boolean }, command: Command) => {
-      const report = describeConfig(undefined, { service: options.producer !== true });
-      print(command, report, () => [
+      const report = describeConfig(context.env, { service: options.producer !== true });
+      print(context, command, report, () => [
         ...table(report.rows.map(({ name, value, from }) => [name, value, from])),
         ...report.issues.map(({ field, problem }) => `wrong: ${field}: ${problem}`),
       ]);
-      if (report.issues.length > 0) end(2);
+      if (report.issues.length > 0) context.end(2);
     });
 }

@@ -7,6 +7,7 @@ import {
   type ExplainedRateLimit,
 } from '../../ops/manual-rate-limit.ts';
 import { wholeNumber } from '../arguments.ts';
+import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-ledger.ts';
 import { print } from '../output.ts';
 import { describeRateLimit } from './rate-limit-view.ts';
@@ -14,7 +15,7 @@ import { UsageError } from '../usage-error.ts';
 import { whoAmI } from '../who.ts';
 
 /** `notices pace`: shows the pace; with a value it sets it for all workers while they run. */
-export function rateLimitCommand(): Command {
+export function rateLimitCommand(context: CommandContext): Command {
   return new Command('pace')
     .description('how fast the account may send; set it while workers run')
     .argument(
@@ -27,12 +28,14 @@ export function rateLimitCommand(): Command {
       if (pace === undefined && flags.why !== undefined) {
         throw new UsageError('--why goes with a pace that is set');
       }
-      return withLedger(async ({ redis, keys, config }) => {
+      return withLedger(context, async ({ redis, keys, config }) => {
         if (pace !== undefined) {
           await setAuditedRateLimit({ redis, keys }, pace, { who: whoAmI(), why: flags.why ?? '' });
         }
         const shown = await rateLimitInForce({ redis, keys }, config.worker.rateLimit.limit);
-        print(command, { pace: shown ?? null }, () => [describeRateLimit(shown, Date.now())]);
+        print(context, command, { pace: shown ?? null }, () => [
+          describeRateLimit(shown, Date.now()),
+        ]);
       });
     });
 }

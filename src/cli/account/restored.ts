@@ -4,11 +4,12 @@ import { decodeContacts } from '../../batch/payload/payload.ts';
 import { parkRestored } from '../../ops/park-restored.ts';
 import { exportRestored, reportRestored, type RestoredReport } from '../../ops/restored.ts';
 import type { Suspicion } from '../../fleet/restore/epoch.ts';
+import type { CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
-import { untilStopped } from '../batches/follow-batch.ts';
 import { withLedger, type OpenLedger } from '../open-ledger.ts';
 import { duration, print, table, wantsJson, writeOut } from '../output.ts';
 import { count, countOf } from '../progress.ts';
+import { untilStopped } from '../until-stopped.ts';
 import { UsageError } from '../usage-error.ts';
 import { whoAmI } from '../who.ts';
 
@@ -23,14 +24,14 @@ const WHY: Readonly<Record<Suspicion, string>> = {
 };
 
 /** `notices restored`: what might be sent again out of an old copy; `park` sets notices aside. */
-export function restoredCommand(end: (code: number) => void): Command {
+export function restoredCommand(context: CommandContext): Command {
   return new Command('restored')
     .description('what might be sent again, since Redis looked like an old copy of the queue')
-    .addCommand(showCommand(), { isDefault: true })
-    .addCommand(parkCommand(end));
+    .addCommand(showCommand(context), { isDefault: true })
+    .addCommand(parkCommand(context));
 }
 
-function showCommand(): Command {
+function showCommand(context: CommandContext): Command {
   return new Command('show')
     .description('what was handed over before and is not settled in the copy, counted')
     .option('--csv', 'write the contacts as CSV; it holds phone numbers')
@@ -38,22 +39,22 @@ function showCommand(): Command {
       if (csv === true && wantsJson(command)) {
         throw new UsageError('give either --csv or --json: a summary is JSON, an export is CSV');
       }
-      return withLedger(async (open) => {
+      return withLedger(context, async (open) => {
         if (csv === true) {
-          await writeCsv(open);
+          await writeCsv(context, open);
           return;
         }
         const report = await reportRestored(open);
-        print(command, report ?? { event: null }, () => describe(report, Date.now()));
+        print(context, command, report ?? { event: null }, () => describe(report, Date.now()));
       });
     });
 }
 
-async function writeCsv(open: OpenLedger): Promise<void> {
+async function writeCsv({ stdout, stderr }: CommandContext, open: OpenLedger): Promise<void> {
   const keys = payloadKeys(open.config.queue);
   const decode = (payload: Buffer) => decodeContacts(payload, keys);
-  const contacts = await exportRestored(open, decode, writeOut);
-  process.stderr.write(contacts === undefined ? `${NEVER}\n` : `${countOf(contacts, 'contact')}\n`);
+  const contacts = await exportRestored(open, decode, (text) => writeOut(stdout, text));
+  stderr.write(contacts === undefined ? `${NEVER}\n` : `${countOf(contacts, 'contact')}\n`);
 }
 
 function describe(report: RestoredReport | undefined, now: number): string[] {
@@ -104,34 +105,34 @@ function whatToDo({ notices, batches }: RestoredReport): string[] {
   ];
 }
 
-function parkCommand(end: (code: number) => void): Command {
+function parkCommand(context: CommandContext): Command {
   return new Command('park')
     .description('set the single notices aside as unknown, while the queue is held')
     .option('--yes', 'do not ask')
     .action((flags: { yes?: boolean }, command: Command) =>
-      withLedger(async (open) => {
+      withLedger(context, async (open) => {
         const report = await reportRestored(open);
         const { jobs, contacts } = report?.notices ?? { jobs: 0, contacts: 0 };
         if (report?.held !== true) {
-          print(command, { jobs: 0, contacts: 0, notHeld: true, stopped: false }, () => [
+          print(context, command, { jobs: 0, contacts: 0, notHeld: true, stopped: false }, () => [
             'nothing was done: the queue is not held for an old copy',
           ]);
-          end(1);
+          context.end(1);
           return;
         }
         const question = `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? None is sent until "notices resolve".`;
-        if (jobs > 0 && !(await confirm(question, flags.yes === true))) {
-          process.stderr.write('nothing was done\n');
-          end(1);
+        if (jobs > 0 && !(await confirm(context, question, flags.yes === true))) {
+          context.stderr.write('nothing was done\n');
+          context.end(1);
           return;
         }
-        const done = await untilStopped((signal) => parkRestored(open, whoAmI(), signal));
-        print(command, done, () => [
+        const done = await untilStopped(context, (signal) => parkRestored(open, whoAmI(), signal));
+        print(context, command, done, () => [
           `${countOf(done.contacts, 'contact')} in ${count(done.jobs)} jobs set aside; after "notices hold lift" they are listed by "notices unknown"`,
           ...(done.notHeld ? ['stopped: the hold was lifted meanwhile'] : []),
           ...(done.stopped ? ['stopped; run it again for the rest'] : []),
         ]);
-        if (done.notHeld || done.stopped) end(1);
+        if (done.notHeld || done.stopped) context.end(1);
       }),
     );
 }

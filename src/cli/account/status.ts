@@ -2,10 +2,11 @@ import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import type { Status } from '../../ops/status.ts';
 import { wholeNumber } from '../arguments.ts';
-import { untilStopped } from '../batches/follow-batch.ts';
 import { describeHold } from './hold-view.ts';
 import { describeRateLimit } from './rate-limit-view.ts';
-import { duration, print, table, wantsJson } from '../output.ts';
+import type { CommandContext } from '../command-context.ts';
+import { duration, print, table, wantsJson, writeOut } from '../output.ts';
+import { untilStopped } from '../until-stopped.ts';
 import { UsageError } from '../usage-error.ts';
 import { watch } from './watch.ts';
 
@@ -13,7 +14,7 @@ import { watch } from './watch.ts';
 const WATCH_S = 2;
 
 /** `notices status`: needs no credentials; with them it also shows the token. */
-export function statusCommand(end: (code: number) => void): Command {
+export function statusCommand(context: CommandContext): Command {
   return new Command('status')
     .description('what goes, what waits, what is held and why')
     .option('--worker <host>', 'exit with 1 unless a worker lives on that host (a health check)')
@@ -27,7 +28,7 @@ export function statusCommand(end: (code: number) => void): Command {
       if (worker !== undefined && every !== undefined) {
         throw new UsageError('--worker asks once: give it without --watch');
       }
-      const config = loadConfig(undefined, { service: false });
+      const config = loadConfig(context.env, { service: false });
       // Loaded when it is needed, and so after a wrong configuration was reported.
       const { readStatus } = await import('../../ops/status.ts');
       const look = () =>
@@ -41,7 +42,7 @@ export function statusCommand(end: (code: number) => void): Command {
         });
       if (every !== undefined) {
         const seconds = every === true ? WATCH_S : every;
-        const answered = await untilStopped((signal) =>
+        const answered = await untilStopped(context, (signal) =>
           watch(
             async () => {
               const status = await look();
@@ -52,16 +53,19 @@ export function statusCommand(end: (code: number) => void): Command {
               everyMs: seconds * 1_000,
               json: wantsJson(command),
               signal,
+              screen: context.stdout,
+              write: (text) => writeOut(context.stdout, text),
             },
           ),
         );
         // It ends only by being ended; what it said last was an answer, or that there is none.
-        end(answered ? 0 : 3);
+        context.end(answered ? 0 : 3);
         return;
       }
       const status = await look();
-      print(command, status, () => describe(status));
-      if (worker !== undefined && !status.workers.some(({ host }) => host === worker)) end(1);
+      print(context, command, status, () => describe(status));
+      if (worker !== undefined && !status.workers.some(({ host }) => host === worker))
+        context.end(1);
     });
 }
 

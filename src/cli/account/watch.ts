@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { writeOut } from '../output.ts';
 
 /** What a watched command shows at one moment. */
 export interface WatchSnapshot {
@@ -24,14 +23,9 @@ export interface WatchOptions {
   readonly json: boolean;
   /** Ends it: Ctrl-C. */
   readonly signal: AbortSignal;
-  /** @default standard output */
-  readonly screen?: Screen;
-  /**
-   * Takes the text; false when nobody reads it any more.
-   *
-   * @default writes to standard output
-   */
-  readonly write?: (text: string) => Promise<boolean>;
+  readonly screen: Screen;
+  /** Takes the text; false when nobody reads it any more. */
+  readonly write: (text: string) => Promise<boolean>;
 }
 
 /** The terminal's second screen, without a cursor, and back: what stood before is there again. */
@@ -51,7 +45,7 @@ const ERASE_BELOW = '\u001B[J';
  */
 export async function watch(
   look: () => Promise<WatchSnapshot>,
-  { title, everyMs, json, signal, screen = process.stdout, write = writeOut }: WatchOptions,
+  { title, everyMs, json, signal, screen, write }: WatchOptions,
 ): Promise<boolean> {
   const inPlace = screen.isTTY === true && !json;
   const ended = new Promise<undefined>((resolve) => {

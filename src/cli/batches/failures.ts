@@ -6,6 +6,7 @@ import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { decodeContacts } from '../../batch/payload/payload.ts';
 import { FAILED_STATES, type FailureFilter } from '../../batch/failures/select-failures.ts';
 import { describeGroups } from './batch-view.ts';
+import type { CommandContext } from '../command-context.ts';
 import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print, wantsJson, writeOut } from '../output.ts';
 import { count, countOf } from '../progress.ts';
@@ -16,7 +17,7 @@ interface FailuresFlags extends FailureFilter {
 }
 
 /** `notices failures ID`: a summary without numbers; with `--csv` the contacts themselves. */
-export function failuresCommand(): Command {
+export function failuresCommand(context: CommandContext): Command {
   return new Command('failures')
     .description('the contacts of a batch that were not accepted, and why')
     .argument('<id>', 'id of the batch', batchId)
@@ -30,15 +31,15 @@ export function failuresCommand(): Command {
       if (csv === true && wantsJson(command)) {
         throw new UsageError('give either --csv or --json: a summary is JSON, an export is CSV');
       }
-      await withLedger(async (open) => {
+      await withLedger(context, async (open) => {
         const batch = await readBatch(open.ledger, id);
         const filter = { state, code };
         if (csv === true) {
-          await writeCsv(open, batch, filter);
+          await writeCsv(context, open, batch, filter);
           return;
         }
         const groups = await groupFailures(open.ledger, batch, filter);
-        print(command, { batch: id, failures: groups }, () =>
+        print(context, command, { batch: id, failures: groups }, () =>
           groups.length === 0
             ? ['none']
             : [...describeGroups(groups), 'Their contacts: the same command with --csv.'],
@@ -48,6 +49,7 @@ export function failuresCommand(): Command {
 }
 
 async function writeCsv(
+  { stdout, stderr }: CommandContext,
   { ledger, config }: OpenLedger,
   batch: Batch,
   filter: FailureFilter,
@@ -58,13 +60,13 @@ async function writeCsv(
     batch,
     filter,
     (payload) => decodeContacts(payload, keys),
-    writeOut,
+    (text) => writeOut(stdout, text),
   );
-  process.stderr.write(
+  stderr.write(
     contacts === 0 ? 'no contacts match\n' : `${countOf(contacts, 'contact')}, as imported\n`,
   );
   if (gone > 0) {
-    process.stderr.write(
+    stderr.write(
       `${count(gone)} chunks or parts of chunks were sent again meanwhile and are not in it\n`,
     );
   }

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
+import type { CommandContext, Output } from '../command-context.ts';
 import type { OpenLedger } from '../open-ledger.ts';
 import { ProgressRate } from './progress-rate.ts';
 import { ProgressBar } from '../progress.ts';
@@ -22,24 +23,25 @@ const PATIENCE_MS = 60_000;
  * @throws UsageError when the batch is no more, NoticeQueueError when Redis stays away
  */
 export async function followBatch(
+  { stdout, stderr }: Pick<CommandContext, 'stdout' | 'stderr'>,
   open: OpenLedger,
   id: string,
   json: boolean,
   signal: AbortSignal,
 ): Promise<BatchSnapshot> {
-  const everyMs = process.stderr.isTTY ? TERMINAL_MS : ELSEWHERE_MS;
-  const bar = new ProgressBar('sending', process.stderr);
+  const everyMs = stderr.isTTY === true ? TERMINAL_MS : ELSEWHERE_MS;
+  const bar = new ProgressBar('sending', stderr);
   const pace = new ProgressRate();
   let told: string | undefined;
   for (;;) {
     const view = await patiently(() => viewBatch(open, id), signal);
     const { batch, standstill } = view;
     pace.read(performance.now(), settledOf(batch));
-    if (json) write({ event: 'sending', ...progressOf(view, pace.rate) });
+    if (json) writeJsonLine(stdout, { event: 'sending', ...progressOf(view, pace.rate) });
     else {
       if (standstill !== told && standstill !== undefined) {
         bar.end();
-        process.stderr.write(`It stands still: ${standstill}.\n`);
+        stderr.write(`It stands still: ${standstill}.\n`);
       }
       told = standstill;
       const { total, pending } = batch.counts;
@@ -83,22 +85,6 @@ function progressOf({ batch, standstill }: BatchSnapshot, rate: number): object 
 }
 
 /** One JSON value on a line of its own. */
-function write(value: object): void {
-  process.stdout.write(`${JSON.stringify(value)}\n`);
-}
-
-/** Aborted by Ctrl-C and SIGTERM while `use` runs; a second one ends the process at once. */
-export async function untilStopped<Result>(
-  use: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  const stop = new AbortController();
-  const onSignal = () => stop.abort();
-  process.once('SIGINT', onSignal);
-  process.once('SIGTERM', onSignal);
-  try {
-    return await use(stop.signal);
-  } finally {
-    process.off('SIGINT', onSignal);
-    process.off('SIGTERM', onSignal);
-  }
+export function writeJsonLine(stdout: Output, value: object): void {
+  stdout.write(`${JSON.stringify(value)}\n`);
 }

@@ -1,4 +1,5 @@
 import type { ImportProgress } from '../../batch/import/import-options.ts';
+import type { Output } from '../command-context.ts';
 import { duration } from '../output.ts';
 import { ProgressRate } from './progress-rate.ts';
 import { count, countOf, ProgressBar } from '../progress.ts';
@@ -17,9 +18,9 @@ export class ImportProgressView {
   #latest: ImportProgress | undefined;
 
   /** @param onEvent takes events in place of a bar */
-  constructor(onEvent: ((event: object) => void) | undefined, dryRun: boolean) {
+  constructor(stderr: Output, onEvent: ((event: object) => void) | undefined, dryRun: boolean) {
     this.#onEvent = onEvent;
-    this.#bar = new ProgressBar(dryRun ? 'checking' : 'importing', process.stderr);
+    this.#bar = new ProgressBar(dryRun ? 'checking' : 'importing', stderr);
   }
 
   show(progress: ImportProgress): void {

@@ -3,13 +3,15 @@ import type { ImportOptions, ImportReport } from '../../batch/import/import-opti
 import { groupFailures } from '../../batch/failures/failure-groups.ts';
 import { loadConfig } from '../../config/config.ts';
 import { describeBatch, isOver, notAccepted } from './batch-view.ts';
-import { followBatch, untilStopped } from './follow-batch.ts';
+import { followBatch, writeJsonLine } from './follow-batch.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { ImportProgressView } from './import-progress.ts';
+import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-ledger.ts';
 import { openQueue } from '../open-queue.ts';
 import { table, wantsJson } from '../output.ts';
 import { count, countOf } from '../progress.ts';
+import { untilStopped } from '../until-stopped.ts';
 
 /** At most so many lines of the list are told; the rejects file has them all. */
 const MOST_SHOWN = 5;
@@ -20,32 +22,39 @@ const TAKEN_OUT = ' (blanks, hyphens and the like were taken out of numbers)';
  * `notices import`: with `--wait` it exits with 1 unless every contact was accepted. With `--json` each
  * line of standard output is one event; the last of an import is its report.
  */
-export function importCommand(end: (code: number) => void): Command {
+export function importCommand(context: CommandContext): Command {
   return withImportFlags(
     new Command('import')
       .description('hand a contact list of any length to the queue, as one batch')
       .argument('<file>', 'CSV or NDJSON, also compressed with gzip; - for standard input'),
   ).action((file: string, flags: ImportFlags, command: Command) =>
-    untilStopped(async (signal) => {
+    untilStopped(context, async (signal) => {
       const json = wantsJson(command);
-      const report = await importList(file, flags, json, signal);
-      if (json) writeEvent({ event: 'report', ...report });
-      else process.stdout.write(`${describeReport(report, flags).join('\n')}\n`);
-      if (flags.wait === true && !report.dryRun) end(await wait(report.batch, json, signal));
+      const report = await importList(context, file, flags, json, signal);
+      if (json) writeJsonLine(context.stdout, { event: 'report', ...report });
+      else context.stdout.write(`${describeReport(report, flags).join('\n')}\n`);
+      if (flags.wait === true && !report.dryRun)
+        context.end(await wait(context, report.batch, json, signal));
     }),
   );
 }
 
 async function importList(
+  context: CommandContext,
   file: string,
   flags: ImportFlags,
   json: boolean,
   signal: AbortSignal,
 ): Promise<ImportReport> {
-  const queue = await openQueue(loadConfig(undefined, { service: false }));
-  const view = new ImportProgressView(json ? writeEvent : undefined, flags.dryRun === true);
+  const queue = await openQueue(loadConfig(context.env, { service: false }));
+  const writeEvent = (event: object) => writeJsonLine(context.stdout, event);
+  const view = new ImportProgressView(
+    context.stderr,
+    json ? writeEvent : undefined,
+    flags.dryRun === true,
+  );
   try {
-    return await queue.import(file === '-' ? process.stdin : file, {
+    return await queue.import(file === '-' ? context.stdin : file, {
       ...optionsFrom(flags),
       onProgress: (progress) => view.show(progress),
       signal,
@@ -120,21 +129,22 @@ function placesOf(lines: readonly number[], all: number): string {
 }
 
 /** @returns the exit code */
-async function wait(id: string, json: boolean, signal: AbortSignal): Promise<number> {
-  return withLedger(async (open) => {
-    const view = await followBatch(open, id, json, signal);
+async function wait(
+  context: CommandContext,
+  id: string,
+  json: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  return withLedger(context, async (open) => {
+    const view = await followBatch(context, open, id, json, signal);
     const groups = await groupFailures(open.ledger, view.batch);
-    if (json) writeEvent({ event: 'batch', ...view, failures: groups });
+    if (json) writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
-      process.stdout.write(`${describeBatch(view, groups, Date.now()).join('\n')}\n`);
+      context.stdout.write(`${describeBatch(view, groups, Date.now()).join('\n')}\n`);
       if (!isOver(view.batch)) {
-        process.stderr.write('stopped waiting; the batch goes on without this command\n');
+        context.stderr.write('stopped waiting; the batch goes on without this command\n');
       }
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0 ? 0 : 1;
   });
-}
-
-function writeEvent(event: object): void {
-  process.stdout.write(`${JSON.stringify(event)}\n`);
 }

@@ -9,11 +9,12 @@ import {
 import { redriveAudited } from '../../ops/redrive.ts';
 import { wholeNumber } from '../arguments.ts';
 import { describeGroups } from './batch-view.ts';
+import type { CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
-import { untilStopped } from './follow-batch.ts';
 import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print, wantsJson } from '../output.ts';
 import { count, countOf, ProgressBar } from '../progress.ts';
+import { untilStopped } from '../until-stopped.ts';
 import { whoAmI } from '../who.ts';
 
 interface RedriveFlags extends RedriveSelection {
@@ -21,7 +22,7 @@ interface RedriveFlags extends RedriveSelection {
 }
 
 /** `notices redrive ID`: exits with 1 where the phase does not allow it, or the person said no. */
-export function redriveCommand(end: (code: number) => void): Command {
+export function redriveCommand(context: CommandContext): Command {
   return new Command('redrive')
     .description('send again what was not accepted, after a preview')
     .argument('<id>', 'id of the batch', batchId)
@@ -35,35 +36,36 @@ export function redriveCommand(end: (code: number) => void): Command {
     .option('--rate <n>', 'contacts a second at most', wholeNumber(1, 1_000_000))
     .option('--yes', 'do not ask')
     .action((id: string, flags: RedriveFlags, command: Command) =>
-      withLedger(async (open) => {
+      withLedger(context, async (open) => {
         const batch = await readBatch(open.ledger, id);
         const reason = whyNotRedrive(batch, Date.now());
         if (reason !== undefined) {
-          print(command, { batch: id, done: false, reason }, () => [
+          print(context, command, { batch: id, done: false, reason }, () => [
             `${id} cannot be redriven: ${reason}`,
           ]);
-          end(1);
+          context.end(1);
           return;
         }
         const { yes, ...selection } = flags;
         const groups = await groupFailures(open.ledger, batch, selection);
         if (groups.length === 0) {
-          print(command, { batch: id, redriven: 0, chunks: 0, left: 0, gone: 0 }, () => [
+          print(context, command, { batch: id, redriven: 0, chunks: 0, left: 0, gone: 0 }, () => [
             'nothing matches; nothing was done',
           ]);
           return;
         }
-        if (!(await agreed(batch, selection, groups, yes === true, wantsJson(command)))) {
-          end(1);
+        if (!(await agreed(context, batch, selection, groups, yes === true, wantsJson(command)))) {
+          context.end(1);
           return;
         }
-        await redrive(open, batch, selection, command);
+        await redrive(context, open, batch, selection, command);
       }),
     );
 }
 
 /** Shows what would be sent again, and asks. */
 async function agreed(
+  context: CommandContext,
   { id }: Batch,
   { state, limit }: RedriveSelection,
   groups: readonly FailureGroup[],
@@ -72,21 +74,22 @@ async function agreed(
 ): Promise<boolean> {
   const contacts = groups.reduce((sum, group) => sum + group.contacts, 0);
   const most = limit === undefined ? contacts : Math.min(limit, contacts);
-  if (!json) process.stderr.write(`${describeGroups(groups).join('\n')}\n`);
+  if (!json) context.stderr.write(`${describeGroups(groups).join('\n')}\n`);
   const twice = state === 'unknown' ? ' They may have been taken: some may get it twice.' : '';
   const upTo = most < contacts ? `${count(most)} at most of ${count(contacts)}` : count(contacts);
-  if (await confirm(`Send ${upTo} contacts of ${id} again?${twice}`, yes)) return true;
-  process.stderr.write('nothing was done\n');
+  if (await confirm(context, `Send ${upTo} contacts of ${id} again?${twice}`, yes)) return true;
+  context.stderr.write('nothing was done\n');
   return false;
 }
 
 async function redrive(
+  context: CommandContext,
   open: OpenLedger,
   batch: Batch,
   selection: RedriveSelection,
   command: Command,
 ): Promise<void> {
-  const bar = new ProgressBar('redriving', process.stderr);
+  const bar = new ProgressBar('redriving', context.stderr);
   let given = 0;
   const show = (redriven: number) => {
     given = redriven;
@@ -95,17 +98,17 @@ async function redrive(
   const actor = { who: whoAmI(), why: '' };
   let report: RedriveReport;
   try {
-    report = await untilStopped((signal) =>
+    report = await untilStopped(context, (signal) =>
       redriveAudited(open, batch, selection, actor, show, signal),
     );
   } catch (error) {
     bar.end();
     const text = `${count(given)} contacts were given back before it failed; run it again for the rest`;
-    if (!wantsJson(command)) process.stderr.write(`${text}\n`);
+    if (!wantsJson(command)) context.stderr.write(`${text}\n`);
     throw error;
   }
   bar.end();
-  print(command, report, () => [
+  print(context, command, report, () => [
     `${countOf(report.redriven, 'contact')} to be sent again, in ${countOf(report.chunks, 'chunk')}`,
     ...(report.left > 0 ? [`${count(report.left)} that match were left as they are`] : []),
     ...(report.gone > 0 ? [`${count(report.gone)} were gone already`] : []),

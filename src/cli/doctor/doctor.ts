@@ -4,9 +4,10 @@ import type { Notice } from '../../contracts/notice.ts';
 import { readNotice } from '../../contracts/read-notice.ts';
 import { worstOf, type Finding } from '../../doctor/finding.ts';
 import { gather } from '../arguments.ts';
+import type { CommandContext, Output } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
-import { untilStopped } from '../batches/follow-batch.ts';
 import { wantsJson } from '../output.ts';
+import { untilStopped } from '../until-stopped.ts';
 import { UsageError } from '../usage-error.ts';
 import { variable } from '../variable.ts';
 
@@ -21,7 +22,7 @@ interface DoctorFlags {
 }
 
 /** `notices doctor`: looks at everything a send needs, and says what to do about what is wrong. */
-export function doctorCommand(end: (code: number) => void): Command {
+export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
     .description('look at configuration, Redis, the service and the queue, and say what to mend')
     .option('--issue', 'issue a token also where one lives; the fleet goes over to it')
@@ -36,27 +37,27 @@ export function doctorCommand(end: (code: number) => void): Command {
     .option('--yes', 'do not ask before the real send')
     .action(async (flags: DoctorFlags, command: Command) => {
       const json = wantsJson(command);
-      const tell = json ? () => {} : (finding: Finding) => write(linesOf(finding));
+      const tell = json ? () => {} : (finding: Finding) => write(context.stdout, linesOf(finding));
       const send = noticeOf(flags);
       // Loaded when it is needed: the whole fleet's parts stand behind it.
       const { examine, examineConfig } = await import('./examine.ts');
-      const found = examineConfig();
+      const found = examineConfig(context.env);
       for (const finding of found) tell(finding);
       const usable = worstOf(found) !== 'fail';
-      const config = usable ? loadConfig(undefined, { service: false }) : undefined;
+      const config = usable ? loadConfig(context.env, { service: false }) : undefined;
       if (send !== undefined && config !== undefined) {
         if (config.service === undefined) {
           throw new UsageError('--send needs BASE_URL, ACCESS_KEY and SECRET_KEY');
         }
         const question = `Send template ${send.templateCode} to that number for real? It may cost money.`;
-        if (!(await confirm(question, flags.yes === true))) {
+        if (!(await confirm(context, question, flags.yes === true))) {
           throw new UsageError('--send was not confirmed; nothing was sent');
         }
       }
       const findings =
         config === undefined
           ? found
-          : await untilStopped(async (signal) => [
+          : await untilStopped(context, async (signal) => [
               ...found,
               ...(await examine(
                 { config, issue: flags.issue === true, drySend: flags.drySend, send, signal },
@@ -64,9 +65,9 @@ export function doctorCommand(end: (code: number) => void): Command {
               )),
             ]);
       const worst = worstOf(findings);
-      if (json) write([JSON.stringify({ worst, findings }, null, 2)]);
-      else write(['', summaryOf(findings)]);
-      end(exitCodeFor(findings, flags.strict === true));
+      if (json) write(context.stdout, [JSON.stringify({ worst, findings }, null, 2)]);
+      else write(context.stdout, ['', summaryOf(findings)]);
+      context.end(exitCodeFor(findings, flags.strict === true));
     });
 }
 
@@ -115,6 +116,6 @@ function summaryOf(findings: readonly Finding[]): string {
   return `${failed} to mend, ${warned} to look at`;
 }
 
-function write(lines: readonly string[]): void {
-  process.stdout.write(`${lines.join('\n')}\n`);
+function write(stdout: Output, lines: readonly string[]): void {
+  stdout.write(`${lines.join('\n')}\n`);
 }

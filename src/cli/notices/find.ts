@@ -2,24 +2,25 @@ import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import type { FindReport } from '../../search/find-contact.ts';
 import { describeFalsePositiveRate } from '../../search/false-positive-rate.ts';
+import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-ledger.ts';
 import { duration, print, table } from '../output.ts';
 import { count, countOf } from '../progress.ts';
 
 /** `notices find`: what became of the notices for one phone number. */
-export function findCommand(end: (code: number) => void): Command {
+export function findCommand(context: CommandContext): Command {
   return new Command('find')
     .description('what became of the notices for one phone number; 1 where there are none')
     .argument('<number>', "the phone number, or '-' to read it from standard input")
     .action((given: string, _flags: object, command: Command) =>
-      withLedger(async ({ redis, keys, config }) => {
+      withLedger(context, async ({ redis, keys, config }) => {
         const { findInQueue } = await import('../../search/find-contact.ts');
         // Not everybody wants it in the history of a shell, or where `ps` shows it.
-        const number = given === '-' ? (await text(process.stdin)).trim() : given;
+        const number = given === '-' ? (await text(context.stdin)).trim() : given;
         const settings = { ...config.queue, keepFailedMs: config.worker.keepFailedMs };
         const report = await findInQueue({ redis, keys, settings }, number);
-        print(command, report, () => describe(report));
-        if (report.notices.length + report.contacts.length === 0) end(1);
+        print(context, command, report, () => describe(report));
+        if (report.notices.length + report.contacts.length === 0) context.end(1);
       }),
     );
 }

@@ -6,12 +6,13 @@ import {
   type UnknownResolution,
 } from '../../ops/resolve-unknown.ts';
 import { listUnknownNotices, readUnknown, unknownOfBatch } from '../../ops/unknown.ts';
+import type { CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
-import { untilStopped } from '../batches/follow-batch.ts';
 import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { print, wantsJson } from '../output.ts';
 import { count, countOf } from '../progress.ts';
 import { timeSpan } from '../time-span.ts';
+import { untilStopped } from '../until-stopped.ts';
 import { UsageError } from '../usage-error.ts';
 import { whoAmI } from '../who.ts';
 import { describeUnknowns, type Unknowns } from './unknown.ts';
@@ -35,7 +36,7 @@ const CONSEQUENCES: Readonly<Record<UnknownResolution, string>> = {
 };
 
 /** `notices resolve`: exits with 1 where one was not resolved, or the person said no. */
-export function resolveCommand(end: (code: number) => void): Command {
+export function resolveCommand(context: CommandContext): Command {
   return new Command('resolve')
     .description('decide on notices whose outcome is unknown, after a preview')
     .argument('[ids...]', 'job ids, as "notices unknown" shows them')
@@ -55,16 +56,16 @@ export function resolveCommand(end: (code: number) => void): Command {
       if (ways.filter(Boolean).length !== 1) {
         throw new UsageError('give either ids, or --batch ID, or --all');
       }
-      return withLedger((open) => resolve(open, ids, flags, command, end));
+      return withLedger(context, (open) => resolve(context, open, ids, flags, command));
     });
 }
 
 async function resolve(
+  context: CommandContext,
   open: OpenLedger,
   ids: readonly string[],
   flags: ResolveFlags,
   command: Command,
-  end: (code: number) => void,
 ): Promise<void> {
   const { ledger, redis, keys } = open;
   const now = Date.now();
@@ -75,15 +76,15 @@ async function resolve(
   if (batch !== undefined && reason !== undefined) {
     const none = { resolved: 0, contacts: 0, gone: 0, late: 0, stopped: false };
     const report = { as: flags.as, ...none, reason };
-    print(command, report, () => [`${batch.id} cannot be sent again: ${reason}`]);
-    end(1);
+    print(context, command, report, () => [`${batch.id} cannot be sent again: ${reason}`]);
+    context.end(1);
     return;
   }
   const { notices, batches } = await find();
   const contacts = [...notices, ...batches].reduce((sum, found) => sum + found.contacts, 0);
   const missing = new Set(ids).size - (ids.length > 0 ? notices.length : 0);
-  if (contacts > 0 && !(await agreed({ notices, batches }, contacts, flags, command))) {
-    end(1);
+  if (contacts > 0 && !(await agreed(context, { notices, batches }, contacts, flags, command))) {
+    context.end(1);
     return;
   }
   const { as, by, why = '' } = flags;
@@ -91,13 +92,13 @@ async function resolve(
   // The client of the queue is loaded when it is needed.
   const { resolveBatch, resolveNotices } = await import('../../ops/resolve-unknown.ts');
   // What was decided before Ctrl-C is in the audit stream, too.
-  const done = await untilStopped((signal) => {
+  const done = await untilStopped(context, (signal) => {
     if (batch !== undefined) return resolveBatch(open, batch, { before }, decision, signal);
     const found = notices.map(({ id }) => id);
     return resolveNotices(redis, keys, found, decision, signal);
   });
   const report = { as, ...done, gone: done.gone + missing };
-  print(command, report, () => [
+  print(context, command, report, () => [
     report.resolved === 0
       ? 'nothing was done'
       : `${countOf(report.contacts, 'contact')} resolved as ${as}`,
@@ -107,7 +108,7 @@ async function resolve(
       : []),
     ...(report.stopped ? ['stopped; run it again for the rest'] : []),
   ]);
-  if (report.gone > 0 || report.late > 0 || report.stopped) end(1);
+  if (report.gone > 0 || report.late > 0 || report.stopped) context.end(1);
 
   async function find(): Promise<Unknowns> {
     if (batch !== undefined) {
@@ -129,17 +130,18 @@ async function resolve(
 }
 
 async function agreed(
+  context: CommandContext,
   found: Unknowns,
   contacts: number,
   { as, yes }: ResolveFlags,
   command: Command,
 ): Promise<boolean> {
   if (!wantsJson(command)) {
-    process.stderr.write(`${describeUnknowns(found, Date.now()).slice(0, -1).join('\n')}\n`);
+    context.stderr.write(`${describeUnknowns(found, Date.now()).slice(0, -1).join('\n')}\n`);
   }
   const question = `Resolve ${countOf(contacts, 'contact')} as ${as}? ${CONSEQUENCES[as]}`;
-  if (await confirm(question, yes === true)) return true;
-  process.stderr.write('nothing was done\n');
+  if (await confirm(context, question, yes === true)) return true;
+  context.stderr.write('nothing was done\n');
   return false;
 }
 

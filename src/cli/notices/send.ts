@@ -6,6 +6,7 @@ import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
 import { gather, wholeNumber } from '../arguments.ts';
+import type { CommandContext, Input } from '../command-context.ts';
 import { openQueue } from '../open-queue.ts';
 import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
@@ -28,7 +29,7 @@ interface SendFlags {
 }
 
 /** `notices send`: validates as the library does, and prints the receipt. */
-export function sendCommand(): Command {
+export function sendCommand(context: CommandContext): Command {
   return new Command('send')
     .description('hand one notice to the queue')
     .option('--file <path>', 'the notice as a JSON file, - for standard input')
@@ -49,12 +50,12 @@ export function sendCommand(): Command {
       ),
     )
     .action(async (flags: SendFlags, command: Command) => {
-      const notice = await noticeFrom(flags);
-      const config = loadConfig(undefined, { service: false });
+      const notice = await noticeFrom(flags, context.stdin);
+      const config = loadConfig(context.env, { service: false });
       const queue = await openQueue(config);
       try {
         const receipt = await queue.send(notice, optionsFrom(flags));
-        print(command, receipt, () => [
+        print(context, command, receipt, () => [
           receipt.duplicate
             ? `already queued as ${receipt.id} under this idempotency key; nothing was queued`
             : `queued ${receipt.id}: ${receipt.contacts} contacts in ${receipt.jobs.length} jobs`,
@@ -65,7 +66,7 @@ export function sendCommand(): Command {
     });
 }
 
-async function noticeFrom(flags: SendFlags): Promise<Notice> {
+async function noticeFrom(flags: SendFlags, stdin: Input): Promise<Notice> {
   if (flags.file !== undefined) {
     const { template, contact, var: variables, scheduleType, chatSenderKey, senderKey } = flags;
     const parts = [template, contact, variables, scheduleType, chatSenderKey, senderKey];
@@ -76,7 +77,7 @@ async function noticeFrom(flags: SendFlags): Promise<Notice> {
       );
     }
     // The queue validates it as it does everything from outside.
-    return parseJson(await readInput(flags.file)) as Notice;
+    return parseJson(await readInput(flags.file, stdin)) as Notice;
   }
   if (flags.template === undefined || flags.contact === undefined) {
     throw new UsageError('give --template and --contact, or --file');
@@ -105,9 +106,9 @@ function optionsFrom(flags: SendFlags): SendOptions {
   };
 }
 
-async function readInput(path: string): Promise<string> {
+async function readInput(path: string, stdin: Input): Promise<string> {
   try {
-    return path === '-' ? await text(process.stdin) : await readFile(path, 'utf8');
+    return path === '-' ? await text(stdin) : await readFile(path, 'utf8');
   } catch (error) {
     const { code } = error as { code?: string };
     throw new UsageError(`--file: ${path} cannot be read (${code ?? 'unknown reason'})`);

@@ -5,6 +5,7 @@ import {
   type UnknownNotice,
   type UnknownOfBatch,
 } from '../../ops/unknown.ts';
+import type { CommandContext } from '../command-context.ts';
 import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
 import { duration, print, table } from '../output.ts';
 import { timeSpan } from '../time-span.ts';
@@ -24,20 +25,20 @@ export interface Unknowns {
 }
 
 /** `notices unknown`: what may have been taken and nobody can tell; never a number. */
-export function unknownCommand(): Command {
+export function unknownCommand(context: CommandContext): Command {
   return new Command('unknown')
     .description('notices whose outcome is unknown: they may have been taken')
     .option('--batch <id>', 'of this batch only', batchId)
     .option('--older-than <span>', 'unknown for longer, such as 90s, 15m, 2h or 3d', timeSpan)
     .action(({ batch, olderThan }: UnknownFlags, command: Command) =>
-      withLedger(async (open) => {
+      withLedger(context, async (open) => {
         const now = Date.now();
         const before = olderThan === undefined ? undefined : now - olderThan;
         const found =
           batch === undefined
             ? await findAll(open, before)
             : { notices: [], batches: await findOfBatch(open, batch, before) };
-        print(command, found, () => describeUnknowns(found, now));
+        print(context, command, found, () => describeUnknowns(found, now));
       }),
     );
 }

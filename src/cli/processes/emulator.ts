@@ -1,9 +1,12 @@
 import { Command, Option } from 'commander';
+import type { Environment } from '../../config/environment.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../emulator/options.ts';
 import { startEmulator } from '../../emulator/emulator.ts';
 import { parseFault } from '../../emulator/faults/parse-fault.ts';
 import { gather, wholeNumber } from '../arguments.ts';
+import type { CommandContext } from '../command-context.ts';
 import { print } from '../output.ts';
+import { aborted, untilStopped } from '../until-stopped.ts';
 import { UsageError } from '../usage-error.ts';
 
 const MAX_MS = 2_147_483_647;
@@ -27,7 +30,7 @@ interface EmulatorFlags {
 }
 
 /** `notices emulator`: runs until it is told to stop. */
-export function emulatorCommand(end: (code: number) => void): Command {
+export function emulatorCommand(context: CommandContext): Command {
   const defaults = EMULATOR_DEFAULTS;
   return new Command('emulator')
     .description('run a stand-in of the messaging service, with faults on demand')
@@ -52,27 +55,26 @@ export function emulatorCommand(end: (code: number) => void): Command {
     .option('--max-contacts <n>', 'most contacts of one send', wholeNumber(1, 10_000_000))
     .option('--reject-contact <number>', 'a number that spoils its request (repeatable)', gather)
     .option('--unknown-template <code>', 'a template that is not there (repeatable)', gather)
-    .addOption(
-      new Option('--control-key <key>', 'what control requests must carry as X-Control-Key').env(
-        'EMULATOR_CONTROL_KEY',
-      ),
+    .option(
+      '--control-key <key>',
+      'what control requests must carry as X-Control-Key (env: EMULATOR_CONTROL_KEY)',
     )
     .option('--fault <fault>', 'a fault, such as "send status=503 times=5" (repeatable)', gather)
     .action(async (flags: EmulatorFlags, command: Command) => {
-      const emulator = await startEmulator(optionsFrom(flags)).catch(usage);
-      print(command, { url: emulator.url, control: `${emulator.url}/control/record` }, () => [
-        `emulator at ${emulator.url}, its record at ${emulator.url}/control/record`,
-      ]);
-      await new Promise<void>((resolve) => {
-        process.once('SIGTERM', () => resolve());
-        process.once('SIGINT', () => resolve());
-      });
+      const emulator = await startEmulator(optionsFrom(flags, context.env)).catch(usage);
+      print(
+        context,
+        command,
+        { url: emulator.url, control: `${emulator.url}/control/record` },
+        () => [`emulator at ${emulator.url}, its record at ${emulator.url}/control/record`],
+      );
+      await untilStopped(context, aborted);
       await emulator.close();
-      end(0);
+      context.end(0);
     });
 }
 
-function optionsFrom(flags: EmulatorFlags): EmulatorOptions {
+function optionsFrom(flags: EmulatorFlags, env: Environment): EmulatorOptions {
   const {
     pending,
     allow,
@@ -85,6 +87,7 @@ function optionsFrom(flags: EmulatorFlags): EmulatorOptions {
   try {
     return {
       ...rest,
+      controlKey: rest.controlKey ?? env['EMULATOR_CONTROL_KEY'],
       approved: pending !== true,
       allowlist: allow ?? [],
       maxContactsPerRequest: maxContacts,

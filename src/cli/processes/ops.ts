@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { loadConfig } from '../../config/config.ts';
-import { processEnvironment } from '../../config/environment.ts';
 import { wholeNumber } from '../arguments.ts';
+import type { CommandContext } from '../command-context.ts';
 import { print } from '../output.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -12,15 +12,15 @@ const STDERR = 2;
 const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
 
 /** `notices ops`: serves the pages and the API; below it, what its configuration is made of. */
-export function opsCommand(end: (code: number) => void): Command {
+export function opsCommand(context: CommandContext): Command {
   return new Command('ops')
     .description('serve the pages for operators and the HTTP API, until SIGTERM or SIGINT')
-    .addCommand(serveCommand(end), { isDefault: true })
-    .addCommand(hashPasswordCommand())
-    .addCommand(newKeyCommand());
+    .addCommand(serveCommand(context), { isDefault: true })
+    .addCommand(hashPasswordCommand(context))
+    .addCommand(newKeyCommand(context));
 }
 
-function serveCommand(end: (code: number) => void): Command {
+function serveCommand(context: CommandContext): Command {
   return new Command('serve')
     .description('serve them (the default)')
     .option('--host <address>', 'address to listen on (default: OPS_HOST)')
@@ -29,21 +29,21 @@ function serveCommand(end: (code: number) => void): Command {
       // As variables, so that the rules on where it may listen hold for flags, too.
       const flags = { OPS_HOST: host, OPS_PORT: port === undefined ? undefined : String(port) };
       const given = Object.entries(flags).filter(([, value]) => value !== undefined);
-      const environment = { ...processEnvironment(), ...Object.fromEntries(given) };
+      const environment = { ...context.env, ...Object.fromEntries(given) };
       const config = loadConfig(environment, { service: false });
       const { describeInvitation, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts');
       const code = await runOpsProcess(config, STDERR, ({ url, invitation }) =>
-        print(command, { url, invitation: invitation ?? null }, () => [
+        print(context, command, { url, invitation: invitation ?? null }, () => [
           `ops at ${url}`,
           ...(invitation === undefined ? [] : describeInvitation(url, invitation)),
         ]),
       );
-      end(code);
+      context.end(code);
     });
 }
 
-function hashPasswordCommand(): Command {
+function hashPasswordCommand(context: CommandContext): Command {
   return new Command('hash-password')
     .description('read a password from standard input and print its entry for OPS_USERS')
     .argument('<name>', 'name to sign in with', name)
@@ -55,19 +55,19 @@ function hashPasswordCommand(): Command {
     .action(async (user: string, { role }: { role: string }, command: Command) => {
       const { hashPassword, MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH } =
         await import('../../ops/web/access/password.ts');
-      if (process.stdin.isTTY) process.stderr.write('password, then Enter and Ctrl-D: ');
-      const password = (await text(process.stdin)).replace(/[\r\n]+$/, '');
+      if (context.stdin.isTTY === true) context.stderr.write('password, then Enter and Ctrl-D: ');
+      const password = (await text(context.stdin)).replace(/[\r\n]+$/, '');
       if (password.length < MIN_PASSWORD_LENGTH || password.length > MAX_PASSWORD_LENGTH) {
         throw new UsageError(
           `expected a password of ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters on standard input`,
         );
       }
       const entry = `${user}:${role}:${await hashPassword(password)}`;
-      print(command, { entry }, () => [entry]);
+      print(context, command, { entry }, () => [entry]);
     });
 }
 
-function newKeyCommand(): Command {
+function newKeyCommand(context: CommandContext): Command {
   return new Command('new-key')
     .description('make an API key: print it once, and its entry for OPS_API_KEYS')
     .argument('<name>', 'name of the program, for the audit stream', name)
@@ -79,7 +79,7 @@ function newKeyCommand(): Command {
     .action(async (program: string, flags: { role: 'sender' }, command: Command) => {
       const { newApiKey } = await import('../../ops/web/access/accounts.ts');
       const made = newApiKey(program, flags.role);
-      print(command, made, () => [
+      print(context, command, made, () => [
         `key, shown this once: ${made.key}`,
         `entry for OPS_API_KEYS: ${made.entry}`,
       ]);

@@ -1,25 +1,26 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import { wholeNumber } from '../arguments.ts';
+import type { CommandContext } from '../command-context.ts';
 
 /** `notices worker`: runs until it is told to stop; logs JSON lines on standard output. */
-export function workerCommand(end: (code: number) => void): Command {
+export function workerCommand(context: CommandContext): Command {
   return new Command('worker')
     .description('take notices from the queue and send them, until SIGTERM or SIGINT')
     .option('--processes <n>', 'worker processes (default: PROCESSES)', wholeNumber(1, 64))
     .action(async (options: { processes?: number }) => {
-      const config = loadConfig();
+      const config = loadConfig(context.env);
       const processes = options.processes ?? config.worker.processes;
       // Loaded when they are needed: the other commands start faster without.
       if (processes === 1) {
         const { runWorkerProcess } = await import('../../../workers/process/worker-process.ts');
-        end(await runWorkerProcess(config));
+        context.end(await runWorkerProcess(config));
         return;
       }
       const { superviseWorkers } = await import('../../../workers/process/supervisor.ts');
       const { createLogger } = await import('../../logging/logger.ts');
       const logger = createLogger(config.logLevel);
       const { shutdownTimeoutMs, health } = config.worker;
-      end(await superviseWorkers(processes, shutdownTimeoutMs, logger, health));
+      context.end(await superviseWorkers(processes, shutdownTimeoutMs, logger, health));
     });
 }

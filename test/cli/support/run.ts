@@ -1,10 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { EventEmitter } from 'node:events';
+import { PassThrough, Writable } from 'node:stream';
 import { onTestFinished } from 'vitest';
+import { runCli } from '../../../src/cli/run-cli.ts';
 import { until } from '../../support/wait.ts';
 
-const MAIN = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
 const DEADLINE_MS = 20_000;
 
 /** How a command ended, and what it wrote. */
@@ -16,52 +15,69 @@ export interface Ended {
 
 /** A command that still runs. */
 export interface Running {
-  readonly child: ChildProcess;
+  readonly stdin: Writable;
   stdout(): string;
   stderr(): string;
   /** Waits until standard output matches. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Exit code, or the name of the signal that ended it. */
+  /** What Ctrl-C and `kill` do. */
+  stop(signal: 'SIGINT' | 'SIGTERM'): void;
+  /** With the exit code, or the name of the signal that ended it. */
   readonly ended: Promise<Ended>;
 }
 
-/** Variables of a command: nothing of the test's own environment but where programs are. */
+/** Variables of a command: nothing of the test's own environment. */
 export type Env = Readonly<Record<string, string>>;
 
-/** Starts `notices` with its built files; it is killed when the test ends. */
+/** Starts a command in this process; it is stopped when the test ends. */
 export function start(args: readonly string[], env: Env = {}): Running {
-  const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH, HOME, ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  const ended = once(child, 'close').then(([code, signal]: (number | string | null)[]) => ({
-    code: code ?? signal ?? 'unknown',
-    stdout,
-    stderr,
-  }));
+  const signals = new EventEmitter();
+  const stdin = new PassThrough();
+  const [stdout, stderr] = [new Collected(), new Collected()];
+  const running = runCli(args, { env, stdin, stdout, stderr, signals });
+  const ended = running.then((code) => ({ code, stdout: stdout.text, stderr: stderr.text }));
   onTestFinished(async () => {
-    child.kill('SIGKILL');
+    signals.emit('SIGTERM');
+    stdin.destroy();
     await ended;
   });
   return {
-    child,
-    stdout: () => stdout,
-    stderr: () => stderr,
-    says: (pattern) =>
-      until(() => pattern.exec(stdout), { what: `the output ${pattern}`, deadlineMs: DEADLINE_MS }),
+    stdin,
+    stdout: () => stdout.text,
+    stderr: () => stderr.text,
+    says: (pattern) => matching(() => stdout.text, pattern),
+    stop: (signal) => signals.emit(signal),
     ended,
   };
 }
 
-/** Runs `notices` to its end. */
+/** Runs a command in this process to its end. */
 export async function run(args: readonly string[], env: Env = {}, stdin = ''): Promise<Ended> {
   const running = start(args, env);
-  running.child.stdin?.on('error', () => {}).end(stdin);
+  running.stdin.end(stdin);
   return running.ended;
+}
+
+/** Waits until a text matches. */
+export function matching(text: () => string, pattern: RegExp): Promise<RegExpExecArray> {
+  return until(() => pattern.exec(text()), {
+    what: `the output ${pattern}`,
+    deadlineMs: DEADLINE_MS,
+  });
+}
+
+/** A stream that keeps what is written to it. */
+class Collected extends Writable {
+  text = '';
+
+  constructor() {
+    super({ decodeStrings: false });
+  }
+
+  override _write(chunk: string | Buffer, _encoding: string, done: () => void): void {
+    this.text += String(chunk);
+    done();
+  }
 }
 
 /** A wrong use: exit code 2, one line that names what is wrong, no result and no stack trace. */

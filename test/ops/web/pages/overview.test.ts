@@ -108,7 +108,7 @@ describe('the figures', () => {
     expect(draw({})).toContain('Nothing limits it.');
     expect(draw({})).toMatch(/action="\/api\/v1\/pace"[\s\S]* name="pace"/);
     const fall = { at: NOW - 60_000, from: 50, to: 25, risesFrom: NOW, recoveryMs: 60_000 };
-    const pace = { configured: 50, byHand: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
+    const pace = { configured: 50, manual: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
     const text = draw({ status: someStatus({ rateLimit: pace }) });
     for (const words of [
       '<strong>28</strong>',

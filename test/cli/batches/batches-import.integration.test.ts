@@ -101,7 +101,7 @@ describe('notices import', () => {
       ['import', '-', '--template', 'T', ...flags, ...more, '--json'],
       envOf(prefix),
     );
-    importing.child.stdin?.end(list);
+    importing.stdin.end(list);
     const { code, stderr, stdout } = await importing.ended;
     expect([code, stderr]).toEqual([0, '']);
     expect(reportOf(stdout)).toMatchObject({ contacts: 1, refused: 0, batch: 'b' });
@@ -170,7 +170,7 @@ describe('notices import', () => {
     const args = ['import', list, ...flags, '--json'];
     const first = start(args, envOf(prefix));
     await first.says(/"waiting":true/);
-    first.child.kill('SIGINT');
+    first.stop('SIGINT');
     const ended = await first.ended;
     expect([ended.code, errorOf(ended).code]).toEqual([1, 'IMPORT_STOPPED']);
     const go = args.map((arg) => (arg === '100' ? '1000' : arg));

@@ -8,7 +8,7 @@ import { beat, endHeartbeat } from '../../../src/fleet/heartbeat.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
-import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
+import { errorOf, matching, run, STACK, start, type Env } from '../support/run.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -142,13 +142,8 @@ describe('notices batch --watch', () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
     const watching = start(['batch', 'b', '--watch'], envOf(prefix));
-    const seen = new Promise<void>((resolve) => {
-      watching.child.stderr?.on('data', () => {
-        if (/sending .* 0 of 10/.test(watching.stderr())) resolve();
-      });
-    });
-    await seen;
-    watching.child.kill('SIGINT');
+    await matching(() => watching.stderr(), /sending .* 0 of 10/);
+    watching.stop('SIGINT');
     const { code, stdout, stderr } = await watching.ended;
     expect(code).toBe(0);
     expect(stderr.match(/It stands still/g)).toHaveLength(1);

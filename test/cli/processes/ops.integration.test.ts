@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testRedis } from '../../support/redis.ts';
-import { errorOf, run, start, STACK } from '../support/run.ts';
+import { startProcess } from '../support/process.ts';
+import { errorOf, run, STACK } from '../support/run.ts';
 
 const redis = testRedis();
 
@@ -12,7 +13,7 @@ const freshEnv = () => ({
 
 describe('notices ops', () => {
   it('serves until it is told to stop, and invites whoever started it on this machine', async () => {
-    const ops = start(['ops'], freshEnv());
+    const ops = startProcess(['ops'], freshEnv());
     const [, url = ''] = await ops.says(/^ops at (http:\/\/127\.0\.0\.1:\d+)$/m);
     const [, link = ''] = await ops.says(/(http:\S+\/sign-in\?key=\S+)/);
     const [, password = ''] = await ops.says(/as "operator" with the password (\S+)/);
@@ -29,7 +30,7 @@ describe('notices ops', () => {
     ]);
     expect(await page.text()).toContain('operator (operator)');
 
-    ops.child.kill('SIGTERM');
+    ops.stop('SIGTERM');
     const { code, stderr } = await ops.ended;
     expect(code).toBe(0);
     // The log is on standard error, and no place for what lets people in.
@@ -55,7 +56,7 @@ describe('notices ops', () => {
   });
 
   it('says what is wrong with a port', async () => {
-    const first = start(['ops', '--json'], freshEnv());
+    const first = startProcess(['ops', '--json'], freshEnv());
     const [, port = ''] = await first.says(/"url": "http:\/\/127\.0\.0\.1:(\d+)"/);
     const ended = await run(['ops', '--port', port], freshEnv());
     expect(ended.code).toBe(2);
@@ -74,7 +75,7 @@ describe('notices ops', () => {
     expect(made.stdout).toMatch(/^kim:operator:scrypt\.\S+\n$/);
     expect(made.stdout).not.toContain(password);
 
-    const ops = start(['ops'], { ...freshEnv(), OPS_USERS: made.stdout });
+    const ops = startProcess(['ops'], { ...freshEnv(), OPS_USERS: made.stdout });
     const [, url = ''] = await ops.says(/^ops at (\S+)$/m);
     expect(ops.stdout()).not.toContain('password');
     const signIn = (tried: string) =>
@@ -98,7 +99,7 @@ describe('notices ops', () => {
   it('makes API keys that hand over notices', async () => {
     const made = await run(['ops', 'new-key', 'shop', '--json']);
     const { key, entry } = JSON.parse(made.stdout) as { key: string; entry: string };
-    const ops = start(['ops'], { ...freshEnv(), OPS_API_KEYS: entry });
+    const ops = startProcess(['ops'], { ...freshEnv(), OPS_API_KEYS: entry });
     const [, url = ''] = await ops.says(/^ops at (\S+)$/m);
     const reply = await fetch(`${url}/api/v1/notices`, {
       method: 'POST',

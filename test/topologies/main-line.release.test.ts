@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
-import { run, start, type Running } from '../cli/support/run.ts';
+import { runProcess as run, startProcess } from '../cli/support/process.ts';
+import type { Running } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { startCluster, startSentinelSet, type Servers } from './servers.ts';
@@ -33,7 +34,7 @@ describe('the main line', () => {
       ACCESS_KEY: 'emulator-access-key',
       SECRET_KEY: 'emulator-secret-key',
     };
-    const worker = start(['worker'], env);
+    const worker = startProcess(['worker'], env);
     await worker.says(/"event":"started"/);
     return { env, on, worker };
   }
@@ -57,7 +58,7 @@ describe('the main line', () => {
     expect(on.record()).toMatchObject({ twice: 0, tokens: { issued: 1 } });
     const status = await run(['status', '--json'], env);
     expect(JSON.parse(status.stdout)).toMatchObject({ jobs: { waiting: 0, active: 0, failed: 0 } });
-    worker.child.kill('SIGTERM');
+    worker.stop('SIGTERM');
     expect((await worker.ended).code).toBe(0);
   }, 120_000);
 
@@ -88,7 +89,7 @@ describe('the main line', () => {
     // then may be sent again, and what was in flight on either side.
     const inFlight = 8;
     expect(on.record().twice).toBeLessThanOrEqual(meanwhile + 2 * inFlight);
-    worker.child.kill('SIGTERM');
+    worker.stop('SIGTERM');
     expect((await worker.ended).code).toBe(0);
   }, 120_000);
 });

@@ -342,7 +342,7 @@ it('Ctrl-C during the dry send ends it, and nothing is left behind', async () =>
   const env = envOf(emulator);
   const examining = start(['doctor'], env);
   await examining.says(/queue\.retention/);
-  examining.child.kill('SIGINT');
+  examining.stop('SIGINT');
   const { stderr } = await examining.ended;
   expect(stderr).toBe('');
   const left = (await redis.keys(env['REDIS_PREFIX'])).filter((key) => !key.includes(':token:'));

@@ -17,7 +17,7 @@ describe('notices emulator', () => {
       });
       expect(answer.status).toBe(200);
       expect(await answer.json()).toMatchObject({ data: { token: expect.any(String) as string } });
-      emulator.child.kill(signal);
+      emulator.stop(signal);
       expect(await emulator.ended).toMatchObject({ code: 0, stderr: '' });
     },
   );
@@ -38,7 +38,7 @@ describe('notices emulator', () => {
     const { url } = JSON.parse(emulator.stdout()) as { url: string };
     const hanging = fetch(`${url}/api/v2/token`, { method: 'POST' }).catch(() => 'cut');
     await fetch(`${url}/control/record`);
-    emulator.child.kill('SIGTERM');
+    emulator.stop('SIGTERM');
     expect((await emulator.ended).code).toBe(0);
     expect(await hanging).toBe('cut');
   });
@@ -73,7 +73,7 @@ describe('notices emulator', () => {
     expect(await send('T', '0102')).toBe('200 SUCCESS');
     expect(await send('T', '0101')).toBe('400 INVALID_CONTACT');
     expect(await send('GONE', '0102')).toBe('404 TEMPLATE_NOT_FOUND');
-    emulator.child.kill('SIGTERM');
+    emulator.stop('SIGTERM');
     expect((await emulator.ended).code).toBe(0);
   });
 
@@ -102,7 +102,7 @@ describe('notices emulator', () => {
     });
     // service-api, Errors: ACCESS_KEY_NOT_APPROVED.
     expect(answer.status).toBe(403);
-    emulator.child.kill('SIGTERM');
+    emulator.stop('SIGTERM');
     expect((await emulator.ended).code).toBe(0);
   });
 });

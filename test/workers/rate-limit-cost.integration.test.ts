@@ -82,7 +82,7 @@ describe('a pace in force', () => {
     await cost(1, '5000');
     const scripts = subtract(await perSends('5000'), await perSends('0'))['evalsha'] ?? 0;
     // On an idle machine one for twenty sends; the slower the sends, the fewer fit into a portion.
-    // What a script does inside is counted in test/fleet/rate-limit/rate-limiter.test.ts.
+    // What a script does inside is counted in test/fleet/rate-limit/rate-limiter.integration.test.ts.
     expect(scripts).toBeGreaterThan(0);
     expect(scripts).toBeLessThanOrEqual((MANY - FEW) / 2);
   }, 120_000);

@@ -4,7 +4,8 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { startReceiver } from '../../ops/alerts/support/receiver.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { errorOf, run, start } from '../support/run.ts';
+import { startProcess } from '../support/process.ts';
+import { errorOf, run } from '../support/run.ts';
 
 // Each of them starts several processes, one after the other.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -39,7 +40,7 @@ describe('notices alerts watch', () => {
   it('tells without any worker, and stops in order', async () => {
     const receiver = await startReceiver();
     const prefix = redis.freshPrefix();
-    const watching = start(['alerts', 'watch'], {
+    const watching = startProcess(['alerts', 'watch'], {
       REDIS_URL: redis.url,
       REDIS_PREFIX: prefix,
       ALERT_WEBHOOK_URL: receiver.url,
@@ -51,7 +52,7 @@ describe('notices alerts watch', () => {
       what: 'the alert',
       deadlineMs: 30_000,
     });
-    watching.child.kill('SIGTERM');
+    watching.stop('SIGTERM');
     expect((await watching.ended).code).toBe(0);
   });
 });

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { run, start as startCommand } from '../../cli/support/run.ts';
+import { startProcess } from '../../cli/support/process.ts';
+import { run } from '../../cli/support/run.ts';
 import { numbers, startFleet, type Fleet, type FleetWorker } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 
@@ -142,7 +143,7 @@ describe('a worker that is told to stop', () => {
     async (signal) => {
       const { server, fleet: on } = await start();
       await server.kill(signal);
-      const late = startCommand(['worker'], on.env);
+      const late = startProcess(['worker'], on.env);
       await late.says(/waiting-for-redis/);
       const ended = late.ended.then(({ code }) => code);
       expect(await stopped({ kill: (name) => late.child.kill(name), ended })).toBe(0);
@@ -231,8 +232,8 @@ describe('an import that is told to stop', () => {
         '100',
         '--json',
       ];
-      const importing = startCommand(args, env);
-      importing.child.stdin?.end(list);
+      const importing = startProcess(args, env);
+      importing.stdin.end(list);
       // More than the high-water mark: it waits for workers that never come.
       const full = async () => {
         const { stdout } = await run(['batches', '--json'], env);
@@ -241,7 +242,7 @@ describe('an import that is told to stop', () => {
       await until(full, { what: 'the import to fill the queue', ...PATIENCE });
       if (signal !== undefined) await server.kill(signal);
       const asked = performance.now();
-      importing.child.kill('SIGTERM');
+      importing.stop('SIGTERM');
       const { code, stderr } = await importing.ended;
       expect(performance.now() - asked).toBeLessThan(30_000);
       expect(code).toBe(1);

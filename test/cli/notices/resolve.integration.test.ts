@@ -49,7 +49,7 @@ describe('notices resolve', () => {
     const running = start(['resolve', '--batch', 'b', '--as', 'accepted', '--yes'], envOf(prefix));
     const some = async () => (await batch.read()).counts.accepted > 0;
     await until(some, { what: 'the first', everyMs: 1, deadlineMs: 20_000 });
-    running.child.kill('SIGINT');
+    running.stop('SIGINT');
     const { code, stdout } = await running.ended;
     expect([code, stdout]).toMatchObject([1, expect.stringContaining('run it again')]);
     const { accepted, unknown } = (await batch.read()).counts;

@@ -15,7 +15,7 @@ describe('notices status --watch', () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
     const watching = start(['status', '--watch', '1'], env);
     await watching.says(/(^notices status, account default[\s\S]*?^redis .*$[\s\S]*?){2}/m);
-    watching.child.kill('SIGINT');
+    watching.stop('SIGINT');
     const { code, stdout, stderr } = await watching.ended;
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).not.toContain('\u001B');
@@ -49,7 +49,7 @@ describe('notices status --watch', () => {
         what: 'figures again',
         deadlineMs: 30_000,
       });
-      watching.child.kill('SIGINT');
+      watching.stop('SIGINT');
       expect((await watching.ended).code).toBe(0);
     } finally {
       await server.close();
@@ -60,7 +60,7 @@ describe('notices status --watch', () => {
     const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
     const watching = start(['status', '--watch'], env);
     await watching.says(/Redis does not serve since .*QUEUE_UNAVAILABLE/);
-    watching.child.kill('SIGTERM');
+    watching.stop('SIGTERM');
     const { code, stderr } = await watching.ended;
     expect([code, stderr]).toEqual([3, '']);
     expect(stderr).not.toMatch(STACK);

@@ -6,7 +6,8 @@ import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts'
 import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import { testRedis } from '../../support/redis.ts';
-import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
+import { startProcess } from '../support/process.ts';
+import { errorOf, run, STACK, type Env } from '../support/run.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string): Env => ({ REDIS_URL: redis.url, REDIS_PREFIX: prefix });
@@ -115,14 +116,14 @@ describe('notices status --worker', () => {
     };
     const check = (host: string) => run(['status', '--worker', host], env);
     expect((await check(hostname())).code).toBe(1);
-    const worker = start(['worker'], env);
+    const worker = startProcess(['worker'], env);
     await worker.says(/"event":"started"/);
     expect((await check(hostname())).code).toBe(0);
     expect((await check('another-host')).code).toBe(1);
     const words = await run(['status'], env);
     expect(words.stdout).toMatch(/^workers +1$/m);
     expect(words.stdout).toContain(`${hostname()} pid ${worker.child.pid}: 0 of `);
-    worker.child.kill('SIGTERM');
+    worker.stop('SIGTERM');
     expect((await worker.ended).code).toBe(0);
     expect((await check(hostname())).code).toBe(1);
   });

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { testRedis } from '../../support/redis.ts';
-import { errorOf, run, STACK, start } from '../support/run.ts';
+import { startProcess } from '../support/process.ts';
+import { errorOf, run, STACK } from '../support/run.ts';
 
 const redis = testRedis();
 const SERVICE = { BASE_URL: 'http://127.0.0.1:9', ACCESS_KEY: 'a', SECRET_KEY: 'CANARY-secret' };
@@ -41,9 +42,9 @@ describe('notices worker', () => {
 
   it('writes nothing but JSON lines on standard output', async () => {
     const env = { ...SERVICE, REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    const worker = start(['worker'], env);
+    const worker = startProcess(['worker'], env);
     await worker.says(/"event":"started"/);
-    worker.child.kill('SIGTERM');
+    worker.stop('SIGTERM');
     const { code, stdout } = await worker.ended;
     expect(code).toBe(0);
     const events = stdout
