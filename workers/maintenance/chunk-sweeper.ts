@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { queueChunks } from '../../src/batch/import/queue-chunks.ts';
@@ -30,13 +31,13 @@ const LOOKED_AT = 1_000;
  *
  * One worker of the fleet looks at a time, every {@link EVERY_MS} and when it is hinted.
  */
-export function startChunkSweeper(
+export function createChunkSweeper(
   redis: RedisClient,
   hints: Pick<Hints, 'subscribe'>,
   keys: Keys,
   ledger: Ledger,
   log: Logger,
-): { stop(): Promise<void> } {
+): BackgroundService {
   const queue = new Queue(CHUNK_QUEUE_NAME, {
     connection: redis,
     prefix: keys.bullPrefix,
@@ -64,14 +65,18 @@ export function startChunkSweeper(
         if (again) look();
       });
   };
-  const unsubscribe = hints.subscribe(keys.batchHints, look);
-  // Spread over the fleet, so that its workers do not all ask at once.
-  const timer = setInterval(look, EVERY_MS * (0.8 + Math.random() * 0.4));
+  let unsubscribe: (() => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
   return {
+    start: () => {
+      unsubscribe ??= hints.subscribe(keys.batchHints, look);
+      // Spread over the fleet, so that its workers do not all ask at once.
+      timer ??= setInterval(look, EVERY_MS * (0.8 + Math.random() * 0.4));
+    },
     stop: async () => {
       stopped = true;
       clearInterval(timer);
-      unsubscribe();
+      unsubscribe?.();
       await running;
       await queue.close();
     },

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
@@ -11,48 +12,60 @@ const SLOW_LOOP_MS = 1_000;
 /** How finely the event loop is watched. */
 const RESOLUTION_MS = 20;
 
-/** What a worker says of itself, every so often. */
-export interface WorkerHeartbeat {
-  /** What there is to say right now. */
+/** What the heartbeat of a worker consists of. */
+export interface HeartbeatOptions {
+  readonly id: string;
+  /** Jobs that the process may run at the same time. */
+  readonly concurrency: number;
+  /** Jobs that it runs now. */
+  readonly active: () => number;
+  /** HEARTBEAT_MS */
+  readonly everyMs: number;
+  /** Records a heartbeat in Redis. Not called again while it runs: then Redis does not answer. */
+  readonly record: () => Promise<void>;
+  /** Deregisters the worker; called at the stop if the heartbeat was started. */
+  readonly deregister: () => Promise<void>;
+  readonly readiness: UnreadyReasons;
+  readonly log: Logger;
+}
+
+/** The heartbeat of this process. */
+export interface WorkerHeartbeat extends BackgroundService {
+  /** What a heartbeat reports right now. */
   state(): Heartbeat;
-  /**
-   * Says it every `everyMs` from now on.
-   *
-   * @param say not called again while it is under way: then Redis does not answer
-   */
-  start(say: () => Promise<void>): void;
-  stop(): void;
 }
 
 /**
- * Watches this process: how many jobs it holds, for how long its event loop was blocked, and whether
+ * Watches this process: how many jobs it runs, for how long its event loop was blocked, and whether
  * Redis answers.
  */
-export function createHeartbeat(
-  worker: { readonly id: string; readonly concurrency: number; readonly active: () => number },
-  everyMs: number,
-  readiness: UnreadyReasons,
-  log: Logger,
-): WorkerHeartbeat {
-  const { id, concurrency } = worker;
+export function createHeartbeat({
+  id,
+  concurrency,
+  active,
+  everyMs,
+  record,
+  deregister,
+  readiness,
+  log,
+}: HeartbeatOptions): WorkerHeartbeat {
   const startedAt = Date.now();
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  loop.enable();
   let loopDelayMs = 0;
-  let saying = false;
+  let recording = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const tick = async (say: () => Promise<void>) => {
+  const tick = async () => {
     loopDelayMs = Math.max(0, Math.round(loop.max / 1e6) - RESOLUTION_MS);
     loop.reset();
     const slow = loopDelayMs >= SLOW_LOOP_MS;
     if (slow) log.warn({ event: 'slow-loop', loopDelayMs });
     readiness.set('event-loop', slow);
-    readiness.set('redis-away', saying);
-    if (saying) return;
-    saying = true;
-    await say();
-    saying = false;
+    readiness.set('redis-away', recording);
+    if (recording) return;
+    recording = true;
+    await record();
+    recording = false;
     readiness.set('redis-away', false);
   };
   return {
@@ -62,17 +75,21 @@ export function createHeartbeat(
       pid: process.pid,
       version: VERSION,
       concurrency,
-      active: worker.active(),
+      active: active(),
       startedAt,
       loopDelayMs,
       unready: readiness.reasons(),
     }),
-    start: (say) => {
-      timer ??= setInterval(() => void tick(say), everyMs);
+    start: () => {
+      loop.enable();
+      timer ??= setInterval(() => void tick(), everyMs);
     },
-    stop: () => {
-      clearInterval(timer);
+    stop: async () => {
       loop.disable();
+      if (timer === undefined) return;
+      clearInterval(timer);
+      timer = undefined;
+      await deregister();
     },
   };
 }

@@ -1,5 +1,7 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { unlessAborted, pause } from '../../src/async/cancellation.ts';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { RestoreConfig } from '../../src/config/redis-config.ts';
 import {
   judgeEpoch,
@@ -35,7 +37,7 @@ export interface RestoreGuardOptions {
   readonly gate: Pick<HoldGate, 'forget'>;
   readonly log: Logger;
   /** Aborted when the worker stops. */
-  readonly stopping: AbortSignal;
+  readonly stopping: CancelSignal;
 }
 
 /**
@@ -44,6 +46,9 @@ export interface RestoreGuardOptions {
  */
 const WITNESS_MS = 3_000;
 const WITNESS_EVERY_MS = 100;
+
+/** Events of a lost connection: a cluster stays connected while one of its nodes is replaced. */
+const LOST = ['close', '-node', '+node', 'node error'] as const;
 
 /** After a check that Redis did not answer or refused. */
 const AGAIN_MS = 200;
@@ -63,21 +68,16 @@ const AGAIN_MS = 200;
  * fleet holds it once; whoever comes later finds the event and believes it. A hold that a person has
  * lifted does not come back for the same event.
  */
-export class RestoreGuard {
+export class RestoreGuard implements BackgroundService<boolean> {
   readonly #parts: RestoreGuardOptions;
   #memory: EpochMemory | undefined;
   #sure = false;
   #checking: Promise<void> | undefined;
   /** Counts losses of the connection, so that a check that spans one does not make sure. */
   #losses = 0;
-  readonly #stopped: Promise<void>;
 
   constructor(parts: RestoreGuardOptions) {
     this.#parts = parts;
-    const { stopping } = parts;
-    this.#stopped = new Promise((resolve) => {
-      stopping.addEventListener('abort', () => resolve(), { once: true });
-    });
   }
 
   /**
@@ -85,18 +85,13 @@ export class RestoreGuard {
    *
    * @returns false when the worker was told to stop meanwhile
    */
-  async begin(): Promise<boolean> {
+  async start(): Promise<boolean> {
     const { redis, file, stopping } = this.#parts;
     this.#memory = await file?.read();
-    const lost = () => {
-      this.#losses += 1;
-      this.#sure = false;
-    };
-    // A cluster stays connected while one of its nodes is replaced.
-    for (const event of ['close', '-node', '+node', 'node error']) redis.on(event, lost);
-    redis.on('ready', () => void this.check());
+    for (const event of LOST) redis.on(event, this.#onLost);
+    redis.on('ready', this.#onReady);
     while (!this.#sure && !stopping.aborted) {
-      await Promise.race([this.check(), this.#stopped]);
+      await unlessAborted(this.check(), stopping);
       if (!this.#sure) await this.#pause(AGAIN_MS);
     }
     return this.#sure;
@@ -114,17 +109,31 @@ export class RestoreGuard {
   async passed(): Promise<boolean> {
     if (this.#sure || this.#parts.settings.guard === 'off') return true;
     const { stopping } = this.#parts;
-    if (!stopping.aborted) await Promise.race([this.check(), this.#stopped]);
+    if (!stopping.aborted) await unlessAborted(this.check(), stopping);
     // Who is turned away comes back at once.
     if (!this.#sure && !stopping.aborted) await this.#pause(AGAIN_MS);
     return this.#sure;
   }
 
-  /** Says goodbye. */
-  async end(): Promise<void> {
+  /** Follows the connection no longer. */
+  stop(): void {
+    const { redis } = this.#parts;
+    for (const event of LOST) redis.off(event, this.#onLost);
+    redis.off('ready', this.#onReady);
+  }
+
+  /** Deregisters the worker; the last one of a fleet marks a clean shutdown. */
+  async deregister(): Promise<void> {
     const { redis, keys, heartbeat, heartbeatMs } = this.#parts;
     await endHeartbeat(redis, keys, heartbeat().id, heartbeatMs, this.#memory);
   }
+
+  readonly #onLost = (): void => {
+    this.#losses += 1;
+    this.#sure = false;
+  };
+
+  readonly #onReady = (): void => void this.check();
 
   async #check(): Promise<void> {
     const { readiness, log } = this.#parts;
@@ -208,7 +217,7 @@ export class RestoreGuard {
   }
 
   async #pause(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.#parts.stopping }).catch(() => {});
+    await pause(ms, this.#parts.stopping);
   }
 }
 

@@ -1,5 +1,6 @@
 import { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { readHold } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
@@ -33,6 +34,21 @@ export interface WatchedWorker {
   readonly resting: () => boolean;
 }
 
+/** What the detector works with. */
+export interface StallDetectorOptions {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly worker: WatchedWorker;
+  /** STALL_GRACE_MS */
+  readonly graceMs: number;
+  readonly readiness: Pick<UnreadyReasons, 'set'>;
+  readonly log: Logger;
+  /** Called once, when the worker has taken no job for `graceMs` without a reason. */
+  readonly onStall: () => void;
+  /** Called at each check with the milliseconds that the worker has been blocked. */
+  readonly onLook: (stillMs: number) => void;
+}
+
 /**
  * Watches that a worker goes on taking jobs. A connection that died in silence leaves a worker that
  * looks alive and takes nothing; only progress tells.
@@ -40,19 +56,17 @@ export interface WatchedWorker {
  * Looks every third of `graceMs`. The first look that finds it standing still says so and makes it
  * unready; after `graceMs` of it `onStall` is called, once. Redis that is away is no stall: nothing
  * can be told then, and the count begins anew.
- *
- * @param onLook told at each look for how long the worker has stood still, in milliseconds
  */
-export function startStallDetector(
-  redis: RedisClient,
-  keys: Keys,
-  worker: WatchedWorker,
-  graceMs: number,
-  readiness: Pick<UnreadyReasons, 'set'>,
-  log: Logger,
-  onStall: () => void,
-  onLook: (stillMs: number) => void = () => {},
-): { stop(): Promise<void> } {
+export function createStallDetector({
+  redis,
+  keys,
+  worker,
+  graceMs,
+  readiness,
+  log,
+  onStall,
+  onLook,
+}: StallDetectorOptions): BackgroundService {
   const queues = [QUEUE_NAME, CHUNK_QUEUE_NAME].map((name) => {
     const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
     const queue = new Queue(name, options);
@@ -78,15 +92,20 @@ export function startStallDetector(
     log.error({ event: 'stalled', waiting: now.waiting, stillMs: Math.round(stillMs) });
     onStall();
   };
-  const timer = setInterval(() => {
+  let timer: NodeJS.Timeout | undefined;
+  const check = () => {
     look().catch(() => {
       before = undefined;
       stillMs = 0;
       onLook(stillMs);
       readiness.set('stalled', false);
     });
-  }, graceMs / 3);
+  };
   return {
+    start: () => {
+      lastAt = performance.now();
+      timer ??= setInterval(check, graceMs / 3);
+    },
     stop: async () => {
       clearInterval(timer);
       await Promise.all(queues.map((queue) => queue.close().catch(() => {})));

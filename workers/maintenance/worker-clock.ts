@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorWord } from '../../src/redis/failure.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
@@ -7,34 +8,49 @@ import { ServerClock } from '../../src/redis/server-clock.ts';
 const SKEW_MS = 5_000;
 
 /**
- * Reads the clock of Redis now and every `everyMs`, and says once when the wall clock of this process
- * is wrong: the queue engine decides by it when a delayed notice is due.
+ * Reads the clock of Redis at the start and every `everyMs`, and logs once when the wall clock of this
+ * process is wrong: the queue engine decides by it when a delayed notice is due.
  */
-export async function startWorkerClock(
-  redis: RedisClient,
-  everyMs: number,
-  log: Logger,
-): Promise<{ readonly now: () => number; stop(): void }> {
-  const clock = new ServerClock(redis);
-  let warned = false;
-  const read = async () => {
-    await clock.read();
-    const { aheadMs } = clock;
-    if (Math.abs(aheadMs) < SKEW_MS) {
-      warned = false;
-    } else if (!warned) {
-      warned = true;
-      log.warn({ event: 'clock-skew', aheadMs }, 'the clock of this machine is not that of Redis');
+export class WorkerClock implements BackgroundService {
+  readonly #clock: ServerClock;
+  readonly #everyMs: number;
+  readonly #log: Logger;
+  #timer: NodeJS.Timeout | undefined;
+  #warned = false;
+
+  constructor(redis: RedisClient, everyMs: number, log: Logger) {
+    this.#clock = new ServerClock(redis);
+    this.#everyMs = everyMs;
+    this.#log = log;
+  }
+
+  /** The clock of Redis, in milliseconds since the epoch. */
+  readonly now = (): number => this.#clock.now();
+
+  async start(): Promise<void> {
+    await this.#read();
+    this.#timer ??= setInterval(() => void this.#read(), this.#everyMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      await this.#clock.read();
+    } catch (error) {
+      this.#log.warn({ event: 'clock-trouble', code: redisErrorWord(error) });
+      return;
     }
-  };
-  const readOrSay = () =>
-    read().catch((error: unknown) => {
-      log.warn({ event: 'clock-trouble', code: redisErrorWord(error) });
-    });
-  await readOrSay();
-  const timer = setInterval(() => void readOrSay(), everyMs);
-  return {
-    now: () => clock.now(),
-    stop: () => clearInterval(timer),
-  };
+    const { aheadMs } = this.#clock;
+    const isWrong = Math.abs(aheadMs) >= SKEW_MS;
+    if (isWrong && !this.#warned) {
+      this.#log.warn(
+        { event: 'clock-skew', aheadMs },
+        'the clock of this machine is not that of Redis',
+      );
+    }
+    this.#warned = isWrong;
+  }
 }

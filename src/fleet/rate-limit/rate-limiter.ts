@@ -34,12 +34,6 @@ export interface LaneRateLimit {
    *   goes back
    */
   take(cancel: CancelSignal): Promise<Permit | undefined>;
-  /**
-   * The service has asked for a slower pace (429), and the hold for it was placed.
-   *
-   * @throws ScriptFailure
-   */
-  throttled(): Promise<void>;
 }
 
 /**
@@ -112,11 +106,15 @@ export class RateLimiter {
     return {
       take: (cancel) =>
         this.#free ? Promise.resolve(this.#line.slot(Infinity)) : this.#line.join(name, cancel),
-      throttled: () => this.#throttled(),
     };
   }
 
-  async #throttled(): Promise<void> {
+  /**
+   * Decreases the rate limit: the service answered 429, and the hold for it was placed.
+   *
+   * @throws ScriptFailure
+   */
+  async throttled(): Promise<void> {
     const { limit: pace, floor, recoveryMs } = this.#settings;
     const sent = this.#rate.perSecond(performance.now()).toFixed(3);
     this.#outdate();

@@ -219,7 +219,7 @@ describe('RateLimiter', () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
     await Promise.all([sendAWhile(one.notices, 6), sendAWhile(two.notices, 3)]);
-    await one.notices.throttled();
+    await one.pacer.throttled();
     const told = () => readRateLimit(redis.client, keys, 0);
     const [own] = one.falls;
     expect(own?.observed).toBe(true);
@@ -242,9 +242,9 @@ describe('RateLimiter', () => {
 
   it('a 429 right after the start says nothing about the pace', async () => {
     const keys = freshKeys();
-    const { notices, falls } = await process(keys);
+    const { pacer, notices, falls } = await process(keys);
     await sendMany(notices, 200);
-    await notices.throttled();
+    await pacer.throttled();
     expect(falls[0]).toMatchObject({ from: 0, observed: true });
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeUndefined();
     await untilFree(notices);
@@ -252,9 +252,9 @@ describe('RateLimiter', () => {
 
   it('once it has risen beyond what was refused, nothing limits any more', async () => {
     const keys = freshKeys();
-    const { notices } = await process(keys, { recoveryMs: 1_000 });
+    const { pacer, notices } = await process(keys, { recoveryMs: 1_000 });
     await sendAWhile(notices, 5);
-    await notices.throttled();
+    await pacer.throttled();
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeDefined();
     await until(async () => (await readRateLimit(redis.client, keys, 0))?.now === undefined, {
       what: 'the limit to end',
