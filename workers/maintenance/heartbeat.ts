@@ -6,45 +6,45 @@ import type { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 
-/** A process that does one thing for so long says so in its log: its locks and deadlines slip. */
+/** An event loop that is blocked for this long is logged: locks and deadlines slip. */
 const SLOW_LOOP_MS = 1_000;
 
-/** How finely the event loop is watched. */
+/** Resolution of the measurement of the event loop. */
 const RESOLUTION_MS = 20;
 
-/** What the heartbeat of a worker consists of. */
+/** Options of {@link createHeartbeat}. */
 export interface HeartbeatOptions {
   readonly id: string;
   /** Jobs that the process may run at the same time. */
   readonly concurrency: number;
-  /** Jobs that it runs now. */
+  /** Jobs in progress. */
   readonly active: () => number;
   /** HEARTBEAT_MS */
   readonly everyMs: number;
-  /** Records a heartbeat in Redis. Not called again while it runs: then Redis does not answer. */
-  readonly record: () => Promise<void>;
-  /** Deregisters the worker; called at the stop if the heartbeat was started. */
+  /** Sends a heartbeat. Not called again while a call is pending: then Redis does not answer. */
+  readonly send: () => Promise<void>;
+  /** Deregisters the worker; called at the stop, if the heartbeats were started. */
   readonly deregister: () => Promise<void>;
   readonly readiness: UnreadyReasons;
   readonly log: Logger;
 }
 
-/** The heartbeat of this process. */
+/** The heartbeats of a worker, one every `everyMs`. */
 export interface WorkerHeartbeat extends BackgroundService {
-  /** What a heartbeat reports right now. */
+  /** The present state. */
   state(): Heartbeat;
 }
 
 /**
- * Watches this process: how many jobs it runs, for how long its event loop was blocked, and whether
- * Redis answers.
+ * Measures this process for its heartbeats: jobs in progress, how long the event loop was blocked, and
+ * whether Redis answers.
  */
 export function createHeartbeat({
   id,
   concurrency,
   active,
   everyMs,
-  record,
+  send,
   deregister,
   readiness,
   log,
@@ -52,7 +52,7 @@ export function createHeartbeat({
   const startedAt = Date.now();
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   let loopDelayMs = 0;
-  let recording = false;
+  let sending = false;
   let timer: NodeJS.Timeout | undefined;
 
   const tick = async () => {
@@ -61,11 +61,11 @@ export function createHeartbeat({
     const slow = loopDelayMs >= SLOW_LOOP_MS;
     if (slow) log.warn({ event: 'slow-loop', loopDelayMs });
     readiness.set('event-loop', slow);
-    readiness.set('redis-away', recording);
-    if (recording) return;
-    recording = true;
-    await record();
-    recording = false;
+    readiness.set('redis-away', sending);
+    if (sending) return;
+    sending = true;
+    await send();
+    sending = false;
     readiness.set('redis-away', false);
   };
   return {

@@ -1,37 +1,37 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
-import type { RedisWatchConfig } from '../../src/config/redis-config.ts';
+import type { RedisWatchConfig } from '../../src/config/config.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { readRedisFacts } from '../../src/redis/facts.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { judgeRedis, type RedisFinding } from '../../src/redis/suitability.ts';
 
-/** What a look changes. */
+/** The difference between two checks. */
 interface Change {
-  readonly begun: readonly RedisFinding[];
+  readonly added: readonly RedisFinding[];
   readonly ended: readonly RedisFinding[];
-  /** Whether no further job may be taken. */
+  /** No further job may be taken. */
   readonly unfit: boolean;
 }
 
-/** Compares two looks. A finding that becomes graver begins anew. */
+/** Compares two checks. A finding whose severity changed counts as added. */
 export function changeOf(before: readonly RedisFinding[], now: readonly RedisFinding[]): Change {
   const among = (findings: readonly RedisFinding[], { code, severity }: RedisFinding) =>
     findings.some((other) => other.code === code && other.severity === severity);
   return {
-    begun: now.filter((finding) => !among(before, finding)),
+    added: now.filter((finding) => !among(before, finding)),
     ended: before.filter((finding) => !now.some(({ code }) => code === finding.code)),
     unfit: now.some(({ severity }) => severity === 'refuse'),
   };
 }
 
-/** What the monitor works with. */
+/** Options of {@link RedisMonitor}. */
 export interface RedisMonitorOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly watch: RedisWatchConfig;
-  /** Findings of the check at the start. */
+  /** Findings of the check before the start. */
   readonly found: readonly RedisFinding[];
   readonly log: Logger;
   /** Called when it changes whether further jobs may be taken. */
@@ -39,8 +39,8 @@ export interface RedisMonitorOptions {
 }
 
 /**
- * Checks every `everyMs` whether Redis is still fit for the queue. Each finding is logged once, and once
- * more when it is over. While Redis does not answer, the last findings stay.
+ * Checks every `everyMs` whether Redis still meets the requirements of the queue. Logs each finding once,
+ * and once more when it is over. While Redis does not answer, the last findings stay in effect.
  */
 export class RedisMonitor implements BackgroundService {
   readonly #options: RedisMonitorOptions;
@@ -62,7 +62,7 @@ export class RedisMonitor implements BackgroundService {
   start(): void {
     const { found, watch } = this.#options;
     this.#report(found);
-    this.#timer = setInterval(() => void this.#check(), watch.everyMs);
+    this.#timer ??= setInterval(() => void this.#check(), watch.everyMs);
   }
 
   stop(): void {
@@ -78,7 +78,7 @@ export class RedisMonitor implements BackgroundService {
       const now = judgeRedis(await readRedisFacts(redis, keys), watch);
       if (!this.#stopped) this.#report(now);
     } catch (error) {
-      log.debug({ event: 'redis-watch-trouble', code: redisErrorWord(error) });
+      log.debug({ event: 'redis-watch-trouble', code: redisErrorCode(error) });
     } finally {
       this.#checking = false;
     }
@@ -86,9 +86,9 @@ export class RedisMonitor implements BackgroundService {
 
   #report(now: readonly RedisFinding[]): void {
     const { log, onChange } = this.#options;
-    const { begun, ended, unfit } = changeOf(this.#before, now);
+    const { added, ended, unfit } = changeOf(this.#before, now);
     this.#before = now;
-    for (const { code, severity, words, remedy } of begun) {
+    for (const { code, severity, words, remedy } of added) {
       log[severity === 'refuse' ? 'error' : 'warn'](
         { event: 'redis-finding', code, severity, remedy },
         words,

@@ -2,13 +2,10 @@ import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { TrafficTally } from '../../src/traffic/tally.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 
-/**
- * Writes what this process has counted to the traffic record, as often as it says that it lives. A
- * stop writes what is left.
- */
+/** Writes the counts of this process to the traffic record every `everyMs`, and once more at the stop. */
 export function createTrafficReport(
   redis: RedisClient,
   keys: Keys,
@@ -16,13 +13,13 @@ export function createTrafficReport(
   everyMs: number,
   log: Logger,
 ): BackgroundService {
-  // One at a time: while Redis is away the counts wait here and not in the client.
+  // One write at a time: while Redis is unavailable the counts collect here and not in the client.
   let writing: Promise<void> | undefined;
   const report = () => {
     writing ??= tally
       .write(redis, keys)
       .catch((error: unknown) => {
-        log.warn({ event: 'traffic-trouble', code: redisErrorWord(error) });
+        log.warn({ event: 'traffic-trouble', code: redisErrorCode(error) });
       })
       .finally(() => {
         writing = undefined;

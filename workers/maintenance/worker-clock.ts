@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
 
-/** A wall clock that differs from that of Redis by so much is worth a person's while. */
+/** A difference between the wall clock and Redis time that is logged. */
 const SKEW_MS = 5_000;
 
 /**
  * Reads the clock of Redis at the start and every `everyMs`, and logs once when the wall clock of this
- * process is wrong: the queue engine decides by it when a delayed notice is due.
+ * process differs: BullMQ decides by the wall clock when a delayed notice is due.
  */
 export class WorkerClock implements BackgroundService {
   readonly #clock: ServerClock;
@@ -40,17 +40,17 @@ export class WorkerClock implements BackgroundService {
     try {
       await this.#clock.read();
     } catch (error) {
-      this.#log.warn({ event: 'clock-trouble', code: redisErrorWord(error) });
+      this.#log.warn({ event: 'clock-trouble', code: redisErrorCode(error) });
       return;
     }
     const { aheadMs } = this.#clock;
-    const isWrong = Math.abs(aheadMs) >= SKEW_MS;
-    if (isWrong && !this.#warned) {
+    const differs = Math.abs(aheadMs) >= SKEW_MS;
+    if (differs && !this.#warned) {
       this.#log.warn(
         { event: 'clock-skew', aheadMs },
-        'the clock of this machine is not that of Redis',
+        'the clock of this machine differs from that of Redis',
       );
     }
-    this.#warned = isWrong;
+    this.#warned = differs;
   }
 }

@@ -5,8 +5,7 @@ import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { payloadKey, payloadKeys } from '../../src/batch/payload/payload-key.ts';
-import type { Config, ServiceConfig } from '../../src/config/config.ts';
-import type { WorkerConfig } from '../../src/config/worker-config.ts';
+import type { Config, ServiceConfig, WorkerConfig } from '../../src/config/config.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { HoldGate, type HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
@@ -110,19 +109,19 @@ export async function startWorker({
 
   const holds = new HoldGate(redis, hints, keys, holdSettings(config.worker), (move) => {
     log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
-    if (move.kind === 'held') rateLimiter.turnAway();
+    if (move.kind === 'held') rateLimiter.rejectAll();
   });
   const rateLimiter = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
-    onFall: (decrease) =>
+    onDecrease: (decrease) =>
       log.warn({ event: 'rate-limit-decreased', ...decrease }, 'rate limit decreased after a 429'),
-    onTrouble: (error) => attemptLog.trouble('rate-limit', error),
+    onError: (error) => attemptLog.trouble('rate-limit', error),
   });
   const heartbeat = createHeartbeat({
     id,
     concurrency,
     active,
     everyMs: heartbeatMs,
-    record: () => restoreGuard.check(),
+    send: () => restoreGuard.check(),
     deregister: () => restoreGuard.deregister(),
     readiness,
     log,
@@ -209,12 +208,12 @@ export async function startWorker({
   const stallDetector = createStallDetector({
     redis,
     keys,
-    worker: { active, begun: () => inFlight.begun, resting: () => redisMonitor.unfit },
+    worker: { active, started: () => inFlight.begun, resting: () => redisMonitor.unfit },
     graceMs: config.worker.stallGraceMs,
     readiness,
     log,
     onStall,
-    onLook: (blockedMs) => health?.counted.standstill(blockedMs),
+    onCheck: (stalledMs) => health?.counted.standstill(stalledMs),
   });
 
   lifecycle.onStop(() => service.close());

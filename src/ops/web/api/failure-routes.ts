@@ -48,9 +48,9 @@ export const FAILURE_ROUTES: readonly Route[] = [
     params: batchParams,
     query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
     answers: { 200: { says: 'The groups, the most contacts first.', schema: digest } },
-    handle: async ({ params: { id }, query }, parts) => {
-      const batch = await requireBatch(parts, id);
-      return json({ batch: id, ...(await digestFailures(parts, batch, query)) });
+    handle: async ({ params: { id }, query }, context) => {
+      const batch = await requireBatch(context, id);
+      return json({ batch: id, ...(await digestFailures(context, batch, query)) });
     },
   }),
   route({
@@ -64,9 +64,9 @@ export const FAILURE_ROUTES: readonly Route[] = [
     query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
     answers: { 200: { says: 'The list.', type: 'text/csv' } },
     perMinute: 30,
-    handle: async ({ params: { id }, query, name }, parts) => {
-      const { ledger, redis, keys, payloadKeys } = parts;
-      const batch = await requireBatch(parts, id);
+    handle: async ({ params: { id }, query, name }, context) => {
+      const { ledger, redis, keys, payloadKeys } = context;
+      const batch = await requireBatch(context, id);
       const as = [query.state ?? 'all', ...(query.code === undefined ? [] : [query.code])].join(
         ' ',
       );
@@ -106,10 +106,10 @@ export const FAILURE_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ params: { id }, query, now }, parts) => {
-      const batch = await requireBatch(parts, id);
+    handle: async ({ params: { id }, query, now }, context) => {
+      const batch = await requireBatch(context, id);
       const reason = whyNotRedrive(batch, now) ?? null;
-      const found = await digestFailures(parts, batch, query);
+      const found = await digestFailures(context, batch, query);
       const contacts = found.groups.reduce((sum, group) => sum + group.contacts, 0);
       return json({ batch: id, possible: reason === null, reason, contacts, ...found });
     },
@@ -140,18 +140,18 @@ export const FAILURE_ROUTES: readonly Route[] = [
       },
       409: { says: 'Its phase does not allow it.' },
     },
-    handle: async ({ params: { id }, body, name, now }, parts) => {
-      const batch = await requireBatch(parts, id);
+    handle: async ({ params: { id }, body, name, now }, context) => {
+      const batch = await requireBatch(context, id);
       const reason = whyNotRedrive(batch, now);
       if (reason !== undefined) {
         throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
       }
       const { why: words, ...selection } = body;
-      const deadline = new Deadline(REDRIVE_MS, parts.closing);
+      const deadline = new Deadline(REDRIVE_MS, context.closing);
       const actor = { who: name, why: words };
       try {
         return await withAbortSignal(deadline, async (signal) =>
-          json(await redriveAudited(parts, batch, selection, actor, undefined, signal)),
+          json(await redriveAudited(context, batch, selection, actor, undefined, signal)),
         );
       } finally {
         deadline.close();

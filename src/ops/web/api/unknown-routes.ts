@@ -60,8 +60,8 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ query: { limit } }, parts) =>
-      json(await readUnknownOverview(parts, { notices: limit, batches: MOST_BATCHES })),
+    handle: async ({ query: { limit } }, context) =>
+      json(await readUnknownOverview(context, { notices: limit, batches: MOST_BATCHES })),
   }),
   route({
     method: 'POST',
@@ -92,19 +92,19 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       },
       409: { says: 'The batch cannot be sent again as it stands.' },
     },
-    handle: async ({ body: { as, ids, batch, before, why: words }, name, now }, parts) => {
+    handle: async ({ body: { as, ids, batch, before, why: words }, name, now }, context) => {
       if ((ids === undefined) === (batch === undefined)) {
         const problem = 'expected either ids or batch';
         throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
       }
       const decision: ResolveDecision = { as, who: name, why: words };
-      const deadline = new Deadline(RESOLVE_MS, parts.closing);
+      const deadline = new Deadline(RESOLVE_MS, context.closing);
       try {
         return await withAbortSignal(deadline, async (signal) =>
           json(
             await (batch === undefined
-              ? resolveNotices(parts.redis, parts.keys, ids ?? [], decision, signal)
-              : decideOnBatch(parts, batch, before, decision, now, signal)),
+              ? resolveNotices(context.redis, context.keys, ids ?? [], decision, signal)
+              : decideOnBatch(context, batch, before, decision, now, signal)),
           ),
         );
       } finally {
@@ -115,17 +115,17 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
 ];
 
 async function decideOnBatch(
-  parts: OpsContext,
+  context: OpsContext,
   id: string,
   before: number | undefined,
   decision: ResolveDecision,
   now: number,
   signal: AbortSignal,
 ): Promise<ResolveReport> {
-  const batch = await requireBatch(parts, id);
+  const batch = await requireBatch(context, id);
   const reason = decision.as === 'resend' ? whyNotRedrive(batch, now) : undefined;
   if (reason !== undefined) {
     throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be sent again: ${reason}.`);
   }
-  return resolveBatch(parts, batch, { before }, decision, signal);
+  return resolveBatch(context, batch, { before }, decision, signal);
 }
