@@ -37,6 +37,8 @@ export interface SharedTokenOptions {
   readonly issuer: string;
   /** Called with events for logs and metrics. What it throws is dropped. */
   readonly onEvent?: (event: TokenEvent) => void;
+  /** Called with the milliseconds that a send waited for its token, however the wait ended. */
+  readonly onWait?: (ms: number) => void;
 }
 
 /**
@@ -132,7 +134,10 @@ export class SharedToken implements TokenSource {
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller cancels or Redis fails
    */
   async get(cancel?: CancelSignal): Promise<Token> {
-    return this.#usable()?.token ?? (await this.#acquire(this.#refusedToken, cancel));
+    const held = this.#usable();
+    if (held === undefined) return await this.#acquire(this.#refusedToken, cancel);
+    this.#options.onWait?.(0);
+    return held.token;
   }
 
   /**
@@ -141,7 +146,10 @@ export class SharedToken implements TokenSource {
    */
   async renew(refused: Token, status: RefusalStatus, cancel?: CancelSignal): Promise<Token> {
     const held = this.#usable();
-    if (held !== undefined && held.token.id !== refused.id) return held.token;
+    if (held !== undefined && held.token.id !== refused.id) {
+      this.#options.onWait?.(0);
+      return held.token;
+    }
     this.#markRefused(refused.id, status);
     return await this.#acquire(this.#refusedToken, cancel);
   }
@@ -218,6 +226,16 @@ export class SharedToken implements TokenSource {
   }
 
   async #acquire(want: UseWant, cancel: CancelSignal | undefined): Promise<Token> {
+    const startedAt = performance.now();
+    try {
+      return await this.#join(want, cancel);
+    } finally {
+      this.#options.onWait?.(performance.now() - startedAt);
+    }
+  }
+
+  /** Joins the pending acquisition of this want, or starts one. */
+  async #join(want: UseWant, cancel: CancelSignal | undefined): Promise<Token> {
     this.#throwIfPointless(cancel);
     const key = `${want.refused}:${want.graceMs}`;
     let acquisition = this.#pending.get(key);

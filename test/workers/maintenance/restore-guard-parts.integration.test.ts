@@ -77,8 +77,8 @@ describe('the restore guard', () => {
   it('counts the heartbeats of all workers, and names the server that took them', async () => {
     const keys = freshKeys();
     const [a, b] = [worker(keys, 'a'), worker(keys, 'b')];
-    expect(await a.guard.begin()).toBe(true);
-    expect(await b.guard.begin()).toBe(true);
+    expect(await a.guard.start()).toBe(true);
+    expect(await b.guard.start()).toBe(true);
     await a.guard.check();
     const info = await redis.client.info('server');
     expect(await epochOf(keys)).toMatchObject({
@@ -94,7 +94,7 @@ describe('the restore guard', () => {
   it('sends nothing from a copy, even before a hint of the hold arrives', async () => {
     const keys = freshKeys();
     const { guard, gate } = worker(keys, 'a');
-    await guard.begin();
+    await guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await guard.check();
     expect(await gate.enter()).toBeDefined();
@@ -107,32 +107,32 @@ describe('the restore guard', () => {
   it('the last worker marks a clean shutdown', async () => {
     const keys = freshKeys();
     const [a, b] = [worker(keys, 'a'), worker(keys, 'b')];
-    await a.guard.begin();
-    await b.guard.begin();
-    await a.guard.end();
+    await a.guard.start();
+    await b.guard.start();
+    await a.guard.deregister();
     expect((await epochOf(keys))?.stopped).toBe(false);
-    await b.guard.end();
+    await b.guard.deregister();
     expect((await epochOf(keys))?.stopped).toBe(true);
     const c = worker(keys, 'c');
-    await c.guard.begin();
+    await c.guard.start();
     expect((await epochOf(keys))?.stopped).toBe(false);
   });
 
   it('deregistering at an unexamined copy marks nothing', async () => {
     const keys = freshKeys();
     const a = worker(keys, 'a');
-    await a.guard.begin();
+    await a.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await a.guard.check();
     await goBack(keys, copy);
-    await a.guard.end();
+    await a.guard.deregister();
     expect((await epochOf(keys))?.stopped).toBe(false);
   });
 
   it('a fleet that finds a copy holds it once, and accepts the recorded event', async () => {
     const keys = freshKeys();
     const fleet = ['a', 'b', 'c', 'd'].map((id) => worker(keys, id));
-    await Promise.all(fleet.map(({ guard }) => guard.begin()));
+    await Promise.all(fleet.map(({ guard }) => guard.start()));
     const copy = await redis.client.hgetall(keys.epoch);
     await Promise.all(fleet.map(({ guard }) => guard.check()));
     await goBack(keys, { ...copy, server: 'abc123' });
@@ -148,8 +148,8 @@ describe('the restore guard', () => {
   it('a late worker neither restores a lifted hold, nor misses a second copy', async () => {
     const keys = freshKeys();
     const [a, late] = [worker(keys, 'a'), worker(keys, 'late')];
-    await a.guard.begin();
-    await late.guard.begin();
+    await a.guard.start();
+    await late.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await a.guard.check();
     await late.guard.check();
@@ -169,7 +169,7 @@ describe('the restore guard', () => {
   it('finds a copy although new workers have counted further than any memory', async () => {
     const keys = freshKeys();
     const witness = worker(keys, 'witness');
-    await witness.guard.begin();
+    await witness.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await witness.guard.check();
     const { server = '' } = copy;
@@ -188,11 +188,11 @@ describe('the restore guard', () => {
   it('a worker without memory waits for those that have one', async () => {
     const keys = freshKeys();
     const witness = worker(keys, 'witness');
-    await witness.guard.begin();
+    await witness.guard.start();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     // To a newcomer this is a Redis that nobody has heard of for years.
     const newcomer = worker(keys, 'newcomer');
-    const beginning = newcomer.guard.begin();
+    const beginning = newcomer.guard.start();
     await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
     expect(await heldAs(keys)).toBeUndefined();
     await redis.client.hset(keys.epoch, { earlier: `${(await serverName()) ?? ''}:1:${LONG_AGO}` });
@@ -206,11 +206,11 @@ describe('the restore guard', () => {
 
   it('and holds when no worker records anything, replacing any other hold', async () => {
     const keys = freshKeys();
-    await worker(keys, 'gone').guard.begin();
+    await worker(keys, 'gone').guard.start();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     await placeManualHold(redis.client, keys, 'for the backup');
     const newcomer = worker(keys, 'newcomer');
-    expect(await newcomer.guard.begin()).toBe(true);
+    expect(await newcomer.guard.start()).toBe(true);
     expect((await epochOf(keys))?.event).toMatchObject({ why: 'gap', verdict: 'held' });
     expect(await heldAs(keys)).toBe('restored');
     // A hold by hand does not take its place: who lifts it must know what it is about.
@@ -222,10 +222,10 @@ describe('the restore guard', () => {
 
   it('a stop ends the check: nothing is held, nothing is recorded', async () => {
     const keys = freshKeys();
-    await worker(keys, 'gone').guard.begin();
+    await worker(keys, 'gone').guard.start();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     const newcomer = worker(keys, 'newcomer');
-    const beginning = newcomer.guard.begin();
+    const beginning = newcomer.guard.start();
     await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
     newcomer.stop.abort();
     expect(await beginning).toBe(false);
@@ -237,7 +237,7 @@ describe('the restore guard', () => {
   it('a lost connection makes it unverified until Redis has been asked', async () => {
     const keys = freshKeys();
     const a = worker(keys, 'cut-off');
-    await a.guard.begin();
+    await a.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await a.guard.check();
     await goBack(keys, copy);
@@ -253,7 +253,7 @@ describe('the restore guard', () => {
   it('a connection lost during a heartbeat leaves it unverified', async () => {
     const keys = freshKeys();
     const { client, guard, gate, readiness } = worker(keys, 'a');
-    await guard.begin();
+    await guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     const heartbeat = holdNextScript(client);
     const check = guard.check();
@@ -273,7 +273,7 @@ describe('the restore guard', () => {
   it('asks nothing while it is verified', async () => {
     const keys = freshKeys();
     const a = worker(keys, 'a');
-    await a.guard.begin();
+    await a.guard.start();
     const beats = (await epochOf(keys))?.beats;
     for (let attempt = 0; attempt < 100; attempt++) expect(await a.guard.passed()).toBe(true);
     expect((await epochOf(keys))?.beats).toBe(beats);

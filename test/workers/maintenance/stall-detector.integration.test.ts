@@ -6,7 +6,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import {
   isStalled,
-  startStallDetector,
+  createStallDetector,
   type StallObservation,
 } from '../../../workers/maintenance/stall-detector.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -51,10 +51,18 @@ describe('startStallDetector', () => {
     const client = redis.connect({ name: 'worker', forWorker: true });
     const readiness = new UnreadyReasons();
     const log = pino({ level: 'silent' });
-    const watch = startStallDetector(client, keys, worker, GRACE_MS, readiness, log, () => {
-      seen.stalls++;
+    const watch = createStallDetector({
+      redis: client,
+      keys,
+      worker,
+      graceMs: GRACE_MS,
+      readiness,
+      log,
+      onStall: () => seen.stalls++,
+      onCheck: () => {},
     });
-    closers.push(() => watch.stop());
+    await watch.start();
+    closers.push(() => Promise.resolve(watch.stop()));
     return { keys, seen, readiness };
   }
 
