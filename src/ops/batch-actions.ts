@@ -21,7 +21,7 @@ export const WHY_NOT_CONTROLLED: Readonly<Record<BatchPhase, string>> = {
   sending: 'is being sent',
   paused: 'is paused',
   cancelled: 'was cancelled, which is final',
-  finished: 'is finished: no contact is pending',
+  finished: 'is finished: nothing is pending',
 };
 
 /** The account whose batches are changed. */

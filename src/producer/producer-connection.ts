@@ -3,7 +3,7 @@ import { withTimeout } from '../async/with-timeout.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
-import { redisErrorWord, redisFailure } from '../redis/failure.ts';
+import { redisErrorCode, redisFailure } from '../redis/failure.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
@@ -147,10 +147,10 @@ export class ProducerConnection {
   #notConnected(): NoticeQueueError {
     const failure = redisFailure(this.#lastError);
     if (failure.code === 'QUEUE_REFUSED') return failure;
-    const word = this.#lastError === undefined ? 'Error' : redisErrorWord(this.#lastError);
+    const code = this.#lastError === undefined ? 'Error' : redisErrorCode(this.#lastError);
     return new NoticeQueueError(
       'QUEUE_UNAVAILABLE',
-      `No connection to Redis within ${this.#timeoutMs} ms${word === 'Error' ? '' : ` (${word})`}; nothing was queued.`,
+      `No connection to Redis within ${this.#timeoutMs} ms${code === 'Error' ? '' : ` (${code})`}; nothing was queued.`,
     );
   }
 }

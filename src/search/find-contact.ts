@@ -4,7 +4,7 @@ import { findInBatches, type FoundContact } from './find-in-batches.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { payloadKeys } from '../batch/payload/payload-key.ts';
-import { OPTIONS } from '../config/options.ts';
+import { workerVariables } from '../config/variables/worker.ts';
 import { InputError } from '../contracts/errors.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -59,6 +59,8 @@ export interface FindOptions extends NoticeQueueOptions {
   keepFailedMs?: number | undefined;
 }
 
+const KEEP_FAILED_MS = workerVariables.keepFailedMs.def.defaultValue;
+
 /**
  * Finds what became of the notices for one phone number: single notices and contacts of batches, as far
  * back as `findRetentionMs`. Opens a connection for this one search.
@@ -70,7 +72,7 @@ export interface FindOptions extends NoticeQueueOptions {
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findContact(number: string, options: FindOptions): Promise<FindReport> {
-  const { payloadKeyPrevious, keepFailedMs = OPTIONS.KEEP_FAILED_MS.default, ...rest } = options;
+  const { payloadKeyPrevious, keepFailedMs = KEEP_FAILED_MS, ...rest } = options;
   const settings = readQueueOptions(rest);
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
   const keys = keysOf(prefix, account);
