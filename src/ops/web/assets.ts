@@ -6,7 +6,8 @@ import { z } from 'zod';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { route, type Route } from './http/route.ts';
 
-/* * A file that browsers load, unchanged from src/ops/web/assets or from a package; there is no build step.
+/**
+ * A file that browsers load, unchanged from src/ops/web/assets or from a package: no build step.
  */
 export interface Asset {
   readonly type: string;
@@ -40,7 +41,8 @@ export function findAsset(name: string): Asset | undefined {
   return assets().files.get(name);
 }
 
-/* * Path of an asset. It contains a hash of all assets, so that browsers can cache them without limit
+/**
+ * Path of an asset. It contains a hash of all assets, so that browsers can cache them without limit
  * and modules can import each other by file name.
  */
 export function assetPath(name: string): string {

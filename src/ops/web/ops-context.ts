@@ -51,7 +51,7 @@ export interface OpsContext {
 /** A context with what only its owner may do. */
 export interface OpenOps {
   readonly context: OpsContext;
-  /** Credentials for the person who started a server without users; undefined where users are configured. */
+  /** How to sign in to a server that has no configured users; undefined where it has some. */
   readonly invitation: Invitation | undefined;
   readonly close: () => Promise<void>;
 }
@@ -62,7 +62,8 @@ const COMMAND_TIMEOUT_MS = 2_000;
 /** How long the start waits for Redis, in milliseconds; then the server listens without it. */
 const START_TIMEOUT_MS = 1_000;
 
-/* * Opens the connections to Redis. Redis may be away: the server then answers 503 until it is available.
+/**
+ * Opens the connections to Redis. Redis may be away: the server then answers 503 until it is available.
  *
  * @throws InputError CONFIG_INVALID
  */

@@ -33,7 +33,8 @@ declare module 'fastify' {
 const PER_MINUTE = 1_200;
 const MINUTE_MS = 60_000;
 
-/* * Builds the ops server: pages, JSON API, health. It does not listen yet.
+/**
+ * Builds the ops server: pages, JSON API, health. It does not listen yet.
  *
  * @param routes the route table; tests pass their own
  */

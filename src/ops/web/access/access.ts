@@ -37,7 +37,8 @@ export interface Invitation {
 /** End of identities that have none: API keys, and what a proxy states for one request. */
 const NO_END = Number.MAX_SAFE_INTEGER;
 
-/* * Identifies callers. There are three ways, and the first that the request uses decides: an API key,
+/**
+ * Identifies callers. There are three ways, and the first that the request uses decides: an API key,
  * the headers of the trusted proxy, the session cookie.
  */
 export class Access {
@@ -127,7 +128,8 @@ function isBearer(authorization: string | undefined): authorization is string {
 /** Name of the user that is created at the start. */
 const INVITED = 'operator';
 
-/* * Reads users, API keys and proxies. Where no person could sign in and the server is reachable from
+/**
+ * Reads users, API keys and proxies. Where no person could sign in and the server is reachable from
  * this machine only, an operator with a random password is created, so that no configuration is needed.
  *
  * @throws InputError CONFIG_INVALID

@@ -49,7 +49,8 @@ export interface RequestOrigin {
   readonly host: string | undefined;
 }
 
-/* * Whether a change comes from a page of this server.
+/**
+ * Whether a change comes from a page of this server.
  *
  * | Sec-Fetch-Site | Origin | answer |
  * |---|---|---|

@@ -18,7 +18,8 @@ export interface Identity {
   /** Name in the audit stream. */
   readonly name: string;
   readonly role: Role;
-  /* * How the caller is identified. A browser sends its session cookie, or passes its proxy, whatever
+  /**
+   * How the caller is identified. A browser sends its session cookie, or passes its proxy, whatever
    * page causes the request, so such requests need a CSRF token; an API key is only sent by a program.
    */
   readonly by: 'session' | 'proxy' | 'key';

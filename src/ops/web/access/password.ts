@@ -1,7 +1,8 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 
-/* * Format and cost of stored passwords: `scrypt.<log2 N>.<r>.<p>.<salt>.<hash>`, salt and hash as base64url. It contains no
- * `$`, which compose files and shells would read as a variable.
+/**
+ * Format and cost of stored passwords: `scrypt.<log2 N>.<r>.<p>.<salt>.<hash>`, salt and hash as
+ * base64url. It contains no `$`, which compose files and shells would read as a variable.
  */
 const COST = { logN: 15, r: 8, p: 3 } as const;
 const SALT_BYTES = 16;

@@ -10,7 +10,7 @@ export function readSessionCookie(request: FastifyRequest): string | undefined {
   return request.cookies[isSecure(request) ? SECURE_NAME : PLAIN_NAME];
 }
 
-/** Sets or clears the session cookie. Scripts cannot read it, and requests of other sites do not have it. */
+/** Sets or clears the session cookie, which scripts and requests of other sites do not get. */
 export function setSessionCookie(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -26,7 +26,8 @@ export function boardNeeds(method: string | readonly string[]): Needs {
 /** Seconds between two polls of the board; each costs some forty commands per queue. */
 const POLL_S = 10;
 
-/* * Registers the queue board of BullMQ, read-only and without phone numbers. Its changes would bypass
+/**
+ * Registers the queue board of BullMQ, read-only and without phone numbers. Its changes would bypass
  * the ledger and the hold, so no role may make them.
  */
 export async function registerBoard(
@@ -74,7 +75,8 @@ export async function registerBoard(
 const EXTERNAL =
   /<(?:link|script|img|iframe|source)\b[^>]*\s(?:href|src|srcset)\s*=\s*["']?\s*(?:https?:)?\/\/[^>]*>(?:\s*<\/(?:script|iframe)>)?/gi;
 
-/* * Removes elements that load from other hosts: the board loads a font, which the content security
+/**
+ * Removes elements that load from other hosts: the board loads a font, which the content security
  * policy blocks with an error in the browser console.
  */
 function withoutExternalFiles(page: string): string {

@@ -12,7 +12,8 @@ const PLAIN = new Set([
 ]);
 const SHOWN_CONTACTS = 3;
 
-/* * The data of a job as the board shows it: phone numbers masked, variables by name only, unknown
+/**
+ * The data of a job as the board shows it: phone numbers masked, variables by name only, unknown
  * fields as their type. Data of an unknown shape is not shown.
  */
 export function showJob(data: unknown): unknown {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
-/* * Converts the fields of an HTML form to a JSON body: numbers and lists where the schema has them.
+/**
+ * Converts the fields of an HTML form to a JSON body: numbers and lists where the schema has them.
  * Empty fields are left out, and so are those that start with `_`, which are for the server itself.
  */
 export function fromForm(fields: URLSearchParams, schema: z.ZodType): Record<string, unknown> {

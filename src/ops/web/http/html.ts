@@ -1,4 +1,5 @@
-/* * HTML that is safe to send. Only {@link html} creates it, which escapes every value that is not
+/**
+ * HTML that is safe to send. Only {@link html} creates it, which escapes every value that is not
  * Html itself.
  */
 export class Html {
@@ -12,7 +13,8 @@ export class Html {
 /** A value in a template. `undefined`, `null` and `false` write nothing. */
 export type Part = Html | string | number | undefined | null | false | readonly Part[];
 
-/* * Template tag for HTML. Values are escaped for text and for attributes in double quotes. Use them
+/**
+ * Template tag for HTML. Values are escaped for text and for attributes in double quotes. Use them
  * only there: not in tag names, unquoted attributes, scripts or styles.
  *
  * @example html`<p title="${title}">${items.map((item) => html`<b>${item}</b>`)}</p>`

@@ -62,7 +62,8 @@ export class TooManyRequests extends NoticeQueueError {
   }
 }
 
-/* * Translates an error to a problem.
+/**
+ * Translates an error to a problem.
  *
  * @param redisTrouble replaces the detail where Redis did not answer
  */

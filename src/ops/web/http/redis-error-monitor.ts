@@ -29,7 +29,8 @@ const CAUSES: Readonly<Record<string, string>> = {
 const UNKNOWN_CAUSE =
   'Redis at % does not answer in time: it is down, frozen or overloaded, or the network is.';
 
-/* * Remembers the last error of the connection to Redis. Redis counts as away from the first error until
+/**
+ * Remembers the last error of the connection to Redis. Redis counts as away from the first error until
  * {@link RedisErrorMonitor.recovered}.
  */
 export class RedisErrorMonitor {

@@ -63,7 +63,7 @@ async function serve(
   if (answer.kind === 'events') {
     const { sessions } = context.access;
     const isSignedIn = () => who?.by !== 'session' || !sessions.isEnded(who.seed);
-    streamEvents(reply, context.feed, answer.question, who?.until ?? 0, isSignedIn);
+    streamEvents(reply, context.feed, answer.filter, who?.until ?? 0, isSignedIn);
     return reply;
   }
   const next = form?.get(NEXT_FIELD);

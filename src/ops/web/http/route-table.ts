@@ -32,7 +32,8 @@ const ROUTES: readonly Route[] = [
   ...EVENT_ROUTES,
 ];
 
-/* * Every route of the ops server. Tests request each of them without credentials, as a viewer and from
+/**
+ * Every route of the ops server. Tests request each of them without credentials, as a viewer and from
  * another site; the OpenAPI document is made of those of kind `api` and `health`.
  */
 export const OPS_ROUTES: readonly Route[] = [...ROUTES, ...openApiRoutes(ROUTES)];

@@ -36,7 +36,7 @@ export type RouteAnswer =
       readonly name?: string;
       readonly cache?: 'for-ever' | 'ask-again';
     }
-  | { readonly kind: 'events'; readonly question: FeedFilter };
+  | { readonly kind: 'events'; readonly filter: FeedFilter };
 
 /** A session cookie to be set; without a value it is cleared. */
 export interface SessionCookie {
@@ -63,7 +63,8 @@ interface RouteHead {
   readonly kind: 'api' | 'page' | 'health' | 'asset';
   /** One line: what it does. */
   readonly summary: string;
-  /* * A POST that changes nothing: its input must not be part of a URL. It is protected like a change,
+  /**
+   * A POST that changes nothing: its input must not be part of a URL. It is protected like a change,
    * but not logged as one.
    */
   readonly reads?: true;

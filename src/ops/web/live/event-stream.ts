@@ -8,7 +8,8 @@ const MAX_WAITING_BYTES = 1_048_576;
 /** Longest duration of a stream; the browser then reconnects and is authenticated again. */
 const MAX_STREAM_MS = 3_600_000;
 
-/* * Answers with server-sent events until the caller disconnects, the session ends or the server closes.
+/**
+ * Answers with server-sent events until the caller disconnects, the session ends or the server closes.
  *
  * @param until when the identity of the caller expires, in milliseconds since the epoch
  * @param isSignedIn whether the caller has not signed out meanwhile

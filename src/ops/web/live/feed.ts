@@ -46,7 +46,8 @@ const EVERY_MS = 1_000;
 /** Events per poll; the rest follows with the next poll. */
 const EVENTS_PER_POLL = 200;
 
-/* * Sends the state of the account to all listeners once a second. One poll serves all of them, so the
+/**
+ * Sends the state of the account to all listeners once a second. One poll serves all of them, so the
  * load on Redis does not grow with their number. It polls only while there are listeners; the next poll
  * starts a second after the previous one ended, so that a slow Redis is polled less often.
  */
@@ -55,7 +56,7 @@ export class LiveFeed {
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
-  /** Cursor of the last batch event; undefined without listeners: the next one starts with new events. */
+  /** Cursor of the last batch event; undefined without listeners: the next one starts anew. */
   #cursor: string | undefined;
   #closed = false;
 
@@ -63,7 +64,8 @@ export class LiveFeed {
     this.#sources = sources;
   }
 
-  /* * @returns a function that removes the listener
+  /**
+   * @returns a function that removes the listener
    * @throws TooManyRequests
    */
   listen(listener: Listener): () => void {
