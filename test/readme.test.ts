@@ -28,11 +28,11 @@ describe('README', () => {
 
   it('lists every command, and no other', async () => {
     const help = (await run(['help'])).stdout.split('Commands:')[1]?.split('Exit codes:')[0] ?? '';
-    const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name);
+    const commands = [...help.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
     expect(commands.length).toBeGreaterThan(10);
     const listed = rows
       .filter(([cell]) => cell?.startsWith('`notices ') === true)
-      .flatMap(([cell = '']) => [...cell.matchAll(/`(?:notices )?([a-z]+)`/g)])
+      .flatMap(([cell = '']) => [...cell.matchAll(/`(?:notices )?([a-z-]+)`/g)])
       .map(([, name = '']) => name);
     expect(listed.toSorted()).toEqual(commands.filter((name) => name !== 'help').toSorted());
   });
