@@ -41,7 +41,7 @@ describe('parseInput', () => {
     ]);
     expect(error.message).toBe(
       'options.a: expected text; options.b: unknown option. ' +
-        'Mend the named fields and call again.',
+        'Fix the fields listed above and call again.',
     );
   });
 
