@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import type { EpochMemory } from './restore/epoch.ts';
 import { beatEpoch, endEpochBeats } from './restore/epoch-scripts.ts';
 
@@ -83,7 +84,7 @@ export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenW
   const heard = flat.filter((_, index) => index % 2 === 1).map(Number);
   const ids = flat.filter((_, index) => index % 2 === 0);
   const texts = await Promise.all(ids.map((id) => redis.get(keys.worker(id))));
-  const now = await redisNow(redis);
+  const now = Math.floor(await redisTime(redis));
   return texts
     .flatMap((text, index) =>
       text === null
@@ -91,10 +92,4 @@ export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenW
         : [{ ...(JSON.parse(text) as Heartbeat), ageMs: Math.max(0, now - (heard[index] ?? 0)) }],
     )
     .sort((a, b) => a.startedAt - b.startedAt);
-}
-
-/** Redis time in milliseconds since the epoch. */
-async function redisNow(redis: RedisClient): Promise<number> {
-  const [seconds, microseconds] = await redis.time();
-  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }

@@ -1,4 +1,3 @@
-import { Queue } from 'bullmq';
 import { importBatch } from '../batch/import/import-batch.ts';
 import { findKey } from '../number-index/number-key.ts';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
@@ -8,6 +7,7 @@ import { payloadKey } from '../batch/payload/payload-key.ts';
 import { queueChunks } from '../batch/import/queue-chunks.ts';
 import { connectRedis } from '../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
 import type { QueueSettings } from './options.ts';
 
 /**
@@ -41,16 +41,7 @@ export async function importThrough(
   // Failures reach the import through the step that meets them.
   const client = connectRedis(redis, 'reader', () => {}, enqueueTimeoutMs);
   const keys = keysOf(prefix, account);
-  const queue = new Queue(CHUNK_QUEUE_NAME, {
-    connection: client,
-    prefix: keys.bullPrefix,
-    // Without these two a queue that was built while Redis was away would never recover.
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    // The worker owns the queue's settings.
-    skipMetasUpdate: true,
-  });
-  queue.on('error', () => {});
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, client, keys);
   const ledger = new Ledger(client, keys);
   try {
     const queueAll = (id: string) => queueChunks(ledger, queue, id);

@@ -32,7 +32,6 @@ import { createHash } from 'node:crypto';
  * | `<tag>:intents:accepted` | sorted set | the accepted ones among them, oldest first | with them |
  * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
- * | `<tag>:audit` | stream | what people did by hand | the last 10,000 or so |
  * | `<tag>:epoch` | hash | how far Redis is: a count of heartbeats, and the last time it looked like an old copy | for ever (some 500 bytes) |
  * | `<tag>:audit` | stream | what people did by hand: holds, resolutions | the last 10,000 or so |
  * | `<tag>:alerts` | string | what was told of so far, as JSON | 90 days after the last look |

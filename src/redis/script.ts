@@ -4,12 +4,25 @@ import type { Cluster, Redis } from 'ioredis';
 /** What a script needs in order to run: a client for commands, alone or of a cluster. */
 export type ScriptClient = Redis | Cluster;
 
-/** One Lua script: runs as a whole, with nothing of anybody else's in between. */
+/**
+ * Functions at the start of every script: Redis time in milliseconds since the epoch, as a whole
+ * number and with its fraction. Redis runs a script at one moment, so repeated calls agree.
+ */
+const PRELUDE = `
+local function exactClock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + time[2] / 1000
+end
+local function clock() return math.floor(exactClock()) end
+`;
+
+/** One Lua script. Redis runs it as a whole, with no other command in between. */
 interface ScriptDefinition {
   /** Names the script in errors. */
   readonly name: string;
   /** How many keys it takes. On a cluster they must share one hash tag. */
   readonly keys: number;
+  /** The body; `clock()` and `exactClock()` are defined in front of it. */
   readonly lua: string;
   /** Whether texts in the reply are bytes (Buffers) instead of strings. Default false. */
   readonly binary?: boolean;
@@ -49,10 +62,11 @@ export function defineScript<Reply>(
 export function defineScript({
   name,
   keys: count,
-  lua,
+  lua: body,
   binary = false,
   parse = (reply) => reply,
 }: ScriptDefinition & { readonly parse?: (reply: unknown) => unknown }): Script<unknown> {
+  const lua = `${PRELUDE}${body}`;
   const sha = createHash('sha1').update(lua).digest('hex');
   return async (redis, keys, args) => {
     if (keys.length !== count) throw new ScriptFailure(name, `takes ${count} keys`);

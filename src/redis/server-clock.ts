@@ -1,5 +1,11 @@
 import type { RedisClient } from './connect.ts';
 
+/** Reads Redis time: milliseconds since the epoch, with microseconds as the fraction. */
+export async function redisTime(redis: Pick<RedisClient, 'time'>): Promise<number> {
+  const [seconds, microseconds] = await redis.time();
+  return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+}
+
 /**
  * The clock of Redis as this process knows it: read now and then, and carried on by the monotonic
  * clock in between, so that asking it costs no round trip and a wall clock that is wrong, or is set
@@ -29,10 +35,9 @@ export class ServerClock {
   /** Reads the clock of Redis. An answer that took long says little and is not used. */
   async read(): Promise<void> {
     const askedAt = performance.now();
-    const [seconds, microseconds] = await this.#redis.time();
+    const then = await redisTime(this.#redis);
     const answeredAt = performance.now();
     if (this.#origin !== undefined && answeredAt - askedAt > LONG_MS) return;
-    const then = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     this.#origin = then - (askedAt + answeredAt) / 2;
   }
 }

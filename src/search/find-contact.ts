@@ -5,11 +5,11 @@ import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { payloadKeys } from '../batch/payload/payload-key.ts';
 import { OPTIONS } from '../config/options.ts';
-import { InputError, NoticeQueueError } from '../contracts/errors.ts';
+import { InputError } from '../contracts/errors.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import type { RedisClient } from '../redis/connect.ts';
 import { keysOf, type Keys } from '../redis/keys.ts';
+import { withRedis } from '../redis/with-redis.ts';
 import { findNotices, type FoundNotice } from './find-notices.ts';
 
 /** What became of the notices that were handed over for one phone number. It holds no number. */
@@ -69,28 +69,9 @@ export async function findContact(number: string, options: FindOptions): Promise
   const { payloadKeyPrevious, keepFailedMs = OPTIONS.KEEP_FAILED_MS.default, ...rest } = options;
   const settings = readQueueOptions(rest);
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
-  let trouble: Error | undefined;
-  const onError = (error: Error) => {
-    trouble = error;
-  };
-  const redis = connectRedis(server, 'reader', onError, enqueueTimeoutMs);
-  try {
-    if (!(await readyWithin(redis, enqueueTimeoutMs))) throw redisFailure(trouble);
-    return await findInQueue(
-      {
-        redis,
-        keys: keysOf(prefix, account),
-        settings: { ...settings, payloadKeyPrevious, keepFailedMs },
-      },
-      number,
-    );
-  } catch (error) {
-    throw error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE'
-      ? new NoticeQueueError(error.code, `Redis did not answer within ${enqueueTimeoutMs} ms.`)
-      : error;
-  } finally {
-    redis.disconnect();
-  }
+  const keys = keysOf(prefix, account);
+  const context = { keys, settings: { ...settings, payloadKeyPrevious, keepFailedMs } };
+  return withRedis(server, enqueueTimeoutMs, (redis) => findInQueue({ ...context, redis }, number));
 }
 
 /** The same over a connection that is there. Throws as {@link findContact} does. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
@@ -10,6 +10,7 @@ import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorWord } from '../../src/redis/failure.ts';
 import type { Hints } from '../../src/redis/hints.ts';
 import { CHUNK_QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 
 /** How often a fleet looks, when nobody hints. */
 const EVERY_MS = 15_000;
@@ -37,12 +38,7 @@ export function startChunkSweeper(
   ledger: Ledger,
   log: Logger,
 ): { stop(): Promise<void> } {
-  const queue = new Queue(CHUNK_QUEUE_NAME, {
-    connection: redis,
-    prefix: keys.bullPrefix,
-    skipMetasUpdate: true,
-  });
-  queue.on('error', () => {});
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   let running: Promise<void> | undefined;
   const warned = new Set<string>();
   let again = false;

@@ -1,9 +1,10 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { readHold } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 
 /** What one look found. */
 export interface StallObservation {
@@ -53,12 +54,9 @@ export function startStallDetector(
   onStall: () => void,
   onLook: (stillMs: number) => void = () => {},
 ): { stop(): Promise<void> } {
-  const queues = [QUEUE_NAME, CHUNK_QUEUE_NAME].map((name) => {
-    const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
-    const queue = new Queue(name, options);
-    queue.on('error', () => {});
-    return queue;
-  });
+  const queues = ([QUEUE_NAME, CHUNK_QUEUE_NAME] as const).map((name) =>
+    openBullQueue(name, redis, keys),
+  );
   let before: StallObservation | undefined;
   let stillMs = 0;
   let lastAt = performance.now();

@@ -34,6 +34,7 @@ import { startRedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
 import { startStallDetector } from '../maintenance/stall-detector.ts';
 import { StateFile } from '../maintenance/state-file.ts';
+import { SendGate } from '../send/send-gate.ts';
 import { timedTokens } from '../send/token-wait.ts';
 import { startTrafficReport } from '../maintenance/traffic-report.ts';
 import { startWorkerClock } from '../maintenance/worker-clock.ts';
@@ -158,10 +159,13 @@ export async function startWorker(
   const parts = {
     service,
     tokens: timedTokens(tokens, onTokenWait),
-    gate: {
-      enter: async () => (unfit || !(await guard.passed()) ? undefined : gate.enter()),
-      place: gate.place.bind(gate),
-    },
+    gate: new SendGate({
+      isSuspended: () => unfit,
+      isComplete: () => guard.passed(),
+      holds: gate,
+      rateLimit: pacer.lane('notices'),
+      log: attemptLog,
+    }),
     fence,
     rateLimit: pacer.lane('notices'),
     log: attemptLog,

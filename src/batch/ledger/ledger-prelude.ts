@@ -21,10 +21,6 @@ local NONE, PENDING, MAYBE_PENDING = ${number('none')}, ${number('pending')}, ${
 local SENDING, MAYBE_SENDING = ${number('sending')}, ${number('maybe-sending')}
 local SETTLED = ${number('settled')}
 
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
 local function add(name, by) if by ~= 0 then redis.call('HINCRBY', record, name, by) end end

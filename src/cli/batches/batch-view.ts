@@ -2,7 +2,7 @@ import { CONTACT_STATES, type Batch } from '../../batch/ledger/batch-record.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { readBatchSnapshot, type BatchSnapshot } from '../../ops/batch-snapshot.ts';
-import type { BatchControlContext } from '../../ops/control-batch.ts';
+import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { noSuchBatch } from '../open-ledger.ts';
 import { duration, table } from '../output.ts';
 import { count, countOf } from '../progress.ts';

@@ -13,8 +13,7 @@ import { defineScript } from '../../redis/script.ts';
  */
 export const HOLD_PRELUDE = `
 local hold, probe = KEYS[1], KEYS[2]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local now = clock()
 local STANDS = 9007199254740991
 
 -- Only a person ends such a hold: it has no probe.

@@ -13,10 +13,6 @@ const PRELUDE = `
 local begun, accepted, unknown, unknownAt = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local jobs = ARGV[1]
 
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function each(move)
   local answers = {}
   for at = 4, #ARGV, 3 do answers[#answers + 1] = move(ARGV[at], ARGV[at + 1], ARGV[at + 2]) end

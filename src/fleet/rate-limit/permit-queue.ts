@@ -1,3 +1,4 @@
+import type { CancelSignal } from '../../contracts/cancel-signal.ts';
 import { REACH_MS } from './rate-limit-scripts.ts';
 
 /**
@@ -53,7 +54,7 @@ export class PermitQueue {
   }
 
   /** Waits for a slot; undefined when it was turned away or `abort` is aborted. */
-  join(lane: LaneName, abort: AbortSignal): Promise<Permit | undefined> {
+  join(lane: LaneName, abort: CancelSignal): Promise<Permit | undefined> {
     if (abort.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const waiters = this.#lanes[lane];
@@ -69,7 +70,7 @@ export class PermitQueue {
           resolve(until === undefined ? undefined : this.slot(until));
         },
       };
-      abort.addEventListener('abort', leave, { once: true });
+      abort.addEventListener('abort', leave);
       waiters.push(waiter);
       this.#deal();
     });

@@ -15,8 +15,7 @@ const PORTION_MS = 100;
 /** Shared by the scripts. `effectiveRateLimit` is the one of rate-limit-state.ts; nil is no limit. */
 const PRELUDE = `
 local pace = KEYS[1]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + time[2] / 1000
+local now = exactClock()
 local kept = redis.call('HMGET', pace, 'byHand', 'configured', 'fellFor', 'fellFrom', 'fellTo',
   'risesFrom', 'recoveryMs', 'nextAt')
 local fellFor, from, to = kept[3], tonumber(kept[4] or nil), tonumber(kept[5] or nil)

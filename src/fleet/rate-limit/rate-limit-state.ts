@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { redisTime } from '../../redis/server-clock.ts';
 
 /** The pace of an account as it stands in Redis. Rates are send calls a second, for the fleet. */
 export interface RateLimitState {
@@ -99,15 +100,11 @@ export async function readRateLimit(
   keys: Keys,
   configured: number,
 ): Promise<RateLimitStatus | undefined> {
-  const [fields, [seconds, micros]] = await Promise.all([
-    redis.hgetall(keys.rateLimit),
-    redis.time(),
-  ]);
+  const [fields, at] = await Promise.all([redis.hgetall(keys.rateLimit), redisTime(redis)]);
   const state = readRateLimitState(fields, configured);
   if (state.configured === 0 && state.manual === undefined && state.fall === undefined) {
     return undefined;
   }
-  const at = Number(seconds) * 1_000 + Number(micros) / 1_000;
   const now = effectiveRateLimit(state, at);
   const overAt = decreaseEndsAt(state);
   return {

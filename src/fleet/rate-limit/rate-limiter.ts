@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Waiting } from '../../contracts/token.ts';
+import type { CancelSignal } from '../../contracts/cancel-signal.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -33,7 +33,7 @@ export interface LaneRateLimit {
    * @returns undefined when there was none in time, the queue is held or the caller gives up: the job
    *   goes back
    */
-  take(waiting: Waiting): Promise<Permit | undefined>;
+  take(cancel: CancelSignal): Promise<Permit | undefined>;
   /**
    * The service has asked for a slower pace (429), and the hold for it was placed.
    *
@@ -110,10 +110,8 @@ export class RateLimiter {
 
   lane(name: LaneName): LaneRateLimit {
     return {
-      take: (waiting) =>
-        this.#free
-          ? Promise.resolve(this.#line.slot(Infinity))
-          : this.#line.join(name, waiting.signal),
+      take: (cancel) =>
+        this.#free ? Promise.resolve(this.#line.slot(Infinity)) : this.#line.join(name, cancel),
       throttled: () => this.#throttled(),
     };
   }

@@ -14,10 +14,6 @@ const PRELUDE = `
 local info = redis.pcall('INFO', 'server')
 if type(info) ~= 'string' then info = '' end
 local server = string.match(info, 'run_id:(%x+)') or ''
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function field(epoch, name) return redis.call('HGET', epoch, name) or '' end
 local function beatsOf(epoch) return tonumber(field(epoch, 'beats')) or 0 end
 

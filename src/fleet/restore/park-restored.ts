@@ -22,9 +22,7 @@ if redis.call('HGET', KEYS[3], 'data') ~= ARGV[2] or redis.call('HEXISTS', KEYS[
 end
 redis.call('HSET', KEYS[3], 'data', ARGV[3])
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode({ nonce = 'restored', at = now, worker = 'restored' }))
+  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode({ nonce = 'restored', at = clock(), worker = 'restored' }))
 end
 return 1`,
 });

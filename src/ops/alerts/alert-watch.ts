@@ -66,7 +66,7 @@ export function startAlerts(
 
   const lookAndTell = async (leaving: boolean): Promise<void> => {
     const before = await store.memory();
-    const seen = await lookout.look(before);
+    const seen = await lookout.collect(before);
     const sight = leaving
       ? { ...seen, leaving }
       : { ...seen, workers: Math.max(seen.workers, isWorker ? 1 : 0) };

@@ -12,7 +12,7 @@ import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
 import { registerRoutes } from './http/register-routes.ts';
 import type { Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
-import { securityHeaders } from './http/security-headers.ts';
+import { registerSecurityHeaders, setSecurityHeaders } from './http/security-headers.ts';
 import { isSecure, readSessionCookie } from './access/session-cookie.ts';
 
 declare module 'fastify' {
@@ -51,6 +51,7 @@ export async function buildOpsServer(
     exposeHeadRoutes: false,
   });
   await app.register(cookie);
+  await registerSecurityHeaders(app);
   await app.register(rateLimit, { global: false });
   app.decorateRequest('identity', undefined);
   readForms(app);
@@ -94,7 +95,7 @@ function letIn(app: FastifyInstance, parts: OpsContext): void {
     return limit;
   };
   app.addHook('onRequest', async (request, reply) => {
-    void reply.headers(securityHeaders(isBoard(request.url), isSecure(request)));
+    setSecurityHeaders(reply, isBoard(request.url), isSecure(request));
     const header = (name: string) => headerOf(request, name);
     const identity = access.identify(
       {

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { Queue } from 'bullmq';
 import { expect, it } from 'vitest';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { testRedis } from '../../support/redis.ts';
 import { importWorld, listFile, numberOf } from '../support/import-world.ts';
 
@@ -98,10 +98,7 @@ it('chunks that lost their importer get jobs, once, and those that are settled g
   expect(await ledger.claim('b', 7, 'nonce', lock)).toMatchObject({ kind: 'send' });
   await ledger.settle('b', 7, 'nonce', { accepted: 1, failed: [] });
 
-  const queue = new Queue(CHUNK_QUEUE_NAME, {
-    connection: redis.connect({ forWorker: true }),
-    prefix: world.keys.bullPrefix,
-  });
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ forWorker: true }), world.keys);
   await queueChunks(ledger, queue, 'b');
   await queueChunks(ledger, queue, 'b');
   const jobs = await world.jobIds();

@@ -55,7 +55,7 @@ describe('RateLimiter', () => {
 
   /** Takes a slot and uses it; answers when, by the monotonic clock. */
   async function send(lane: LaneRateLimit): Promise<number | undefined> {
-    const slot = await lane.take(new AbortController());
+    const slot = await lane.take(new AbortController().signal);
     return slot?.use() === true ? performance.now() : undefined;
   }
 

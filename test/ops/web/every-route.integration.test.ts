@@ -230,10 +230,17 @@ it('every answer carries the headers that keep others out', async () => {
       'x-frame-options': 'DENY',
       'referrer-policy': 'same-origin',
       'cache-control': 'no-store',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+      'x-robots-tag': 'noindex, nofollow',
     });
+    expect(reply.headers['strict-transport-security']).toBeUndefined();
     const policy = String(reply.headers['content-security-policy']);
     expect(policy).toContain("default-src 'self'");
-    expect(policy).toContain("frame-ancestors 'none'");
+    for (const name of ['frame-ancestors', 'base-uri', 'object-src']) {
+      expect(policy).toContain(`${name} 'none'`);
+    }
     expect(policy).not.toContain('unsafe');
   }
 });

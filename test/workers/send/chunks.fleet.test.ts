@@ -1,4 +1,4 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger, type FailureRecord } from '../../../src/batch/ledger/ledger.ts';
@@ -6,6 +6,7 @@ import { decodeContacts, encodePayload } from '../../../src/batch/payload/payloa
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -37,10 +38,7 @@ describe('a batch whose chunks are', () => {
     });
     const keys = keysOf(prefix, 'default');
     ledger = new Ledger(redis.client, keys);
-    queue = new Queue(CHUNK_QUEUE_NAME, {
-      connection: redis.connect({ name: 'chunks' }),
-      prefix: keys.bullPrefix,
-    });
+    queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ name: 'chunks' }), keys);
   });
 
   afterAll(async () => {

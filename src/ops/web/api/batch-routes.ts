@@ -6,7 +6,7 @@ import {
   BATCH_CONTROLS,
   WHY_NOT_CONTROLLED,
   type BatchControl,
-} from '../../control-batch.ts';
+} from '../../batch-actions.ts';
 import { batchAnswer, showBatch } from '../answers.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';

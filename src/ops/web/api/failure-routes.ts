@@ -8,7 +8,7 @@ import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { appendAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
-import { redriveAudited } from '../../redrive.ts';
+import { redriveAudited } from '../../batch-actions.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { batchParams, code, why } from './inputs.ts';
