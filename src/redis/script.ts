@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 
-/** What a script needs in order to run: a client for commands, alone or of a cluster. */
+/** A client for commands. */
 export type ScriptClient = Redis | Cluster;
 
 /**
@@ -28,7 +28,7 @@ interface ScriptDefinition {
   readonly binary?: boolean;
 }
 
-/** Runs the script: keys first, then everything else. Rejects with a {@link ScriptFailure}. */
+/** Runs the script. Rejects with a {@link ScriptFailure}. */
 export type Script<Reply> = (
   redis: ScriptClient,
   keys: readonly string[],
@@ -36,13 +36,13 @@ export type Script<Reply> = (
 ) => Promise<Reply>;
 
 /**
- * A script that Redis did not answer, or answered with an error. It carries the first word of the
- * reply and nothing of the command: the client's own errors hold every argument. It stays inside
- * the package; callers turn it into an error of our family.
+ * A script that Redis did not answer, or answered with an error. It contains the error code and nothing
+ * of the command: the client's own errors contain every argument. Internal to the package; callers
+ * translate it with redisFailure.
  */
 export class ScriptFailure extends Error {
   override readonly name = 'ScriptFailure';
-  /** `OOM`, `READONLY`, `NOPERM`, ... as Redis said it, else the name of the client's error. */
+  /** The error code of Redis (`OOM`, `READONLY`, `NOPERM`, ...), else the name of the client's error. */
   readonly reason: string;
 
   constructor(script: string, reason: string) {
@@ -52,8 +52,8 @@ export class ScriptFailure extends Error {
 }
 
 /**
- * Makes a function of a script. It is sent by its hash; the text follows only to a server that does
- * not hold it yet (a restart, a failover, another node of a cluster).
+ * Defines a script. It is called by its hash; the text is sent only to a server that does not have it yet
+ * (after a restart or failover, or on another node of a Cluster).
  */
 export function defineScript(definition: ScriptDefinition): Script<unknown>;
 export function defineScript<Reply>(

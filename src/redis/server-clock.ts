@@ -7,11 +7,11 @@ export async function redisTime(redis: Pick<RedisClient, 'time'>): Promise<numbe
 }
 
 /**
- * The clock of Redis as this process knows it: read now and then, and carried on by the monotonic
- * clock in between, so that asking it costs no round trip and a wall clock that is wrong, or is set
- * meanwhile, moves nothing. What must mean the same to a whole fleet is compared with it.
+ * The clock of Redis without a round trip: read at intervals, and advanced by the monotonic clock in
+ * between, so that a wrong or changed wall clock does not matter. Use it for times that the whole fleet
+ * must agree on.
  *
- * Right to within half of a round trip. Before the first reading it is the wall clock.
+ * Exact to half a round trip. Before the first reading it is the wall clock.
  */
 export class ServerClock {
   readonly #redis: Pick<RedisClient, 'time'>;
@@ -32,7 +32,7 @@ export class ServerClock {
     return Math.round(Date.now() - this.now());
   }
 
-  /** Reads the clock of Redis. An answer that took long says little and is not used. */
+  /** Reads the clock of Redis. A slow answer is too inexact and is not used. */
   async read(): Promise<void> {
     const askedAt = performance.now();
     const then = await redisTime(this.#redis);
@@ -42,5 +42,5 @@ export class ServerClock {
   }
 }
 
-/** A reading that took longer is not worth more than an earlier one. */
+/** A reading that took longer is less exact than an earlier one. */
 const LONG_MS = 500;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { UnrecoverableError, type Job } from 'bullmq';
-import type { Claim } from '../../src/batch/ledger/claim.ts';
+import type { Claim } from '../../src/batch/ledger/settlement.ts';
 import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';

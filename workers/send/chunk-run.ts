@@ -1,5 +1,5 @@
 import type { Job } from 'bullmq';
-import type { Claim } from '../../src/batch/ledger/claim.ts';
+import type { Claim } from '../../src/batch/ledger/settlement.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { encodePayload, openPayload } from '../../src/batch/payload/payload.ts';
 import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
@@ -90,7 +90,7 @@ export class ChunkRun {
     if (
       first.outcome?.kind === 'rejected' &&
       bisects &&
-      !this.#claim.maybe &&
+      !this.#claim.possiblySent &&
       shouldBisect(size, first.answer?.status)
     ) {
       return this.#bisect(lockToken, contacts, { code: first.outcome.code, detail });

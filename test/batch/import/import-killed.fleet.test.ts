@@ -88,10 +88,10 @@ it('chunks that lost their importer get jobs, once, and those that are settled g
     rate: 0,
     bisect: true,
   } as const;
-  await ledger.begin('b', plan, 'f', 60_000);
+  await ledger.start('b', plan, 'f', 60_000);
   const chunks = 1_203;
   for (let chunk = 0; chunk < chunks; chunk++) {
-    await ledger.store('b', chunk, 1, chunk + 1, Buffer.of(1));
+    await ledger.store('b', { chunk, size: 1, rows: chunk + 1, payload: Buffer.of(1) });
   }
   const lock = { key: `{${world.prefix}:default}:lock`, token: 'token' };
   await redis.client.set(lock.key, lock.token);

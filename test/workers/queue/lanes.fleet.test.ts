@@ -43,10 +43,10 @@ describe('notices and batches side by side', () => {
       rate: 0,
       bisect: true,
     } as const;
-    await ledger.begin('long', plan, 'f', 3_600_000);
+    await ledger.start('long', plan, 'f', 3_600_000);
     for (const [chunk, contact] of numbers(1_500).entries()) {
       const payload = await encodePayload(JSON.stringify([{ contact }]));
-      await ledger.store('long', chunk, 1, chunk + 1, payload);
+      await ledger.store('long', { chunk, size: 1, rows: chunk + 1, payload });
     }
     await ledger.endImport('long', 0, 0);
     await queueChunks(ledger, queue, 'long');

@@ -71,8 +71,13 @@ it('the contacts of an accepted chunk travel as the bytes they are, unread', asy
     rate: 0,
     bisect: true,
   } as const;
-  await ledger.begin('raw', plan, 'f', 3_600_000);
-  await ledger.store('raw', 0, 1_000, 1, await encodePayload(contacts));
+  await ledger.start('raw', plan, 'f', 3_600_000);
+  await ledger.store('raw', {
+    chunk: 0,
+    size: 1_000,
+    rows: 1,
+    payload: await encodePayload(contacts),
+  });
   await ledger.endImport('raw', 0, 0);
   await queueChunks(ledger, queue, 'raw');
 

@@ -1,10 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import type { Option } from '../../src/config/option.ts';
-import { OPTION_GROUPS, OPTION_NAMES, optionOf, OPTIONS } from '../../src/config/options.ts';
-import { optionSchema, textSchema } from '../../src/config/schema.ts';
+import { z } from 'zod';
+import {
+  defaultOf,
+  metadataOf,
+  parseText,
+  withoutDefault,
+  type Row,
+} from '../../src/config/variable.ts';
+import { queueVariables } from '../../src/config/variables/queue.ts';
+import { redisVariables } from '../../src/config/variables/redis.ts';
+import { serviceVariables } from '../../src/config/variables/service.ts';
+import { rowOf, ROWS, VARIABLE_GROUPS } from '../../src/config/variables.ts';
 import { issuesOf } from './support.ts';
 
-/** Written out a second time on purpose: a default that moves is a change that somebody must mean. */
+/** Written out a second time on purpose: a changed default must be a deliberate change. */
 const DEFAULTS: Record<string, unknown> = {
   BASE_URL: undefined,
   INSECURE_HTTP_HOST: undefined,
@@ -59,10 +68,10 @@ const DEFAULTS: Record<string, unknown> = {
   HOLD_PROBE_MIN_MS: 2000,
   HOLD_PROBE_MAX_MS: 60000,
   RETRY_AFTER_MAX_MS: 3600000,
-  PACE: 0,
-  PACE_FALL_PERCENT: 50,
-  PACE_FLOOR: 1,
-  PACE_RECOVERY_MS: 120000,
+  RATE_LIMIT: 0,
+  RATE_LIMIT_DECREASE_PERCENT: 50,
+  RATE_LIMIT_FLOOR: 1,
+  RATE_LIMIT_RECOVERY_MS: 120000,
   KEEP_ACCEPTED_MS: 3600000,
   KEEP_FAILED_MS: 604800000,
   SHUTDOWN_TIMEOUT_MS: 40000,
@@ -100,65 +109,86 @@ const DEFAULTS: Record<string, unknown> = {
   LOG_LEVEL: 'info',
 };
 
-test('the table holds these options with these defaults', () => {
-  const defaults = OPTION_NAMES.map((name) => {
-    const option = optionOf(name);
-    return [name, 'default' in option ? option.default : undefined];
-  });
-  expect(Object.fromEntries(defaults)).toStrictEqual(DEFAULTS);
+const NAMES = ROWS.map(({ variable }) => variable);
+
+test('these are the variables and their defaults', () => {
+  expect(Object.fromEntries(ROWS.map((row) => [row.variable, defaultOf(row)]))).toStrictEqual(
+    DEFAULTS,
+  );
 });
 
-test('every option stands in exactly one group', () => {
-  const grouped = OPTION_GROUPS.flatMap(({ options }) => Object.keys(options));
-  expect(grouped.toSorted()).toStrictEqual(OPTION_NAMES.toSorted());
+test('every variable is in exactly one group', () => {
+  const grouped = VARIABLE_GROUPS.flatMap(({ rows }) => rows.map(({ variable }) => variable));
+  expect(grouped).toStrictEqual(NAMES);
 });
+
+test('every variable documents its meaning and what it expects', () => {
+  for (const row of ROWS) {
+    const { description, expected } = metadataOf(row);
+    expect([row.variable, description, expected]).toStrictEqual([
+      row.variable,
+      expect.stringMatching(/^[A-Z`].+\.$/),
+      expect.stringMatching(/^\S.+$/),
+    ]);
+  }
+});
+
+const PROTOCOLS: Readonly<Record<string, string>> = {
+  BASE_URL: 'https:',
+  PROXY_URL: 'http:',
+  REDIS_URL: 'redis:',
+};
+
+/** The schema of a number variable; undefined for others. */
+function numberOf(row: Row): z.ZodNumber | undefined {
+  const schema = withoutDefault(row);
+  return schema instanceof z.ZodNumber ? schema : undefined;
+}
 
 /** Texts that are wrong for every row of a kind. */
-function wrongTexts(option: Option): string[] {
-  switch (option.kind) {
-    case 'integer':
-      return [
-        'abc',
-        '1.5',
-        '1e3',
-        '10s',
-        '0x10',
-        'NaN',
-        'Infinity',
-        '1 000',
-        '99999999999999999999',
-        '-1',
-        String(option.min - 1),
-        String(option.max + 1),
-      ];
-    case 'choice':
-      return ['v3', 'INFO', 'true', option.choices.join(',')];
-    case 'url':
-      return [
-        'abc',
-        'file:///etc/passwd',
-        'api.example.test',
-        '//api.example.test',
-        `${option.protocols[0]}//`,
-        `${option.protocols[0]}//host with space`,
-        `${option.protocols[0]}//host:99999`,
-        `${option.protocols[0]}//host?query=1`,
-        `${option.protocols[0]}//host#fragment`,
-        `${option.protocols[0]}//user:%zz@host`,
-      ];
-    case 'list':
-      return ['host', 'host:', ':6379', 'host:0', 'host:65536', 'a:1;b:2', 'a:1,b', '::1:6379'];
-    case 'file':
-      return ['/nowhere/at/all.pem'];
-    default:
-      return ['\u0000', 'line\nbreak'];
+function wrongTexts(row: Row): string[] {
+  const schema = withoutDefault(row);
+  const protocol = PROTOCOLS[row.variable];
+  if (schema instanceof z.ZodNumber) {
+    return [
+      'abc',
+      '1.5',
+      '1e3',
+      '10s',
+      '0x10',
+      'NaN',
+      'Infinity',
+      '1 000',
+      '99999999999999999999',
+      '-1',
+      String((schema.minValue ?? 0) - 1),
+      String((schema.maxValue ?? 0) + 1),
+    ];
   }
+  if (schema instanceof z.ZodEnum) return ['v3', 'INFO', 'true', schema.options.join(',')];
+  if (schema instanceof z.ZodArray) {
+    return ['host', 'host:', ':6379', 'host:0', 'host:65536', 'a:1;b:2', 'a:1,b', '::1:6379'];
+  }
+  if (metadataOf(row).readsPath === true) return ['/nowhere/at/all.pem'];
+  if (protocol !== undefined) {
+    return [
+      'abc',
+      'file:///etc/passwd',
+      'api.example.test',
+      '//api.example.test',
+      `${protocol}//`,
+      `${protocol}//host with space`,
+      `${protocol}//host:99999`,
+      `${protocol}//host?query=1`,
+      `${protocol}//host#fragment`,
+      `${protocol}//user:%zz@host`,
+    ];
+  }
+  return ['\u0000', 'line\nbreak'];
 }
 
 describe('a wrong value is refused, and its variable named', () => {
-  const rows = OPTION_NAMES.flatMap((name) =>
-    wrongTexts(optionOf(name)).map((text) => [name, text] as const),
-  );
+  const rows = ROWS.flatMap((row) => wrongTexts(row).map((text) => [row.variable, text] as const));
 
   test.each(rows)('%s: %j', (name, text) => {
     const issues = issuesOf({ [name]: text }).filter(({ field }) => field === name);
@@ -166,7 +196,7 @@ describe('a wrong value is refused, and its variable named', () => {
     expect(issues[0]?.problem).toMatch(/^expected .+(?:, got |, but |, cannot read )/s);
   });
 
-  test.each(OPTION_NAMES)('%s: a text of a thousand pages', (name) => {
+  test.each(NAMES)('%s: a text of a thousand pages', (name) => {
     const issues = issuesOf({ [name]: 'https:/'.repeat(300_000) });
     expect(issues.map(({ field }) => field)).toContain(name);
     expect(issues[0]?.problem.length).toBeLessThan(300);
@@ -174,7 +204,7 @@ describe('a wrong value is refused, and its variable named', () => {
 });
 
 describe('a blank', () => {
-  test.each(OPTION_NAMES.filter((name) => optionOf(name).required === undefined))(
+  test.each(NAMES.filter((name) => metadataOf(rowOf(name)).required === undefined))(
     'counts as not set: %s',
     (name) => {
       expect(issuesOf({ [name]: '' })).toStrictEqual([]);
@@ -182,7 +212,7 @@ describe('a blank', () => {
     },
   );
 
-  test.each(OPTION_NAMES.filter((name) => optionOf(name).required !== undefined))(
+  test.each(NAMES.filter((name) => metadataOf(rowOf(name)).required !== undefined))(
     'is an error where the service is called: %s',
     (name) => {
       for (const blank of [undefined, '', '  ']) {
@@ -195,40 +225,50 @@ describe('a blank', () => {
   );
 });
 
-test.each(OPTION_NAMES.map(optionOf).filter((option) => option.kind === 'integer'))(
-  'both bounds are allowed, and the default lies between them: $meaning',
-  (option) => {
-    expect(textSchema(option).parse(String(option.min))).toBe(option.min);
-    expect(textSchema(option).parse(String(option.max))).toBe(option.max);
-    expect(option.default).toBeGreaterThanOrEqual(option.min);
-    expect(option.default).toBeLessThanOrEqual(option.max);
+const NUMBERS = ROWS.flatMap((row) => {
+  const schema = numberOf(row);
+  return schema === undefined ? [] : [{ name: row.variable, row, schema }];
+});
+
+test('most variables are numbers, and all of those have bounds', () => {
+  expect(NUMBERS.length).toBeGreaterThan(45);
+});
+
+test.each(NUMBERS)(
+  'both bounds are allowed, and the default lies between them: $name',
+  ({ row, schema: { minValue, maxValue } }) => {
+    if (minValue === null || maxValue === null) throw new Error('a bound is missing');
+    expect(parseText(row, String(minValue)).data).toBe(minValue);
+    expect(parseText(row, String(maxValue)).data).toBe(maxValue);
+    expect(defaultOf(row)).toBeGreaterThanOrEqual(minValue);
+    expect(defaultOf(row)).toBeLessThanOrEqual(maxValue);
   },
 );
 
-test.each(OPTION_NAMES.filter((name) => DEFAULTS[name] !== undefined))(
-  'the default is a value that a program may hand in: %s',
+test.each(NAMES.filter((name) => DEFAULTS[name] !== undefined))(
+  'the default is a value that a program may pass: %s',
   (name) => {
-    expect(optionSchema(name).parse(DEFAULTS[name])).toStrictEqual(DEFAULTS[name]);
+    expect(rowOf(name).parse(DEFAULTS[name])).toStrictEqual(DEFAULTS[name]);
   },
 );
 
-describe('a program that hands in values', () => {
+describe('a program that passes values', () => {
   test.each(['1000', 1.5, Number.NaN, 0, 10_001, null, undefined, {}])(
-    'is told what CHUNK_SIZE must be when it says %s',
+    'gets an error that names the valid values of CHUNK_SIZE for %s',
     (value) => {
-      const result = optionSchema('CHUNK_SIZE').safeParse(value);
+      const result = queueVariables.chunkSize.unwrap().safeParse(value);
       expect(result.error?.issues.map(({ message }) => message)).toStrictEqual([
         'expected a whole number of contacts from 1 to 10000',
       ]);
     },
   );
 
-  test('hands in typed values', () => {
-    const chunkSize: number = optionSchema('CHUNK_SIZE').parse(OPTIONS.CHUNK_SIZE.default);
-    const version: 'v1' | 'v2' = optionSchema('API_VERSION').parse('v1');
-    const nodes = optionSchema('REDIS_CLUSTER').parse([{ host: '::1', port: 7000 }]);
+  test('passes typed values', () => {
+    const chunkSize: number = queueVariables.chunkSize.parse(undefined);
+    const version: 'v1' | 'v2' = serviceVariables.apiVersion.parse('v1');
+    const nodes = redisVariables.cluster.parse([{ host: '::1', port: 7000 }]);
     expect([chunkSize, version, nodes]).toStrictEqual([1000, 'v1', [{ host: '::1', port: 7000 }]]);
-    expect(optionSchema('REDIS_CLUSTER').safeParse([{ host: 'a', port: 0 }]).success).toBe(false);
+    expect(redisVariables.cluster.safeParse([{ host: 'a', port: 0 }]).success).toBe(false);
   });
 });
 
@@ -290,6 +330,6 @@ describe('particular texts', () => {
     ],
     ['SECRET_KEY', 'two words', 'two words'],
   ] as const)('%s reads %j', (name, text, value) => {
-    expect(textSchema(optionOf(name)).parse(text)).toStrictEqual(value);
+    expect(parseText(rowOf(name), text).data).toStrictEqual(value);
   });
 });
