@@ -131,7 +131,7 @@ describe('a batch while everything is killed', () => {
       redis.on('error', () => {});
       const ledger = new Ledger(redis, keysOf('kill', 'default'));
 
-      // Fifty times a second the states must add up to the total; a Redis that is away says nothing.
+      // Fifty times a second the states must add up to the total; reads that fail while Redis is away are skipped.
       let polls = 0;
       const wrong: string[] = [];
       const watching = new AbortController();
@@ -212,7 +212,7 @@ describe('a batch while everything is killed', () => {
         numbers(CONTACTS).filter((number) => !taken.has(number) && !unknown.has(number)),
       ).toEqual([]);
       expect(counts.rejected + counts.expired + counts.cancelled).toBe(0);
-      // Twice got a contact only what the ledger has counted as handed out twice, or nothing at all.
+      // Contacts received twice are at most those that the ledger counted as possibly sent twice.
       expect(record.twice).toBeLessThanOrEqual(counts.possiblySentTwice);
       expect(delivery === 'at-most-once' ? counts.possiblySentTwice : counts.unknown).toBe(0);
       expect(counts.accepted).toBeLessThanOrEqual(record.distinct ?? -1);
