@@ -21,7 +21,7 @@ const WRITTEN_AT_ONCE = ['--appendfsync', 'no'];
 /** Sends of a worker at a time: so many may be under way when Redis goes away. */
 const IN_FLIGHT = 8;
 
-/** Real copies of a real Redis, put back under real workers; the emulator's record is the judge. */
+/** Real copies of a real Redis, restored under real workers; the emulator's record decides. */
 describe('an old copy of the queue', () => {
   const folders: string[] = [];
   let server: RedisServer | undefined;
