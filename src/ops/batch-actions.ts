@@ -21,7 +21,7 @@ export const WHY_NOT_CONTROLLED: Readonly<Record<BatchPhase, string>> = {
   sending: 'is being sent',
   paused: 'is paused',
   cancelled: 'was cancelled, which is final',
-  finished: 'is finished: no contact is pending',
+  finished: 'is finished: nothing is pending',
 };
 
 /** The account whose batches are changed. */
@@ -44,7 +44,7 @@ export async function controlBatch(
   verb: BatchControl,
   actor: Actor,
 ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
-  const answer = await ledger.steer(id, verb);
+  const answer = await ledger.control(id, verb);
   if (answer?.done === true) {
     const as = verb === 'cancel' ? 'cancelled' : `${verb}d`;
     await appendAudit(redis, keys, { ...actor, what: 'batch', target: `batch ${id}`, as });

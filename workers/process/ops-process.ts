@@ -36,10 +36,10 @@ export async function runOpsProcess(
   const logger = createLogger(config.logLevel, logTo);
   warnOfDeprecated(logger, config.deprecated);
   const { host, port } = config.ops;
-  const { parts, invitation, close } = await openOps(config, logger);
+  const { context, invitation, close } = await openOps(config, logger);
   let app: FastifyInstance | undefined;
   try {
-    app = await buildOpsServer(parts);
+    app = await buildOpsServer(context);
     const url = await app.listen({ host, port });
     logger.info({ event: 'ops-listening', url, version: VERSION });
     if (!isLoopbackHost(host) && config.ops.trustedProxy.length === 0) {

@@ -44,9 +44,9 @@ export function describeBatch(
       ['import', describeImport(batch)],
       ['contacts', formatCount(counts.total)],
       ...CONTACT_STATES.map((state) => [`  ${state}`, describeCount(batch, state)]),
-      ...(counts.maybeTwice === 0
+      ...(counts.possiblySentTwice === 0
         ? []
-        : [['sent twice', `at most ${countOf(counts.maybeTwice, 'contact')}`]]),
+        : [['sent twice', `at most ${countOf(counts.possiblySentTwice, 'contact')}`]]),
       ...rateRows(batch, now),
     ]),
     ...(standstill === undefined ? [] : [`Not sending: ${standstill}.`]),

@@ -14,7 +14,7 @@ import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
 import { LiveFeed } from './live/feed.ts';
-import { RedisErrorMonitor } from './http/redis-trouble.ts';
+import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
 /** What the ops server works with. All of it is opened once and shared by all requests. */
 export interface OpsContext {
@@ -35,8 +35,8 @@ export interface OpsContext {
   readonly payloadKeys: readonly PayloadKey[];
   /** What a search for a phone number goes by. */
   readonly findSettings: FindContext['settings'];
-  /** PACE, shown until a worker has said which one is in effect. */
-  readonly configuredPace: number;
+  /** The configured rate limit, shown until a worker has reported its own; 0 for no limit. */
+  readonly configuredRateLimit: number;
   readonly feed: LiveFeed;
   /** Reads the account's state. */
   readonly fleet: FleetReader;
@@ -50,7 +50,7 @@ export interface OpsContext {
 
 /** Parts with what only their owner may do. */
 export interface OpenOps {
-  readonly parts: OpsContext;
+  readonly context: OpsContext;
   /** For whoever started a server that has no users. */
   readonly invitation: Invitation | undefined;
   readonly close: () => Promise<void>;
@@ -103,7 +103,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     return found;
   };
   const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
-  const parts: OpsContext = {
+  const context: OpsContext = {
     config: config.ops,
     account,
     logger,
@@ -117,7 +117,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     notices,
     payloadKeys: payloadKeys(queue),
     findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
-    configuredPace: worker.rateLimit.limit,
+    configuredRateLimit: worker.rateLimit.limit,
     feed,
     fleet,
     status,
@@ -125,7 +125,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     closing: closing.signal,
   };
   return {
-    parts,
+    context,
     invitation,
     close: async () => {
       closing.abort();

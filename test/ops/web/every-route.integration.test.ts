@@ -146,7 +146,7 @@ describe('a role that is not enough', () => {
         expect([line, reply.status, reply.json['code']]).toEqual([line, 403, 'NOT_PERMITTED']);
       }
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 
   it('nobody changes anything on the board, an operator neither', async () => {
@@ -156,7 +156,7 @@ describe('a role that is not enough', () => {
       const reply = await call(bench, line, headers);
       expect([line, reply.status, reply.json['code']]).toEqual([line, 403, 'NOT_PERMITTED']);
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 
   it("a sender's key opens nothing but the intake", async () => {
@@ -189,7 +189,7 @@ describe('from another site', () => {
         expect(reply.json).toMatchObject({ code: 'CROSS_SITE' });
       }
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 
   it('without the token of the session changes nothing either', async () => {
@@ -210,7 +210,7 @@ describe('from another site', () => {
       const reply = await bench.ask(pathOf({ path }), { method, headers: { cookie }, body: form });
       expect([line, reply.status]).toEqual([line, 403]);
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 });
 

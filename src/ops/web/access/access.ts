@@ -12,8 +12,8 @@ import {
   type User,
 } from './accounts.ts';
 import { hashPassword, readPasswordHash } from './password.ts';
-import { proxyIdentity } from './proxy-identity.ts';
-import type { Identity } from './role.ts';
+import { proxyIdentity } from './identity.ts';
+import type { Identity } from './identity.ts';
 import { Sessions } from './sessions.ts';
 
 /** What of a request tells who calls. */

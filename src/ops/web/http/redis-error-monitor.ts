@@ -1,4 +1,4 @@
-import { redisErrorWord } from '../../../redis/failure.ts';
+import { redisErrorCode } from '../../../redis/failure.ts';
 import type { RedisSettings } from '../../../redis/connect.ts';
 
 /** What is likely wrong with Redis, for the person who looks at the page. */
@@ -45,7 +45,7 @@ export class RedisErrorMonitor {
   }
 
   failed(error: unknown, now: number): void {
-    const word = redisErrorWord(error);
+    const word = redisErrorCode(error);
     if (this.#since === 0) this.#since = now;
     // A command that could not be sent says less than the connection did.
     if (word in CAUSES || this.#word === '') this.#word = word;

@@ -12,8 +12,8 @@ type Verb = 'pause' | 'resume' | 'cancel';
 /** A batch of two chunks of ten contacts in each phase. */
 async function inPhase(phase: BatchPhase): Promise<BatchBench> {
   const bench = await openBatch(redis, {}, [10, 10], phase !== 'importing');
-  if (phase === 'paused') await bench.ledger.steer(bench.id, 'pause');
-  if (phase === 'cancelled') await bench.ledger.steer(bench.id, 'cancel');
+  if (phase === 'paused') await bench.ledger.control(bench.id, 'pause');
+  if (phase === 'cancelled') await bench.ledger.control(bench.id, 'cancel');
   if (phase === 'finished') {
     for (const chunk of [0, 1]) {
       await bench.claim(chunk);
@@ -47,7 +47,7 @@ describe('steer', () => {
     const bench = await inPhase(phase);
     const ends = (await eventNames(bench)).length;
     for (let times = 0; times < 2; times += 1) {
-      expect(await bench.ledger.steer(bench.id, verb)).toEqual({ done, phase: after });
+      expect(await bench.ledger.control(bench.id, verb)).toEqual({ done, phase: after });
       expect(await bench.batch()).toMatchObject({ phase: after });
     }
     const over = after === 'cancelled' ? 'cancelled' : 'pending';
@@ -58,13 +58,13 @@ describe('steer', () => {
 
   it('answers nothing where there is no batch', async () => {
     const bench = await openBatch(redis);
-    expect(await bench.ledger.steer('b-2', 'pause')).toBeUndefined();
+    expect(await bench.ledger.control('b-2', 'pause')).toBeUndefined();
   });
 
   it('lets what is being sent finish, and hands out nothing else', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
     await bench.claim(0);
-    await bench.ledger.steer(bench.id, 'pause');
+    await bench.ledger.control(bench.id, 'pause');
     expect(await bench.claimKind(1)).toBe('paused');
     expect(await bench.settle(0, allAccepted(10))).toBe('settled');
     expect(await bench.counts()).toEqual({ accepted: 10, pending: 10 });
@@ -77,10 +77,10 @@ describe('steer', () => {
     const subscriber = redis.connect();
     await subscriber.subscribe(bench.keys.batchHints);
     subscriber.on('message', (_, text) => heard.push(text));
-    await bench.ledger.steer(bench.id, 'pause');
+    await bench.ledger.control(bench.id, 'pause');
     expect(await bench.ledger.unqueued(bench.id, 10)).toBeUndefined();
     await bench.setField('movedAt', 1);
-    await bench.ledger.steer(bench.id, 'resume');
+    await bench.ledger.control(bench.id, 'resume');
     expect(await bench.ledger.unqueued(bench.id, 10)).toEqual({ first: 0, end: 2 });
     expect((await bench.batch()).movedAt).toBeGreaterThan(1);
     // Answered on the subscriber's own connection, so behind every hint.
@@ -90,9 +90,9 @@ describe('steer', () => {
 
   it('goes on importing after a pause while it was importing', async () => {
     const bench = await openBatch(redis, {}, [10], false);
-    await bench.ledger.steer(bench.id, 'pause');
+    await bench.ledger.control(bench.id, 'pause');
     expect(await bench.store()).toBe('stored');
-    expect(await bench.ledger.steer(bench.id, 'resume')).toEqual({
+    expect(await bench.ledger.control(bench.id, 'resume')).toEqual({
       done: true,
       phase: 'importing',
     });
@@ -101,30 +101,43 @@ describe('steer', () => {
 
   it('is sending after the import ended in a pause', async () => {
     const bench = await openBatch(redis, {}, [10], false);
-    await bench.ledger.steer(bench.id, 'pause');
+    await bench.ledger.control(bench.id, 'pause');
     await bench.ledger.endImport(bench.id, 0, 0);
     expect(await bench.batch()).toMatchObject({ phase: 'paused' });
-    expect(await bench.ledger.steer(bench.id, 'resume')).toEqual({ done: true, phase: 'sending' });
+    expect(await bench.ledger.control(bench.id, 'resume')).toEqual({
+      done: true,
+      phase: 'sending',
+    });
   });
 
   it('finishes at the resume what was settled in the pause', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0);
-    await bench.ledger.steer(bench.id, 'pause');
+    await bench.ledger.control(bench.id, 'pause');
     await bench.settle(0, allAccepted(10));
     expect(await bench.batch()).toMatchObject({ phase: 'paused', finishedAt: 0 });
-    expect(await bench.ledger.steer(bench.id, 'resume')).toEqual({ done: true, phase: 'finished' });
+    expect(await bench.ledger.control(bench.id, 'resume')).toEqual({
+      done: true,
+      phase: 'finished',
+    });
     expect(await eventNames(bench)).toEqual(['batch.finished']);
   });
 
   it('cancels an import: nothing more is stored, and its end changes nothing', async () => {
     const bench = await openBatch(redis, {}, [10, 7], false);
-    expect(await bench.ledger.steer(bench.id, 'cancel')).toEqual({
+    expect(await bench.ledger.control(bench.id, 'cancel')).toEqual({
       done: true,
       phase: 'cancelled',
     });
     expect(await bench.store()).toBe('gone');
-    expect(await bench.ledger.store(bench.id, 0, 10, 10, Buffer.from('x'))).toBe('gone');
+    expect(
+      await bench.ledger.store(bench.id, {
+        chunk: 0,
+        size: 10,
+        rows: 10,
+        payload: Buffer.from('x'),
+      }),
+    ).toBe('gone');
     await bench.ledger.endImport(bench.id, 1, 1);
     expect(await bench.batch()).toMatchObject({ phase: 'cancelled', refusedRows: 0 });
     expect(await bench.counts()).toEqual({ cancelled: 17 });
@@ -139,7 +152,7 @@ describe('steer', () => {
     await bench.settle(0, allBack(10, true));
     await bench.claim(1);
     await bench.setField('movedAt', 1);
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect((await bench.batch()).movedAt).toBeGreaterThan(1);
     expect(await bench.counts()).toEqual({
       unknown: 10,
@@ -163,21 +176,21 @@ describe('steer', () => {
     await bench.settle(0, allAccepted(10), 'b');
     await bench.setField('expiresAt', 1);
     expect(await bench.claimKind(1, 'b')).toBe('expired');
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await bench.counts()).toEqual({
       accepted: 10,
       unknown: 10,
       cancelled: 10,
-      maybeTwice: 10,
+      possiblySentTwice: 10,
     });
   });
 
   it('knows the doubt of a chunk that came back in a pause', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
     await bench.claim(0, 'dead');
-    await bench.ledger.steer(bench.id, 'pause');
+    await bench.ledger.control(bench.id, 'pause');
     expect(await bench.claimKind(0, 'b')).toBe('paused');
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await bench.counts()).toEqual({ unknown: 10, cancelled: 10 });
   });
 
@@ -202,7 +215,9 @@ async function storeMany(bench: BatchBench, chunks: number): Promise<void> {
     const window = Array.from({ length: Math.min(5_000, chunks - from) }, (_, at) => from + at);
     const payload = Buffer.from(PLAN.templateCode);
     const stored = await Promise.all(
-      window.map((chunk) => bench.ledger.store(bench.id, chunk, 1, chunk + 1, payload)),
+      window.map((chunk) =>
+        bench.ledger.store(bench.id, { chunk, size: 1, rows: chunk + 1, payload }),
+      ),
     );
     expect(stored.every((word) => word === 'stored')).toBe(true);
   }
@@ -218,6 +233,6 @@ async function commandsOf(bench: BatchBench, verb: Verb): Promise<number> {
     return [...calls].reduce((sum, [, number]) => sum + Number(number), 0);
   };
   const before = await count();
-  expect(await bench.ledger.steer(bench.id, verb)).toMatchObject({ done: true });
+  expect(await bench.ledger.control(bench.id, verb)).toMatchObject({ done: true });
   return (await count()) - before;
 }
