@@ -44,8 +44,8 @@ export async function pageTimes(stage: Stage, sizes: readonly number[]): Promise
     },
     { service: false },
   );
-  const { parts, close } = await openOps(config, pino({ level: 'silent' }));
-  const app = await buildOpsServer(parts);
+  const { context, close } = await openOps(config, pino({ level: 'silent' }));
+  const app = await buildOpsServer(context);
   const all: PageTime[] = [];
   try {
     const url = await app.listen({ host: '127.0.0.1', port: 0 });

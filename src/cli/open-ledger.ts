@@ -2,9 +2,8 @@ import { InvalidArgumentError } from 'commander';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import { loadConfig, type Config } from '../config/config.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
+import { BATCH_ID } from '../contracts/chunk-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
 import { keysOf, type Keys } from '../redis/keys.ts';
 import type { CommandContext } from './command-context.ts';
 import { UsageError } from './usage-error.ts';
@@ -32,23 +31,11 @@ export async function withLedger<Result>(
 ): Promise<Result> {
   const config = loadConfig(env, { service: false });
   const keys = keysOf(config.redis.prefix, config.account);
-  const { connectRedis, readyWithin } = await import('../redis/connect.ts');
+  const { withRedis } = await import('../redis/with-redis.ts');
   const { Ledger } = await import('../batch/ledger/ledger.ts');
-  let trouble: Error | undefined;
-  const onError = (error: Error) => {
-    trouble = error;
-  };
-  const redis = connectRedis(config.redis, 'reader', onError, TIMEOUT_MS);
-  try {
-    if (!(await readyWithin(redis, TIMEOUT_MS))) throw redisFailure(trouble);
-    return await use({ ledger: new Ledger(redis, keys), redis, keys, config });
-  } catch (error) {
-    throw error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE'
-      ? new NoticeQueueError(error.code, `Redis did not answer within ${TIMEOUT_MS} ms.`)
-      : error;
-  } finally {
-    redis.disconnect();
-  }
+  return withRedis(config.redis, TIMEOUT_MS, (redis) =>
+    use({ ledger: new Ledger(redis, keys), redis, keys, config }),
+  );
 }
 
 /** @throws UsageError where there is no such batch */
@@ -65,7 +52,7 @@ export function noSuchBatch(id: string): UsageError {
 
 /** Reads a batch's id, for a command line argument. */
 export function batchId(text: string): string {
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(text)) {
+  if (!BATCH_ID.test(text)) {
     throw new InvalidArgumentError('Expected 1 to 64 letters, digits, hyphens or underscores.');
   }
   return text;

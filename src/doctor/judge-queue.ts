@@ -1,22 +1,8 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
-import { HOLDS, type Hold } from '../contracts/hold.ts';
-import type { SeenWorker } from '../fleet/heartbeat.ts';
+import { HOLDS } from '../contracts/hold.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
-
-/** What is known of the queue. Times are milliseconds. */
-export interface QueueSnapshot {
-  readonly now: number;
-  readonly hold: Hold | undefined;
-  readonly workers: readonly SeenWorker[];
-  /** Version of the program that looks. */
-  readonly version: string;
-  /** Single notices that wait, and how long the oldest has waited. */
-  readonly waiting: number;
-  readonly oldestWaitingMs: number | undefined;
-  readonly unknownNotices: number;
-  readonly batches: readonly Batch[];
-}
+import type { QueueSnapshot } from './queue-snapshot.ts';
 
 /** A notice that waits for so long although workers run and nothing holds it. */
 const WAITS_LONG_MS = 300_000;

@@ -1,11 +1,8 @@
-import { Queue } from 'bullmq';
 import { Registry } from 'prom-client';
 import { CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
-import { LANES } from '../contracts/seen-attempt.ts';
-import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../redis/keys.ts';
 import { evicts } from '../redis/suitability.ts';
-import { readFleetSnapshot, type FleetSnapshot, type FleetTarget } from './fleet-snapshot.ts';
+import type { FleetFact, FleetReader, FleetSnapshot } from '../ops/snapshot.ts';
 import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
 import { MetricTable } from './registry.ts';
 import { HOLD_KINDS } from './worker-table.ts';
@@ -15,55 +12,59 @@ export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
 /** The account's metrics, read from Redis when they are asked for. */
 export interface FleetMetrics {
-  /** In the text form of Prometheus; calls at the same time share one look. Never rejects. */
+  /** In the text format of Prometheus; calls at the same time share one read. Never rejects. */
   text(): Promise<string>;
-  /** Closes what it opened; the client of Redis is the caller's. */
-  close(): Promise<void>;
 }
 
+/** Facts that the metrics are made of; the number of commands does not depend on what waits. */
+const FACTS = [
+  'now',
+  'hold',
+  'workers',
+  'token',
+  'redis',
+  'noticeJobs',
+  'chunkJobs',
+  'noticeWaitingSince',
+  'chunkWaitingSince',
+  'unknownNotices',
+  'batches',
+  'unsentContacts',
+] as const satisfies readonly FleetFact[];
+
+/** What the metrics are made of. */
+type MetricsSnapshot = Pick<FleetSnapshot, (typeof FACTS)[number]>;
+
 /**
- * Makes the metrics of the whole account for one server, such as the ops server; workers tell of
- * themselves. Where Redis does not answer they are `notices_redis_up 0` and nothing else.
+ * Makes the metrics of the whole account for one server, such as the ops server; each worker has
+ * metrics of its own. Where Redis does not answer they are `notices_redis_up 0` and nothing else.
  *
- * @param target its client should have a timeout for commands, so that a scrape ends in time
+ * @param reader its Redis client should have a command timeout, so that a scrape ends in time
  */
-export function fleetMetrics(target: FleetTarget): FleetMetrics {
-  const { redis, keys } = target;
-  const open = (name: string) => {
-    const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
-    const queue = new Queue(name, options);
-    queue.on('error', () => {});
-    return queue;
-  };
-  const queues = { notices: open(QUEUE_NAME), chunks: open(CHUNK_QUEUE_NAME) };
-  let underWay: Promise<string> | undefined;
+export function fleetMetrics(reader: FleetReader): FleetMetrics {
+  let running: Promise<string> | undefined;
 
   const scrape = async (): Promise<string> => {
     try {
-      return await fleetText(await readFleetSnapshot(target, queues).catch(() => undefined));
+      return await fleetText(await reader.read(...FACTS).catch(() => undefined));
     } finally {
-      underWay = undefined;
+      running = undefined;
     }
   };
-  return {
-    text: () => (underWay ??= scrape()),
-    close: async () => {
-      await Promise.all(Object.values(queues).map((queue) => queue.close().catch(() => {})));
-    },
-  };
+  return { text: () => (running ??= scrape()) };
 }
 
-/** @param facts undefined where Redis did not answer */
-async function fleetText(facts: FleetSnapshot | undefined): Promise<string> {
+/** @param snapshot undefined where Redis did not answer */
+async function fleetText(snapshot: MetricsSnapshot | undefined): Promise<string> {
   // A new registry each time: a series that no longer applies is gone, and not as it was last.
   const table = new MetricTable(FLEET_METRICS);
-  table.gauge('notices_redis_up').set(facts === undefined ? 0 : 1);
-  if (facts !== undefined) {
-    setQueues(table, facts);
-    setHold(table, facts);
-    setBatches(table, facts);
-    setWorkersAndToken(table, facts);
-    setRedis(table, facts);
+  table.gauge('notices_redis_up').set(snapshot === undefined ? 0 : 1);
+  if (snapshot !== undefined) {
+    setQueues(table, snapshot);
+    setHold(table, snapshot);
+    setBatches(table, snapshot);
+    setWorkersAndToken(table, snapshot);
+    setRedis(table, snapshot);
   }
   return table.registry.metrics();
 }
@@ -72,18 +73,21 @@ type FleetMetricTable = MetricTable<typeof FLEET_METRICS>;
 
 const seconds = (ms: number) => Math.max(0, ms) / 1_000;
 
-function setQueues(table: FleetMetricTable, { now, lanes, unknownNotices }: FleetSnapshot): void {
+function setQueues(table: FleetMetricTable, snapshot: MetricsSnapshot): void {
+  const { now, noticeJobs, chunkJobs, noticeWaitingSince, chunkWaitingSince } = snapshot;
   const jobs = table.gauge('notices_jobs');
   const oldest = table.gauge('notices_oldest_waiting_seconds');
-  for (const lane of LANES) {
-    const facts = lanes[lane];
-    for (const state of JOB_STATES) jobs.set({ lane, state }, facts.jobs[state]);
-    oldest.set({ lane }, seconds(now - (facts.waitingSince ?? now)));
+  for (const [lane, counts, since] of [
+    ['notices', noticeJobs, noticeWaitingSince],
+    ['chunks', chunkJobs, chunkWaitingSince],
+  ] as const) {
+    for (const state of JOB_STATES) jobs.set({ lane, state }, counts[state]);
+    oldest.set({ lane }, seconds(now - (since ?? now)));
   }
-  table.gauge('notices_unknown_notices').set(unknownNotices);
+  table.gauge('notices_unknown_notices').set(snapshot.unknownNotices);
 }
 
-function setHold(table: FleetMetricTable, { now, hold }: FleetSnapshot): void {
+function setHold(table: FleetMetricTable, { now, hold }: MetricsSnapshot): void {
   const held = table.gauge('notices_held');
   const since = table.gauge('notices_hold_seconds');
   for (const kind of HOLD_KINDS) {
@@ -96,7 +100,7 @@ function setHold(table: FleetMetricTable, { now, hold }: FleetSnapshot): void {
 
 function setBatches(
   table: FleetMetricTable,
-  { now, batches, unsentContacts }: FleetSnapshot,
+  { now, batches, unsentContacts }: MetricsSnapshot,
 ): void {
   const phases = table.gauge('notices_batches');
   for (const phase of BATCH_PHASES) {
@@ -120,7 +124,7 @@ function setBatches(
   table.gauge('notices_unsent_contacts').set(unsentContacts);
 }
 
-function setWorkersAndToken(table: FleetMetricTable, { workers, token }: FleetSnapshot): void {
+function setWorkersAndToken(table: FleetMetricTable, { workers, token }: MetricsSnapshot): void {
   table.gauge('notices_workers').set(workers.length);
   table.gauge('notices_worker_versions').set(new Set(workers.map(({ version }) => version)).size);
   if (token === undefined) return;
@@ -132,7 +136,7 @@ function setWorkersAndToken(table: FleetMetricTable, { workers, token }: FleetSn
 }
 
 /** The limit is that of its machine where it has none of its own. */
-function setRedis(table: FleetMetricTable, { redis }: FleetSnapshot): void {
+function setRedis(table: FleetMetricTable, { redis }: MetricsSnapshot): void {
   const limit = redis.maxBytes || redis.machineBytes;
   table.gauge('notices_redis_memory_bytes').set(redis.usedBytes);
   if (limit > 0) table.gauge('notices_redis_memory_limit_bytes').set(limit);

@@ -82,7 +82,7 @@ export class WorkerMetrics {
     else if (event.kind === 'contested') this.#refusals.inc({ hold: 'token-contested' });
   }
 
-  /** @param word what redisErrorWord says */
+  /** @param word what redisErrorCode says */
   redisError(word: string): void {
     this.#redisErrors.inc({ code: redisCodeLabel(word) });
   }

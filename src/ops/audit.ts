@@ -2,37 +2,54 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
-/** Kinds of what people do by hand. */
-export const AUDITED = ['hold', 'pace', 'resolve', 'park', 'batch', 'redrive', 'download'] as const;
+/** Kinds of manual actions. */
+export const AUDITED = [
+  'hold',
+  'rate-limit',
+  'resolve',
+  'park',
+  'batch',
+  'redrive',
+  'download',
+] as const;
 
-/** Name of a kind. */
+/** Kind of a manual action. */
 export type Audited = (typeof AUDITED)[number];
 
-/** What a person did by hand. */
-export interface AuditEntry {
+/** Who does something manually, and why. */
+export interface Actor {
+  /** Name of the user or the API key. */
   readonly who: string;
+  /** Reason in free text; may be empty. */
+  readonly why: string;
+}
+
+/** One manual action. */
+export interface AuditEntry extends Actor {
   readonly what: Audited;
   /** `queue`, a job id, `batch <id>`, or `restored notices`. */
   readonly target: string;
   /**
-   * What was decided: `placed`, `lifted <kind>`; a pace (`50`, `off`, `default`); `accepted`,
-   * `resend`, `discard`; `unknown` of what was parked; `paused`, `resumed`, `cancelled`; the state,
-   * and the code where one was meant, of what was redriven or downloaded.
+   * The decision, by kind: `placed` or `lifted <kind>`; a rate limit (`50`, `off`, `default`);
+   * `accepted`, `resend` or `discard`; `unknown` for parked notices; `paused`, `resumed` or
+   * `cancelled`; the state, and the code if one was selected, of what was redriven or downloaded.
    */
   readonly as: string;
-  /** In the person's own words; may be empty. */
-  readonly why: string;
-  /** How many contacts it concerned, where it concerned some. */
+  /** Number of contacts; absent where the action does not concern contacts. */
   readonly contacts?: number;
 }
 
-/** An entry with its time, in milliseconds since the epoch. */
+/** An entry as it is stored. */
 export interface KeptAudit extends AuditEntry {
+  /** Redis time, milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** So many entries are kept, or a few more. */
+/** Entries that are kept; Redis may keep a few more. */
 const KEPT = 10_000;
+
+/** Kinds that are stored under another name, so that older versions can still read new entries. */
+const STORED_AS: Partial<Record<Audited, string>> = { 'rate-limit': 'pace' };
 
 /** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function appendAudit(
@@ -40,7 +57,8 @@ export async function appendAudit(
   keys: Pick<Keys, 'audit'>,
   { who, what, target, as, why, contacts }: AuditEntry,
 ): Promise<void> {
-  const fields = ['who', who, 'what', what, 'target', target, 'as', as, 'why', why];
+  const stored = STORED_AS[what] ?? what;
+  const fields = ['who', who, 'what', stored, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
   try {
     await redis.xadd(keys.audit, 'MAXLEN', '~', KEPT, '*', ...fields);
@@ -50,7 +68,7 @@ export async function appendAudit(
 }
 
 /**
- * The last entries, the newest first.
+ * Reads the latest entries, newest first.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
@@ -72,11 +90,12 @@ function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   for (let index = 0; index < fields.length; index += 2) {
     of.set(fields[index] ?? '', fields[index + 1] ?? '');
   }
+  const stored = of.get('what');
   const contacts = of.get('contacts');
   return {
     at: Number.parseInt(id, 10),
     who: of.get('who') ?? '',
-    what: AUDITED.find((one) => one === of.get('what')) ?? 'resolve',
+    what: AUDITED.find((kind) => (STORED_AS[kind] ?? kind) === stored) ?? 'resolve',
     target: of.get('target') ?? '',
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',

@@ -1,18 +1,18 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { blockedReason } from '../batch/ledger/blocked-reason.ts';
-import { readWorkers } from '../fleet/heartbeat.ts';
-import { readHold } from '../fleet/hold/hold-gate.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { BatchControlContext } from './control-batch.ts';
+import type { BatchControlContext } from './batch-actions.ts';
+import { FleetReader } from './snapshot.ts';
 
-/** A batch at one moment, and why it stands still where it does. */
+/** A batch at one moment. */
 export interface BatchSnapshot {
   readonly batch: Batch;
+  /** Why the batch does not move; undefined where it moves or is over. */
   readonly standstill: string | undefined;
 }
 
 /**
- * Reads a batch and what decides whether it moves, with a handful of commands.
+ * Reads a batch and what may block it, with a fixed number of commands and one for each worker.
  *
  * @returns undefined where there is no such batch
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
@@ -22,10 +22,9 @@ export async function readBatchSnapshot(
   id: string,
 ): Promise<BatchSnapshot | undefined> {
   try {
-    const [batch, workers, hold] = await Promise.all([
+    const [batch, { workers, hold }] = await Promise.all([
       ledger.read(id),
-      readWorkers(redis, keys),
-      readHold(redis, keys),
+      new FleetReader({ redis, keys }).read('workers', 'hold'),
     ]);
     if (batch === undefined) return undefined;
     const around = { workers: workers.length, hold, now: Date.now() };

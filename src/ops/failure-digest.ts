@@ -1,62 +1,65 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { groupFailures, type FailureGroup } from '../batch/failures/failure-groups.ts';
-import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import type { PayloadKey } from '../batch/payload/payload-key.ts';
 import { decodeContacts } from '../batch/payload/payload.ts';
 import { matches, type FailureFilter } from '../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { maskContact } from './mask-contact.ts';
 
-/** Why contacts of a batch were not accepted, at a price that does not grow with their number. */
+/** Why contacts of a batch were not accepted; its cost does not grow with their number. */
 export interface FailureDigest {
   readonly groups: readonly FailureExample[];
-  /** False where there are more failures than were looked at: then the groups tell of a part. */
+  /** False where there are more failures than were read: the groups then cover only a part. */
   readonly complete: boolean;
 }
 
 /** A group, with one of its contacts. */
 export interface FailureExample extends FailureGroup {
-  /** Masked; absent where it is gone or cannot be opened here. */
+  /** Masked; absent where the contact is deleted or cannot be decrypted here. */
   readonly example?: Readonly<Record<string, string>>;
 }
 
-/** Failures looked at: some twenty-five commands. The states' own counts are always exact. */
-const MOST_FAILURES = 5_000;
+/** Failures that are read at most: some twenty-five commands. The counts by state are always exact. */
+const MAX_FAILURES = 5_000;
 /** Groups that get an example, the biggest first: one command each. */
-const MOST_EXAMPLES = 10;
+const MAX_EXAMPLES = 10;
 
 /**
- * @param most failures looked at
+ * Groups the failures of a batch by state and code.
+ *
+ * @param max failures that are read at most
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function digestFailures(
   { ledger, payloadKeys }: { ledger: Ledger; payloadKeys: readonly PayloadKey[] },
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
-  most = MOST_FAILURES,
+  max = MAX_FAILURES,
 ): Promise<FailureDigest> {
   const first = new Map<string, string>();
-  let [looked, complete] = [0, true];
-  async function* some(id: string): AsyncGenerator<FailureRecord> {
+  let [read, complete] = [0, true];
+  async function* limited(id: string): AsyncGenerator<FailureRecord> {
     for await (const failure of ledger.failures(id)) {
-      if (looked >= most) {
+      if (read >= max) {
         complete = false;
         return;
       }
-      looked += 1;
+      read += 1;
       if (matches(filter, failure) && !first.has(groupName(failure))) {
         first.set(groupName(failure), failure.name);
       }
       yield failure;
     }
   }
-  const all = await groupFailures({ failures: some }, batch, filter);
-  // What a cancel left is the rest of a sum, which a part of the failures does not make.
+  const all = await groupFailures({ failures: limited }, batch, filter);
+  // Without all failures, the contacts left pending by a cancel cannot be computed as a rest.
   const groups = complete ? all : all.filter(({ parts }) => parts > 0);
   const shown = await Promise.all(
     groups.map(async (group, index): Promise<FailureExample> => {
       const name = first.get(groupName(group));
-      if (index >= MOST_EXAMPLES || name === undefined) return group;
+      if (index >= MAX_EXAMPLES || name === undefined) return group;
       const payload = await ledger.payload(batch.id, name);
       const example = payload === undefined ? undefined : await openExample(payload, payloadKeys);
       return example === undefined ? group : { ...group, example };
@@ -77,7 +80,7 @@ async function openExample(
     const [contact] = await decodeContacts(payload, keys);
     return contact === undefined ? undefined : maskContact(contact);
   } catch (error) {
-    // The ops server may do without the keys: then it shows no examples.
+    // The ops server may run without the payload keys: it then shows no examples.
     if (error instanceof NoticeQueueError && error.code === 'PAYLOAD_UNREADABLE') return undefined;
     throw error;
   }

@@ -1,70 +1,69 @@
 import { HOLDS, type Hold, type HoldKind } from '../contracts/hold.ts';
-import { placeManualHold, liftManualHold, readHold } from '../fleet/hold/hold-gate.ts';
+import { liftManualHold, placeManualHold } from '../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import type { Actor } from './actor.ts';
-import { appendAudit } from './audit.ts';
+import { appendAudit, type Actor } from './audit.ts';
+import { FleetReader } from './snapshot.ts';
 
-/** The longest reason of a hold; it stands where others have a code. */
+/** Longest reason of a manual hold, in characters; it is stored as the code of the hold. */
 export const MAX_HOLD_REASON = 100;
 
-/** A hold with its words for a person. */
+/** A hold with the texts of its kind. */
 export interface ExplainedHold extends Hold {
+  /** Why the queue is held. */
   readonly reason: string;
+  /** What to do about it. */
   readonly remedy: string;
 }
 
-/** Where the hold is. */
+/** The account that is held. */
 interface HoldTarget {
   readonly redis: RedisClient;
   readonly keys: Keys;
 }
 
-/** Adds what the kind of the hold means. */
+/** Adds the texts of the kind of the hold. */
 export function explainHold(hold: Hold): ExplainedHold {
   const { reason, remedy } = HOLDS[hold.kind];
   return { ...hold, reason, remedy };
 }
 
 /**
- * The hold in force; undefined where the queue flows.
+ * Reads the hold in force.
  *
+ * @returns undefined where the queue is not held
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function holdInForce({ redis, keys }: HoldTarget): Promise<ExplainedHold | undefined> {
-  try {
-    const hold = await readHold(redis, keys);
-    return hold === undefined ? undefined : explainHold(hold);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+export async function holdInForce(target: HoldTarget): Promise<ExplainedHold | undefined> {
+  const { hold } = await new FleetReader(target).read('hold');
+  return hold === undefined ? undefined : explainHold(hold);
 }
 
 /**
- * Holds the queue until a person lifts it, and writes down who did.
+ * Holds the queue until the hold is lifted manually, and records it in the audit stream.
  *
- * @returns the hold that is in force then
+ * @returns the hold that is in force afterwards
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function placeAuditedHold(
-  place: HoldTarget,
+  target: HoldTarget,
   actor: Actor,
 ): Promise<ExplainedHold | undefined> {
-  const { redis, keys } = place;
+  const { redis, keys } = target;
   try {
     await placeManualHold(redis, keys, actor.why);
     await appendAudit(redis, keys, { ...actor, what: 'hold', target: 'queue', as: 'placed' });
-    return await holdInForce(place);
+    return await holdInForce(target);
   } catch (error) {
     throw redisFailure(error);
   }
 }
 
 /**
- * Ends the hold in force, and writes down who did.
+ * Lifts the hold in force, and records it in the audit stream.
  *
- * @returns its kind; undefined where nothing held
+ * @returns the kind of the hold; undefined where the queue was not held
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function liftAuditedHold(

@@ -1,62 +1,73 @@
-import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
+import type { RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
 import { setManualRateLimit } from '../fleet/rate-limit/rate-limiter.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import type { Actor } from './actor.ts';
-import { appendAudit } from './audit.ts';
+import { appendAudit, type Actor } from './audit.ts';
+import { FleetReader } from './snapshot.ts';
 
-/** The most send calls a second that may be set by hand. */
+/** Highest rate limit that can be set manually, in send requests per second. */
 export const MAX_RATE_LIMIT = 100_000;
 
-/** The longest reason for a pace. */
+/** Longest reason for a manual rate limit, in characters. */
 export const MAX_RATE_LIMIT_REASON = 100;
 
-/** A pace as people name it, and as it stands in the audit stream: `default` is PACE again. */
+/**
+ * A rate limit as people write it, and as the audit stream has it: send requests per second, `off`
+ * for no limit, or `default` for the configured one.
+ */
 export type ExplainedRateLimit = number | 'off' | 'default';
 
-/** Where the pace is. */
+/** The account that is limited. */
 interface RateLimitTarget {
   readonly redis: RedisClient;
   readonly keys: Keys;
 }
 
 /**
- * The pace of the account; undefined where nothing limits, and nothing ever did.
+ * Reads the rate limit of the account.
  *
- * @param configured PACE of this process, shown until a worker has said which one is in effect
+ * @param configured the configured limit of this process, shown until a worker has reported its own
+ * @returns undefined where no limit is or was in force
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function rateLimitInForce(
-  { redis, keys }: RateLimitTarget,
+  target: RateLimitTarget,
   configured: number,
 ): Promise<RateLimitStatus | undefined> {
-  try {
-    return await readRateLimit(redis, keys, configured);
-  } catch (error) {
-    throw redisFailure(error);
-  }
+  const reader = new FleetReader({ ...target, rateLimit: configured });
+  return (await reader.read('rateLimit')).rateLimit;
 }
 
 /**
- * Sets the pace of all workers together until it is set again, and writes down who did.
+ * Sets the rate limit of all workers together until it is set again, and records it in the audit
+ * stream.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function setAuditedRateLimit(
   { redis, keys }: RateLimitTarget,
-  pace: ExplainedRateLimit,
+  limit: ExplainedRateLimit,
   actor: Actor,
 ): Promise<void> {
+  const entry = { ...actor, what: 'rate-limit', target: 'queue', as: String(limit) } as const;
   try {
-    await setManualRateLimit(redis, keys, valueOf(pace));
-    await appendAudit(redis, keys, { ...actor, what: 'pace', target: 'queue', as: String(pace) });
+    await setManualRateLimit(redis, keys, valueOf(limit));
+    await appendAudit(redis, keys, entry);
   } catch (error) {
     throw redisFailure(error);
   }
 }
 
-function valueOf(pace: ExplainedRateLimit): number | undefined {
-  if (pace === 'default') return undefined;
-  return pace === 'off' ? 0 : pace;
+function valueOf(limit: ExplainedRateLimit): number | undefined {
+  if (limit === 'default') return undefined;
+  return limit === 'off' ? 0 : limit;
+}
+
+/** The deprecated name and shape of {@link RateLimitStatus} in JSON: `byHand` stands for `manual`. */
+export type DeprecatedPace = Omit<RateLimitStatus, 'manual'> & { readonly byHand?: number };
+
+/** @returns the rate limit under its deprecated field names */
+export function deprecatedPace({ manual, ...others }: RateLimitStatus): DeprecatedPace {
+  return { ...others, ...(manual === undefined ? {} : { byHand: manual }) };
 }

@@ -1,4 +1,4 @@
-/** A number as a person may see it: enough to tell two apart, too little to call. */
+/** Masks a phone number: enough to tell two apart, too little to call. Keeps the first 3 and last 2 digits. */
 export function maskNumber(number: string): string {
   const digits = number.length;
   if (digits <= 4) return '*'.repeat(digits);
@@ -6,7 +6,7 @@ export function maskNumber(number: string): string {
   return `${number.slice(0, 3)}${'*'.repeat(digits - 3 - tail.length)}${tail}`;
 }
 
-/** One contact as a person may see it: its number masked, of its other fields no value. */
+/** Masks a contact: its number is masked, and of its other fields only kind and size are shown. */
 export function maskContact(contact: unknown): Record<string, string> {
   if (typeof contact !== 'object' || contact === null || Array.isArray(contact)) return {};
   return Object.fromEntries(
@@ -17,7 +17,7 @@ export function maskContact(contact: unknown): Record<string, string> {
   );
 }
 
-/** Of what kind and size a value is, and nothing of what it says. */
+/** Describes the kind and size of a value without its content. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') return `text of ${value.length} characters`;
   if (Array.isArray(value)) return `list of ${value.length}`;

@@ -1,4 +1,4 @@
-import { Queue, type Job } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { JobData } from '../contracts/job.ts';
@@ -6,12 +6,13 @@ import { Intents } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { appendAudit } from './audit.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
+import { appendAudit, type Actor } from './audit.ts';
 import { readUnknown, unknownFailures, type UnknownFilter } from './unknown.ts';
 
 /**
- * What a person says of an unknown outcome. A notice keeps its idempotency key for the rest of the
- * window, so that a call that is repeated does not send what was just decided on.
+ * Decisions on an unknown outcome. A resolved notice keeps its idempotency key for the rest of the
+ * window, so that a repeated call does not send it again.
  *
  * | decision | a notice | contacts of a batch |
  * |---|---|---|
@@ -24,27 +25,25 @@ export const RESOLUTIONS = ['accepted', 'resend', 'discard'] as const;
 /** Name of a decision. */
 export type UnknownResolution = (typeof RESOLUTIONS)[number];
 
-/** A decision, who took it and why; kept in the audit stream. */
-export interface ResolveDecision {
+/** A decision, who made it and why; recorded in the audit stream. */
+export interface ResolveDecision extends Actor {
   readonly as: UnknownResolution;
-  readonly who: string;
-  readonly why: string;
 }
 
-/** What a resolution did. */
+/** Result of resolving. */
 export interface ResolveReport {
   /** Notices, or chunks and parts of chunks. */
   readonly resolved: number;
   readonly contacts: number;
-  /** Not unknown (any more): somebody else decided meanwhile, or it is no more. */
+  /** Not unknown (any more): resolved by another person meanwhile, or deleted. */
   readonly gone: number;
-  /** To be sent again, but their deadline has passed: they would expire, and are still listed. */
+  /** Not queued again because their deadline has passed; they are still listed. */
   readonly late: number;
-  /** It was told to stop; what was not decided is still listed. */
+  /** It was stopped by its signal; what was not resolved is still listed. */
   readonly stopped: boolean;
 }
 
-/** What a decision on a notice moves. */
+/** What resolving a notice changes. */
 interface ResolveContext {
   readonly queue: Queue;
   readonly redis: RedisClient;
@@ -52,15 +51,15 @@ interface ResolveContext {
   readonly intents: Intents;
 }
 
-/** What became of one notice. */
-type Resolved = 'resolved' | 'gone' | 'late';
+/** Result for one notice. */
+type NoticeResult = 'resolved' | 'gone' | 'late';
 
 /**
- * Decides on single notices. Cut short, it may be run again: what was not finished is still listed.
+ * Resolves single notices. If it is interrupted, run it again: what was not finished is still listed.
  *
  * @param ids of their jobs
  * @param signal stops it between two notices
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays so
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays resolved
  */
 export async function resolveNotices(
   redis: RedisClient,
@@ -70,20 +69,15 @@ export async function resolveNotices(
   signal?: AbortSignal,
 ): Promise<ResolveReport> {
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
-  const queue = new Queue(QUEUE_NAME, {
-    connection: redis,
-    prefix: keys.bullPrefix,
-    skipMetasUpdate: true,
-  });
-  queue.on('error', () => {});
-  const desk = { queue, redis, keys, intents: new Intents(redis, keys) };
+  const queue = openBullQueue(QUEUE_NAME, redis, keys);
+  const context = { queue, redis, keys, intents: new Intents(redis, keys) };
   try {
     for (const id of new Set(ids)) {
       if (signal?.aborted === true) return { ...sum, stopped: true };
       const [notice] = await readUnknown(redis, keys, [id]);
-      const become = notice === undefined ? 'gone' : await resolveNotice(desk, id, decision.as);
-      if (notice === undefined || become !== 'resolved') {
-        sum[become === 'late' ? 'late' : 'gone'] += 1;
+      const result = notice === undefined ? 'gone' : await resolveNotice(context, id, decision.as);
+      if (notice === undefined || result !== 'resolved') {
+        sum[result === 'late' ? 'late' : 'gone'] += 1;
         continue;
       }
       const { contacts } = notice;
@@ -103,9 +97,9 @@ async function resolveNotice(
   { queue, redis, keys, intents }: ResolveContext,
   id: string,
   as: UnknownResolution,
-): Promise<Resolved> {
+): Promise<NoticeResult> {
   if (as !== 'resend') {
-    // A job that is removed would take its idempotency key along; without this field it does not.
+    // Removing a job also removes its idempotency key, unless the job has lost this field.
     await redis.hdel(keys.noticeJob(id), 'deid');
     if ((await queue.remove(id)) !== 1) return 'gone';
     await intents.resolve(id, 'over');
@@ -114,12 +108,12 @@ async function resolveNotice(
   const job: Job<JobData> | undefined = await queue.getJob(id);
   if (job === undefined) return 'gone';
   if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
-  // Marked first: the job may run before the next command, and must not be set aside again.
+  // Marked first: the job may run before the next command, and must not be parked again.
   if (!(await intents.resolve(id, 'resend'))) return 'gone';
   try {
     await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
   } catch (error) {
-    // Somebody else decided in between.
+    // Resolved by another person in between.
     if (await job.isFailed()) throw error;
     return 'gone';
   }
@@ -128,11 +122,11 @@ async function resolveNotice(
 }
 
 /**
- * Decides on what is unknown of a batch. What becomes unknown anew meanwhile is left alone.
+ * Resolves the unknown outcomes of a batch. Those that appear during the call are left as they are.
  *
  * @param signal stops it between two failures
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays so,
- *   and is in the audit stream
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays
+ *   resolved, and is in the audit stream
  */
 export async function resolveBatch(
   { ledger, redis, keys }: { ledger: Ledger; redis: RedisClient; keys: Keys },
@@ -149,7 +143,7 @@ export async function resolveBatch(
       : ledger.resolve(batch.id, name, as === 'accepted' ? 'accepted' : 'cancelled');
   try {
     for await (const { name, size } of unknownFailures(ledger, batch.id, filter)) {
-      // A chunk that was not there at the beginning is one that was sent again.
+      // A chunk that did not exist at the start was created by this call.
       if (Number.parseInt(name, 10) >= batch.chunks) continue;
       if (signal?.aborted === true) return { ...sum, stopped: true };
       if (await resolve(name)) {
@@ -161,12 +155,7 @@ export async function resolveBatch(
     if (sum.resolved > 0) {
       const { contacts } = sum;
       const target = `batch ${batch.id}`;
-      await appendAudit(redis, keys, {
-        ...decision,
-        what: 'resolve',
-        target,
-        contacts,
-      });
+      await appendAudit(redis, keys, { ...decision, what: 'resolve', target, contacts });
     }
   }
   return { ...sum, stopped: false };

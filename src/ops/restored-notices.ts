@@ -1,36 +1,47 @@
 import { readJobData } from '../contracts/job.ts';
+import { readEpoch } from '../fleet/restore/epoch-store.ts';
+import { parkRestoredNotice } from '../fleet/restore/park-restored.ts';
 import type { RestoreEvent } from '../fleet/restore/epoch.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
+import { appendAudit } from './audit.ts';
 
-/** A single notice that waits in an old copy of the queue. */
+/** A single notice that waits in a restored (older) copy of the queue. */
 export interface RestoredNotice {
   /** Id of its job. */
   readonly id: string;
   readonly state: 'waiting' | 'delayed' | 'active';
   readonly template: string;
   readonly contacts: readonly Readonly<Record<string, unknown>>[];
-  /** By the clock of whoever handed it over, milliseconds since the epoch. */
-  readonly handedOverAt: number;
-  /** The job's data, as it stands in Redis. */
+  /** When it was enqueued, by the producer's clock: milliseconds since the epoch. */
+  readonly enqueuedAt: number;
+  /** The job's data as it is stored in Redis. */
   readonly data: string;
 }
 
-/** Clocks of producers may be so far off: rather a fresh notice too many than a double left out. */
+/** @returns when Redis was last found to be an older copy; undefined where it never was */
+export async function lastRestoreEvent(
+  redis: RedisClient,
+  keys: Keys,
+): Promise<RestoreEvent | undefined> {
+  return (await readEpoch(redis, keys)).epoch?.event;
+}
+
+/** Allowance for producers' clocks: listing a newer notice is better than missing one that was sent. */
 const CLOCK_SLACK_MS = 120_000;
 
-/** Jobs read at a time; each may hold a thousand contacts. */
+/** Jobs per read; each may hold a thousand contacts. */
 const PAGE = 100;
 
 /** BullMQ's score of a delayed job: its time, shifted to make room for a counter. */
 const DELAYED_SHIFT = 4_096;
 
 /**
- * The single notices that were handed over before Redis looked like an old copy, and wait in it:
- * whatever became of them after the copy was made is not known to it. One that was not due by then
- * cannot have been sent and is left out. Reads the queue once, page by page; what moves meanwhile may
- * come twice, so nothing should: the queue is held.
+ * Yields the single notices that were enqueued before Redis was found to be an older copy and that
+ * wait in it: they may have been sent after the copy was made. A notice that was not due by then cannot
+ * have been sent and is left out. Reads the queue once, page by page. Call it while the queue is held:
+ * a job that moves between states during the read may be yielded twice.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
@@ -49,7 +60,7 @@ export async function* restoredNotices(
     ] as const) {
       for await (const ids of pages) {
         for (const notice of await readNotices(redis, keys, ids, state)) {
-          if (notice.handedOverAt <= until) yield notice;
+          if (notice.enqueuedAt <= until) yield notice;
         }
       }
     }
@@ -58,7 +69,7 @@ export async function* restoredNotices(
   }
 }
 
-/** From the end that is taken from: what comes in meanwhile comes in at the other. */
+/** Starts at the end that workers take from: new jobs are added at the other end. */
 async function* pagesOfList(redis: RedisClient, key: string): AsyncGenerator<string[]> {
   for (let taken = 0; ; taken += PAGE) {
     const ids = await redis.lrange(key, -(taken + PAGE), -(taken + 1));
@@ -67,7 +78,7 @@ async function* pagesOfList(redis: RedisClient, key: string): AsyncGenerator<str
   }
 }
 
-/** By score, so that what comes in before the place that is read moves nothing. */
+/** Pages by score, so that jobs added before the current position do not shift it. */
 async function* pagesOfSet(
   redis: RedisClient,
   key: string,
@@ -99,16 +110,63 @@ async function readNotices(
     const [data, timestamp] = reply as (string | null)[];
     const id = ids[index];
     if (data === null || data === undefined || id === undefined) return [];
-    return [{ id, state, handedOverAt: Number(timestamp), data, ...contentOf(data) }];
+    return [{ id, state, enqueuedAt: Number(timestamp), data, ...contentOf(data) }];
   });
 }
 
-/** A job that no worker could read is not sent either. */
+/** A job that no worker can read is never sent: it has no contacts here. */
 function contentOf(data: string): Pick<RestoredNotice, 'template' | 'contacts'> {
   try {
     const { notice } = readJobData(JSON.parse(data));
     return { template: notice.templateCode, contacts: notice.contacts };
   } catch {
     return { template: '', contacts: [] };
+  }
+}
+
+/** Result of parking. */
+export interface ParkReport {
+  readonly jobs: number;
+  readonly contacts: number;
+  /** The queue is not held for an older copy (any more): notices that are not parked will be sent. */
+  readonly notHeld: boolean;
+  /** It was stopped by its signal; run it again for the rest. */
+  readonly stopped: boolean;
+}
+
+/**
+ * Parks the single notices of an older copy while the queue is held for it: once the hold is lifted,
+ * workers do not send them but list them as unknown, for a person to resolve. Safe to repeat. Batches
+ * are not changed: pause or cancel them instead.
+ *
+ * @param who recorded in the audit stream
+ * @param signal stops it between two notices
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; notices parked before stay parked
+ */
+export async function parkRestored(
+  { redis, keys }: { readonly redis: RedisClient; readonly keys: Keys },
+  who: string,
+  signal?: AbortSignal,
+): Promise<ParkReport> {
+  const sum = { jobs: 0, contacts: 0, notHeld: false, stopped: false };
+  const event = await lastRestoreEvent(redis, keys);
+  if (event === undefined) return { ...sum, notHeld: true };
+  try {
+    for await (const notice of restoredNotices(redis, keys, event)) {
+      if (signal?.aborted === true) return { ...sum, stopped: true };
+      if (notice.contacts.length === 0) continue;
+      const result = await parkRestoredNotice(redis, keys, notice);
+      if (result === 'not-held') return { ...sum, notHeld: true };
+      if (result === 'changed') continue;
+      sum.jobs += 1;
+      sum.contacts += notice.contacts.length;
+    }
+    return sum;
+  } finally {
+    if (sum.jobs > 0) {
+      const { contacts } = sum;
+      const what = { what: 'park', target: 'restored notices', as: 'unknown', why: '' } as const;
+      await appendAudit(redis, keys, { who, ...what, contacts });
+    }
   }
 }

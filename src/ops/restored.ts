@@ -3,60 +3,59 @@ import { csvLine } from '../batch/failures/csv-line.ts';
 import type { DecodeContacts } from '../batch/failures/export-failures.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { RestoreEvent } from '../fleet/restore/epoch.ts';
-import { readEpoch } from '../fleet/restore/epoch-store.ts';
-import { readHold } from '../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
-import { restoredNotices } from './restored-notices.ts';
+import { lastRestoreEvent, restoredNotices } from './restored-notices.ts';
+import { FleetReader } from './snapshot.ts';
 
-/** What there is in an old copy of the queue that might be sent again. No numbers. */
+/** What an older copy of the queue holds that might be sent a second time. Contains no phone numbers. */
 export interface RestoredReport {
   readonly event: RestoreEvent;
-  /** The queue is still held for it. */
+  /** Whether the queue is still held for it. */
   readonly held: boolean;
   /** Single notices: their jobs, and the contacts in them. */
   readonly notices: { readonly jobs: number; readonly contacts: number };
   readonly batches: readonly RestoredBatch[];
 }
 
-/** A batch of which something is not settled in the copy. */
+/** A batch with unsettled contacts in the copy. */
 export interface RestoredBatch {
   readonly batch: string;
   readonly template: string;
   readonly phase: Batch['phase'];
-  /** Its import had not ended when the copy was made: run again, it goes on from there. */
+  /** Its import had not ended when the copy was made: run again, it continues from there. */
   readonly importing: boolean;
   readonly contacts: number;
 }
 
-/** Where to look. */
+/** The account that is read. */
 export interface RestoredTarget {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly ledger: Pick<Ledger, 'list' | 'states' | 'payload'>;
 }
 
-/** So many batches are looked at, the newest first. */
+/** The newest batches that are read. */
 const MAX_BATCHES = 1_000;
 
-/** States of so many chunks are read at a time. */
+/** Chunks whose states are read per command. */
 const CHUNKS_PER_READ = 4_096;
 
-/** Text is handed on in pieces of about so many characters. */
+/** Size of the pieces of text that are written, in characters. */
 const PIECE = 32_768;
 
 const COLUMNS = ['contact', 'template', 'notice', 'batch', 'chunk', 'state', 'handed_over_at'];
 
 /**
- * Counts what was handed over before Redis looked like an old copy and is not settled in it: some of
- * it was sent after the copy was made, and nobody here can tell which. Undefined where it never
- * looked like one.
+ * Counts what was enqueued before Redis was found to be an older copy and is not settled in it. Some of
+ * it may have been sent after the copy was made; the copy does not show which.
  *
+ * @returns undefined where Redis was never found to be an older copy
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function reportRestored(target: RestoredTarget): Promise<RestoredReport | undefined> {
   const { redis, keys } = target;
-  const event = await lastEvent(target);
+  const event = await lastRestoreEvent(target.redis, target.keys);
   if (event === undefined) return undefined;
   let [jobs, contacts] = [0, 0];
   for await (const notice of restoredNotices(redis, keys, event)) {
@@ -64,7 +63,7 @@ export async function reportRestored(target: RestoredTarget): Promise<RestoredRe
     contacts += notice.contacts.length;
   }
   const batches = await unsettledBatches(target, event);
-  const hold = await readHold(redis, keys);
+  const { hold } = await new FleetReader({ redis, keys }).read('hold');
   return {
     event,
     held: hold?.kind === 'restored',
@@ -79,21 +78,13 @@ export async function reportRestored(target: RestoredTarget): Promise<RestoredRe
   };
 }
 
-/** The last time that Redis looked like an old copy. */
-export async function lastEvent({
-  redis,
-  keys,
-}: Pick<RestoredTarget, 'redis' | 'keys'>): Promise<RestoreEvent | undefined> {
-  return (await readEpoch(redis, keys)).epoch?.event;
-}
-
 /**
- * Writes the contacts that {@link reportRestored} counts as CSV, the header first. Memory does not grow
+ * Writes the contacts that {@link reportRestored} counts as CSV with a header. Memory use does not grow
  * with their number.
  *
- * @param decode opens the stored contacts of a chunk
- * @param write takes a piece of the text; answers false to stop
- * @returns how many contacts were written; undefined where Redis never looked like an old copy
+ * @param decode decodes the stored contacts of a chunk
+ * @param write gets a piece of the text; returns false to stop
+ * @returns the number of contacts written; undefined where Redis was never found to be an older copy
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE of the decoder
  */
 export async function exportRestored(
@@ -101,7 +92,7 @@ export async function exportRestored(
   decode: DecodeContacts,
   write: (text: string) => Promise<boolean>,
 ): Promise<number | undefined> {
-  const event = await lastEvent(target);
+  const event = await lastRestoreEvent(target.redis, target.keys);
   if (event === undefined) return undefined;
   let text = csvLine(COLUMNS);
   let contacts = 0;
@@ -122,9 +113,9 @@ async function* rows(
   decode: DecodeContacts,
 ): AsyncGenerator<string[]> {
   for await (const notice of restoredNotices(target.redis, target.keys, event)) {
-    const { id, template, state, handedOverAt } = notice;
+    const { id, template, state, enqueuedAt } = notice;
     for (const { contact } of notice.contacts) {
-      yield [String(contact), template, id, '', '', state, new Date(handedOverAt).toISOString()];
+      yield [String(contact), template, id, '', '', state, new Date(enqueuedAt).toISOString()];
     }
   }
   const { ledger } = target;
@@ -136,7 +127,7 @@ async function* rows(
         if (state === 'settled' || state === 'none') continue;
         const chunk = String(first + index);
         const payload = await ledger.payload(id, chunk);
-        // Settled between the two reads.
+        // The chunk was settled between the two reads.
         if (payload === undefined) continue;
         for (const { contact } of await decode(payload)) {
           yield [String(contact), templateCode, '', id, chunk, state, at];
@@ -146,7 +137,7 @@ async function* rows(
   }
 }
 
-/** Batches begun before the event that are not over. A cancelled one sends nothing any more. */
+/** Batches created before the event that are not over. A cancelled batch sends nothing more. */
 async function unsettledBatches({ ledger }: RestoredTarget, event: RestoreEvent): Promise<Batch[]> {
   const batches = await ledger.list(MAX_BATCHES);
   return batches.filter(

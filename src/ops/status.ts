@@ -1,152 +1,98 @@
-import { Queue } from 'bullmq';
-import type { Hold } from '../contracts/hold.ts';
-import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
-import { readHold } from '../fleet/hold/hold-gate.ts';
-import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
-import {
-  connectRedis,
-  readyWithin,
-  type RedisClient,
-  type RedisSettings,
-} from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
-import { keysOf, pairName, QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
+import type { RedisSettings } from '../redis/connect.ts';
+import type { RedisFacts } from '../redis/facts.ts';
+import { keysOf, pairName } from '../redis/keys.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
-import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
+import { withRedis } from '../redis/with-redis.ts';
+import { FleetReader, type FleetSnapshot, type JobCounts } from './snapshot.ts';
 
-/** What goes, what waits, what is held and why, at one moment. Durations are milliseconds. */
+/** The state of the account at one moment, as `notices status` and the API show it. */
 export interface Status {
   readonly account: string;
-  /** In jobs; one job is one send call. */
-  readonly jobs: {
-    readonly waiting: number;
-    readonly active: number;
-    /** Waiting for their time or their next attempt. */
-    readonly delayed: number;
-    /** Accepted jobs that are still kept for a look back. */
+  /** Jobs of single notices; one job is one send request. */
+  readonly jobs: Omit<JobCounts, 'completed'> & {
+    /** Accepted jobs that are still kept (KEEP_ACCEPTED_MS). */
     readonly done: number;
-    /** Rejected for good or out of attempts, kept until their retention ends. */
-    readonly failed: number;
   };
   /**
-   * Age of the job that has waited longest; absent when none waits. Of jobs with a priority, the
-   * one that goes next is looked at.
+   * Age in milliseconds of the job that has waited longest; absent where none waits. Of jobs with a
+   * priority, only the one that is taken next counts.
    */
   readonly oldestWaitingMs?: number;
-  readonly hold?: Hold;
-  /** Absent where nothing limits the pace, and nothing ever did. */
-  readonly rateLimit?: RateLimitStatus;
-  /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the slot. */
-  readonly token?: TokenStatus;
-  readonly workers: readonly SeenWorker[];
+  readonly hold?: NonNullable<FleetSnapshot['hold']>;
+  /** Absent where no rate limit is or was in force. */
+  readonly rateLimit?: NonNullable<FleetSnapshot['rateLimit']>;
+  /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the token. */
+  readonly token?: NonNullable<FleetSnapshot['token']>;
+  readonly workers: FleetSnapshot['workers'];
   readonly redis: RedisFacts & { readonly findings: readonly RedisFinding[] };
 }
 
-/** Which queue to look at. */
+/** Which account is read, and how. */
 export interface StatusTarget {
   readonly redis: RedisSettings & { readonly prefix: string };
   readonly account: string;
-  /** Names the token slot. */
+  /** Key pair whose token is shown. */
   readonly service?: { readonly baseUrl: string; readonly accessKey: string } | undefined;
+  /** TOKEN_BUDGET_WINDOW_MS, in milliseconds. */
   readonly tokenBudgetWindowMs: number;
-  /** PACE of this process; 0 by default. */
+  /** The configured rate limit of this process, shown until a worker has reported its own. Default 0. */
   readonly rateLimit?: number;
-  /** What is asked of Redis. */
+  /** What Redis is judged by. */
   readonly redisRules: RedisRules;
 }
 
-/** How long one command to Redis, and the first connection, may take. */
+/** Limit for the first connection and for each command, in milliseconds. */
 const TIMEOUT_MS = 3_000;
 
 /**
- * Reads the status with a handful of commands, none of which scans.
+ * Reads the status over a connection of its own.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readStatus(target: StatusTarget): Promise<Status> {
-  const keys = keysOf(target.redis.prefix, target.account);
-  let trouble: Error | undefined;
-  const onError = (error: Error) => {
-    trouble = error;
-  };
-  const redis = connectRedis(target.redis, 'reader', onError, TIMEOUT_MS);
-  let queue: Queue | undefined;
-  try {
-    if (!(await readyWithin(redis, TIMEOUT_MS))) throw statusFailure(trouble);
-    queue = new Queue(QUEUE_NAME, {
-      connection: redis,
-      prefix: keys.bullPrefix,
-      skipMetasUpdate: true,
-    });
-    queue.on('error', () => {});
-    return await statusOf(target, keys, redis, queue);
-  } catch (error) {
-    throw statusFailure(error);
-  } finally {
-    await queue?.close().catch(() => {});
-    redis.disconnect();
-  }
-}
-
-/** Reading queues nothing, so nothing is said of a notice. */
-function statusFailure(error: unknown): NoticeQueueError {
-  const failure = redisFailure(error);
-  return failure.code === 'QUEUE_UNAVAILABLE'
-    ? new NoticeQueueError(failure.code, `Redis did not answer within ${TIMEOUT_MS} ms.`)
-    : failure;
+  const { redis: settings, account, service, tokenBudgetWindowMs, rateLimit } = target;
+  const keys = keysOf(settings.prefix, account);
+  const pair = service && pairName(service.baseUrl, service.accessKey);
+  return withRedis(settings, TIMEOUT_MS, async (redis) => {
+    const reader = new FleetReader({ redis, keys, pair, tokenBudgetWindowMs, rateLimit });
+    try {
+      return await statusOf(reader, target);
+    } finally {
+      await reader.close();
+    }
+  });
 }
 
 /**
- * Reads the status over connections that are open already; {@link readStatus} opens its own.
+ * Reads the status through a reader that is open already.
  *
- * @param queue of single notices
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function statusOf(
-  {
-    account,
-    service,
-    tokenBudgetWindowMs,
-    rateLimit: configured = 0,
-    redisRules,
-  }: Omit<StatusTarget, 'redis'>,
-  keys: Keys,
-  redis: RedisClient,
-  queue: Queue,
+  reader: FleetReader,
+  { account, redisRules }: Pick<StatusTarget, 'account' | 'redisRules'>,
 ): Promise<Status> {
-  const [counts, oldest, hold, pace, token, workers, facts] = await Promise.all([
-    queue.getJobCounts('waiting', 'prioritized', 'active', 'delayed', 'completed', 'failed'),
-    queue.getJobs(['waiting', 'prioritized'], 0, 0, true),
-    readHold(redis, keys),
-    readRateLimit(redis, keys, configured),
-    service === undefined
-      ? undefined
-      : readTokenStatus(
-          redis,
-          keys.token(pairName(service.baseUrl, service.accessKey)),
-          tokenBudgetWindowMs,
-        ),
-    readWorkers(redis, keys),
-    readRedisFacts(redis, keys),
-  ]);
-  const waitingSince = oldest.map((job) => job.timestamp + job.delay).sort((a, b) => a - b)[0];
+  const snapshot = await reader.read(
+    'noticeJobs',
+    'noticeWaitingSince',
+    'hold',
+    'rateLimit',
+    'token',
+    'workers',
+    'redis',
+  );
+  const { noticeJobs, noticeWaitingSince, hold, rateLimit, token, workers, redis } = snapshot;
+  const { completed, ...jobs } = noticeJobs;
   return {
     account,
-    jobs: {
-      waiting: (counts['waiting'] ?? 0) + (counts['prioritized'] ?? 0),
-      active: counts['active'] ?? 0,
-      delayed: counts['delayed'] ?? 0,
-      done: counts['completed'] ?? 0,
-      failed: counts['failed'] ?? 0,
-    },
-    ...(waitingSince === undefined
+    jobs: { ...jobs, done: completed },
+    ...(noticeWaitingSince === undefined
       ? {}
-      : { oldestWaitingMs: Math.max(0, Date.now() - waitingSince) }),
+      : { oldestWaitingMs: Math.max(0, Date.now() - noticeWaitingSince) }),
     ...(hold === undefined ? {} : { hold }),
-    ...(pace === undefined ? {} : { rateLimit: pace }),
+    ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(token === undefined ? {} : { token }),
     workers,
-    redis: { ...facts, findings: judgeRedis(facts, redisRules) },
+    redis: { ...redis, findings: judgeRedis(redis, redisRules) },
   };
 }

@@ -1,5 +1,6 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import { selectFailures } from '../batch/failures/select-failures.ts';
 import type { UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -14,59 +15,60 @@ export interface UnknownNotice extends UnknownFacts {
   readonly at: number;
 }
 
-/** What is unknown of a batch. */
+/** The unknown outcomes of one batch. */
 export interface UnknownOfBatch {
   readonly batch: string;
   readonly template: string;
-  /** When the oldest of it became unknown. */
+  /** When the oldest became unknown: Redis time, milliseconds since the epoch. */
   readonly at: number;
   readonly contacts: number;
-  /** Chunks and parts of chunks they stand in: each is resolved as a whole. */
+  /** Chunks and parts of chunks that hold the contacts: each is resolved as a whole. */
   readonly parts: number;
-  /** Codes that occur, the most contacts first. */
+  /** Codes that occur, the one with most contacts first. */
   readonly codes: readonly string[];
 }
 
-/** Notices that became unknown before a time, of any age when left out. */
+/** Selects what became unknown before a time. */
 export interface UnknownFilter {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch. Default: no limit. */
   readonly before?: number | undefined;
 }
 
-/** Ids asked for at a time. */
+/** Ids per read. */
 const PAGE = 500;
 
-/** What is unknown, as far as it was looked at. */
+/** Unknown outcomes, as far as they were read. */
 export interface UnknownOverview {
-  /** The oldest ones, the oldest first. */
+  /** The oldest notices, oldest first. */
   readonly notices: readonly UnknownNotice[];
-  /** How many notices are listed in all. */
+  /** Number of listed notices in all. */
   readonly listed: number;
-  /** Of the newest batches; their contacts are counted, their failures not looked at. */
+  /** Batches with unknown contacts among the newest; their failures are not read. */
   readonly batches: readonly (Pick<UnknownOfBatch, 'batch' | 'template' | 'contacts'> & {
+    /** When its import started: milliseconds since the epoch. */
     readonly begunAt: number;
   })[];
 }
 
 /**
- * What people have to decide on, at a price that does not grow with it.
+ * Reads what people have to resolve; the cost does not grow with its amount.
  *
- * @param most notices, and batches that are looked at
+ * @param max notices and batches that are read
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readUnknownOverview(
   { ledger, redis, keys }: { ledger: Pick<Ledger, 'list'>; redis: RedisClient; keys: Keys },
-  most: { readonly notices: number; readonly batches: number },
+  max: { readonly notices: number; readonly batches: number },
 ): Promise<UnknownOverview> {
   const { unknownAt } = keys.intents;
   try {
     const [ids, listed, kept] = await Promise.all([
-      redis.zrange(unknownAt, '0', String(most.notices - 1)),
+      redis.zrange(unknownAt, '0', String(max.notices - 1)),
       redis.zcard(unknownAt),
-      ledger.list(most.batches),
+      ledger.list(max.batches),
     ]);
     const batches = kept
-      // What a cancelled batch has in doubt is counted, and nobody can decide on it any more.
+      // The unknown contacts of a cancelled batch are only counted; they can no longer be resolved.
       .filter(({ phase, counts }) => counts.unknown > 0 && phase !== 'cancelled')
       .map(({ id, templateCode, counts, begunAt }) => ({
         batch: id,
@@ -81,8 +83,8 @@ export async function readUnknownOverview(
 }
 
 /**
- * The notices whose outcome is unknown, the oldest first. An entry whose job is not among the failed
- * ones is left out: BullMQ has not heard yet, or somebody took the job out of the queue.
+ * Lists the notices whose outcome is unknown, oldest first. An entry whose job is not among the failed
+ * ones is left out: BullMQ has not recorded the failure yet, or the job was removed from the queue.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
@@ -92,10 +94,10 @@ export async function listUnknownNotices(
   { before = Infinity }: UnknownFilter = {},
 ): Promise<UnknownNotice[]> {
   const { unknownAt } = keys.intents;
-  const most = Number.isFinite(before) ? `(${before}` : '+inf';
+  const max = Number.isFinite(before) ? `(${before}` : '+inf';
   const notices: UnknownNotice[] = [];
   try {
-    const ids = await redis.zrangebyscore(unknownAt, '-inf', most);
+    const ids = await redis.zrangebyscore(unknownAt, '-inf', max);
     for (let from = 0; from < ids.length; from += PAGE) {
       notices.push(...(await readUnknown(redis, keys, ids.slice(from, from + PAGE))));
     }
@@ -105,7 +107,7 @@ export async function listUnknownNotices(
   }
 }
 
-/** Those of the ids that are listed as unknown, and whose jobs failed. */
+/** Reads those of the ids that are listed as unknown and whose jobs have failed. */
 export async function readUnknown(
   redis: RedisClient,
   keys: Keys,
@@ -126,8 +128,10 @@ export async function readUnknown(
 }
 
 /**
- * What is unknown of one batch; undefined where nothing is. Contacts in doubt of a batch that was
- * cancelled are not among it: they are counted, and nobody can decide on them any more.
+ * Reads the unknown outcomes of one batch. Contacts that a cancelled batch left unknown are not among
+ * them: they are only counted and can no longer be resolved.
+ *
+ * @returns undefined where there are none
  */
 export async function unknownOfBatch(
   ledger: Pick<Ledger, 'failures'>,
@@ -148,7 +152,7 @@ export async function unknownOfBatch(
   return { batch: id, template: templateCode, at, contacts, parts, codes: byContacts };
 }
 
-/** A batch's unknown failures that are meant. */
+/** Yields the selected unknown failures of a batch. */
 export async function* unknownFailures(
   ledger: Pick<Ledger, 'failures'>,
   id: string,

@@ -4,12 +4,12 @@ import { findInBatches, type FoundContact } from './find-in-batches.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { payloadKeys } from '../batch/payload/payload-key.ts';
-import { OPTIONS } from '../config/options.ts';
-import { InputError, NoticeQueueError } from '../contracts/errors.ts';
+import { workerVariables } from '../config/variables/worker.ts';
+import { InputError } from '../contracts/errors.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
+import type { RedisClient } from '../redis/connect.ts';
 import { keysOf, type Keys } from '../redis/keys.ts';
+import { withRedis } from '../redis/with-redis.ts';
 import { findNotices, type FoundNotice } from './find-notices.ts';
 
 /** What became of the notices that were handed over for one phone number. It holds no number. */
@@ -55,6 +55,8 @@ export interface FindOptions extends NoticeQueueOptions {
   keepFailedMs?: number | undefined;
 }
 
+const KEEP_FAILED_MS = workerVariables.keepFailedMs.def.defaultValue;
+
 /**
  * Finds what became of the notices for one phone number: single ones and contacts of batches, as far
  * back as FIND_RETENTION_MS. Opens a connection for this one question.
@@ -66,31 +68,12 @@ export interface FindOptions extends NoticeQueueOptions {
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findContact(number: string, options: FindOptions): Promise<FindReport> {
-  const { payloadKeyPrevious, keepFailedMs = OPTIONS.KEEP_FAILED_MS.default, ...rest } = options;
+  const { payloadKeyPrevious, keepFailedMs = KEEP_FAILED_MS, ...rest } = options;
   const settings = readQueueOptions(rest);
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
-  let trouble: Error | undefined;
-  const onError = (error: Error) => {
-    trouble = error;
-  };
-  const redis = connectRedis(server, 'reader', onError, enqueueTimeoutMs);
-  try {
-    if (!(await readyWithin(redis, enqueueTimeoutMs))) throw redisFailure(trouble);
-    return await findInQueue(
-      {
-        redis,
-        keys: keysOf(prefix, account),
-        settings: { ...settings, payloadKeyPrevious, keepFailedMs },
-      },
-      number,
-    );
-  } catch (error) {
-    throw error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE'
-      ? new NoticeQueueError(error.code, `Redis did not answer within ${enqueueTimeoutMs} ms.`)
-      : error;
-  } finally {
-    redis.disconnect();
-  }
+  const keys = keysOf(prefix, account);
+  const context = { keys, settings: { ...settings, payloadKeyPrevious, keepFailedMs } };
+  return withRedis(server, enqueueTimeoutMs, (redis) => findInQueue({ ...context, redis }, number));
 }
 
 /** The same over a connection that is there. Throws as {@link findContact} does. */
@@ -128,4 +111,10 @@ export async function findInQueue(
       wrongHit: -Math.expm1(-batches.contacts * FALSE_POSITIVE_RATE),
     },
   };
+}
+
+/** The chance (0 to 1) that an unconfirmed result belongs to another number, as text. */
+export function describeFalsePositiveRate(chance: number): string {
+  const percent = chance * 100;
+  return percent < 0.01 ? 'less than 0.01 %' : `${percent.toPrecision(2)} %`;
 }

@@ -1,10 +1,11 @@
-import { Queue, type Job } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { FoundState } from './find-in-batches.ts';
 import type { JobData } from '../contracts/job.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
 import { readAudit, type KeptAudit } from '../ops/audit.ts';
 import { readUnknown } from '../ops/unknown.ts';
 
@@ -85,15 +86,7 @@ export async function findNotices(
   keepMs: { readonly find: number; readonly failed: number },
 ): Promise<FoundNotice[]> {
   const now = Date.now();
-  const queue = new Queue(QUEUE_NAME, {
-    connection: redis,
-    prefix: keys.bullPrefix,
-    // Where Redis is away, the first command says so at once; these would wait for it.
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    skipMetasUpdate: true,
-  });
-  queue.on('error', () => {});
+  const queue = openBullQueue(QUEUE_NAME, redis, keys);
   try {
     const entries = await findEntries(redis, keys, hash, keepMs.find, now);
     let decisions: readonly KeptAudit[] | undefined;

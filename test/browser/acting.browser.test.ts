@@ -53,7 +53,7 @@ describe('whoever acts', () => {
 
   it('finds what became of a number, which is in no address', async () => {
     const watched = await startWatched(redis);
-    const { notices } = watched.ops.parts;
+    const { notices } = watched.ops.context;
     const [number = ''] = numbers(1, 77);
     const { id } = await notices.send({
       templateCode: 'LOOKED_FOR',
@@ -77,24 +77,24 @@ describe('whoever acts', () => {
     await page.getByText('Nothing was found.').waitFor();
   });
 
-  it('sets the pace, and gives it back', async () => {
+  it('sets the rate limit, and returns to the configured one', async () => {
     const watched = await startWatched(redis, { processes: 0 });
     const { page } = await watched.look();
     await page.goto('/');
-    const section = page.locator('#pace');
-    const set = async (pace: string, why: string) => {
-      await section.getByText('Set a pace...').click();
-      await section.getByLabel('Send calls a second').fill(pace);
+    const section = page.locator('#rate-limit');
+    const set = async (limit: string, why: string) => {
+      await section.getByText('Set a rate limit...').click();
+      await section.getByLabel('Requests per second').fill(limit);
       await section.getByLabel('Why').fill(why);
-      await section.getByRole('button', { name: 'Set the pace' }).click();
+      await section.getByRole('button', { name: 'Set the rate limit' }).click();
     };
     await set('25', 'campaign at noon');
-    await section.getByText('25 send calls a second, in its place').waitFor();
+    await section.getByText('25 requests per second, instead').waitFor();
     await set('default', 'the campaign is over');
-    await section.getByText('Nothing limits it.').waitFor();
+    await section.getByText('No limit is set.').waitFor();
     await page.goto('/audit');
     const entry = page.getByRole('row', { name: /campaign at noon/ });
-    expect(await entry.textContent()).toMatch(/otto[\s\S]*pace[\s\S]*25/);
+    expect(await entry.textContent()).toMatch(/otto[\s\S]*rate-limit[\s\S]*25/);
   });
 
   it('is told that Redis is away, and sees the page heal itself', async () => {
@@ -117,7 +117,7 @@ describe('whoever acts', () => {
       await server.restart();
       await trouble.waitFor({ state: 'hidden' });
       expect(await isSamePage(watching.page)).toBe(true);
-      await arriving.page.getByText('No batch is kept').waitFor();
+      await arriving.page.getByText('There are no batches.').waitFor();
     } finally {
       await ops.close();
       await server.close();

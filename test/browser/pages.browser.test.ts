@@ -24,10 +24,10 @@ const LOOKS: readonly (readonly [string, VisitOptions])[] = [
 async function busy(): Promise<Watched> {
   const watched = await startWatched(redis);
   const { emulator } = watched.fleet;
-  const queue = watched.ops.parts.notices;
+  const queue = watched.ops.context.notices;
   const rows = numbers(12).map((contact) => ({ contact, var1: 'Kim' }));
   const settled = async (what: string, batch: string) => {
-    await until(async () => (await watched.ops.parts.ledger.read(batch))?.counts.pending === 0, {
+    await until(async () => (await watched.ops.context.ledger.read(batch))?.counts.pending === 0, {
       what,
       deadlineMs: PATIENCE_MS,
     });
@@ -101,12 +101,12 @@ describe('every page', () => {
       await page.getByRole('button', { name: 'Find' }).click();
     };
     await find(numbers(1)[0] ?? '');
-    await page.getByRole('region', { name: 'What was found' }).waitFor();
+    await page.getByRole('region', { name: 'Search results' }).waitFor();
     await inspect(page, 'found');
     // A page that asks again is answered 400.
     forgive(/status of 400/);
     await find('no number');
-    await page.getByRole('alert').filter({ hasText: 'Nothing was looked up' }).waitFor();
+    await page.getByRole('alert').filter({ hasText: 'Not searched' }).waitFor();
     await inspect(page, 'find-again');
     await page.goto('/audit');
     await inspect(page, 'audit');
@@ -131,13 +131,13 @@ describe('every page', () => {
     const watched = await busy();
     // The page is asked for once, and workers write down what they sent with their heartbeat.
     const recorded = async () => {
-      const { total } = await trafficOf(watched.ops.parts, 60);
+      const { total } = await trafficOf(watched.ops.context, 60);
       return total.attempts.accepted > 0;
     };
     await until(recorded, { what: 'the sends to be recorded', deadlineMs: PATIENCE_MS });
     const { page } = await watched.look('vera', { javaScript: false });
     await page.goto('/');
-    await page.getByRole('cell', { name: 'the service took it' }).waitFor();
+    await page.getByRole('cell', { name: 'the service accepted it' }).waitFor();
     expect(await page.locator('.plot').first().isVisible()).toBe(false);
     expect(await page.getByRole('button').allTextContents()).toEqual(['Sign out']);
   });

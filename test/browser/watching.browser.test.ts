@@ -56,7 +56,7 @@ describe('whoever watches', () => {
     await page.locator('#progress .tag', { hasText: 'paused' }).waitFor();
     // What was being sent is let finish; then the emulator hears of nothing more.
     const seen = () => watched.fleet.emulator.record().contacts;
-    const ledger = async () => (await watched.ops.parts.ledger.read(batch))?.counts;
+    const ledger = async () => (await watched.ops.context.ledger.read(batch))?.counts;
     await until(async () => (await ledger())?.sending === 0, {
       what: 'the sends under way to end',
       deadlineMs: PATIENCE_MS,

@@ -4,6 +4,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
+import { FleetReader } from '../../src/ops/snapshot.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
 import type { MetricRows } from '../../src/metrics/metric.ts';
 import { SUPERVISOR_METRICS, WORKER_METRICS } from '../../src/metrics/worker-table.ts';
@@ -104,9 +105,11 @@ describe('what deploy/ names', () => {
       { what: 'both processes', deadlineMs: 30_000 },
     );
     const pair = pairName(emulator.url, 'emulator-access-key');
-    const ofFleet = fleetMetrics({ redis: redis.client, keys: keysOf(prefix, 'default'), pair });
-    samples = [ofWorkers, await ofFleet.text()].flatMap((text) => readExposition(text).samples);
-    await ofFleet.close();
+    const keys = keysOf(prefix, 'default');
+    const reader = new FleetReader({ redis: redis.client, keys, pair });
+    const ofFleet = await fleetMetrics(reader).text();
+    samples = [ofWorkers, ofFleet].flatMap((text) => readExposition(text).samples);
+    await reader.close();
   }, 120_000);
 
   afterAll(async () => {

@@ -5,7 +5,8 @@ import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { allAccepted } from '../../src/batch/ledger/settlement.ts';
 import { HOLDS } from '../../src/contracts/hold.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
-import { fleetMetrics, type FleetMetrics } from '../../src/metrics/fleet-metrics.ts';
+import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
+import { FleetReader, type FleetSource } from '../../src/ops/snapshot.ts';
 import { FLEET_METRICS } from '../../src/metrics/fleet-table.ts';
 import type { MetricRows } from '../../src/metrics/metric.ts';
 import { beat, endHeartbeat } from '../../src/fleet/heartbeat.ts';
@@ -18,18 +19,27 @@ import { readExposition } from './exposition.ts';
 
 describe('the metrics of the fleet', () => {
   const redis = testRedis();
-  const opened: FleetMetrics[] = [];
+  const opened: FleetReader[] = [];
 
   afterEach(async () => {
-    for (const metrics of opened.splice(0)) await metrics.close();
+    await closeAll();
     await redis.cleanup();
   });
+
+  async function closeAll() {
+    for (const reader of opened.splice(0)) await reader.close();
+  }
+
+  function open(source: FleetSource) {
+    const reader = new FleetReader(source);
+    opened.push(reader);
+    return fleetMetrics(reader);
+  }
 
   function world() {
     const prefix = redis.freshPrefix();
     const keys = keysOf(prefix, 'default');
-    const metrics = fleetMetrics({ redis: redis.client, keys, pair: 'pair' });
-    opened.push(metrics);
+    const metrics = open({ redis: redis.client, keys, pair: 'pair' });
     return { prefix, keys, metrics, read: async () => readExposition(await metrics.text()) };
   }
 
@@ -148,7 +158,7 @@ describe('the metrics of the fleet', () => {
   it('tell how Redis keeps notices', async () => {
     const server = await startRedisServer();
     const client = new Redis(server.url);
-    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default') });
+    const metrics = open({ redis: client, keys: keysOf('p', 'default') });
     const read = async () => {
       const { value } = readExposition(await metrics.text());
       const names = ['memory_limit_bytes', 'evicts', 'aof', 'persistence_ok'];
@@ -164,7 +174,7 @@ describe('the metrics of the fleet', () => {
       await client.config('SET', 'appendonly', 'yes');
       expect(await read()).toEqual([104_857_600, 1, 1, 1]);
     } finally {
-      await metrics.close();
+      await closeAll();
       client.disconnect();
       await server.close();
     }
@@ -174,7 +184,7 @@ describe('the metrics of the fleet', () => {
     // Commands are counted by the server for everybody, so this one is nobody else's.
     const server = await startRedisServer();
     const client = new Redis(server.url);
-    const metrics = fleetMetrics({ redis: client, keys: keysOf('p', 'default'), pair: 'pair' });
+    const metrics = open({ redis: client, keys: keysOf('p', 'default'), pair: 'pair' });
     const queue = new NoticeQueue({ redis: { url: server.url }, prefix: 'p' });
     try {
       const commands = async () => {
@@ -205,7 +215,7 @@ describe('the metrics of the fleet', () => {
       expect(many.reduce((sum, [, calls]) => sum + calls, 0)).toBeLessThan(80);
     } finally {
       await queue.close();
-      await metrics.close();
+      await closeAll();
       client.disconnect();
       await server.close();
     }
@@ -228,13 +238,13 @@ describe('the metrics of the fleet', () => {
       connectTimeoutMs: 500,
     };
     const away = connectRedis(settings, 'reader', () => {}, 500);
-    const metrics = fleetMetrics({ redis: away, keys: keysOf('away', 'default') });
+    const metrics = open({ redis: away, keys: keysOf('away', 'default') });
     try {
       const { samples } = readExposition(await metrics.text());
       expect(samples).toEqual([{ name: 'notices_redis_up', labels: {}, value: 0 }]);
     } finally {
       away.disconnect();
-      await metrics.close();
+      await closeAll();
     }
   });
 });

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { decodeContacts } from '../../src/batch/payload/payload.ts';
 import { exportRestored, reportRestored } from '../../src/ops/restored.ts';
-import { restoredNotices } from '../../src/ops/restored-notices.ts';
-import { parkRestored } from '../../src/ops/park-restored.ts';
+import { parkRestored, restoredNotices } from '../../src/ops/restored-notices.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { run, errorOf } from '../cli/support/run.ts';
@@ -73,8 +72,8 @@ describe('what an old copy might send again', () => {
       }
       await queue.send(notice('01000009999'));
     });
-    await target.ledger.steer('b', 'cancel');
-    await target.ledger.steer('c', 'pause');
+    await target.ledger.control('b', 'cancel');
+    await target.ledger.control('c', 'pause');
     await looksOld(keys, Date.now());
     expect(await reportRestored(target)).toMatchObject({
       held: true,
@@ -112,7 +111,7 @@ describe('what an old copy might send again', () => {
     expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
     await redis.client.hset(keys.hold, { kind: 'manual', code: 'x' });
     expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
-    expect(await redis.client.exists(keys.intents.begun)).toBe(0);
+    expect(await redis.client.exists(keys.intents.open)).toBe(0);
     await redis.client.hset(keys.hold, { kind: 'restored' });
     expect(await parkRestored(target, 'me')).toMatchObject({
       jobs: 2,
@@ -128,7 +127,7 @@ describe('what an old copy might send again', () => {
       jobs: 0,
       stopped: true,
     });
-    expect(await redis.client.exists(keys.intents.begun, keys.audit)).toBe(0);
+    expect(await redis.client.exists(keys.intents.open, keys.audit)).toBe(0);
   });
 });
 

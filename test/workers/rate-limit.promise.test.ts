@@ -6,7 +6,7 @@ describe('a fleet keeps a pace', () => {
   const { start, acceptedAt, untilAccepted } = limitedFleet();
 
   it('two processes, notices and chunks: together never beyond it, and no attempt is spent on waiting', async () => {
-    const on = await start({ PACE: '40' });
+    const on = await start({ RATE_LIMIT: '40' });
     const list = numbers(100, 5_000).map((contact) => ({ contact }));
     await Promise.all([
       on.sendEach(numbers(150)),

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { decodeContacts } from '../../batch/payload/payload.ts';
-import { parkRestored } from '../../ops/park-restored.ts';
+import { parkRestored } from '../../ops/restored-notices.ts';
 import { exportRestored, reportRestored, type RestoredReport } from '../../ops/restored.ts';
 import type { Suspicion } from '../../fleet/restore/epoch.ts';
 import type { CommandContext } from '../command-context.ts';

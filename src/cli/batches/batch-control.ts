@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { controlBatch, WHY_NOT_CONTROLLED, type BatchControl } from '../../ops/control-batch.ts';
+import { controlBatch, WHY_NOT_CONTROLLED, type BatchControl } from '../../ops/batch-actions.ts';
 import type { CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { batchId, noSuchBatch, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';

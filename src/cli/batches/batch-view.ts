@@ -2,7 +2,7 @@ import { CONTACT_STATES, type Batch } from '../../batch/ledger/batch-record.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { readBatchSnapshot, type BatchSnapshot } from '../../ops/batch-snapshot.ts';
-import type { BatchControlContext } from '../../ops/control-batch.ts';
+import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { noSuchBatch } from '../open-ledger.ts';
 import { duration, table } from '../output.ts';
 import { count, countOf } from '../progress.ts';
@@ -44,9 +44,9 @@ export function describeBatch(
       ['import', describeImport(batch)],
       ['contacts', count(counts.total)],
       ...CONTACT_STATES.map((state) => [`  ${state}`, describeCount(batch, state)]),
-      ...(counts.maybeTwice === 0
+      ...(counts.possiblySentTwice === 0
         ? []
-        : [['twice', `${count(counts.maybeTwice)} at most were sent twice`]]),
+        : [['twice', `${count(counts.possiblySentTwice)} at most were sent twice`]]),
       ...paceRows(batch, now),
     ]),
     ...(standstill === undefined ? [] : [`It stands still: ${standstill}.`]),

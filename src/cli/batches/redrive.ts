@@ -6,7 +6,7 @@ import {
   type RedriveReport,
   type RedriveSelection,
 } from '../../batch/failures/redrive-batch.ts';
-import { redriveAudited } from '../../ops/redrive.ts';
+import { redriveAudited } from '../../ops/batch-actions.ts';
 import { wholeNumber } from '../arguments.ts';
 import { describeGroups } from './batch-view.ts';
 import type { CommandContext } from '../command-context.ts';

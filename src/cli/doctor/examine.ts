@@ -13,14 +13,12 @@ import {
   type Finding,
 } from '../../doctor/finding.ts';
 import { judgeQueue } from '../../doctor/judge-queue.ts';
+import { readQueueSnapshot } from '../../doctor/queue-snapshot.ts';
 import { judgeRedisSnapshot } from '../../doctor/judge-redis.ts';
 import { readRedisSnapshot } from '../../doctor/redis-snapshot.ts';
-import { readStatus } from '../../ops/status.ts';
-import { Ledger } from '../../batch/ledger/ledger.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
-import { keysOf, type Keys } from '../../redis/keys.ts';
-import { VERSION } from '../../contracts/version.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { keysOf } from '../../redis/keys.ts';
+import { withRedis } from '../../redis/with-redis.ts';
 import { drySend } from './dry-send.ts';
 import { realSend } from './real-send.ts';
 import { probeToken } from './token-probe.ts';
@@ -40,9 +38,6 @@ export interface Examination {
 /** How long one command to Redis, and the first connection, may take. */
 const TIMEOUT_MS = 5_000;
 
-/** The newest batches that are looked at. */
-const LOOKED_AT = 1_000;
-
 /** What is wrong with the environment; the rest is looked at only where nothing is. */
 export function examineConfig(environment?: Environment): Finding[] {
   const { readings, values, issues } = readEnvironment(environment, { service: false });
@@ -50,7 +45,7 @@ export function examineConfig(environment?: Environment): Finding[] {
     const remedy = 'mend it; docs/configuration.md says what is right';
     return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
   }
-  const set = readings.filter(({ from }) => from !== 'default').length;
+  const set = [...readings.values()].filter(({ from }) => from !== 'default').length;
   const { BASE_URL: url, INSECURE_HTTP_HOST: host } = values;
   const plain = url?.startsWith('http:') === true && new URL(url).hostname === host?.toLowerCase();
   if (plain) {
@@ -81,30 +76,26 @@ export async function examine(
       tell(finding);
     }
   };
-  let trouble: Error | undefined;
-  const onError = (error: Error) => {
-    trouble = error;
-  };
-  const redis = connectRedis(config.redis, 'reader', onError, TIMEOUT_MS);
   const { service } = config;
-  try {
-    if (!(await readyWithin(redis, TIMEOUT_MS))) throw away(redisFailure(trouble));
+  const checkAll = async (redis: RedisClient) => {
     add(...(await examineRedis(redis, config)));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     add(...(await examineToken(redis, config, issue)));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     add(...(await examineQueue(redis, config)));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     const unfit = findings.some(
       ({ check, level }) => check.startsWith('redis.') && level === 'fail',
     );
     if (!dry) add(skip('dry-send', 'not asked for'));
     else if (unfit) add(skip('dry-send', 'not tried: Redis has to be mended first'));
     else add(await drySend(redis, config, signal));
-    if (signal.aborted) return findings;
+    if (signal.aborted) return;
     if (send === undefined) add(skip('send', 'not asked for (--send NUMBER --template CODE)'));
     else if (service !== undefined) add(await realSend(redis, { ...config, service }, send));
-    return findings;
+  };
+  try {
+    await withRedis(config.redis, TIMEOUT_MS, checkAll);
   } catch (error) {
     if (!(error instanceof NoticeQueueError)) throw error;
     const { code, message } = error;
@@ -116,10 +107,8 @@ export async function examine(
     const seen = new Set(findings.map(({ check }) => check));
     const rest = CHECKS.filter((check: CheckName) => check !== 'config' && !seen.has(check));
     add(...rest.map((check) => skip(check, 'not looked at: Redis does not serve')));
-    return findings;
-  } finally {
-    redis.disconnect();
   }
+  return findings;
 }
 
 async function examineRedis(redis: RedisClient, config: Config): Promise<Finding[]> {
@@ -145,38 +134,6 @@ async function examineToken(
   );
 }
 
-async function examineQueue(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const keys = keysOf(config.redis.prefix, config.account);
-  const status = await readStatus({
-    redis: config.redis,
-    account: config.account,
-    service: undefined,
-    tokenBudgetWindowMs: config.token.budgetWindowMs,
-    redisRules: config.redisWatch,
-  });
-  return judgeQueue({
-    now: Date.now(),
-    hold: status.hold,
-    workers: status.workers,
-    version: VERSION,
-    waiting: status.jobs.waiting,
-    oldestWaitingMs: status.oldestWaitingMs,
-    unknownNotices: await unknownNotices(redis, keys),
-    batches: await new Ledger(redis, keys).list(LOOKED_AT),
-  });
-}
-
-async function unknownNotices(redis: RedisClient, keys: Keys): Promise<number> {
-  try {
-    return await redis.zcard(keys.intents.unknownAt);
-  } catch (error) {
-    throw redisFailure(error);
-  }
-}
-
-/** Looking queues nothing, so nothing is said of a notice. */
-function away(failure: NoticeQueueError): NoticeQueueError {
-  return failure.code === 'QUEUE_UNAVAILABLE'
-    ? new NoticeQueueError(failure.code, `Redis did not answer within ${TIMEOUT_MS} ms.`)
-    : failure;
+async function examineQueue(redis: RedisClient, { redis: { prefix }, account }: Config) {
+  return judgeQueue(await readQueueSnapshot(redis, keysOf(prefix, account)));
 }

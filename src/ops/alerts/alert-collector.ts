@@ -1,70 +1,61 @@
-import { Queue } from 'bullmq';
 import { readBatchEvents, type BatchEvent } from '../../batch/ledger/batch-events.ts';
-import { Ledger } from '../../batch/ledger/ledger.ts';
 import { nearEnd, nearEndOfRetention } from '../../batch/ledger/retention.ts';
-import { readWorkers } from '../../fleet/heartbeat.ts';
-import { readHold } from '../../fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { FleetReader } from '../snapshot.ts';
 import type { AlertMemory, KeptSnapshot, NearSnapshot, AlertSnapshot } from './alert-snapshot.ts';
 
-/** What is kept is looked at so often: it costs a command for each batch. */
+/** How often batches are read for what is kept in them, in milliseconds: a command for each batch. */
 const KEPT_EVERY_MS = 60_000;
 
-/** The newest batches that are looked at. */
-const LOOKED_AT = 1_000;
+/** The newest batches that are read. */
+const NEWEST_BATCHES = 1_000;
 
-/** Events of batches that are read at a time, and how often in one look. */
+/** Batch events in one read, and reads in one round. */
 const EVENTS_PER_READ = 200;
-const READS_PER_LOOK = 5;
+const READS_PER_ROUND = 5;
 
-/** Sees what alerts are judged by: some twenty commands, none of which scans. */
+/** Collects what alerts are judged by, with some twenty commands, none of which scans. */
 export class AlertCollector {
   readonly #redis: RedisClient;
   readonly #keys: Keys;
-  readonly #ledger: Ledger;
+  readonly #fleet: FleetReader;
   readonly #keepFailedMs: number;
-  readonly #queues: readonly Queue[];
 
   /** @param keepFailedMs KEEP_FAILED_MS */
   constructor(redis: RedisClient, keys: Keys, keepFailedMs: number) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#ledger = new Ledger(redis, keys);
+    this.#fleet = new FleetReader({ redis, keys, newestBatches: NEWEST_BATCHES });
     this.#keepFailedMs = keepFailedMs;
-    this.#queues = [QUEUE_NAME, CHUNK_QUEUE_NAME].map((name) => {
-      const options = { connection: redis, prefix: keys.bullPrefix, skipMetasUpdate: true };
-      const queue = new Queue(name, options);
-      queue.on('error', () => {});
-      return queue;
-    });
   }
 
-  /** @param memory of the look before */
-  async look(memory: AlertMemory | undefined): Promise<AlertSnapshot> {
-    const redis = this.#redis;
-    const keys = this.#keys;
-    const [[seconds], hold, workers, unknownNotices, memoryInfo, waiting, events] =
-      await Promise.all([
-        redis.time(),
-        readHold(redis, keys),
-        readWorkers(redis, keys),
-        redis.zcard(keys.intents.unknownAt),
-        redis.info('memory'),
-        Promise.all(
-          this.#queues.map((queue) => queue.getJobCountByTypes('waiting', 'prioritized')),
-        ),
-        this.#events(memory?.cursor),
-      ]);
-    const now = Number(seconds) * 1_000;
+  /**
+   * @param memory of the round before
+   * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+   */
+  async collect(memory: AlertMemory | undefined): Promise<AlertSnapshot> {
+    const [snapshot, events] = await Promise.all([
+      this.#fleet.read(
+        'now',
+        'hold',
+        'workers',
+        'unknownNotices',
+        'redis',
+        'noticeJobs',
+        'chunkJobs',
+      ),
+      this.#events(memory?.cursor),
+    ]);
+    const { now, hold, workers, unknownNotices, redis, noticeJobs, chunkJobs } = snapshot;
     const due = now - (memory?.keptSeenAt ?? 0) >= KEPT_EVERY_MS;
     return {
       now,
       hold,
       workers: workers.length,
-      waiting: waiting.reduce((sum, count) => sum + count, 0),
+      waiting: noticeJobs.waiting + chunkJobs.waiting,
       unknownNotices,
-      memory: memoryOf(memoryInfo),
+      memory: { used: redis.usedBytes, limit: redis.maxBytes || redis.machineBytes },
       batchEvents: events.events,
       cursor: events.cursor,
       ...(due ? { kept: await this.#kept(now) } : {}),
@@ -72,7 +63,7 @@ export class AlertCollector {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#queues.map((queue) => queue.close().catch(() => {})));
+    await this.#fleet.close();
   }
 
   async #events(
@@ -80,7 +71,7 @@ export class AlertCollector {
   ): Promise<{ readonly events: readonly BatchEvent[]; readonly cursor: string }> {
     const events: BatchEvent[] = [];
     let cursor = from;
-    for (let read = 0; read < READS_PER_LOOK; read++) {
+    for (let read = 0; read < READS_PER_ROUND; read++) {
       const page = await readBatchEvents(this.#redis, this.#keys, cursor, EVENTS_PER_READ);
       events.push(...page.events);
       const end = page.cursor === cursor || cursor === undefined;
@@ -91,7 +82,7 @@ export class AlertCollector {
   }
 
   async #kept(now: number): Promise<KeptSnapshot> {
-    const batches = await this.#ledger.list(LOOKED_AT);
+    const { batches } = await this.#fleet.read('batches');
     const near: NearSnapshot[] = batches.flatMap((batch) => {
       const end = nearEndOfRetention(batch, now);
       if (end === undefined) return [];
@@ -111,10 +102,4 @@ export class AlertCollector {
     const unknownContacts = batches.reduce((sum, { counts }) => sum + counts.unknown, 0);
     return { unknownContacts, near };
   }
-}
-
-/** Its own limit; where it has none, what the machine has. */
-function memoryOf(info: string): AlertSnapshot['memory'] {
-  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
-  return { used: field('used_memory'), limit: field('maxmemory') || field('total_system_memory') };
 }

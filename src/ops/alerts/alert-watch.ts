@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { readWorkers } from '../../fleet/heartbeat.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisErrorWord } from '../../redis/failure.ts';
+import { redisErrorCode } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { AlertPoster } from './alert-poster.ts';
 import { alertEvent, AlertStore } from './alert-store.ts';
@@ -66,7 +66,7 @@ export function startAlerts(
 
   const lookAndTell = async (leaving: boolean): Promise<void> => {
     const before = await store.memory();
-    const seen = await lookout.look(before);
+    const seen = await lookout.collect(before);
     const sight = leaving
       ? { ...seen, leaving }
       : { ...seen, workers: Math.max(seen.workers, isWorker ? 1 : 0) };
@@ -91,7 +91,7 @@ export function startAlerts(
 
   const trouble = (error: unknown) => {
     leading = false;
-    const code = error instanceof NoticeQueueError ? error.code : redisErrorWord(error);
+    const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
     log.warn({ event: 'alert-trouble', code });
   };
 

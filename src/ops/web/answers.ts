@@ -5,7 +5,9 @@ import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
 import { HOLDS, type HoldKind } from '../../contracts/hold.ts';
 import { ERROR_CODES, type ErrorCode } from '../../contracts/errors.ts';
 import type { SeenWorker } from '../../fleet/heartbeat.ts';
+import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
 import { explainHold, type ExplainedHold } from '../manual-hold.ts';
+import { deprecatedPace, type DeprecatedPace } from '../manual-rate-limit.ts';
 import type { Status } from '../status.ts';
 
 /*
@@ -79,6 +81,28 @@ const tokenAnswer = named(
   }),
 );
 
+const rate = z.number().min(0);
+const limited = {
+  configured: rate.describe('the configured limit, in send requests per second; 0 for no limit'),
+  fall: z
+    .object({ at: time, from: rate, to: rate, risesFrom: time, recoveryMs: z.number() })
+    .exactOptional()
+    .describe('the last decrease after a 429, also when it is over'),
+  now: rate.exactOptional().describe('the limit in force; absent where there is none'),
+  lowUntil: z.number().exactOptional().describe('when the decrease is over; absent where it is'),
+};
+const manualLimit = rate.exactOptional().describe('set manually in its place; 0 for no limit');
+
+export const rateLimitAnswer = named(
+  'RateLimit',
+  z.object({ ...limited, manual: manualLimit }),
+) satisfies z.ZodType<RateLimitStatus>;
+
+export const deprecatedPaceAnswer = named(
+  'Pace',
+  z.object({ ...limited, byHand: manualLimit }).describe('deprecated name of RateLimit'),
+) satisfies z.ZodType<DeprecatedPace>;
+
 export const statusAnswer = named(
   'Status',
   z.looseObject({
@@ -92,17 +116,28 @@ export const statusAnswer = named(
     }),
     oldestWaitingMs: z.number().optional(),
     hold: holdAnswer.optional(),
+    rateLimit: rateLimitAnswer.optional(),
+    pace: deprecatedPaceAnswer.optional().meta({ deprecated: true }),
     token: tokenAnswer.optional(),
     workers: z.array(workerAnswer),
     redis: z.looseObject({ version: z.string(), policy: z.string() }),
   }),
 );
 
-/** What the API says of the status: a hold with its words. */
-export type StatusAnswer = Omit<Status, 'hold'> & { readonly hold?: ExplainedHold };
+/** The status as the API answers it: the hold with its texts, and fields under deprecated names. */
+export type StatusAnswer = Omit<Status, 'hold'> & {
+  readonly hold?: ExplainedHold;
+  /** Deprecated name of `rateLimit`. */
+  readonly pace?: DeprecatedPace;
+};
 
-export function showStatus({ hold, ...status }: Status): StatusAnswer {
-  return { ...status, ...(hold === undefined ? {} : { hold: explainHold(hold) }) };
+export function statusToJson({ hold, ...status }: Status): StatusAnswer {
+  const { rateLimit } = status;
+  return {
+    ...status,
+    ...(hold === undefined ? {} : { hold: explainHold(hold) }),
+    ...(rateLimit === undefined ? {} : { pace: deprecatedPace(rateLimit) }),
+  };
 }
 
 export const batchAnswer = named(
@@ -125,7 +160,10 @@ export const batchAnswer = named(
         unknown: count,
         expired: count,
         cancelled: count,
-        maybeTwice: count.describe('at most so many messages came twice; not a state'),
+        possiblySentTwice: count.describe(
+          'contacts sent again after an unknown outcome: the most messages that can have arrived twice; not a state',
+        ),
+        maybeTwice: count.describe('deprecated: the former name of possiblySentTwice'),
       })
       .describe(
         'contacts; pending, accepted, rejected, unknown, expired, cancelled make the total',
@@ -152,7 +190,7 @@ export const batchAnswer = named(
 export type BatchAnswer = z.output<typeof batchAnswer>;
 
 /** @param now milliseconds since the epoch */
-export function showBatch(batch: Batch, now: number): BatchAnswer {
+export function batchToJson(batch: Batch, now: number): BatchAnswer {
   const { counts, begunAt, finishedAt, retentionMs, phase } = batch;
   const { id, templateCode, delivery, chunkSize, rate } = batch;
   const { chunks, rows, refusedRows, duplicateRows } = batch;

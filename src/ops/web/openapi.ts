@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { VERSION } from '../../contracts/version.ts';
 import { problemAnswer } from './answers.ts';
-import type { AnswerDoc, Route } from './http/route.ts';
+import { type AnswerDoc, type Route, json, route } from './http/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -94,6 +94,7 @@ function operation(route: Route, toJson: ToJson): Json {
   return {
     operationId: operationId(route),
     summary,
+    ...(route.replacedBy === undefined ? {} : { deprecated: true }),
     'x-role': needs,
     security: open ? [] : securityOf(needs),
     ...(parameters.length > 0 ? { parameters } : {}),
@@ -178,4 +179,18 @@ function reference(schema: z.ZodType, io: 'input' | 'output', components: Map<st
   if (id === undefined) return moved(found);
   components.set(id, moved(found));
   return { $ref: `#/components/schemas/${id}` };
+}
+
+/** @param routes of kind `api`, which the document describes */
+export function openApiRoutes(routes: readonly Route[]): Route[] {
+  const self: Route = route({
+    method: 'GET',
+    path: '/api/v1/openapi.json',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'This document.',
+    answers: { 200: { says: 'OpenAPI 3.1.' } },
+    handle: () => json(openApi([...routes, self])),
+  });
+  return [self];
 }

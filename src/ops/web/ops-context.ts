@@ -1,19 +1,20 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { payloadKeys, type PayloadKey } from '../../batch/payload/payload-key.ts';
 import type { Config } from '../../config/config.ts';
-import type { OpsConfig } from '../../config/ops-config.ts';
+import type { OpsConfig } from '../../config/config.ts';
 import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
+import { openBullQueue } from '../../redis/open-queue.ts';
 import type { FindContext } from '../../search/find-contact.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
+import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
 import { LiveFeed } from './live/feed.ts';
-import { RedisErrorMonitor } from './http/redis-trouble.ts';
+import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
 /** What the ops server works with. All of it is opened once and shared by all requests. */
 export interface OpsContext {
@@ -34,9 +35,11 @@ export interface OpsContext {
   readonly payloadKeys: readonly PayloadKey[];
   /** What a search for a phone number goes by. */
   readonly findSettings: FindContext['settings'];
-  /** PACE, shown until a worker has said which one is in effect. */
-  readonly configuredPace: number;
+  /** The configured rate limit, shown until a worker has reported its own; 0 for no limit. */
+  readonly configuredRateLimit: number;
   readonly feed: LiveFeed;
+  /** Reads the account's state. */
+  readonly fleet: FleetReader;
   /** The status, with a handful of commands. */
   readonly status: () => Promise<Status>;
   /** The account's metrics for Prometheus. */
@@ -47,7 +50,7 @@ export interface OpsContext {
 
 /** Parts with what only their owner may do. */
 export interface OpenOps {
-  readonly parts: OpsContext;
+  readonly context: OpsContext;
   /** For whoever started a server that has no users. */
   readonly invitation: Invitation | undefined;
   readonly close: () => Promise<void>;
@@ -78,38 +81,29 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   redis.on('ready', () => redisWatch.recovered());
   // The first request would meet a connection that is only being made.
   await readyWithin(redis, PATIENCE_MS);
-  const sendQueue = openQueue(QUEUE_NAME, redis, keys);
-  const chunkQueue = openQueue(CHUNK_QUEUE_NAME, redis, keys);
+  const sendQueue = openBullQueue(QUEUE_NAME, redis, keys);
+  const chunkQueue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   const { prefix, ...connection } = settings;
   const { payloadKeyPrevious: _, ...queueSettings } = queue;
   const notices = new NoticeQueue({ redis: connection, prefix, account, ...queueSettings });
   const ledger = new Ledger(redis, keys);
   const closing = new AbortController();
-  const target = {
-    account,
-    service,
-    tokenBudgetWindowMs: token.budgetWindowMs,
-    pace: worker.rateLimit.limit,
-    redisRules: config.redisWatch,
-  };
-  const status = async () => {
-    try {
-      const found = await statusOf(target, keys, redis, sendQueue);
-      redisWatch.recovered();
-      return found;
-    } catch (error) {
-      redisWatch.failed(error, Date.now());
-      throw redisFailure(error);
-    }
-  };
-  const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
-  const metrics = fleetMetrics({
+  const fleet = new FleetReader({
     redis,
     keys,
-    pair: service === undefined ? undefined : pairName(service.baseUrl, service.accessKey),
+    queues: { notices: sendQueue, chunks: chunkQueue },
+    pair: service && pairName(service.baseUrl, service.accessKey),
     tokenBudgetWindowMs: token.budgetWindowMs,
+    rateLimit: worker.rateLimit.limit,
+    onError: (error) => redisWatch.failed(error, Date.now()),
   });
-  const parts: OpsContext = {
+  const status = async () => {
+    const found = await statusOf(fleet, { account, redisRules: config.redisWatch });
+    redisWatch.recovered();
+    return found;
+  };
+  const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
+  const context: OpsContext = {
     config: config.ops,
     account,
     logger,
@@ -123,36 +117,22 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     notices,
     payloadKeys: payloadKeys(queue),
     findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
-    configuredPace: worker.rateLimit.limit,
+    configuredRateLimit: worker.rateLimit.limit,
     feed,
+    fleet,
     status,
-    metrics,
+    metrics: fleetMetrics(fleet),
     closing: closing.signal,
   };
   return {
-    parts,
+    context,
     invitation,
     close: async () => {
       closing.abort();
       await feed.close();
-      await metrics.close();
       await Promise.all([sendQueue, chunkQueue].map((one) => one.close().catch(() => {})));
       await notices.close();
       redis.disconnect();
     },
   };
-}
-
-function openQueue(name: string, connection: RedisClient, keys: Keys): Queue {
-  const queue = new Queue(name, {
-    connection,
-    prefix: keys.bullPrefix,
-    // Without these two a queue that was built while Redis was away would never recover.
-    skipWaitingForReady: true,
-    skipVersionCheck: true,
-    // The worker owns the queue's settings.
-    skipMetasUpdate: true,
-  });
-  queue.on('error', () => {});
-  return queue;
 }

@@ -3,16 +3,16 @@ import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { authorize, reads } from './access/authorize.ts';
-import type { Identity, Needs } from './access/role.ts';
+import type { Identity, Needs } from './access/identity.ts';
 import { boardNeeds, isBoard, registerBoard } from './board/board.ts';
 import type { OpsContext } from './ops-context.ts';
-import { problemPage } from './pages/problem-page.ts';
-import { signInPage } from './pages/sign-in.ts';
+import { problemPage } from './pages/public-pages.ts';
+import { signInPage } from './pages/public-pages.ts';
 import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
 import { registerRoutes } from './http/register-routes.ts';
 import type { Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
-import { securityHeaders } from './http/security-headers.ts';
+import { registerSecurityHeaders, setSecurityHeaders } from './http/security-headers.ts';
 import { isSecure, readSessionCookie } from './access/session-cookie.ts';
 
 declare module 'fastify' {
@@ -39,25 +39,26 @@ const MINUTE_MS = 60_000;
  * @param routes the table; tests hand in their own
  */
 export async function buildOpsServer(
-  parts: OpsContext,
+  context: OpsContext,
   routes: readonly Route[] = OPS_ROUTES,
 ): Promise<FastifyInstance> {
   const app = fastify({
-    trustProxy: (address) => parts.access.isTrustedProxy(address),
-    bodyLimit: parts.config.maxBodyBytes,
+    trustProxy: (address) => context.access.isTrustedProxy(address),
+    bodyLimit: context.config.maxBodyBytes,
     routerOptions: { maxParamLength: 200 },
     // Idle connections of browsers must not keep a server from stopping.
     forceCloseConnections: true,
     exposeHeadRoutes: false,
   });
   await app.register(cookie);
+  await registerSecurityHeaders(app);
   await app.register(rateLimit, { global: false });
   app.decorateRequest('identity', undefined);
   readForms(app);
-  letIn(app, parts);
-  app.setErrorHandler((error, request, reply) => refuse(error, request, reply, parts));
+  letIn(app, context);
+  app.setErrorHandler((error, request, reply) => refuse(error, request, reply, context));
   app.setNotFoundHandler((request, reply) =>
-    refuse(new NoticeQueueError('NOT_FOUND'), request, reply, parts),
+    refuse(new NoticeQueueError('NOT_FOUND'), request, reply, context),
   );
   // Whatever registers a route must say whom it lets in.
   app.addHook('onRoute', (options) => {
@@ -67,9 +68,9 @@ export async function buildOpsServer(
       throw new TypeError(`the route ${String(method)} ${url} does not say whom it lets in`);
     }
   });
-  registerRoutes(app, routes, parts);
-  await registerBoard(app, parts);
-  app.addHook('preClose', () => parts.feed.close());
+  registerRoutes(app, routes, context);
+  await registerBoard(app, context);
+  app.addHook('preClose', () => context.feed.close());
   return app;
 }
 
@@ -84,8 +85,8 @@ function readForms(app: FastifyInstance): void {
 }
 
 /** Judges every request before its body is read, also those that no route wants. */
-function letIn(app: FastifyInstance, parts: OpsContext): void {
-  const { access } = parts;
+function letIn(app: FastifyInstance, context: OpsContext): void {
+  const { access } = context;
   const limits = new Map<number, ReturnType<FastifyInstance['createRateLimit']>>();
   const limitOf = (max: number) => {
     const limit =
@@ -94,7 +95,7 @@ function letIn(app: FastifyInstance, parts: OpsContext): void {
     return limit;
   };
   app.addHook('onRequest', async (request, reply) => {
-    void reply.headers(securityHeaders(isBoard(request.url), isSecure(request)));
+    setSecurityHeaders(reply, isBoard(request.url), isSecure(request));
     const header = (name: string) => headerOf(request, name);
     const identity = access.identify(
       {
@@ -109,7 +110,7 @@ function letIn(app: FastifyInstance, parts: OpsContext): void {
     const { needs, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);
     if (!limited.isAllowed && limited.isExceeded) {
-      return refuse(new TooManyRequests(limited.ttlInSeconds), request, reply, parts);
+      return refuse(new TooManyRequests(limited.ttlInSeconds), request, reply, context);
     }
     const refusal = authorize({
       needs,
@@ -120,7 +121,8 @@ function letIn(app: FastifyInstance, parts: OpsContext): void {
       host: request.host,
     });
     // Answered here: the board would take an error for its own.
-    if (refusal !== undefined) return refuse(new NoticeQueueError(refusal), request, reply, parts);
+    if (refusal !== undefined)
+      return refuse(new NoticeQueueError(refusal), request, reply, context);
     return undefined;
   });
 }

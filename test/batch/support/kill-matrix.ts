@@ -118,10 +118,11 @@ export function killMatrix() {
     counts.expired +
     counts.cancelled;
 
+  /** Answers who was lost, and the looks at which the states did not add up to the total. */
   async function play(
     delivery: DeliveryPolicy,
     { contacts, chunk, kills, redisRestarts }: KillMatrix,
-  ) {
+  ): Promise<{ lost: string[]; wrongSums: string[] }> {
     const seed = Number(process.env['NOTICES_SEED'] ?? Date.now() % 1_000_000);
     const random = randomFrom(seed);
     folder = mkdtempSync(path.join(tmpdir(), 'notices-kill-'));
@@ -201,7 +202,6 @@ export function killMatrix() {
       `${delivery}, seed ${seed}: ${JSON.stringify(counts)}, sent twice ${record.twice}, ` +
         `tokens ${record.tokens.issued}, polls ${polls}`,
     );
-    expect(wrong).toEqual([]);
     // A kill that meets a batch that is over proves nothing.
     expect(hits).toBe(kills);
     expect(polls).toBeGreaterThan(100);
@@ -219,16 +219,15 @@ export function killMatrix() {
       }
     }
     expect(unknown.size).toBe(counts.unknown);
-    // Lost: neither taken by the service nor listed as unknown.
-    expect(
-      numbers(contacts).filter((number) => !taken.has(number) && !unknown.has(number)),
-    ).toEqual([]);
+    // Neither taken by the service nor listed as unknown.
+    const lost = numbers(contacts).filter((number) => !taken.has(number) && !unknown.has(number));
     expect(counts.rejected + counts.expired + counts.cancelled).toBe(0);
     // Twice got a contact only what the ledger has counted as handed out twice, or nothing at all.
-    expect(record.twice).toBeLessThanOrEqual(counts.maybeTwice);
-    expect(delivery === 'at-most-once' ? counts.maybeTwice : counts.unknown).toBe(0);
+    expect(record.twice).toBeLessThanOrEqual(counts.possiblySentTwice);
+    expect(delivery === 'at-most-once' ? counts.possiblySentTwice : counts.unknown).toBe(0);
     expect(counts.accepted).toBeLessThanOrEqual(record.distinct ?? -1);
     redis.disconnect();
+    return { lost, wrongSums: wrong };
   }
 
   return { play };

@@ -1,8 +1,8 @@
 import { describe, expect, it, test } from 'vitest';
-import { isFromHere } from '../../../src/ops/web/access/cross-site.ts';
+import { isFromHere } from '../../../src/ops/web/access/authorize.ts';
 import { authorize } from '../../../src/ops/web/access/authorize.ts';
-import { proxyIdentity } from '../../../src/ops/web/access/proxy-identity.ts';
-import { allows, ROLES, type Identity, type Needs } from '../../../src/ops/web/access/role.ts';
+import { proxyIdentity } from '../../../src/ops/web/access/identity.ts';
+import { allows, ROLES, type Identity, type Needs } from '../../../src/ops/web/access/identity.ts';
 
 const HOST = 'ops.example.test:8443';
 const OURS = `https://${HOST}`;

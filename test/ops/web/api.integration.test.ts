@@ -68,8 +68,8 @@ const NUMBERS = /0100000\d{4}|0299998888/;
 describe('status', () => {
   it('tells what waits, who works and what holds', async () => {
     const { server, viewer } = await bench();
-    const { keys, redis: client } = server.parts;
-    await server.parts.notices.send({ templateCode: 'T', contacts: contacts(1) });
+    const { keys, redis: client } = server.context;
+    await server.context.notices.send({ templateCode: 'T', contacts: contacts(1) });
     const worker = { id: 'w', host: 'h', pid: 1, version: '1', concurrency: 4, active: 1 };
     await beat(client, keys, { ...worker, startedAt: 5, loopDelayMs: 2 }, 60_000);
     const { json, text } = await viewer.get('/api/v1/status');
@@ -141,13 +141,13 @@ describe('batches', () => {
       ({ json }) => (json as { batches: { id: string }[] }).batches,
     );
     expect(ids.map(({ id }) => id).sort()).toEqual(['one', 'three', 'two']);
-    const { parts } = server;
-    expect(await listBatches(parts, { limit: 5, offset: 3 }, 0)).toEqual({
+    const { context } = server;
+    expect(await listBatches(context, { limit: 5, offset: 3 }, 0)).toEqual({
       batches: [],
       total: 3,
       next: null,
     });
-    expect(await requireBatch(parts, 'four').catch((error: unknown) => error)).toEqual(
+    expect(await requireBatch(context, 'four').catch((error: unknown) => error)).toEqual(
       noSuchBatch('four'),
     );
   });
@@ -180,7 +180,7 @@ describe('batches', () => {
     });
     const again = await operator.post('/api/v1/batches/b/pause');
     expect(again.json).toMatchObject({ status: 409, code: 'NOT_POSSIBLE' });
-    expect(again.json['detail']).toContain('Batch b was cancelled, and that is for good.');
+    expect(again.json['detail']).toContain('Batch b was cancelled, which is final.');
     const { entries } = (await viewer.get('/api/v1/audit')).json as { entries: { as: string }[] };
     expect(entries.map(({ as }) => as)).toEqual(['cancelled', 'resumed', 'paused']);
     expect(entries.at(-1)).toMatchObject({
@@ -188,7 +188,7 @@ describe('batches', () => {
       target: 'batch b',
       why: 'a mistake in it',
     });
-    expect((await server.parts.ledger.read('b'))?.phase).toBe('cancelled');
+    expect((await server.context.ledger.read('b'))?.phase).toBe('cancelled');
   });
 
   it('that are not there are named', async () => {
@@ -252,7 +252,7 @@ describe('failures', () => {
     const body = { state: 'rejected', why: 'numbers were mended' };
     const done = await operator.post('/api/v1/batches/b/redrive', body);
     expect(done.json).toEqual({ batch: 'b', redriven: 2, chunks: 1, left: 0, gone: 0 });
-    expect((await server.parts.ledger.read('b'))?.counts).toMatchObject({
+    expect((await server.context.ledger.read('b'))?.counts).toMatchObject({
       pending: 12,
       rejected: 0,
     });
@@ -296,7 +296,7 @@ describe('the unknown', () => {
       listed: 0,
       batches: [],
     });
-    expect((await server.parts.ledger.read('b'))?.counts).toMatchObject({
+    expect((await server.context.ledger.read('b'))?.counts).toMatchObject({
       accepted: 18,
       unknown: 0,
     });
@@ -340,7 +340,7 @@ describe('a form', () => {
     expect(wrong.text).toContain('expected a reason in words');
     const done = await send({ state: 'rejected', limit: '5', why: 'mended' });
     expect(done).toMatchObject({ status: 303, headers: { location: '/batches/b' } });
-    expect((await server.parts.ledger.read('b'))?.counts).toMatchObject({ rejected: 0 });
+    expect((await server.context.ledger.read('b'))?.counts).toMatchObject({ rejected: 0 });
   });
 });
 
@@ -352,6 +352,8 @@ it('every route of the API was answered here, or has a test file of its own', ()
     'POST /api/v1/find',
     'GET /api/v1/pace',
     'POST /api/v1/pace',
+    'GET /api/v1/rate-limit',
+    'POST /api/v1/rate-limit',
     'GET /metrics',
   ];
   const all = OPS_ROUTES.filter(({ kind }) => kind === 'api').map(

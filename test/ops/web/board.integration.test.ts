@@ -10,7 +10,7 @@ const NUMBER = '01000000042';
 async function bench() {
   const server = await startOps(redis.url, redis.freshPrefix());
   const viewer = await server.viewer();
-  await server.parts.notices.send({
+  await server.context.notices.send({
     templateCode: 'T',
     senderKey: '0299998888',
     contacts: [{ contact: NUMBER, var1: 'Kim Cheolsu' }],
@@ -21,7 +21,7 @@ async function bench() {
 describe('the board of the queues', () => {
   it('shows jobs without a number or a value, waiting and failed', async () => {
     const { server, viewer } = await bench();
-    const { keys } = server.parts;
+    const { keys } = server.context;
     const waiting = await viewer.get('/queues/api/queues?activeQueue=send&status=waiting');
     expect(waiting.status).toBe(200);
     expect(waiting.text).toContain('010******42');

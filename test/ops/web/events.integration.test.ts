@@ -77,7 +77,7 @@ describe('live events', () => {
     expect(ear.status).toBe(200);
     await ear.hears('status', ({ jobs }) => (jobs as { waiting: number }).waiting === 0);
     await ear.hears('batch', ({ counts }) => (counts as { pending: number }).pending === 4);
-    await bench.parts.notices.send({ templateCode: 'T', contacts: contacts(1) });
+    await bench.context.notices.send({ templateCode: 'T', contacts: contacts(1) });
     await ear.hears('status', ({ jobs }) => (jobs as { waiting: number }).waiting === 1);
     await built.settle(0, allAccepted(2));
     await built.settle(1, allAccepted(2));
@@ -97,7 +97,7 @@ describe('live events', () => {
     await ear.hears('status');
     expect((await viewer.post('/sign-out')).status).toBe(303);
     await until(() => ear.ended, { what: 'the stream to end', deadlineMs: DEADLINE_MS });
-    expect(bench.parts.feed.listeners).toBe(0);
+    expect(bench.context.feed.listeners).toBe(0);
   });
 
   it('end when the server does, which does not wait for them', async () => {
@@ -109,16 +109,16 @@ describe('live events', () => {
     await Promise.all(ears.map((ear) => ear.hears('status')));
     await bench.close();
     await until(() => ears.every(({ ended }) => ended), { what: 'the streams to end' });
-    expect(bench.parts.feed.listeners).toBe(0);
+    expect(bench.context.feed.listeners).toBe(0);
   });
 
   it('are forgotten when their listener leaves, and nothing is asked any more', async () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const ear = await listen(bench, await bench.viewer());
     await ear.hears('status');
-    expect(bench.parts.feed.listeners).toBe(1);
+    expect(bench.context.feed.listeners).toBe(1);
     ear.leave();
-    await until(() => bench.parts.feed.listeners === 0, { what: 'the listener to be forgotten' });
+    await until(() => bench.context.feed.listeners === 0, { what: 'the listener to be forgotten' });
   });
 
   it('watch no more than twenty batches at once', async () => {
@@ -156,7 +156,7 @@ describe('what live events cost', () => {
     await until(() => told() >= from + 6, { what: 'six more', deadlineMs: DEADLINE_MS });
     const [after, to] = [await commandsOf(server.url), told()];
     for (const ear of ears) ear.leave();
-    await until(() => bench.parts.feed.listeners === 0, { what: 'all to leave' });
+    await until(() => bench.context.feed.listeners === 0, { what: 'all to leave' });
     return (after - before) / (to - from);
   }
 

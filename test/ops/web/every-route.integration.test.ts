@@ -146,7 +146,7 @@ describe('a role that is not enough', () => {
         expect([line, reply.status, reply.json['code']]).toEqual([line, 403, 'NOT_PERMITTED']);
       }
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 
   it('nobody changes anything on the board, an operator neither', async () => {
@@ -156,7 +156,7 @@ describe('a role that is not enough', () => {
       const reply = await call(bench, line, headers);
       expect([line, reply.status, reply.json['code']]).toEqual([line, 403, 'NOT_PERMITTED']);
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 
   it("a sender's key opens nothing but the intake", async () => {
@@ -189,7 +189,7 @@ describe('from another site', () => {
         expect(reply.json).toMatchObject({ code: 'CROSS_SITE' });
       }
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 
   it('without the token of the session changes nothing either', async () => {
@@ -210,7 +210,7 @@ describe('from another site', () => {
       const reply = await bench.ask(pathOf({ path }), { method, headers: { cookie }, body: form });
       expect([line, reply.status]).toEqual([line, 403]);
     }
-    expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual([]);
+    expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 });
 
@@ -230,10 +230,17 @@ it('every answer carries the headers that keep others out', async () => {
       'x-frame-options': 'DENY',
       'referrer-policy': 'same-origin',
       'cache-control': 'no-store',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
+      'x-robots-tag': 'noindex, nofollow',
     });
+    expect(reply.headers['strict-transport-security']).toBeUndefined();
     const policy = String(reply.headers['content-security-policy']);
     expect(policy).toContain("default-src 'self'");
-    expect(policy).toContain("frame-ancestors 'none'");
+    for (const name of ['frame-ancestors', 'base-uri', 'object-src']) {
+      expect(policy).toContain(`${name} 'none'`);
+    }
     expect(policy).not.toContain('unsafe');
   }
 });

@@ -13,7 +13,7 @@ const PATH = '/api/v1/find';
 /** A server that may find, a notice and a batch with the number, and a batch without. */
 async function filled() {
   const bench = await startOps(redis.url, redis.freshPrefix(), { FIND_KEY: SECRET });
-  const { notices } = bench.parts;
+  const { notices } = bench.context;
   const { id: job } = await notices.send({ templateCode: 'ONE', contacts: [{ contact: NUMBER }] });
   await notices.import([{ contact: NUMBER }], { templateCode: 'LIST', batchId: 'autumn' });
   await notices.import([{ contact: '01077770000' }], { templateCode: 'LIST', batchId: 'other' });
@@ -130,7 +130,7 @@ describe('the page', () => {
       expect(status).toBe(400);
       const shown = plain(text);
       expect(shown).toMatch(/aria-describedby="number-problem number-help" aria-invalid="true"/);
-      expect(shown).toMatch(/id="number-problem" role="alert">Nothing was looked up: expected/);
+      expect(shown).toMatch(/id="number-problem" role="alert">Not searched: expected/);
       expect(shown).not.toContain(' value="0');
       expect(text).not.toMatch(/7777\D?6666|<script>/);
     },
@@ -153,15 +153,15 @@ describe('the page', () => {
 
 it('a search is no change: nothing is written, not even to the log', async () => {
   const { bench, viewer } = await filled();
-  const { logger } = bench.parts;
+  const { logger } = bench.context;
   const logged = (['debug', 'info', 'warn', 'error'] as const).map((one) => vi.spyOn(logger, one));
-  const before = await redis.keys(bench.parts.keys.bullPrefix);
+  const before = await redis.keys(bench.context.keys.bullPrefix);
   for (const number of [NUMBER, `${NUMBER}x`]) {
     await viewer.post(PATH, { number });
     await sendForm(viewer, bench, number);
   }
   await viewer.post('/sign-out');
-  expect(await redis.keys(bench.parts.keys.bullPrefix)).toEqual(before);
+  expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual(before);
   const lines = logged.flatMap(({ mock }) => mock.calls.map((line) => JSON.stringify(line)));
   expect(lines.join('\n')).not.toMatch(TRACES);
   const changed = lines.filter((line) => line.includes('ops-change'));

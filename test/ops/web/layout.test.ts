@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { problemOf, TooManyRequests } from '../../../src/ops/web/http/problem.ts';
 import { html } from '../../../src/ops/web/http/html.ts';
 import { csrfField, layout, nextField } from '../../../src/ops/web/pages/layout.ts';
-import { problemPage } from '../../../src/ops/web/pages/problem-page.ts';
-import type { Identity } from '../../../src/ops/web/access/role.ts';
+import { problemPage } from '../../../src/ops/web/pages/public-pages.ts';
+import type { Identity } from '../../../src/ops/web/access/identity.ts';
 import {
   ERROR_CODES,
   InputError,

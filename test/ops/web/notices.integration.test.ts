@@ -30,7 +30,7 @@ describe('a notice over HTTP', () => {
     const reply = await send({ notice: notice() });
     expect(reply).toMatchObject({ status: 202, json: { contacts: 1, duplicate: false } });
     const { id, jobs } = reply.json as { id: string; jobs: string[] };
-    const job = await server.parts.sendQueue.getJob(jobs[0] ?? '');
+    const job = await server.context.sendQueue.getJob(jobs[0] ?? '');
     expect(job?.data).toMatchObject({ v: 1, notice: { templateCode: 'ORDER_SHIPPED' } });
 
     const library = new NoticeQueue({ redis: { url: redis.url }, prefix });
@@ -57,7 +57,7 @@ describe('a notice over HTTP', () => {
       { 'idempotency-key': 'order-1' },
     );
     expect(both).toMatchObject({ status: 400, json: { issues: [{ field: 'Idempotency-Key' }] } });
-    expect(await server.parts.sendQueue.count()).toBe(1);
+    expect(await server.context.sendQueue.count()).toBe(1);
   });
 
   it('takes the options of the library', async () => {
@@ -65,7 +65,7 @@ describe('a notice over HTTP', () => {
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const options = { delay: 60_000, priority: 3, expiresAt, delivery: 'at-most-once' };
     const { jobs } = (await send({ notice: notice(), options })).json as { jobs: string[] };
-    const job = await server.parts.sendQueue.getJob(jobs[0] ?? '');
+    const job = await server.context.sendQueue.getJob(jobs[0] ?? '');
     expect(job?.data).toMatchObject({
       expiresAt: Date.parse(expiresAt),
       delivery: 'at-most-once',
@@ -88,7 +88,7 @@ describe('a notice over HTTP', () => {
     for (const body of [{}, { notice: null }, { notice: notice(), options: 7 }, [], { note: 1 }]) {
       expect((await send(body)).status).toBeGreaterThanOrEqual(400);
     }
-    expect(await server.parts.sendQueue.count()).toBe(0);
+    expect(await server.context.sendQueue.count()).toBe(0);
   });
 
   it('in a body that cannot be read is refused in plain words', async () => {
@@ -140,7 +140,7 @@ describe('a notice over HTTP', () => {
     expect(reply).toMatchObject({ status: 429, json: { code: 'TOO_MANY_REQUESTS' } });
     expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
     expect(reply.json['retryAfter']).toBe(Number(reply.headers['retry-after']));
-    expect(await server.parts.sendQueue.count()).toBe(3);
+    expect(await server.context.sendQueue.count()).toBe(3);
     expect(prefix).not.toBe('');
   });
 });

@@ -3,7 +3,8 @@ import { testRedis } from '../../support/redis.ts';
 import { expectDocumented, startOps, type Caller } from './support/ops-bench.ts';
 
 const redis = testRedis();
-const PATH = '/api/v1/pace';
+const PATH = '/api/v1/rate-limit';
+const OLD_PATH = '/api/v1/pace';
 
 async function bench(env: Readonly<Record<string, string>> = {}) {
   const prefix = redis.freshPrefix();
@@ -11,34 +12,33 @@ async function bench(env: Readonly<Record<string, string>> = {}) {
   return { prefix, server, viewer: await server.viewer(), operator: await server.operator() };
 }
 
-async function show(caller: Caller) {
-  const reply = await caller.get(PATH);
-  expectDocumented('GET', PATH, reply);
+async function show(caller: Caller, path = PATH) {
+  const reply = await caller.get(path);
+  expectDocumented('GET', path, reply);
   return reply.json;
 }
 
-async function set(caller: Caller, body: object) {
-  const reply = await caller.post(PATH, body);
-  expectDocumented('POST', PATH, reply);
+async function set(caller: Caller, body: object, path = PATH) {
+  const reply = await caller.post(path, body);
+  expectDocumented('POST', path, reply);
   return reply;
 }
 
-describe('the pace', () => {
-  it('is set by an operator, and the audit stream says who and why', async () => {
+describe('the rate limit', () => {
+  it('is set by an operator, and the audit stream records who and why', async () => {
     const { server, viewer, operator } = await bench();
-    expect(await show(viewer)).toEqual({ pace: null });
-    const first = await set(operator, { pace: 50, why: ' campaign at noon ' });
-    const byHand = { pace: { configured: 0, byHand: 50, now: 50 } };
-    expect([first.status, first.json]).toEqual([200, byHand]);
-    expect(await show(viewer)).toEqual(byHand);
-    expect((await viewer.get('/api/v1/status')).json).toMatchObject(byHand);
-    const off = await set(operator, { pace: 'off', why: 'the night' });
-    expect(off.json).toEqual({ pace: { configured: 0, byHand: 0 } });
-    const back = await set(server.key('operator'), { pace: 'default', why: 'x' });
-    expect(back.json).toEqual({ pace: null });
+    expect(await show(viewer)).toEqual({ rateLimit: null });
+    const first = await set(operator, { rateLimit: 50, why: ' campaign at noon ' });
+    const manual = { rateLimit: { configured: 0, manual: 50, now: 50 } };
+    expect([first.status, first.json]).toEqual([200, manual]);
+    expect(await show(viewer)).toEqual(manual);
+    const off = await set(operator, { rateLimit: 'off', why: 'the night' });
+    expect(off.json).toEqual({ rateLimit: { configured: 0, manual: 0 } });
+    const back = await set(server.key('operator'), { rateLimit: 'default', why: 'x' });
+    expect(back.json).toEqual({ rateLimit: null });
     const { json } = await viewer.get('/api/v1/audit');
     const { entries } = json as { entries: object[] };
-    const common = { at: 0, what: 'pace', target: 'queue' };
+    const common = { at: 0, what: 'rate-limit', target: 'queue' };
     expect(entries.map((entry) => ({ ...entry, at: 0 }))).toEqual([
       { ...common, who: 'key:robot', as: 'default', why: 'x' },
       { ...common, who: 'otto', as: 'off', why: 'the night' },
@@ -46,11 +46,11 @@ describe('the pace', () => {
     ]);
   });
 
-  it('tells of a fall, and of PACE where no worker has said it', async () => {
-    const { server, viewer } = await bench({ PACE: '40' });
-    expect(await show(viewer)).toEqual({ pace: { configured: 40, now: 40 } });
+  it('shows a decrease, and the configured limit where no worker has reported one', async () => {
+    const { server, viewer } = await bench({ RATE_LIMIT: '40' });
+    expect(await show(viewer)).toEqual({ rateLimit: { configured: 40, now: 40 } });
     const risesFrom = Date.now() + 3_600_000;
-    await redis.client.hset(server.parts.keys.rateLimit, {
+    await redis.client.hset(server.context.keys.rateLimit, {
       fellAt: 1_000,
       fellFrom: '40.000',
       fellTo: '20.000',
@@ -58,7 +58,7 @@ describe('the pace', () => {
       recoveryMs: 120_000,
     });
     expect(await show(viewer)).toEqual({
-      pace: {
+      rateLimit: {
         configured: 40,
         now: 20,
         fall: { at: 1_000, from: 40, to: 20, risesFrom, recoveryMs: 120_000 },
@@ -69,15 +69,15 @@ describe('the pace', () => {
 
   it.each([
     {},
-    { pace: 50 },
-    { pace: 50, why: ' ' },
-    { pace: 50, why: 'x'.repeat(101) },
-    { pace: 0, why: 'x' },
-    { pace: 100_001, why: 'x' },
-    { pace: 1.5, why: 'x' },
-    { pace: '50', why: 'x' },
-    { pace: 'fast', why: 'x' },
-    { pace: null, why: 'x' },
+    { rateLimit: 50 },
+    { rateLimit: 50, why: ' ' },
+    { rateLimit: 50, why: 'x'.repeat(101) },
+    { rateLimit: 0, why: 'x' },
+    { rateLimit: 100_001, why: 'x' },
+    { rateLimit: 1.5, why: 'x' },
+    { rateLimit: '50', why: 'x' },
+    { rateLimit: 'fast', why: 'x' },
+    { rateLimit: null, why: 'x' },
   ])('%j sets nothing', async (body) => {
     const { prefix, operator } = await bench();
     const { status, json } = await set(operator, body);
@@ -89,14 +89,44 @@ describe('the pace', () => {
     ['7', 7],
     ['off', 0],
     ['default', undefined],
-  ])('%s in the form of the page is taken', async (pace, byHand) => {
+  ])('%s in the form of the page is taken', async (rateLimit, stored) => {
     const { server } = await bench();
     const { headers } = await server.operator();
     const { cookie = '', 'x-csrf-token': csrf = '' } = headers;
-    const body = String(new URLSearchParams({ _csrf: csrf, _next: '/', pace, why: 'x' }));
-    const sent = await server.ask('/api/v1/pace', { method: 'POST', headers: { cookie }, body });
+    const body = String(new URLSearchParams({ _csrf: csrf, _next: '/', rateLimit, why: 'x' }));
+    const sent = await server.ask(PATH, { method: 'POST', headers: { cookie }, body });
     expect(sent).toMatchObject({ status: 303, headers: { location: '/' } });
-    const kept = await redis.client.hget(server.parts.keys.rateLimit, 'byHand');
-    expect(kept === null ? undefined : Number(kept)).toBe(byHand);
+    const kept = await redis.client.hget(server.context.keys.rateLimit, 'byHand');
+    expect(kept === null ? undefined : Number(kept)).toBe(stored);
+  });
+
+  it('has a deprecated path and deprecated fields, whose first use is logged', async () => {
+    const lines: unknown[] = [];
+    const { server, viewer, operator } = await bench();
+    server.context.logger.warn = (line: unknown) => lines.push(line);
+    expect(await show(viewer, OLD_PATH)).toEqual({ pace: null });
+    const pace = { configured: 0, byHand: 50, now: 50 };
+    const sent = await set(operator, { pace: 50, why: 'x' }, OLD_PATH);
+    expect([sent.status, sent.json]).toEqual([200, { pace }]);
+    expect(await show(viewer, OLD_PATH)).toEqual({ pace });
+    const status = await viewer.get('/api/v1/status');
+    expectDocumented('GET', '/api/v1/status', status);
+    const rateLimit = { configured: 0, manual: 50, now: 50 };
+    expect(status.json).toMatchObject({ pace, rateLimit });
+    expect((await set(operator, { rateLimit: 50, why: 'x' }, OLD_PATH)).status).toBe(400);
+    expect(lines).toEqual([{ event: 'ops-deprecated-route', route: OLD_PATH, replacedBy: PATH }]);
+    expect(await redis.client.hget(server.context.keys.rateLimit, 'byHand')).toBe('50');
+  });
+
+  it('set by an older version is shown in the audit stream', async () => {
+    const { server, viewer } = await bench();
+    const old = ['who', 'otto', 'what', 'pace', 'target', 'queue', 'as', '50', 'why', 'x'];
+    await redis.client.xadd(server.context.keys.audit, '*', ...old);
+    const { json } = await viewer.get('/api/v1/audit');
+    expect(json).toMatchObject({ entries: [{ who: 'otto', what: 'rate-limit', as: '50' }] });
+    // An older version must be able to read what this one stores.
+    await set(server.key('operator'), { rateLimit: 'off', why: 'x' });
+    const [stored] = await redis.client.xrevrange(server.context.keys.audit, '+', '-', 'COUNT', 1);
+    expect(stored?.[1]).toEqual(expect.arrayContaining(['what', 'pace', 'as', 'off']));
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
-import { RedisErrorMonitor } from '../../../src/ops/web/http/redis-trouble.ts';
+import { RedisErrorMonitor } from '../../../src/ops/web/http/redis-error-monitor.ts';
 import { until } from '../../support/wait.ts';
 import { pathOf, startOps, type Caller } from './support/ops-bench.ts';
 
@@ -16,6 +16,7 @@ const ENV = { FIND_KEY: '5'.repeat(64) };
 const BODIES: Readonly<Record<string, object>> = {
   '/api/v1/hold/place': { why: 'x' },
   '/api/v1/pace': { pace: 'off', why: 'x' },
+  '/api/v1/rate-limit': { rateLimit: 'off', why: 'x' },
   '/api/v1/find': { number: '01000000001' },
   '/api/v1/batches/:id/redrive': { state: 'rejected', why: 'x' },
   '/api/v1/unknown/resolve': { as: 'accepted', ids: ['a'], why: 'x' },

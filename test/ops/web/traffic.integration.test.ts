@@ -14,7 +14,7 @@ async function bench() {
   countAttempt(counts, { ...sent, outcome: 'unknown' });
   const commands = redis.client.multi();
   const [seconds] = await redis.client.time();
-  addCounts(commands, server.parts.keys, counts, Number(seconds) * 1_000);
+  addCounts(commands, server.context.keys, counts, Number(seconds) * 1_000);
   await commands.exec();
   return { server, viewer: await server.viewer() };
 }

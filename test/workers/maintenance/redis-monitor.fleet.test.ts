@@ -43,9 +43,9 @@ describe('changeOf', () => {
       [],
       true,
     ],
-  ])('%s', (_name, before, now, begun, ended, unfit) => {
+  ])('%s', (_name, before, now, added, ended, unfit) => {
     const change = changeOf(before, now);
-    expect([codes(change.begun), codes(change.ended), change.unfit]).toEqual([begun, ended, unfit]);
+    expect([codes(change.added), codes(change.ended), change.unfit]).toEqual([added, ended, unfit]);
   });
 });
 

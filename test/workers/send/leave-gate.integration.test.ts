@@ -4,7 +4,7 @@ import type { HoldKind } from '../../../src/contracts/hold.ts';
 import { HoldGate, readHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
-import { leaveGate, type AttemptContext } from '../../../workers/send/attempt.ts';
+import { SendGate } from '../../../workers/send/send-gate.ts';
 import { testRedis } from '../../support/redis.ts';
 
 const SETTINGS = {
@@ -21,21 +21,17 @@ describe('the hold that an attempt leaves behind', () => {
   async function holdFor(hold: HoldKind, forMs: number | undefined): Promise<number> {
     const keys = keysOf(redis.freshPrefix(), 'default');
     const gate = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, SETTINGS);
-    const parts: AttemptContext = {
-      tokens: {
-        get: () => Promise.reject(new Error('nothing is sent here')),
-        renew: () => Promise.reject(new Error('nothing is sent here')),
-        accepted: () => {},
-        judge: () => Promise.resolve('again'),
-      },
-      gate,
-      rateLimit: { take: () => Promise.resolve(undefined), throttled: () => Promise.resolve() },
+    const sendGate = new SendGate({
+      isSuspended: () => false,
+      isComplete: () => Promise.resolve(true),
+      holds: gate,
+      rateLimit: { throttled: () => Promise.resolve() },
       log: new AttemptLog(pino({ level: 'silent' })),
-    };
-    const passage = await gate.enter();
+    });
+    const passage = await sendGate.enter();
     if (passage === undefined) throw new Error('the gate is closed');
     const outcome = { kind: 'hold', hold, code: 'CODE' } as const;
-    await leaveGate(forMs === undefined ? outcome : { ...outcome, forMs }, passage, parts);
+    await sendGate.leave(forMs === undefined ? outcome : { ...outcome, forMs }, passage);
     const placed = await readHold(redis.client, keys);
     expect(placed?.kind).toBe(hold);
     return (placed?.nextProbeAt ?? NaN) - (placed?.since ?? NaN);

@@ -1,7 +1,8 @@
-import { Queue, type Job } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import { afterEach } from 'vitest';
 import { readHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 
@@ -33,10 +34,7 @@ export function holdingFleet() {
         TOKEN_MIN_AGE_MS: '1000',
       },
     });
-    board = new Queue(QUEUE_NAME, {
-      connection: redis.connect({ name: 'board' }),
-      prefix: keysOf(prefix, 'default').bullPrefix,
-    });
+    board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keysOf(prefix, 'default'));
     return fleet;
   }
 

@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { isLoopbackHost } from '../../../config/address.ts';
-import type { OpsConfig } from '../../../config/ops-config.ts';
+import type { OpsConfig } from '../../../config/config.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import {
   checkPassword,
@@ -12,8 +12,8 @@ import {
   type User,
 } from './accounts.ts';
 import { hashPassword, readPasswordHash } from './password.ts';
-import { proxyIdentity } from './proxy-identity.ts';
-import type { Identity } from './role.ts';
+import { proxyIdentity } from './identity.ts';
+import type { Identity } from './identity.ts';
 import { Sessions } from './sessions.ts';
 
 /** What of a request tells who calls. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { InputError } from '../../../contracts/errors.ts';
 import { hashPassword, isPassword, readPasswordHash, type PasswordHash } from './password.ts';
-import { ROLES, type Role } from './role.ts';
+import { ROLES, type Role } from './identity.ts';
 
 /** A person who may sign in. */
 export interface User {

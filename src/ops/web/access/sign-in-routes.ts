@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { User } from './accounts.ts';
 import { MAX_PASSWORD_LENGTH } from './password.ts';
 import type { OpsContext } from '../ops-context.ts';
-import { signInPage } from '../pages/sign-in.ts';
+import { signInPage } from '../pages/public-pages.ts';
 import { localPath } from '../http/register-routes.ts';
 import { page, route, type RouteAnswer, type Route } from '../http/route.ts';
 
@@ -21,10 +21,10 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     query: z.object({ key: z.string().max(100).optional(), next: z.string().optional() }),
     answers: { 200: { says: 'The page.', type: 'text/html' }, 303: { says: 'Signed in.' } },
     perMinute: 60,
-    handle: ({ query: { key, next = '/' }, now }, parts) => {
+    handle: ({ query: { key, next = '/' }, now }, context) => {
       if (key === undefined) return page(signInPage({ next: localPath(next) }));
-      const user = parts.access.redeem(key);
-      if (user !== undefined) return signedIn(user, '/', now, parts);
+      const user = context.access.redeem(key);
+      if (user !== undefined) return signedIn(user, '/', now, context);
       const problem =
         'This link was used before, or is of another start. Sign in with the password that was printed with it.';
       return page(signInPage({ next: '/', problem }), 401);
@@ -43,11 +43,11 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     }),
     answers: { 303: { says: 'Signed in.' }, 401: { says: 'Name or password is wrong.' } },
     perMinute: TRIES_PER_MINUTE,
-    handle: async ({ body: { name, password, next = '/' }, now }, parts) => {
-      const user = await parts.access.signIn(name, password);
-      if (user !== undefined) return signedIn(user, localPath(next), now, parts);
+    handle: async ({ body: { name, password, next = '/' }, now }, context) => {
+      const user = await context.access.signIn(name, password);
+      if (user !== undefined) return signedIn(user, localPath(next), now, context);
       // Not the name: people type passwords into the wrong field.
-      parts.logger.warn({ event: 'ops-sign-in-failed' });
+      context.logger.warn({ event: 'ops-sign-in-failed' });
       return page(
         signInPage({ next: localPath(next), problem: 'Name or password is wrong.' }),
         401,

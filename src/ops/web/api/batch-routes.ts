@@ -6,8 +6,8 @@ import {
   BATCH_CONTROLS,
   WHY_NOT_CONTROLLED,
   type BatchControl,
-} from '../../control-batch.ts';
-import { batchAnswer, showBatch } from '../answers.ts';
+} from '../../batch-actions.ts';
+import { batchAnswer, batchToJson } from '../answers.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { batchParams, queryNumber, why } from './inputs.ts';
@@ -52,7 +52,7 @@ export const BATCH_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ query, now }, parts) => json(await listBatches(parts, query, now)),
+    handle: async ({ query, now }, context) => json(await listBatches(context, query, now)),
   }),
   route({
     method: 'GET',
@@ -70,11 +70,11 @@ export const BATCH_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ params: { id }, now }, parts) => {
-      const view = await readBatchSnapshot(parts, id);
+    handle: async ({ params: { id }, now }, context) => {
+      const view = await readBatchSnapshot(context, id);
       if (view === undefined) throw noSuchBatch(id);
       return json({
-        batch: showBatch(view.batch, now),
+        batch: batchToJson(view.batch, now),
         standstill: view.standstill ?? null,
       });
     },
@@ -91,7 +91,7 @@ export async function listBatches(
   const [batches, total] = await Promise.all([ledger.list(limit, offset), ledger.countBatches()]);
   const end = offset + batches.length;
   return {
-    batches: batches.map((batch) => showBatch(batch, now)),
+    batches: batches.map((batch) => batchToJson(batch, now)),
     total,
     next: end < total && batches.length > 0 ? end : null,
   };
@@ -110,8 +110,8 @@ function steerRoute(verb: BatchControl): Route {
       200: { says: 'Done.', schema: z.object({ batch: z.string(), phase: z.string() }) },
       409: { says: 'Its phase does not allow it.' },
     },
-    handle: async ({ params: { id }, body, name }, parts) => {
-      const answer = await controlBatch(parts, id, verb, { who: name, why: body.why ?? '' });
+    handle: async ({ params: { id }, body, name }, context) => {
+      const answer = await controlBatch(context, id, verb, { who: name, why: body.why ?? '' });
       if (answer === undefined) throw noSuchBatch(id);
       if (!answer.done) {
         const words = `Batch ${id} ${WHY_NOT_CONTROLLED[answer.phase]}.`;

@@ -8,7 +8,7 @@ import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { appendAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
-import { redriveAudited } from '../../redrive.ts';
+import { redriveAudited } from '../../batch-actions.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { batchParams, code, why } from './inputs.ts';
@@ -46,9 +46,9 @@ export const FAILURE_ROUTES: readonly Route[] = [
     params: batchParams,
     query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
     answers: { 200: { says: 'The groups, the most contacts first.', schema: digest } },
-    handle: async ({ params: { id }, query }, parts) => {
-      const batch = await requireBatch(parts, id);
-      return json({ batch: id, ...(await digestFailures(parts, batch, query)) });
+    handle: async ({ params: { id }, query }, context) => {
+      const batch = await requireBatch(context, id);
+      return json({ batch: id, ...(await digestFailures(context, batch, query)) });
     },
   }),
   route({
@@ -62,9 +62,9 @@ export const FAILURE_ROUTES: readonly Route[] = [
     query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
     answers: { 200: { says: 'The list.', type: 'text/csv' } },
     perMinute: 30,
-    handle: async ({ params: { id }, query, name }, parts) => {
-      const { ledger, redis, keys, payloadKeys } = parts;
-      const batch = await requireBatch(parts, id);
+    handle: async ({ params: { id }, query, name }, context) => {
+      const { ledger, redis, keys, payloadKeys } = context;
+      const batch = await requireBatch(context, id);
       const as = [query.state ?? 'all', ...(query.code === undefined ? [] : [query.code])].join(
         ' ',
       );
@@ -104,10 +104,10 @@ export const FAILURE_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ params: { id }, query, now }, parts) => {
-      const batch = await requireBatch(parts, id);
+    handle: async ({ params: { id }, query, now }, context) => {
+      const batch = await requireBatch(context, id);
       const reason = whyNotRedrive(batch, now) ?? null;
-      const found = await digestFailures(parts, batch, query);
+      const found = await digestFailures(context, batch, query);
       const contacts = found.groups.reduce((sum, group) => sum + group.contacts, 0);
       return json({ batch: id, possible: reason === null, reason, contacts, ...found });
     },
@@ -138,16 +138,16 @@ export const FAILURE_ROUTES: readonly Route[] = [
       },
       409: { says: 'Its phase does not allow it.' },
     },
-    handle: async ({ params: { id }, body, name, now }, parts) => {
-      const batch = await requireBatch(parts, id);
+    handle: async ({ params: { id }, body, name, now }, context) => {
+      const batch = await requireBatch(context, id);
       const reason = whyNotRedrive(batch, now);
       if (reason !== undefined) {
         throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
       }
       const { why: words, ...selection } = body;
-      const signal = AbortSignal.any([parts.closing, AbortSignal.timeout(REDRIVE_MS)]);
+      const signal = AbortSignal.any([context.closing, AbortSignal.timeout(REDRIVE_MS)]);
       const actor = { who: name, why: words };
-      return json(await redriveAudited(parts, batch, selection, actor, undefined, signal));
+      return json(await redriveAudited(context, batch, selection, actor, undefined, signal));
     },
   }),
 ];

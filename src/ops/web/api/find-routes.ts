@@ -82,7 +82,7 @@ export const FIND_ROUTES: readonly Route[] = [
       },
       409: { says: 'FIND_KEY is not set: nothing is kept to find by.' },
     },
-    handle: async ({ body }, parts) => json(await findFor(parts, body.number)),
+    handle: async ({ body }, context) => json(await findFor(context, body.number)),
   }),
 ];
 
@@ -96,13 +96,13 @@ export function canFind({ findSettings }: OpsContext): boolean {
  *
  * @throws NoticeQueueError NOT_POSSIBLE without FIND_KEY, QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function findFor(parts: OpsContext, written: string): Promise<FindReport> {
-  if (!canFind(parts)) {
+export async function findFor(context: OpsContext, written: string): Promise<FindReport> {
+  if (!canFind(context)) {
     throw new NoticeQueueError(
       'NOT_POSSIBLE',
       'FIND_KEY is not set, so nothing is kept to find by: set the same 32 random bytes for producers, importers and the ops server; what is handed over from then on is found.',
     );
   }
-  const { redis, keys, findSettings: settings } = parts;
+  const { redis, keys, findSettings: settings } = context;
   return findInQueue({ redis, keys, settings }, written);
 }

@@ -20,7 +20,7 @@ export const HOLD_ROUTES: readonly Route[] = [
     kind: 'api',
     summary: 'The hold in force: reason, since when, next probe, remedy.',
     answers: { 200: { says: 'The hold; null where the queue flows.', schema: held } },
-    handle: async (_call, parts) => json({ hold: (await holdInForce(parts)) ?? null }),
+    handle: async (_call, context) => json({ hold: (await holdInForce(context)) ?? null }),
   }),
   route({
     method: 'POST',
@@ -30,8 +30,8 @@ export const HOLD_ROUTES: readonly Route[] = [
     summary: 'Holds the queue until it is lifted by hand; what is being sent is let finish.',
     body: z.strictObject({ why: why.max(MAX_HOLD_REASON) }),
     answers: { 200: { says: 'The hold that is in force now.', schema: held } },
-    handle: async ({ body, name }, parts) =>
-      json({ hold: (await placeAuditedHold(parts, { who: name, why: body.why })) ?? null }),
+    handle: async ({ body, name }, context) =>
+      json({ hold: (await placeAuditedHold(context, { who: name, why: body.why })) ?? null }),
   }),
   route({
     method: 'POST',
@@ -46,8 +46,8 @@ export const HOLD_ROUTES: readonly Route[] = [
         schema: z.object({ lifted: holdAnswer.shape.kind.nullable() }),
       },
     },
-    handle: async ({ body, name }, parts) => {
-      const lifted = await liftAuditedHold(parts, { who: name, why: body.why ?? '' });
+    handle: async ({ body, name }, context) => {
+      const lifted = await liftAuditedHold(context, { who: name, why: body.why ?? '' });
       return json({ lifted: lifted ?? null });
     },
   }),

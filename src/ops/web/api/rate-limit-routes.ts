@@ -1,71 +1,104 @@
 import { z } from 'zod';
 import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import {
+  deprecatedPace,
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
   rateLimitInForce,
   setAuditedRateLimit,
+  type ExplainedRateLimit,
 } from '../../manual-rate-limit.ts';
+import { deprecatedPaceAnswer, rateLimitAnswer } from '../answers.ts';
+import { json, route, type Route } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
-import { json, route, type RouteAnswer, type Route } from '../http/route.ts';
 import { why } from './inputs.ts';
 
-const rate = z.number().min(0);
-const time = z.number().min(0).describe('milliseconds since the epoch');
+const NEW_PATH = '/api/v1/rate-limit';
+const OLD_PATH = '/api/v1/pace';
 
-const paceAnswer = z
-  .object({
-    configured: rate.describe('PACE, in send calls a second; 0 for no limit'),
-    byHand: rate.exactOptional().describe('what was set in its place; 0 for no limit'),
-    fall: z
-      .object({ at: time, from: rate, to: rate, risesFrom: time, recoveryMs: z.number() })
-      .exactOptional()
-      .describe('the last one after a 429, also when it is over'),
-    now: rate.exactOptional().describe('what is in force; absent where nothing limits'),
-    lowUntil: time.exactOptional().describe('when it is no longer lower because of a fall'),
-  })
-  .meta({ id: 'Pace' }) satisfies z.ZodType<RateLimitStatus>;
-
-const inForce = {
-  200: {
-    says: 'The pace; null where nothing limits, and nothing ever did.',
-    schema: z.object({ pace: paceAnswer.nullable() }),
-  },
-};
-
-const namedPace = z
+const newLimit = z
   .union(
     [z.int().min(1).max(MAX_RATE_LIMIT), z.enum(['off', 'default'])],
     `expected a whole number from 1 to ${MAX_RATE_LIMIT}, "off" or "default"`,
   )
-  .describe('send calls a second of all workers together; default goes by PACE again');
+  .describe(
+    'send requests per second of all workers together; "off" for no limit, "default" for the configured limit',
+  );
 
-/** How fast the account may send, and setting that by hand. */
+const reason = why.max(MAX_RATE_LIMIT_REASON);
+
+const answers = {
+  200: {
+    says: 'The rate limit; null where no limit is or was in force.',
+    schema: z.object({ rateLimit: rateLimitAnswer.nullable() }),
+  },
+};
+
+const deprecatedAnswers = {
+  200: { ...answers[200], schema: z.object({ pace: deprecatedPaceAnswer.nullable() }) },
+};
+
+/** The rate limit of the account, and setting it manually. */
 export const RATE_LIMIT_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
-    path: '/api/v1/pace',
+    path: NEW_PATH,
     needs: 'viewer',
     kind: 'api',
-    summary: 'The pace in force, who set it, and whether a 429 made it fall.',
-    answers: inForce,
-    handle: async (_call, parts) => showPace(parts),
+    summary: 'The rate limit in force, who set it, and whether a 429 has lowered it.',
+    answers,
+    handle: async (_call, context) => json({ rateLimit: (await read(context)) ?? null }),
   }),
   route({
     method: 'POST',
-    path: '/api/v1/pace',
+    path: NEW_PATH,
     needs: 'operator',
     kind: 'api',
-    summary: 'Sets the pace for all workers while they run, until it is set again.',
-    body: z.strictObject({ pace: namedPace, why: why.max(MAX_RATE_LIMIT_REASON) }),
-    answers: inForce,
-    handle: async ({ body, name }, parts) => {
-      await setAuditedRateLimit(parts, body.pace, { who: name, why: body.why });
-      return showPace(parts);
+    summary: 'Sets the rate limit of all running workers until it is set again.',
+    body: z.strictObject({ rateLimit: newLimit, why: reason }),
+    answers,
+    handle: async ({ body: { rateLimit, why: words }, name }, context) => {
+      const found = await set(context, rateLimit, { who: name, why: words });
+      return json({ rateLimit: found ?? null });
     },
+  }),
+  route({
+    method: 'GET',
+    path: OLD_PATH,
+    replacedBy: NEW_PATH,
+    needs: 'viewer',
+    kind: 'api',
+    summary: `Deprecated name of \`GET ${NEW_PATH}\`.`,
+    answers: deprecatedAnswers,
+    handle: async (_call, context) => json({ pace: paceOf(await read(context)) }),
+  }),
+  route({
+    method: 'POST',
+    path: OLD_PATH,
+    replacedBy: NEW_PATH,
+    needs: 'operator',
+    kind: 'api',
+    summary: `Deprecated name of \`POST ${NEW_PATH}\`.`,
+    body: z.strictObject({ pace: newLimit, why: reason }),
+    answers: deprecatedAnswers,
+    handle: async ({ body: { pace, why: words }, name }, context) =>
+      json({ pace: paceOf(await set(context, pace, { who: name, why: words })) }),
   }),
 ];
 
-async function showPace(parts: OpsContext): Promise<RouteAnswer> {
-  return json({ pace: (await rateLimitInForce(parts, parts.configuredPace)) ?? null });
+function read(context: OpsContext): Promise<RateLimitStatus | undefined> {
+  return rateLimitInForce(context, context.configuredRateLimit);
+}
+
+async function set(
+  context: OpsContext,
+  limit: ExplainedRateLimit,
+  actor: { readonly who: string; readonly why: string },
+): Promise<RateLimitStatus | undefined> {
+  await setAuditedRateLimit(context, limit, actor);
+  return read(context);
+}
+
+function paceOf(status: RateLimitStatus | undefined) {
+  return status === undefined ? null : deprecatedPace(status);
 }

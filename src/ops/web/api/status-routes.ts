@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { readWorkers } from '../../../fleet/heartbeat.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import { AUDITED, readAudit } from '../../audit.ts';
-import { ROLES } from '../access/role.ts';
-import { showStatus, statusAnswer, workerAnswer } from '../answers.ts';
+import { ROLES } from '../access/identity.ts';
+import { statusToJson, statusAnswer, workerAnswer } from '../answers.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
+import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 
 /** What goes on, who works, who did what. */
 export const STATUS_ROUTES: readonly Route[] = [
@@ -16,7 +17,7 @@ export const STATUS_ROUTES: readonly Route[] = [
     kind: 'api',
     summary: 'What goes, what waits, what is held and why.',
     answers: { 200: { says: 'The status.', schema: statusAnswer } },
-    handle: async (_call, { status }) => json(showStatus(await status())),
+    handle: async (_call, { status }) => json(statusToJson(await status())),
   }),
   route({
     method: 'GET',
@@ -84,5 +85,21 @@ export const STATUS_ROUTES: readonly Route[] = [
       },
     },
     handle: ({ who, name, csrf }) => json({ name, role: who?.role, by: who?.by, csrf }),
+  }),
+];
+
+/** What goes on, as it happens. */
+export const EVENT_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/events',
+    needs: 'viewer',
+    kind: 'api',
+    summary:
+      'Server-sent events, once a second: `status` (Status), `batch` (Batch, where one was asked for), `batch-event` (what became of a batch), and `trouble` (cause, since) while Redis is away.',
+    query: z.object({ batch: z.string().regex(BATCH_ID).optional() }),
+    answers: { 200: { says: 'A stream without end.', type: 'text/event-stream' } },
+    perMinute: 120,
+    handle: ({ query }) => ({ kind: 'events', question: query }),
   }),
 ];

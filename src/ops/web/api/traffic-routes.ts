@@ -51,7 +51,7 @@ export const TRAFFIC_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ query: { minutes } }, parts) => json(await trafficOf(parts, minutes)),
+    handle: async ({ query: { minutes } }, context) => json(await trafficOf(context, minutes)),
   }),
   route({
     method: 'GET',

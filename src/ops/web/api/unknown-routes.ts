@@ -58,8 +58,8 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ query: { limit } }, parts) =>
-      json(await readUnknownOverview(parts, { notices: limit, batches: MOST_BATCHES })),
+    handle: async ({ query: { limit } }, context) =>
+      json(await readUnknownOverview(context, { notices: limit, batches: MOST_BATCHES })),
   }),
   route({
     method: 'POST',
@@ -90,33 +90,33 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       },
       409: { says: 'The batch cannot be sent again as it stands.' },
     },
-    handle: async ({ body: { as, ids, batch, before, why: words }, name, now }, parts) => {
+    handle: async ({ body: { as, ids, batch, before, why: words }, name, now }, context) => {
       if ((ids === undefined) === (batch === undefined)) {
         const problem = 'expected either ids or batch';
         throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
       }
       const decision: ResolveDecision = { as, who: name, why: words };
-      const signal = AbortSignal.any([parts.closing, AbortSignal.timeout(RESOLVE_MS)]);
+      const signal = AbortSignal.any([context.closing, AbortSignal.timeout(RESOLVE_MS)]);
       if (batch !== undefined) {
-        return json(await decideOnBatch(parts, batch, before, decision, now, signal));
+        return json(await decideOnBatch(context, batch, before, decision, now, signal));
       }
-      return json(await resolveNotices(parts.redis, parts.keys, ids ?? [], decision, signal));
+      return json(await resolveNotices(context.redis, context.keys, ids ?? [], decision, signal));
     },
   }),
 ];
 
 async function decideOnBatch(
-  parts: OpsContext,
+  context: OpsContext,
   id: string,
   before: number | undefined,
   decision: ResolveDecision,
   now: number,
   signal: AbortSignal,
 ): Promise<ResolveReport> {
-  const batch = await requireBatch(parts, id);
+  const batch = await requireBatch(context, id);
   const reason = decision.as === 'resend' ? whyNotRedrive(batch, now) : undefined;
   if (reason !== undefined) {
     throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be sent again: ${reason}.`);
   }
-  return resolveBatch(parts, batch, { before }, decision, signal);
+  return resolveBatch(context, batch, { before }, decision, signal);
 }

@@ -4,7 +4,7 @@ import type { IServerAdapter } from '@bull-board/api/typings/app';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { FastifyInstance } from 'fastify';
 import { reads } from '../access/authorize.ts';
-import type { Needs } from '../access/role.ts';
+import type { Needs } from '../access/identity.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { problemOf } from '../http/problem.ts';

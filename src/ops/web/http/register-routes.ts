@@ -3,12 +3,12 @@ import type { z } from 'zod';
 import { parseInput } from '../../../contracts/parse-input.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { reads } from '../access/authorize.ts';
-import type { Identity } from '../access/role.ts';
+import type { Identity } from '../access/identity.ts';
 import { fromForm } from './form-fields.ts';
 import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
-import type { RouteCall, Route } from './route.ts';
-import { writeAnswer } from './write-answer.ts';
+import type { RouteCall, Route, RouteAnswer } from './route.ts';
+import { setSessionCookie } from '../access/session-cookie.ts';
 
 /** Field of a form that holds the token, and the path to go to when it is done. */
 const CSRF_FIELD = '_csrf';
@@ -22,17 +22,26 @@ const SMALL_BODY_BYTES = 65_536;
 export function registerRoutes(
   app: FastifyInstance,
   routes: readonly Route[],
-  parts: OpsContext,
+  context: OpsContext,
 ): void {
+  /** Deprecated paths whose use is in the log. */
+  const warned = new Set<string>();
   for (const route of routes) {
     const { method, path, needs, kind, perMinute } = route;
-    const limit = typeof perMinute === 'function' ? perMinute(parts) : perMinute;
+    const limit = typeof perMinute === 'function' ? perMinute(context) : perMinute;
     app.route({
       method,
       url: path,
-      bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : parts.config.maxBodyBytes,
+      bodyLimit: route.bodyDoc === undefined ? SMALL_BODY_BYTES : context.config.maxBodyBytes,
       config: { needs, kind, ...(limit === undefined ? {} : { perMinute: limit }) },
-      handler: (request, reply) => serve(route, request, reply, parts),
+      handler: (request, reply) => {
+        const { replacedBy } = route;
+        if (replacedBy !== undefined && !warned.has(path)) {
+          warned.add(path);
+          context.logger.warn({ event: 'ops-deprecated-route', route: path, replacedBy });
+        }
+        return serve(route, request, reply, context);
+      },
     });
   }
 }
@@ -41,20 +50,20 @@ async function serve(
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
-  parts: OpsContext,
+  context: OpsContext,
 ): Promise<FastifyReply> {
   const who = request.identity;
   const form = request.body instanceof URLSearchParams ? request.body : undefined;
-  if (!reads(request.method) && who !== undefined) requireToken(request, who, form, parts);
-  const call = readCall(route, request, form, parts);
-  const answer = await route.handle(call, parts);
+  if (!reads(request.method) && who !== undefined) requireToken(request, who, form, context);
+  const call = readCall(route, request, form, context);
+  const answer = await route.handle(call, context);
   if (!reads(request.method) && route.reads !== true) {
-    parts.logger.info({ event: 'ops-change', route: route.path, who: call.name });
+    context.logger.info({ event: 'ops-change', route: route.path, who: call.name });
   }
   if (answer.kind === 'events') {
-    const { sessions } = parts.access;
+    const { sessions } = context.access;
     const stillIn = () => who?.by !== 'session' || !sessions.isEnded(who.seed);
-    streamEvents(reply, parts.feed, answer.question, who?.until ?? 0, stillIn);
+    streamEvents(reply, context.feed, answer.question, who?.until ?? 0, stillIn);
     return reply;
   }
   const next = form?.get(NEXT_FIELD);
@@ -110,4 +119,37 @@ export function localPath(text: string): string {
   if (!/^\/(?![/\\])/.test(text) || !URL.canParse(text, base)) return '/';
   const url = new URL(text, base);
   return url.origin === base ? `${url.pathname}${url.search}` : '/';
+}
+
+/** All answers but a stream of events, which takes the connection for itself. */
+type WrittenAnswer = Exclude<RouteAnswer, { readonly kind: 'events' }>;
+
+/** Writes an answer. */
+export function writeAnswer(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  answer: WrittenAnswer,
+): FastifyReply {
+  switch (answer.kind) {
+    case 'json':
+      return reply
+        .code(answer.status)
+        .type('application/json; charset=utf-8')
+        .send(JSON.stringify(answer.body));
+    case 'page':
+      return reply.code(answer.status).type('text/html; charset=utf-8').send(answer.html.text);
+    case 'redirect':
+      if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
+      return reply.redirect(answer.to, 303);
+    case 'file': {
+      if (answer.name !== undefined) {
+        void reply.header('content-disposition', `attachment; filename="${answer.name}"`);
+      }
+      if (answer.cache !== undefined) {
+        const forEver = 'public, max-age=31536000, immutable';
+        void reply.header('cache-control', answer.cache === 'for-ever' ? forEver : 'no-cache');
+      }
+      return reply.code(200).type(answer.type).send(answer.body);
+    }
+  }
 }

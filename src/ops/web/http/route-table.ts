@@ -1,15 +1,15 @@
 import { BATCH_ROUTES } from '../api/batch-routes.ts';
-import { EVENT_ROUTES } from '../api/event-routes.ts';
+import { EVENT_ROUTES } from '../api/status-routes.ts';
 import { FAILURE_ROUTES } from '../api/failure-routes.ts';
 import { FIND_ROUTES } from '../api/find-routes.ts';
 import { HOLD_ROUTES } from '../api/hold-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
-import { openApiRoutes } from '../api/openapi-routes.ts';
+import { openApiRoutes } from '../openapi.ts';
 import { RATE_LIMIT_ROUTES } from '../api/rate-limit-routes.ts';
 import { STATUS_ROUTES } from '../api/status-routes.ts';
 import { TRAFFIC_ROUTES } from '../api/traffic-routes.ts';
 import { UNKNOWN_ROUTES } from '../api/unknown-routes.ts';
-import { ASSET_ROUTES } from '../asset-routes.ts';
+import { ASSET_ROUTES } from '../assets.ts';
 import { HEALTH_ROUTES } from '../health-routes.ts';
 import { PAGE_ROUTES } from '../pages/page-routes.ts';
 import type { Route } from './route.ts';

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import type { Identity, Needs } from '../access/role.ts';
+import type { Identity, Needs } from '../access/identity.ts';
 import type { Html } from './html.ts';
-import type { FeedQuestion } from '../live/feed.ts';
+import type { FeedFilter } from '../live/feed.ts';
 import type { OpsContext } from '../ops-context.ts';
 
 /** One request, checked. */
@@ -36,7 +36,7 @@ export type RouteAnswer =
       readonly name?: string;
       readonly cache?: 'for-ever' | 'ask-again';
     }
-  | { readonly kind: 'events'; readonly question: FeedQuestion };
+  | { readonly kind: 'events'; readonly question: FeedFilter };
 
 /** A cookie to be set; without a value it is taken away. */
 export interface SessionCookie {
@@ -71,7 +71,9 @@ interface RouteHead {
   /** By status. */
   readonly answers: Readonly<Record<number, AnswerDoc>>;
   /** Most requests of one caller (or of one address, where it is open) in a minute. */
-  readonly perMinute?: number | ((parts: OpsContext) => number);
+  readonly perMinute?: number | ((context: OpsContext) => number);
+  /** Path of the route that replaces this one, which is deprecated; its first use is logged. */
+  readonly replacedBy?: string;
   /** Other headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -89,7 +91,7 @@ interface RouteSpec<
   readonly bodyDoc?: z.ZodType;
   readonly handle: (
     call: RouteCall<Out<P>, Out<Q>, Out<B>>,
-    parts: OpsContext,
+    context: OpsContext,
   ) => RouteAnswer | Promise<RouteAnswer>;
 }
 
@@ -101,7 +103,7 @@ export interface Route extends RouteHead {
   readonly query: z.ZodType | undefined;
   readonly body: z.ZodType | undefined;
   readonly bodyDoc: z.ZodType | undefined;
-  readonly handle: (call: RouteCall, parts: OpsContext) => RouteAnswer | Promise<RouteAnswer>;
+  readonly handle: (call: RouteCall, context: OpsContext) => RouteAnswer | Promise<RouteAnswer>;
 }
 
 /** Writes down a route: its handler gets what its schemas let through. */

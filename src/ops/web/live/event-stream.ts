@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import type { FeedEvent, FeedQuestion, LiveFeed } from './feed.ts';
+import type { FeedEvent, FeedFilter, LiveFeed } from './feed.ts';
 
 /** A listener that reads so slowly that this much waits for it is dropped; it may come again. */
 const MAX_WAITING_BYTES = 1_048_576;
@@ -18,7 +18,7 @@ const MAX_STREAM_MS = 3_600_000;
 export function streamEvents(
   reply: FastifyReply,
   feed: LiveFeed,
-  question: FeedQuestion,
+  question: FeedFilter,
   until: number,
   stillIn: () => boolean,
 ): void {

@@ -3,12 +3,12 @@ import type { Ledger } from '../../../batch/ledger/ledger.ts';
 import type { RedisClient } from '../../../redis/connect.ts';
 import type { Keys } from '../../../redis/keys.ts';
 import type { Status } from '../../status.ts';
-import { showBatch, showStatus, type BatchAnswer, type StatusAnswer } from '../answers.ts';
+import { batchToJson, statusToJson, type BatchAnswer, type StatusAnswer } from '../answers.ts';
 import { TooManyRequests } from '../http/problem.ts';
-import type { RedisTrouble, RedisErrorMonitor } from '../http/redis-trouble.ts';
+import type { RedisTrouble, RedisErrorMonitor } from '../http/redis-error-monitor.ts';
 
 /** What a listener wants to hear of, beside the status. */
-export interface FeedQuestion {
+export interface FeedFilter {
   /** Id of a batch. */
   readonly batch?: string | undefined;
 }
@@ -23,7 +23,7 @@ export type FeedEvent =
   | { readonly event: 'trouble'; readonly data: RedisTrouble };
 
 /** One who listens. */
-export interface Listener extends FeedQuestion {
+export interface Listener extends FeedFilter {
   /** @returns false where it takes no more: then it is dropped */
   readonly tell: (event: FeedEvent) => boolean;
   /** Told that nothing more will come. */
@@ -123,10 +123,10 @@ export class LiveFeed {
       ]);
       redisWatch.recovered();
       this.#cursor = news.cursor;
-      this.#tell({ event: 'status', data: showStatus(now) });
+      this.#tell({ event: 'status', data: statusToJson(now) });
       for (const batch of batches) {
         if (batch === undefined) continue;
-        this.#tell({ event: 'batch', data: showBatch(batch, Date.now()) });
+        this.#tell({ event: 'batch', data: batchToJson(batch, Date.now()) });
       }
       for (const event of news.events) this.#tell({ event: 'batch-event', data: event });
     } catch (error) {

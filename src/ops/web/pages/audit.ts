@@ -1,21 +1,24 @@
+import { formatCount } from '../../../format/format.ts';
 import type { KeptAudit } from '../../audit.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, moment, table, type PageView } from './page-parts.ts';
+import { head, moment, table, type PageView } from './elements.ts';
 
-/** What people did by hand, the newest first. */
+/** The audit stream: manual actions, newest first. */
 export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Html {
   if (entries.length === 0) {
-    return html`<section class="card empty"><p>Nobody has done anything by hand yet.</p></section>`;
+    return html`<section class="card empty">
+      <p>No manual action has been recorded yet.</p>
+    </section>`;
   }
   return html`<section class="card" id="audit" data-refresh>
     ${table(
-      'What people did by hand',
+      'Manual actions',
       [
         head('When'),
         head('Who'),
         head('What'),
-        head('To'),
-        head('As'),
+        head('Target'),
+        head('Decision'),
         head('Contacts', true),
         head('Why'),
       ],
@@ -27,7 +30,7 @@ export function auditPage(entries: readonly KeptAudit[], { now }: PageView): Htm
             <td>${what}</td>
             <td>${target}</td>
             <td>${as}</td>
-            <td class="number">${contacts !== undefined && count(contacts)}</td>
+            <td class="number">${contacts !== undefined && formatCount(contacts)}</td>
             <td>${why}</td>
           </tr>`,
       ),

@@ -1,75 +1,73 @@
+import { countOf, formatCount, formatDuration, formatRate } from '../../../format/format.ts';
 import type { FailureDigest, FailureExample } from '../../failure-digest.ts';
 import type { BatchAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
 import {
   ask,
-  count,
   figure,
   form,
   head,
   mayAct,
   moment,
-  rate,
-  span,
   table,
   whyField,
   type PageView,
-} from './page-parts.ts';
-import { stateBar } from './state-bar.ts';
+} from './elements.ts';
+import { stateBar } from './batches.ts';
 
 /** All that the page of a batch shows. */
 export interface BatchPageData {
   readonly batch: BatchAnswer;
-  /** Why it does not move, in words. */
+  /** Why nothing of it is sent; undefined where it is sent or over. */
   readonly standstill: string | undefined;
   readonly failures: FailureDigest;
-  /** Why nothing can be redriven now; undefined where it can. */
+  /** Why nothing can be redriven now; undefined where redriving is possible. */
   readonly noRedrive: string | undefined;
 }
 
-/** States with their meaning, as the page lists them; together they make the total. */
+/** States with their meaning; together they add up to the total. */
 const STATES = [
   ['pending', 'not settled yet'],
-  ['accepted', 'the service took it'],
-  ['rejected', 'the service refused it'],
-  ['unknown', 'it may have been taken'],
-  ['expired', 'its deadline passed first'],
-  ['cancelled', 'the batch was cancelled first'],
+  ['accepted', 'the service accepted it'],
+  ['rejected', 'the service rejected it'],
+  ['unknown', 'the service may have accepted it'],
+  ['expired', 'its deadline passed before it was sent'],
+  ['cancelled', 'the batch was cancelled before it was sent'],
 ] as const;
 
-/** One batch: how far it is, what was not accepted and why, and what can be done. */
-export function batchPage(sight: BatchPageData, look: PageView): Html {
-  const { batch, failures } = sight;
+/** One batch: its progress, what was not accepted and why, and the possible actions. */
+export function batchPage(data: BatchPageData, view: PageView): Html {
+  const { batch, failures } = data;
   return html`<p class="crumbs"><a href="/batches">Batches</a></p>
-    ${progress(sight, look)}
+    ${progress(data, view)}
     <section class="card" id="failures" data-refresh>
       <h2>Not accepted</h2>
-      ${failures.groups.length === 0 ? html`<p class="quiet">Nothing so far.</p>` : failureTable(sight, look)}
+      ${failures.groups.length === 0 ? html`<p class="quiet">Nothing so far.</p>` : failureTable(data, view)}
       ${
         !failures.complete &&
         html`<p class="quiet">
-          There are more failures than a page looks at; the counts above are exact.
+          This page covers the first failures only; the counts above are exact.
         </p>`
       }
     </section>
-    ${mayAct(look) && downloads(batch)} ${facts(batch, look)}`;
+    ${mayAct(view) && downloads(batch)} ${facts(batch, view)}`;
 }
 
-function progress({ batch, standstill }: BatchPageData, look: PageView): Html {
+function progress({ batch, standstill }: BatchPageData, view: PageView): Html {
   const { id, phase, counts, perSecond, restMs, lossNear } = batch;
   return html`<section class="card" id="progress" data-live="batch" data-batch="${id}" data-refresh>
     <p class="states">
       <span class="tag ${phase}">${phase}</span>
-      ${phase === 'sending' && html`<span>${rate(perSecond)} contacts a second</span>`}
-      ${restMs !== null && html`<span>about ${span(restMs)} left</span>`}
+      ${phase === 'sending' && html`<span>${formatRate(perSecond)} contacts a second</span>`}
+      ${restMs !== null && html`<span>about ${formatDuration(restMs)} left</span>`}
     </p>
     ${stateBar(counts)}
-    ${standstill !== undefined && html`<p class="note">It stands still: ${standstill}.</p>`}
+    ${standstill !== undefined && html`<p class="note">Not sending: ${standstill}.</p>`}
     ${
       lossNear !== undefined &&
       html`<p class="note bad">
-        ${count(lossNear.contacts)} contacts that were not accepted are deleted
-        ${moment(lossNear.keptUntil, look.now)}: download or redrive them before.
+        ${formatCount(lossNear.contacts)} contacts that were not accepted are deleted
+        ${moment(lossNear.keptUntil, view.now)}: download or redrive them before then.
       </p>`
     }
     <dl class="tiles">
@@ -86,30 +84,32 @@ function progress({ batch, standstill }: BatchPageData, look: PageView): Html {
       )}
     </dl>
     ${
-      counts.maybeTwice > 0 &&
-      html`<p class="quiet">At most ${count(counts.maybeTwice)} messages came twice.</p>`
+      counts.possiblySentTwice > 0 &&
+      html`<p class="quiet">
+        ${countOf(counts.possiblySentTwice, 'message')} at most may have arrived twice.
+      </p>`
     }
-    ${mayAct(look) && steering(batch, look)}
+    ${mayAct(view) && controls(batch, view)}
   </section>`;
 }
 
-function steering({ id, phase, counts }: BatchAnswer, look: PageView): Html {
+function controls({ id, phase, counts }: BatchAnswer, view: PageView): Html {
   const at = `/api/v1/batches/${encodeURIComponent(id)}`;
   const button = (text: string) => html`<button type="submit">${text}</button>`;
   return html`<div class="acts">
-    ${(phase === 'sending' || phase === 'importing') && form(look, `${at}/pause`, button('Pause'))}
-    ${phase === 'paused' && form(look, `${at}/resume`, button('Resume'))}
+    ${(phase === 'sending' || phase === 'importing') && form(view, `${at}/pause`, button('Pause'))}
+    ${phase === 'paused' && form(view, `${at}/resume`, button('Resume'))}
     ${
       phase !== 'finished' &&
       phase !== 'cancelled' &&
       ask(
         'Cancel...',
         form(
-          look,
+          view,
           `${at}/cancel`,
           html`<p>
-              For good: the ${count(counts.pending)} pending contacts are not sent. What is under
-              way is let finish.
+              The ${formatCount(counts.pending)} pending contacts will not be sent. This cannot be
+              undone. Requests in flight finish.
             </p>
             ${whyField('why-cancel')}
             <button type="submit" class="danger">Cancel the batch</button>`,
@@ -119,26 +119,26 @@ function steering({ id, phase, counts }: BatchAnswer, look: PageView): Html {
   </div>`;
 }
 
-function failureTable({ batch, failures, noRedrive }: BatchPageData, look: PageView): Html {
+function failureTable({ batch, failures, noRedrive }: BatchPageData, view: PageView): Html {
   return html`${table(
     'Failures by state and code',
-    [head('State'), head('Code'), head('Contacts', true), head('What the service said'), head('')],
+    [head('State'), head('Code'), head('Contacts', true), head('Answer of the service'), head('')],
     failures.groups.map(
       (group) =>
         html`<tr>
           <td><i class="dot ${group.state}"></i>${group.state}</td>
           <td><code>${group.code}</code></td>
-          <td class="number">${count(group.contacts)}</td>
+          <td class="number">${formatCount(group.contacts)}</td>
           <td>
             ${group.message === '' ? html`<span class="quiet">nothing</span>` : group.message}${example(group)}
           </td>
-          <td>${mayAct(look) && noRedrive === undefined && redrive(batch, group, look)}</td>
+          <td>${mayAct(view) && noRedrive === undefined && redrive(batch, group, view)}</td>
         </tr>`,
     ),
   )}
   ${
     noRedrive !== undefined &&
-    html`<p class="quiet">Nothing of it can be sent again now: ${noRedrive}.</p>`
+    html`<p class="quiet">These contacts cannot be sent again now: ${noRedrive}.</p>`
   }`;
 }
 
@@ -148,27 +148,27 @@ function example({ example: contact }: FailureExample): Html | undefined {
   return html`<br /><span class="quiet">for example ${fields.join(', ')}</span>`;
 }
 
-/** What a redrive may take: not what was never sent. */
+/** States that can be redriven; cancelled contacts cannot. */
 const REDRIVEN: ReadonlySet<string> = new Set(['rejected', 'expired', 'unknown']);
 
-function redrive({ id }: BatchAnswer, group: FailureExample, look: PageView): Html | undefined {
+function redrive({ id }: BatchAnswer, group: FailureExample, view: PageView): Html | undefined {
   if (!REDRIVEN.has(group.state)) return undefined;
   const { state, code, contacts } = group;
   const name = `why-${state}-${code}`.replaceAll(/[^A-Za-z0-9-]/g, '-');
   return ask(
     'Send again...',
     form(
-      look,
+      view,
       `/api/v1/batches/${encodeURIComponent(id)}/redrive`,
       html`<p>
-          ${count(contacts)} contacts are sent again.
-          ${state === 'unknown' && html`<strong>They may arrive twice: nobody knows whether they were taken.</strong>`}
+          ${countOf(contacts, 'contact')} will be sent again.
+          ${state === 'unknown' && html`<strong>They may arrive twice: the service may have accepted them already.</strong>`}
         </p>
         <input type="hidden" name="state" value="${state}" />
         <input type="hidden" name="code" value="${code}" />
         ${whyField(name)}
         <button type="submit" ${state === 'unknown' && html`class="danger"`}>
-          Send ${count(contacts)} again
+          Send ${formatCount(contacts)} again
         </button>`,
     ),
   );
@@ -183,14 +183,14 @@ function downloads({ id, counts }: BatchAnswer): Html | undefined {
   return html`<section class="card">
     <h2>Download</h2>
     <p>
-      Lists with whole numbers, ready to be imported again. Each download stands in the audit
-      stream.
+      CSV lists with unmasked phone numbers, ready to be imported again. Each download is recorded
+      in the audit stream.
     </p>
     <ul class="plain">
       ${states.map(
         (state) =>
           html`<li>
-            <a href="${at}?state=${state}" download>${count(counts[state])} ${state}</a>
+            <a href="${at}?state=${state}" download>${formatCount(counts[state])} ${state}</a>
           </li>`,
       )}
     </ul>
@@ -204,14 +204,15 @@ function facts(batch: BatchAnswer, { now }: PageView): Html {
     html`<dt>${name}</dt>
       <dd>${value}</dd>`;
   return html`<section class="card">
-    <h2>What it is</h2>
+    <h2>Details</h2>
     <dl>
       ${rowOf('Template', templateCode)} ${rowOf('Delivery', delivery)}
-      ${rowOf('Rows taken', count(rows))} ${rowOf('Rows refused', count(refusedRows))}
-      ${rowOf('Duplicates left out', count(duplicateRows))}
-      ${rowOf('Chunks', `${count(chunks)} of up to ${count(chunkSize)} contacts`)}
-      ${rowOf('Limit', limit === 0 ? 'none of its own' : `${count(limit)} contacts a second`)}
-      ${rowOf('Begun', moment(begunAt, now))}
+      ${rowOf('Rows accepted', formatCount(rows))}
+      ${rowOf('Rows refused', formatCount(refusedRows))}
+      ${rowOf('Duplicates left out', formatCount(duplicateRows))}
+      ${rowOf('Chunks', `${formatCount(chunks)} of up to ${formatCount(chunkSize)} contacts`)}
+      ${rowOf('Limit', limit === 0 ? 'none of its own' : `${formatCount(limit)} contacts a second`)}
+      ${rowOf('Started', moment(begunAt, now))}
       ${finishedAt !== null && rowOf('Ended', moment(finishedAt, now))}
       ${expiresAt !== null && rowOf('Not sent after', moment(expiresAt, now))}
       ${keptUntil !== null && rowOf('Deleted', moment(keptUntil, now))}

@@ -1,7 +1,7 @@
+import { formatCount, formatDuration, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, moment, rate, span, table, type PageView } from './page-parts.ts';
-import { stateBar } from './state-bar.ts';
+import { head, moment, table, type PageView } from './elements.ts';
 
 /** A page of the list. */
 export interface BatchList {
@@ -12,11 +12,11 @@ export interface BatchList {
   readonly next: number | null;
 }
 
-/** The batches that are kept, the newest first. */
-export function batchesPage({ batches, total, offset, next }: BatchList, look: PageView): Html {
+/** The list of batches, newest first. */
+export function batchesPage({ batches, total, offset, next }: BatchList, view: PageView): Html {
   if (batches.length === 0) {
     return html`<section class="card empty">
-      <p>No batch is kept. A list becomes one when it is imported:</p>
+      <p>There are no batches. Importing a list creates one:</p>
       <pre><code>notices import customers.csv --template ORDER_SHIPPED</code></pre>
     </section>`;
   }
@@ -28,14 +28,16 @@ export function batchesPage({ batches, total, offset, next }: BatchList, look: P
           head('Progress'),
           head('Contacts', true),
           head('Not accepted', true),
-          head('Pace', true),
-          head('Begun'),
+          head('Rate', true),
+          head('Started'),
         ],
-        batches.map((batch) => row(batch, look)),
+        batches.map((batch) => row(batch, view)),
       )}
     </section>
     <nav class="pages" aria-label="Pages of the list">
-      <span class="quiet">${offset + 1} to ${offset + batches.length} of ${count(total)}</span>
+      <span class="quiet"
+        >${offset + 1} to ${offset + batches.length} of ${formatCount(total)}</span
+      >
       ${offset > 0 && html`<a href="/batches">Newest</a>`}
       ${next !== null && html`<a href="/batches?offset=${next}">Older</a>`}
     </nav>`;
@@ -53,15 +55,71 @@ function row(batch: BatchAnswer, { now }: PageView): Html {
       ${stateBar(counts)}<span class="tag ${phase}">${phase}</span>
       ${lossNear !== undefined && html`<span class="tag bad">deleted ${moment(lossNear.keptUntil, now)}</span>`}
     </td>
-    <td class="number">${count(counts.total)}</td>
+    <td class="number">${formatCount(counts.total)}</td>
     <td class="number">
-      ${count(rejected + expired + cancelled)}
-      ${unknown > 0 && html`<br /><a href="/unknown">${count(unknown)} unknown</a>`}
+      ${formatCount(rejected + expired + cancelled)}
+      ${unknown > 0 && html`<br /><a href="/unknown">${formatCount(unknown)} unknown</a>`}
     </td>
     <td class="number">
-      ${phase === 'sending' ? html`${rate(perSecond)}/s` : ''}
-      ${restMs !== null && html`<br /><span class="quiet">${span(restMs)} left</span>`}
+      ${phase === 'sending' ? html`${formatRate(perSecond)}/s` : ''}
+      ${restMs !== null && html`<br /><span class="quiet">${formatDuration(restMs)} left</span>`}
     </td>
     <td>${moment(begunAt, now)}</td>
   </tr>`;
+}
+
+/** States of contacts in the order of the bar; the empty rest of it is pending. */
+export const BAR_STATES = ['accepted', 'rejected', 'unknown', 'expired', 'cancelled'] as const;
+
+const WIDTH = 1_000;
+
+/** One segment of a bar, in thousandths of its width. */
+interface Segment {
+  readonly state: (typeof BAR_STATES)[number];
+  readonly from: number;
+  readonly width: number;
+}
+
+/**
+ * Divides a bar by the counts. Every state that occurs is visible: one contact of a million is a
+ * thousandth wide, taken from the widest segment.
+ */
+export function segments(counts: BatchAnswer['counts']): Segment[] {
+  const { total } = counts;
+  if (total === 0) return [];
+  const widths = BAR_STATES.map((state) => {
+    const exact = (counts[state] * WIDTH) / total;
+    return counts[state] === 0 ? 0 : Math.max(1, Math.floor(exact));
+  });
+  const over = widths.reduce((sum, width) => sum + width, 0) - WIDTH;
+  const widest = widths.indexOf(Math.max(...widths));
+  if (over > 0) widths[widest] = (widths[widest] ?? 0) - over;
+  let from = 0;
+  return BAR_STATES.flatMap((state, index) => {
+    const width = widths[index] ?? 0;
+    const segment = { state, from, width };
+    from += width;
+    return width === 0 ? [] : [segment];
+  });
+}
+
+/** The progress of a batch as a bar, with a text for screen readers. */
+export function stateBar(counts: BatchAnswer['counts']): Html {
+  const words = [...BAR_STATES, 'pending' as const]
+    .filter((state) => counts[state] > 0)
+    .map((state) => `${formatCount(counts[state])} ${state}`)
+    .join(', ');
+  return html`<svg
+    class="bar"
+    role="img"
+    aria-label="${words === '' ? 'nothing settled yet' : words}"
+    viewBox="0 0 ${WIDTH} 10"
+    preserveAspectRatio="none"
+  >
+    <rect class="pending" x="0" y="0" width="${WIDTH}" height="10"></rect>
+    ${segments(counts).map(
+      ({ state, from, width }) =>
+        html`<rect class="${state}" x="${from}" y="0" width="${width}" height="10"></rect>`,
+    )}
+  </svg>`;
 }

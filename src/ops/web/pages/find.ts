@@ -1,38 +1,39 @@
+import { countOf, formatCount, formatDuration } from '../../../format/format.ts';
 import type { FoundState } from '../../../search/find-in-batches.ts';
 import type { FindReport } from '../../../search/find-contact.ts';
-import { describeFalsePositiveRate } from '../../../search/false-positive-rate.ts';
+import { describeFalsePositiveRate } from '../../../search/find-contact.ts';
 import { html, type Html } from '../http/html.ts';
 import { csrfField } from './layout.ts';
-import { count, head, moment, span, table, type PageView } from './page-parts.ts';
+import { head, moment, table, type PageView } from './elements.ts';
 
-/** What the page of the search shows. */
+/** Content of the search page. */
 export interface FindPageData {
-  /** Whether there is anything to find by. */
+  /** Whether the search index is on (FIND_KEY). */
   readonly canFind: boolean;
-  /** Why what was asked for is no phone number. */
+  /** Why the input is not a valid phone number. */
   readonly problem?: string;
   readonly report?: FindReport;
 }
 
 /**
- * What became of the notices for one phone number. The number is sent in a form and never comes back:
- * it stands in no address, no history and no page.
+ * Searches what happened to the notices for one phone number. The number is sent in a form and never
+ * returned: it is in no URL, no browser history and no page.
  */
-export function findPage({ canFind, problem, report }: FindPageData, look: PageView): Html {
+export function findPage({ canFind, problem, report }: FindPageData, view: PageView): Html {
   if (!canFind) return SWITCHED_OFF;
-  return html`${asking(problem, look)} ${report !== undefined && outcome(report, look)}`;
+  return html`${searchForm(problem, view)} ${report !== undefined && outcome(report, view)}`;
 }
 
 const SWITCHED_OFF = html`<section class="card empty">
-  <p>Nothing is kept to find a phone number by, since FIND_KEY is not set.</p>
+  <p>The search is off because FIND_KEY is not set.</p>
   <p>
-    To switch it on, set FIND_KEY to the same 32 random bytes for everything that hands over notices
-    or imports lists, and for this server, and start them again. One way to make such a key is
-    <code>openssl rand -hex 32</code>. What is handed over from then on is found.
+    To switch it on, set FIND_KEY to the same 32 random bytes for all producers, all importers and
+    this server, and restart them. <code>openssl rand -hex 32</code> creates such a key. The search
+    finds what is enqueued from then on.
   </p>
 </section>`;
 
-function asking(problem: string | undefined, { csrf }: PageView): Html {
+function searchForm(problem: string | undefined, { csrf }: PageView): Html {
   return html`<form method="post" action="/find" class="card narrow">
     ${csrfField(csrf)}
     <p>
@@ -50,26 +51,29 @@ function asking(problem: string | undefined, { csrf }: PageView): Html {
     </p>
     ${
       problem !== undefined &&
-      html`<p class="problem" id="number-problem" role="alert">
-        Nothing was looked up: ${problem}.
-      </p>`
+      html`<p class="problem" id="number-problem" role="alert">Not searched: ${problem}.</p>`
     }
     <p class="quiet small" id="number-help">
-      In the national format, such as 01012345678. It is not kept, and not shown again.
+      In the national format, such as 01012345678. It is not stored and not shown again.
     </p>
     <p><button type="submit">Find</button></p>
   </form>`;
 }
 
-function outcome({ notices, contacts, searched }: FindReport, look: PageView): Html {
+function outcome({ notices, contacts, searched }: FindReport, view: PageView): Html {
   const rows = [
     ...notices.map((notice) =>
-      foundRow(look, notice, html`notice <code>${notice.job}</code>`, 'its job is no longer kept'),
+      foundRow(
+        view,
+        notice,
+        html`notice <code>${notice.job}</code>`,
+        'no: the job is no longer kept',
+      ),
     ),
     ...contacts.map((contact) => {
       const { batch, chunk } = contact;
-      const where = html`batch <a href="/batches/${batch}">${batch}</a>, chunk ${count(chunk)}`;
-      return foundRow(look, contact, where, 'probably: the contact is deleted');
+      const where = html`batch <a href="/batches/${batch}">${batch}</a>, chunk ${formatCount(chunk)}`;
+      return foundRow(view, contact, where, 'probably: the contact has been deleted');
     }),
   ];
   const heads = ['Where', 'State', 'Confirmed', 'Since', 'Code', 'Template'];
@@ -79,12 +83,12 @@ function outcome({ notices, contacts, searched }: FindReport, look: PageView): H
       rows.length === 0
         ? html`<p role="status">Nothing was found.</p>`
         : table(
-            'What was found',
+            'Search results',
             heads.map((title) => head(title)),
             rows,
           )
     }
-    ${seen(searched, look)}
+    ${coverage(searched, view)}
   </section>`;
 }
 
@@ -94,42 +98,42 @@ function foundRow(
   { now }: PageView,
   { states, confirmed, at, code, template }: Found,
   where: Html,
-  doubt: string,
+  unconfirmed: string,
 ): Html {
   return html`<tr>
     <td>${where}</td>
-    <td>${stateWords(states)}</td>
-    <td>${confirmed ? 'yes' : doubt}</td>
+    <td>${stateText(states)}</td>
+    <td>${confirmed ? 'yes' : unconfirmed}</td>
     <td>${moment(at, now)}</td>
     <td>${code !== undefined && html`<code>${code}</code>`}</td>
     <td>${template}</td>
   </tr>`;
 }
 
-/** A state that is certain has its colour. */
-function stateWords(states: readonly FoundState[]): Html {
+/** A single possible state is shown with its colour. */
+function stateText(states: readonly FoundState[]): Html {
   const [first] = states;
   return html`${states.length === 1 && html`<i class="dot ${first}"></i>`}${states.join(' or ')}`;
 }
 
-/** How far the search could see. */
-function seen(searched: FindReport['searched'], { now }: PageView): Html {
+/** What the search covered. */
+function coverage(searched: FindReport['searched'], { now }: PageView): Html {
   const { since, batches, contacts, unindexedChunks, wrongHit } = searched;
   return html`<p class="quiet">
-      Looked at what was handed over in the last ${span(Math.max(0, now - since))}: single notices,
-      and ${count(contacts)} contacts of ${count(batches)} batches.
+      Searched what was enqueued in the last ${formatDuration(Math.max(0, now - since))}: single
+      notices, and ${countOf(contacts, 'contact')} of ${countOf(batches, 'batch', 'batches')}.
     </p>
     ${
       unindexedChunks > 0 &&
       html`<p class="note">
-        ${count(unindexedChunks)} chunks could not be looked through: stored without FIND_KEY, or
-        too long ago.
+        ${countOf(unindexedChunks, 'chunk')} could not be searched: stored without FIND_KEY, or too
+        long ago.
       </p>`
     }
     ${
       contacts > 0 &&
       html`<p class="quiet">
-        The chance that a contact that is not confirmed belongs to another number:
+        The probability that an unconfirmed contact belongs to another number:
         ${describeFalsePositiveRate(wrongHit)}.
       </p>`
     }`;

@@ -1,8 +1,8 @@
-import type { Identity } from '../access/role.ts';
+import type { Identity } from '../access/identity.ts';
 import { assetPath } from '../assets.ts';
 import { html, type Html } from '../http/html.ts';
 
-/** Who looks at a page. */
+/** The viewer of a page. */
 export interface Viewer {
   readonly who: Identity | undefined;
   readonly csrf: string;
@@ -11,9 +11,9 @@ export interface Viewer {
 /** A page without its frame. */
 export interface PageContent {
   readonly title: string;
-  /** Path of the navigation's entry that the page belongs to. */
+  /** Path of the navigation entry that is marked as current. */
   readonly nav?: string;
-  /** Whether it draws charts. */
+  /** Whether the page has charts. Default: no. */
   readonly charts?: boolean;
   readonly main: Html;
 }
@@ -28,7 +28,7 @@ const NAVIGATION = [
   { path: '/audit', title: 'Audit' },
 ] as const;
 
-/** A whole page: head, navigation, and what it is about. */
+/** A whole page: head, navigation and content. */
 export function layout(
   { title, nav, charts = false, main }: PageContent,
   { who, csrf }: Viewer,
@@ -87,12 +87,12 @@ function header(who: Identity, csrf: string, nav: string | undefined): Html {
   </header>`;
 }
 
-/** To stand in every form that is posted. */
+/** The CSRF token, as a field of every form that is posted. */
 export function csrfField(csrf: string): Html {
   return html`<input type="hidden" name="_csrf" value="${csrf}" />`;
 }
 
-/** Where a form leads when it is done: a path of ours. */
+/** Where the server redirects after the form was processed: a path of this server. */
 export function nextField(path: string): Html {
   return html`<input type="hidden" name="_next" value="${path}" />`;
 }

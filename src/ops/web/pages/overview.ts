@@ -1,46 +1,37 @@
+import { formatCount, formatDuration } from '../../../format/format.ts';
 import { isProbed } from '../../../contracts/hold.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import {
-  ask,
-  count,
-  figure,
-  form,
-  mayAct,
-  moment,
-  span,
-  whyField,
-  type PageView,
-} from './page-parts.ts';
+import { ask, figure, form, mayAct, moment, whyField, type PageView } from './elements.ts';
 import { rateLimitSection } from './rate-limit.ts';
-import { redisSection } from './redis.ts';
-import { tokenSection } from './token.ts';
+import { redisSection } from './fleet-sections.ts';
+import { tokenSection } from './fleet-sections.ts';
 import { trafficSection } from './traffic.ts';
-import { workersSection } from './workers.ts';
+import { workersSection } from './fleet-sections.ts';
 
-/** All that the overview shows. */
+/** Content of the overview. */
 export interface OverviewData {
   readonly status: StatusAnswer;
-  /** What is unknown of single notices, and of the newest batches. */
+  /** Unknown outcomes: single notices, and contacts of the newest batches. */
   readonly unknown: { readonly notices: number; readonly contacts: number };
   /** Contacts of batches that are stored and not sent yet. */
   readonly unsent: number;
   readonly traffic: Traffic;
-  /** How far back the traffic goes, in minutes. */
+  /** Period of the traffic, in minutes. */
   readonly minutes: number;
 }
 
-/** What goes, what waits, what is held and why. */
-export function overviewPage(sight: OverviewData, look: PageView): Html {
-  const { status, unknown, unsent, traffic, minutes } = sight;
-  const state = stateOf(sight);
+/** The state of the queue, what waits, and why the queue is held. */
+export function overviewPage(data: OverviewData, view: PageView): Html {
+  const { status, unknown, unsent, traffic, minutes } = data;
+  const state = stateOf(data);
   return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
       <h2>${state.title}</h2>
-      <p>${state.words}</p>
-      ${status.hold !== undefined && held(status.hold, look)}
-      ${mayAct(look) && holdActs(status.hold, look)}
+      <p>${state.text}</p>
+      ${status.hold !== undefined && held(status.hold, view)}
+      ${mayAct(view) && holdActions(status.hold, view)}
     </section>
     <section class="card" id="jobs" data-refresh>
       <h2>Queue</h2>
@@ -49,39 +40,39 @@ export function overviewPage(sight: OverviewData, look: PageView): Html {
         ${tile('in flight', figure('jobs.active', status.jobs.active))}
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
-        ${tile('contacts of batches', html`<a href="/batches">${count(unsent)}</a>`, 'wait to be sent')}
-        ${tile('unknown', html`<a href="/unknown">${count(unknown.notices + unknown.contacts)}</a>`)}
+        ${tile('contacts of batches', html`<a href="/batches">${formatCount(unsent)}</a>`, 'wait to be sent')}
+        ${tile('unknown', html`<a href="/unknown">${formatCount(unknown.notices + unknown.contacts)}</a>`)}
       </dl>
     </section>
-    ${trafficSection(traffic, minutes)} ${workersSection(status.workers, look)}
+    ${trafficSection(traffic, minutes)} ${workersSection(status.workers, view)}
     <div class="columns">
-      ${rateLimitSection(status.rateLimit, look)} ${tokenSection(status, look)}
+      ${rateLimitSection(status.rateLimit, view)} ${tokenSection(status, view)}
       ${redisSection(status)}
     </div>`;
 }
 
-/** So many of the last points of ten seconds tell whether anything is sent. */
-const LATELY = 4;
+/** The last points of traffic, ten seconds each, in which a request counts as recent. */
+const RECENT_POINTS = 4;
 
-/** How it stands in one word, and what that means. */
+/** The state of the queue in one word, and its explanation. */
 function stateOf({ status, unsent, traffic }: OverviewData): {
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
-  readonly words: string;
+  readonly text: string;
 } {
   const { hold, workers, jobs, redis } = status;
   if (hold !== undefined) {
     return {
       tone: 'bad',
       title: `Held: ${hold.kind}`,
-      words: `Nothing is sent, and nothing is spent: ${hold.reason}.`,
+      text: `Nothing is sent and no retry is used up: ${hold.reason}.`,
     };
   }
   if (workers.length === 0) {
     return {
       tone: jobs.waiting + unsent > 0 ? 'bad' : 'warn',
       title: 'No worker',
-      words: 'Nothing is sent: start one with "notices worker".',
+      text: 'Nothing is sent. Start a worker with "notices worker".',
     };
   }
   const refusal = redis.findings.find(({ severity }) => severity === 'refuse');
@@ -89,27 +80,27 @@ function stateOf({ status, unsent, traffic }: OverviewData): {
     return {
       tone: 'bad',
       title: 'Redis is unsuitable',
-      words: `Workers take no jobs: ${refusal.words}.`,
+      text: `Workers take no jobs: ${refusal.words}.`,
     };
   }
   if (workers.every(({ unready = [] }) => unready.length > 0)) {
     return {
       tone: 'bad',
       title: 'No worker is ready',
-      words: 'Why stands below, with the workers.',
+      text: 'The reason is shown with the workers below.',
     };
   }
-  const sentOfLate = traffic.recent.slice(-LATELY).some(({ requests }) => requests > 0);
-  if (jobs.waiting + jobs.active > 0 || (unsent > 0 && sentOfLate)) {
-    return { tone: 'good', title: 'Flowing', words: 'Notices go out.' };
+  const sentRecently = traffic.recent.slice(-RECENT_POINTS).some(({ requests }) => requests > 0);
+  if (jobs.waiting + jobs.active > 0 || (unsent > 0 && sentRecently)) {
+    return { tone: 'good', title: 'Sending', text: 'Notices are being sent.' };
   }
   return unsent > 0
     ? {
         tone: 'warn',
         title: 'Waiting',
-        words: 'Contacts of batches wait, and none was sent of late: their batches may be paused.',
+        text: 'Contacts of batches wait, and none was sent recently: their batches may be paused.',
       }
-    : { tone: 'good', title: 'Idle', words: 'Nothing waits; what comes is sent at once.' };
+    : { tone: 'good', title: 'Idle', text: 'Nothing waits; new notices are sent at once.' };
 }
 
 function held({ kind, code, since, nextProbeAt, remedy }: ExplainedHold, { now }: PageView): Html {
@@ -131,24 +122,22 @@ function held({ kind, code, since, nextProbeAt, remedy }: ExplainedHold, { now }
   </dl>`;
 }
 
-/** What comes of lifting a hold that does not come back by itself. */
-const LIFTING: Partial<Record<ExplainedHold['kind'], string>> = {
-  manual: 'Sending goes on at once.',
+/** What happens when a hold is lifted that does not come back by itself. */
+const LIFT_EFFECTS: Partial<Record<ExplainedHold['kind'], string>> = {
+  manual: 'Sending resumes at once.',
   restored:
-    'Sending goes on at once, also of what was sent since the copy was made and has not been parked: it goes out a second time.',
+    'Sending resumes at once. Notices that were sent after the copy was made and are not parked are sent a second time.',
 };
 
-function holdActs(hold: ExplainedHold | undefined, look: PageView): Html {
+function holdActions(hold: ExplainedHold | undefined, view: PageView): Html {
   if (hold === undefined) {
     return html`<div class="acts">
       ${ask(
         'Hold the queue...',
         form(
-          look,
+          view,
           '/api/v1/hold/place',
-          html`<p>
-              Nothing more is sent until somebody lifts the hold; what is being sent is let finish.
-            </p>
+          html`<p>No more requests are sent until the hold is lifted; requests in flight finish.</p>
             ${whyField('why-hold')}
             <button type="submit" class="danger">Hold the queue</button>`,
         ),
@@ -159,12 +148,12 @@ function holdActs(hold: ExplainedHold | undefined, look: PageView): Html {
     ${ask(
       'Lift the hold...',
       form(
-        look,
+        view,
         '/api/v1/hold/lift',
         html`<p>
             ${
-              LIFTING[hold.kind] ??
-              'Sending goes on at once; where the cause lasts, the hold comes back by itself.'
+              LIFT_EFFECTS[hold.kind] ??
+              'Sending resumes at once. If the cause persists, the hold comes back by itself.'
             }
           </p>
           ${whyField('why-lift')}
@@ -183,5 +172,7 @@ function tile(name: string, value: Html, below?: string): Html {
 }
 
 function oldest({ oldestWaitingMs }: StatusAnswer): string | undefined {
-  return oldestWaitingMs === undefined ? undefined : `the oldest for ${span(oldestWaitingMs)}`;
+  return oldestWaitingMs === undefined
+    ? undefined
+    : `the oldest for ${formatDuration(oldestWaitingMs)}`;
 }

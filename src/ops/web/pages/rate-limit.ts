@@ -1,73 +1,82 @@
+import { formatCount, formatRate } from '../../../format/format.ts';
 import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import { MAX_RATE_LIMIT } from '../../manual-rate-limit.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, count, form, mayAct, moment, rate, whyField, type PageView } from './page-parts.ts';
+import { ask, form, mayAct, moment, whyField, type PageView } from './elements.ts';
 
-/** How fast the account may send: what is in force, who set it, and whether a 429 made it fall. */
-export function rateLimitSection(pace: RateLimitStatus | undefined, look: PageView): Html {
-  return html`<section class="card" id="pace" data-refresh>
-    <h2>Pace</h2>
-    ${pace === undefined ? html`<p class="quiet">Nothing limits it.</p>` : facts(pace, look.now)}
-    ${mayAct(look) && html`<div class="acts">${ask('Set a pace...', paceForm(look))}</div>`}
+/** The rate limit: what is in force, who set it, and whether a 429 has lowered it. */
+export function rateLimitSection(status: RateLimitStatus | undefined, view: PageView): Html {
+  return html`<section class="card" id="rate-limit" data-refresh>
+    <h2>Rate limit</h2>
+    ${status === undefined ? html`<p class="quiet">No limit is set.</p>` : facts(status, view.now)}
+    ${
+      mayAct(view) &&
+      html`<div class="acts">${ask('Set a rate limit...', rateLimitForm(view))}</div>`
+    }
   </section>`;
 }
 
-function facts(
-  { configured, manual: byHand, fall, now: inForce, lowUntil }: RateLimitStatus,
-  now: number,
-) {
-  const words = (pace: number) => (pace === 0 ? 'no limit' : `${count(pace)} send calls a second`);
+function facts({ configured, manual, fall, now: inForce, lowUntil }: RateLimitStatus, now: number) {
+  const text = (limit: number) =>
+    limit === 0 ? 'no limit' : `${formatCount(limit)} requests per second`;
   return html`<dl>
       <dt>In force</dt>
       <dd>
-        ${inForce === undefined ? 'no limit' : html`<strong>${rate(inForce)}</strong> send calls a second`}
+        ${
+          inForce === undefined
+            ? 'no limit'
+            : html`<strong>${formatRate(inForce)}</strong> requests per second`
+        }
       </dd>
-      <dt>PACE</dt>
-      <dd>${words(configured)}</dd>
+      <dt>Configured</dt>
+      <dd>${text(configured)}</dd>
       ${
-        byHand !== undefined &&
-        html`<dt>By hand</dt>
-          <dd>${words(byHand)}, in its place</dd>`
+        manual !== undefined &&
+        html`<dt>Set manually</dt>
+          <dd>${text(manual)}, instead of the configured limit</dd>`
       }
       ${
         fall !== undefined &&
-        html`<dt>Last fall</dt>
-          <dd>from ${rate(fall.from)} to ${rate(fall.to)} a second, ${moment(fall.at, now)}</dd>`
+        html`<dt>Last decrease</dt>
+          <dd>
+            from ${formatRate(fall.from)} to ${formatRate(fall.to)} per second,
+            ${moment(fall.at, now)}
+          </dd>`
       }
     </dl>
     ${
       lowUntil !== undefined &&
       html`<p class="note">
-        The service asked for a slower pace (429): it rises again, and is back
-        ${moment(lowUntil, now)}.
+        The service answered 429 (too many requests), so the limit was lowered. It rises again, and
+        is fully restored ${moment(lowUntil, now)}.
       </p>`
     }`;
 }
 
-function paceForm(look: PageView): Html {
+function rateLimitForm(view: PageView): Html {
   return form(
-    look,
-    '/api/v1/pace',
+    view,
+    '/api/v1/rate-limit',
     html`<p>
-        All workers together go by it within seconds, until it is set again. It also ends what a
-        fall has taken away.
+        All workers together apply it within seconds, until it is set again. Setting it also ends a
+        decrease after a 429.
       </p>
-      <label for="pace-set">Send calls a second</label>
+      <label for="rate-limit-set">Requests per second</label>
       <input
-        id="pace-set"
-        name="pace"
+        id="rate-limit-set"
+        name="rateLimit"
         autocomplete="off"
         autocapitalize="none"
         spellcheck="false"
         required
         pattern="[0-9]{1,6}|off|default"
-        aria-describedby="pace-help"
+        aria-describedby="rate-limit-help"
       />
-      <p class="quiet small" id="pace-help">
-        1 to ${count(MAX_RATE_LIMIT)}; <code>off</code> for no limit; <code>default</code> to go by
-        PACE again
+      <p class="quiet small" id="rate-limit-help">
+        1 to ${formatCount(MAX_RATE_LIMIT)}; <code>off</code> for no limit; <code>default</code> for
+        the configured limit
       </p>
-      ${whyField('why-pace')}
-      <button type="submit">Set the pace</button>`,
+      ${whyField('why-rate-limit')}
+      <button type="submit">Set the rate limit</button>`,
   );
 }

@@ -1,10 +1,11 @@
+import { formatCount, formatRate } from '../../../format/format.ts';
 import { OUTCOME_KINDS, type OutcomeKind } from '../../../contracts/outcome.ts';
 import type { Percentiles } from '../../../traffic/histogram.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
 import { html, type Html } from '../http/html.ts';
-import { count, head, rate, table } from './page-parts.ts';
+import { head, table } from './elements.ts';
 
-/** How far back a visitor may look, in minutes. */
+/** How far back a visitor may view, in minutes. */
 const TRAFFIC_SPANS = [
   [10, '10 minutes'],
   [60, 'hour'],
@@ -13,28 +14,28 @@ const TRAFFIC_SPANS = [
   [2_880, '2 days'],
 ] as const;
 
-/** What an outcome means, as the table says it. */
+/** Meaning of each outcome, for the table. */
 const MEANINGS: Readonly<Record<OutcomeKind, string>> = {
-  accepted: 'the service took it',
-  rejected: 'the service refused it for itself',
-  retry: 'provably nothing was taken: tried again',
-  hold: 'not its fault: went back unspent',
-  unknown: 'it may have been taken',
-  expired: 'its deadline passed first',
-  cancelled: 'its batch was cancelled first',
+  accepted: 'the service accepted it',
+  rejected: 'the service rejected this notice',
+  retry: 'provably not accepted: tried again',
+  hold: 'the queue was held: requeued without using up a retry',
+  unknown: 'the service may have accepted it',
+  expired: 'its deadline passed before it was sent',
+  cancelled: 'its batch was cancelled before it was sent',
 };
 
 /**
- * What was sent of late: figures and sums as they are, charts where the browser runs our script. The
- * charts stay when the figures around them are put anew.
+ * Recent traffic: figures and sums as HTML, charts where the browser runs scripts. The charts stay in
+ * place when the figures around them are refreshed.
  *
- * @param minutes how far it goes back
+ * @param minutes the period
  */
 export function trafficSection(traffic: Traffic, minutes: number): Html {
   return html`<section class="card" id="traffic">
     <h2>Traffic</h2>
     ${figures(traffic)}
-    <nav class="spans" aria-label="How far back">
+    <nav class="spans" aria-label="Period">
       ${TRAFFIC_SPANS.map(
         ([length, name]) =>
           html`<a href="/?minutes=${length}" ${length === minutes && html`aria-current="true"`}
@@ -43,30 +44,30 @@ export function trafficSection(traffic: Traffic, minutes: number): Html {
       )}
     </nav>
     <div class="charts" data-traffic="${minutes}" hidden>
-      ${chart('rates', 'Sent a second', ['requests', 'contacts'])}
-      ${chart('answers', 'How long the service takes to answer', ['p50', 'p95', 'p99'])}
+      ${chart('rates', 'Sent per second', ['requests', 'contacts'])}
+      ${chart('answers', 'Response time of the service', ['p50', 'p95', 'p99'])}
     </div>
     ${sums(traffic, minutes)}
   </section>`;
 }
 
 function figures({ now: { spanMs, requests, contacts, answerMs } }: Traffic): Html {
-  const perSecond = (sum: number) => (spanMs > 0 ? rate((sum * 1_000) / spanMs) : '0');
+  const perSecond = (sum: number) => (spanMs > 0 ? formatRate((sum * 1_000) / spanMs) : '0');
   return html`<dl class="tiles" id="traffic-now" data-refresh>
     <div>
-      <dt>sends a second</dt>
+      <dt>requests per second</dt>
       <dd>${perSecond(requests)}</dd>
     </div>
     <div>
-      <dt>contacts a second</dt>
+      <dt>contacts per second</dt>
       <dd>${perSecond(contacts.accepted)}</dd>
     </div>
     ${(['p50', 'p95', 'p99'] as const).map((name) => percentile(name, answerMs))}
   </dl>`;
 }
 
-/** A time in which services answer: finer than a span of waiting. */
-function answerTime(ms: number): string {
+/** A response time: finer than formatDuration above one second. */
+function responseTime(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
@@ -74,14 +75,14 @@ const SHARES = { p50: 'half', p95: '95 of 100', p99: '99 of 100' } as const;
 
 function percentile(name: keyof typeof SHARES, measured: Percentiles | undefined): Html {
   return html`<div>
-    <dt title="${SHARES[name]} of the service's answers came within this time">answers ${name}</dt>
+    <dt title="${SHARES[name]} of the responses took at most this time">response time ${name}</dt>
     <dd>
-      ${measured === undefined ? html`<span class="quiet">none</span>` : answerTime(measured[name])}
+      ${measured === undefined ? html`<span class="quiet">none</span>` : responseTime(measured[name])}
     </dd>
   </div>`;
 }
 
-/** A place for a chart; the colours of its lines are those of its legend. */
+/** A placeholder for a chart; its lines have the colours of the legend. */
 function chart(name: string, title: string, lines: readonly string[]): Html {
   return html`<figure data-chart="${name}">
     <figcaption>
@@ -115,8 +116,8 @@ function sums({ total }: Traffic, minutes: number): Html {
         (kind) =>
           html`<tr>
             <td><i class="dot ${kind}"></i>${kind}</td>
-            <td class="number">${count(total.attempts[kind])}</td>
-            <td class="number">${count(total.contacts[kind])}</td>
+            <td class="number">${formatCount(total.attempts[kind])}</td>
+            <td class="number">${formatCount(total.contacts[kind])}</td>
             <td class="quiet">${MEANINGS[kind]}</td>
           </tr>`,
       ),

@@ -1,62 +1,54 @@
+import { formatCount } from '../../../format/format.ts';
 import type { UnknownOverview, UnknownNotice } from '../../unknown.ts';
 import { html, type Html } from '../http/html.ts';
-import {
-  ask,
-  count,
-  form,
-  head,
-  mayAct,
-  moment,
-  table,
-  whyField,
-  type PageView,
-} from './page-parts.ts';
+import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
 
-/** What a person may decide, with what it means. */
+/** Possible decisions and their meaning. */
 const DECISIONS = [
-  ['accepted', 'It was taken: settle it as accepted.'],
+  ['accepted', 'The service accepted it: settle it as accepted.'],
   ['resend', 'Send it again. It may arrive twice.'],
-  ['discard', 'Let it be: settle it without sending.'],
+  ['discard', 'Settle it without sending it again.'],
 ] as const;
 
-/** The desk where people decide on what may have been taken. */
-export function unknownPage({ notices, listed, batches }: UnknownOverview, look: PageView): Html {
+/** Unknown outcomes, and the forms to resolve them. */
+export function unknownPage({ notices, listed, batches }: UnknownOverview, view: PageView): Html {
   if (listed === 0 && batches.length === 0) {
     return html`<section class="card empty">
-      <p>Nothing is unknown: of every notice it is known whether the service took it.</p>
+      <p>No outcome is unknown.</p>
     </section>`;
   }
   return html`<p>
-      Nobody knows whether the service took these: an answer was lost, or a worker died in between.
-      They are never sent again by themselves. Look them up at the service, then decide.
+      The service may or may not have accepted these notices: a response was lost, or a worker died
+      during a request. They are not sent again automatically. Look them up at the service, then
+      decide.
     </p>
-    ${batches.length > 0 && ofBatches(batches, look)}
-    ${notices.length > 0 && ofNotices(notices, listed, look)}`;
+    ${batches.length > 0 && ofBatches(batches, view)}
+    ${notices.length > 0 && ofNotices(notices, listed, view)}`;
 }
 
-function ofBatches(batches: UnknownOverview['batches'], look: PageView): Html {
+function ofBatches(batches: UnknownOverview['batches'], view: PageView): Html {
   return html`<section class="card" id="unknown-batches" data-refresh>
     <h2>In batches</h2>
     ${table(
       'Batches with unknown contacts',
-      [head('Batch'), head('Template'), head('Contacts', true), head('Begun'), head('')],
+      [head('Batch'), head('Template'), head('Contacts', true), head('Started'), head('')],
       batches.map(
         ({ batch, template, contacts, begunAt }) =>
           html`<tr>
             <td><a href="/batches/${batch}">${batch}</a></td>
             <td>${template}</td>
-            <td class="number">${count(contacts)}</td>
-            <td>${moment(begunAt, look.now)}</td>
+            <td class="number">${formatCount(contacts)}</td>
+            <td>${moment(begunAt, view.now)}</td>
             <td>
               ${
-                mayAct(look) &&
+                mayAct(view) &&
                 ask(
                   'Decide...',
                   decision(
-                    look,
+                    view,
                     `batch-${batch}`,
                     html`<input type="hidden" name="batch" value="${batch}" />`,
-                    `all ${count(contacts)} unknown contacts of ${batch}`,
+                    `all ${formatCount(contacts)} unknown contacts of ${batch}`,
                   ),
                 )
               }
@@ -67,13 +59,13 @@ function ofBatches(batches: UnknownOverview['batches'], look: PageView): Html {
   </section>`;
 }
 
-/** Shown by our script, which alone can do it. */
+/** Made visible by the script, which it needs. */
 const CHOOSE_ALL = html`<th scope="col">
   <input type="checkbox" data-choose="ids" aria-label="choose all" hidden />
 </th>`;
 
-function ofNotices(notices: readonly UnknownNotice[], listed: number, look: PageView): Html {
-  const operator = mayAct(look);
+function ofNotices(notices: readonly UnknownNotice[], listed: number, view: PageView): Html {
+  const operator = mayAct(view);
   const rows = notices.map(
     ({ id, at, template, contacts, code, stage }) =>
       html`<tr>
@@ -85,8 +77,8 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, look: Page
         }
         <td><code>${id}</code></td>
         <td>${template}</td>
-        <td class="number">${count(contacts)}</td>
-        <td>${moment(at, look.now)}</td>
+        <td class="number">${formatCount(contacts)}</td>
+        <td>${moment(at, view.now)}</td>
         <td><code>${code}</code></td>
         <td>${stage}</td>
       </tr>`,
@@ -98,21 +90,21 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, look: Page
     head('Contacts', true),
     head('Since'),
     head('Code'),
-    head('Last seen'),
+    head('Last stage'),
   ];
   const list = table('Notices whose outcome is unknown', heads, rows);
   const rest =
     listed > notices.length &&
-    html`<p class="quiet">The oldest ${count(notices.length)} of ${count(listed)}.</p>`;
+    html`<p class="quiet">The oldest ${formatCount(notices.length)} of ${formatCount(listed)}.</p>`;
   return html`<section class="card" id="unknown-notices" data-refresh>
     <h2>Single notices</h2>
-    ${operator ? decision(look, 'notices', html`${list}${rest}`, 'the chosen notices') : html`${list}${rest}`}
+    ${operator ? decision(view, 'notices', html`${list}${rest}`, 'the chosen notices') : html`${list}${rest}`}
   </section>`;
 }
 
-function decision(look: PageView, id: string, body: Html, what: string): Html {
+function decision(view: PageView, id: string, body: Html, what: string): Html {
   return form(
-    look,
+    view,
     '/api/v1/unknown/resolve',
     html`${body}
       <fieldset>

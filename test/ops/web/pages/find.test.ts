@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FindReport } from '../../../../src/search/find-contact.ts';
 import { findPage } from '../../../../src/ops/web/pages/find.ts';
-import { EVIL, lookOf, NOW } from './snapshots.ts';
+import { EVIL, viewOf, NOW } from './snapshots.ts';
 
 const searched = {
   since: NOW - 7 * 86_400_000,
@@ -12,11 +12,11 @@ const searched = {
 };
 const draw = (report: Partial<FindReport>) => {
   const found = { notices: [], contacts: [], searched, ...report };
-  return findPage({ canFind: true, report: found }, lookOf('viewer')).text;
+  return findPage({ canFind: true, report: found }, viewOf('viewer')).text;
 };
 
-describe('what was found', () => {
-  it('says why it is not confirmed, and what it may be', () => {
+describe('search results', () => {
+  it('shows the possible states, and why they are not confirmed', () => {
     const text = draw({
       notices: [
         { job: 'n-1', states: ['accepted', 'expired'], confirmed: false, at: NOW - 60_000 },
@@ -35,11 +35,11 @@ describe('what was found', () => {
     });
     for (const words of [
       '<td>accepted or expired</td>',
-      '<td>its job is no longer kept</td>',
-      '>1 min ago<',
+      '<td>no: the job is no longer kept</td>',
+      '>60 s ago<',
       '<a href="/batches/autumn">autumn</a>, chunk 1,200',
       '<i class="dot rejected"></i>rejected',
-      '<td>probably: the contact is deleted</td>',
+      '<td>probably: the contact has been deleted</td>',
       '<code>INVALID_CONTACT</code>',
       '<td>SALE</td>',
     ]) {
@@ -47,18 +47,18 @@ describe('what was found', () => {
     }
   });
 
-  it('says how far it could see', () => {
+  it('shows what was covered', () => {
     const text = draw({}).replaceAll(/\s+/g, ' ');
     expect(text).toContain('the last 7 d: single notices, and 1,234 contacts of 3 batches.');
     expect(text).toContain('belongs to another number: less than 0.01 %.');
-    expect(text).not.toContain('could not be looked through');
+    expect(text).not.toContain('could not be searched');
     const blind = { ...searched, contacts: 0, unindexedChunks: 12 };
     const some = draw({ searched: blind }).replaceAll(/\s+/g, ' ');
-    expect(some).toContain('12 chunks could not be looked through: stored without FIND_KEY');
+    expect(some).toContain('12 chunks could not be searched: stored without FIND_KEY');
     expect(some).not.toContain('another number');
   });
 
-  it('takes what comes from elsewhere as text', () => {
+  it('escapes texts of others', () => {
     const found = { states: ['rejected'], confirmed: true, at: NOW, code: EVIL } as const;
     const text = draw({
       notices: [{ ...found, job: EVIL, template: EVIL }],

@@ -4,7 +4,7 @@ import { explainHold } from '../../../../src/ops/manual-hold.ts';
 import { overviewPage, type OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import {
   EVIL,
-  lookOf,
+  viewOf,
   NOW,
   someOverview,
   somePoint,
@@ -15,14 +15,14 @@ import {
 
 const jobs = { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 };
 const draw = (sight: Partial<OverviewData>, role: 'viewer' | 'operator' = 'operator') =>
-  overviewPage(someOverview(sight), lookOf(role)).text;
+  overviewPage(someOverview(sight), viewOf(role)).text;
 const holdOf = (kind: HoldKind, code = 'CODE') =>
   explainHold({ kind, code, since: NOW - 120_000, nextProbeAt: NOW + 30_000, failedProbes: 0 });
 
 const redisThat = (severity: 'refuse' | 'warn') => ({
   ...someStatus().redis,
   findings: [
-    { code: 'evicts', severity, words: 'Redis would evict notices', remedy: 'mend it' } as const,
+    { code: 'evicts', severity, words: 'Redis would evict notices', remedy: 'fix it' } as const,
   ],
 });
 const sending = someTraffic({ recent: [somePoint({ requests: 4 }), somePoint()] });
@@ -30,9 +30,9 @@ const sending = someTraffic({ recent: [somePoint({ requests: 4 }), somePoint()] 
 describe('how it stands', () => {
   it.each<[string, string, Partial<OverviewData>]>([
     ['Idle', 'good', {}],
-    ['Flowing', 'good', { status: someStatus({ jobs: { ...jobs, waiting: 5 } }) }],
-    ['Flowing', 'good', { status: someStatus({ jobs: { ...jobs, active: 1 } }) }],
-    ['Flowing', 'good', { unsent: 10, traffic: sending }],
+    ['Sending', 'good', { status: someStatus({ jobs: { ...jobs, waiting: 5 } }) }],
+    ['Sending', 'good', { status: someStatus({ jobs: { ...jobs, active: 1 } }) }],
+    ['Sending', 'good', { unsent: 10, traffic: sending }],
     ['Idle', 'good', { traffic: sending }],
     ['Waiting', 'warn', { unsent: 10 }],
     ['No worker', 'warn', { status: someStatus({ workers: [] }) }],
@@ -84,7 +84,7 @@ describe('the figures', () => {
     });
     const text = draw({ status, unsent: 4_321, unknown: { notices: 2, contacts: 3 } });
     expect(text).toContain('data-field="jobs.waiting">1,234<');
-    expect(text).toContain('the oldest for 2 min');
+    expect(text).toContain('the oldest for 90 s');
     expect(text).toContain('href="/batches">4,321<');
     expect(text).toContain('href="/unknown">5<');
   });
@@ -99,21 +99,21 @@ describe('the figures', () => {
     for (const figure of ['>2.0<', '>30<', '>40 ms<', '>250 ms<', '>1.2 s<', '>5,000<']) {
       expect(text).toContain(figure);
     }
-    expect(text).not.toContain('the service refused it for itself');
+    expect(text).not.toContain('the service rejected this notice');
     expect(draw({})).toContain('Nothing was sent in the last hour.');
     expect(draw({ minutes: 7 })).toContain('Nothing was sent in the last 7 minutes.');
   });
 
-  it('of the pace', () => {
-    expect(draw({})).toContain('Nothing limits it.');
-    expect(draw({})).toMatch(/action="\/api\/v1\/pace"[\s\S]* name="pace"/);
+  it('of the rate limit', () => {
+    expect(draw({})).toContain('No limit is set.');
+    expect(draw({})).toMatch(/action="\/api\/v1\/rate-limit"[\s\S]* name="rateLimit"/);
     const fall = { at: NOW - 60_000, from: 50, to: 25, risesFrom: NOW, recoveryMs: 60_000 };
-    const pace = { configured: 50, manual: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
-    const text = draw({ status: someStatus({ rateLimit: pace }) });
+    const rateLimit = { configured: 50, manual: 40, fall, now: 27.5, lowUntil: NOW + 180_000 };
+    const text = draw({ status: someStatus({ rateLimit }) });
     for (const words of [
       '<strong>28</strong>',
-      '50 send calls',
-      '40 send calls',
+      '50 requests per second',
+      '40 requests per second',
       'from 50 to 25',
     ]) {
       expect(text).toContain(words);
@@ -138,15 +138,15 @@ describe('the figures', () => {
     const text = draw({ status: someStatus({ redis: redisThat('refuse') }) });
     expect(text).toContain('50 MiB of 200 MiB, 75% free');
     expect(text).toContain('append-only file');
-    expect(text).toContain('No worker starts on it:');
-    expect(text).toContain('mend it');
+    expect(text).toContain('Workers refuse this Redis:');
+    expect(text).toContain('fix it');
     const { redis } = someStatus();
     const none = { ...redis, version: '', policy: '', maxBytes: 0, persistence: 'none' } as const;
     expect(draw({ status: someStatus({ redis: none }) })).toContain('50 MiB, no maxmemory');
   });
 
   it('of the token, never its value', () => {
-    expect(draw({})).toContain('which name the slot');
+    expect(draw({})).toContain('BASE_URL and ACCESS_KEY are not configured');
     const token = {
       token: {
         id: 'abcdef0123456789',
@@ -162,7 +162,7 @@ describe('the figures', () => {
       refusal: { hold: 'credentials', code: 'INVALID_ACCESS_KEY', until: NOW + 1_000 },
     } as const;
     const text = draw({ status: someStatus({ token }) });
-    for (const words of ['abcdef0123456789', '1 min ago', 'in 1 h', 'INVALID_ACCESS_KEY']) {
+    for (const words of ['abcdef0123456789', '60 s ago', 'in 60 min', 'INVALID_ACCESS_KEY']) {
       expect(text).toContain(words);
     }
     const first = { issuing: true, issuances: 0 };

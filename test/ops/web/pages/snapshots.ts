@@ -1,18 +1,18 @@
 import { OUTCOME_KINDS, type OutcomeKind } from '../../../../src/contracts/outcome.ts';
 import type { Traffic, TrafficPoint } from '../../../../src/traffic/read-traffic.ts';
-import type { Role } from '../../../../src/ops/web/access/role.ts';
+import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
 import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
-import type { PageView } from '../../../../src/ops/web/pages/page-parts.ts';
+import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
 
-/** When pages are looked at. */
+/** The time at which pages are made. */
 export const NOW = Date.UTC(2026, 0, 2, 3, 4, 5);
 
-/** Markup that must never reach a page as such. */
+/** Markup that must never reach a page unescaped. */
 export const EVIL = `"><script>alert('1')</script><img src=x onerror=alert(1)>`;
 
-/** Somebody who looks. */
-export function lookOf(role: Role): PageView {
+/** A viewer of pages. */
+export function viewOf(role: Role): PageView {
   const who = { name: role, role, by: 'session', until: NOW, seed: 'seed' } as const;
   return { who, csrf: 'csrf-token', path: '/here', now: NOW };
 }
@@ -20,7 +20,7 @@ export function lookOf(role: Role): PageView {
 /** Counts of a batch whose states add up. */
 export function batchCounts(some: Partial<BatchAnswer['counts']>): BatchAnswer['counts'] {
   const states = { pending: 0, accepted: 0, rejected: 0, unknown: 0, expired: 0, cancelled: 0 };
-  const counts = { ...states, sending: 0, maybeTwice: 0, ...some };
+  const counts = { ...states, sending: 0, possiblySentTwice: 0, maybeTwice: 0, ...some };
   const { pending, accepted, rejected, unknown, expired, cancelled } = counts;
   return { ...counts, total: pending + accepted + rejected + unknown + expired + cancelled };
 }
@@ -96,7 +96,7 @@ const byOutcome = (some: Partial<Record<OutcomeKind, number>> = {}) =>
     number
   >;
 
-/** A span of traffic in which nothing was sent. */
+/** A traffic point without traffic. */
 export function somePoint(
   some: Partial<TrafficPoint> = {},
   attempts: Partial<Record<OutcomeKind, number>> = {},
@@ -113,7 +113,7 @@ export function somePoint(
   };
 }
 
-/** A record in which nothing was sent. */
+/** A traffic record without traffic. */
 export function someTraffic(some: Partial<Traffic> = {}): Traffic {
   const point = somePoint();
   return { at: NOW, now: point, recent: [point], series: [point], total: point, ...some };

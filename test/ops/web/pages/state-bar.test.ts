@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BAR_STATES, segments, stateBar } from '../../../../src/ops/web/pages/state-bar.ts';
+import { BAR_STATES, segments, stateBar } from '../../../../src/ops/web/pages/batches.ts';
 import { batchCounts } from './snapshots.ts';
 
 const some = fc.oneof(fc.constant(0), fc.nat(5), fc.nat(10_000_000));
@@ -63,9 +63,9 @@ describe('the bar of a batch', () => {
     expect(found).toEqual(cut);
   });
 
-  it('says the counts to whoever does not see it', () => {
+  it('has the counts as a text for screen readers', () => {
     const { text } = stateBar(batchCounts({ pending: 1_000, accepted: 2, rejected: 1 }));
     expect(text).toContain('aria-label="2 accepted, 1 rejected, 1,000 pending"');
-    expect(stateBar(batchCounts({})).text).toContain('aria-label="nothing yet"');
+    expect(stateBar(batchCounts({})).text).toContain('aria-label="nothing settled yet"');
   });
 });

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { newApiKey, readUsers } from '../../../../src/ops/web/access/accounts.ts';
-import type { Role } from '../../../../src/ops/web/access/role.ts';
+import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import { problemAnswer } from '../../../../src/ops/web/answers.ts';
 import { openOps, type OpsContext } from '../../../../src/ops/web/ops-context.ts';
 import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
@@ -41,7 +41,7 @@ export interface Caller {
 /** An ops server that listens, over one namespace of a Redis. */
 export interface OpsBench {
   readonly url: string;
-  readonly parts: OpsContext;
+  readonly context: OpsContext;
   readonly invitation: {
     readonly user: string;
     readonly password: string;
@@ -105,9 +105,9 @@ export async function startOps(
     { service: false },
   );
   const users = readUsers(config.ops.users);
-  const { parts, invitation, close } = await openOps(config, pino({ level: 'silent' }));
+  const { context, invitation, close } = await openOps(config, pino({ level: 'silent' }));
   onTestFinished(close);
-  const app = await buildOpsServer(parts, routes);
+  const app = await buildOpsServer(context, routes);
   const url = await app.listen({ host: config.ops.host, port: 0 });
   let closed: Promise<void> | undefined;
   const end = () => {
@@ -117,7 +117,7 @@ export async function startOps(
   onTestFinished(end);
   const bench: OpsBench = {
     url,
-    parts,
+    context,
     invitation: invitation ?? { user: '', password: '', linkKey: '' },
     ask: (path, options) => ask(url, path, options),
     nobody: callerOf(url, {}),
@@ -127,7 +127,7 @@ export async function startOps(
     cookie: (name, begunAt) => {
       const user = users.get(name);
       if (user === undefined) throw new Error(`${name} is no user`);
-      return `notices=${parts.access.sessions.begin(user, begunAt).cookie}`;
+      return `notices=${context.access.sessions.begin(user, begunAt).cookie}`;
     },
     close: end,
   };

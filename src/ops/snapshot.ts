@@ -1,0 +1,186 @@
+import type { Job, Queue } from 'bullmq';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import { Ledger } from '../batch/ledger/ledger.ts';
+import type { Hold } from '../contracts/hold.ts';
+import type { LaneName } from '../contracts/seen-attempt.ts';
+import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
+import { readHold } from '../fleet/hold/hold-gate.ts';
+import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
+import { redisFailure } from '../redis/failure.ts';
+import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
+import { redisTime } from '../redis/server-clock.ts';
+import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
+
+/** Jobs of one queue by state. */
+export interface JobCounts {
+  /** Can be taken now. */
+  readonly waiting: number;
+  readonly active: number;
+  /** Wait for their time or their next attempt. */
+  readonly delayed: number;
+  /** Accepted, and still kept (KEEP_ACCEPTED_MS). */
+  readonly completed: number;
+  /** Rejected or out of attempts, and still kept (KEEP_FAILED_MS). */
+  readonly failed: number;
+}
+
+/** The state of one account in Redis. Times are milliseconds since the epoch. */
+export interface FleetSnapshot {
+  /** Redis time. */
+  readonly now: number;
+  /** The hold in force; undefined where there is none. */
+  readonly hold: Hold | undefined;
+  /** Live worker processes, in the order of their start. */
+  readonly workers: readonly SeenWorker[];
+  /** Undefined where no rate limit is or was in force. */
+  readonly rateLimit: RateLimitStatus | undefined;
+  /** Undefined where the key pair is not configured: it names the token. */
+  readonly token: TokenStatus | undefined;
+  readonly redis: RedisFacts;
+  /** Jobs of single notices. */
+  readonly noticeJobs: JobCounts;
+  /** Jobs of chunks of batches. */
+  readonly chunkJobs: JobCounts;
+  /**
+   * When the next single notice to be taken was due; undefined where none waits. Of jobs with a
+   * priority, only the one that is taken next counts.
+   */
+  readonly noticeWaitingSince: number | undefined;
+  /** The same for chunks. */
+  readonly chunkWaitingSince: number | undefined;
+  /** Single notices whose outcome is unknown. */
+  readonly unknownNotices: number;
+  /** The newest batches, up to {@link FleetSource.newestBatches}. */
+  readonly batches: readonly Batch[];
+  /** Contacts of batches that are stored and not sent yet. */
+  readonly unsentContacts: number;
+}
+
+/** Name of a fact. */
+export type FleetFact = keyof FleetSnapshot;
+
+/** Which account is read, and over which connections. */
+export interface FleetSource {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  /** BullMQ queues that are open already; those left out are opened when they are first needed. */
+  readonly queues?: Readonly<Record<LaneName, Queue>> | undefined;
+  /** Name of the key pair whose token is read (pairName); without one `token` is undefined. */
+  readonly pair?: string | undefined;
+  /** TOKEN_BUDGET_WINDOW_MS in milliseconds. Default 3,600,000. */
+  readonly tokenBudgetWindowMs?: number | undefined;
+  /** PACE of this process, shown until a worker has reported its own. Default 0: no limit. */
+  readonly rateLimit?: number | undefined;
+  /** Batches read for `batches`, one command each. Default 500. */
+  readonly newestBatches?: number | undefined;
+  /** Gets each error of Redis as it was thrown, before it is translated. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+/** How each fact is read. None scans, and all but `workers` and `batches` cost a fixed number of commands. */
+const READERS: {
+  readonly [Fact in FleetFact]: (reader: FleetAccess) => Promise<FleetSnapshot[Fact]>;
+} = {
+  now: async ({ redis }) => Math.floor(await redisTime(redis)),
+  hold: ({ redis, keys }) => readHold(redis, keys),
+  workers: ({ redis, keys }) => readWorkers(redis, keys),
+  rateLimit: ({ redis, keys, rateLimit = 0 }) => readRateLimit(redis, keys, rateLimit),
+  token: async ({ redis, keys, pair, tokenBudgetWindowMs }) =>
+    pair === undefined ? undefined : readTokenStatus(redis, keys.token(pair), tokenBudgetWindowMs),
+  redis: ({ redis, keys }) => readRedisFacts(redis, keys),
+  noticeJobs: ({ queue }) => countJobs(queue('notices')),
+  chunkJobs: ({ queue }) => countJobs(queue('chunks')),
+  noticeWaitingSince: ({ queue }) => waitingSince(queue('notices')),
+  chunkWaitingSince: ({ queue }) => waitingSince(queue('chunks')),
+  unknownNotices: ({ redis, keys }) => redis.zcard(keys.intents.unknownAt),
+  batches: ({ ledger, newestBatches = 500 }) => ledger.list(newestBatches),
+  unsentContacts: ({ ledger }) => ledger.unsent(),
+};
+
+/** What a reader of a fact gets. */
+interface FleetAccess extends Omit<FleetSource, 'queues'> {
+  readonly ledger: Ledger;
+  readonly queue: (lane: LaneName) => Queue;
+}
+
+/** Reads the state of one account. Status, metrics, alerts, doctor and pages all read through it. */
+export class FleetReader {
+  readonly #access: FleetAccess;
+  readonly #onError: (error: unknown) => void;
+  readonly #opened = new Map<LaneName, Queue>();
+
+  constructor({ queues, onError = () => {}, ...source }: FleetSource) {
+    const { redis, keys } = source;
+    this.#onError = onError;
+    this.#access = {
+      ...source,
+      ledger: new Ledger(redis, keys),
+      queue: (lane) => queues?.[lane] ?? this.#open(lane),
+    };
+  }
+
+  /**
+   * Reads the named facts at the same time, and no others.
+   *
+   * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or TOKEN_UNAVAILABLE
+   */
+  async read<Fact extends FleetFact>(
+    ...facts: readonly Fact[]
+  ): Promise<Pick<FleetSnapshot, Fact>> {
+    try {
+      const values = await Promise.all(
+        facts.map(async (fact) => [fact, await READERS[fact](this.#access)] as const),
+      );
+      return Object.fromEntries(values) as Pick<FleetSnapshot, Fact>;
+    } catch (error) {
+      this.#onError(error);
+      throw redisFailure(error);
+    }
+  }
+
+  /** Closes the queues that it opened; the Redis client belongs to the caller. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#opened.values()].map((queue) => queue.close().catch(() => {})));
+  }
+
+  #open(lane: LaneName): Queue {
+    const found = this.#opened.get(lane);
+    if (found !== undefined) return found;
+    const { redis, keys } = this.#access;
+    const name = lane === 'notices' ? QUEUE_NAME : CHUNK_QUEUE_NAME;
+    const queue = openBullQueue(name, redis, keys);
+    this.#opened.set(lane, queue);
+    return queue;
+  }
+}
+
+async function countJobs(queue: Queue): Promise<JobCounts> {
+  const counts = await queue.getJobCounts(
+    'waiting',
+    'prioritized',
+    'active',
+    'delayed',
+    'completed',
+    'failed',
+  );
+  const of = (state: string) => counts[state] ?? 0;
+  return {
+    waiting: of('waiting') + of('prioritized'),
+    active: of('active'),
+    delayed: of('delayed'),
+    completed: of('completed'),
+    failed: of('failed'),
+  };
+}
+
+async function waitingSince(queue: Queue): Promise<number | undefined> {
+  const next = await queue.getJobs(['waiting', 'prioritized'], 0, 0, true);
+  // A job that was removed between the two reads of BullMQ is undefined.
+  const found: readonly (Job | undefined)[] = next;
+  return found
+    .flatMap((job) => (job === undefined ? [] : [job.timestamp + job.delay]))
+    .sort((a, b) => a - b)[0];
+}

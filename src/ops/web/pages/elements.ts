@@ -1,0 +1,83 @@
+import { formatCount, formatDuration } from '../../../format/format.ts';
+import type { Identity } from '../access/identity.ts';
+import { html, type Html, type Part } from '../http/html.ts';
+import { csrfField, nextField } from './layout.ts';
+
+/** For whom and when a page is made. */
+export interface PageView {
+  readonly who: Identity | undefined;
+  readonly csrf: string;
+  /** Path to which a form of the page redirects. */
+  readonly path: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Whether the viewer of the page may also change something. */
+export function mayAct({ who }: PageView): boolean {
+  return who?.role === 'operator';
+}
+
+/** A time relative to now, with the exact time as its title. */
+export function moment(at: number, now: number): Html {
+  const exact = new Date(at).toISOString();
+  const words = at > now ? `in ${formatDuration(at - now)}` : `${formatDuration(now - at)} ago`;
+  return html`<time datetime="${exact}" title="${exact}">${words}</time>`;
+}
+
+/** A form that changes something, and then redirects to its page. */
+export function form(view: PageView, action: string, body: Part, next = view.path): Html {
+  return html`<form method="post" action="${action}">
+    ${csrfField(view.csrf)}${nextField(next)}${body}
+  </form>`;
+}
+
+/** A field for the reason, which is stored in the audit stream. */
+export function whyField(id: string): Html {
+  return html`<label for="${id}">Why</label>
+    <input
+      id="${id}"
+      name="why"
+      maxlength="100"
+      autocomplete="off"
+      required
+      placeholder="for the audit stream"
+    />`;
+}
+
+/** An action that opens first, to explain what its button will do. */
+export function ask(title: string, body: Part): Html {
+  return html`<details class="ask">
+    <summary>${title}</summary>
+    <div>${body}</div>
+  </details>`;
+}
+
+/** A table with a caption for screen readers; wide tables scroll in their own box. */
+export function table(caption: string, heads: readonly Part[], rows: readonly Html[]): Html {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
+    <table>
+      <caption class="unseen">
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          ${heads}
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+/** Head of a column; numbers are aligned right. */
+export function head(title: string, number = false): Html {
+  return html`<th scope="col" ${number && html`class="number"`}>${title}</th>`;
+}
+
+/** A number that the script updates in place by the name of its field. */
+export function figure(name: string, value: number | undefined): Html {
+  return html`<span data-field="${name}">${value === undefined ? '' : formatCount(value)}</span>`;
+}

@@ -1,0 +1,31 @@
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { connectRedis, readyWithin, type RedisClient, type RedisSettings } from './connect.ts';
+import { redisFailure } from './failure.ts';
+
+/**
+ * Opens a connection for one task, waits until it can take commands, and closes it afterwards.
+ *
+ * @param timeoutMs limit of the first connection, and of each command
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED, and what `use` throws
+ */
+export async function withRedis<Result>(
+  settings: RedisSettings,
+  timeoutMs: number,
+  use: (redis: RedisClient) => Promise<Result>,
+): Promise<Result> {
+  let lastError: Error | undefined;
+  const onError = (error: Error) => {
+    lastError = error;
+  };
+  const redis = connectRedis(settings, 'reader', onError, timeoutMs);
+  try {
+    if (!(await readyWithin(redis, timeoutMs))) throw redisFailure(lastError);
+    return await use(redis);
+  } catch (error) {
+    if (!(error instanceof NoticeQueueError) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
+    // The general message is about a notice that may have been queued; these tasks queue none.
+    throw new NoticeQueueError(error.code, `Redis did not answer within ${timeoutMs} ms.`);
+  } finally {
+    redis.disconnect();
+  }
+}
