@@ -1,49 +1,36 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
-import { HOLDS } from '../src/contracts/hold.ts';
-import { ERROR_CODES } from '../src/contracts/errors.ts';
+import { expect, it } from 'vitest';
 import { run } from './cli/support/run.ts';
+import { KNOWN_BLOCKS, readmeBlocks } from './docs/support/readme-blocks.ts';
 
 const readme = readFileSync('README.md', 'utf8');
 
-/** Cells of README's table rows, without the blanks that align them. */
-const rows = readme
-  .split('\n')
-  .filter((line) => line.startsWith('|'))
-  .map((line) =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
+it('README shows no code block that is not run by a test', () => {
+  const blocks = readmeBlocks();
+  expect(blocks.filter(({ runner }) => runner === undefined)).toEqual([]);
+  expect(blocks).toHaveLength(KNOWN_BLOCKS);
+});
 
-describe('README', () => {
-  it('lists every error code, with its meaning and remedy, and no other', () => {
-    const listed = rows.filter(([code]) => /^`[A-Z_]+`$/.test(code ?? ''));
-    const codes = Object.entries(ERROR_CODES);
-    expect(listed).toEqual(
-      codes.map(([code, { meaning, remedy }]) => [`\`${code}\``, meaning, remedy]),
-    );
-  });
+it('README names only commands and scripts that exist', async () => {
+  const { stdout: help } = await run(['--help']);
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    scripts: Readonly<Record<string, string>>;
+  };
+  const spans = [...readme.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
+  const commands = spans.flatMap((code) => /^(?:npx )?notices ([a-z-]+)/.exec(code)?.[1] ?? []);
+  expect(commands.length).toBeGreaterThan(0);
+  expect(commands.filter((name) => !help.includes(`\n  ${name} `))).toEqual([]);
+  const used = spans.flatMap((code) => /^npm (?:run )?([a-z:]+)/.exec(code)?.[1] ?? []);
+  expect(used.filter((name) => !(name in scripts))).toEqual([]);
+});
 
-  it('lists every command, and no other', async () => {
-    const help = (await run(['help'])).stdout.split('Commands:')[1]?.split('Exit codes:')[0] ?? '';
-    const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name);
-    expect(commands.length).toBeGreaterThan(10);
-    const listed = rows
-      .filter(([cell]) => cell?.startsWith('`notices ') === true)
-      .flatMap(([cell = '']) => [...cell.matchAll(/`(?:notices )?([a-z]+)`/g)])
-      .map(([, name = '']) => name);
-    expect(listed.toSorted()).toEqual(commands.filter((name) => name !== 'help').toSorted());
-  });
+it('README is short and begins with what the program does', () => {
+  expect(readme.split('\n').length).toBeLessThan(175);
+  expect(readme.split('\n')[2]).toMatch(/^Sends SMS and messenger notices from Node\.js/);
+});
 
-  it('names every hold', () => {
-    for (const kind of Object.keys(HOLDS)) expect(readme).toContain(`\`${kind}\``);
-  });
-
-  it('links only to files that are there', () => {
-    const links = [...readme.matchAll(/\]\((?!https?:)([^)#]+)\)/g)].map(([, path]) => path ?? '');
-    expect(links.length).toBeGreaterThan(5);
-    expect(links.filter((path) => !existsSync(path))).toEqual([]);
-  });
+it('the picture in README is there and small', () => {
+  const [, picture = ''] = /!\[[^\]]+\]\(([^)]+)\)/.exec(readme) ?? [];
+  expect(existsSync(picture)).toBe(true);
+  expect(readFileSync(picture).length).toBeLessThan(150_000);
 });

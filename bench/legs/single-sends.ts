@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { makeWorkerUtils } from 'graphile-worker';
-import { OPTIONS } from '../../src/config/options.ts';
+import { ROWS } from '../../src/config/variables.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { openBeeQueue } from '../harness/bee-queue.ts';
 import type { MeasuredProcess } from '../harness/measured-process.ts';
@@ -27,7 +27,7 @@ const ADD_AT_ONCE = 1_000;
 const always = () => true;
 
 /** Whether this build sends notices that wait at the same moment in one request. */
-export const CAN_COALESCE = 'COALESCE_MAX_CONTACTS' in OPTIONS;
+export const CAN_COALESCE = ROWS.some(({ variable }) => variable === 'COALESCE_MAX_CONTACTS');
 
 /** The environment of our worker, as its users would set it. */
 export function workerEnv(stage: Stage, prefix: string): Record<string, string> {

@@ -1,39 +1,58 @@
-import type { Waiting } from '../contracts/token.ts';
+import type { CancelSignal } from '../contracts/cancel-signal.ts';
 
 /**
- * Why a job may have to be given back before it is sent: the process stops, or the job's lock is
- * lost. Asked before each step; a signal of both is made only for those who wait, because joining
- * two of them costs a tenth of a send on Node 20.
+ * Several reasons to give up as one signal: it is aborted as soon as one of its sources is.
+ *
+ * It registers nothing with its sources until a listener is added, and nothing is left there once the
+ * listener is removed. `AbortSignal.any` leaks 50 to 60 bytes per call on Node 20 when one of its
+ * sources lives as long as the process, and costs a tenth of a send.
  */
-export class Cancellation implements Waiting {
-  readonly #signals: readonly AbortSignal[];
+export class Cancellation implements CancelSignal {
+  readonly #sources: readonly (CancelSignal | undefined)[];
 
-  /** @param signals the reasons; undefined for one that does not exist */
-  constructor(...signals: readonly (AbortSignal | undefined)[]) {
-    this.#signals = signals.filter((signal) => signal !== undefined);
+  /** @param sources undefined for a reason that does not exist */
+  constructor(...sources: readonly (CancelSignal | undefined)[]) {
+    this.#sources = sources;
   }
 
   get aborted(): boolean {
-    return this.#signals.some(({ aborted }) => aborted);
+    for (const source of this.#sources) if (source?.aborted === true) return true;
+    return false;
   }
 
-  get signal(): AbortSignal {
-    return AbortSignal.any([...this.#signals]);
+  /** Calls the listener when a source is aborted from now on: once per source. */
+  addEventListener(type: 'abort', listener: () => void): void {
+    for (const source of this.#sources) source?.addEventListener(type, listener);
+  }
+
+  removeEventListener(type: 'abort', listener: () => void): void {
+    for (const source of this.#sources) source?.removeEventListener(type, listener);
   }
 }
 
-/** One that gives up as soon as either of two does. */
-export class EitherCancellation implements Waiting {
-  readonly #one: Waiting;
-  readonly #other: Waiting | undefined;
-
-  constructor(one: Waiting, other: Waiting | undefined) {
-    this.#one = one;
-    this.#other = other;
+/**
+ * Waits until a signal is aborted.
+ *
+ * @param work the wait ends with it, too, and its listener is removed
+ * @returns what `work` resolves to, or undefined when the signal was aborted first
+ * @throws what `work` rejects with before that; a later rejection is dropped
+ */
+export async function unlessAborted<Result>(
+  work: Promise<Result>,
+  signal: CancelSignal,
+): Promise<Result | undefined> {
+  if (signal.aborted) {
+    work.catch(() => {});
+    return undefined;
   }
-
-  get signal(): AbortSignal {
-    if (this.#other === undefined) return this.#one.signal;
-    return AbortSignal.any([this.#one.signal, this.#other.signal]);
+  let onAbort = () => {};
+  const aborted = new Promise<undefined>((resolve) => {
+    onAbort = () => resolve(undefined);
+    signal.addEventListener('abort', onAbort);
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -1,32 +1,34 @@
+import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 
 /**
- * One piece of work that several callers wait for. Each may leave on its own signal without failing
- * the others; when the last one has left, the work is told so, and may end where nothing is at stake.
+ * One piece of work whose result several callers wait for. Each caller may leave on its own signal
+ * without failing the others. When the last one has left, the work is abandoned: its signal is aborted,
+ * and it may end early where nothing is at stake.
  */
 export class SingleFlight<T> {
   readonly #result: Promise<T>;
-  readonly #deserted = new AbortController();
+  readonly #abandoned = new AbortController();
   #callers = 0;
 
-  /** @param work gets a signal that aborts when nobody waits for its result any more */
-  constructor(work: (deserted: AbortSignal) => Promise<T>) {
-    this.#result = work(this.#deserted.signal);
-    // Each caller hears of a failure by itself; with none left there is nobody to tell.
+  /** @param work gets a signal that is aborted when no caller waits for its result any more */
+  constructor(work: (abandoned: AbortSignal) => Promise<T>) {
+    this.#result = work(this.#abandoned.signal);
+    // Each caller gets the failure from join(); without callers it must not be an unhandled rejection.
     this.#result.catch(() => undefined);
   }
 
-  /** True once everybody has left: the work may be ending, so nobody joins it any more. */
-  get deserted(): boolean {
-    return this.#deserted.signal.aborted;
+  /** True once it is abandoned: the work may be ending, so no further caller may join. */
+  get abandoned(): boolean {
+    return this.#abandoned.signal.aborted;
   }
 
-  /** Tells the work to end where nothing is at stake, though callers may still wait. */
-  desert(): void {
-    this.#deserted.abort();
+  /** Asks the work to end early, although callers may still wait. */
+  abandon(): void {
+    this.#abandoned.abort();
   }
 
-  /** Resolves when the work has ended, whichever way. */
+  /** Resolves when the work has ended, with or without success. */
   async ended(): Promise<void> {
     await this.#result.then(
       () => undefined,
@@ -34,21 +36,25 @@ export class SingleFlight<T> {
     );
   }
 
-  /** @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller's signal aborts first */
-  async join(signal: AbortSignal | undefined): Promise<T> {
+  /**
+   * Waits for the result.
+   *
+   * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller's signal is aborted first
+   */
+  async join(signal: CancelSignal | undefined): Promise<T> {
     if (signal?.aborted === true) throw leftError();
     this.#callers += 1;
-    let leave: (() => void) | undefined;
+    let leave = () => {};
     const left = new Promise<never>((_, reject) => {
       leave = () => reject(leftError());
-      signal?.addEventListener('abort', leave, { once: true });
+      signal?.addEventListener('abort', leave);
     });
     try {
       return await Promise.race([this.#result, left]);
     } finally {
-      if (leave !== undefined) signal?.removeEventListener('abort', leave);
+      signal?.removeEventListener('abort', leave);
       this.#callers -= 1;
-      if (this.#callers === 0) this.#deserted.abort();
+      if (this.#callers === 0) this.#abandoned.abort();
     }
   }
 }

@@ -1,33 +1,36 @@
+import type { CancelSignal } from '../contracts/cancel-signal.ts';
+
 /**
- * Wakes who waits for somebody else's issuance. A ring between asking Redis and beginning to wait
- * is not lost: the waiter names the count it read before it asked.
+ * Wakes everyone who waits for a change that another process makes. A notification between reading
+ * Redis and starting to wait is not lost: the waiter passes the count that it read before.
  */
 export class WakeSignal {
-  readonly #sleepers = new Set<() => void>();
-  #rings = 0;
+  readonly #waiters = new Set<() => void>();
+  #count = 0;
 
-  /** Rings so far. */
-  get rings(): number {
-    return this.#rings;
+  /** How many notifications there have been. */
+  get count(): number {
+    return this.#count;
   }
 
-  ring(): void {
-    this.#rings += 1;
-    for (const wake of this.#sleepers) wake();
+  /** Wakes all waiters. */
+  notify(): void {
+    this.#count += 1;
+    for (const wake of this.#waiters) wake();
   }
 
-  /** Resolves at the first ring after the `heard` ones, after `ms`, or when the signal aborts. */
-  async next(heard: number, ms: number, signal: AbortSignal): Promise<void> {
-    if (this.#rings > heard || signal.aborted) return;
+  /** Resolves at the first notification after the first `seen` ones, after `ms`, or on abort. */
+  async next(seen: number, ms: number, signal: CancelSignal): Promise<void> {
+    if (this.#count > seen || signal.aborted) return;
     await new Promise<void>((resolve) => {
       const wake = () => {
         clearTimeout(timer);
-        this.#sleepers.delete(wake);
+        this.#waiters.delete(wake);
         signal.removeEventListener('abort', wake);
         resolve();
       };
       const timer = setTimeout(wake, ms);
-      this.#sleepers.add(wake);
+      this.#waiters.add(wake);
       signal.addEventListener('abort', wake);
     });
   }

@@ -1,13 +1,14 @@
 import type { InputIssue } from '../contracts/errors.ts';
 import type { Environment } from './environment.ts';
-import { showPath, showValue, showWrongText } from './mask.ts';
-import { optionOf, type OptionName } from './options.ts';
+import { showInvalid, showPath, showValue } from './mask.ts';
 import { readEnvironment, type Origin, type Reading, type ReadOptions } from './read.ts';
+import { metadataOf, type Row } from './variable.ts';
+import { rowOf, type VariableName } from './variables.ts';
 
-/** One option as it is in effect. */
+/** One variable of the effective configuration. */
 interface ConfigRow {
-  readonly name: OptionName;
-  /** Safe to show: a secret is `set (24 characters)` or `not set`, a password in an address `***`. */
+  readonly name: VariableName;
+  /** Safe to show: a secret is `set (24 characters)` or `not set`, a password in a URL `***`. */
   readonly value: string;
   readonly from: Origin;
 }
@@ -15,31 +16,29 @@ interface ConfigRow {
 /** The effective configuration, and what is wrong with it. */
 export interface ConfigReport {
   readonly rows: readonly ConfigRow[];
-  /** Empty when {@link loadConfig} would accept it. */
+  /** Empty when `loadConfig` would accept the environment. */
   readonly issues: readonly InputIssue[];
 }
 
 /**
- * The effective configuration for people to read, secrets masked. It throws nothing: what is wrong
- * stands in `issues`.
+ * Describes the effective configuration, secrets masked. Throws nothing; problems are in `issues`.
  *
- * @param environment variables by name; those of this process when left out
+ * @param environment variables by name. Default: those of this process
  */
 export function describeConfig(environment?: Environment, options?: ReadOptions): ConfigReport {
   const { readings, issues } = readEnvironment(environment, options);
-  const rows = readings.map((reading) => ({
-    name: reading.name,
-    value: show(reading),
+  const rows = [...readings].map(([name, reading]) => ({
+    name,
+    value: show(rowOf(name), reading),
     from: reading.from,
   }));
   return { rows, issues };
 }
 
-function show({ name, text, value, issue }: Reading): string {
-  const option = optionOf(name);
-  if (option.kind === 'file' && text !== undefined) {
+function show(row: Row, { text, value, issue }: Reading): string {
+  if (metadataOf(row).readsPath === true && text !== undefined) {
     return issue ? `${showPath(text)} (not valid)` : showPath(text);
   }
-  if (!issue) return showValue(option, value);
-  return text === undefined ? 'not valid' : `${showWrongText(option, text)} (not valid)`;
+  if (!issue) return showValue(row, value);
+  return text === undefined ? 'not valid' : `${showInvalid(row, text)} (not valid)`;
 }

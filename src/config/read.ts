@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import type { InputIssue } from '../contracts/errors.ts';
+import { isBlank, withCurrentNames, type DeprecatedVariable } from './deprecated.ts';
 import { processEnvironment, type Environment } from './environment.ts';
-import { showPath, showWrongText } from './mask.ts';
-import { expected, readsFile, type AnyValue, type Option } from './option.ts';
-import { OPTION_NAMES, optionOf, type OptionName, type Values } from './options.ts';
+import { showInvalid, showPath } from './mask.ts';
 import { brokenRules } from './rules.ts';
-import { fileSchema, textSchema } from './schema.ts';
+import { defaultOf, metadataOf, parseText, type Row } from './variable.ts';
+import { ROWS, type Values, type VariableName } from './variables.ts';
 
-/** Who asks for the configuration. */
+/** Options of reading the configuration. */
 export interface ReadOptions {
   /**
-   * Whether the messaging service will be called, so that BASE_URL, ACCESS_KEY and SECRET_KEY
-   * must be set. A producer says false.
+   * Whether BASE_URL, ACCESS_KEY and SECRET_KEY are required. Producers and commands that do not
+   * call the messaging service pass false.
    *
    * @default true
    */
@@ -21,103 +21,118 @@ export interface ReadOptions {
 /** Where a value comes from. */
 export type Origin = 'default' | 'environment' | 'file';
 
-/** What was found for one option. */
+/** What was found for one variable. */
 export interface Reading {
-  readonly name: OptionName;
   readonly from: Origin;
-  /** The text that stands for it: the variable's, or for `file` the file's; absent for a default. */
+  /** The variable's text or, for `file`, the content of that file; absent for a default. */
   readonly text?: string;
   /** The value; undefined when it is not set and has no default, and when there is an issue. */
-  readonly value?: AnyValue;
+  readonly value?: unknown;
   readonly issue?: InputIssue;
 }
 
-/** The whole environment, read and judged. */
+/** The whole environment, read and validated. */
 export interface Readings {
-  readonly readings: readonly Reading[];
-  /** To be trusted only when there is no issue. */
+  readonly readings: ReadonlyMap<VariableName, Reading>;
+  /** Valid only when there are no issues. */
   readonly values: Values;
-  /** Every wrong value and every broken rule. */
+  /** Every invalid value and every broken rule. */
   readonly issues: readonly InputIssue[];
+  /** The variables that are set under a former name. */
+  readonly deprecated: readonly DeprecatedVariable[];
 }
 
-/** Reads every option and applies every rule; throws nothing, and changes no variable. */
+/** Reads every variable and checks every rule. Throws nothing, and changes no variable. */
 export function readEnvironment(
-  environment: Environment = processEnvironment(),
-  options: ReadOptions = {},
+  given: Environment = processEnvironment(),
+  { service = true }: ReadOptions = {},
 ): Readings {
-  const forService = options.service ?? true;
-  const readings = OPTION_NAMES.map((name) => readOption(name, environment, forService));
-  const values = Object.fromEntries(readings.map(({ name, value }) => [name, value])) as Values;
-  const wrong = new Set(readings.filter(({ issue }) => issue).map(({ name }) => name));
-  const issues = readings.flatMap(({ issue }) => issue ?? []);
-  return { readings, values, issues: [...issues, ...brokenRules(values, wrong, environment)] };
+  const { environment, issues: conflicts, deprecated } = withCurrentNames(given);
+  const readings = new Map<VariableName, Reading>();
+  for (const row of ROWS) {
+    const issue = conflicts.get(row.variable);
+    const reading = issue
+      ? { from: 'environment' as const, issue }
+      : readVariable(row, environment, service);
+    readings.set(row.variable, reading);
+  }
+  const values = Object.fromEntries(
+    [...readings].map(([name, { value }]) => [name, value]),
+  ) as Values;
+  const invalid = new Set<VariableName>();
+  const issues: InputIssue[] = [];
+  for (const [name, { issue }] of readings) {
+    if (issue === undefined) continue;
+    invalid.add(name);
+    const renamed = deprecated.find((variable) => variable.name === issue.field);
+    const source = renamed && !conflicts.has(name) ? ` (set as ${renamed.formerly})` : '';
+    issues.push({ ...issue, problem: `${issue.problem}${source}` });
+  }
+  return {
+    readings,
+    values,
+    issues: [...issues, ...brokenRules(values, invalid, environment)],
+    deprecated,
+  };
 }
 
-function readOption(name: OptionName, environment: Environment, forService: boolean): Reading {
-  const option = optionOf(name);
-  const text = textOf(environment[name]);
-  const path = readsFile(option) ? textOf(environment[`${name}_FILE`]) : undefined;
-  if (path !== undefined && text !== undefined) {
+function readVariable(row: Row, environment: Environment, service: boolean): Reading {
+  const name = row.variable;
+  const { secret, readsPath, required, expected } = metadataOf(row);
+  const text = environment[name];
+  const path = secret === undefined ? undefined : environment[`${name}_FILE`];
+  if (!isBlank(path)) {
+    if (isBlank(text)) return readSecretFile(row, path.trim());
     const problem = `is set together with ${name}_FILE: set only one of the two`;
-    return { name, from: 'environment', issue: { field: name, problem } };
+    return { from: 'environment', issue: { field: name, problem } };
   }
-  if (path !== undefined) return readSecretFile(name, option, path.trim());
-  if (text !== undefined) {
-    return option.kind === 'file'
-      ? readCertificates(name, option, text.trim())
-      : judge(name, option, text, 'environment');
+  if (!isBlank(text)) {
+    return readsPath === true
+      ? readCertificates(row, text.trim())
+      : validate(row, text, 'environment');
   }
-  if (option.required === 'service' && forService) {
-    const how = readsFile(option) ? `; set it or ${name}_FILE` : '';
-    const problem = `expected ${expected(option)}, got nothing${how}`;
-    return { name, from: 'default', issue: { field: name, problem } };
+  if (required === true && service) {
+    const how = secret === undefined ? '' : `; set it or ${name}_FILE`;
+    const problem = `expected ${expected}, got nothing${how}`;
+    return { from: 'default', issue: { field: name, problem } };
   }
-  return { name, from: 'default', value: 'default' in option ? option.default : undefined };
-}
-
-/** A blank variable is one that is not set: that is how compose files and CI leave one out. */
-function textOf(text: string | undefined): string | undefined {
-  return text === undefined || text.trim() === '' ? undefined : text;
+  return { from: 'default', value: defaultOf(row) };
 }
 
 /** Reads `NAME_FILE`. Editors end a file with a newline that is not part of the secret. */
-function readSecretFile(name: OptionName, option: Option, path: string): Reading {
-  const field = `${name}_FILE`;
+function readSecretFile(row: Row, path: string): Reading {
+  const field = `${row.variable}_FILE`;
   const file = readText(path);
-  if ('problem' in file) return { name, from: 'file', issue: { field, problem: file.problem } };
+  if ('problem' in file) return { from: 'file', issue: { field, problem: file.problem } };
   const text = file.text.replace(/[\r\n]+$/, '');
-  if (text.trim() === '') {
+  if (isBlank(text)) {
     const problem = `expected a file that holds the value, but ${showPath(path)} is empty`;
-    return { name, from: 'file', issue: { field, problem } };
+    return { from: 'file', issue: { field, problem } };
   }
-  return judge(name, option, text, 'file');
+  return validate(row, text, 'file');
 }
 
-function readCertificates(
-  name: OptionName,
-  option: Extract<Option, { kind: 'file' }>,
-  path: string,
-): Reading {
-  const from = 'environment';
+function readCertificates(row: Row, path: string): Reading {
+  const found = { from: 'environment', text: path } as const;
   const file = readText(path);
   if ('problem' in file) {
-    return { name, from, text: path, issue: { field: name, problem: file.problem } };
+    return { ...found, issue: { field: row.variable, problem: file.problem } };
   }
-  const parsed = fileSchema(option).safeParse(file.text);
-  if (parsed.success) return { name, from, text: path, value: parsed.data };
-  const problem = `expected ${expected(option)}, but ${showPath(path)} holds none`;
-  return { name, from, text: path, issue: { field: name, problem } };
+  const parsed = parseText(row, file.text);
+  if (parsed.success) return { ...found, value: parsed.data };
+  const problem = `expected ${metadataOf(row).expected}, but ${showPath(path)} holds none`;
+  return { ...found, issue: { field: row.variable, problem } };
 }
 
-function judge(name: OptionName, option: Option, given: string, from: Origin): Reading {
-  // A space at the end of a secret may belong to it; its pattern decides.
-  const text = option.kind === 'secret' ? given : given.trim();
-  const parsed = textSchema(option).safeParse(text);
-  if (parsed.success) return { name, from, text, value: parsed.data };
-  const where = from === 'file' ? ` in the file of ${name}_FILE` : '';
-  const problem = `expected ${expected(option)}, got ${showWrongText(option, text)}${where}`;
-  return { name, from, text, issue: { field: name, problem } };
+function validate(row: Row, given: string, from: Origin): Reading {
+  const { secret, expected } = metadataOf(row);
+  // A space at either end of a secret may belong to it; its pattern decides.
+  const text = secret === 'value' ? given : given.trim();
+  const parsed = parseText(row, text);
+  if (parsed.success) return { from, text, value: parsed.data };
+  const where = from === 'file' ? ` in the file of ${row.variable}_FILE` : '';
+  const problem = `expected ${expected}, got ${showInvalid(row, text)}${where}`;
+  return { from, text, issue: { field: row.variable, problem } };
 }
 
 function readText(path: string): { readonly text: string } | { readonly problem: string } {
@@ -125,8 +140,6 @@ function readText(path: string): { readonly text: string } | { readonly problem:
     return { text: readFileSync(path, 'utf8') };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    return {
-      problem: `expected a readable file, cannot read ${showPath(path)} (${code})`,
-    };
+    return { problem: `expected a readable file, cannot read ${showPath(path)} (${code})` };
   }
 }

@@ -2,25 +2,26 @@ import type { InputIssue } from '../contracts/errors.ts';
 import { isLoopback, isLoopbackHost } from './address.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';
-import { optionOf, type OptionName, type Values } from './options.ts';
+import { metadataOf } from './variable.ts';
+import { rowOf, type Values, type VariableName } from './variables.ts';
 
-/** Something that several options must fulfil together. */
+/** A condition on several variables. */
 export interface Rule {
-  /** The options it compares; an error stands at the first. */
-  readonly names: readonly [OptionName, ...OptionName[]];
-  /** What the first one must be or do, in words that name the others. */
-  readonly says: string;
-  /** Called only when every option it compares is right by itself. */
+  /** The variables it compares; an error names the first. */
+  readonly names: readonly [VariableName, ...VariableName[]];
+  /** What the first one must be, in words that name the others. */
+  readonly requirement: string;
+  /** Called only when every variable it compares is valid by itself. */
   readonly holds: (values: Values) => boolean;
 }
 
-/** An issuance may use at most this part of the lock's ttl. */
+/** An issuance may take at most this share of its lock's time to live. */
 const LOCK_SHARE = 0.7;
 
 export const RULES: readonly Rule[] = [
   rule(
     ['ISSUE_DEADLINE_MS', 'TOKEN_LOCK_TTL_MS'],
-    `must be at most ${LOCK_SHARE} x TOKEN_LOCK_TTL_MS, so that no issuance outlives its lock`,
+    `must be at most ${LOCK_SHARE} x TOKEN_LOCK_TTL_MS, so that no issuance outlasts its lock`,
     (v) => v.ISSUE_DEADLINE_MS <= LOCK_SHARE * v.TOKEN_LOCK_TTL_MS,
   ),
   rule(
@@ -30,17 +31,17 @@ export const RULES: readonly Rule[] = [
   ),
   rule(
     ['SEND_DEADLINE_MS', 'CONNECT_TIMEOUT_MS', 'ANSWER_TIMEOUT_MS'],
-    'must be at least CONNECT_TIMEOUT_MS + ANSWER_TIMEOUT_MS, so that one call fits into an attempt',
+    'must be at least CONNECT_TIMEOUT_MS + ANSWER_TIMEOUT_MS, so that one request fits into an attempt',
     (v) => v.SEND_DEADLINE_MS >= v.CONNECT_TIMEOUT_MS + v.ANSWER_TIMEOUT_MS,
   ),
   rule(
     ['SEND_DEADLINE_MS', 'LOCK_DURATION_MS'],
-    'must be less than half of LOCK_DURATION_MS, so that no job is taken from a worker that is sending it',
+    'must be less than half of LOCK_DURATION_MS, so that no job is taken from a worker that is still sending it',
     (v) => v.SEND_DEADLINE_MS < v.LOCK_DURATION_MS / 2,
   ),
   rule(
     ['SHUTDOWN_TIMEOUT_MS', 'SEND_DEADLINE_MS'],
-    'must be more than SEND_DEADLINE_MS, so that a worker that stops can finish what it is sending',
+    'must be more than SEND_DEADLINE_MS, so that a stopping worker can finish its requests in flight',
     (v) => v.SHUTDOWN_TIMEOUT_MS > v.SEND_DEADLINE_MS,
   ),
   rule(
@@ -54,9 +55,9 @@ export const RULES: readonly Rule[] = [
     (v) => v.HOLD_PROBE_MIN_MS <= v.HOLD_PROBE_MAX_MS,
   ),
   rule(
-    ['PACE_FLOOR', 'PACE'],
-    'must be at most PACE, unless that is 0',
-    (v) => v.PACE === 0 || v.PACE_FLOOR <= v.PACE,
+    ['RATE_LIMIT_FLOOR', 'RATE_LIMIT'],
+    'must be at most RATE_LIMIT, unless that is 0',
+    (v) => v.RATE_LIMIT === 0 || v.RATE_LIMIT_FLOOR <= v.RATE_LIMIT,
   ),
   rule(
     ['BACKOFF_BASE_MS', 'BACKOFF_CAP_MS'],
@@ -75,7 +76,7 @@ export const RULES: readonly Rule[] = [
   ),
   rule(
     ['BASE_URL', 'INSECURE_HTTP_HOST'],
-    'must begin with https:// unless it is an address of this machine or its host is INSECURE_HTTP_HOST',
+    'must start with https:// unless it is a URL of this machine or its host is INSECURE_HTTP_HOST',
     (v) =>
       v.BASE_URL === undefined ||
       v.BASE_URL.startsWith('https:') ||
@@ -94,19 +95,19 @@ export const RULES: readonly Rule[] = [
   ),
   rule(
     ['REDIS_URL', 'REDIS_CLUSTER'],
-    'must not name a database other than 0 beside REDIS_CLUSTER, which has no other',
+    'must not name a database other than 0 with REDIS_CLUSTER, which has no other',
     (v) => v.REDIS_CLUSTER.length === 0 || /^\/?0*$/.test(new URL(v.REDIS_URL).pathname),
   ),
   rule(
     ['OPS_HOST', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER'],
-    'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER says who may come in',
+    'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER restricts access',
     (v) =>
       isLoopbackHost(v.OPS_HOST) ||
       [v.OPS_USERS, v.OPS_API_KEYS, v.OPS_USER_HEADER].some((set) => set !== undefined),
   ),
   rule(
     ['OPS_USER_HEADER', 'OPS_TRUSTED_PROXY'],
-    'must not be set without OPS_TRUSTED_PROXY, the address from which it is believed',
+    'must not be set without OPS_TRUSTED_PROXY, the only address it is trusted from',
     (v) => v.OPS_USER_HEADER === undefined || v.OPS_TRUSTED_PROXY !== undefined,
   ),
   rule(
@@ -116,69 +117,70 @@ export const RULES: readonly Rule[] = [
   ),
   rule(
     ['REDIS_URL', 'REDIS_TLS_CA_FILE'],
-    'must begin with rediss:// beside REDIS_TLS_CA_FILE, which would not be used otherwise',
+    'must start with rediss:// with REDIS_TLS_CA_FILE, which would not be used otherwise',
     (v) => v.REDIS_TLS_CA_FILE === undefined || v.REDIS_URL.startsWith('rediss:'),
   ),
   rule(
     ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET'],
-    'must come with ALERT_WEBHOOK_SECRET, which signs what is posted to it',
+    'must be set together with ALERT_WEBHOOK_SECRET, which signs the alerts',
     (v) => v.ALERT_WEBHOOK_URL === undefined || v.ALERT_WEBHOOK_SECRET !== undefined,
   ),
   rule(
     ['ALERT_WEBHOOK_URL'],
-    'must be an address that begins with https:// unless it is of this machine',
+    'must be a URL that starts with https:// unless it is of this machine',
     ({ ALERT_WEBHOOK_URL: url }) =>
       url === undefined || (URL.canParse(url) && (url.startsWith('https:') || isLoopback(url))),
   ),
 ];
 
-/** Rules on variables of the runtime, which are no options of ours. */
+/** Rules on variables of Node.js itself. */
 export const ENVIRONMENT_RULES: readonly {
   readonly name: string;
-  readonly says: string;
+  readonly requirement: string;
   readonly holds: (environment: Environment) => boolean;
 }[] = [
   {
     name: 'NODE_TLS_REJECT_UNAUTHORIZED',
-    says: 'must not be 0, which accepts any certificate from anybody; for a private authority set TLS_CA_FILE or REDIS_TLS_CA_FILE instead',
+    requirement:
+      'must not be 0, which accepts any certificate; for a private authority set TLS_CA_FILE or REDIS_TLS_CA_FILE instead',
     holds: (environment) => environment['NODE_TLS_REJECT_UNAUTHORIZED']?.trim() !== '0',
   },
 ];
 
 /**
- * What breaks a rule.
+ * Checks every rule.
  *
- * @param values of all options that are right by themselves
- * @param wrong names of the others; a rule about one of these says nothing
+ * @param values of all variables that are valid by themselves
+ * @param invalid names of the others; rules about one of them are skipped
  */
 export function brokenRules(
   values: Values,
-  wrong: ReadonlySet<OptionName>,
+  invalid: ReadonlySet<VariableName>,
   environment: Environment,
 ): InputIssue[] {
   const broken = RULES.filter(
-    ({ names, holds }) => !names.some((name) => wrong.has(name)) && !holds(values),
-  ).map(({ names, says }) => ({
+    ({ names, holds }) => !names.some((name) => invalid.has(name)) && !holds(values),
+  ).map(({ names, requirement }) => ({
     field: names[0],
-    problem: `${says} (${names.map((name) => `${name} is ${showFor(values, name)}`).join(', ')})`,
+    problem: `${requirement} (${names.map((name) => `${name} is ${showFor(values, name)}`).join(', ')})`,
   }));
-  const insecure = ENVIRONMENT_RULES.filter(({ holds }) => !holds(environment)).map(
-    ({ name, says }) => ({ field: name, problem: says }),
+  const unsafe = ENVIRONMENT_RULES.filter(({ holds }) => !holds(environment)).map(
+    ({ name, requirement }) => ({ field: name, problem: requirement }),
   );
-  return [...broken, ...insecure];
+  return [...broken, ...unsafe];
 }
 
-function showFor(values: Values, name: OptionName): string {
-  const option = optionOf(name);
-  if (option.kind === 'file') return values[name] === undefined ? 'not set' : 'set';
-  return showValue(option, values[name]);
+function showFor(values: Values, name: VariableName): string {
+  const row = rowOf(name);
+  if (metadataOf(row).readsPath === true) return values[name] === undefined ? 'not set' : 'set';
+  return showValue(row, values[name]);
 }
 
-/** Binds `holds` to the options it names, so that a rule cannot read what it does not name. */
-function rule<N extends OptionName>(
+/** Restricts `holds` to the variables in `names`, so that a rule cannot read others. */
+function rule<N extends VariableName>(
   names: readonly [N, ...N[]],
-  says: string,
+  requirement: string,
   holds: (values: Pick<Values, N>) => boolean,
 ): Rule {
-  return { names, says, holds };
+  return { names, requirement, holds };
 }

@@ -2,6 +2,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
 
 /** Properties and measurements of a Redis. */
 export interface RedisSnapshot extends RedisFacts {
@@ -42,9 +43,8 @@ async function clockOf(redis: RedisClient): Promise<number> {
   let best = { tookMs: Infinity, aheadMs: 0 };
   for (let reading = 0; reading < CLOCK_READINGS; reading++) {
     const [startedAt, at] = [performance.now(), Date.now()];
-    const [seconds, microseconds] = await redis.time();
+    const theirs = await redisTime(redis);
     const tookMs = performance.now() - startedAt;
-    const theirs = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     if (tookMs < best.tookMs) best = { tookMs, aheadMs: theirs - (at + tookMs / 2) };
   }
   return best.aheadMs;

@@ -1,41 +1,44 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import type { EpochMemory } from './restore/epoch.ts';
 import { beatEpoch, endEpochBeats } from './restore/epoch-scripts.ts';
 
-/** What a worker process says of itself, every few seconds. */
+/** The state of a worker process, stored every few seconds. */
 export interface Heartbeat {
   readonly id: string;
   readonly host: string;
   readonly pid: number;
   readonly version: string;
-  /** Jobs it is working on right now, and how many it would take. */
+  /** Jobs in progress, and how many may be. */
   readonly active: number;
   readonly concurrency: number;
   /** Milliseconds since the epoch, by the worker's clock. */
   readonly startedAt: number;
-  /** Longest time since the last heartbeat that the process did nothing but one thing. */
+  /** Longest time since the last heartbeat for which the event loop was blocked, in milliseconds. */
   readonly loopDelayMs: number;
-  /** Why it is not ready, and since when by the worker's clock; absent or empty when it is. */
+  /** Why it is not ready, and since when by the worker's clock; absent or empty when it is ready. */
   readonly unready?: readonly { readonly reason: string; readonly since: number }[];
 }
 
 /** A heartbeat as it was read. */
 export interface SeenWorker extends Heartbeat {
-  /** Milliseconds since the worker was last heard of, by the clock of Redis. */
+  /** Milliseconds since the heartbeat, by the clock of Redis. */
   readonly ageMs: number;
 }
 
-/** A worker is gone for status after this many missed heartbeats. */
+/** A worker counts as gone after this many missed heartbeats. */
 const MISSED = 3;
 
 /**
- * Says that this worker lives, and advances the epoch. One script, whatever the number of jobs.
+ * Stores the worker's state and advances the epoch, with one script.
  *
- * @param memory what is remembered of the epoch; undefined where Redis should have none
- * @returns what is to be remembered from now on; undefined where Redis is not as remembered: then
- *   nothing was said, and it may hold an old copy (epoch.ts)
+ * @param everyMs interval of the heartbeats (HEARTBEAT_MS)
+ * @param memory what the process remembers of the epoch; undefined for nothing
+ * @returns what to remember from now on; undefined, without writing, when Redis lacks something that is
+ *   remembered: it may contain an old copy (epoch.ts)
+ * @throws ScriptFailure
  */
 export async function beat(
   redis: RedisClient,
@@ -53,8 +56,10 @@ export async function beat(
 }
 
 /**
- * Says goodbye, so that status forgets a worker that stopped by itself at once. The last one that
- * does so leaves word that all have stopped in order, unless Redis is not as remembered.
+ * Deregisters the worker, so that status no longer lists it. The last worker marks a clean shutdown,
+ * unless Redis lacks something that is remembered.
+ *
+ * @throws ScriptFailure
  */
 export async function endHeartbeat(
   redis: RedisClient,
@@ -77,24 +82,23 @@ const remembered = (memory: EpochMemory | undefined) => [
   memory?.server ?? '',
 ];
 
-/** The workers that live, in the order of their start. */
+/** The running workers, in the order of their start. */
 export async function readWorkers(redis: RedisClient, keys: Keys): Promise<SeenWorker[]> {
   const flat = await redis.zrange(keys.workers, '0', '-1', 'WITHSCORES');
-  const heard = flat.filter((_, index) => index % 2 === 1).map(Number);
+  const lastBeats = flat.filter((_, index) => index % 2 === 1).map(Number);
   const ids = flat.filter((_, index) => index % 2 === 0);
   const texts = await Promise.all(ids.map((id) => redis.get(keys.worker(id))));
-  const now = await redisNow(redis);
+  const now = Math.floor(await redisTime(redis));
   return texts
     .flatMap((text, index) =>
       text === null
         ? []
-        : [{ ...(JSON.parse(text) as Heartbeat), ageMs: Math.max(0, now - (heard[index] ?? 0)) }],
+        : [
+            {
+              ...(JSON.parse(text) as Heartbeat),
+              ageMs: Math.max(0, now - (lastBeats[index] ?? 0)),
+            },
+          ],
     )
     .sort((a, b) => a.startedAt - b.startedAt);
-}
-
-/** Redis time in milliseconds since the epoch. */
-async function redisNow(redis: RedisClient): Promise<number> {
-  const [seconds, microseconds] = await redis.time();
-  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { redisErrorWord } from '../redis/failure.ts';
+import { redisErrorCode } from '../redis/failure.ts';
 
 /**
  * Redis that is away reports itself many times a second; the log hears it once a second, `onWord`
@@ -12,7 +12,7 @@ export function throttledErrorLog(
   let lastAt = -Infinity;
   let lastCode = '';
   return (error) => {
-    const code = redisErrorWord(error);
+    const code = redisErrorCode(error);
     const now = performance.now();
     onWord(code);
     if (code === lastCode && now - lastAt < 1_000) return;

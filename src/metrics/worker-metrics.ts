@@ -82,7 +82,7 @@ export class WorkerMetrics {
     else if (event.kind === 'contested') this.#refusals.inc({ hold: 'token-contested' });
   }
 
-  /** @param code of the error (redisErrorWord) */
+  /** @param code of the error (redisErrorCode) */
   redisError(code: string): void {
     this.#redisErrors.inc({ code: redisCodeLabel(code) });
   }

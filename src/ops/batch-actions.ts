@@ -44,7 +44,7 @@ export async function controlBatch(
   verb: BatchControl,
   actor: Actor,
 ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
-  const answer = await ledger.steer(id, verb);
+  const answer = await ledger.control(id, verb);
   if (answer?.done === true) {
     const as = verb === 'cancel' ? 'cancelled' : `${verb}d`;
     await appendAudit(redis, keys, { ...actor, what: 'batch', target: `batch ${id}`, as });

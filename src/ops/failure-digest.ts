@@ -1,6 +1,7 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { groupFailures, type FailureGroup } from '../batch/failures/failure-groups.ts';
-import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import type { PayloadKey } from '../batch/payload/payload-key.ts';
 import { decodeContacts } from '../batch/payload/payload.ts';
 import { matches, type FailureFilter } from '../batch/failures/select-failures.ts';

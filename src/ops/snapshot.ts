@@ -11,6 +11,8 @@ import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
+import { redisTime } from '../redis/server-clock.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
 
 /** Jobs of one queue by state. */
@@ -83,10 +85,7 @@ export interface FleetSource {
 const READERS: {
   readonly [Fact in FleetFact]: (reader: FleetAccess) => Promise<FleetSnapshot[Fact]>;
 } = {
-  now: async ({ redis }) => {
-    const [seconds, microseconds] = await redis.time();
-    return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
-  },
+  now: async ({ redis }) => Math.floor(await redisTime(redis)),
   hold: ({ redis, keys }) => readHold(redis, keys),
   workers: ({ redis, keys }) => readWorkers(redis, keys),
   rateLimit: ({ redis, keys, rateLimit = 0 }) => readRateLimit(redis, keys, rateLimit),

@@ -1,5 +1,6 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import { selectFailures } from '../batch/failures/select-failures.ts';
 import type { UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';

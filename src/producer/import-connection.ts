@@ -11,10 +11,9 @@ import { openBullQueue } from '../redis/open-queue.ts';
 import type { QueueSettings } from './options.ts';
 
 /**
- * Runs one import on a connection of its own, so that what it stores never stands before a send. A
- * dry run opens none.
+ * Runs one import on its own connection, so that it does not delay sends. A dry run opens none.
  *
- * @param closing ends the import, as the options' own signal does
+ * @param closing stops the import, like the signal of its options
  */
 export async function importThrough(
   settings: QueueSettings,
@@ -36,16 +35,16 @@ export async function importThrough(
       signal instanceof AbortSignal ? AbortSignal.any([signal, closing]) : (signal ?? closing),
   };
   if (dryRun === true) {
-    return importBatch(undefined, () => Promise.resolve(), source, own, importSettings);
+    return importBatch(undefined, source, own, importSettings);
   }
-  // Failures reach the import through the step that meets them.
+  // Connection errors are thrown by the step that fails.
   const client = connectRedis(redis, 'reader', () => {}, enqueueTimeoutMs);
   const keys = keysOf(prefix, account);
   const queue = openBullQueue(CHUNK_QUEUE_NAME, client, keys);
   const ledger = new Ledger(client, keys);
   try {
-    const queueAll = (id: string) => queueChunks(ledger, queue, id);
-    return await importBatch(ledger, queueAll, source, own, importSettings);
+    const target = { ledger, queueChunks: (id: string) => queueChunks(ledger, queue, id) };
+    return await importBatch(target, source, own, importSettings);
   } finally {
     await queue.close().catch(() => {});
     client.disconnect();

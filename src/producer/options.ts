@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { OPTIONS } from '../config/options.ts';
-import { optionSchema } from '../config/schema.ts';
+import { queueVariables } from '../config/variables/queue.ts';
+import { redisVariables } from '../config/variables/redis.ts';
+import { generalVariables } from '../config/variables.ts';
 import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 
@@ -56,20 +57,21 @@ export interface NoticeQueueOptions {
   findRetentionMs?: number | undefined;
 }
 
+// The rows of the environment variables are the schemas of the options, so that both have the same bounds
+// and defaults. A program may also pass `undefined`, which means the default.
+const { prefix, username, password, sentinelName, sentinelPassword, tlsCa, ...connection } =
+  redisVariables;
+const { payloadKey, payloadKeyPrevious: _, findKey, ...queue } = queueVariables;
+
 const redisSchema = z
   .strictObject(
     {
-      url: optionSchema('REDIS_URL').default(OPTIONS.REDIS_URL.default),
-      username: optionSchema('REDIS_USERNAME').optional(),
-      password: optionSchema('REDIS_PASSWORD').optional(),
-      sentinels: optionSchema('REDIS_SENTINELS').default([]),
-      sentinelName: optionSchema('REDIS_SENTINEL_NAME').optional(),
-      sentinelPassword: optionSchema('REDIS_SENTINEL_PASSWORD').optional(),
-      cluster: optionSchema('REDIS_CLUSTER').default([]),
-      tlsCa: optionSchema('REDIS_TLS_CA_FILE').optional(),
-      connectTimeoutMs: optionSchema('REDIS_CONNECT_TIMEOUT_MS').default(
-        OPTIONS.REDIS_CONNECT_TIMEOUT_MS.default,
-      ),
+      ...connection,
+      username: username.unwrap().optional(),
+      password: password.unwrap().optional(),
+      sentinelName: sentinelName.unwrap().optional(),
+      sentinelPassword: sentinelPassword.unwrap().optional(),
+      tlsCa: tlsCa.unwrap().optional(),
     },
     'expected an object',
   )
@@ -93,23 +95,11 @@ const redisSchema = z
 const optionsSchema = z.strictObject(
   {
     redis: redisSchema.prefault({}),
-    prefix: optionSchema('REDIS_PREFIX').default(OPTIONS.REDIS_PREFIX.default),
-    account: optionSchema('ACCOUNT').default(OPTIONS.ACCOUNT.default),
-    chunkSize: optionSchema('CHUNK_SIZE').default(OPTIONS.CHUNK_SIZE.default),
-    delivery: optionSchema('DELIVERY').default(OPTIONS.DELIVERY.default),
-    idempotencyWindowMs: optionSchema('IDEMPOTENCY_WINDOW_MS').default(
-      OPTIONS.IDEMPOTENCY_WINDOW_MS.default,
-    ),
-    enqueueTimeoutMs: optionSchema('ENQUEUE_TIMEOUT_MS').default(
-      OPTIONS.ENQUEUE_TIMEOUT_MS.default,
-    ),
-    highWater: optionSchema('HIGH_WATER').default(OPTIONS.HIGH_WATER.default),
-    batchRetentionMs: optionSchema('BATCH_RETENTION_MS').default(
-      OPTIONS.BATCH_RETENTION_MS.default,
-    ),
-    payloadKey: optionSchema('PAYLOAD_KEY').optional(),
-    findKey: optionSchema('FIND_KEY').optional(),
-    findRetentionMs: optionSchema('FIND_RETENTION_MS').default(OPTIONS.FIND_RETENTION_MS.default),
+    ...queue,
+    prefix,
+    account: generalVariables.account,
+    payloadKey: payloadKey.unwrap().optional(),
+    findKey: findKey.unwrap().optional(),
   },
   'expected an options object',
 );

@@ -2,7 +2,7 @@ import type { Queue } from 'bullmq';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
-import { redisErrorWord, redisFailure } from '../redis/failure.ts';
+import { redisErrorCode, redisFailure } from '../redis/failure.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
@@ -150,7 +150,7 @@ export class ProducerConnection {
     }
     const failure = redisFailure(this.#trouble);
     if (failure.code === 'QUEUE_REFUSED') return failure;
-    const word = this.#trouble === undefined ? 'Error' : redisErrorWord(this.#trouble);
+    const word = this.#trouble === undefined ? 'Error' : redisErrorCode(this.#trouble);
     return new NoticeQueueError(
       'QUEUE_UNAVAILABLE',
       `No connection to Redis within ${this.#timeoutMs} ms${word === 'Error' ? '' : ` (${word})`}; nothing was queued.`,

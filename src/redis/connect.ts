@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 
-/** Where Redis is: one server, a Sentinel set, or a Cluster. */
+/** Address of Redis: one server, a Sentinel set, or a Cluster. */
 export interface RedisSettings {
   /** `redis://` or `rediss://`; with Sentinel or Cluster only its credentials and database count. */
   readonly url: string;
@@ -15,7 +15,7 @@ export interface RedisSettings {
   readonly connectTimeoutMs: number;
 }
 
-/** One address. */
+/** A network address. */
 export interface HostPort {
   readonly host: string;
   readonly port: number;
@@ -25,23 +25,23 @@ export interface HostPort {
 export type RedisClient = Redis | Cluster;
 
 /**
- * What a connection is for decides how it meets an outage.
+ * The purpose of a connection decides how it handles an outage.
  *
- * - `producer`: fails at once when Redis is away and within `commandTimeoutMs` when it is frozen,
+ * - `producer`: fails at once when Redis is unavailable and within `commandTimeoutMs` when it is frozen,
  *   so that application code gets its error in time.
- * - `worker`: keeps trying for ever; its blocking commands must never time out by themselves.
- * - `subscriber`: for hints; subscribes anew by itself when Redis is back.
+ * - `worker`: retries forever; its blocking commands never time out.
+ * - `subscriber`: for hints; resubscribes when Redis is back.
  * - `reader`: for status and tools: like a producer, but waits for the first connection.
  */
 export type ConnectionRole = 'producer' | 'worker' | 'subscriber' | 'reader';
 
-/** Short enough that a send follows within two seconds once Redis is back. */
+/** Delays short enough that sending continues within two seconds once Redis is back. */
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000) + Math.random() * 100;
 
 /**
- * A connection that answers nothing for so long while commands wait is dead, however whole it looks: a
- * firewall has forgotten it, or its server is gone without a word. It is opened anew, and what waits is
- * asked again. Above the longest time that a blocking command of BullMQ is quiet, which is ten seconds.
+ * A connection without an answer for this long while commands wait counts as dead (a firewall dropped it,
+ * or the server vanished): it is reopened and its commands are repeated. Longer than the longest silence
+ * of a blocking command of BullMQ, which is ten seconds.
  */
 const SILENCE_MS = 15_000;
 
@@ -51,12 +51,12 @@ function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined)
       return {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 1,
-        ...boundOf(commandTimeoutMs),
+        ...timeoutsOf(commandTimeoutMs),
       };
     case 'reader':
       return {
         maxRetriesPerRequest: 1,
-        ...boundOf(commandTimeoutMs),
+        ...timeoutsOf(commandTimeoutMs),
       };
     case 'worker':
       return { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
@@ -65,18 +65,18 @@ function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined)
   }
 }
 
-/** A command that timed out says nothing of the connection; two of them in silence do. */
-function boundOf(commandTimeoutMs: number | undefined) {
+/** One command that times out may be slow; two without any answer mean a dead connection. */
+function timeoutsOf(commandTimeoutMs: number | undefined) {
   if (commandTimeoutMs === undefined) return { socketTimeout: SILENCE_MS };
   const socketTimeout = Math.min(SILENCE_MS, 2 * commandTimeoutMs);
   return { commandTimeout: commandTimeoutMs, socketTimeout };
 }
 
 /**
- * Opens a connection; it connects in the background and reports through `error` events.
+ * Opens a connection; it connects in the background.
  *
  * @param onError called with every connection error; without a listener ioredis prints them
- * @param commandTimeoutMs bound of one command, for `producer` and `reader`
+ * @param commandTimeoutMs longest time of one command, for `producer` and `reader`
  */
 export function connectRedis(
   settings: RedisSettings,
@@ -139,8 +139,8 @@ function openClient(
 /**
  * Waits until the connection can take commands.
  *
- * @param signal ends the wait
- * @returns false when it could not within the time
+ * @param signal cancels the wait
+ * @returns false on timeout or cancellation
  */
 export async function readyWithin(
   client: RedisClient,

@@ -4,28 +4,28 @@ import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
 import { defineScript } from './script.ts';
 
-/** What a Redis says of itself. Managed services hide some of it; that is never held against them. */
+/** What a Redis server reports about itself. Managed services hide some of it; unknown is never a fault. */
 export interface RedisFacts {
   readonly version: string;
-  /** `maxmemory-policy`; empty where the server does not say. */
+  /** `maxmemory-policy`; empty when unknown. */
   readonly policy: string;
   /**
-   * What survives a crash: `aof`, all but about a second; `rdb`, what was there at the last snapshot;
-   * `none`, nothing; `unknown` where the server does not say.
+   * What survives a crash: `aof`, all but about a second; `rdb`, the last snapshot; `none`, nothing;
+   * `unknown` when the server does not report it.
    */
   readonly persistence: 'aof' | 'rdb' | 'none' | 'unknown';
   /** Its last write to the append-only file, or its last snapshot, failed. */
   readonly saveFailed: boolean;
-  /** Bytes in use, and the bound on them (`maxmemory`); 0 where there is none or it is not said. */
+  /** Bytes in use, and their limit (`maxmemory`); 0 when there is none or it is unknown. */
   readonly usedBytes: number;
   readonly maxBytes: number;
-  /** Memory of its machine; 0 where it is not said. */
+  /** Memory of its machine in bytes; 0 when unknown. */
   readonly machineBytes: number;
-  /** `unknown` where the server does not say. */
+  /** `unknown` when the server does not report it. */
   readonly role: 'master' | 'replica' | 'unknown';
 }
 
-/** A cluster sends INFO to any node; as a script it goes to the one that holds the account. */
+/** A cluster client sends INFO to any node; a script goes to the node that has the account's keys. */
 const infoOfAccount = defineScript({
   name: 'info',
   keys: 1,
@@ -34,10 +34,10 @@ const infoOfAccount = defineScript({
 });
 
 /**
- * Reads what Redis says of itself. INFO needs no admin permission; where CONFIG is denied, whether
- * snapshots are taken is not known.
+ * Reads the facts. INFO needs no admin permission; without permission for CONFIG it is unknown whether
+ * snapshots are made.
  *
- * @param keys which node of a Cluster is meant: the one that holds the account's keys
+ * @param keys on a Cluster: reads the node that has the account's keys
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readRedisFacts(
@@ -56,7 +56,7 @@ export async function readRedisFacts(
   }
 }
 
-/** @param snapshots the setting `save`; undefined where it is not known */
+/** Reads the answer of INFO. @param snapshots the setting `save`; undefined when unknown */
 export function factsFrom(info: string, snapshots: string | undefined): RedisFacts {
   const field = (name: string) => fieldOf(info, name);
   const role = field('role');

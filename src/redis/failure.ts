@@ -1,22 +1,25 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { ScriptFailure } from './script.ts';
 
-/** What a Redis that answers, but refuses, begins its answer with, and what to do about it. */
+/** The prefixes of error replies with which Redis refuses commands, and what each means. */
 const REFUSALS: readonly { readonly prefix: string; readonly detail: string }[] = [
   { prefix: 'OOM', detail: 'Redis is out of memory (maxmemory reached).' },
   { prefix: 'READONLY', detail: 'This Redis is a read-only replica.' },
   { prefix: 'MISCONF', detail: 'Redis cannot write its persistence to disk and refuses writes.' },
   { prefix: 'NOREPLICAS', detail: 'Redis has too few replicas in sync to take writes.' },
-  { prefix: 'NOAUTH', detail: 'Redis wants a password (REDIS_PASSWORD).' },
+  { prefix: 'NOAUTH', detail: 'Redis requires a password (REDIS_PASSWORD).' },
   { prefix: 'WRONGPASS', detail: 'Redis refuses the user or the password.' },
   { prefix: 'NOPERM', detail: 'The Redis user lacks a permission.' },
   { prefix: 'BUSY', detail: 'Redis is busy with a script.' },
-  { prefix: 'CROSSSLOT', detail: 'The keys do not share a slot of the Redis Cluster.' },
-  { prefix: 'WRONGTYPE', detail: 'A key of ours holds something else: the prefix is in use.' },
+  { prefix: 'CROSSSLOT', detail: 'The keys are not in the same slot of the Redis Cluster.' },
+  {
+    prefix: 'WRONGTYPE',
+    detail: 'A key has another type than expected: another program uses the prefix.',
+  },
 ];
 
-/** One short word for a Redis error, safe to log: never its command or arguments. */
-export function redisErrorWord(error: unknown): string {
+/** The code of a Redis error, safe to log: without the command and its arguments. */
+export function redisErrorCode(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   if (error instanceof ScriptFailure) return error.reason;
   const { code } = error as { code?: unknown };
@@ -26,8 +29,8 @@ export function redisErrorWord(error: unknown): string {
 }
 
 /**
- * Turns whatever a Redis command threw into an error of ours. The original is dropped: it carries
- * the command's arguments, and those hold contacts.
+ * Translates any error of a Redis command. The original error is dropped, because it contains the
+ * command's arguments and therefore contacts.
  */
 export function redisFailure(error: unknown): NoticeQueueError {
   if (error instanceof NoticeQueueError) return error;
@@ -36,6 +39,6 @@ export function redisFailure(error: unknown): NoticeQueueError {
   if (refusal !== undefined) return new NoticeQueueError('QUEUE_REFUSED', refusal.detail);
   return new NoticeQueueError(
     'QUEUE_UNAVAILABLE',
-    `Redis did not answer in time (${redisErrorWord(error)}); the notice may or may not have been queued.`,
+    `Redis did not answer in time (${redisErrorCode(error)}); the notice may or may not have been queued.`,
   );
 }

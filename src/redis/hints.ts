@@ -1,12 +1,12 @@
 import type { RedisClient } from './connect.ts';
 
-/** Called with a hint's text; called with `undefined` after a gap in which hints may have been lost. */
+/** Gets the text of a hint; gets `undefined` after a gap in which hints may have been lost. */
 export type HintListener = (text: string | undefined) => void;
 
 /**
- * Hints over Redis publish/subscribe, one connection per process: they make others look at once
- * instead of at their next poll. A hint is never the truth itself: whoever gets one reads the key.
- * After a broken connection ioredis subscribes again and each listener is told of the gap.
+ * Hints over Redis publish/subscribe, on one connection per process: other processes read a changed key
+ * at once instead of at their next poll. A hint is only a trigger; the key is the truth. After the
+ * connection was lost, ioredis resubscribes and each listener is called with `undefined`.
  */
 export class Hints {
   readonly #client: RedisClient;
@@ -15,15 +15,17 @@ export class Hints {
   /** @param client a connection with role `subscriber`, for this object alone */
   constructor(client: RedisClient) {
     this.#client = client;
-    client.on('message', (channel: string, text: string) => this.#tell(channel, text));
+    client.on('message', (channel: string, text: string) => this.#notify(channel, text));
     client.on('ready', () => {
       for (const channel of this.#listeners.keys()) this.#open(channel);
     });
   }
 
   /**
-   * Listens on a channel; the answer ends the listening. Does not wait for Redis: the listener is
-   * called with `undefined` once hints flow, and may then read what it missed.
+   * Subscribes to a channel. Does not wait for Redis: the listener is called with `undefined` once hints
+   * arrive, and may then read what it missed.
+   *
+   * @returns a function that ends the subscription
    */
   subscribe(channel: string, listener: HintListener): () => void {
     const listeners = this.#listeners.get(channel) ?? new Set();
@@ -37,15 +39,15 @@ export class Hints {
     };
   }
 
-  /** Safe to repeat; a connection that breaks meanwhile comes back through `ready`. */
+  /** Safe to repeat; after a lost connection `ready` repeats it. */
   #open(channel: string): void {
     this.#client.subscribe(channel).then(
-      () => this.#tell(channel, undefined),
+      () => this.#notify(channel, undefined),
       () => {},
     );
   }
 
-  #tell(channel: string, text: string | undefined): void {
+  #notify(channel: string, text: string | undefined): void {
     for (const listener of this.#listeners.get(channel) ?? []) listener(text);
   }
 }

@@ -2,93 +2,94 @@ import { createHash } from 'node:crypto';
 
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
- * so that scripts may touch several of them on a Redis Cluster. BullMQ's own keys stand under the
- * same tag, as `<tag>:send:*` and `<tag>:chunks:*`.
+ * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
+ * `<tag>:send:*` and `<tag>:chunks:*`. Names and formats of keys never change between versions: a running
+ * installation must survive an upgrade. Some therefore use older terms than the code (`pace` is the rate
+ * limit).
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|
  * | `<tag>:token:<pair>:current` | hash | the sealed token, its id, fence and times | until replaced |
  * | `<tag>:token:<pair>:lock` | string | nonce of the process that issues | TOKEN_LOCK_TTL_MS |
- * | `<tag>:token:<pair>:fence` | string | counter of issuances begun | for ever (8 bytes) |
+ * | `<tag>:token:<pair>:fence` | string | counter of issuances | forever (8 bytes) |
  * | `<tag>:token:<pair>:refused` | hash | why the last issuance failed | its own ttl, at most a minute |
  * | `<tag>:token:<pair>:streak` | string | failed issuances in a row | ten minutes |
  * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
- * | `<tag>:hold` | hash | the hold in force | until lifted, else a day |
- * | `<tag>:hold:probe` | string | nonce of the job that probes | one send deadline |
- * | `<tag>:pace` | hash | the pace that was set, the last fall, the next slot | for ever (some 200 bytes) |
- * | `<tag>:batches` | sorted set | ids of batches by the time they were begun | with the batch |
- * | `<tag>:batch:<id>` | hash | a batch: what to send, its settings, its counters | BATCH_RETENTION_MS after its end |
+ * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe |
+ * | `<tag>:hold:probe` | string | nonce of the probing job | one send deadline |
+ * | `<tag>:pace` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
+ * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
+ * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | BATCH_RETENTION_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
  * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |
  * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size | with the batch |
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
- * | `<tag>:batch:<id>:find` | hash | prints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
+ * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
- * | `<tag>:unsent` | string | contacts of all batches that wait in Redis | for ever (8 bytes) |
- * | `<tag>:batch-events` | stream | what became of batches, for applications | the last 10,000 or so |
- * | `<tag>:sweep` | string | nonce of the worker that looks for chunks without jobs | a minute |
- * | `<tag>:intents` | hash | at-most-once notices whose request was begun and has no known end, or was accepted while BullMQ has not heard yet | until that is known |
- * | `<tag>:intents:accepted` | sorted set | the accepted ones among them, oldest first | with them |
- * | `<tag>:unknown` | hash | what is known of notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
+ * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
+ * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
+ * | `<tag>:sweep` | string | nonce of the worker that searches for chunks without jobs | a minute |
+ * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
+ * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
+ * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
- * | `<tag>:audit` | stream | what people did by hand | the last 10,000 or so |
- * | `<tag>:epoch` | hash | how far Redis is: a count of heartbeats, and the last time it looked like an old copy | for ever (some 500 bytes) |
- * | `<tag>:audit` | stream | what people did by hand: holds, resolutions | the last 10,000 or so |
- * | `<tag>:alerts` | string | what was told of so far, as JSON | 90 days after the last look |
- * | `<tag>:alerts:lease` | string | nonce of the process that looks for alerts | half a minute |
- * | `<tag>:alerts:outbox` | stream | alerts that are still to be posted | until posted, a day at most |
+ * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
+ * | `<tag>:audit` | stream | manual actions: holds, resolutions, rate limits | about the last 10,000 |
+ * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
+ * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
+ * | `<tag>:alerts:outbox` | stream | alerts that are not posted yet | until posted, a day at most |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
- * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | what workers did in 60 slots of 10 or 60 seconds, 32 bits a counter | 30 minutes; 49 hours |
+ * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
  */
 export interface Keys {
   /** BullMQ's `prefix`; with {@link QUEUE_NAME} it makes the queue's keys. */
   readonly bullPrefix: string;
-  /** BullMQ's rate-limit keys, one for each queue: a hold sets them so that no worker fetches. */
+  /** BullMQ's rate-limit keys, one for each queue: a hold sets them so that no worker fetches jobs. */
   readonly limiter: string;
   readonly chunkLimiter: string;
   readonly hold: string;
   readonly holdProbe: string;
-  /** Channel: hints that a hold began, moved or ended. */
+  /** Channel: hints that a hold was placed, extended or lifted. */
   readonly holdHints: string;
   readonly rateLimit: string;
-  /** Channel: hints that the pace was set by hand or has fallen. */
+  /** Channel: hints that the rate limit was set manually or decreased. */
   readonly rateLimitHints: string;
-  /** Advanced by each heartbeat. */
+  /** Advanced by each heartbeat (epoch.ts). */
   readonly epoch: string;
   readonly workers: string;
   worker(id: string): string;
-  /** One block of the traffic record: its layout, the length of its slots, its number. */
+  /** One block of the traffic record: its layout, the length of its intervals, its number. */
   traffic(layout: number, slotMs: number, block: number): string;
   token(pair: string): TokenKeys;
   readonly batches: string;
-  /** Contacts of all batches that are stored and not settled. */
+  /** Number of contacts of all batches that are stored and not settled. */
   readonly unsent: string;
   readonly batchEvents: string;
-  /** Held by the worker that looks for chunks without jobs. */
+  /** Lock of the worker that searches for chunks without jobs. */
   readonly sweep: string;
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
-  /** Notices at-most-once that were begun, and notices whose outcome is unknown. */
+  /** Intents of at-most-once notices, and notices whose outcome is unknown. */
   readonly intents: IntentKeys;
-  /** Prints of a batch's numbers, by chunk. */
+  /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
   readonly audit: string;
   /** In the order in which their scripts take them. */
   readonly alerts: { readonly lease: string; readonly memory: string; readonly outbox: string };
-  /** BullMQ's key of a notice's job; without an id the beginning of all. */
+  /** BullMQ's key of a notice's job; with '' the prefix of all. */
   noticeJob(jobId: string): string;
-  /** BullMQ's lock of a notice's job: who holds it may send. */
+  /** BullMQ's lock of a notice's job: its holder may send. */
   noticeLock(jobId: string): string;
   /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
   noticesIn(state: 'wait' | 'active' | 'prioritized' | 'delayed'): string;
   /** BullMQ's set of notices that failed for good. */
   readonly failedNotices: string;
-  /** BullMQ's lock of a chunk's job: who holds it may send. */
+  /** BullMQ's lock of a chunk's job: its holder may send. */
   chunkLock(jobId: string): string;
 }
 
@@ -104,13 +105,13 @@ export interface BatchKeys {
 
 /** Keys of the intents of single notices, in the order in which their scripts take them. */
 export interface IntentKeys {
-  readonly begun: string;
+  readonly open: string;
   readonly accepted: string;
   readonly unknown: string;
   readonly unknownAt: string;
 }
 
-/** Keys of one token slot. */
+/** Keys of one shared token. */
 export interface TokenKeys {
   readonly current: string;
   readonly lock: string;
@@ -125,12 +126,14 @@ export interface TokenKeys {
 /** Name of the BullMQ queue of single notices. The account is in the prefix. */
 export const QUEUE_NAME = 'send';
 
-/** Name of the BullMQ queue of batches' chunks: a lane of its own, so that neither waits for the other. */
+/** Name of the BullMQ queue of batches' chunks: a separate lane, so that neither lane waits for the other. */
 export const CHUNK_QUEUE_NAME = 'chunks';
 
 /**
+ * The keys of one account.
+ *
  * @param prefix REDIS_PREFIX, the namespace of this installation
- * @param account name of the account; there is one, `default`, until there are more
+ * @param account name of the account: ACCOUNT, by default `default`
  */
 export function keysOf(prefix: string, account: string): Keys {
   const tag = `{${prefix}:${account}}`;
@@ -148,15 +151,15 @@ export function keysOf(prefix: string, account: string): Keys {
     worker: (id) => `${tag}:worker:${id}`,
     traffic: (layout, slotMs, block) => `${tag}:traffic:${layout}:${slotMs / 1_000}:${block}`,
     token: (pair) => {
-      const slot = `${tag}:token:${pair}`;
+      const record = `${tag}:token:${pair}`;
       return {
-        current: `${slot}:current`,
-        lock: `${slot}:lock`,
-        fence: `${slot}:fence`,
-        refused: `${slot}:refused`,
-        streak: `${slot}:streak`,
-        issued: `${slot}:issued`,
-        hints: `${slot}:hints`,
+        current: `${record}:current`,
+        lock: `${record}:lock`,
+        fence: `${record}:fence`,
+        refused: `${record}:refused`,
+        streak: `${record}:streak`,
+        issued: `${record}:issued`,
+        hints: `${record}:hints`,
       };
     },
     batches: `${tag}:batches`,
@@ -176,7 +179,7 @@ export function keysOf(prefix: string, account: string): Keys {
       };
     },
     intents: {
-      begun: `${tag}:intents`,
+      open: `${tag}:intents`,
       accepted: `${tag}:intents:accepted`,
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,
@@ -198,8 +201,8 @@ export function keysOf(prefix: string, account: string): Keys {
 }
 
 /**
- * Name of a key pair in keys and logs: a hash, never the access key. The API version is not part of
- * it: two records for one pair would throw each other's token out for ever.
+ * Name of a key pair in keys and logs: a hash, never the access key. The API version is not part of it:
+ * with two records for one pair, each would invalidate the other's token again and again.
  */
 export function pairName(baseUrl: string, accessKey: string): string {
   return createHash('sha256').update(`${baseUrl}\n${accessKey}`).digest('hex').slice(0, 16);

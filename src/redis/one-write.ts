@@ -1,28 +1,27 @@
 import { Redis } from 'ioredis';
 import type { RedisClient } from './connect.ts';
 
-/** Connections whose commands are held together right now. */
-const gathering = new WeakSet<object>();
+/** Connections whose commands are being collected. */
+const corked = new WeakSet<object>();
 
 /**
- * Lets the commands that follow, up to the end of this turn of the event loop, leave in one write
- * instead of one each: those of jobs whose answers have come together. They stay commands of their
- * own, with answers of their own, and none waits for anything but what has arrived already. Measured:
- * a sixth less CPU for a send of one contact, for every write wakes Redis; the client's own
- * auto-pipelining holds all answers back until the last one is there, which made it slower.
+ * Sends all commands of the current turn of the event loop in one write instead of one write each. The
+ * commands stay separate, with separate answers. Measured: a sixth less CPU for a send of one contact,
+ * because every write wakes Redis. The client's auto-pipelining is slower: it withholds all answers until
+ * the last one has arrived.
  *
- * On a cluster it does nothing: a connection to it is many.
+ * Does nothing on a Cluster, which has one connection per node.
  */
 export function inOneWrite(redis: RedisClient): void {
   if (!(redis instanceof Redis)) return;
   // Undefined before the first connection.
   const stream = redis.stream as Redis['stream'] | undefined;
-  if (stream === undefined || stream.destroyed || gathering.has(stream)) return;
-  gathering.add(stream);
+  if (stream === undefined || stream.destroyed || corked.has(stream)) return;
+  corked.add(stream);
   stream.cork();
-  // Runs when all that has arrived in this turn has been followed up.
+  // Runs after the callbacks of everything that arrived in this turn.
   setImmediate(() => {
-    gathering.delete(stream);
+    corked.delete(stream);
     stream.uncork();
   });
 }

@@ -3,12 +3,11 @@ import type { RedisClient } from './connect.ts';
 import { redisFailure } from './failure.ts';
 import { keysOf } from './keys.ts';
 
-/** Keys that one step looks through: a few milliseconds of the server's time. */
+/** Keys per SCAN: a few milliseconds of the server's time. */
 const STEP = 2_000;
 
 /**
- * Deletes every key of an account that only ever was for a trial. It looks through all keys of the
- * server, step by step, so that none is forgotten, whoever wrote it.
+ * Deletes every key of a trial account, including those of BullMQ. Scans all keys of the server in steps.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */

@@ -1,21 +1,34 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
 
-/** What a script needs in order to run: a client for commands, alone or of a cluster. */
+/** A client for commands. */
 export type ScriptClient = Redis | Cluster;
 
-/** One Lua script: runs as a whole, with nothing of anybody else's in between. */
+/**
+ * Functions at the start of every script: Redis time in milliseconds since the epoch, as a whole
+ * number and with its fraction. Redis runs a script at one moment, so repeated calls agree.
+ */
+const PRELUDE = `
+local function exactClock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + time[2] / 1000
+end
+local function clock() return math.floor(exactClock()) end
+`;
+
+/** One Lua script. Redis runs it as a whole, with no other command in between. */
 interface ScriptDefinition {
   /** Names the script in errors. */
   readonly name: string;
   /** How many keys it takes. On a cluster they must share one hash tag. */
   readonly keys: number;
+  /** The body; `clock()` and `exactClock()` are defined in front of it. */
   readonly lua: string;
   /** Whether texts in the reply are bytes (Buffers) instead of strings. Default false. */
   readonly binary?: boolean;
 }
 
-/** Runs the script: keys first, then everything else. Rejects with a {@link ScriptFailure}. */
+/** Runs the script. Rejects with a {@link ScriptFailure}. */
 export type Script<Reply> = (
   redis: ScriptClient,
   keys: readonly string[],
@@ -23,13 +36,13 @@ export type Script<Reply> = (
 ) => Promise<Reply>;
 
 /**
- * A script that Redis did not answer, or answered with an error. It carries the first word of the
- * reply and nothing of the command: the client's own errors hold every argument. It stays inside
- * the package; callers turn it into an error of our family.
+ * A script that Redis did not answer, or answered with an error. It contains the error code and nothing
+ * of the command: the client's own errors contain every argument. Internal to the package; callers
+ * translate it with redisFailure.
  */
 export class ScriptFailure extends Error {
   override readonly name = 'ScriptFailure';
-  /** `OOM`, `READONLY`, `NOPERM`, ... as Redis said it, else the name of the client's error. */
+  /** The error code of Redis (`OOM`, `READONLY`, `NOPERM`, ...), else the name of the client's error. */
   readonly reason: string;
 
   constructor(script: string, reason: string) {
@@ -39,8 +52,8 @@ export class ScriptFailure extends Error {
 }
 
 /**
- * Makes a function of a script. It is sent by its hash; the text follows only to a server that does
- * not hold it yet (a restart, a failover, another node of a cluster).
+ * Defines a script. It is called by its hash; the text is sent only to a server that does not have it yet
+ * (after a restart or failover, or on another node of a Cluster).
  */
 export function defineScript(definition: ScriptDefinition): Script<unknown>;
 export function defineScript<Reply>(
@@ -49,10 +62,11 @@ export function defineScript<Reply>(
 export function defineScript({
   name,
   keys: count,
-  lua,
+  lua: body,
   binary = false,
   parse = (reply) => reply,
 }: ScriptDefinition & { readonly parse?: (reply: unknown) => unknown }): Script<unknown> {
+  const lua = `${PRELUDE}${body}`;
   const sha = createHash('sha1').update(lua).digest('hex');
   return async (redis, keys, args) => {
     if (keys.length !== count) throw new ScriptFailure(name, `takes ${count} keys`);

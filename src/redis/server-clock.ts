@@ -1,11 +1,17 @@
 import type { RedisClient } from './connect.ts';
 
+/** Reads Redis time: milliseconds since the epoch, with microseconds as the fraction. */
+export async function redisTime(redis: Pick<RedisClient, 'time'>): Promise<number> {
+  const [seconds, microseconds] = await redis.time();
+  return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
+}
+
 /**
- * The clock of Redis as this process knows it: read now and then, and carried on by the monotonic
- * clock in between, so that asking it costs no round trip and a wall clock that is wrong, or is set
- * meanwhile, moves nothing. What must mean the same to a whole fleet is compared with it.
+ * The clock of Redis without a round trip: read at intervals, and advanced by the monotonic clock in
+ * between, so that a wrong or changed wall clock does not matter. Use it for times that the whole fleet
+ * must agree on.
  *
- * Right to within half of a round trip. Before the first reading it is the wall clock.
+ * Exact to half a round trip. Before the first reading it is the wall clock.
  */
 export class ServerClock {
   readonly #redis: Pick<RedisClient, 'time'>;
@@ -26,16 +32,15 @@ export class ServerClock {
     return Math.round(Date.now() - this.now());
   }
 
-  /** Reads the clock of Redis. An answer that took long says little and is not used. */
+  /** Reads the clock of Redis. A slow answer is too inexact and is not used. */
   async read(): Promise<void> {
     const askedAt = performance.now();
-    const [seconds, microseconds] = await this.#redis.time();
+    const then = await redisTime(this.#redis);
     const answeredAt = performance.now();
     if (this.#origin !== undefined && answeredAt - askedAt > LONG_MS) return;
-    const then = Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     this.#origin = then - (askedAt + answeredAt) / 2;
   }
 }
 
-/** A reading that took longer is not worth more than an earlier one. */
+/** A reading that took longer is less exact than an earlier one. */
 const LONG_MS = 500;

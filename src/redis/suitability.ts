@@ -3,20 +3,20 @@ import type { RedisClient } from './connect.ts';
 import { readRedisFacts, type RedisFacts } from './facts.ts';
 import type { Keys } from './keys.ts';
 
-/** What is asked of a Redis beside what must be. */
+/** Configurable requirements of Redis. */
 export interface RedisRules {
-  /** What becomes of a Redis that keeps nothing on disk, or only snapshots (REDIS_PERSISTENCE). */
+  /** How to treat a Redis that keeps nothing on disk, or only snapshots (REDIS_PERSISTENCE). */
   readonly persistence: 'require' | 'warn' | 'ignore';
-  /** Percent of `maxmemory` that should be free (REDIS_MEMORY_HEADROOM); 0 asks for none. */
+  /** Percentage of `maxmemory` that should be free (REDIS_MEMORY_HEADROOM); 0 for no check. */
   readonly memoryHeadroom: number;
 }
 
-/** Something about a Redis that costs notices sooner or later. */
+/** A property of Redis that can lose notices. */
 export interface RedisFinding {
   readonly code: FindingCode;
-  /** `refuse`: no worker starts on it, and one that runs takes no further jobs until it is mended. */
+  /** `refuse`: no worker starts, and a running one takes no further jobs until it is fixed. */
   readonly severity: 'refuse' | 'warn';
-  /** What is found, in plain words. */
+  /** What was found, for people. The field is part of the status API. */
   readonly words: string;
   readonly remedy: string;
 }
@@ -27,7 +27,7 @@ export type FindingCode =
 
 interface SuitabilityRow {
   readonly code: FindingCode;
-  /** Undefined where nothing is found, or nothing is asked. */
+  /** Undefined when all is well or not required. */
   readonly judge: (
     facts: RedisFacts,
     rules: RedisRules,
@@ -35,16 +35,16 @@ interface SuitabilityRow {
   readonly remedy: string;
 }
 
-/** Oldest Redis that BullMQ works with unreservedly. */
+/** Oldest Redis that BullMQ supports without restrictions. */
 const MIN_VERSION = '6.2.0';
 
-/** What is looked at, one row for each finding. What a server does not say is not found. */
+/** The checks, one row for each finding. What a server does not report is not a finding. */
 const ROWS: readonly SuitabilityRow[] = [
   {
     code: 'too-old',
     judge: ({ version }) =>
       isTooOld(version) ? ['refuse', `Redis ${version} is older than ${MIN_VERSION}`] : undefined,
-    remedy: 'use a newer one',
+    remedy: 'use a newer version',
   },
   {
     code: 'evicts',
@@ -66,7 +66,7 @@ const ROWS: readonly SuitabilityRow[] = [
       persistence === 'none' && rules.persistence !== 'ignore'
         ? [
             rules.persistence === 'require' ? 'refuse' : 'warn',
-            'Redis keeps nothing on disk: a restart loses every notice that waits',
+            'Redis keeps nothing on disk: a restart loses every waiting notice',
           ]
         : undefined,
     remedy: 'set appendonly to yes',
@@ -77,7 +77,7 @@ const ROWS: readonly SuitabilityRow[] = [
       persistence === 'rdb' && rules.persistence !== 'ignore'
         ? [
             'warn',
-            'Redis takes snapshots only: a crash loses what was queued since the last one, and what was sent since would be sent again',
+            'Redis makes snapshots only: a crash loses what was queued since the last one, and what was sent since then would be sent again',
           ]
         : undefined,
     remedy: 'set appendonly to yes',
@@ -91,7 +91,7 @@ const ROWS: readonly SuitabilityRow[] = [
             'the last write of Redis to its disk failed, and it may refuse commands',
           ]
         : undefined,
-    remedy: 'look at the log and the disk of Redis',
+    remedy: 'check the log and the disk of Redis',
   },
   {
     code: 'memory',
@@ -107,7 +107,7 @@ const ROWS: readonly SuitabilityRow[] = [
   },
 ];
 
-/** What is wrong with this Redis for a queue that must not lose notices; empty when nothing is. */
+/** Checks Redis against the requirements of a queue that must not lose notices; empty when it meets them. */
 export function judgeRedis(facts: RedisFacts, rules: RedisRules): RedisFinding[] {
   return ROWS.flatMap(({ code, judge, remedy }) => {
     const found = judge(facts, rules);
@@ -116,10 +116,10 @@ export function judgeRedis(facts: RedisFacts, rules: RedisRules): RedisFinding[]
 }
 
 /**
- * Looks at Redis before anything is taken from it.
+ * Checks Redis before a worker takes jobs from it.
  *
- * @returns what is only warned of
- * @throws NoticeQueueError REDIS_UNSUITABLE that says what is wrong and what to set
+ * @returns the warnings
+ * @throws NoticeQueueError REDIS_UNSUITABLE with what is wrong and what to set
  */
 export async function requireSuitable(
   redis: RedisClient,
@@ -133,7 +133,7 @@ export async function requireSuitable(
   throw new NoticeQueueError('REDIS_UNSUITABLE', `${texts.join('; ')}.`);
 }
 
-/** Whether Redis would throw notices away under memory pressure; not where it does not show its policy. */
+/** Whether Redis would evict notices under memory pressure; false when its policy is unknown. */
 export function evicts(policy: string): boolean {
   return policy !== '' && policy !== 'noeviction';
 }
@@ -143,7 +143,7 @@ export function isShort(usedBytes: number, limit: number, headroom: number): boo
   return limit - usedBytes < (limit * headroom) / 100;
 }
 
-/** Whether BullMQ wants a newer one; not where the server does not show its version. */
+/** Whether BullMQ requires a newer version; false when the version is unknown. */
 function isTooOld(version: string): boolean {
   return version !== '' && compareVersions(version, MIN_VERSION) < 0;
 }

@@ -4,7 +4,7 @@ import { findInBatches, type FoundContact } from './find-in-batches.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { payloadKeys } from '../batch/payload/payload-key.ts';
-import { OPTIONS } from '../config/options.ts';
+import { workerVariables } from '../config/variables/worker.ts';
 import { InputError } from '../contracts/errors.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -55,6 +55,8 @@ export interface FindOptions extends NoticeQueueOptions {
   keepFailedMs?: number | undefined;
 }
 
+const KEEP_FAILED_MS = workerVariables.keepFailedMs.def.defaultValue;
+
 /**
  * Finds what became of the notices for one phone number: single ones and contacts of batches, as far
  * back as FIND_RETENTION_MS. Opens a connection for this one question.
@@ -66,7 +68,7 @@ export interface FindOptions extends NoticeQueueOptions {
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findContact(number: string, options: FindOptions): Promise<FindReport> {
-  const { payloadKeyPrevious, keepFailedMs = OPTIONS.KEEP_FAILED_MS.default, ...rest } = options;
+  const { payloadKeyPrevious, keepFailedMs = KEEP_FAILED_MS, ...rest } = options;
   const settings = readQueueOptions(rest);
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
   const keys = keysOf(prefix, account);
@@ -109,4 +111,10 @@ export async function findInQueue(
       wrongHit: -Math.expm1(-batches.contacts * FALSE_POSITIVE_RATE),
     },
   };
+}
+
+/** The chance (0 to 1) that an unconfirmed result belongs to another number, as text. */
+export function describeFalsePositiveRate(chance: number): string {
+  const percent = chance * 100;
+  return percent < 0.01 ? 'less than 0.01 %' : `${percent.toPrecision(2)} %`;
 }

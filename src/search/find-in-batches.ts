@@ -4,7 +4,8 @@ import type { Keys } from '../redis/keys.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
 import type { ChunkState } from '../batch/ledger/chunk-state.ts';
-import type { FailureRecord, Ledger } from '../batch/ledger/ledger.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import { decodeContacts } from '../batch/payload/payload.ts';
 import type { PayloadKey } from '../batch/payload/payload-key.ts';
 
@@ -179,7 +180,7 @@ async function whatIsLeft(
 function openState({ phase }: Batch, state: ChunkState): FoundState {
   if (phase !== 'cancelled') return 'pending';
   if (state === 'pending') return 'cancelled';
-  return state === 'maybe-pending' ? 'unknown' : 'pending';
+  return state === 'pending-possibly-sent' ? 'unknown' : 'pending';
 }
 
 /** Undefined where they cannot be read: deleted meanwhile, or sealed with a key that is not at hand. */

@@ -1,13 +1,6 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
+import { isTokenValue, type Token } from '../contracts/token.ts';
 import type { ApiVersion } from './settings.ts';
-
-/** Printable ASCII without blanks: nothing else can stand in a header as it is. */
-const TOKEN = /^[\x21-\x7e]{1,8192}$/;
-
-/** Whether a value can be used as a token. */
-export function isTokenValue(value: unknown): value is string {
-  return typeof value === 'string' && TOKEN.test(value);
-}
 
 /**
  * The bearer value of a token: v1 encodes it a second time, v2 uses it as issued (service-api,
@@ -20,8 +13,7 @@ export function bearerValue(token: string, version: ApiVersion): string {
 /**
  * The Authorization header of a call.
  *
- * @throws NoticeQueueError TOKEN_INVALID when the token could not stand in a header as it is;
- *   nothing is sent then
+ * @throws NoticeQueueError TOKEN_INVALID when the token cannot be put in a header; nothing is sent then
  */
 export function bearerHeader(token: string, version: ApiVersion): string {
   if (!isTokenValue(token)) {
@@ -33,4 +25,40 @@ export function bearerHeader(token: string, version: ApiVersion): string {
 /** The Authorization header of an issuance (service-api, Authentication step 1). */
 export function basicHeader(accessKey: string, secretKey: string): string {
   return `Basic ${Buffer.from(`${accessKey}:${secretKey}`).toString('base64')}`;
+}
+
+/** What a send request needs of a token. */
+export interface TokenHeaders {
+  /** All headers of the request: names and values in turn. */
+  readonly headers: readonly string[];
+  /** Never to appear in an answer: the client's secrets, and the token in both forms of its value. */
+  readonly secrets: readonly string[];
+}
+
+/** Computes the headers once per token instead of once per call: a token serves thousands of calls. */
+export class TokenHeadersCache {
+  readonly #version: ApiVersion;
+  readonly #headers: readonly string[];
+  readonly #secrets: readonly string[];
+  #last: { readonly value: string; readonly of: TokenHeaders } | undefined;
+
+  /**
+   * @param headers of every call: names and values in turn
+   * @param secrets of the client
+   */
+  constructor(version: ApiVersion, headers: readonly string[], secrets: readonly string[]) {
+    this.#version = version;
+    this.#headers = headers;
+    this.#secrets = secrets;
+  }
+
+  /** @throws NoticeQueueError TOKEN_INVALID for a token that cannot be put in a header */
+  of({ value }: Token): TokenHeaders {
+    if (this.#last?.value !== value) {
+      const headers = [...this.#headers, 'Authorization', bearerHeader(value, this.#version)];
+      const secrets = [...this.#secrets, value, bearerValue(value, 'v1')];
+      this.#last = { value, of: { headers, secrets } };
+    }
+    return this.#last.of;
+  }
 }

@@ -1,63 +1,65 @@
-import { once } from 'node:events';
 import type { AxiosInstance } from 'axios';
 import type { Notice } from '../contracts/notice.ts';
-import type { IssuedToken, TokenSource } from '../contracts/token.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
-import { basicHeader } from './bearer.ts';
+import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import type { IssuedToken, Token, TokenSource } from '../contracts/token.ts';
 import { Deadline } from '../async/deadline.ts';
+import { withTimeout } from '../async/with-timeout.ts';
+import { basicHeader, TokenHeadersCache } from './bearer.ts';
 import { openDispatcher } from './http/dispatcher.ts';
 import { Exchange } from './http/exchange.ts';
 import { createHttpClient } from './http/http-client.ts';
-import { ISSUE_POLICY } from './issue-policy.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { requestBody, requestBodyOfBytes } from './request-body.ts';
 import type { SendAnswer } from './response/send-answer.ts';
+import { ISSUE_RETRY, sendRetry } from './retry-policies.ts';
 import { SendCall } from './send-call.ts';
-import { sendPolicy } from './send-policy.ts';
+import { sendWithRefresh, type RequestGuard } from './send-with-refresh.ts';
 import type { ServiceSettings } from './settings.ts';
-import { TokenUses } from './token-use.ts';
 import { createUndiciAdapter } from './http/undici-adapter.ts';
 import type { Dispatchers, UndiciAdapter } from './http/undici-adapter.ts';
 
-const CLOSE_DEADLINE_MS = 1_000;
+const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Of every request; names and values in turn. */
+/** Of every request: names and values in turn. */
 const HEADERS = ['Accept', 'application/json', 'User-Agent', 'notice-queue'];
 
-/** How a send call is bounded. */
+/** Limits of a send call. */
 export interface SendCallOptions {
-  /** Gives the call up, at any stage. */
-  readonly signal?: AbortSignal | undefined;
+  /** Gives the call up at any stage, a request under way included. */
+  readonly signal?: CancelSignal | undefined;
   /** Longest time for the whole call in milliseconds: token, retries and answer included. */
   readonly deadlineMs: number;
   /**
-   * Makes a connection for each request of this call and closes it after: a kept one that has died
-   * in silence makes an outcome unknown, a new one is found dead before anything is sent. Costs a
-   * round trip, two with TLS. Default: false.
+   * Opens a connection for each request of this call and closes it afterwards. A kept-alive connection
+   * that has died in silence makes an outcome unknown; a new one is found dead before anything is
+   * sent. Costs a round trip, two with TLS. Default: false.
    */
   readonly ownConnection?: boolean | undefined;
+  /** Checked right before each request. Default: none. */
+  readonly guard?: RequestGuard | undefined;
 }
 
 /** The client of the messaging service. Built once and reused (service-api, Authentication rule 5). */
 export interface ServiceClient {
   /**
    * Issues a token (service-api, POST {base_url}/api/v2/token), within `issueDeadlineMs` in total.
-   * Tried again only where nothing was sent or the service failed.
+   * Retried only where nothing was sent or the service failed.
    *
    * @throws ServiceRefusalError when the service refuses; a subclass for each documented code
    * @throws NoticeQueueError SERVICE_UNREACHABLE, TOKEN_UNAVAILABLE or TOKEN_INVALID
    */
-  issueToken(signal?: AbortSignal): Promise<IssuedToken>;
+  issueToken(signal?: CancelSignal): Promise<IssuedToken>;
   /**
-   * Makes one send call: one request, or two when the token had to be renewed in between
-   * (service-api, Authentication rule 4), and more only for what provably never left.
-   * Answers facts, whatever the service or the network did.
+   * Makes one send call: one request, or two when the token had to be refreshed in between
+   * (service-api, Authentication rule 4), and more only for requests that were provably not sent.
+   * Returns facts, whatever the service or the network did.
    *
-   * @throws NoticeQueueError what `tokens` throws, as it is, and TOKEN_INVALID for a token that
-   *   cannot stand in a header; the service accepted nothing then
+   * @throws NoticeQueueError what `tokens` throws, and TOKEN_INVALID for a token that cannot be put in a
+   *   header; the service accepted nothing then
+   * @throws what `options.guard` throws to forbid a request
    */
   send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer>;
-  /** The same for contacts that are already the bytes of a JSON array; they are sent unread. */
+  /** The same for contacts that are already the bytes of a JSON array; they are sent unparsed. */
   sendBytes(
     frame: Readonly<Record<string, unknown>>,
     contacts: Uint8Array,
@@ -82,7 +84,7 @@ class HttpServiceClient implements ServiceClient {
   readonly #issueHttp: AxiosInstance;
   readonly #issueHeaders: readonly string[];
   readonly #sendHttp: AxiosInstance;
-  readonly #tokenUses: TokenUses;
+  readonly #tokenHeaders: TokenHeadersCache;
 
   constructor(settings: ServiceSettings) {
     const { origin, pathname } = new URL(settings.baseUrl);
@@ -96,19 +98,19 @@ class HttpServiceClient implements ServiceClient {
     };
     this.#wire = createUndiciAdapter(this.#dispatchers, origin);
     const { adapter } = this.#wire;
-    this.#issueHttp = createHttpClient(adapter, ISSUE_POLICY);
-    // No body, so no type (service-api, Request body: none).
+    this.#issueHttp = createHttpClient(adapter, ISSUE_RETRY);
+    // No body, so no Content-Type (service-api, Request body: none).
     this.#issueHeaders = [...HEADERS, 'Authorization', basic];
-    this.#sendHttp = createHttpClient(adapter, sendPolicy(settings));
+    this.#sendHttp = createHttpClient(adapter, sendRetry(settings.notSentRetries));
     const sendHeaders = [...HEADERS, 'Content-Type', 'application/json'];
-    this.#tokenUses = new TokenUses(settings.apiVersion, sendHeaders, this.#secrets);
+    this.#tokenHeaders = new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets);
   }
 
-  async issueToken(signal?: AbortSignal): Promise<IssuedToken> {
+  async issueToken(signal?: CancelSignal): Promise<IssuedToken> {
     const deadline = new Deadline(this.#settings.issueDeadlineMs, signal);
     const exchange = new Exchange(undefined, this.#issueHeaders, deadline);
     try {
-      await this.#request(this.#issueHttp, this.#settings.tokenPath, exchange);
+      await post(this.#issueHttp, this.#basePath + this.#settings.tokenPath, exchange);
     } finally {
       deadline.close();
     }
@@ -131,43 +133,38 @@ class HttpServiceClient implements ServiceClient {
   async #sendBody(
     body: string | Uint8Array,
     tokens: TokenSource,
-    { signal, deadlineMs, ownConnection = false }: SendCallOptions,
+    { signal, deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
     const deadline = new Deadline(deadlineMs, signal);
-    const call = new SendCall(body, deadline, tokens, this.#tokenUses, ownConnection);
+    const call = new SendCall(body, deadline, ownConnection);
+    const request = async (token: Token): Promise<number | undefined> => {
+      call.useToken(token, this.#tokenHeaders.of(token));
+      await post(this.#sendHttp, this.#basePath + this.#settings.sendPath, call);
+      return call.noteStatus();
+    };
     try {
-      const token = await call.firstToken();
-      if (token !== undefined) {
-        await this.#request(this.#sendHttp, this.#settings.sendPath, call);
-      }
+      await sendWithRefresh({ tokens, deadline, guard, request });
       return call.answer();
     } finally {
       deadline.close();
     }
   }
 
-  /**
-   * Runs an exchange; its facts tell what happened. Errors of axios hold headers and body and end
-   * here. Only those of our own family pass, which the hook of the send policy threw.
-   */
-  async #request(http: AxiosInstance, path: string, exchange: Exchange): Promise<void> {
-    try {
-      await http.request({
-        url: this.#basePath + path,
-        data: exchange,
-        signal: exchange.deadline,
-      });
-    } catch (error) {
-      if (error instanceof NoticeQueueError) throw error;
-    }
-  }
-
   async close(): Promise<void> {
     this.#wire.cancelAll();
-    const deadline = new Deadline(CLOSE_DEADLINE_MS);
     const { kept, own } = this.#dispatchers;
-    const destroyed = Promise.all([kept.destroy(), own.destroy()]);
-    await Promise.race([destroyed, once(deadline.signal, 'abort')]);
-    deadline.close();
+    await withTimeout(Promise.all([kept.destroy(), own.destroy()]), CLOSE_TIMEOUT_MS, undefined);
+  }
+}
+
+/**
+ * Makes the request of an exchange. What happened is in the facts of the exchange; the errors of axios
+ * contain headers and body, so they go no further.
+ */
+async function post(http: AxiosInstance, url: string, exchange: Exchange): Promise<void> {
+  try {
+    await http.request({ url, data: exchange, signal: exchange.deadline });
+  } catch {
+    // See above.
   }
 }

@@ -1,10 +1,5 @@
-import type {
-  IssuedToken,
-  RefusalStatus,
-  Token,
-  TokenSource,
-  Waiting,
-} from '../contracts/token.ts';
+import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import type { IssuedToken, RefusalStatus, Token, TokenSource } from '../contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
@@ -135,23 +130,23 @@ export class SharedToken implements TokenSource {
    * @throws TokenRefusedError while a refusal stands
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller gives up first or Redis fails
    */
-  async get(waiting?: Waiting): Promise<Token> {
-    return this.#usable()?.token ?? (await this.#fly(this.#shunned, waiting?.signal));
+  async get(cancel?: CancelSignal): Promise<Token> {
+    return this.#usable()?.token ?? (await this.#fly(this.#shunned, cancel));
   }
 
   /**
    * Another token than the one just refused (service-api, Authentication rule 4), or the same where
    * it is so young that the service may not know it everywhere. Throws as get() does.
    */
-  async renew(refused: Token, status: RefusalStatus, waiting?: Waiting): Promise<Token> {
+  async renew(refused: Token, status: RefusalStatus, cancel?: CancelSignal): Promise<Token> {
     const held = this.#usable();
     if (held !== undefined && held.token.id !== refused.id) return held.token;
     this.#shun(refused.id, status);
-    return await this.#fly(this.#shunned, waiting?.signal);
+    return await this.#fly(this.#shunned, cancel);
   }
 
   /** Reports that the service accepted a call with this token. Asks Redis once per token at most. */
-  accepted(token: Token): void {
+  accepted(token: Pick<Token, 'id'>): void {
     const held = this.#held;
     if (held === undefined || held.proven || held.token.id !== token.id) return;
     if (this.#proof?.id === token.id && performance.now() < this.#proof.againAt) return;
@@ -172,7 +167,10 @@ export class SharedToken implements TokenSource {
    * @param status what the second token was answered. Default 401: it is then not used again here
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
    */
-  async judge(refused: Token, status: RefusalStatus = 401): Promise<'again' | 'refused'> {
+  async judge(
+    refused: Pick<Token, 'id'>,
+    status: RefusalStatus = 401,
+  ): Promise<'again' | 'refused'> {
     const held = this.#held;
     if (held !== undefined && held.token.id !== refused.id) return 'again';
     const worked = held?.proven === true || this.#proof?.id === refused.id;
@@ -194,7 +192,7 @@ export class SharedToken implements TokenSource {
     this.#stopped = true;
     this.#deafen?.();
     this.#early.disarm();
-    for (const flight of this.#flights.values()) flight.desert();
+    for (const flight of this.#flights.values()) flight.abandon();
     await Promise.all([
       this.#early.ended(),
       ...[...this.#flights.values()].map((flight) => flight.ended()),
@@ -223,19 +221,19 @@ export class SharedToken implements TokenSource {
     };
   }
 
-  async #fly(want: UseWant, signal: AbortSignal | undefined): Promise<Token> {
+  async #fly(want: UseWant, signal: CancelSignal | undefined): Promise<Token> {
     this.#throwIfPointless(signal);
     const route = `${want.refused}:${want.graceMs}`;
     let flight = this.#flights.get(route);
-    if (flight === undefined || flight.deserted) {
-      flight = new SingleFlight((deserted) => this.#obtain(want, deserted));
+    if (flight === undefined || flight.abandoned) {
+      flight = new SingleFlight((abandoned) => this.#obtain(want, abandoned));
       this.#flights.set(route, flight);
       void this.#forgetWhenEnded(route, flight);
     }
     return await flight.join(signal);
   }
 
-  #throwIfPointless(signal: AbortSignal | undefined): void {
+  #throwIfPointless(signal: CancelSignal | undefined): void {
     if (this.#stopped) {
       throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token slot of this process is stopped.');
     }
@@ -254,9 +252,9 @@ export class SharedToken implements TokenSource {
     if (this.#flights.get(route) === flight) this.#flights.delete(route);
   }
 
-  async #obtain(want: UseWant, deserted: AbortSignal): Promise<Token> {
+  async #obtain(want: UseWant, abandoned: AbortSignal): Promise<Token> {
     try {
-      return this.#keep(await this.#protocol.obtain(want, deserted), want.refused).token;
+      return this.#keep(await this.#protocol.obtain(want, abandoned), want.refused).token;
     } catch (error) {
       if (error instanceof TokenRefusedError) {
         this.#refusal = { error, until: performance.now() + error.retryInMs };
@@ -293,7 +291,7 @@ export class SharedToken implements TokenSource {
       this.#refusal = undefined;
       if (this.#held !== undefined && this.#held.token.id !== hint.id) this.#drop();
     }
-    this.#bell.ring();
+    this.#bell.notify();
   }
 
   #emit(event: TokenEvent): void {

@@ -44,18 +44,18 @@ export class TokenProtocol {
   /**
    * A token for a send.
    *
-   * @param deserted nobody waits any more: stop waiting, but finish an issuance that was begun
+   * @param abandoned nobody waits any more: stop waiting, but finish an issuance that was begun
    * @throws TokenRefusedError when a refusal stands or this process's issuance met one
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis failed or the wait was too long
    */
-  async obtain(first: TokenWant, deserted: AbortSignal): Promise<HeldToken> {
+  async obtain(first: TokenWant, abandoned: AbortSignal): Promise<HeldToken> {
     const { record, wakeSignal: bell, settings, emit } = this.#parts;
     const nonce = newNonce();
     const began = performance.now();
     let want = first;
     let waited = false;
     for (;;) {
-      const heard = bell.rings;
+      const heard = bell.count;
       const askedAt = performance.now();
       const decision = await record.acquire(nonce, want);
       switch (decision.kind) {
@@ -82,10 +82,10 @@ export class TokenProtocol {
         case 'wait':
         case 'later':
           waited = true;
-          await bell.next(heard, pollDelay(decision), deserted);
+          await bell.next(heard, pollDelay(decision), abandoned);
           break;
       }
-      if (deserted.aborted || performance.now() - began > PATIENCE_IN_LOCKS * settings.lockTtlMs) {
+      if (abandoned.aborted || performance.now() - began > PATIENCE_IN_LOCKS * settings.lockTtlMs) {
         throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'No token came while waiting for it.');
       }
     }

@@ -1,5 +1,5 @@
 import type { TokenKeys } from '../redis/keys.ts';
-import { redisErrorWord } from '../redis/failure.ts';
+import { redisErrorCode } from '../redis/failure.ts';
 import { ScriptFailure, type ScriptClient } from '../redis/script.ts';
 import type { Token } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
@@ -169,7 +169,7 @@ async function bounded<T>(asked: Promise<T>, ms: number): Promise<T> {
 export function redisError(error: unknown): NoticeQueueError {
   return new NoticeQueueError(
     'TOKEN_UNAVAILABLE',
-    `Redis failed the token slot (${redisErrorWord(error)}).`,
+    `Redis failed the token slot (${redisErrorCode(error)}).`,
   );
 }
 

@@ -16,10 +16,6 @@ local function number(text)
   if text and #text <= 15 and string.find(text, '^%d+$') then return tonumber(text) end
 end
 local function text(value) return string.format('%.0f', value) end
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function read(current)
   local f = redis.call('HMGET', current, 'id', 'sealed', 'issuedAt', 'expiresAt', 'fence',
     'proven', 'unproven', 'contested', 'earlyAfter', 'issuer')

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Token } from '../contracts/token.ts';
+import { isTokenValue, type Token } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-
-/** Printable ASCII without blanks, of a length that fits a request header. */
-const TOKEN_VALUE = /^[\x21-\x7e]{1,8192}$/;
 
 /**
  * Names a token value as it was issued.
@@ -11,7 +8,7 @@ const TOKEN_VALUE = /^[\x21-\x7e]{1,8192}$/;
  * @throws NoticeQueueError TOKEN_INVALID when it could not stand in an Authorization header
  */
 export function tokenOf(value: string): Token {
-  if (!TOKEN_VALUE.test(value)) {
+  if (!isTokenValue(value)) {
     throw new NoticeQueueError(
       'TOKEN_INVALID',
       'The issued token is empty, too long or not printable ASCII.',

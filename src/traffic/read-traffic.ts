@@ -3,6 +3,7 @@ import { LANES, type LaneName } from '../contracts/seen-attempt.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import { noCounts, positionOf } from './counters.ts';
 import {
   DURATION_BOUNDS_MS,
@@ -84,8 +85,7 @@ export async function readTraffic(
   const minutes = Math.min(Math.max(1, Math.floor(span.minutes)), TRAFFIC_MINUTES);
   const perPoint = Math.max(1, Math.floor(span.minutesPerPoint ?? 1));
   try {
-    const [seconds, microseconds] = await redis.time();
-    const at = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+    const at = Math.floor(await redisTime(redis));
     const from = at - (minutes - 1) * MINUTES.slotMs;
     const fine = blockKeys(keys, FINE, at - RECENT_MS, at);
     const coarse = blockKeys(keys, MINUTES, from, at);

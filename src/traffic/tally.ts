@@ -2,6 +2,7 @@ import type { ChainableCommander } from 'ioredis';
 import type { SeenAttempt } from '../contracts/seen-attempt.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import { countAttempt, countDuration, noCounts } from './counters.ts';
 import { FINE, MINUTES, placeOf } from './time-slots.ts';
 
@@ -32,8 +33,7 @@ export class TrafficTally {
    */
   async write(redis: RedisClient, keys: Keys): Promise<void> {
     if (this.#counts.every((count) => count === 0)) return;
-    const [seconds, microseconds] = await redis.time();
-    const at = Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
+    const at = await redisTime(redis);
     const taken = this.#counts;
     this.#counts = noCounts();
     const commands = redis.multi();

@@ -4,28 +4,28 @@ import { WakeSignal } from '../../src/async/wake-signal.ts';
 const LONG_MS = 3_600_000;
 const never = new AbortController().signal;
 
-describe('Bell', () => {
-  it('wakes everybody who waits', async () => {
-    const bell = new WakeSignal();
-    const waiting = [bell.next(0, LONG_MS, never), bell.next(0, LONG_MS, never)];
-    bell.ring();
+describe('WakeSignal', () => {
+  it('wakes everyone who waits', async () => {
+    const wakeSignal = new WakeSignal();
+    const waiting = [wakeSignal.next(0, LONG_MS, never), wakeSignal.next(0, LONG_MS, never)];
+    wakeSignal.notify();
     await expect(Promise.all(waiting)).resolves.toHaveLength(2);
   });
 
-  it('does not lose a ring that came before the waiting began', async () => {
-    const bell = new WakeSignal();
-    const heard = bell.rings;
-    bell.ring();
-    await expect(bell.next(heard, LONG_MS, never)).resolves.toBeUndefined();
+  it('does not lose a notification that came before the wait started', async () => {
+    const wakeSignal = new WakeSignal();
+    const seen = wakeSignal.count;
+    wakeSignal.notify();
+    await expect(wakeSignal.next(seen, LONG_MS, never)).resolves.toBeUndefined();
   });
 
-  it('lets who left go on', async () => {
-    const bell = new WakeSignal();
+  it('ends the wait on abort', async () => {
+    const wakeSignal = new WakeSignal();
     const leaver = new AbortController();
-    const waiting = bell.next(0, LONG_MS, leaver.signal);
+    const waiting = wakeSignal.next(0, LONG_MS, leaver.signal);
     leaver.abort();
     await expect(waiting).resolves.toBeUndefined();
-    await expect(bell.next(0, LONG_MS, leaver.signal)).resolves.toBeUndefined();
+    await expect(wakeSignal.next(0, LONG_MS, leaver.signal)).resolves.toBeUndefined();
   });
 
   it('wakes by itself after the time given', async () => {

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { OPTION_NAMES } from '../../src/config/options.ts';
+import { ROWS } from '../../src/config/variables.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
 
-/** A value other than the default for each option, within every rule. */
+/** A value other than the default for each variable, within every rule. */
 function everything(): Record<string, string> {
   const pem = temporaryFile(PEM);
   return {
@@ -60,10 +60,10 @@ function everything(): Record<string, string> {
     HOLD_PROBE_MIN_MS: '2003',
     HOLD_PROBE_MAX_MS: '60001',
     RETRY_AFTER_MAX_MS: '3600001',
-    PACE: '40',
-    PACE_FALL_PERCENT: '51',
-    PACE_FLOOR: '2',
-    PACE_RECOVERY_MS: '120001',
+    RATE_LIMIT: '40',
+    RATE_LIMIT_DECREASE_PERCENT: '51',
+    RATE_LIMIT_FLOOR: '2',
+    RATE_LIMIT_RECOVERY_MS: '120001',
     KEEP_ACCEPTED_MS: '3600002',
     KEEP_FAILED_MS: '604800001',
     SHUTDOWN_TIMEOUT_MS: '40001',
@@ -209,11 +209,12 @@ const EXPECTED: Config = {
     quietMs: 300003,
   },
   logLevel: 'debug',
+  deprecated: [],
 };
 
 test('every variable reaches its field', () => {
   const environment = everything();
-  const missing = OPTION_NAMES.filter((name) => !(name in environment));
+  const missing = ROWS.map(({ variable }) => variable).filter((name) => !(name in environment));
   expect(missing).toStrictEqual(['REDIS_CLUSTER']);
   expect(loadConfig(environment)).toStrictEqual(EXPECTED);
   expect(loadConfig({ ...REQUIRED, REDIS_CLUSTER: 'a:7000' }).redis.cluster).toStrictEqual([
@@ -251,14 +252,14 @@ describe('a producer', () => {
     );
   });
 
-  test('is told of wrong values all the same', () => {
+  test('gets errors for invalid values all the same', () => {
     expect(() => loadConfig({ CHUNK_SIZE: '0' }, { service: false })).toThrow(
       /^CHUNK_SIZE: expected a whole number of contacts from 1 to 10000, got "0"/,
     );
   });
 });
 
-test('everything that is wrong is named at once', () => {
+test('every problem is reported at once', () => {
   const issues = issuesOf({
     BASE_URL: '',
     SECRET_KEY: undefined,
@@ -277,7 +278,7 @@ test('everything that is wrong is named at once', () => {
   ]);
 });
 
-test('the message says it all, and then what to do', () => {
+test('the message contains the problem and then what to do', () => {
   expect(() => loadConfig({ ...REQUIRED, API_VERSION: 'v3' })).toThrow(
     /^API_VERSION: expected one of v2, v1, got "v3"\. Mend the named variables/,
   );

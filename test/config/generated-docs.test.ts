@@ -7,9 +7,9 @@ import { z } from 'zod';
 import { generatedFiles, staleFiles } from '../../scripts/generate-docs.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
-import { readsFile } from '../../src/config/option.ts';
-import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
 import { RULES } from '../../src/config/rules.ts';
+import { metadataOf } from '../../src/config/variable.ts';
+import { ROWS } from '../../src/config/variables.ts';
 import { contactSchema } from '../../src/contracts/notice.ts';
 import { REQUIRED } from './support.ts';
 
@@ -31,12 +31,12 @@ test('a file that is missing or edited is named', async () => {
   expect(await staleFiles(root)).toStrictEqual(['.env.example']);
 });
 
-test('.env.example shows every option, and nothing but defaults', async () => {
+test('.env.example contains every variable, all commented out, with its default', async () => {
   const text = await readFile(path.join(ROOT, '.env.example'), 'utf8');
   const environment: Environment = Object.fromEntries(
     [...text.matchAll(/^#([A-Z0-9_]+)=(.*)$/gm)].map(([, name = '', value]) => [name, value]),
   );
-  expect(Object.keys(environment)).toStrictEqual(OPTION_NAMES);
+  expect(Object.keys(environment)).toStrictEqual(ROWS.map(({ variable }) => variable));
   const set = Object.entries(environment).filter(([, value]) => value !== '');
   expect(set.length).toBeGreaterThan(30);
   expect(loadConfig({ ...environment, ...REQUIRED })).toStrictEqual(loadConfig(REQUIRED));
@@ -45,11 +45,14 @@ test('.env.example shows every option, and nothing but defaults', async () => {
   expect(text.match(/^# REQUIRED/gm)).toHaveLength(Object.keys(REQUIRED).length);
 });
 
-test('docs/configuration.md has a row for every option and a line for every rule', () => {
+test('docs/configuration.md has a row for every variable, a line for every rule and every former name', () => {
   const page = generatedFiles().get('docs/configuration.md') ?? '';
-  for (const name of OPTION_NAMES) {
-    const lock = readsFile(optionOf(name)) ? ' 🔒' : '';
-    expect(page.split(`\n| \`${name}\`${lock} | `)).toHaveLength(2);
+  for (const row of ROWS) {
+    const { secret, formerly } = metadataOf(row);
+    const lock = secret === undefined ? '' : ' 🔒';
+    expect(page.split(`\n| \`${row.variable}\`${lock} | `)).toHaveLength(2);
+    const renamed = formerly === undefined ? '' : `\n| \`${formerly}\` | \`${row.variable}\` |\n`;
+    expect(page).toContain(renamed);
   }
   expect(page.match(/^- `[A-Z0-9_]+` (?:must|and) /gm)).toHaveLength(RULES.length + 1);
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { OPTION_NAMES } from '../../src/config/options.ts';
 import { describeConfig } from '../../src/config/print.ts';
+import { ROWS } from '../../src/config/variables.ts';
 import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
 
 function rowsOf(environment: Record<string, string | undefined>) {
@@ -9,11 +9,13 @@ function rowsOf(environment: Record<string, string | undefined>) {
   return Object.fromEntries(rows.map(({ name, value, from }) => [name, `${value} (${from})`]));
 }
 
-test('there is one row for each option, in the order of the documentation', () => {
-  expect(describeConfig({}).rows.map(({ name }) => name)).toStrictEqual(OPTION_NAMES);
+test('there is one row for each variable, in the order of the documentation', () => {
+  expect(describeConfig({}).rows.map(({ name }) => name)).toStrictEqual(
+    ROWS.map(({ variable }) => variable),
+  );
 });
 
-test('a row says the value and where it comes from', () => {
+test('a row shows the value and where it comes from', () => {
   const secretFile = temporaryFile('x'.repeat(24));
   const certificates = temporaryFile(PEM);
   const rows = rowsOf({

@@ -49,9 +49,9 @@ const CASES: readonly Case[] = [
     broken: { HOLD_PROBE_MIN_MS: '60001' },
   },
   {
-    rule: 'PACE_FLOOR PACE',
-    holds: { PACE_FLOOR: '5', PACE: '5' },
-    broken: { PACE_FLOOR: '6', PACE: '5' },
+    rule: 'RATE_LIMIT_FLOOR RATE_LIMIT',
+    holds: { RATE_LIMIT_FLOOR: '5', RATE_LIMIT: '5' },
+    broken: { RATE_LIMIT_FLOOR: '6', RATE_LIMIT: '5' },
   },
   {
     rule: 'BACKOFF_BASE_MS BACKOFF_CAP_MS',
@@ -133,17 +133,17 @@ describe.each(CASES)('$rule', ({ rule, holds, broken }) => {
   });
 });
 
-test('a rule says its reason in one sentence', () => {
+test('a rule gives its reason in one sentence', () => {
   expect(issuesOf({ ISSUE_DEADLINE_MS: '12000' })).toStrictEqual([
     {
       field: 'ISSUE_DEADLINE_MS',
       problem:
-        'must be at most 0.7 x TOKEN_LOCK_TTL_MS, so that no issuance outlives its lock (ISSUE_DEADLINE_MS is 12000, TOKEN_LOCK_TTL_MS is 15000)',
+        'must be at most 0.7 x TOKEN_LOCK_TTL_MS, so that no issuance outlasts its lock (ISSUE_DEADLINE_MS is 12000, TOKEN_LOCK_TTL_MS is 15000)',
     },
   ]);
 });
 
-test('a rule about a value that is wrong by itself says nothing', () => {
+test('a rule about an invalid value is skipped', () => {
   const issues = issuesOf({ ISSUE_DEADLINE_MS: 'soon', TOKEN_LOCK_TTL_MS: '500' });
   expect(issues.map(({ field }) => field)).toStrictEqual(['ISSUE_DEADLINE_MS']);
 });

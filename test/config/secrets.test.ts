@@ -3,12 +3,14 @@ import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
 import type { Environment } from '../../src/config/environment.ts';
-import { readsFile } from '../../src/config/option.ts';
-import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
 import { describeConfig } from '../../src/config/print.ts';
+import { metadataOf } from '../../src/config/variable.ts';
+import { ROWS } from '../../src/config/variables.ts';
 import { issuesOf as issuesIn, REQUIRED as REQUIRED_ALONE, temporaryFile } from './support.ts';
 
-const SECRET_NAMES = OPTION_NAMES.filter((name) => readsFile(optionOf(name)));
+const SECRET_NAMES = ROWS.filter((row) => metadataOf(row).secret !== undefined).map(
+  ({ variable }) => variable,
+);
 const CANARY = 'cAnArY7f3e';
 /** Beside what every worker needs: what some secret needs beside itself. */
 const REQUIRED = { ...REQUIRED_ALONE, ALERT_WEBHOOK_SECRET: 'beside-the-address' };
@@ -109,7 +111,7 @@ describe.each(SECRET_NAMES)('%s_FILE', (name) => {
   });
 });
 
-/** Everything that a person could see of it: what is thrown, and what is printed. */
+/** Everything that is shown: what is thrown, and what is printed. */
 function everythingShown(environment: Environment): string {
   let thrown: unknown;
   try {
@@ -129,7 +131,7 @@ test('a name without a secret has no *_FILE', () => {
   expect(issuesOf({ API_VERSION_FILE: '/nowhere' })).toStrictEqual([]);
 });
 
-describe('nobody sees a secret', () => {
+describe('a secret is never shown', () => {
   test.each(SECRET_NAMES)('of %s when it is right', (name) => {
     expect(everythingShown({ ...REQUIRED, [name]: rightValue(name) })).not.toContain(CANARY);
   });

@@ -72,8 +72,8 @@ describe('what an old copy might send again', () => {
       }
       await queue.send(notice('01000009999'));
     });
-    await target.ledger.steer('b', 'cancel');
-    await target.ledger.steer('c', 'pause');
+    await target.ledger.control('b', 'cancel');
+    await target.ledger.control('c', 'pause');
     await looksOld(keys, Date.now());
     expect(await reportRestored(target)).toMatchObject({
       held: true,
@@ -111,7 +111,7 @@ describe('what an old copy might send again', () => {
     expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
     await redis.client.hset(keys.hold, { kind: 'manual', code: 'x' });
     expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
-    expect(await redis.client.exists(keys.intents.begun)).toBe(0);
+    expect(await redis.client.exists(keys.intents.open)).toBe(0);
     await redis.client.hset(keys.hold, { kind: 'restored' });
     expect(await parkRestored(target, 'me')).toMatchObject({
       jobs: 2,
@@ -127,7 +127,7 @@ describe('what an old copy might send again', () => {
       jobs: 0,
       stopped: true,
     });
-    expect(await redis.client.exists(keys.intents.begun, keys.audit)).toBe(0);
+    expect(await redis.client.exists(keys.intents.open, keys.audit)).toBe(0);
   });
 });
 

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { readNotice } from '../../src/contracts/read-notice.ts';
-import { fingerprint } from '../../src/producer/fingerprint.ts';
-import { jobIds, judgeHead, planJobs, planNotice } from '../../src/producer/plan-jobs.ts';
+import {
+  fingerprint,
+  jobIds,
+  judgeHead,
+  planJobs,
+  planNotice,
+} from '../../src/producer/plan-jobs.ts';
 import type { PlannedNotice } from '../../src/producer/plan-jobs.ts';
 import { contacts } from './support/stored-jobs.ts';
 

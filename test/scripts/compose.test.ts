@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { OPS_OPTIONS } from '../../src/config/options/ops.ts';
-import { QUEUE_OPTIONS } from '../../src/config/options/queue.ts';
-import { OPTION_NAMES, optionOf } from '../../src/config/options.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { metadataOf } from '../../src/config/variable.ts';
+import { ROWS, VARIABLE_GROUPS } from '../../src/config/variables.ts';
 
 const compose = readFileSync('docker-compose.yml', 'utf8');
 
@@ -30,25 +30,34 @@ function handedTo(name: string): Set<string> {
   return new Set([...found].map(([, variable]) => variable ?? ''));
 }
 
-const OPS = new Set(Object.keys(OPS_OPTIONS));
+const NAMES = ROWS.map(({ variable }) => variable);
+const FORMER_NAMES = ROWS.flatMap((row) => metadataOf(row).formerly ?? []);
+
+function namesOf(group: string): string[] {
+  const rows = VARIABLE_GROUPS.find(({ title }) => title === group)?.rows ?? [];
+  return rows.map(({ variable }) => variable);
+}
+
+const OPS = new Set(namesOf('Ops server'));
 
 it('docker-compose.yml hands every option to the worker, but those of the ops server', () => {
-  const meant = OPTION_NAMES.filter((name) => !NOT_HANDED_ON.has(name) && !OPS.has(name));
-  expect(handedTo('worker')).toEqual(new Set(meant));
+  const meant = NAMES.filter((name) => !NOT_HANDED_ON.has(name) && !OPS.has(name));
+  expect(handedTo('worker')).toEqual(new Set([...meant, ...FORMER_NAMES]));
 });
 
 it('docker-compose.yml hands the ops server its own options, and what a producer takes', () => {
   const handed = handedTo('ops');
-  for (const name of [...OPS, ...Object.keys(QUEUE_OPTIONS), 'REDIS_PREFIX', 'ACCOUNT']) {
+  for (const name of [...OPS, ...namesOf('Queue'), 'REDIS_PREFIX', 'ACCOUNT']) {
     expect(handed).toContain(name);
   }
-  expect([...handed].filter((name) => !OPTION_NAMES.some((known) => known === name))).toEqual([]);
+  expect(
+    [...handed].filter((name) => ![...NAMES, ...FORMER_NAMES].some((known) => known === name)),
+  ).toEqual([]);
 });
 
 it('docker-compose.yml gives a worker longer to stop than it takes', () => {
   const grace = /stop_grace_period: (\d+)s/.exec(compose)?.[1];
-  const option = optionOf('SHUTDOWN_TIMEOUT_MS');
-  const takes = option.kind === 'integer' ? option.default : Number.NaN;
+  const takes = loadConfig({}, { service: false }).worker.shutdownTimeoutMs;
   expect(Number(grace) * 1_000).toBeGreaterThan(takes);
 });
 

@@ -1,10 +1,10 @@
-import { Queue } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { findContact, NoticeQueue } from '../../src/index.ts';
 import { statesOf, type JobFacts } from '../../src/search/find-notices.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -88,7 +88,7 @@ describe('findContact', () => {
     expect(await of('01000000004')).toEqual([]);
 
     const keys = keysOf(prefix, 'default');
-    const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
+    const board = openBullQueue(QUEUE_NAME, redis.client, keys);
     onTestFinished(() => board.close());
     await board.remove(accepted.id);
     expect(await of('01000000001')).toEqual([

@@ -90,7 +90,7 @@ describe('a number in a batch', () => {
       rest: {
         size: 1,
         payload: (await part('rejected', '', contacts(1, 4))).payload,
-        doubt: false,
+        possiblySent: false,
       },
     } as Parameters<BuiltBatch['settle']>[1]);
     expect(await stateOf(batch, 2)).toEqual({ states: ['rejected'], confirmed: true });
@@ -147,7 +147,7 @@ describe('a number in a batch', () => {
   it('stood in a batch that was cancelled: never sent, or perhaps sent', async () => {
     const batch = await indexed();
     await batch.settle(1, allBack(5, true));
-    await batch.ledger.steer('b', 'cancel');
+    await batch.ledger.control('b', 'cancel');
     expect(await stateOf(batch, 0)).toEqual({ states: ['cancelled'], confirmed: true });
     expect(await stateOf(batch, 9)).toEqual({ states: ['unknown'], confirmed: true });
   });

@@ -1,7 +1,7 @@
-import { Queue } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { base64, basic, call, data, verdict } from '../emulator/calls.ts';
 import { emulatorWith } from '../emulator/running.ts';
 import { until } from '../support/wait.ts';
@@ -122,10 +122,11 @@ describe('POST {base_url}/api/v2/notices/send', () => {
     }
     expect(emulator.record()).toMatchObject({ distinct: bodies.length, twice: 0 });
 
-    const board = new Queue(QUEUE_NAME, {
-      connection: redis.connect({ name: 'board' }),
-      prefix: keysOf(prefix, 'default').bullPrefix,
-    });
+    const board = openBullQueue(
+      QUEUE_NAME,
+      redis.connect({ name: 'board' }),
+      keysOf(prefix, 'default'),
+    );
     const done = await until(
       async () => {
         const jobs = await board.getJobs(['completed']);

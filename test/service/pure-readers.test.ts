@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { basicHeader, bearerHeader, isTokenValue } from '../../src/service/bearer.ts';
+import { isTokenValue } from '../../src/contracts/token.ts';
+import { basicHeader, bearerHeader } from '../../src/service/bearer.ts';
 import { classifyFailure } from '../../src/service/http/classify-failure.ts';
 import { parseRetryAfter } from '../../src/service/response/retry-after.ts';
 import { tokenLifetime } from '../../src/service/response/token-lifetime.ts';

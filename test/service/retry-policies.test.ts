@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TransportFailure } from '../../src/service/http/classify-failure.ts';
 import type { WireFacts } from '../../src/service/http/exchange.ts';
-import { issueDelay, mayIssueAgain } from '../../src/service/issue-policy.ts';
-import { nextTry } from '../../src/service/send-policy.ts';
-import type { NextTry } from '../../src/service/send-policy.ts';
+import { issueDelay, mayRetryIssuance, mayRetrySend } from '../../src/service/retry-policies.ts';
 
 const facts = (more: Partial<WireFacts>): WireFacts => ({
   started: true,
@@ -19,28 +17,26 @@ const facts = (more: Partial<WireFacts>): WireFacts => ({
 const unsent = (failure: TransportFailure, failureCode?: string): WireFacts =>
   facts({ started: false, failure, failureCode });
 
-describe('what follows a try of a send call', () => {
-  it.each<[string, WireFacts | undefined, number, number, NextTry]>([
-    ['401: another token', facts({ status: 401 }), 0, 0, 'renew'],
-    ['403: another token', facts({ status: 403 }), 0, 0, 'renew'],
-    ['401 for the second time', facts({ status: 401 }), 1, 0, 'stop'],
-    ['403 after a 401', facts({ status: 403 }), 1, 0, 'stop'],
-    ['200', facts({ status: 200 }), 0, 0, 'stop'],
-    ['429', facts({ status: 429 }), 0, 0, 'stop'],
-    ['503', facts({ status: 503 }), 0, 0, 'stop'],
-    ['started, then reset', facts({ failure: 'reset' }), 0, 0, 'stop'],
-    ['started, then silence', facts({ failure: 'timeout' }), 0, 0, 'stop'],
-    ['refused connection, first time', unsent('refused-connection'), 0, 1, 'again'],
-    ['refused connection, last retry', unsent('refused-connection'), 0, 2, 'again'],
-    ['refused connection, retries used up', unsent('refused-connection'), 0, 3, 'stop'],
-    ['connect timeout', unsent('timeout', 'UND_ERR_CONNECT_TIMEOUT'), 0, 1, 'again'],
-    ['the deadline', unsent('timeout', 'DEADLINE'), 0, 1, 'stop'],
-    ['a certificate', unsent('certificate'), 0, 1, 'stop'],
-    ['given up', unsent('aborted'), 0, 1, 'stop'],
-    ['after a renewal, not sent', unsent('reset'), 1, 1, 'again'],
-    ['no try at all', undefined, 0, 0, 'stop'],
-  ])('%s', (_name, seen, refusals, unsentTries, expected) => {
-    expect(nextTry(seen, refusals, unsentTries, 2)).toBe(expected);
+describe('whether a send request is repeated as it is', () => {
+  it.each<[string, WireFacts | undefined, number, boolean]>([
+    ['401', facts({ status: 401 }), 0, false],
+    ['403', facts({ status: 403 }), 0, false],
+    ['200', facts({ status: 200 }), 0, false],
+    ['429', facts({ status: 429 }), 0, false],
+    ['503', facts({ status: 503 }), 0, false],
+    ['started, then reset', facts({ failure: 'reset' }), 0, false],
+    ['started, then silence', facts({ failure: 'timeout' }), 0, false],
+    ['refused connection, first time', unsent('refused-connection'), 1, true],
+    ['refused connection, last retry', unsent('refused-connection'), 2, true],
+    ['refused connection, retries used up', unsent('refused-connection'), 3, false],
+    ['connect timeout', unsent('timeout', 'UND_ERR_CONNECT_TIMEOUT'), 1, true],
+    ['the deadline', unsent('timeout', 'DEADLINE'), 1, false],
+    ['a certificate', unsent('certificate'), 1, false],
+    ['given up', unsent('aborted'), 1, false],
+    ['reset before it started', unsent('reset'), 1, true],
+    ['no try at all', undefined, 0, false],
+  ])('%s', (_name, seen, unsentTries, expected) => {
+    expect(mayRetrySend(seen, unsentTries, 2)).toBe(expected);
   });
 });
 
@@ -60,7 +56,7 @@ describe('whether an issuance is tried again', () => {
     ['the deadline', unsent('timeout', 'DEADLINE'), false],
     ['no try', undefined, false],
   ])('%s', (_name, seen, expected) => {
-    expect(mayIssueAgain(seen)).toBe(expected);
+    expect(mayRetryIssuance(seen)).toBe(expected);
   });
 
   it('waits longer each time, with chance, up to a cap', () => {

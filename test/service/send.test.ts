@@ -202,9 +202,9 @@ describe.each([401, 403] as const)('a %i (service-api, Authentication rule 4)', 
     const giveUp = new AbortController();
     const tokens: TokenSource = {
       get: () => Promise.resolve(FIRST),
-      renew: (_refused, _status, waiting) => {
+      renew: (_refused, _status, cancel) => {
         giveUp.abort();
-        expect(waiting?.signal.aborted).toBe(true);
+        expect(cancel?.aborted).toBe(true);
         return Promise.reject(new NoticeQueueError('TOKEN_UNAVAILABLE'));
       },
     };
@@ -246,9 +246,9 @@ describe('the token source', () => {
     const server = await httpServer((response) => json(response, 200, {}));
     const tokens: TokenSource = {
       ...tokensOf(),
-      get: (waiting) =>
+      get: (cancel) =>
         new Promise((resolve) => {
-          waiting?.signal.addEventListener('abort', () => resolve(FIRST));
+          cancel?.addEventListener('abort', () => resolve(FIRST));
         }),
     };
     const answer = await openClient(server.url).send(NOTICE, tokens, { deadlineMs: 100 });

@@ -63,7 +63,7 @@ describe('get', () => {
     world.issuer.plan(() => hold.promise.then(() => ({ value: 'slow' })));
     const { slot } = await world.member();
     const leaver = new AbortController();
-    const left = slot.get(leaver);
+    const left = slot.get(leaver.signal);
     const stays = slot.get();
     leaver.abort();
     await expect(left).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
@@ -80,7 +80,7 @@ describe('get', () => {
     const issued = holder.slot.get();
     await until(() => world.issuer.asked === 1, { what: 'the issuance' });
     const leaver = new AbortController();
-    const left = waiter.slot.get(leaver);
+    const left = waiter.slot.get(leaver.signal);
     const stays = waiter.slot.get();
     leaver.abort();
     await expect(left).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
@@ -98,7 +98,7 @@ describe('get', () => {
     });
     const { slot } = await world.member();
     const leaver = new AbortController();
-    const left = slot.get(leaver);
+    const left = slot.get(leaver.signal);
     await begun.promise;
     leaver.abort();
     await expect(left).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
@@ -109,7 +109,7 @@ describe('get', () => {
 
   it('throws at once for a caller without time, and asks nothing', async () => {
     const { slot } = await world.member();
-    await expect(slot.get({ signal: AbortSignal.abort() })).rejects.toMatchObject({
+    await expect(slot.get(AbortSignal.abort())).rejects.toMatchObject({
       code: 'TOKEN_UNAVAILABLE',
     });
     expect(world.issuer.asked).toBe(0);
@@ -139,7 +139,7 @@ describe('get', () => {
     await redis.client.set(world.keys.lock, 'ghost');
     if (ttl !== undefined) await redis.client.pexpire(world.keys.lock, ttl);
     const { slot } = await world.member();
-    await expect(slot.get({ signal: AbortSignal.timeout(2000) })).resolves.toMatchObject({
+    await expect(slot.get(AbortSignal.timeout(2000))).resolves.toMatchObject({
       value: 'value-1',
     });
   });

@@ -1,8 +1,9 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SendOptions } from '../../src/contracts/send-options.ts';
 import { listUnknownNotices, type UnknownNotice } from '../../src/ops/unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -42,10 +43,7 @@ describe('a notice sent at most once', () => {
       env: { ...SHORT_LOCK, ...env },
     });
     fleet = on;
-    const board = new Queue(QUEUE_NAME, {
-      connection: redis.connect({ name: 'board' }),
-      prefix: keys.bullPrefix,
-    });
+    const board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
     boards.push(board);
     const [worker] = on.workers;
     if (worker === undefined) throw new Error('the fleet has no worker');

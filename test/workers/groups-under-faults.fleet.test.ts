@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 
@@ -114,7 +114,7 @@ async function play(delivery: DeliveryPolicy, disturb: (stage: Stage) => Promise
   const keys = keysOf(prefix, 'default');
   const redis = new Redis(server.url, { maxRetriesPerRequest: 0, commandTimeout: 1_000 });
   redis.on('error', () => {});
-  const board = new Queue(QUEUE_NAME, { connection: redis, prefix: keys.bullPrefix });
+  const board = openBullQueue(QUEUE_NAME, redis, keys);
   board.on('error', () => {});
   let fleet: Fleet | undefined;
   try {

@@ -1,9 +1,10 @@
-import { Queue, type Job } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { readHold } from '../../src/fleet/hold/hold-gate.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -35,10 +36,7 @@ describe('a fleet holds', () => {
         TOKEN_MIN_AGE_MS: '1000',
       },
     });
-    board = new Queue(QUEUE_NAME, {
-      connection: redis.connect({ name: 'board' }),
-      prefix: keysOf(prefix, 'default').bullPrefix,
-    });
+    board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keysOf(prefix, 'default'));
     return fleet;
   }
 

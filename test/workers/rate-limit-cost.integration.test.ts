@@ -59,7 +59,7 @@ describe('a pace in force', () => {
       CONCURRENCY: '1',
       STALLED_INTERVAL_MS: '60000',
       HEARTBEAT_MS: '60000',
-      PACE: pace,
+      RATE_LIMIT: pace,
     });
     if (service === undefined) throw new Error('the configuration has no service');
     const before = await commands();

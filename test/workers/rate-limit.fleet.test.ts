@@ -60,7 +60,7 @@ describe('a fleet keeps a pace', () => {
     on.workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'pace-fell'));
 
   it('two processes, notices and chunks: together never beyond it, and no attempt is spent on waiting', async () => {
-    const on = await start({ PACE: '40' });
+    const on = await start({ RATE_LIMIT: '40' });
     const list = numbers(100, 5_000).map((contact) => ({ contact }));
     await Promise.all([
       on.sendEach(numbers(150)),
@@ -79,7 +79,7 @@ describe('a fleet keeps a pace', () => {
   }, 120_000);
 
   it('a chunk that waits for its slot is not claimed, so a worker that dies leaves no doubt', async () => {
-    const on = await start({ PACE: '5' });
+    const on = await start({ RATE_LIMIT: '5' });
     const list = numbers(60).map((contact) => ({ contact }));
     await on.queue.import(list, { templateCode: 'PACE', batchId: 'b', chunkSize: 1 });
     const claimed: number[] = [];
@@ -108,7 +108,11 @@ describe('a fleet keeps a pace', () => {
   }, 120_000);
 
   it('falls once for a hold, however many met the 429, and rises again', async () => {
-    const on = await start({ PACE: '80', PACE_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '200' });
+    const on = await start({
+      RATE_LIMIT: '80',
+      RATE_LIMIT_RECOVERY_MS: '86400000',
+      HOLD_PROBE_MIN_MS: '200',
+    });
     await on.sendEach(numbers(250));
     await untilAccepted(on, 20);
     // Answered late, so that many are under way together.
@@ -131,7 +135,11 @@ describe('a fleet keeps a pace', () => {
   }, 120_000);
 
   it('is back at the configured pace after its recovery', async () => {
-    const on = await start({ PACE: '100', PACE_RECOVERY_MS: '2000', HOLD_PROBE_MIN_MS: '200' });
+    const on = await start({
+      RATE_LIMIT: '100',
+      RATE_LIMIT_RECOVERY_MS: '2000',
+      HOLD_PROBE_MIN_MS: '200',
+    });
     on.emulator.addFault({ on: 'send', status: 429, times: 1 });
     await on.sendEach(numbers(20));
     await untilAccepted(on, 20);
@@ -142,7 +150,7 @@ describe('a fleet keeps a pace', () => {
   }, 60_000);
 
   it('without a pace, a 429 slows the fleet down from what it really sent', async () => {
-    const on = await start({ PACE_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '500' }, 100);
+    const on = await start({ RATE_LIMIT_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '500' }, 100);
     await on.sendEach(numbers(1_500));
     // 16 at a time in each process, answered in 100 ms: this takes a second and a half at least.
     await untilAccepted(on, 500);

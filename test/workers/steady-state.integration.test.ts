@@ -148,8 +148,8 @@ describe('in steady state', () => {
     const most = (jobs: number) => cost(jobs, ours(jobs, 1), 'at-most-once');
     const difference = subtract(await most(MANY), await most(FEW));
     expect(difference['evalsha']).toBe(3 * (MANY - FEW));
-    const { begun, accepted } = keysOf(`steady-${runs - 1}`, 'default').intents;
-    expect(await redis.hlen(begun)).toBeLessThan(10);
+    const { open, accepted } = keysOf(`steady-${runs - 1}`, 'default').intents;
+    expect(await redis.hlen(open)).toBeLessThan(10);
     expect(await redis.zcard(accepted)).toBeLessThan(10);
   }, 60_000);
 });

@@ -1,13 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import type { HealthSource, Unready } from './health-server.ts';
 
-/** How one worker process is, as it tells its supervisor. */
+/** Health and metrics of one worker process. */
 export interface ChildHealth {
   readonly reasons: readonly Unready[];
   readonly metrics: string;
 }
 
-/** What goes over the channel between a supervisor and its processes. */
+/** Messages between a supervisor and its processes. */
 type Message =
   | { readonly health: 'ask'; readonly id: number }
   | ({ readonly health: 'answer'; readonly id: number } & ChildHealth);
@@ -16,11 +16,11 @@ function isMessage(value: unknown): value is Message {
   return typeof value === 'object' && value !== null && 'health' in value && 'id' in value;
 }
 
-/** In a process of a supervisor: answers whenever it asks. */
+/** In a child process: answers each request of the supervisor. */
 export function answerSupervisor(source: HealthSource): void {
   const answer = async (id: number) => {
     const [reasons, metrics] = await Promise.all([source.reasons(), source.metrics()]);
-    // A supervisor that died meanwhile needs no answer.
+    // Errors are ignored: the supervisor has died.
     process.send?.({ health: 'answer', id, reasons, metrics }, undefined, undefined, () => {});
   };
   process.on('message', (message) => {
@@ -31,9 +31,9 @@ export function answerSupervisor(source: HealthSource): void {
 let lastId = 0;
 
 /**
- * In a supervisor: asks one of its processes.
+ * In a supervisor: requests the health of a child process.
  *
- * @returns undefined when it did not answer in time
+ * @returns undefined when it did not answer within `timeoutMs`
  */
 export async function askChild(
   child: ChildProcess,

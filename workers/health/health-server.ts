@@ -1,37 +1,39 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import type { HealthConfig } from '../../src/config/worker-config.ts';
+import type { HealthConfig } from '../../src/config/config.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
 
-/** Why a worker process cannot take and send jobs. */
+/** A reason why a worker process cannot take and send jobs. */
 export interface Unready {
-  /** In plain words. */
+  /** For people. */
   readonly reason: string;
-  /** Milliseconds since the epoch. */
+  /** Since when, in milliseconds since the epoch. */
   readonly since: number;
-  /** Number of the process, where one port speaks for several. */
+  /** Number of the process, when one port serves several. */
   readonly process?: number;
 }
 
-/** What a worker knows of itself. */
+/** Whether a worker is ready. */
 export interface Readiness {
   /** Empty when it is ready. */
   reasons(): readonly Unready[];
 }
 
-/** What the health server asks when somebody asks it. */
+/** Where the health server gets its answers. */
 export interface HealthSource {
+  /** Empty when ready. */
   reasons(): Promise<readonly Unready[]>;
   /** In the text form of Prometheus. */
   metrics(): Promise<string>;
 }
 
-/** A health server that listens. */
+/** A running health server. */
 export interface HealthServer {
+  /** The port that it listens on. */
   readonly port: number;
-  /** Stops at once, whoever is still connected. Safe to call twice. */
+  /** Stops at once and closes open connections. Safe to call twice. */
   close(): void;
 }
 
@@ -42,35 +44,35 @@ interface HealthAnswer {
   readonly text: string;
 }
 
-/** Longest time for a request to come in, and for an idle connection to stay. */
-const PATIENCE_MS = 5_000;
-const MOST_CONNECTIONS = 100;
+/** Longest time to receive a request, and of an idle connection. */
+const TIMEOUT_MS = 5_000;
+const MAX_CONNECTIONS = 100;
 
 /**
- * Answers who asks how a worker is, in plain HTTP, to anybody who can connect; nothing it says is
- * secret or personal.
+ * Serves the health of a worker over plain HTTP, without authentication; no answer contains secrets or
+ * personal data.
  *
- * - `/livez`: 200 while the process answers at all. One that does not is stuck.
- * - `/readyz`: 200 when it can take and send jobs, else 503 with the reasons; as JSON where the
- *   request accepts that. A worker that is held is ready: it resumes by itself.
+ * - `/livez`: 200 while the process answers. A process that does not is blocked.
+ * - `/readyz`: 200 when it can take and send jobs, else 503 with the reasons; as JSON when the request
+ *   accepts that. A worker of a held queue is ready: it resumes by itself.
  * - `/metrics`: for Prometheus.
  *
- * It never keeps the process alive, and a stop does not wait for it.
+ * The server does not keep the process alive, and a stop does not wait for it.
  *
- * @param at port 0 takes a free one
- * @throws NoticeQueueError CONFIG_INVALID where it cannot listen there
+ * @param at port 0 takes a free port
+ * @throws NoticeQueueError CONFIG_INVALID when it cannot listen there
  */
 export async function startHealthServer(
   at: HealthConfig,
   source: HealthSource,
 ): Promise<HealthServer> {
   const server = createServer(
-    { headersTimeout: PATIENCE_MS, requestTimeout: PATIENCE_MS, keepAliveTimeout: PATIENCE_MS },
+    { headersTimeout: TIMEOUT_MS, requestTimeout: TIMEOUT_MS, keepAliveTimeout: TIMEOUT_MS },
     (request, response) => {
       void respond(request, response, source);
     },
   );
-  server.maxConnections = MOST_CONNECTIONS;
+  server.maxConnections = MAX_CONNECTIONS;
   server.unref();
   server.listen(at.port, at.host);
   try {
@@ -132,7 +134,7 @@ async function answerOf(
   }
 }
 
-/** What `/readyz` answers. */
+/** The answer of `/readyz`. */
 export function readiness(reasons: readonly Unready[], json: boolean): HealthAnswer {
   const ready = reasons.length === 0;
   const status = ready ? 200 : 503;

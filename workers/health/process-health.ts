@@ -1,7 +1,7 @@
 import { WorkerMetrics, type WorkerGauges } from '../../src/metrics/worker-metrics.ts';
 import type { HealthSource, Readiness, Unready } from './health-server.ts';
 
-/** What one worker process says of itself: not ready until it has started, then what its parts say. */
+/** The health of one worker process: not ready until it has started, then as its components report. */
 export class ProcessHealth implements HealthSource {
   readonly counted: WorkerMetrics;
   #readiness: Readiness;
@@ -13,7 +13,7 @@ export class ProcessHealth implements HealthSource {
     this.#readiness = { reasons: () => [starting] };
   }
 
-  /** The worker has started. */
+  /** Called when the worker has started: its components report from now on. */
   watch(readiness: Readiness, gauges: Omit<WorkerGauges, 'ready'>): void {
     this.#readiness = readiness;
     this.counted.watch({ ...gauges, ready: () => readiness.reasons().length === 0 });

@@ -2,30 +2,30 @@
  * Why a worker process is not ready.
  *
  * - `redis-away`: no connection to Redis, or no answer for longer than a heartbeat.
- * - `redis-unsuitable`: Redis would lose notices (suitability.ts); no further jobs are taken.
- * - `copy-unchecked`: Redis came back and may hold an old copy; nothing is sent until that is known.
+ * - `redis-unsuitable`: Redis could lose notices (suitability.ts); no further jobs are taken.
+ * - `copy-unchecked`: Redis reconnected and may contain an old copy; nothing is sent until that is known.
  * - `stalled`: jobs wait, nothing holds them, and this worker takes none.
- * - `event-loop`: the process did nothing but one thing for a second or more.
- * - `stopping`: it was told to stop.
+ * - `event-loop`: the event loop was blocked for a second or more.
+ * - `stopping`: it is shutting down.
  *
- * A hold is none of them: it concerns the queue, and no worker.
+ * A hold is not a reason: it concerns the queue, not the worker.
  */
 export type UnreadyReason =
   'redis-away' | 'redis-unsuitable' | 'copy-unchecked' | 'stalled' | 'event-loop' | 'stopping';
 
-/** A reason, and since when, in milliseconds since the epoch by the clock of this machine. */
+/** A reason, and since when: milliseconds since the epoch by the clock of this machine. */
 export interface Unready {
   readonly reason: UnreadyReason;
   readonly since: number;
 }
 
-/** Whether a worker process is ready: it is while there is no reason against it. */
+/** Whether a worker process is ready: while there are no reasons against it. */
 export interface Readiness {
-  /** The longest first. */
+  /** Oldest first. */
   reasons(): readonly Unready[];
 }
 
-/** Collects the reasons from whoever watches. */
+/** Collects the reasons from the components of a worker. */
 export class UnreadyReasons implements Readiness {
   readonly #since = new Map<UnreadyReason, number>();
   readonly #now: () => number;
@@ -35,7 +35,7 @@ export class UnreadyReasons implements Readiness {
     this.#now = now;
   }
 
-  /** Says whether the reason holds. Saying it again changes nothing. */
+  /** Sets whether the reason applies. Repeating a value changes nothing. */
   set(reason: UnreadyReason, holds: boolean): void {
     if (!holds) this.#since.delete(reason);
     else if (!this.#since.has(reason)) this.#since.set(reason, this.#now());

@@ -5,38 +5,38 @@ import { SUPERVISOR_METRICS } from '../../src/metrics/worker-table.ts';
 import { askChild } from './health-channel.ts';
 import type { HealthSource, Unready } from './health-server.ts';
 
-/** A process that does not answer for so long is not ready, and its metrics are missing. */
+/** A process that does not answer within this time is not ready, and its metrics are missing. */
 const ANSWER_MS = 2_000;
 
 /**
- * Speaks for all processes of a supervisor on one port: ready when every one is, and with the
- * metrics of each, told apart by the label `process`.
+ * The health of all processes of a supervisor on one port: ready when every process is. Metrics have the
+ * label `process`.
  */
 export class SupervisedHealth implements HealthSource {
   readonly #count: number;
   readonly #childAt: (process: number) => ChildProcess | undefined;
   readonly #table = new MetricTable(SUPERVISOR_METRICS);
   readonly #restarts = this.#table.counter('notices_process_restarts_total');
-  readonly #goneSince = new Map<number, number>();
+  readonly #endedSince = new Map<number, number>();
   readonly #silentSince = new Map<number, number>();
 
-  /** @param childAt the process that runs under a number; undefined while none does */
+  /** @param childAt the running process with this number; undefined while there is none */
   constructor(count: number, childAt: (process: number) => ChildProcess | undefined) {
     this.#count = count;
     this.#childAt = childAt;
   }
 
-  /** A process ended by itself; another follows. */
+  /** Called when a process ended by itself; it is restarted. */
   ended(process: number): void {
-    this.#goneSince.set(process, Date.now());
+    this.#endedSince.set(process, Date.now());
     this.#restarts.inc();
   }
 
   async reasons(): Promise<readonly Unready[]> {
     const all = await this.#each(async (process, child) => {
       if (child === undefined) {
-        const since = this.#goneSince.get(process) ?? Date.now();
-        return [{ process, reason: 'it ended and is started again', since }];
+        const since = this.#endedSince.get(process) ?? Date.now();
+        return [{ process, reason: 'it ended and is being restarted', since }];
       }
       const health = await askChild(child, ANSWER_MS);
       if (health === undefined) {

@@ -7,29 +7,29 @@ import { queueChunks } from '../../src/batch/import/queue-chunks.ts';
 import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
 import { readHold } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import type { Hints } from '../../src/redis/hints.ts';
 import { CHUNK_QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 
-/** How often a fleet looks, when nobody hints. */
+/** Interval of the sweeps of a fleet, without hints. */
 const EVERY_MS = 15_000;
 
-/** No worker looks for longer than that before another may. */
+/** Longest time that one worker has the lock of the sweep. */
 const LOCK_MS = 60_000;
 
-/** A batch in which nothing moves for so long, although nothing holds it, gets its jobs anew. */
+/** A batch without progress for this long, although nothing holds it, gets new jobs. */
 const STALLED_AFTER_MS = 60_000;
 
-/** How many of the newest batches are looked at. */
-const LOOKED_AT = 1_000;
+/** How many of the newest batches are checked. */
+const BATCHES_CHECKED = 1_000;
 
 /**
- * Looks for chunks that are stored and have no job, and queues them: their importer died in between,
- * their batch was resumed, or what failed was redriven. Jobs are only hints that there is something
- * to do, so a job too many does no harm.
+ * Finds stored chunks without a job and queues them: their importer died in between, their batch was
+ * resumed, or failed chunks were redriven. An additional job does no harm, because the ledger decides
+ * what is sent.
  *
- * One worker of the fleet looks at a time, every {@link EVERY_MS} and when it is hinted.
+ * One worker of the fleet sweeps at a time, every {@link EVERY_MS} and after a hint.
  */
 export function startChunkSweeper(
   redis: RedisClient,
@@ -44,7 +44,7 @@ export function startChunkSweeper(
   let again = false;
   let stopped = false;
 
-  const look = () => {
+  const run = () => {
     if (stopped) return;
     if (running !== undefined) {
       again = true;
@@ -53,16 +53,16 @@ export function startChunkSweeper(
     again = false;
     running = sweep(redis, keys, ledger, queue, warned, log)
       .catch((error: unknown) => {
-        log.warn({ event: 'sweep-trouble', code: redisErrorWord(error) });
+        log.warn({ event: 'sweep-trouble', code: redisErrorCode(error) });
       })
       .finally(() => {
         running = undefined;
-        if (again) look();
+        if (again) run();
       });
   };
-  const unsubscribe = hints.subscribe(keys.batchHints, look);
-  // Spread over the fleet, so that its workers do not all ask at once.
-  const timer = setInterval(look, EVERY_MS * (0.8 + Math.random() * 0.4));
+  const unsubscribe = hints.subscribe(keys.batchHints, run);
+  // Random, so that the workers of a fleet do not all ask at once.
+  const timer = setInterval(run, EVERY_MS * (0.8 + Math.random() * 0.4));
   return {
     stop: async () => {
       stopped = true;
@@ -86,11 +86,11 @@ async function sweep(
   if ((await redis.set(keys.sweep, nonce, 'PX', LOCK_MS, 'NX')) === null) return;
   try {
     const held = (await readHold(redis, keys)) !== undefined;
-    for (const batch of await ledger.list(LOOKED_AT)) {
+    for (const batch of await ledger.list(BATCHES_CHECKED)) {
       const { id, phase } = batch;
-      warnOfRetention(batch, warned, log);
+      warnAboutRetention(batch, warned, log);
       const open = phase === 'importing' || phase === 'sending';
-      // A cancelled batch is not over while attempts that died with their worker count as under way.
+      // A cancelled batch is not finished while attempts of dead workers count as in progress.
       if (!open && !(phase === 'cancelled' && batch.finishedAt === 0)) continue;
       if (!held && (await ledger.restartStalled(id, STALLED_AFTER_MS))) {
         log.warn({ event: 'batch-stalled', batch: id });
@@ -98,13 +98,13 @@ async function sweep(
       await queueChunks(ledger, queue, id);
     }
   } finally {
-    // A lock that outlived its time is another worker's by now.
+    // An expired lock may belong to another worker by now.
     if ((await redis.get(keys.sweep)) === nonce) await redis.del(keys.sweep);
   }
 }
 
-/** Says once per process that contacts nobody has decided about are about to be deleted. */
-function warnOfRetention(batch: Batch, warned: Set<string>, log: Logger): void {
+/** Logs once per process and batch that undecided contacts are about to be deleted. */
+function warnAboutRetention(batch: Batch, warned: Set<string>, log: Logger): void {
   const near = nearEndOfRetention(batch, Date.now());
   if (near === undefined || warned.has(batch.id)) return;
   warned.add(batch.id);

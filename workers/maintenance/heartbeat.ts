@@ -5,28 +5,31 @@ import type { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 
-/** A process that does one thing for so long says so in its log: its locks and deadlines slip. */
+/** An event loop that is blocked for this long is logged: locks and deadlines slip. */
 const SLOW_LOOP_MS = 1_000;
 
-/** How finely the event loop is watched. */
+/** Resolution of the measurement of the event loop. */
 const RESOLUTION_MS = 20;
 
-/** What a worker says of itself, every so often. */
+/** The heartbeats of a worker. */
 export interface WorkerHeartbeat {
-  /** What there is to say right now. */
+  /** The present state. */
   state(): Heartbeat;
   /**
-   * Says it every `everyMs` from now on.
+   * Sends a heartbeat every `everyMs` from now on.
    *
-   * @param say not called again while it is under way: then Redis does not answer
+   * @param send not called again while a call is pending: then Redis does not answer
    */
-  start(say: () => Promise<void>): void;
+  start(send: () => Promise<void>): void;
+  /** Ends the heartbeats and the measurement. */
   stop(): void;
 }
 
 /**
- * Watches this process: how many jobs it holds, for how long its event loop was blocked, and whether
- * Redis answers.
+ * Measures this process for its heartbeats: jobs in progress, how long the event loop was blocked, and
+ * whether Redis answers.
+ *
+ * @param everyMs HEARTBEAT_MS
  */
 export function createHeartbeat(
   worker: { readonly id: string; readonly concurrency: number; readonly active: () => number },
@@ -39,20 +42,20 @@ export function createHeartbeat(
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   loop.enable();
   let loopDelayMs = 0;
-  let saying = false;
+  let sending = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const tick = async (say: () => Promise<void>) => {
+  const tick = async (send: () => Promise<void>) => {
     loopDelayMs = Math.max(0, Math.round(loop.max / 1e6) - RESOLUTION_MS);
     loop.reset();
     const slow = loopDelayMs >= SLOW_LOOP_MS;
     if (slow) log.warn({ event: 'slow-loop', loopDelayMs });
     readiness.set('event-loop', slow);
-    readiness.set('redis-away', saying);
-    if (saying) return;
-    saying = true;
-    await say();
-    saying = false;
+    readiness.set('redis-away', sending);
+    if (sending) return;
+    sending = true;
+    await send();
+    sending = false;
     readiness.set('redis-away', false);
   };
   return {
@@ -67,8 +70,8 @@ export function createHeartbeat(
       loopDelayMs,
       unready: readiness.reasons(),
     }),
-    start: (say) => {
-      timer ??= setInterval(() => void tick(say), everyMs);
+    start: (send) => {
+      timer ??= setInterval(() => void tick(send), everyMs);
     },
     stop: () => {
       clearInterval(timer);

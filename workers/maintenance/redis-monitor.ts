@@ -1,36 +1,36 @@
 import type { Logger } from 'pino';
-import type { RedisWatchConfig } from '../../src/config/redis-config.ts';
+import type { RedisWatchConfig } from '../../src/config/config.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { readRedisFacts } from '../../src/redis/facts.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { judgeRedis, type RedisFinding } from '../../src/redis/suitability.ts';
 
-/** What a look changes. */
+/** The difference between two checks. */
 interface Change {
-  readonly begun: readonly RedisFinding[];
+  readonly added: readonly RedisFinding[];
   readonly ended: readonly RedisFinding[];
-  /** Whether no further job may be taken. */
+  /** No further job may be taken. */
   readonly unfit: boolean;
 }
 
-/** Compares two looks. A finding that becomes graver begins anew. */
+/** Compares two checks. A finding whose severity changed counts as added. */
 export function changeOf(before: readonly RedisFinding[], now: readonly RedisFinding[]): Change {
   const among = (findings: readonly RedisFinding[], { code, severity }: RedisFinding) =>
     findings.some((other) => other.code === code && other.severity === severity);
   return {
-    begun: now.filter((finding) => !among(before, finding)),
+    added: now.filter((finding) => !among(before, finding)),
     ended: before.filter((finding) => !now.some(({ code }) => code === finding.code)),
     unfit: now.some(({ severity }) => severity === 'refuse'),
   };
 }
 
 /**
- * Looks every `everyMs` whether Redis is still fit for the queue. What is found is said once, and
- * once more when it is over. Redis that does not answer tells nothing: what was found before stands.
+ * Checks every `everyMs` whether Redis still meets the requirements of the queue. Logs each finding once,
+ * and once more when it is over. While Redis does not answer, the last findings stay in effect.
  *
- * @param found what was found at the start
- * @param onFitness told after each look whether no further job may be taken
+ * @param found findings at the start
+ * @param onFitness called after each check; `unfit` means that no further job may be taken
  */
 export function startRedisMonitor(
   redis: RedisClient,
@@ -41,13 +41,13 @@ export function startRedisMonitor(
   onFitness: (unfit: boolean) => void,
 ): { stop(): void } {
   let before: readonly RedisFinding[] = [];
-  let looking = false;
+  let checking = false;
   let stopped = false;
 
-  const tell = (now: readonly RedisFinding[]) => {
-    const { begun, ended, unfit } = changeOf(before, now);
+  const report = (now: readonly RedisFinding[]) => {
+    const { added, ended, unfit } = changeOf(before, now);
     before = now;
-    for (const { code, severity, words, remedy } of begun) {
+    for (const { code, severity, words, remedy } of added) {
       log[severity === 'refuse' ? 'error' : 'warn'](
         { event: 'redis-finding', code, severity, remedy },
         words,
@@ -56,20 +56,20 @@ export function startRedisMonitor(
     for (const { code } of ended) log.info({ event: 'redis-finding-over', code });
     onFitness(unfit);
   };
-  const look = async () => {
-    if (looking) return;
-    looking = true;
+  const check = async () => {
+    if (checking) return;
+    checking = true;
     try {
       const now = judgeRedis(await readRedisFacts(redis, keys), rules);
-      if (!stopped) tell(now);
+      if (!stopped) report(now);
     } catch (error) {
-      log.debug({ event: 'redis-watch-trouble', code: redisErrorWord(error) });
+      log.debug({ event: 'redis-watch-trouble', code: redisErrorCode(error) });
     } finally {
-      looking = false;
+      checking = false;
     }
   };
-  tell(found);
-  const timer = setInterval(() => void look(), everyMs);
+  report(found);
+  const timer = setInterval(() => void check(), everyMs);
   return {
     stop: () => {
       stopped = true;

@@ -1,37 +1,39 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { RestoreConfig } from '../../src/config/redis-config.ts';
+import type { RestoreConfig } from '../../src/config/config.ts';
 import {
   judgeEpoch,
-  type EpochLook,
+  type EpochReading,
   type EpochMemory,
   type RestoreVerdict,
 } from '../../src/fleet/restore/epoch.ts';
 import {
-  holdsWorkFrom,
-  keepRestored,
+  hasWorkFrom,
+  recordRestored,
   memoryOf,
   readEpoch,
 } from '../../src/fleet/restore/epoch-store.ts';
 import { beat, endHeartbeat, type Heartbeat } from '../../src/fleet/heartbeat.ts';
 import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 import type { StateFile } from './state-file.ts';
 
-/** What the guard works with. */
+/** Options of {@link RestoreGuard}. */
 export interface RestoreGuardOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly settings: RestoreConfig;
-  /** What this worker says of itself right now. */
+  /** The present state of this worker. */
   readonly heartbeat: () => Heartbeat;
+  /** HEARTBEAT_MS */
   readonly heartbeatMs: number;
+  /** STATE_FILE; undefined without one. */
   readonly file: Pick<StateFile, 'read' | 'write'> | undefined;
   readonly readiness: Pick<UnreadyReasons, 'set'>;
-  /** Whatever it believed, it was of the Redis before. */
+  /** Must ask Redis again after each change of the server. */
   readonly gate: Pick<HoldGate, 'forget'>;
   readonly log: Logger;
   /** Aborted when the worker stops. */
@@ -39,70 +41,70 @@ export interface RestoreGuardOptions {
 }
 
 /**
- * Where nobody remembers, a worker that lives may: it is back at a Redis that was away within a
- * second or two, and is given so long to say that nothing is missing, or that something is.
+ * When this process does not remember the epoch, another running worker may: it reconnects to Redis within
+ * a second or two. This is how long it gets to record whether something is missing.
  */
 const WITNESS_MS = 3_000;
 const WITNESS_EVERY_MS = 100;
 
-/** After a check that Redis did not answer or refused. */
-const AGAIN_MS = 200;
+/** Pause after a check that Redis did not answer or refused. */
+const RETRY_MS = 200;
 
 /**
- * Keeps a worker from sending out of an old copy of the queue. It makes the heartbeats, for they are
- * what is remembered (epoch.ts).
+ * Prevents a worker from sending from an old copy of the queue. It makes the heartbeats, because they are
+ * what workers remember (epoch.ts).
  *
- * - unsure, at first and whenever the connection to Redis was lost: nothing is fetched (at the start)
- *   or sent (later: what was fetched goes back). unsure -> sure: a heartbeat finds all that is
- *   remembered, or the look that follows is judged and acted upon. The next attempt asks at the gate,
- *   for the hint of a hold that was placed in between may come after it.
- * - sure: attempts pass, at no round trip. sure -> unsure: the connection was lost, or a heartbeat
- *   finds that something is missing.
+ * - unverified, at the start and after each loss of the connection: no job is fetched (at the start) or
+ *   sent (later: fetched jobs are requeued). unverified -> verified: a heartbeat finds all that is
+ *   remembered, or the reading that follows was handled. The next attempt then asks Redis at the hold
+ *   gate, because the hint of a hold that was placed in between may arrive later.
+ * - verified: attempts pass without a round trip. verified -> unverified: the connection was lost, or a
+ *   heartbeat finds something missing.
  *
- * A Redis that looks like an old copy is held in the same step in which that is kept for all, so the
- * fleet holds it once; whoever comes later finds the event and believes it. A hold that a person has
- * lifted does not come back for the same event.
+ * The script that records an old copy also places the hold, so the fleet holds the queue once; other
+ * workers find the recorded event and accept it. A hold that a person lifted is not placed again for the
+ * same event.
  */
 export class RestoreGuard {
-  readonly #parts: RestoreGuardOptions;
+  readonly #options: RestoreGuardOptions;
   #memory: EpochMemory | undefined;
-  #sure = false;
+  #verified = false;
   #checking: Promise<void> | undefined;
-  /** Counts losses of the connection, so that a check that spans one does not make sure. */
+  /** Counts lost connections: a check during which one was lost verifies nothing. */
   #losses = 0;
   readonly #stopped: Promise<void>;
 
-  constructor(parts: RestoreGuardOptions) {
-    this.#parts = parts;
-    const { stopping } = parts;
+  constructor(options: RestoreGuardOptions) {
+    this.#options = options;
+    const { stopping } = options;
     this.#stopped = new Promise((resolve) => {
       stopping.addEventListener('abort', () => resolve(), { once: true });
     });
   }
 
   /**
-   * Checks before the first job is fetched, for as long as that takes.
+   * Checks before the first job is fetched, until Redis is verified.
    *
-   * @returns false when the worker was told to stop meanwhile
+   * @returns false when the worker is stopped first
    */
   async begin(): Promise<boolean> {
-    const { redis, file, stopping } = this.#parts;
+    const { redis, file, stopping } = this.#options;
     this.#memory = await file?.read();
     const lost = () => {
       this.#losses += 1;
-      this.#sure = false;
+      this.#verified = false;
     };
-    // A cluster stays connected while one of its nodes is replaced.
+    // A Cluster client stays connected while a node is replaced.
     for (const event of ['close', '-node', '+node', 'node error']) redis.on(event, lost);
     redis.on('ready', () => void this.check());
-    while (!this.#sure && !stopping.aborted) {
+    while (!this.#verified && !stopping.aborted) {
       await Promise.race([this.check(), this.#stopped]);
-      if (!this.#sure) await this.#pause(AGAIN_MS);
+      if (!this.#verified) await this.#pause(RETRY_MS);
     }
-    return this.#sure;
+    return this.#verified;
   }
 
-  /** Makes a heartbeat, and judges Redis where it finds something missing. */
+  /** Makes a heartbeat, and examines Redis when something is missing. Concurrent calls share one. */
   check(): Promise<void> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined;
@@ -110,44 +112,44 @@ export class RestoreGuard {
     return this.#checking;
   }
 
-  /** Whether attempts may be made: Redis has all that is remembered, as far as is known. */
+  /** Whether attempts may be made: Redis has all that is remembered. */
   async passed(): Promise<boolean> {
-    if (this.#sure || this.#parts.settings.guard === 'off') return true;
-    const { stopping } = this.#parts;
+    if (this.#verified || this.#options.settings.guard === 'off') return true;
+    const { stopping } = this.#options;
     if (!stopping.aborted) await Promise.race([this.check(), this.#stopped]);
-    // Who is turned away comes back at once.
-    if (!this.#sure && !stopping.aborted) await this.#pause(AGAIN_MS);
-    return this.#sure;
+    // A rejected job is requeued at once: do not let it spin.
+    if (!this.#verified && !stopping.aborted) await this.#pause(RETRY_MS);
+    return this.#verified;
   }
 
-  /** Says goodbye. */
+  /** Deregisters the worker; the last one marks a clean shutdown. */
   async end(): Promise<void> {
-    const { redis, keys, heartbeat, heartbeatMs } = this.#parts;
+    const { redis, keys, heartbeat, heartbeatMs } = this.#options;
     await endHeartbeat(redis, keys, heartbeat().id, heartbeatMs, this.#memory);
   }
 
   async #check(): Promise<void> {
-    const { readiness, log } = this.#parts;
+    const { readiness, log } = this.#options;
     try {
       for (;;) {
         const losses = this.#losses;
         if (await this.#beat()) {
-          if (!this.#sure) this.#parts.gate.forget();
-          this.#sure = losses === this.#losses;
+          if (!this.#verified) this.#options.gate.forget();
+          this.#verified = losses === this.#losses;
           break;
         }
-        this.#sure = false;
+        this.#verified = false;
         readiness.set('copy-unchecked', true);
         if (!(await this.#judge())) break;
       }
     } catch (error) {
-      log.warn({ event: 'heartbeat-trouble', code: redisErrorWord(error) });
+      log.warn({ event: 'heartbeat-trouble', code: redisErrorCode(error) });
     }
-    readiness.set('copy-unchecked', !this.#sure);
+    readiness.set('copy-unchecked', !this.#verified);
   }
 
   async #beat(): Promise<boolean> {
-    const { redis, keys, heartbeat, heartbeatMs, file } = this.#parts;
+    const { redis, keys, heartbeat, heartbeatMs, file } = this.#options;
     const memory = await beat(redis, keys, heartbeat(), heartbeatMs, this.#memory);
     if (memory === undefined) return false;
     this.#memory = memory;
@@ -155,63 +157,63 @@ export class RestoreGuard {
     return true;
   }
 
-  /** @returns false when the worker was told to stop meanwhile */
+  /** @returns false when the worker is stopped meanwhile */
   async #judge(): Promise<boolean> {
-    const { redis, keys, settings, stopping, log } = this.#parts;
-    let look = await readEpoch(redis, keys);
-    let verdict = await this.#verdictOn(look);
+    const { redis, keys, settings, stopping, log } = this.#options;
+    let reading = await readEpoch(redis, keys);
+    let verdict = await this.#verdictOn(reading);
     if (settings.guard !== 'off') {
       const until = performance.now() + WITNESS_MS;
       while (needsWitness(verdict) && performance.now() < until) {
         await this.#pause(WITNESS_EVERY_MS);
         if (stopping.aborted) return false;
-        look = await readEpoch(redis, keys);
-        verdict = await this.#verdictOn(look);
+        reading = await readEpoch(redis, keys);
+        verdict = await this.#verdictOn(reading);
       }
-      if (verdict.kind !== 'continue') return this.#keep(look, verdict);
+      if (verdict.kind !== 'continue') return this.#record(reading, verdict);
     }
-    if (look.epoch === undefined && this.#memory !== undefined) {
-      log.warn({ event: 'redis-emptied' }, 'Redis has lost everything: what waited is gone');
+    if (reading.epoch === undefined && this.#memory !== undefined) {
+      log.warn({ event: 'redis-emptied' }, 'Redis was emptied: all waiting notices are lost');
     }
-    this.#memory = look.epoch === undefined ? undefined : memoryOf(look.epoch);
+    this.#memory = reading.epoch === undefined ? undefined : memoryOf(reading.epoch);
     return true;
   }
 
-  async #verdictOn(look: EpochLook): Promise<RestoreVerdict> {
-    const { redis, keys, settings } = this.#parts;
+  async #verdictOn(reading: EpochReading): Promise<RestoreVerdict> {
+    const { redis, keys, settings } = this.#options;
     const memory = this.#memory;
     const olderWork =
       memory !== undefined &&
-      look.epoch === undefined &&
-      (await holdsWorkFrom(redis, keys, memory.bornAt));
-    return judgeEpoch(memory, look, settings, olderWork);
+      reading.epoch === undefined &&
+      (await hasWorkFrom(redis, keys, memory.bornAt));
+    return judgeEpoch(memory, reading, settings, olderWork);
   }
 
-  async #keep(
-    look: EpochLook,
+  async #record(
+    reading: EpochReading,
     { kind, why, copyAt, missingMs }: Exclude<RestoreVerdict, { kind: 'continue' }>,
   ): Promise<true> {
-    const { redis, keys, settings, log } = this.#parts;
+    const { redis, keys, settings, log } = this.#options;
     const verdict = kind === 'suspect' && settings.guard === 'hold' ? 'held' : 'warned';
     const missed = this.#memory?.id ?? '';
     const after = this.#memory?.event ?? '';
     const mark = { why, copyAt, missingMs, verdict, missed, after } as const;
-    const memory = await keepRestored(redis, keys, look.epoch, mark);
+    const memory = await recordRestored(redis, keys, reading.epoch, mark);
     if (memory !== undefined) {
       this.#memory = memory;
       log[verdict === 'held' ? 'error' : 'warn'](
         { event: 'restored', why, verdict, copyAt, missingMs: Math.round(missingMs) },
-        'Redis may hold an old copy of the queue; "notices restored" says what might be sent again',
+        'Redis may contain an old copy of the queue; "notices restored" lists what might be sent again',
       );
     }
     return true;
   }
 
   async #pause(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.#parts.stopping }).catch(() => {});
+    await pause(ms, undefined, { signal: this.#options.stopping }).catch(() => {});
   }
 }
 
-/** Only somebody who remembers can tell these from a Redis that lacks something. */
+/** Only a process that remembers the epoch can distinguish these from a Redis that lacks something. */
 const needsWitness = (verdict: RestoreVerdict) =>
   verdict.why === 'gap' || verdict.why === 'crashed';

@@ -6,43 +6,44 @@ import type { UnreadyReasons } from '../health/readiness.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 
-/** What one look found. */
+/** One observation of a worker. */
 export interface StallObservation {
-  /** Jobs this worker holds, and how many it has begun since it started. */
+  /** Jobs in progress in this worker, and how many it has started so far. */
   readonly active: number;
-  readonly begun: number;
-  /** Jobs that any worker could take right now. */
+  readonly started: number;
+  /** Jobs that any worker could take now. */
   readonly waiting: number;
   /** The queue is held, or this worker takes no jobs on purpose. */
   readonly held: boolean;
 }
 
 /**
- * Whether a worker stands still without a reason: it holds nothing, has begun nothing since the last
- * look, and jobs waited at both looks although nothing holds them back.
+ * Whether a worker is stalled: it has no job, has started none since the last observation, and jobs waited
+ * at both observations although nothing holds them back.
  */
 export function isStalled(before: StallObservation, now: StallObservation): boolean {
-  const idle = now.active === 0 && now.begun === before.begun;
+  const idle = now.active === 0 && now.started === before.started;
   return idle && before.waiting > 0 && now.waiting > 0 && !before.held && !now.held;
 }
 
-/** The worker that is watched: its jobs right now, how many it has begun, and whether it rests. */
+/** The worker that is watched: its jobs in progress, how many it has started, and whether it pauses. */
 export interface WatchedWorker {
   readonly active: () => number;
-  readonly begun: () => number;
+  readonly started: () => number;
   /** It takes no jobs on purpose. */
   readonly resting: () => boolean;
 }
 
 /**
- * Watches that a worker goes on taking jobs. A connection that died in silence leaves a worker that
- * looks alive and takes nothing; only progress tells.
+ * Detects a worker that no longer takes jobs. After a connection died silently a worker seems alive but
+ * takes none; only progress proves that it works.
  *
- * Looks every third of `graceMs`. The first look that finds it standing still says so and makes it
- * unready; after `graceMs` of it `onStall` is called, once. Redis that is away is no stall: nothing
- * can be told then, and the count begins anew.
+ * Checks every third of `graceMs`. The first check that finds a stall logs it and makes the worker
+ * unready; after `graceMs` of stall `onStall` is called, once. While Redis is unavailable nothing is known,
+ * and the count restarts.
  *
- * @param onLook told at each look for how long the worker has stood still, in milliseconds
+ * @param graceMs STALL_EXIT_MS
+ * @param onCheck called at each check with the duration of the stall so far, in milliseconds
  */
 export function startStallDetector(
   redis: RedisClient,
@@ -52,35 +53,35 @@ export function startStallDetector(
   readiness: Pick<UnreadyReasons, 'set'>,
   log: Logger,
   onStall: () => void,
-  onLook: (stillMs: number) => void = () => {},
+  onCheck: (stalledMs: number) => void = () => {},
 ): { stop(): Promise<void> } {
   const queues = ([QUEUE_NAME, CHUNK_QUEUE_NAME] as const).map((name) =>
     openBullQueue(name, redis, keys),
   );
   let before: StallObservation | undefined;
-  let stillMs = 0;
+  let stalledMs = 0;
   let lastAt = performance.now();
 
-  const look = async (): Promise<void> => {
-    const now = await lookAround(redis, keys, queues, worker);
+  const check = async (): Promise<void> => {
+    const now = await observe(redis, keys, queues, worker);
     const at = performance.now();
-    const still = before !== undefined && isStalled(before, now);
-    if (still && stillMs === 0) log.warn({ event: 'standing-still', waiting: now.waiting });
-    readiness.set('stalled', still);
-    stillMs = still ? stillMs + (at - lastAt) : 0;
+    const stalled = before !== undefined && isStalled(before, now);
+    if (stalled && stalledMs === 0) log.warn({ event: 'standing-still', waiting: now.waiting });
+    readiness.set('stalled', stalled);
+    stalledMs = stalled ? stalledMs + (at - lastAt) : 0;
     before = now;
     lastAt = at;
-    onLook(stillMs);
-    if (stillMs < graceMs) return;
+    onCheck(stalledMs);
+    if (stalledMs < graceMs) return;
     clearInterval(timer);
-    log.error({ event: 'stalled', waiting: now.waiting, stillMs: Math.round(stillMs) });
+    log.error({ event: 'stalled', waiting: now.waiting, stillMs: Math.round(stalledMs) });
     onStall();
   };
   const timer = setInterval(() => {
-    look().catch(() => {
+    check().catch(() => {
       before = undefined;
-      stillMs = 0;
-      onLook(stillMs);
+      stalledMs = 0;
+      onCheck(stalledMs);
       readiness.set('stalled', false);
     });
   }, graceMs / 3);
@@ -92,7 +93,7 @@ export function startStallDetector(
   };
 }
 
-async function lookAround(
+async function observe(
   redis: RedisClient,
   keys: Keys,
   queues: readonly Queue[],
@@ -107,5 +108,5 @@ async function lookAround(
   ]);
   const waiting = answers.reduce((sum, count) => sum + count, 0);
   const held = hold !== undefined || worker.resting();
-  return { active: worker.active(), begun: worker.begun(), waiting, held };
+  return { active: worker.active(), started: worker.started(), waiting, held };
 }

@@ -6,7 +6,7 @@ import type { EpochMemory } from '../../src/fleet/restore/epoch.ts';
 
 const stateSchema = z.object({
   v: z.literal(1),
-  /** Prefix and account of the queue: one file remembers one queue. */
+  /** Prefix and account: one file is for one queue. */
   queue: z.string(),
   epoch: z.object({
     id: z.string().min(1),
@@ -19,47 +19,47 @@ const stateSchema = z.object({
 });
 
 /**
- * Remembers the epoch over restarts, in a file that is replaced as a whole (STATE_FILE). Processes of
- * one machine may share it: whichever wrote last remembers enough. A file that cannot be read or
- * written is said once and costs nothing else.
+ * Stores the epoch across restarts, in a file that is replaced atomically (STATE_FILE). The processes of
+ * one machine may share it; the last write is enough. A file that cannot be read or written is logged once
+ * and has no other effect.
  */
 export class StateFile {
   readonly #path: string;
   readonly #queue: string;
   readonly #log: Logger;
   #usable = true;
-  #troubled = false;
+  #failed = false;
 
-  /** @param queue names the queue the file is about */
+  /** @param queue name of the queue that the file is for */
   constructor(path: string, queue: string, log: Logger) {
     this.#path = path;
     this.#queue = queue;
     this.#log = log;
   }
 
-  /** What was remembered last; undefined where there is nothing yet, or nothing that can be read. */
+  /** What was stored last; undefined when there is nothing readable. */
   async read(): Promise<EpochMemory | undefined> {
     let text: string;
     try {
       text = await readFile(this.#path, 'utf8');
     } catch (error) {
-      if (codeOf(error) !== 'ENOENT') this.#say(codeOf(error));
+      if (codeOf(error) !== 'ENOENT') this.#warn(codeOf(error));
       return undefined;
     }
     const state = stateSchema.safeParse(parsed(text)).data;
     if (state === undefined) {
-      this.#say('not a state file; it will be replaced');
+      this.#warn('not a state file; it will be replaced');
       return undefined;
     }
     if (state.queue !== this.#queue) {
       this.#usable = false;
-      this.#say(`it is about another queue (${state.queue}), so it is left alone`);
+      this.#warn(`it belongs to another queue (${state.queue}) and is not changed`);
       return undefined;
     }
     return { ...state.epoch, by: 'file' };
   }
 
-  /** Resolves also where it could not be written. */
+  /** Never rejects: a failure is logged. */
   async write({ id, bornAt, beats, at, server, event }: EpochMemory): Promise<void> {
     if (!this.#usable) return;
     const epoch = { id, bornAt, beats, at, server, event };
@@ -74,17 +74,17 @@ export class StateFile {
         await file.close();
       }
       await rename(temporary, this.#path);
-      this.#troubled = false;
+      this.#failed = false;
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => {});
-      this.#say(codeOf(error));
+      this.#warn(codeOf(error));
     }
   }
 
-  #say(reason: string): void {
-    if (this.#troubled) return;
-    this.#troubled = true;
-    this.#log.warn({ event: 'state-file-trouble', reason }, 'STATE_FILE does not remember');
+  #warn(reason: string): void {
+    if (this.#failed) return;
+    this.#failed = true;
+    this.#log.warn({ event: 'state-file-trouble', reason }, 'STATE_FILE cannot be used');
   }
 }
 

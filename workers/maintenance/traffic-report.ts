@@ -1,16 +1,14 @@
 import type { Logger } from 'pino';
 import type { TrafficTally } from '../../src/traffic/tally.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
+import { withTimeout } from '../../src/async/with-timeout.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 
-/** A stop waits no longer than that for the last report: a Redis that is away must not hold it up. */
+/** How long a stop waits for the last report, so that an unavailable Redis does not delay it. */
 const LAST_MS = 1_000;
 
-/**
- * Writes what this process has counted to the traffic record, as often as it says that it lives. A
- * stop writes what is left.
- */
+/** Writes the counts of this process to the traffic record every `everyMs`, and once more at the stop. */
 export function startTrafficReport(
   redis: RedisClient,
   keys: Keys,
@@ -18,13 +16,13 @@ export function startTrafficReport(
   everyMs: number,
   log: Logger,
 ): { stop(): Promise<void> } {
-  // One at a time: while Redis is away the counts wait here and not in the client.
+  // One write at a time: while Redis is unavailable the counts collect here and not in the client.
   let writing: Promise<void> | undefined;
   const report = () => {
     writing ??= tally
       .write(redis, keys)
       .catch((error: unknown) => {
-        log.warn({ event: 'traffic-trouble', code: redisErrorWord(error) });
+        log.warn({ event: 'traffic-trouble', code: redisErrorCode(error) });
       })
       .finally(() => {
         writing = undefined;
@@ -35,16 +33,11 @@ export function startTrafficReport(
   return {
     stop: async () => {
       clearInterval(timer);
-      const last = (async () => {
+      const last = async () => {
         await writing;
         await report();
-      })();
-      let patience: NodeJS.Timeout | undefined;
-      const over = new Promise<void>((resolve) => {
-        patience = setTimeout(resolve, LAST_MS);
-      });
-      await Promise.race([last, over]);
-      clearTimeout(patience);
+      };
+      await withTimeout(last(), LAST_MS, undefined);
     },
   };
 }

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
 
-/** A wall clock that differs from that of Redis by so much is worth a person's while. */
+/** A difference between the wall clock and Redis time that is logged. */
 const SKEW_MS = 5_000;
 
 /**
- * Reads the clock of Redis now and every `everyMs`, and says once when the wall clock of this process
- * is wrong: the queue engine decides by it when a delayed notice is due.
+ * Reads the clock of Redis now and every `everyMs`, and logs once when the wall clock of this process
+ * differs: BullMQ decides by the wall clock when a delayed notice is due.
  */
 export async function startWorkerClock(
   redis: RedisClient,
@@ -24,15 +24,18 @@ export async function startWorkerClock(
       warned = false;
     } else if (!warned) {
       warned = true;
-      log.warn({ event: 'clock-skew', aheadMs }, 'the clock of this machine is not that of Redis');
+      log.warn(
+        { event: 'clock-skew', aheadMs },
+        'the clock of this machine differs from that of Redis',
+      );
     }
   };
-  const readOrSay = () =>
+  const readOrLog = () =>
     read().catch((error: unknown) => {
-      log.warn({ event: 'clock-trouble', code: redisErrorWord(error) });
+      log.warn({ event: 'clock-trouble', code: redisErrorCode(error) });
     });
-  await readOrSay();
-  const timer = setInterval(() => void readOrSay(), everyMs);
+  await readOrLog();
+  const timer = setInterval(() => void readOrLog(), everyMs);
   return {
     now: () => clock.now(),
     stop: () => clearInterval(timer),

@@ -1,5 +1,5 @@
 import type { Worker } from 'bullmq';
-import type { WorkerConfig } from '../../src/config/worker-config.ts';
+import type { WorkerConfig } from '../../src/config/config.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';

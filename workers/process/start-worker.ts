@@ -34,6 +34,7 @@ import { startRedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
 import { startStallDetector } from '../maintenance/stall-detector.ts';
 import { StateFile } from '../maintenance/state-file.ts';
+import { SendGate } from '../send/send-gate.ts';
 import { timedTokens } from '../send/token-wait.ts';
 import { startTrafficReport } from '../maintenance/traffic-report.ts';
 import { startWorkerClock } from '../maintenance/worker-clock.ts';
@@ -100,7 +101,7 @@ export async function startWorker(
     },
     (move) => {
       log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
-      if (move.kind === 'held') pacer.turnAway();
+      if (move.kind === 'held') pacer.rejectAll();
     },
   );
   const { stateFile } = config.restore;
@@ -134,8 +135,9 @@ export async function startWorker(
   };
   const attemptLog = new AttemptLog(log, onAttempt);
   const pacer = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
-    onFall: (fall) => log.warn({ event: 'pace-fell', ...fall }, 'the pace falls after a 429'),
-    onTrouble: (error) => attemptLog.trouble('pace', error),
+    onDecrease: (decrease) =>
+      log.warn({ event: 'pace-fell', ...decrease }, 'the rate limit was decreased after a 429'),
+    onError: (error) => attemptLog.trouble('pace', error),
   });
   const service = createServiceClient(config.service);
   const tokens = new SharedToken({
@@ -158,10 +160,13 @@ export async function startWorker(
   const parts = {
     service,
     tokens: timedTokens(tokens, onTokenWait),
-    gate: {
-      enter: async () => (unfit || !(await guard.passed()) ? undefined : gate.enter()),
-      place: gate.place.bind(gate),
-    },
+    gate: new SendGate({
+      isSuspended: () => unfit,
+      isComplete: () => guard.passed(),
+      holds: gate,
+      rateLimit: pacer.lane('notices'),
+      log: attemptLog,
+    }),
     fence,
     rateLimit: pacer.lane('notices'),
     log: attemptLog,
@@ -201,7 +206,7 @@ export async function startWorker(
   heart.start(() => guard.check());
   const trafficReport = startTrafficReport(redis, keys, traffic, heartbeatMs, log);
   const sweeper = startChunkSweeper(redis, hints, keys, ledger, log);
-  const watched = { ...counts, begun: () => inFlight.begun, resting: () => unfit };
+  const watched = { ...counts, started: () => inFlight.begun, resting: () => unfit };
   const onLook = (stillMs: number) => health?.counted.standstill(stillMs);
   const stallWatch = startStallDetector(
     redis,

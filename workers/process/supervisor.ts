@@ -1,6 +1,6 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
-import type { HealthConfig } from '../../src/config/worker-config.ts';
+import type { HealthConfig } from '../../src/config/config.ts';
 import { startHealthServer } from '../health/health-server.ts';
 import { stopOnSignals } from './stop-signals.ts';
 import { SupervisedHealth } from '../health/supervised-health.ts';

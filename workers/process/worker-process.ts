@@ -1,4 +1,5 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
+import { warnOfDeprecated } from '../../src/config/deprecated.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { answerSupervisor } from '../health/health-channel.ts';
@@ -28,6 +29,7 @@ export async function runWorkerProcess(
     );
   }
   const logger = createLogger(config.logLevel);
+  warnOfDeprecated(logger, config.deprecated);
   const at = config.worker.health;
   const health = at.port === 0 ? undefined : new ProcessHealth(index ?? 0);
   let server: HealthServer | undefined;

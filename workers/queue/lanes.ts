@@ -1,4 +1,4 @@
-import type { WorkerConfig } from '../../src/config/worker-config.ts';
+import type { WorkerConfig } from '../../src/config/config.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME } from '../../src/redis/keys.ts';
 import type { Lane } from './send-worker.ts';
 

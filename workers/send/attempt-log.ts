@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { redisErrorWord } from '../../src/redis/failure.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
 /**
@@ -52,7 +52,7 @@ export class AttemptLog {
 
   /** Redis failed at something that is not an attempt's outcome. */
   trouble(where: string, error: unknown): void {
-    const code = error instanceof NoticeQueueError ? error.code : redisErrorWord(error);
+    const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
     this.#logger.warn({ event: 'trouble', where, code });
   }
 }

@@ -1,114 +1,86 @@
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { RefusalStatus, Token, TokenSource, Waiting } from '../../src/contracts/token.ts';
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
-import type { HoldGate, Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { RefusalStatus, Token, TokenSource } from '../../src/contracts/token.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { SendCallOptions } from '../../src/service/client.ts';
 import { decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { EitherCancellation, type Cancellation } from '../../src/async/cancellation.ts';
+import { AttemptGuard, NotStarted } from './request-guard.ts';
+import type { SendGate } from './send-gate.ts';
 
-/** The token slot, as far as an attempt needs it. */
+/** The shared token, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {
-  accepted(token: Token): void;
-  judge(refused: Token, status: RefusalStatus): Promise<'again' | 'refused'>;
+  accepted(token: Pick<Token, 'id'>): void;
+  judge(refused: Pick<Token, 'id'>, status: RefusalStatus): Promise<'again' | 'refused'>;
 }
 
-/** What an attempt needs beside what it sends. */
+/** What attempts need; a worker process composes it once. */
 export interface AttemptContext {
   readonly tokens: AttemptTokens;
-  readonly gate: Pick<HoldGate, 'enter' | 'place'>;
-  /** The pace of the account, for the lane of the attempt. */
-  readonly rateLimit: LaneRateLimit;
+  readonly gate: Pick<SendGate, 'enter' | 'leave'>;
+  /** The rate limit of the account, for the lane of the attempt. */
+  readonly rateLimit: Pick<LaneRateLimit, 'take'>;
   readonly log: AttemptLog;
+  /** SEND_DEADLINE_MS */
+  readonly sendDeadlineMs: number;
 }
 
-/** What is known after an attempt; no outcome means that nothing was sent and nobody is to blame. */
+/** One attempt: its send call, and what allows its requests. */
+export interface AttemptOptions {
+  /** Makes the send call, by `send` or `sendBytes` of the service client. */
+  readonly send: (tokens: TokenSource, options: SendCallOptions) => Promise<SendAnswer>;
+  /** Each request gets a connection of its own. */
+  readonly ownConnection: boolean;
+  /** Aborted when the worker stops or the lock of the job is lost: nothing is sent from then on. */
+  readonly cancel: CancelSignal;
+  /** Whether the locks of the jobs are surely ours. */
+  readonly owned: () => boolean;
+  /** Called last before each request; false forbids it. */
+  readonly recordIntents?: (() => Promise<boolean>) | undefined;
+  /** The permit for the first request, where it was taken before; used or released here. */
+  readonly permit?: Permit | undefined;
+}
+
+/** What is known after an attempt. */
 export interface Attempted {
+  /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer?: SendAnswer;
 }
 
-/** Why an attempt ended before anything was sent, without blame. */
-class NotStarted extends Error {}
-
-/** Least wait after a 429, whatever its Retry-After says. */
-const THROTTLED_MIN_MS = 1_000;
-
-/**
- * Makes one attempt behind the gate: takes a slot of the pace, gets a token, sends, decides.
- *
- * A slot is for one request: the second request of an attempt takes another, and so does one whose
- * slot became too old while it waited for its token.
- *
- * Nothing is sent once `abort` is aborted or `owned` says that the job's lock may be lost: both are
- * asked right before each request, after every wait.
- *
- * @param send makes the send call with the token source it is given
- * @param begin asked last before each request; false makes none
- * @param taken the slot of the first request, where it was taken before; used up or given back here
- */
+/** Makes one attempt behind the gate: takes a permit of the rate limit, sends, decides the outcome. */
 export async function attemptOnce(
-  send: (tokens: TokenSource) => Promise<SendAnswer>,
-  owned: () => boolean,
-  abort: Cancellation,
-  { tokens, rateLimit: pace }: AttemptContext,
-  begin?: () => Promise<boolean>,
-  taken?: Permit,
+  { send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
+  { tokens, rateLimit, sendDeadlineMs: deadlineMs }: AttemptContext,
 ): Promise<Attempted> {
-  let slot = taken ?? (await pace.take(abort));
-  if (slot === undefined) return { outcome: undefined };
-  let used: Token | undefined;
-  // The service client hides what a token source throws, so it is noted here.
-  let notStarted = false;
-  const notStart = (): never => {
-    notStarted = true;
-    throw new NotStarted();
-  };
-  const mayStart = () => !abort.aborted && owned();
-  const guarded = async (token: Token, until: Waiting): Promise<Token> => {
-    if (!mayStart()) notStart();
-    if (slot?.use() !== true) {
-      slot = await pace.take(until);
-      if (slot?.use() !== true || !mayStart()) notStart();
-    }
-    if (begin !== undefined && (!(await begin()) || !mayStart())) notStart();
-    used = token;
-    return token;
-  };
-  const source: TokenSource = {
-    get: async (until) => {
-      const either = new EitherCancellation(abort, until);
-      return guarded(await tokens.get(either), either);
-    },
-    renew: async (refused, status, until) => {
-      const either = new EitherCancellation(abort, until);
-      return guarded(await tokens.renew(refused, status, either), either);
-    },
-  };
+  const permit = taken ?? (await rateLimit.take(cancel));
+  if (permit === undefined) return { outcome: undefined };
+  const guard = new AttemptGuard({ cancel, owned, rateLimit, permit, recordIntents });
   try {
-    const answer = await send(source);
-    const outcome = decideOutcome(answer, await judgementOf(answer, used, tokens));
-    if (outcome.kind === 'accepted' && used !== undefined) tokens.accepted(used);
+    const answer = await send(tokens, { deadlineMs, ownConnection, guard });
+    const outcome = decideOutcome(answer, await judgementOf(answer, tokens));
+    const { tokenId: id } = answer;
+    if (outcome.kind === 'accepted' && id !== undefined) tokens.accepted({ id });
     return { outcome, answer };
   } catch (error) {
-    if (abort.aborted || notStarted) return { outcome: undefined };
+    if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined };
     return { outcome: outcomeOfTokenError(error) };
   } finally {
-    slot?.release();
+    guard.release();
   }
 }
 
-/** Asks the token slot about a second refusal; only it knows whether that token worked for others. */
+/** Asks about a second refused token: only the shared token knows whether it worked for others. */
 async function judgementOf(
   answer: SendAnswer,
-  used: Token | undefined,
   tokens: AttemptTokens,
 ): Promise<'again' | 'refused' | undefined> {
   const last = answer.refused.at(-1);
-  if (!needsJudgement(answer) || used === undefined || last === undefined) return undefined;
-  return tokens.judge(used, last.status);
+  if (!needsJudgement(answer) || last === undefined) return undefined;
+  return tokens.judge({ id: last.tokenId }, last.status);
 }
 
 /** What a failed wait for a token means: nothing was sent. */
@@ -119,58 +91,4 @@ function outcomeOfTokenError(error: unknown): Outcome {
   }
   const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
   return { kind: 'retry', code, counted: false };
-}
-
-/**
- * Asks to make an attempt; undefined when the queue is held. Redis that fails here sends nothing.
- */
-export async function enterGate({ gate, log }: AttemptContext): Promise<Passage | undefined> {
-  try {
-    return await gate.enter();
-  } catch (error) {
-    log.trouble('gate', error);
-    return undefined;
-  }
-}
-
-/**
- * Places or lifts holds after an attempt, and slows the pace. Trouble with Redis here costs a probe,
- * never an outcome.
- */
-export async function leaveGate(
-  outcome: Outcome | undefined,
-  passage: Passage,
-  { gate, rateLimit: pace, log }: AttemptContext,
-): Promise<void> {
-  try {
-    switch (outcome?.kind) {
-      case 'hold': {
-        const { hold, code, forMs } = outcome;
-        const least = hold === 'throttled' ? THROTTLED_MIN_MS : 1;
-        await gate.place(
-          hold,
-          code,
-          passage,
-          forMs === undefined ? undefined : Math.max(forMs, least),
-        );
-        if (hold === 'throttled') await pace.throttled();
-        break;
-      }
-      case 'accepted':
-      case 'rejected':
-        await passage.succeeded();
-        break;
-      case 'retry':
-      case 'unknown':
-        await passage.undecided();
-        break;
-      case 'expired':
-      case 'cancelled':
-      case undefined:
-        await passage.abandoned();
-        break;
-    }
-  } catch (error) {
-    log.trouble('hold', error);
-  }
 }

@@ -54,7 +54,7 @@ export async function bisect<Contact>(
   };
   let accepted = 0;
   let refusals = 0;
-  let doubt = false;
+  let possiblySent = false;
   let ended: Outcome | undefined;
 
   for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
@@ -75,7 +75,7 @@ export async function bisect<Contact>(
       await fail(part, 'unknown', outcome.code, detail);
     } else {
       waiting.unshift(part);
-      doubt = outcome?.kind === 'unknown';
+      possiblySent = outcome?.kind === 'unknown';
       ended = outcome;
       break;
     }
@@ -85,7 +85,11 @@ export async function bisect<Contact>(
   const settlement: Settlement =
     rest.length === 0
       ? { accepted, failed }
-      : { accepted, failed, rest: { size: rest.length, payload: await encode(rest), doubt } };
+      : {
+          accepted,
+          failed,
+          rest: { size: rest.length, payload: await encode(rest), possiblySent },
+        };
   return { settlement, ended };
 }
 

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { UnrecoverableError, type Job } from 'bullmq';
-import type { Claim } from '../../src/batch/ledger/claim.ts';
+import type { Claim } from '../../src/batch/ledger/settlement.ts';
 import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
-import { enterGate, leaveGate } from './attempt.ts';
 import { ChunkRun, type ChunkContext, type ChunkResult } from './chunk-run.ts';
 import { Cancellation } from '../../src/async/cancellation.ts';
 import { requeue, delayJob, withoutStack } from './disposition.ts';
@@ -29,18 +28,18 @@ export async function runChunk(
   let slot: Permit | undefined;
   try {
     if (abort.aborted) requeue();
-    const passage = await enterGate(parts);
+    const passage = await parts.gate.enter();
     if (passage === undefined) requeue();
     slot = await parts.rateLimit.take(abort);
     if (slot === undefined) {
-      await leaveGate(undefined, passage, parts);
+      await parts.gate.leave(undefined, passage);
       requeue();
     }
     const nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
     const lock = { key: parts.lockKey(job.id ?? ''), token: lockToken ?? '' };
     const claim = await claimOrNothing(data, nonce, lock, guard.owned, abort, parts);
     if (claim?.kind !== 'send') {
-      await leaveGate(undefined, passage, parts);
+      await parts.gate.leave(undefined, passage);
       return await withoutClaim(job, lockToken, claim);
     }
     const run = new ChunkRun(job, data, nonce, claim, guard.owned, abort, parts);

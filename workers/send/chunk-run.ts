@@ -1,5 +1,5 @@
 import type { Job } from 'bullmq';
-import type { Claim } from '../../src/batch/ledger/claim.ts';
+import type { Claim } from '../../src/batch/ledger/settlement.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { encodePayload, openPayload } from '../../src/batch/payload/payload.ts';
 import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
@@ -10,7 +10,7 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
-import { attemptOnce, leaveGate, type Attempted, type AttemptContext } from './attempt.ts';
+import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
 import { bisect, shouldBisect } from './bisect.ts';
 import { settlementOf } from './chunk-settlement.ts';
 import type { Cancellation } from '../../src/async/cancellation.ts';
@@ -22,7 +22,6 @@ import { requeue, applyOutcome } from './disposition.ts';
 /** What one run of a chunk's job needs; a worker process composes it once. */
 export interface ChunkContext extends AttemptContext {
   readonly fence: Pick<JobLockGuard, 'guard'>;
-  readonly sendDeadlineMs: number;
   /** Aborted when the worker stops: what has not been sent goes back. */
   readonly stopping: AbortSignal;
   readonly service: Pick<ServiceClient, 'sendBytes'>;
@@ -81,17 +80,17 @@ export class ChunkRun {
     const { size, payload, bisect: bisects } = this.#claim;
     const contacts = await this.#open(payload);
     if (contacts === undefined) {
-      await leaveGate(undefined, passage, this.#parts);
+      await this.#parts.gate.leave(undefined, passage);
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
     const first = await this.#send(contacts, size, passage.probe !== undefined, slot);
-    await leaveGate(first.outcome, passage, this.#parts);
+    await this.#parts.gate.leave(first.outcome, passage);
     const detail = detailOf(first.answer);
     if (
       first.outcome?.kind === 'rejected' &&
       bisects &&
-      !this.#claim.maybe &&
+      !this.#claim.possiblySent &&
       shouldBisect(size, first.answer?.status)
     ) {
       return this.#bisect(lockToken, contacts, { code: first.outcome.code, detail });
@@ -113,7 +112,7 @@ export class ChunkRun {
       async (some) => {
         const sent = await this.#send(Buffer.from(JSON.stringify(some)), some.length, false);
         if (sent.outcome?.kind === 'hold') {
-          await leaveGate(sent.outcome, NO_PROBE, this.#parts);
+          await this.#parts.gate.leave(sent.outcome, NO_PROBE);
         }
         return {
           outcome: sent.outcome,
@@ -138,16 +137,17 @@ export class ChunkRun {
   }
 
   async #send(contacts: Buffer, size: number, probe: boolean, slot?: Permit): Promise<Attempted> {
-    const { service, sendDeadlineMs: deadlineMs, log } = this.#parts;
-    const ownConnection = this.#delivery === 'at-most-once';
+    const { service, log } = this.#parts;
     const line = log.begin(this.#job);
     const attempted = await attemptOnce(
-      (tokens) => service.sendBytes(this.#frame, contacts, tokens, { deadlineMs, ownConnection }),
-      this.#owned,
-      this.#abort,
+      {
+        send: (tokens, call) => service.sendBytes(this.#frame, contacts, tokens, call),
+        ownConnection: this.#delivery === 'at-most-once',
+        owned: this.#owned,
+        cancel: this.#abort,
+        permit: slot,
+      },
       this.#parts,
-      undefined,
-      slot,
     );
     const { batch, chunk } = this.#data;
     line.end(attempted.outcome, attempted.answer, { batch, chunk, contacts: size, probe });

@@ -4,14 +4,9 @@ import type { Notice } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import type { ServiceClient } from '../../src/service/client.ts';
-import {
-  attemptOnce,
-  enterGate,
-  leaveGate,
-  type Attempted,
-  type AttemptContext,
-} from './attempt.ts';
+import type { SendCallOptions, ServiceClient } from '../../src/service/client.ts';
+import type { TokenSource } from '../../src/contracts/token.ts';
+import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
 import type { Group } from './coalescer.ts';
 import { splitGroup, shouldSplit } from './split-group.ts';
 import { knownAfter } from './possibly-sent.ts';
@@ -23,7 +18,6 @@ import {
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
-import { Cancellation } from '../../src/async/cancellation.ts';
 import type { PendingNotice } from './pending-notices.ts';
 
 /** A single notice in this process, from the fetch of its job to the end of the run. */
@@ -58,7 +52,6 @@ export interface NoticeEnd {
 /** What sending a group needs. */
 export interface GroupContext extends AttemptContext, IntentContext {
   readonly service: Pick<ServiceClient, 'send'>;
-  readonly sendDeadlineMs: number;
   /** Lets what is asked of Redis next, up to the end of this turn, leave in one write. */
   readonly inOneWrite: () => void;
   /** Aborted when the worker stops: what has not been sent goes back. */
@@ -101,7 +94,7 @@ async function attemptGroup(
 ): Promise<Group<HeldNotice>[]> {
   let ready = await leaveOut(notices, parts);
   if (ready.length === 0) return [];
-  const passage = parts.stopping.aborted ? undefined : await enterGate(parts);
+  const passage = parts.stopping.aborted ? undefined : await parts.gate.enter();
   if (passage === undefined) {
     await endAll(ready, GONE_BACK, parts);
     return [];
@@ -125,7 +118,7 @@ async function attemptGroup(
     outcome?.kind === 'rejected' &&
     shouldSplit(ready.length, answer?.status, deliveryOf(ready))
   ) {
-    await leaveGate(outcome, passage, parts);
+    await parts.gate.leave(outcome, passage);
     parts.log.groupRefused(ready.length, outcome.code, answer);
     return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
   }
@@ -136,15 +129,16 @@ async function attemptGroup(
 
 function attempt(ready: readonly HeldNotice[], parts: GroupContext): Promise<Attempted> {
   const intents = ready.map(({ intent }) => intent);
-  const { service, sendDeadlineMs: deadlineMs, stopping } = parts;
   const ownConnection = deliveryOf(ready) === 'at-most-once';
-  return attemptOnce(
-    (tokens) => service.send(together(ready), tokens, { deadlineMs, ownConnection }),
-    () => ready.every(mayGo),
-    new Cancellation(stopping),
-    parts,
-    ownConnection ? () => beginIntents(intents, parts) : undefined,
-  );
+  const options = {
+    send: (tokens: TokenSource, call: SendCallOptions) =>
+      parts.service.send(together(ready), tokens, call),
+    ownConnection,
+    cancel: parts.stopping,
+    owned: () => ready.every(mayGo),
+    recordIntents: ownConnection ? () => beginIntents(intents, parts) : undefined,
+  };
+  return attemptOnce(options, parts);
 }
 
 /** One notice with the contacts of all: every other field of theirs is equal. */
@@ -207,7 +201,7 @@ async function endAll(
     answer,
   }));
   await endIntents(ends, parts);
-  if (passage !== undefined) await leaveGate(outcome, passage, parts);
+  if (passage !== undefined) await parts.gate.leave(outcome, passage);
   parts.inOneWrite();
   // Each that goes back is put before the one that went back just now.
   const goBack = outcome === undefined || outcome.kind === 'hold';

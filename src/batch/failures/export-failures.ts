@@ -1,7 +1,7 @@
 import type { Batch } from '../ledger/batch-record.ts';
 import type { ChunkState } from '../ledger/chunk-state.ts';
 import { csvLine } from './csv-line.ts';
-import { CANCELLED, CANCELLED_IN_DOUBT } from './failure-groups.ts';
+import { CANCELLED, CANCELLED_POSSIBLY_SENT } from './failure-groups.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import {
   matches,
@@ -127,7 +127,7 @@ async function* failedParts(
 
 /**
  * What a chunk's state says of its contacts once its batch is cancelled: `pending` was never sent,
- * `maybe-pending` may have been taken. All others are settled, or still under way.
+ * `pending-possibly-sent` may have been taken. All others are settled, or still under way.
  */
 function whyCancelled(
   state: ChunkState,
@@ -137,10 +137,10 @@ function whyCancelled(
   if (state === 'pending') {
     return { state: 'cancelled', code: CANCELLED, message: 'never sent', at };
   }
-  if (state !== 'maybe-pending') return undefined;
+  if (state !== 'pending-possibly-sent') return undefined;
   return {
     state: 'unknown',
-    code: CANCELLED_IN_DOUBT,
+    code: CANCELLED_POSSIBLY_SENT,
     message: 'the batch was cancelled before the answer was known',
     at,
   };

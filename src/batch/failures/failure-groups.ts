@@ -22,7 +22,7 @@ export interface FailureGroup {
 export const CANCELLED = 'CANCELLED';
 
 /** Code of contacts that had been sent, with no answer, when their batch was cancelled. */
-export const CANCELLED_IN_DOUBT = 'OUTCOME_UNKNOWN';
+export const CANCELLED_POSSIBLY_SENT = 'OUTCOME_UNKNOWN';
 
 /** Failures by state and code, the most contacts first. Reads all of them and decodes none. */
 export async function groupFailures(
@@ -65,7 +65,7 @@ function cancelledGroups(
   const never = { state: 'cancelled', code: CANCELLED, message: 'never sent' } as const;
   const doubt = {
     state: 'unknown',
-    code: CANCELLED_IN_DOUBT,
+    code: CANCELLED_POSSIBLY_SENT,
     message: 'the batch was cancelled before the answer was known',
   } as const;
   return [

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Batch } from '../ledger/batch-record.ts';
-import type { FailureRecord, Ledger } from '../ledger/ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { FailureRecord } from '../ledger/ledger-reader.ts';
 import { selectFailures } from './select-failures.ts';
 
 /** What is to be sent again. */

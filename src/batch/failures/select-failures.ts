@@ -1,4 +1,5 @@
-import type { FailureRecord, Ledger } from '../ledger/ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { FailureRecord } from '../ledger/ledger-reader.ts';
 
 /** States of contacts that were not accepted and never will be by themselves. */
 export const FAILED_STATES = ['rejected', 'unknown', 'expired', 'cancelled'] as const;

@@ -2,64 +2,81 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { encodeFingerprints } from '../../number-index/chunk-fingerprints.ts';
 import { hashNumber, type FindKey } from '../../number-index/number-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { retryWhileAway, pauseFor } from './retry-while-away.ts';
 import type { PayloadKey } from '../payload/payload-key.ts';
 import { encodePayload } from '../payload/payload.ts';
+import { pauseFor, retryWhileAway } from './retry-while-away.ts';
 
 /** Chunks that are compressed and stored while the next rows are read. */
-const IN_FLIGHT = 4;
-/** So many stored chunks, or so long a time, and they are given jobs. */
+const MAX_PENDING = 4;
+/** Stored chunks get jobs after this many chunks or this much time, whichever comes first. */
 const QUEUE_AFTER_CHUNKS = 50;
 const QUEUE_AFTER_MS = 500;
-/** How often it looks whether workers have sent enough. */
-const LOOK_AGAIN_MS = 250;
-/** The account's unsent contacts are read anew after so many chunks: others import, too. */
-const TRUST_CHUNKS = 20;
-/** What a chunk takes in Redis beside its payload: its job, its fields, its state. Measured. */
+/** While the import waits for workers: how often it reads the number of unsent contacts. */
+const POLL_MS = 250;
+/** The account's unsent contacts are read again after this many chunks: other imports add to them. */
+const REFRESH_AFTER_CHUNKS = 20;
+/** Redis memory of a chunk beside its payload: its job, its fields, its state. Measured. */
 const CHUNK_OVERHEAD_BYTES = 1_250;
 
-/** How a chunk is stored. */
+/** Keys with which chunks are stored. */
 export interface WriterKeys {
-  /** Seals payloads. */
+  /** Encrypts payloads; undefined to store them unencrypted. */
   readonly payload?: PayloadKey | undefined;
-  /** Hashes numbers for the find index, and how long they are kept there; none without. */
+  /** Hashes phone numbers for the search index, which keeps them `keepMs` milliseconds. */
   readonly find?: { readonly key: FindKey; readonly keepMs: number } | undefined;
 }
 
-/** What the writer needs to know of its batch. */
+/** The batch that a writer stores chunks in. */
 export interface WriterTarget {
   readonly ledger: Ledger;
+  /** Gives jobs to the chunks of a batch that have none. */
   readonly queueChunks: (id: string) => Promise<void>;
   readonly id: string;
-  /** Chunks that an earlier run stored: they are passed over. */
+  /** Chunks that an earlier run stored; they are skipped. */
   readonly known: number;
+  /** The import waits while Redis holds this many unsent contacts. */
   readonly highWater: number;
-  /** Called when it begins and when it ends to wait for workers. */
+  /** Called when the import starts and stops waiting for workers. */
   readonly onWaiting: (waiting: boolean) => void;
 }
 
+/** One chunk of an import. */
+export interface NewChunk {
+  /** JSON array of its contacts. */
+  readonly json: Buffer;
+  /** Number of contacts. */
+  readonly size: number;
+  /** Their phone numbers; empty unless {@link ChunkWriter.wantsNumbers}. */
+  readonly numbers: readonly string[];
+  /** Rows of the list up to the end of this chunk. */
+  readonly rows: number;
+}
+
 /**
- * Stores chunks in their order, a few at a time under way, and gives them jobs. Without a target it
- * only counts what they would take.
+ * Stores chunks in order, a few at a time, and gives them jobs. Without a target (a dry run) it only
+ * counts the bytes that they would take.
  *
- * It stops taking more while a few are under way, and they stop while too many contacts wait in
- * Redis: so both this process and Redis stay bounded. Whatever fails, fails the next call.
+ * Memory stays bounded: {@link add} waits while {@link MAX_PENDING} chunks are not stored yet, and
+ * storing waits while Redis holds too many unsent contacts. A failure is thrown by the next call.
  */
 export class ChunkWriter {
   readonly #target: WriterTarget | undefined;
   readonly #keys: WriterKeys;
   readonly #signal: AbortSignal | undefined;
-  /** Chunks handed over, and contacts in those that Redis holds now because of this run. */
+  /** Chunks passed to {@link add}. */
   chunks = 0;
+  /** Contacts that this run stored in Redis. */
   stored = 0;
-  /** What the chunks of this run take in Redis. */
+  /** Redis memory of the chunks of this run, in bytes, estimated. */
   bytes = 0;
   #tail: Promise<void> = Promise.resolve();
-  #underWay = 0;
+  #pending = 0;
   #unqueued = 0;
   #queuedAt = performance.now();
+  /** Unsent contacts of the account, as last read, plus those stored since. */
   #unsent = 0;
-  #trusted = 0;
+  /** Chunks until `#unsent` is read again. */
+  #refreshIn = 0;
 
   constructor(target: WriterTarget | undefined, keys: WriterKeys, signal: AbortSignal | undefined) {
     this.#target = target;
@@ -67,21 +84,16 @@ export class ChunkWriter {
     this.#signal = signal;
   }
 
-  /** Whether the numbers of a chunk are needed beside its contacts. */
+  /** Whether chunks need their phone numbers: the search index stores hashes of them. */
   get wantsNumbers(): boolean {
     return this.#keys.find !== undefined;
   }
 
-  /**
-   * @param json the array of its contacts
-   * @param size how many they are
-   * @param numbers of the contacts, where {@link ChunkWriter.wantsNumbers}
-   * @param rows rows of the list up to the chunk's end
-   */
-  async add(json: Buffer, size: number, numbers: readonly string[], rows: number): Promise<void> {
+  /** Accepts the next chunk; resolves before it is stored. */
+  async add({ json, size, numbers, rows }: NewChunk): Promise<void> {
     const chunk = this.chunks++;
     if (this.#target !== undefined && chunk < this.#target.known) return;
-    while (this.#underWay >= IN_FLIGHT) await this.#oldest();
+    while (this.#pending >= MAX_PENDING) await this.#oneStored();
     const payload = encodePayload(json, this.#keys.payload);
     payload.catch(() => {});
     const { find } = this.#keys;
@@ -89,85 +101,91 @@ export class ChunkWriter {
       find === undefined
         ? undefined
         : encodeFingerprints(numbers.map((number) => hashNumber(find.key, number)));
-    this.#underWay++;
+    this.#pending++;
     const tail = this.#tail.then(async () => {
-      await this.#store(chunk, size, rows, await payload, prints);
-      this.#underWay--;
+      await this.#store({ chunk, size, rows, payload: await payload, prints });
+      this.#pending--;
       this.#wake();
     });
-    // Whoever waits next gets the failure; until then it is nobody's.
+    // The next call awaits the tail and throws; until then the rejection must not be unhandled.
     tail.catch(() => this.#wake());
     this.#tail = tail;
   }
 
-  /** Resolves when everything handed over is stored and has a job. */
+  /** Resolves when all chunks are stored and have jobs. */
   async end(): Promise<void> {
     await this.#tail;
     await this.#queue();
   }
 
-  /** Lets what is under way end, after something else failed. */
+  /** After a failure elsewhere: waits until no chunk is being stored. Never throws. */
   async abandon(): Promise<void> {
     await this.#tail.catch(() => {});
   }
 
   #wake = (): void => {};
 
-  /** Resolves when one more is stored, and fails once one has failed. */
-  async #oldest(): Promise<void> {
+  /** Resolves when one more chunk is stored; throws once storing has failed. */
+  async #oneStored(): Promise<void> {
     const tail = this.#tail;
     const one = new Promise<void>((resolve) => {
       this.#wake = resolve;
     });
     await Promise.race([one, tail]);
-    // A failure wakes, too.
-    if (this.#underWay >= IN_FLIGHT) await tail;
+    // A failure also calls #wake; then the tail rejects.
+    if (this.#pending >= MAX_PENDING) await tail;
   }
 
-  async #store(
-    chunk: number,
-    size: number,
-    rows: number,
-    payload: Buffer,
-    prints: Buffer | undefined,
-  ): Promise<void> {
+  async #store({
+    chunk,
+    size,
+    rows,
+    payload,
+    prints,
+  }: {
+    readonly chunk: number;
+    readonly size: number;
+    readonly rows: number;
+    readonly payload: Buffer;
+    readonly prints: Buffer | undefined;
+  }): Promise<void> {
     this.bytes += payload.length + (prints?.length ?? 0) + CHUNK_OVERHEAD_BYTES;
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
-    await this.#room(this.#target);
+    await this.#waitForRoom(this.#target);
     const find =
       prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
-    const word = await retryWhileAway(
-      () => ledger.store(id, chunk, size, rows, payload, find),
+    const result = await retryWhileAway(
+      () => ledger.store(id, { chunk, size, rows, payload, find }),
       this.#signal,
     );
-    if (word === 'gone') throw await this.#gone(this.#target);
-    if (word === 'known') return;
+    if (result === 'gone') throw await this.#goneError(this.#target);
+    if (result === 'known') return;
     this.stored += size;
     this.#unsent += size;
-    this.#trusted--;
+    this.#refreshIn--;
     this.#unqueued++;
     const due = performance.now() - this.#queuedAt >= QUEUE_AFTER_MS;
     if (due || this.#unqueued >= QUEUE_AFTER_CHUNKS) await this.#queue();
   }
 
-  /** Waits while as many contacts as allowed are in Redis. What is stored gets its jobs first. */
-  async #room({ ledger, id, highWater, onWaiting }: WriterTarget): Promise<void> {
-    if (this.#trusted > 0 && this.#unsent < highWater) return;
-    const look = async () => {
+  /** Waits while Redis holds `highWater` unsent contacts. Chunks stored before get jobs first. */
+  async #waitForRoom({ ledger, id, highWater, onWaiting }: WriterTarget): Promise<void> {
+    if (this.#refreshIn > 0 && this.#unsent < highWater) return;
+    const refresh = async () => {
       this.#unsent = await retryWhileAway(() => ledger.unsent(), this.#signal);
-      this.#trusted = TRUST_CHUNKS;
+      this.#refreshIn = REFRESH_AFTER_CHUNKS;
     };
-    await look();
+    await refresh();
     if (this.#unsent < highWater) return;
     await this.#queue();
     onWaiting(true);
     while (this.#unsent >= highWater) {
-      await pauseFor(LOOK_AGAIN_MS, this.#signal);
-      // A batch that was cancelled meanwhile has no use for room.
+      await pauseFor(POLL_MS, this.#signal);
+      // Stops waiting when the batch was cancelled: the store below then reports it.
       const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
       if (batch === undefined || batch.phase === 'cancelled') break;
-      await look();
+      await refresh();
     }
     onWaiting(false);
   }
@@ -180,12 +198,12 @@ export class ChunkWriter {
     this.#queuedAt = performance.now();
   }
 
-  async #gone({ ledger, id }: WriterTarget): Promise<NoticeQueueError> {
+  async #goneError({ ledger, id }: WriterTarget): Promise<NoticeQueueError> {
     const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
     if (batch?.phase === 'cancelled') return new NoticeQueueError('BATCH_CANCELLED');
     return new NoticeQueueError(
       'IMPORT_STOPPED',
-      'Redis lost the chunks that were stored last, as it may when it is killed.',
+      'Redis lost the chunks that were stored last; this can happen when Redis is killed.',
     );
   }
 }

@@ -1,8 +1,12 @@
 import path from 'node:path';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
-import type { Batch } from '../ledger/batch-record.ts';
-import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
+import type { Batch } from '../ledger/batch-record.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { PayloadKey } from '../payload/payload-key.ts';
+import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
+import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
+import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import {
   readImportOptions,
   type CheckedImportOptions,
@@ -10,64 +14,69 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { planImport, type ImportPlan } from './import-plan.ts';
-import type { Ledger } from '../ledger/ledger.ts';
-import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
-import { retryWhileAway } from './retry-while-away.ts';
-import type { PayloadKey } from '../payload/payload-key.ts';
 import { RejectsFile } from './rejects-file.ts';
-import { nextRows } from '../source/next-rows.ts';
-import { RowProcessor } from './row-processor.ts';
-import { RowTally } from './row-tally.ts';
-import type { SourceReader, SourcePart } from '../source/source-row.ts';
+import { retryWhileAway } from './retry-while-away.ts';
+import { RowProcessor, RowTally } from './row-processor.ts';
 
-/** What an import takes from the configuration. */
+/** Settings of the configuration that an import uses. */
 export interface ImportSettings {
-  /** In contacts. */
+  /** Contacts of a chunk, unless the options give another number. */
   readonly chunkSize: number;
-  /** In contacts. */
+  /** The import waits while Redis holds this many unsent contacts. */
   readonly highWater: number;
+  /** How long the batch is kept after its end, in milliseconds. */
   readonly batchRetentionMs: number;
-  /** Seals payloads. */
+  /** Encrypts payloads; undefined to store them unencrypted. */
   readonly payloadKey?: PayloadKey | undefined;
-  /** Numbers can be found by their hashes under it; no index is kept without. */
+  /** Hashes phone numbers for the search index; undefined for no index. */
   readonly findKey?: FindKey | undefined;
+  /** How long the search index keeps the chunks, in milliseconds. */
   readonly findRetentionMs: number;
 }
 
+/** Where an import stores its batch. */
+export interface ImportTarget {
+  readonly ledger: Ledger;
+  /** Gives jobs to the chunks of a batch that have none. */
+  readonly queueChunks: (id: string) => Promise<void>;
+}
+
 /**
- * Reads a list of any length into a batch: rows are checked, numbers that stood before are passed
- * over, contacts are cut into chunks, and each chunk is stored in the ledger and then given a job.
- * Sending begins with the first chunk.
+ * Imports a list of any length as a batch: checks the rows, skips repeated phone numbers, cuts the
+ * contacts into chunks, stores each chunk in the ledger and then gives it a job. Sending starts with
+ * the first chunk.
  *
- * It may be killed at any moment and run again: rows are read from the beginning, so that they come
- * out the same, and chunks that are stored already are passed over. The ledger, and not the queue,
- * decides which these are.
+ * An import that was killed can be repeated: it reads the rows from the start, so the chunks come out
+ * the same, and skips those that the ledger (not the queue) has already.
  *
- * @param ledger undefined for a dry run without Redis
- * @param queueChunks gives jobs to the chunks of a batch that lack one
- * @throws InputError NOTICE_INVALID for wrong options; nothing was queued
+ * @param target undefined for a dry run without Redis
+ * @throws InputError NOTICE_INVALID for invalid options; nothing was queued
  * @throws NoticeQueueError SOURCE_INVALID, BATCH_CONFLICT, BATCH_CANCELLED, REJECTS_UNWRITABLE,
- * IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED; the message says what was queued
+ * IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED; the message contains how much was queued
  */
 export async function importBatch(
-  ledger: Ledger | undefined,
-  queueChunks: (id: string) => Promise<void>,
+  target: ImportTarget | undefined,
   source: ImportSource,
   options: ImportOptions,
   settings: ImportSettings,
 ): Promise<ImportReport> {
   const checked = readImportOptions(options);
-  // What is wrong with the notice is said before the list is read.
+  // Reports an invalid notice before reading the list.
   planImport(checked, undefined, settings.chunkSize);
   const list = await openSource(source, checked);
   try {
     const plan = planImport(checked, list.digest, settings.chunkSize);
     const run = new ImportRun(list, checked, plan, settings);
-    const target = checked.dryRun ? undefined : ledger;
-    return await run.into(target, queueChunks);
+    return await run.into(checked.dryRun ? undefined : target);
   } finally {
     await list.close();
   }
+}
+
+/** A batch that was created, or is continued. */
+interface StartedBatch {
+  readonly batch: Batch;
+  readonly resumed: boolean;
 }
 
 /** One run of an import. */
@@ -91,41 +100,22 @@ class ImportRun {
     this.#settings = settings;
   }
 
-  async into(
-    ledger: Ledger | undefined,
-    queueChunks: (id: string) => Promise<void>,
-  ): Promise<ImportReport> {
+  async into(target: ImportTarget | undefined): Promise<ImportReport> {
     const { id } = this.#plan;
     const { signal } = this.#options;
-    // A header that cannot be used, or a first row that cannot be read, is met here.
+    // Detects an invalid header or first row before the batch is created.
     const reader = await this.#list.read();
     const first = await nextRows(reader.rows, signal);
     if (first === undefined) {
-      throw new NoticeQueueError('SOURCE_INVALID', 'The list holds no contacts.');
+      throw new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
     }
-    const rejects = await this.#rejects(reader);
-    const begun = ledger === undefined ? undefined : await this.#begin(ledger);
-    if (begun !== undefined && begun.batch.importedAt > 0) {
-      await retryWhileAway(() => queueChunks(id), signal);
-      return alreadyImported(begun.batch);
+    const rejects = await this.#prepareRejects(reader);
+    const started = target === undefined ? undefined : await this.#start(target.ledger);
+    if (started !== undefined && started.batch.importedAt > 0) {
+      await retryWhileAway(async () => target?.queueChunks(id), signal);
+      return alreadyImported(started.batch);
     }
-    const writer = new ChunkWriter(
-      ledger === undefined || begun === undefined
-        ? undefined
-        : {
-            ledger,
-            queueChunks,
-            id,
-            known: begun.batch.chunks,
-            highWater: this.#options.highWater ?? this.#settings.highWater,
-            onWaiting: (waiting) => {
-              this.#waiting = waiting;
-              this.#tell();
-            },
-          },
-      this.#writerKeys(),
-      signal,
-    );
+    const writer = this.#writer(target, started?.batch.chunks ?? 0);
     let written: boolean;
     try {
       await this.#readAll(first, reader, writer, rejects);
@@ -134,33 +124,46 @@ class ImportRun {
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
-      // Not awaited: a list that never answers would never end, either.
+      // Not awaited: a source that does not answer would block here.
       void reader.rows.return?.().catch(() => {});
-      throw this.#withWhatIsQueued(error, begun, writer);
+      throw this.#withQueuedCount(error, started, writer);
     }
     const { refused, duplicates } = this.#tally;
-    if (ledger !== undefined) {
-      await retryWhileAway(() => ledger.endImport(id, refused, duplicates), signal);
-    }
-    this.#tell();
+    await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
+    this.#reportProgress();
     return {
       batch: id,
       ...this.#tally.report(),
       chunks: writer.chunks,
       bytes: writer.bytes,
-      resumed: begun?.resumed ?? false,
+      resumed: started?.resumed ?? false,
       alreadyImported: false,
       dryRun: this.#options.dryRun,
       ...(written && rejects !== undefined ? { rejectsFile: rejects.path } : {}),
     };
   }
 
-  #writerKeys(): WriterKeys {
+  /** @param known chunks that an earlier run stored */
+  #writer(target: ImportTarget | undefined, known: number): ChunkWriter {
     const { payloadKey: payload, findKey: key, findRetentionMs: keepMs } = this.#settings;
-    return { payload, find: key === undefined ? undefined : { key, keepMs } };
+    const keys: WriterKeys = { payload, find: key === undefined ? undefined : { key, keepMs } };
+    return new ChunkWriter(
+      target && {
+        ...target,
+        id: this.#plan.id,
+        known,
+        highWater: this.#options.highWater ?? this.#settings.highWater,
+        onWaiting: (waiting) => {
+          this.#waiting = waiting;
+          this.#reportProgress();
+        },
+      },
+      keys,
+      this.#options.signal,
+    );
   }
 
-  async #rejects(reader: SourceReader): Promise<RejectsFile | undefined> {
+  async #prepareRejects(reader: SourceReader): Promise<RejectsFile | undefined> {
     const { file: listed } = this.#list;
     const ending = reader.titles === undefined ? 'ndjson' : 'csv';
     const file = this.#options.rejectsFile ?? (listed && `${listed}.rejected.${ending}`);
@@ -171,22 +174,21 @@ class ImportRun {
     return RejectsFile.prepare(file, reader.titles);
   }
 
-  async #begin(ledger: Ledger): Promise<{ readonly batch: Batch; readonly resumed: boolean }> {
+  async #start(ledger: Ledger): Promise<StartedBatch> {
     const { id, plan, fingerprint } = this.#plan;
-    const { signal } = this.#options;
     const { batchRetentionMs } = this.#settings;
-    // Without patience: a Redis that is not there is said at once.
-    const word = await ledger.begin(id, plan, fingerprint, batchRetentionMs);
-    if (word === 'different') {
+    // Not retried: if Redis is not available at the start the import fails at once.
+    const result = await ledger.start(id, plan, fingerprint, batchRetentionMs);
+    if (result === 'different') {
       throw new NoticeQueueError(
         'BATCH_CONFLICT',
-        `Batch ${id} was begun with another list or other options; nothing was queued.`,
+        `Batch ${id} was started with another list or other options; nothing was queued.`,
       );
     }
-    const batch = await retryWhileAway(() => ledger.read(id), signal);
+    const batch = await retryWhileAway(() => ledger.read(id), this.#options.signal);
     if (batch === undefined) throw new NoticeQueueError('IMPORT_STOPPED');
     if (batch.phase === 'cancelled') throw new NoticeQueueError('BATCH_CANCELLED');
-    return { batch, resumed: word === 'known' };
+    return { batch, resumed: result === 'known' };
   }
 
   async #readAll(
@@ -197,18 +199,19 @@ class ImportRun {
   ): Promise<void> {
     const { allowDuplicates, signal } = this.#options;
     const { chunkSize } = this.#plan.plan;
-    const intake = new RowProcessor(this.#tally, writer, rejects, chunkSize, allowDuplicates);
+    const tally = this.#tally;
+    const processor = new RowProcessor({ tally, writer, rejects, chunkSize, allowDuplicates });
     let rows: readonly SourcePart[] | undefined = first;
     for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
-      await intake.take(rows);
-      this.#tell();
+      await processor.process(rows);
+      this.#reportProgress();
     }
-    // A file that changed meanwhile is noticed before its last chunk is stored.
+    // Detects a file that changed during the import before its last chunk is stored.
     await this.#list.verify();
-    await intake.end();
+    await processor.end();
   }
 
-  #tell(): void {
+  #reportProgress(): void {
     const { rows, contacts, duplicates, refused } = this.#tally;
     this.#options.onProgress?.({
       rows,
@@ -221,23 +224,23 @@ class ImportRun {
     });
   }
 
-  /** Nothing is left half-done without saying so. */
-  #withWhatIsQueued(
+  /** Adds to an error how many contacts were queued before it. */
+  #withQueuedCount(
     error: unknown,
-    begun: { readonly batch: Batch } | undefined,
+    started: StartedBatch | undefined,
     writer: ChunkWriter,
   ): unknown {
-    if (!(error instanceof NoticeQueueError) || begun === undefined) return error;
-    const queued = begun.batch.counts.total + writer.stored;
+    if (!(error instanceof NoticeQueueError) || started === undefined) return error;
+    const queued = started.batch.counts.total + writer.stored;
     const { remedy } = ERROR_CODES[error.code];
-    const said = error.message.replace(` ${remedy}`, '');
+    const message = error.message.replace(` ${remedy}`, '');
     const warning =
       error.code === 'SOURCE_INVALID' && queued > 0
-        ? ' They would get it twice: cancel that batch before you import the mended list.'
+        ? ' To avoid sending to them twice, cancel that batch before you import the corrected list.'
         : '';
     return new NoticeQueueError(
       error.code,
-      `${said} ${queued} contacts are queued already, in batch ${this.#plan.id}.${warning}`,
+      `${message} ${queued} contacts are already queued, in batch ${this.#plan.id}.${warning}`,
     );
   }
 }

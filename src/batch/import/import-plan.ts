@@ -3,18 +3,22 @@ import { readNotice } from '../../contracts/read-notice.ts';
 import type { BatchPlan } from '../ledger/batch-record.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 
-/** What an import begins its batch with. */
+/** What an import creates its batch with. */
 export interface ImportPlan {
+  /** Id of the batch. */
   readonly id: string;
   readonly plan: BatchPlan;
-  /** Of the plan, of how the list is read and, for a file, of its content. */
+  /** Hash of the plan, of the options for reading the list and, for a file, of its content. */
   readonly fingerprint: string;
 }
 
 /**
- * @param digest of the list's content; undefined where it can be read only once
- * @param chunkSize where the options give none
- * @throws InputError NOTICE_INVALID that names what is wrong with the notice's fields
+ * Derives the batch of an import from its options. The same file and options give the same batch id,
+ * so that a repeated import continues its batch.
+ *
+ * @param digest hash of the list's content; undefined if it can be read only once
+ * @param chunkSize used if the options have none
+ * @throws InputError NOTICE_INVALID that names each invalid field of the notice
  */
 export function planImport(
   options: CheckedImportOptions,
@@ -22,7 +26,7 @@ export function planImport(
   chunkSize: number,
 ): ImportPlan {
   const { templateCode, scheduleType, chatSenderKey, senderKey, fields } = options;
-  // Checked like any notice; its one contact stands for those of the list.
+  // Checked like any notice, with a placeholder for the contacts of the list.
   const { contacts: _, ...frame } = readNotice({
     ...fields,
     templateCode,
@@ -45,8 +49,8 @@ export function planImport(
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([digest ?? '', plan, reading]))
     .digest('base64url');
-  const made = digest === undefined ? randomBytes(12).toString('base64url') : fingerprint;
-  return { id: options.batchId ?? `b-${made.slice(0, 16)}`, plan, fingerprint };
+  const generated = digest === undefined ? randomBytes(12).toString('base64url') : fingerprint;
+  return { id: options.batchId ?? `b-${generated.slice(0, 16)}`, plan, fingerprint };
 }
 
 function sorted(map: Readonly<Record<string, string | number>>): readonly unknown[] {

@@ -1,21 +1,20 @@
-import { MAX_EXACT_DIGITS } from '../source/contact-block.ts';
+import { MAX_EXACT_DIGITS } from '../source/source-row.ts';
 
 /**
- * A set of phone numbers, exact, and small where numbers lie close together, as they do: ten million
- * mobile numbers take about 13 MB.
+ * An exact, compact set of phone numbers: ten million mobile numbers take about 13 MB.
  *
- * Numbers are grouped in pages of 65,536 neighbours of the same length, so that `0101` and `101` are
- * two numbers. A page holds its members' last 16 bits: one by itself as a plain number, a few as a
- * sorted array, many as a bitmap. Numbers of more than 15 digits, which a double does not hold
- * exactly, are kept as text.
+ * Numbers are grouped into pages of 65,536 consecutive values with the same number of digits (`0101`
+ * and `101` are different numbers). A page stores the last 16 bits of its members: a single one as a
+ * number, a few as a sorted array, many as a bitmap. Numbers of more than 15 digits, which a double
+ * does not hold exactly, are stored as text.
  */
 export class NumberSet {
   readonly #pages = new Map<number, Page>();
   readonly #long = new Set<string>();
 
   /**
-   * @param digits a phone number: ASCII digits and nothing else
-   * @returns whether it was not in the set before
+   * @param digits a phone number: only ASCII digits
+   * @returns whether it was added; false if it was in the set already
    */
   add(digits: string): boolean {
     if (digits.length > MAX_EXACT_DIGITS) {
@@ -27,8 +26,8 @@ export class NumberSet {
 
   /**
    * @param value of a phone number of at most {@link MAX_EXACT_DIGITS} digits
-   * @param digits how many it has, zeros before it counted
-   * @returns whether it was not in the set before
+   * @param digits number of digits, leading zeros included
+   * @returns whether it was added; false if it was in the set already
    */
   addNumber(value: number, digits: number): boolean {
     const low = value % PAGE_SIZE;
@@ -51,11 +50,11 @@ export class NumberSet {
   }
 }
 
-/** One member; or how many there are, then the members in order; or a bit for each. */
+/** One member; or the number of members, followed by the sorted members; or a bitmap. */
 type Page = number | Uint16Array | Uint8Array;
 
 const PAGE_SIZE = 0x10000;
-/** From here on a bitmap is the smaller form. */
+/** With more members a bitmap is smaller than an array. */
 const MAX_ARRAY = PAGE_SIZE / 16 - 1;
 
 function addToBitmap(bits: Uint8Array, low: number): boolean {
@@ -66,7 +65,7 @@ function addToBitmap(bits: Uint8Array, low: number): boolean {
   return (byte & bit) === 0;
 }
 
-/** The page with the member in it, the same or a bigger one; undefined where it was there before. */
+/** The page with the member added, possibly a new one; undefined if it was a member already. */
 function addToArray(page: Uint16Array, low: number): Uint16Array | Uint8Array | undefined {
   const count = page[0] ?? 0;
   let from = 1;

@@ -8,22 +8,22 @@ import {
 import { redisFailure } from '../../redis/failure.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 
-/** `addBulk` is fastest, and its answer soonest back, at this many small jobs in one call. */
-const CHUNKS_AT_ONCE = 500;
+/** Jobs of one `addBulk` call: measured, the fastest number of small jobs. */
+const CHUNKS_PER_CALL = 500;
 
 /**
- * Gives a job to every chunk of a batch that lacks one, and only then says so in the ledger: whoever
- * dies in between leaves chunks that are queued again. A job that is there already stays as it is,
- * for a chunk's job always has the same id. Chunks that are settled need none.
+ * Adds a job for every chunk of a batch that has none, and then records that in the ledger. After a
+ * crash in between the chunks are queued again, which changes nothing: the job of a chunk always has
+ * the same id. Settled chunks get no job.
  *
- * How long a finished job is kept is the worker's business and stands in no job.
+ * Jobs contain no retention: the worker decides how long finished jobs are kept.
  *
- * @param queue BullMQ's queue CHUNK_QUEUE_NAME under the account's prefix
+ * @param queue the BullMQ queue CHUNK_QUEUE_NAME of the account
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
  */
 export async function queueChunks(ledger: Ledger, queue: Queue, id: string): Promise<void> {
   for (;;) {
-    const range = await ledger.unqueued(id, CHUNKS_AT_ONCE);
+    const range = await ledger.unqueued(id, CHUNKS_PER_CALL);
     if (range === undefined) return;
     const { first, end } = range;
     const states = await ledger.states(id, first, end);

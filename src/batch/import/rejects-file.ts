@@ -5,17 +5,17 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import { csvLine } from '../failures/csv-line.ts';
 
-/** Gathered before it is written, in characters. */
+/** Characters that are buffered before they are written. */
 const WRITE_AT = 64 * 1024;
 
 /**
- * The file of refused rows, for the person who mends them. It comes to be with the first of them,
- * readable by its owner alone. A list with columns gets a CSV file with the same columns behind four
- * of ours; a list of objects gets NDJSON with the same four fields. Either may be imported again as
- * it is: the import passes over fields that begin with `rejected_`.
+ * The file of refused rows, for the person who corrects them. It is created with the first refused
+ * row, readable only by its owner. For a CSV list it is a CSV file with four added columns before those
+ * of the list; for objects it is NDJSON with the same four fields. Both can be imported again without
+ * changes to their structure: an import ignores fields that start with `rejected_`.
  */
 export class RejectsFile {
-  /** Where it is, or would be. */
+  /** Path of the file, whether or not it exists yet. */
   readonly path: string;
   readonly #titles: readonly string[] | undefined;
   #file: FileHandle | undefined;
@@ -27,9 +27,9 @@ export class RejectsFile {
   }
 
   /**
-   * Looks whether it could be written, and writes nothing.
+   * Checks that the file can be written, without writing.
    *
-   * @param titles of the list's columns; undefined for a list of objects
+   * @param titles titles of the list's columns; undefined for a list of objects
    * @throws NoticeQueueError REJECTS_UNWRITABLE
    */
   static async prepare(file: string, titles: readonly string[] | undefined): Promise<RejectsFile> {
@@ -43,17 +43,17 @@ export class RejectsFile {
     return new RejectsFile(file, titles);
   }
 
-  /** @throws NoticeQueueError REJECTS_UNWRITABLE */
+  /** Adds a refused row. @throws NoticeQueueError REJECTS_UNWRITABLE */
   async add(
     line: number,
     { field, value, reason }: RowRefusal,
     original: readonly string[] | string | undefined,
   ): Promise<void> {
-    const begins = this.#text === '' && this.#file === undefined;
+    const isFirst = this.#text === '' && this.#file === undefined;
     this.#text +=
       this.#titles === undefined
         ? objectLine(line, field, value, reason, original)
-        : (begins ? csvLine([...HEAD, ...this.#titles]) : '') +
+        : (isFirst ? csvLine([...HEAD, ...this.#titles]) : '') +
           csvLine([
             String(line),
             field,
@@ -65,9 +65,9 @@ export class RejectsFile {
   }
 
   /**
-   * Writes what is gathered and closes the file.
+   * Writes the buffered rows and closes the file.
    *
-   * @returns whether there is a file
+   * @returns whether the file exists: there was at least one refused row
    */
   async end(): Promise<boolean> {
     try {
@@ -78,7 +78,7 @@ export class RejectsFile {
     }
   }
 
-  /** Closes the file as it is, after something else failed. */
+  /** Closes the file after a failure elsewhere. Never throws. */
   async abandon(): Promise<void> {
     await this.end().catch(() => {});
   }
@@ -122,7 +122,7 @@ function objectLine(
     fields = undefined;
   }
   const isObject = typeof fields === 'object' && fields !== null && !Array.isArray(fields);
-  const told = {
+  const added = {
     rejected_line: line,
     rejected_field: field,
     rejected_value: value,
@@ -130,7 +130,7 @@ function objectLine(
     ...(isObject ? {} : { rejected_text: text }),
   };
   const rest = isObject ? JSON.stringify(fields).slice(1) : '}';
-  return `${JSON.stringify(told).slice(0, -1)}${rest === '}' ? rest : `,${rest}`}\n`;
+  return `${JSON.stringify(added).slice(0, -1)}${rest === '}' ? rest : `,${rest}`}\n`;
 }
 
 function unwritable(file: string, error: unknown): NoticeQueueError {

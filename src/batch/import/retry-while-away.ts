@@ -1,22 +1,23 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 
-/** For how long an import puts up with a Redis that does not answer, such as one that restarts. */
-const PATIENCE_MS = 60_000;
+/** How long an import retries while Redis does not answer, for example while it restarts. */
+const RETRY_MS = 60_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
 /**
- * Does a step of an import again while Redis does not answer. Steps are safe to repeat, whether or
- * not Redis had taken them.
+ * Runs a step of an import and retries it while Redis does not answer, for up to a minute. Steps are
+ * safe to repeat, whether or not Redis executed them.
  *
- * @throws NoticeQueueError as the step does; QUEUE_UNAVAILABLE after a minute; IMPORT_STOPPED
+ * @throws NoticeQueueError as the step does; QUEUE_UNAVAILABLE after a minute; IMPORT_STOPPED if the
+ * signal aborts during a pause
  */
 export async function retryWhileAway<Result>(
   step: () => Promise<Result>,
   signal: AbortSignal | undefined,
 ): Promise<Result> {
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + RETRY_MS;
   for (let attempt = 0; ; attempt++) {
     try {
       return await step();
@@ -28,7 +29,7 @@ export async function retryWhileAway<Result>(
   }
 }
 
-/** @throws NoticeQueueError IMPORT_STOPPED when the signal comes first */
+/** Waits. @throws NoticeQueueError IMPORT_STOPPED if the signal aborts first */
 export async function pauseFor(ms: number, signal: AbortSignal | undefined): Promise<void> {
   await pause(ms, undefined, { signal }).catch(() => {
     throw new NoticeQueueError('IMPORT_STOPPED');

@@ -1,77 +1,192 @@
-import { ChunkBuilder } from './chunk-builder.ts';
+import type { RowRefusal } from '../source/check-row.ts';
+import type { ContactBlock, SourcePart, SourceRow, SourceRun } from '../source/source-row.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
+import type { ImportReport } from './import-options.ts';
 import { NumberSet } from './number-set.ts';
 import type { RejectsFile } from './rejects-file.ts';
-import type { RowTally } from './row-tally.ts';
-import type { SourcePart, SourceRow, SourceRun } from '../source/source-row.ts';
+
+/** The most refused rows, and the most duplicates, that a report lists. */
+const MAX_LISTED = 20;
+
+/** Where the rows of an import go, and how they are cut into chunks. */
+export interface RowProcessorOptions {
+  readonly tally: RowTally;
+  readonly writer: ChunkWriter;
+  /** Undefined where refused rows are only counted. */
+  readonly rejects: RejectsFile | undefined;
+  /** Contacts of a full chunk. */
+  readonly chunkSize: number;
+  readonly allowDuplicates: boolean;
+}
 
 /**
- * Takes the rows of a list in their order: counts each, passes over numbers that stood before,
- * writes down what is refused, and hands on every chunk that is full.
+ * Processes the rows of a list in order: counts each, skips repeated phone numbers, writes refused
+ * rows to the rejects file, and passes every full chunk to the writer.
  */
 export class RowProcessor {
-  readonly #tally: RowTally;
-  readonly #writer: ChunkWriter;
-  readonly #rejects: RejectsFile | undefined;
-  readonly #chunkSize: number;
+  readonly #options: RowProcessorOptions;
+  /** Numbers seen so far; undefined where duplicates are allowed. */
   readonly #seen: NumberSet | undefined;
   readonly #chunk: ChunkBuilder;
 
-  constructor(
-    tally: RowTally,
-    writer: ChunkWriter,
-    rejects: RejectsFile | undefined,
-    chunkSize: number,
-    allowDuplicates: boolean,
-  ) {
-    this.#tally = tally;
-    this.#writer = writer;
-    this.#rejects = rejects;
-    this.#chunkSize = chunkSize;
-    this.#chunk = new ChunkBuilder(writer.wantsNumbers);
-    this.#seen = allowDuplicates ? undefined : new NumberSet();
+  constructor(options: RowProcessorOptions) {
+    this.#options = options;
+    this.#chunk = new ChunkBuilder(options.writer.wantsNumbers);
+    this.#seen = options.allowDuplicates ? undefined : new NumberSet();
   }
 
-  async take(parts: readonly SourcePart[]): Promise<void> {
+  async process(parts: readonly SourcePart[]): Promise<void> {
     for (const part of parts) {
-      if ('block' in part) await this.#takeRun(part);
-      else await this.#takeRow(part);
+      if ('block' in part) await this.#processRun(part);
+      else await this.#processRow(part);
     }
   }
 
-  /** Hands on the last chunk, which may be smaller. */
+  /** Writes the last chunk, which may be smaller. */
   async end(): Promise<void> {
-    if (this.#chunk.size > 0) await this.#handOn();
+    if (this.#chunk.size > 0) await this.#writeChunk();
   }
 
-  async #takeRow({ line, check, original }: SourceRow): Promise<void> {
+  async #processRow({ line, check, original }: SourceRow): Promise<void> {
+    const { tally, rejects, chunkSize } = this.#options;
     if (check.kind === 'refused') {
-      this.#tally.refuse(line, check);
-      await this.#rejects?.add(line, check, original);
+      tally.countRefused(line, check);
+      await rejects?.add(line, check, original);
     } else if (this.#seen?.add(check.number) === false) {
-      this.#tally.duplicate(line);
+      tally.countDuplicate(line);
     } else {
-      this.#tally.take(check.normalised);
+      tally.countContact(check.normalised);
       this.#chunk.addJson(check.json, check.number);
-      if (this.#chunk.size === this.#chunkSize) await this.#handOn();
+      if (this.#chunk.size === chunkSize) await this.#writeChunk();
     }
   }
 
-  async #takeRun({ block, from, to }: SourceRun): Promise<void> {
+  async #processRun({ block, from, to }: SourceRun): Promise<void> {
+    const { tally, chunkSize } = this.#options;
     for (let index = from; index < to; index++) {
       if (this.#seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
-        this.#tally.duplicate(block.lines[index] ?? 0);
+        tally.countDuplicate(block.lines[index] ?? 0);
         continue;
       }
-      this.#tally.take(false);
+      tally.countContact(false);
       this.#chunk.add(block, index);
-      if (this.#chunk.size === this.#chunkSize) await this.#handOn();
+      if (this.#chunk.size === chunkSize) await this.#writeChunk();
     }
   }
 
-  async #handOn(): Promise<void> {
+  async #writeChunk(): Promise<void> {
+    const { tally, writer } = this.#options;
     const { size } = this.#chunk;
     const { json, numbers } = this.#chunk.take();
-    await this.#writer.add(json, size, numbers, this.#tally.rows);
+    await writer.add({ json, size, numbers, rows: tally.rows });
   }
+}
+
+/** Counts the rows of a list; contacts, duplicates and refused rows add up to the rows. */
+export class RowTally {
+  contacts = 0;
+  duplicates = 0;
+  refused = 0;
+  #normalised = 0;
+  readonly #firstRefused: ImportReport['firstRefused'][number][] = [];
+  readonly #firstDuplicates: number[] = [];
+
+  get rows(): number {
+    return this.contacts + this.duplicates + this.refused;
+  }
+
+  /** @param normalised whether separators or full-width digits of the number were replaced */
+  countContact(normalised: boolean): void {
+    this.contacts++;
+    if (normalised) this.#normalised++;
+  }
+
+  countDuplicate(line: number): void {
+    this.duplicates++;
+    if (this.#firstDuplicates.length < MAX_LISTED) this.#firstDuplicates.push(line);
+  }
+
+  countRefused(line: number, { field, reason }: RowRefusal): void {
+    this.refused++;
+    if (this.#firstRefused.length < MAX_LISTED) this.#firstRefused.push({ line, field, reason });
+  }
+
+  /** The counts as the fields of an {@link ImportReport}. */
+  report() {
+    const { rows, contacts, duplicates, refused } = this;
+    return {
+      rows,
+      contacts,
+      duplicates,
+      refused,
+      normalised: this.#normalised,
+      firstRefused: this.#firstRefused,
+      firstDuplicates: this.#firstDuplicates,
+    };
+  }
+}
+
+const OPEN = 0x5b;
+const CLOSE = Buffer.from(']');
+
+/** Collects the contacts of one chunk as the bytes of a JSON array. */
+class ChunkBuilder {
+  /** Contacts so far. */
+  size = 0;
+  #pieces: Buffer[] = [];
+  #numbers: string[] = [];
+  readonly #keepsNumbers: boolean;
+  /** The last piece, which may still grow: contacts of this block, from one index to another. */
+  #run: { readonly block: ContactBlock; readonly from: number; to: number } | undefined;
+
+  /** @param keepsNumbers whether {@link take} also returns the phone numbers */
+  constructor(keepsNumbers: boolean) {
+    this.#keepsNumbers = keepsNumbers;
+  }
+
+  /** Adds one contact of a block. */
+  add(block: ContactBlock, index: number): void {
+    this.size++;
+    if (this.#keepsNumbers) this.#numbers.push(numberOf(block, index));
+    if (this.#run?.block === block && this.#run.to === index) {
+      this.#run.to = index + 1;
+      return;
+    }
+    this.#endRun();
+    this.#run = { block, from: index, to: index + 1 };
+  }
+
+  /** Adds one contact as JSON. */
+  addJson(json: string, number: string): void {
+    this.size++;
+    if (this.#keepsNumbers) this.#numbers.push(number);
+    this.#endRun();
+    this.#pieces.push(Buffer.from(`,${json}`));
+  }
+
+  /** Returns the chunk and starts a new one. */
+  take(): { readonly json: Buffer; readonly numbers: readonly string[] } {
+    this.#endRun();
+    const json = Buffer.concat([...this.#pieces, CLOSE]);
+    // Replaces the comma before the first contact.
+    json[0] = OPEN;
+    this.#pieces = [];
+    const numbers = this.#numbers;
+    this.#numbers = [];
+    this.size = 0;
+    return { json, numbers };
+  }
+
+  #endRun(): void {
+    if (this.#run === undefined) return;
+    const { block, from, to } = this.#run;
+    const start = from === 0 ? 0 : block.ends[from - 1];
+    this.#pieces.push(block.json.subarray(start, block.ends[to - 1]));
+    this.#run = undefined;
+  }
+}
+
+/** The phone number of a contact of a block, with its leading zeros. */
+function numberOf({ numbers, digits }: ContactBlock, index: number): string {
+  return String(numbers[index] ?? 0).padStart(digits[index] ?? 0, '0');
 }

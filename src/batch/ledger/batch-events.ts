@@ -3,10 +3,11 @@ import { parseInput } from '../../contracts/parse-input.ts';
 import { connectRedis, type RedisClient, type RedisSettings } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { possiblySentTwice } from './batch-record.ts';
 
-/** What every event says. */
+/** The fields of every event. */
 interface EventHead {
-  /** Hand it to `from` to go on after this event. */
+  /** Position of this event: pass it as `from` to continue after this event. */
   readonly cursor: string;
   /** Redis time, milliseconds since the epoch. */
   readonly at: number;
@@ -14,51 +15,58 @@ interface EventHead {
   readonly batch: string;
 }
 
-/** Nothing of the batch is pending any more. A redrive opens it again, and then it comes once more. */
+/** No contact of the batch is pending any more. A redrive reopens the batch; then it finishes again. */
 export interface BatchFinished extends EventHead {
   readonly event: 'batch.finished';
   readonly phase: 'finished' | 'cancelled';
-  /** Contacts; the states add up to it. */
+  /** Contacts of the batch; the five counts below add up to it. */
   readonly total: number;
+  /** Contacts that the service accepted. */
   readonly accepted: number;
+  /** Contacts that the service rejected. */
   readonly rejected: number;
+  /** Contacts of which it is not known whether the service accepted them. */
   readonly unknown: number;
+  /** Contacts not sent before `expiresAt`. */
   readonly expired: number;
+  /** Contacts not sent because the batch was cancelled. */
   readonly cancelled: number;
-  /** Messages that may have come twice at most. */
+  /** Contacts sent again after an unknown outcome: the most messages that can have arrived twice. */
+  readonly possiblySentTwice: number;
+  /** @deprecated the former name of `possiblySentTwice` */
   readonly maybeTwice: number;
 }
 
-/** Nothing moved for a while although contacts are pending; their jobs were queued anew. */
+/** Nothing changed for a while although contacts are pending; their jobs were queued again. */
 export interface BatchStalled extends EventHead {
   readonly event: 'batch.stalled';
-  /** Contacts. */
+  /** Number of pending contacts. */
   readonly pending: number;
 }
 
-/** The service refused contacts for good: one that was isolated, or a chunk. */
+/** The service rejected contacts and they are not retried: a single contact, or a whole chunk. */
 export interface ContactRejected extends EventHead {
   readonly event: 'contact.rejected';
-  /** Name of the failure in the batch. */
+  /** Name of the failure in the batch: `<chunk>` or `<chunk>.<part>`. */
   readonly failure: string;
-  /** How many. */
+  /** Number of rejected contacts. */
   readonly contacts: number;
-  /** The service's own code. */
+  /** The service's error code. */
   readonly code: string;
 }
 
-/** What became of a batch; tell them apart by `event`. */
+/** An event of a batch; `event` tells which kind it is. */
 export type BatchEvent = BatchFinished | BatchStalled | ContactRejected;
 
 /** Options of {@link batchEvents}. All of them may be left out. */
 export interface BatchEventsOptions {
   /**
-   * Cursor of the last event that was handled; '0' for all that are kept, the last 10,000 or so.
-   * Events that were dropped since the cursor are missed.
-   * @default from now, the moment at which the first event is asked for
+   * Cursor of the last event that was handled: events after it are returned. '0' returns all stored
+   * events, about the last 10,000 of the account. Events that were deleted since are missed.
+   * @default only events after the start of the iteration
    */
   readonly from?: string | undefined;
-  /** Ends the iteration, also while it waits for an event. */
+  /** Ends the iteration without an error, also while it waits for an event. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -73,21 +81,19 @@ const optionsSchema = z.strictObject(
   'expected an options object',
 );
 
-/** How long Redis lets one question wait; a wait that is answered shows that the connection lives. */
+/** How long one read waits in Redis. Its reply also shows that the connection works. */
 const BLOCK_MS = 5_000;
 
 const EVENTS_PER_READ = 200;
 
 /**
- * What becomes of the account's batches, in order, told by the workers' own accounting. It waits for
- * more until it is ended: by leaving the loop, or by a signal. An outage of Redis only delays it.
+ * Events of the account's batches, in order. Waits for more until the loop is left or a signal aborts.
+ * An outage of Redis only delays events. Each iteration opens its own connection.
  *
- * Opens a connection of its own for each iteration.
- *
- * @param closing ends it like the signal of the options
- * @param silenceMs a connection that says nothing for so long is opened anew
+ * @param closing ends the iteration like the signal of the options
+ * @param silenceMs reconnect after this time without a reply
  * @throws InputError CONFIG_INVALID at once; while iterating NoticeQueueError QUEUE_UNAVAILABLE or
- *   QUEUE_REFUSED where Redis answers with an error
+ *   QUEUE_REFUSED if Redis replies with an error
  */
 export function batchEvents(
   redis: RedisSettings,
@@ -109,12 +115,11 @@ async function* follow(
   silenceMs: number,
 ): AsyncGenerator<BatchEvent, void, undefined> {
   if (signal.aborted) return;
-  // Errors of the connection are outages; it comes back by itself.
+  // Connection errors are outages: the client reconnects by itself.
   const client = connectRedis(redis, 'worker', () => {});
   const disconnect = () => client.disconnect();
   signal.addEventListener('abort', disconnect, { once: true });
-  const ask = <Reply>(command: () => Promise<Reply>) =>
-    answerOf(client, command, signal, silenceMs);
+  const ask = <Reply>(command: () => Promise<Reply>) => replyTo(client, command, signal, silenceMs);
   try {
     let cursor = from ?? (await ask(() => lastCursor(client, stream)));
     while (cursor !== undefined) {
@@ -134,30 +139,30 @@ async function* follow(
   }
 }
 
-/** Undefined once the signal ended it. A connection that went dumb is replaced meanwhile. */
-async function answerOf<Reply>(
+/** The reply; undefined once the signal has aborted. Reconnects if Redis does not reply. */
+async function replyTo<Reply>(
   client: RedisClient,
   command: () => Promise<Reply>,
   signal: AbortSignal,
   silenceMs: number,
 ): Promise<Reply | undefined> {
-  const watch = setInterval(() => client.disconnect(true), silenceMs);
+  const watchdog = setInterval(() => client.disconnect(true), silenceMs);
   try {
     return await command();
   } catch (error) {
     if (signal.aborted) return undefined;
     throw redisFailure(error);
   } finally {
-    clearInterval(watch);
+    clearInterval(watchdog);
   }
 }
 
 /**
- * What became of batches since a cursor, without waiting: for whoever looks every now and then.
+ * Events of batches after a cursor, without waiting; for polling.
  *
- * @param after cursor of the last event that is known; from now on when left out
+ * @param after cursor of the last known event; if undefined, returns no events and the newest cursor
  * @param count events at most
- * @returns the events, and the cursor to go on with
+ * @returns the events, and the cursor for the next call
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function readBatchEvents(
@@ -201,7 +206,7 @@ async function entriesAfter(
   return reply?.[0]?.[1] ?? [];
 }
 
-/** Undefined for an event that only a newer version knows. */
+/** Undefined for an event kind that this version does not know. */
 function eventOf(cursor: string, list: readonly string[]): BatchEvent | undefined {
   const fields = new Map<string, string>();
   for (let index = 0; index + 1 < list.length; index += 2) {
@@ -223,7 +228,7 @@ function eventOf(cursor: string, list: readonly string[]): BatchEvent | undefine
         unknown: number('unknown'),
         expired: number('expired'),
         cancelled: number('cancelled'),
-        maybeTwice: number('maybeTwice'),
+        ...possiblySentTwice(number('maybeTwice')),
       };
     case 'batch.stalled':
       return { ...head, event, pending: number('pending') };

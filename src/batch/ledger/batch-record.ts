@@ -1,42 +1,43 @@
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 
 /**
- * What is to be sent to every contact of a batch, and how. Written once, when the batch is begun;
- * an import that goes on with it must bring the same.
+ * What is sent to every contact of a batch, and how. Stored once, when the batch is created; an
+ * import that continues the batch must have the same plan.
  */
 export interface BatchPlan {
-  /** The body of each send call without its contacts: JSON of the notice's other fields. */
+  /** JSON of the request body without its contacts. */
   readonly frame: string;
   readonly templateCode: string;
   /** Contacts of a full chunk. */
   readonly chunkSize: number;
   readonly delivery: DeliveryPolicy;
-  /** Milliseconds since the epoch; 0 for never. */
+  /** Contacts not sent by then expire; milliseconds since the epoch; 0 for never. */
   readonly expiresAt: number;
-  /** Contacts a second at most; 0 for no limit. */
+  /** Contacts per second at most; 0 for no limit. */
   readonly rate: number;
-  /** Whether a rejected chunk is halved until the contact that spoils it stands alone. */
+  /** Whether a rejected chunk is split in half until the rejected contact is found. */
   readonly bisect: boolean;
 }
 
 /**
- * Where a batch stands as a whole.
+ * The phase of a batch.
  *
- * importing → sending, when its import has ended; importing and sending ⇄ paused, back to sending
- * when the import ended meanwhile; each of them → cancelled, for good; sending → finished, when
- * nothing is pending. A redrive leads from finished to sending, and is refused while it is importing
- * or paused, and once it is cancelled. `finishedAt` of a cancelled batch is set when the attempts
- * that were under way have ended, too.
+ * importing → sending when its import ends; importing and sending ⇄ paused (resumed to sending if the
+ * import ended meanwhile); each of these → cancelled, which is final; sending → finished when nothing
+ * is pending. A redrive leads from finished back to sending; it is refused while the batch is
+ * importing, paused or cancelled. `finishedAt` of a cancelled batch is set when its last attempts have
+ * ended.
  */
 export type BatchPhase = 'importing' | 'sending' | 'paused' | 'cancelled' | 'finished';
 
 /**
- * Contacts by state; they add up to `total` at every instant, because each script moves them
- * together. `sending` is the part of the pending ones that an attempt has claimed.
+ * Contacts by state. At any time pending, accepted, rejected, unknown, expired and cancelled add up to
+ * `total`, because each script changes them together.
  */
 export interface BatchCounts {
   readonly total: number;
   readonly pending: number;
+  /** The part of `pending` that is being sent right now. */
   readonly sending: number;
   readonly accepted: number;
   readonly rejected: number;
@@ -44,30 +45,35 @@ export interface BatchCounts {
   readonly expired: number;
   readonly cancelled: number;
   /**
-   * Contacts that were sent again after an attempt whose outcome is not known, counted each time: at
-   * most so many messages came twice. Not a state.
+   * Contacts sent again after an attempt with an unknown outcome, counted each time: the most messages
+   * that can have arrived twice. Not a state.
    */
+  readonly possiblySentTwice: number;
+  /** @deprecated the former name of `possiblySentTwice` */
   readonly maybeTwice: number;
 }
 
-/** A batch as it stands in Redis. Times are Redis time, milliseconds since the epoch; 0 for not yet. */
+/** A stored batch. Times are Redis time, in milliseconds since the epoch; 0 for not yet. */
 export interface Batch extends BatchPlan {
   readonly id: string;
   readonly phase: BatchPhase;
   readonly counts: BatchCounts;
+  /** When it was created. */
   readonly begunAt: number;
+  /** When its import ended. */
   readonly importedAt: number;
   readonly finishedAt: number;
-  /** How long all of it is kept after its end. */
+  /** How long it is kept after its end, in milliseconds. */
   readonly retentionMs: number;
   /** When a chunk was last stored, claimed, settled or redriven, or the batch resumed or cancelled. */
   readonly movedAt: number;
-  /** Chunks stored so far, and how many of them have been given a job. */
+  /** Chunks stored so far. */
   readonly chunks: number;
+  /** How many of them have got a job. */
   readonly queued: number;
-  /** Rows of the source that are in stored chunks. */
+  /** Rows of the list up to the last stored chunk. */
   readonly rows: number;
-  /** What the import's report said of rows it did not take. */
+  /** Refused rows and duplicates, as the import reported them; 0 before its end. */
   readonly refusedRows: number;
   readonly duplicateRows: number;
 }
@@ -90,14 +96,22 @@ const PHASES: ReadonlySet<string> = new Set<BatchPhase>([
   'finished',
 ]);
 
-/** A plan as fields and values of the batch's hash, in turn. */
+/** A plan as fields and values of the batch's Redis hash, alternating. */
 export function planFields(plan: BatchPlan): (string | number)[] {
   const { frame, templateCode, chunkSize, delivery, expiresAt, rate, bisect } = plan;
   const fields = { frame, templateCode, chunkSize, delivery, expiresAt, rate };
   return [...Object.entries(fields).flat(), 'bisect', bisect ? 1 : 0];
 }
 
-/** Reads a batch from its hash; undefined when there is none. */
+/**
+ * The count of contacts that were possibly sent twice, under its name and under its former one, which
+ * JSON output, API and events keep.
+ */
+export function possiblySentTwice(count: number) {
+  return { possiblySentTwice: count, maybeTwice: count };
+}
+
+/** Reads a batch from its Redis hash; undefined if the hash is empty. */
 export function batchFrom(id: string, fields: Readonly<Record<string, string>>): Batch | undefined {
   const phase = fields['phase'];
   if (phase === undefined || !PHASES.has(phase)) return undefined;
@@ -114,7 +128,7 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
     bisect: fields['bisect'] === '1',
     counts: {
       total: number('total'),
-      // A chunk that is being sent is still pending to whoever asks what became of it.
+      // Stored separately; to users a contact that is being sent is still pending.
       pending: number('pending') + number('sending'),
       sending: number('sending'),
       accepted: number('accepted'),
@@ -122,7 +136,7 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
       unknown: number('unknown'),
       expired: number('expired'),
       cancelled: number('cancelled'),
-      maybeTwice: number('maybeTwice'),
+      ...possiblySentTwice(number('maybeTwice')),
     },
     begunAt: number('begunAt'),
     importedAt: number('importedAt'),

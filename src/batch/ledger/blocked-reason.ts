@@ -1,37 +1,36 @@
 import { HOLDS, type Hold } from '../../contracts/hold.ts';
 import type { Batch } from './batch-record.ts';
 
-/** What decides whether a batch can move. */
+/** What decides, beside the batch itself, whether it is being sent. */
 export interface BatchSurroundings {
-  /** Worker processes that live. */
+  /** Running worker processes. */
   readonly workers: number;
   readonly hold: Hold | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** A batch whose import has stored nothing for so long is taken for one whose import has ended. */
+/** After this time without a stored chunk the import process has probably stopped. */
 const IMPORT_SILENCE_MS = 30_000;
 
 /**
- * Why a batch does not move, and what to do about it, in one sentence; undefined where it moves or
- * is over. The first reason that applies is told: each of them alone keeps every contact back.
+ * Why no contact of a batch is being sent, and what to do about it, in one sentence; undefined if the
+ * batch is being sent or has ended. Returns the first reason that applies:
  *
  * | phase | contacts pending | surroundings | reason |
  * |---|---|---|---|
  * | finished, cancelled with none pending | | | none |
  * | paused | | | it is paused |
- * | importing | none | | it waits for its import |
- * | importing, sending | some | no worker | no worker runs |
+ * | importing | none | | its import has not finished |
+ * | importing, sending | some | no worker | no worker is running |
  * | importing, sending | some | a hold | the hold's reason and remedy |
- * | cancelled | some | no worker | attempts under way when their worker ended |
+ * | cancelled | some | no worker | attempts that were under way when their worker stopped |
  */
 export function blockedReason(batch: Batch, around: BatchSurroundings): string | undefined {
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
-  if (phase === 'paused') return `it is paused; "notices resume ${id}" lets it go on`;
-  if (counts.pending === 0)
-    return phase === 'importing' ? waitsForImport(batch, around) : undefined;
+  if (phase === 'paused') return `it is paused; "notices resume ${id}" continues it`;
+  if (counts.pending === 0) return phase === 'importing' ? importReason(batch, around) : undefined;
   if (around.workers === 0) {
     return `no worker is running, so nothing is sent; start one with "notices worker"`;
   }
@@ -43,9 +42,9 @@ export function blockedReason(batch: Batch, around: BatchSurroundings): string |
   return undefined;
 }
 
-function waitsForImport({ movedAt, begunAt }: Batch, { now }: BatchSurroundings): string {
+function importReason({ movedAt, begunAt }: Batch, { now }: BatchSurroundings): string {
   const silentMs = now - Math.max(movedAt, begunAt);
   return silentMs < IMPORT_SILENCE_MS
-    ? 'it waits for its import'
-    : 'its import has not ended; where its process is gone, run the same command again: it goes on where it stood';
+    ? 'its import has not finished'
+    : 'its import has not finished; if the import process has stopped, run the same command again: it continues where it stopped';
 }

@@ -1,16 +1,16 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
-/**
- * The moves of one chunk, each one script, so that its state and the batch's counters change
- * together or not at all (chunk-state.ts tells the states).
+/*
+ * The operations on one chunk, each one Lua script: the state of the chunk and the counters of its
+ * batch change together or not at all. chunk-state.ts describes the states.
  */
 
 /**
- * Stores the next chunk. ARGV: its number, its size, rows of the source up to its end, its payload,
- * its prints ('' without a find index) and how long these are kept. The last of KEYS is the find hash.
- * A chunk that is stored already is left alone, so that an import may be run again.
- * Answers ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it is
- * no more).
+ * Stores the next chunk. ARGV: number, size, rows of the list up to its end, payload, fingerprints
+ * ('' without a search index) and for how long these are kept. The last key is the search index.
+ * A chunk that is stored already does not change, so an import can be repeated.
+ * Returns ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it does
+ * not exist).
  */
 export const storeChunk = ledgerScript(
   'store',
@@ -37,15 +37,15 @@ return { 'stored' }`,
 );
 
 /**
- * Before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the job's lock, whose
- * key is the last of KEYS. Nothing is sent unless it answers
- * ['send', frame, payload, size, maybe 0 or 1, delivery, bisect 0 or 1].
- * Else: ['lost'] the job is another worker's; ['gone'] no such batch or chunk; ['paused'];
- * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is unknown
- * now; ['later', ms] the batch's own rate.
+ * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
+ * job's lock; the key of that lock is the last key. Nothing is sent unless the result is
+ * ['send', frame, payload, size, possiblySent 0 or 1, delivery, bisect 0 or 1].
+ * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
+ * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
+ * unknown; ['later', ms] the rate of the batch does not allow it yet.
  *
- * A claim that is repeated by the same attempt, because its answer was lost on the way, is answered
- * again: a connection that comes back repeats what it had asked.
+ * The same attempt may repeat its claim and gets the same result: after a reconnect the client
+ * repeats commands whose reply it did not receive.
  */
 export const claimChunk = ledgerScript(
   'claim',
@@ -57,40 +57,40 @@ if not phase or state == NONE then return { 'gone' } end
 if state == SETTLED then return { 'settled' } end
 local size, delivery = sizeOf(chunk), field('delivery')
 local bytes = redis.call('HGET', payload, chunk)
-local underWay = state == SENDING or state == MAYBE_SENDING
-local maybe = underWay or state == MAYBE_PENDING
-local function send(maybe)
-  return { 'send', field('frame'), bytes, size, maybe and 1 or 0, delivery, field('bisect') }
+local underWay = state == SENDING or state == SENDING_POSSIBLY_SENT
+local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
+local function send(possiblySent)
+  return { 'send', field('frame'), bytes, size, possiblySent and 1 or 0, delivery, field('bisect') }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
-  return send(state == MAYBE_SENDING)
+  return send(state == SENDING_POSSIBLY_SENT)
 end
 
-local function leave()
+local function uncount()
   if underWay then return add('sending', -size) end
   add('pending', -size)
-  if maybe then add('maybePending', -size) end
+  if possiblySent then add('maybePending', -size) end
 end
-local function over(failed, code, message)
-  leave()
+local function settleAs(failed, code, message)
+  uncount()
   setState(chunk, SETTLED)
   release(chunk, size)
   fail(chunk, now, failed, size, code, message)
   moved(now)
   finishIfDone(now)
 end
-local function back()
+local function requeue()
   if not underWay then return end
-  leave()
-  setState(chunk, MAYBE_PENDING)
+  uncount()
+  setState(chunk, PENDING_POSSIBLY_SENT)
   redis.call('HDEL', inflight, chunk)
   add('pending', size)
   add('maybePending', size)
 end
 
 if underWay and delivery == 'at-most-once' then
-  -- The attempt that claimed it died or lost its job: nobody knows what became of it.
-  over('unknown', 'OUTCOME_UNKNOWN', 'the worker that sent it ended before its answer')
+  -- The attempt that claimed it crashed or lost its job: its outcome is unknown.
+  settleAs('unknown', 'OUTCOME_UNKNOWN', 'the worker ended before the service answered')
   return { 'parked' }
 end
 if phase == 'cancelled' then
@@ -101,52 +101,53 @@ if phase == 'cancelled' then
   return { 'cancelled' }
 end
 if phase == 'paused' then
-  back()
+  requeue()
   return { 'paused' }
 end
 local expiresAt = count('expiresAt')
 if expiresAt > 0 and now >= expiresAt and redis.call('HEXISTS', sizes, chunk .. '.late') == 0 then
-  if maybe then
-    over('unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is not known')
+  if possiblySent then
+    settleAs('unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
   else
-    over('expired', 'EXPIRED', '')
+    settleAs('expired', 'EXPIRED', '')
   end
   return { 'expired' }
 end
 if not bytes then
-  over('unknown', 'PAYLOAD_UNREADABLE', 'its contacts are not in Redis any more')
+  settleAs('unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
   return { 'parked' }
 end
 local rate = count('rate')
 if rate > 0 then
   local nextAt = count('nextAt')
   if nextAt > now then
-    back()
+    requeue()
     return { 'later', nextAt - now }
   end
   redis.call('HSET', record, 'nextAt', now + math.ceil(size * 1000 / rate))
 end
-leave()
+uncount()
 add('sending', size)
-if maybe then add('maybeTwice', size) end
-setState(chunk, maybe and MAYBE_SENDING or SENDING)
+if possiblySent then add('maybeTwice', size) end
+setState(chunk, possiblySent and SENDING_POSSIBLY_SENT or SENDING)
 redis.call('HSET', inflight, chunk, nonce)
 moved(now)
-return send(maybe)`,
+return send(possiblySent)`,
   { extraKeys: 1, binary: true },
 );
 
 /**
- * After an attempt. ARGV: chunk, nonce, contacts accepted; contacts that go back, their payload (''
- * for the chunk's own), whether they may have been taken (0, 1); then for each part that failed its
- * state (rejected, unknown, expired), size, code, message and payload ('' for the chunk's own).
+ * Records the result of an attempt. ARGV: chunk, nonce, contacts accepted; contacts to try again,
+ * their payload ('' for that of the chunk), whether they were possibly sent (0, 1); then for each
+ * failed part its state (rejected, unknown, expired), size, code, message and payload ('' for that of
+ * the chunk).
  *
- * Counted once however often it is called: only from sending, and by the attempt that has claimed
- * the chunk; one that lost it may still say that all was accepted. Answers ['settled'], ['known'],
- * or ['unfit', size] when the parts do not add up to the chunk, or a part of it would keep the
- * payload of the whole.
+ * Counts once however often it is called: only a chunk that is being sent can be settled, and only
+ * by the attempt that claimed it. An attempt that lost its claim may still report that all contacts
+ * were accepted. Returns ['settled'], ['known'], or ['unfit', size] if the parts do not add up to the
+ * chunk, or part of it would keep the payload of the whole.
  *
- * What goes back in doubt is unknown under at-most-once, whoever asks for it.
+ * Under at-most-once, contacts to try again that were possibly sent become unknown instead.
  */
 export const settleChunk = ledgerScript(
   'settle',
@@ -154,10 +155,10 @@ export const settleChunk = ledgerScript(
 local chunk, nonce = tonumber(ARGV[1]), ARGV[2]
 local accepted, rest, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local state = stateOf(chunk)
-if state ~= SENDING and state ~= MAYBE_SENDING then return { 'known' } end
-local size, maybe = sizeOf(chunk), state == MAYBE_SENDING
+if state ~= SENDING and state ~= SENDING_POSSIBLY_SENT then return { 'known' } end
+local size, possiblySent = sizeOf(chunk), state == SENDING_POSSIBLY_SENT
 if redis.call('HGET', inflight, chunk) ~= nonce
-  and not (maybe and accepted == size and rest == 0 and #ARGV == 6) then return { 'known' } end
+  and not (possiblySent and accepted == size and rest == 0 and #ARGV == 6) then return { 'known' } end
 
 local sum = accepted + rest
 local fits = accepted >= 0 and rest >= 0 and (bytes ~= '' or rest == 0 or rest == size)
@@ -168,7 +169,7 @@ for at = 7, #ARGV, 5 do
 end
 if not fits or sum ~= size then return { 'unfit', size } end
 
-local doubt, now = maybe or ARGV[6] == '1', clock()
+local restPossiblySent, now = possiblySent or ARGV[6] == '1', clock()
 moved(now)
 add('sending', -size)
 add('accepted', accepted)
@@ -183,14 +184,14 @@ local function failPart(failed, part, code, message, partBytes)
     event('contact.rejected', 'failure', name, 'contacts', part, 'code', code)
   end
 end
--- After an attempt in doubt a refusal proves nothing: the earlier one may have been taken.
+-- A rejection after a possibly sent attempt proves nothing: the earlier one may have been accepted.
 for at = 7, #ARGV, 5 do
-  failPart(maybe and 'unknown' or ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3],
+  failPart(possiblySent and 'unknown' or ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3],
     ARGV[at + 4])
 end
 local keepsPayload = bytes == '' and (rest > 0 or ARGV[11] == '')
-if rest > 0 and doubt and field('delivery') == 'at-most-once' then
-  failPart('unknown', rest, 'OUTCOME_UNKNOWN', 'it may have been taken', bytes)
+if rest > 0 and restPossiblySent and field('delivery') == 'at-most-once' then
+  failPart('unknown', rest, 'OUTCOME_UNKNOWN', 'the service may have accepted it', bytes)
   rest = 0
 end
 if rest == 0 then
@@ -206,25 +207,26 @@ if bytes ~= '' then
 end
 if field('phase') == 'cancelled' then
   release(chunk, size)
-  cancelChunk(chunk, rest, doubt)
+  cancelChunk(chunk, rest, restPossiblySent)
 else
   release(chunk, size - rest)
-  setState(chunk, doubt and MAYBE_PENDING or PENDING)
+  setState(chunk, restPossiblySent and PENDING_POSSIBLY_SENT or PENDING)
   add('pending', rest)
-  if doubt then add('maybePending', rest) end
+  if restPossiblySent then add('maybePending', rest) end
 end
 finishIfDone(now)
 return { 'settled' }`,
 );
 
 /**
- * Sends again what failed: its contacts become a new chunk. ARGV: name of the failure, the state and
- * code it must have ('' for any code). Answers ['redriven', new chunk], or ['known'] when it is not
- * there (any more), or ['refused', phase], or ['gone'].
+ * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
+ * code it must have ('' for any code). Returns ['redriven', new chunk], ['known'] if there is no such
+ * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
  *
- * The last of KEYS is the find hash, which is told where the contacts stand now.
+ * The last key is the search index; it records the new chunk of the contacts.
  *
- * Where the batch's deadline has passed it is lifted for the new chunk: a person wants it sent.
+ * If the deadline of the batch has passed it does not apply to the new chunk: a person asked to send
+ * it.
  */
 export const redriveFailure = ledgerScript(
   'redrive',
@@ -232,10 +234,10 @@ export const redriveFailure = ledgerScript(
 local name, phase = ARGV[1], field('phase')
 if not phase then return { 'gone' } end
 if phase ~= 'finished' and phase ~= 'sending' then return { 'refused', phase } end
-local kept = redis.call('HGET', failures, name)
+local stored = redis.call('HGET', failures, name)
 local bytes = redis.call('HGET', payload, name)
-if not kept or not bytes then return { 'known' } end
-local failure = cjson.decode(kept)
+if not stored or not bytes then return { 'known' } end
+local failure = cjson.decode(stored)
 if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
 local chunk, size, now = count('chunks'), failure.size, clock()
 redis.call('HDEL', failures, name)
@@ -244,7 +246,7 @@ redis.call('HSET', payload, chunk, bytes)
 redis.call('HSET', sizes, chunk, size)
 local expiresAt = count('expiresAt')
 if expiresAt > 0 and now >= expiresAt then redis.call('HSET', sizes, chunk .. '.late', 1) end
--- Sent again on purpose: what becomes of it is known again, but it may arrive twice.
+-- Resent on request: its outcome will be known again, but a message may arrive twice.
 setState(chunk, PENDING)
 add(failure.state, -size)
 add('pending', size)
@@ -261,18 +263,18 @@ return { 'redriven', chunk }`,
 );
 
 /**
- * A person knows what became of an unknown failure, or gives it up. ARGV: its name, 'accepted' or
- * 'cancelled', the state its contacts are counted under from now on. They are not kept any more. The
- * last of KEYS is the find hash, which is told what was decided.
- * Answers ['resolved'], or ['known'] when it is not there (any more) or not unknown, or ['gone'].
+ * Applies a person's decision on an unknown failure. ARGV: its name, and the state that its contacts
+ * count as from now on, 'accepted' or 'cancelled'. Deletes the contacts. The last key is the search
+ * index; it records the decision.
+ * Returns ['resolved'], ['known'] if there is no such failure or it is not unknown, or ['gone'].
  */
 export const resolveFailure = ledgerScript(
   'resolve',
   `
 local name = ARGV[1]
 if not field('phase') then return { 'gone' } end
-local kept = redis.call('HGET', failures, name)
-local failure = kept and cjson.decode(kept)
+local stored = redis.call('HGET', failures, name)
+local failure = stored and cjson.decode(stored)
 if not failure or failure.state ~= 'unknown' then return { 'known' } end
 redis.call('HDEL', failures, name)
 redis.call('HDEL', payload, name)

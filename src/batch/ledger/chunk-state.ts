@@ -1,43 +1,45 @@
 /**
- * The state of one chunk, as the ledger keeps it in four bits.
+ * The state of a chunk, stored as four bits.
  *
  * - `none`: not stored.
- * - `pending`: stored, waiting for its job. `maybe-pending` is the same after an attempt whose
- *   outcome is not known: the service may have taken it already. In a cancelled batch they are over:
- *   its contacts count as cancelled and as unknown.
- * - `sending`, `maybe-sending`: claimed by an attempt.
- * - `settled`: over. How many of its contacts were accepted is in the batch's counters; those that
- *   were not are in its failures.
+ * - `pending`: stored, not being sent. `pending-possibly-sent`: the same after an attempt with an
+ *   unknown outcome; the service may have accepted it. In a cancelled batch both are final: the
+ *   contacts count as cancelled and as unknown.
+ * - `sending`, `sending-possibly-sent`: claimed by an attempt.
+ * - `settled`: final. The counters of the batch include its accepted contacts, the failures of the
+ *   batch contain the others.
  *
- * claim, by an attempt that owns the job: pending → sending, maybe-pending → maybe-sending. From
- * sending and maybe-sending, when another attempt has claimed it: under at-most-once → settled, as
- * unknown; under at-least-once → maybe-sending, or → maybe-pending where the batch is paused, was
- * cancelled, or its rate says later. Past the deadline → settled, as expired or, from maybe states,
- * as unknown.
- * settle: sending → settled, or back → pending, with doubt → maybe-pending (under at-most-once: →
- * settled, as unknown); a part may be settled and the rest go back. From maybe-sending what goes back
- * goes to maybe-pending, and a refusal counts as unknown: the earlier attempt may have been taken.
+ * A claim, by an attempt that owns the job, leads from `pending` to `sending` and from
+ * `pending-possibly-sent` to `sending-possibly-sent`. If the chunk is claimed already, that attempt
+ * crashed: under at-most-once the chunk is settled as unknown; under at-least-once it becomes
+ * `sending-possibly-sent`, or `pending-possibly-sent` if the batch is paused, cancelled or must wait
+ * for its rate. After the deadline the chunk is settled: as unknown if possibly sent, else as expired.
  *
- * A redrive does not revive a chunk: it makes a new one of what failed.
+ * A settlement leads from `sending` to `settled`, back to `pending`, or to `pending-possibly-sent` if
+ * the outcome is unknown (under at-most-once: settled as unknown). Part of a chunk may be settled and
+ * the rest tried again. From `sending-possibly-sent` the rest becomes `pending-possibly-sent`, and a
+ * rejection counts as unknown: the earlier attempt may have been accepted.
+ *
+ * A redrive does not change a settled chunk: it creates a new one.
  */
 export const CHUNK_STATES = [
   'none',
   'pending',
-  'maybe-pending',
+  'pending-possibly-sent',
   'sending',
-  'maybe-sending',
+  'sending-possibly-sent',
   'settled',
 ] as const;
 
 /** Name of a chunk's state. */
 export type ChunkState = (typeof CHUNK_STATES)[number];
 
-/** The number under which a state is stored. */
+/** The number that is stored for a state. */
 export function stateNumber(state: ChunkState): number {
   return CHUNK_STATES.indexOf(state);
 }
 
-/** The state that a stored number stands for; `none` for one that is not known. */
+/** The state of a stored number; `none` for an unknown number. */
 export function stateOf(number: number): ChunkState {
   return CHUNK_STATES[number] ?? 'none';
 }

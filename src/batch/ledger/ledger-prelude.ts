@@ -2,13 +2,13 @@ import { defineScript, type Script } from '../../redis/script.ts';
 import { stateNumber, type ChunkState } from './chunk-state.ts';
 
 /**
- * What all scripts of the ledger begin with. KEYS of all, in this order: the batch's record, chunks,
- * payload, sizes, inflight, failures; then the account's unsent counter, its events and its set of
- * batches.
+ * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight and
+ * failures of the batch; then the unsent counter, the events and the set of batches of the account.
  *
- * `pending` and `sending` of the record exclude each other; `maybePending` is the part of `pending`
- * that may have been taken already. `sizes` holds, beside the contacts of chunks that are not of full
- * size, `<chunk>.parts` (failed parts named so far) and `<chunk>.late` (its deadline is lifted).
+ * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
+ * that was possibly sent, `maybeTwice` counts contacts that were sent again after that. `sizes` holds
+ * the size of each chunk that is not full, `<chunk>.parts` (number of failed parts) and
+ * `<chunk>.late` (its deadline does not apply).
  */
 const KEY_COUNT = 9;
 
@@ -17,14 +17,10 @@ const number = (state: ChunkState) => stateNumber(state);
 const PRELUDE = `
 local record, chunks, payload, sizes, inflight, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local unsent, events, batches = KEYS[7], KEYS[8], KEYS[9]
-local NONE, PENDING, MAYBE_PENDING = ${number('none')}, ${number('pending')}, ${number('maybe-pending')}
-local SENDING, MAYBE_SENDING = ${number('sending')}, ${number('maybe-sending')}
+local NONE, PENDING, PENDING_POSSIBLY_SENT = ${number('none')}, ${number('pending')}, ${number('pending-possibly-sent')}
+local SENDING, SENDING_POSSIBLY_SENT = ${number('sending')}, ${number('sending-possibly-sent')}
 local SETTLED = ${number('settled')}
 
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
 local function add(name, by) if by ~= 0 then redis.call('HINCRBY', record, name, by) end end
@@ -43,7 +39,7 @@ local function event(name, ...)
 end
 local function isOpen(phase) return phase == 'importing' or phase == 'sending' end
 
--- Nothing is pending and nothing more will come: the batch is over.
+-- Finishes the batch if nothing is pending and the import has ended.
 local function finishIfDone(now)
   local phase = field('phase')
   if count('pending') + count('sending') > 0 or field('importedAt') == '0' then return end
@@ -57,19 +53,19 @@ local function finishIfDone(now)
     'expired', count('expired'), 'cancelled', count('cancelled'), 'maybeTwice', count('maybeTwice'))
 end
 
--- No attempt has the chunk any more, and so many of its contacts are not pending any more.
+-- Ends the claim of a chunk; that many of its contacts are no longer unsent.
 local function release(chunk, size)
   redis.call('HDEL', inflight, chunk)
   redis.call('DECRBY', unsent, size)
 end
 
--- A chunk that comes back to a batch that was cancelled meanwhile: it stays as it is for good.
-local function cancelChunk(chunk, size, maybe)
-  setState(chunk, maybe and MAYBE_PENDING or PENDING)
-  add(maybe and 'unknown' or 'cancelled', size)
+-- A chunk that would be tried again, but its batch was cancelled meanwhile: its final state.
+local function cancelChunk(chunk, size, possiblySent)
+  setState(chunk, possiblySent and PENDING_POSSIBLY_SENT or PENDING)
+  add(possiblySent and 'unknown' or 'cancelled', size)
 end
 
--- The same for one whose attempt ended without a word.
+-- The same for a chunk whose attempt never reported a result.
 local function cancelUnderWay(chunk)
   local size = sizeOf(chunk)
   add('sending', -size)
@@ -77,7 +73,7 @@ local function cancelUnderWay(chunk)
   cancelChunk(chunk, size, true)
 end
 
--- Contacts that were not accepted, under the chunk's number or, for a part of it, number.part.
+-- Records contacts that were not accepted, under <chunk> or <chunk>.<part>.
 local function fail(name, now, state, size, code, message)
   add(state, size)
   redis.call('HSET', failures, name, cjson.encode({ at = now, state = state, size = size,
@@ -86,9 +82,9 @@ end
 `;
 
 /**
- * Makes a script of the ledger. Scripts answer lists whose first element is a word.
+ * Defines a ledger script. Its result is a list whose first element names the result.
  *
- * @param extraKeys keys that it takes beside those of all
+ * @param extraKeys number of keys beside those that all ledger scripts take
  */
 export function ledgerScript(
   name: string,

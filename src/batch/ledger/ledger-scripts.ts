@@ -1,14 +1,14 @@
 import { ledgerScript } from './ledger-prelude.ts';
 
-/** The moves of a batch as a whole, each one script; those of its chunks are in chunk-scripts.ts. */
+/* The operations on a batch as a whole, each one Lua script; chunk-scripts.ts has those on chunks. */
 
 /**
- * Begins a batch, or goes on with the one that has this id. ARGV: id, fingerprint of the plan and
- * the source, retention, then field and value of the plan in turn.
- * Answers ['begun'], ['known'] or ['different'].
+ * Creates a batch, or continues the one with this id. ARGV: id, fingerprint of the plan and the
+ * source, retention, then the fields and values of the plan.
+ * Returns ['started'], ['known'], or ['different'] if the fingerprint differs.
  */
-export const beginBatch = ledgerScript(
-  'begin',
+export const startBatch = ledgerScript(
+  'start',
   `
 local known = field('fingerprint')
 if known then return { known == ARGV[2] and 'known' or 'different' } end
@@ -17,13 +17,10 @@ redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs',
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
   'nextAt', 0, unpack(ARGV, 4))
 redis.call('ZADD', batches, now, ARGV[1])
-return { 'begun' }`,
+return { 'started' }`,
 );
 
-/**
- * The import has ended. ARGV: rows refused, rows that were duplicates. Answers ['imported'], or
- * ['gone'].
- */
+/** Ends the import. ARGV: refused rows, duplicate rows. Returns ['imported'] or ['gone']. */
 export const endImport = ledgerScript(
   'end import',
   `
@@ -39,27 +36,27 @@ return { 'imported' }`,
 );
 
 /**
- * Pauses, resumes or cancels, whatever the number of chunks. ARGV: pause, resume or cancel. What is
- * being sent is let finish; it takes effect at the next claim. Answers ['done', phase], or
- * ['refused', phase] where that phase does not allow it, or ['gone'].
+ * Pauses, resumes or cancels, in constant time. ARGV: pause, resume or cancel. It takes effect at the
+ * next claim; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
+ * does not allow it, or ['gone'].
  */
 export const controlBatchScript = ledgerScript(
-  'steer',
+  'control',
   `
 local phase, verb, now = field('phase'), ARGV[1], clock()
 if not phase then return { 'gone' } end
 if verb == 'pause' and isOpen(phase) then
   redis.call('HSET', record, 'phase', 'paused', 'resumeTo', phase)
 elseif verb == 'resume' and phase == 'paused' then
-  -- Claims in between gave their jobs up: all that is pending gets a job anew.
+  -- Claims of a paused batch end their jobs: all pending chunks need new ones.
   redis.call('HSET', record, 'phase', field('resumeTo'), 'queued', 0, 'movedAt', now)
   finishIfDone(now)
 elseif verb == 'cancel' and (isOpen(phase) or phase == 'paused') then
-  local pending, maybe = count('pending'), count('maybePending')
+  local pending, possiblySent = count('pending'), count('maybePending')
   redis.call('HSET', record, 'phase', 'cancelled', 'pending', 0, 'maybePending', 0)
   if field('importedAt') == '0' then redis.call('HSET', record, 'importedAt', now) end
-  add('unknown', maybe)
-  add('cancelled', pending - maybe)
+  add('unknown', possiblySent)
+  add('cancelled', pending - possiblySent)
   redis.call('DECRBY', unsent, pending)
   moved(now)
   finishIfDone(now)
@@ -71,8 +68,8 @@ return { 'done', field('phase') }`,
 );
 
 /**
- * Which chunks lack a job. ARGV: how many to look at. Answers ['chunks', first, end] of those that
- * were stored after the last that was given a job, or ['none'].
+ * Finds chunks without a job. ARGV: at most how many. Returns ['chunks', first, end] of those stored
+ * after the last one with a job, or ['none'].
  */
 export const unqueuedChunks = ledgerScript(
   'unqueued',
@@ -84,7 +81,10 @@ if first >= last then return { 'none' } end
 return { 'chunks', first, math.min(last, first + tonumber(ARGV[1])) }`,
 );
 
-/** Chunks up to ARGV[2] have jobs now, given that the next without was ARGV[1]. Answers ['queued']. */
+/**
+ * Records that chunks up to ARGV[2] have jobs, if ARGV[1] is still the first without. Returns
+ * ['queued'].
+ */
 export const markQueued = ledgerScript(
   'queued',
   `
@@ -95,10 +95,10 @@ return { 'queued' }`,
 );
 
 /**
- * A batch in which nothing has moved for ARGV[1] milliseconds, although contacts are pending and its
- * own rate allows it: its jobs were lost. All its chunks get a job anew; those that are settled know
- * it. In a batch that was cancelled the attempts that never came back are given up as unknown.
- * Answers ['stalled'], ['closed'] or ['moving'].
+ * Restarts a batch in which nothing has changed for ARGV[1] milliseconds although contacts are
+ * pending and its rate allows sending: its jobs were lost. All chunks get jobs again; the claim ends
+ * those of settled chunks. In a cancelled batch, attempts that never ended become unknown.
+ * Returns ['stalled'], ['closed'] (cancelled) or ['moving'].
  */
 export const restartStalled = ledgerScript(
   'restart',

@@ -1,19 +1,21 @@
 import type { Batch } from './batch-record.ts';
 
-/** The last part of a batch's retention in which open failures are a warning, and at most so long. */
+/** The warning starts in the last fifth of the retention, but at most three days before its end. */
 const LAST_SHARE = 0.2;
 const LAST_MS = 3 * 24 * 3_600_000;
 
-/** Contacts that a person may still decide about, and until when they are kept. */
+/** Failed contacts that a person can still decide about, and until when they are kept. */
 export interface NearEnd {
   readonly contacts: number;
+  /** Milliseconds since the epoch. */
   readonly keptUntil: number;
+  /** Milliseconds until then. */
   readonly restMs: number;
 }
 
 /**
- * Whether a batch is about to be deleted while some of its contacts are rejected, unknown or
- * expired. Undefined where there is nothing to warn of.
+ * The failed contacts (rejected, unknown or expired) of a batch that is about to be deleted;
+ * undefined if there are none, or it is kept for longer.
  *
  * @param now milliseconds since the epoch
  */
@@ -29,7 +31,7 @@ export function nearEndOfRetention(
   return { contacts, keptUntil, restMs: Math.max(0, keptUntil - now) };
 }
 
-/** Whether something that is kept for `keptMs` is in the last part of its time. */
+/** Whether something that is kept for `keptMs` milliseconds is about to be deleted. */
 export function nearEnd(keptUntil: number, keptMs: number, now: number): boolean {
   return keptUntil - now <= Math.min(LAST_MS, keptMs * LAST_SHARE);
 }

@@ -1,42 +1,66 @@
+import type { DeliveryPolicy } from '../../contracts/delivery.ts';
+
+/** Answer to a claim of a chunk. Nothing may be sent unless `kind` is `send`. */
+export type Claim =
+  | {
+      readonly kind: 'send';
+      /** JSON of the request body without its contacts. */
+      readonly frame: string;
+      /** The contacts; see payload.ts. */
+      readonly payload: Buffer;
+      /** Number of contacts. */
+      readonly size: number;
+      /** The service may have accepted an earlier attempt. */
+      readonly possiblySent: boolean;
+      readonly delivery: DeliveryPolicy;
+      /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
+      readonly bisect: boolean;
+    }
+  | { readonly kind: 'later'; readonly afterMs: number }
+  | {
+      readonly kind: 'lost' | 'gone' | 'paused' | 'cancelled' | 'settled' | 'expired' | 'parked';
+    };
+
 /**
- * What became of the contacts that an attempt had claimed. The parts add up to the chunk, and each
- * that is smaller than the chunk brings the payload of its own contacts.
+ * Result of an attempt for the contacts of a chunk. The parts add up to the chunk; each part that is
+ * smaller than the chunk carries the payload of its own contacts.
  */
 export interface Settlement {
+  /** Contacts that the service accepted. */
   readonly accepted: number;
-  /** Contacts that are to be tried again. */
+  /** Contacts to try again. */
   readonly rest?: {
     readonly size: number;
-    /** The chunk's own when left out. */
+    /** Default: the payload of the chunk. */
     readonly payload?: Buffer;
-    /** They may have been taken. Under at-most-once they are unknown then, and do not go back. */
-    readonly doubt: boolean;
+    /** The service may have accepted them. Under at-most-once they become unknown instead. */
+    readonly possiblySent: boolean;
   };
   readonly failed: readonly FailedPart[];
 }
 
-/** Contacts that ended otherwise than accepted, all for the same reason. */
+/** Contacts that were not accepted, all for the same reason. */
 export interface FailedPart {
   readonly state: 'rejected' | 'unknown' | 'expired';
   readonly size: number;
   readonly code: string;
-  /** The service's own words, masked. */
+  /** The service's message, with phone numbers masked. */
   readonly message: string;
-  /** Their contacts; the chunk's own payload when left out. */
+  /** Default: the payload of the chunk. */
   readonly payload?: Buffer;
 }
 
-/** All of a chunk was accepted. */
+/** The whole chunk was accepted. */
 export const allAccepted = (size: number): Settlement => ({ accepted: size, failed: [] });
 
-/** All of a chunk goes back. */
-export const allBack = (size: number, doubt: boolean): Settlement => ({
+/** The whole chunk is tried again. */
+export const allBack = (size: number, possiblySent: boolean): Settlement => ({
   accepted: 0,
-  rest: { size, doubt },
+  rest: { size, possiblySent },
   failed: [],
 });
 
-/** All of a chunk failed. */
+/** The whole chunk failed. */
 export const allFailed = (
   size: number,
   state: FailedPart['state'],

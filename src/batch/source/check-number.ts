@@ -1,35 +1,36 @@
-/** What a list says a phone number is. */
+/** Result of reading a phone number: the number, or the reason why it is refused. */
 export type NumberCheck =
   | {
       readonly kind: 'number';
+      /** Only ASCII digits. */
       readonly number: string;
-      /** Whether it was written with separators or full-width digits, which are gone now. */
+      /** Whether separators were removed or full-width digits replaced. */
       readonly normalised: boolean;
     }
   | { readonly kind: 'refused'; readonly reason: string };
 
 const DIGITS = /^[0-9]{1,20}$/;
-/** Blanks of every width, hyphens, dots and parentheses, half and full width. */
+/** Spaces of every width, hyphens, dots and parentheses, half and full width. */
 const SEPARATORS =
   /[ \u00a0\u2000-\u200d\u202f\u2060\u3000\ufeff\-\u2010-\u2015\u2212\uff0d.\uff0e()\uff08\uff09]/g;
 const FULL_WIDTH_DIGIT = /[\uff10-\uff19]/g;
-/** A spreadsheet writes long numbers so, and has lost digits by then. */
+/** Scientific notation of a spreadsheet: digits of a long number are lost. */
 const SCIENTIFIC = /^\s*[0-9]+(?:[.,][0-9]+)?[eE]\+?[0-9]+\s*$/;
-/** So, too: a number with decimals. Taking the dot out would make another number of it. */
+/** A number with decimals, also from a spreadsheet: without the dot it would be another number. */
 const DECIMAL = /^\s*[0-9]+\.[0-9]{0,2}\s*$/;
-/** Korea's country code before a mobile number, with or without the zero that it replaces. */
+/** A mobile number with the country code of Korea, with or without the leading zero. */
 const COUNTRY_CODE = /^(?:00)?820?1[016789][0-9]{7,8}$/;
-/** A mobile number without its leading zero. */
+/** A mobile number that lost its leading zero. */
 const ZERO_LOST = /^1(?:[016789][0-9]{7,8}|[01][0-9]{6})$/;
 
 /**
- * Reads a phone number as a list has it. What is safe is normalised: separators are taken out and
- * full-width digits become ASCII ones. What would have to be guessed is refused with a hint, for the
- * service wants the national format, digits only (service-api, Contact object).
+ * Reads a phone number of a list. The service accepts only the national format, digits only
+ * (service-api, Contact object). Safe corrections are made: separators are removed and full-width
+ * digits become ASCII digits. Where a correction would be a guess, the number is refused with a hint.
  */
 export function checkNumber(text: string): NumberCheck {
-  if (DIGITS.test(text)) return judge(text, false);
-  if (text.trim() === '') return refused('expected a phone number, got nothing');
+  if (DIGITS.test(text)) return checkDigits(text, false);
+  if (text.trim() === '') return refused('expected a phone number, got an empty value');
   if (/[+\uff0b]/.test(text) && !SCIENTIFIC.test(text)) {
     return refused(
       'expected the national format, got a plus sign: write the number without its country code, such as 01012345678',
@@ -37,24 +38,24 @@ export function checkNumber(text: string): NumberCheck {
   }
   if (SCIENTIFIC.test(text) || DECIMAL.test(text)) {
     return refused(
-      'a spreadsheet turned the number into a decimal one: format the column as text and export the list again',
+      'a spreadsheet converted the number to a decimal: format the column as text and export the list again',
     );
   }
   const number = text
     .replace(SEPARATORS, '')
     .replace(FULL_WIDTH_DIGIT, (digit) => String.fromCharCode(digit.charCodeAt(0) - 0xfee0));
-  if (DIGITS.test(number)) return judge(number, true);
+  if (DIGITS.test(number)) return checkDigits(number, true);
   return refused(
     /^[0-9]+$/.test(number)
       ? `expected at most 20 digits, got ${number.length}`
-      : 'expected a phone number: digits, and between them nothing but blanks, hyphens, dots and parentheses',
+      : 'expected a phone number: digits, optionally separated by spaces, hyphens, dots or parentheses',
   );
 }
 
-function judge(number: string, normalised: boolean): NumberCheck {
+function checkDigits(number: string, normalised: boolean): NumberCheck {
   if (COUNTRY_CODE.test(number)) {
     return refused(
-      'expected the national format, got a country code: write 01012345678 in place of 821012345678',
+      'expected the national format, got a country code: write 01012345678 instead of 821012345678',
     );
   }
   if (ZERO_LOST.test(number)) {

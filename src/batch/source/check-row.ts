@@ -3,51 +3,52 @@ import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
 import { checkNumber } from './check-number.ts';
 import { FORBIDDEN_NAMES, REJECTED_PREFIX, type Columns } from './column-map.ts';
 
-/** What a row of a list comes to: a contact, ready for the send call's body, or a refusal. */
+/** Result of checking a row: a contact, ready for the body of the send request, or a refusal. */
 export type RowCheck = ContactRow | RowRefusal;
 
-/** A row that is a contact. */
+/** A valid row. */
 interface ContactRow {
   readonly kind: 'contact';
+  /** Its phone number, digits only. */
   readonly number: string;
   /** The contact as JSON. */
   readonly json: string;
-  /** Whether its number was written otherwise. */
+  /** Whether separators or full-width digits of the number were replaced. */
   readonly normalised: boolean;
 }
 
-/** Why a row is not taken. */
+/** Why a row is refused. */
 export interface RowRefusal {
   readonly kind: 'refused';
-  /** The column or field; empty for the row as a whole. */
+  /** Title of the column, or name of the field; empty for the row as a whole. */
   readonly field: string;
-  /** What stands there, for the file of refused rows alone: it may be personal. */
+  /** The invalid value. Only the rejects file may contain it: it may be personal data. */
   readonly value: string;
-  /** What was expected, and what to do. */
+  /** What was expected, and what to do; contains no values. */
   readonly reason: string;
 }
 
-/** Control characters but tab and line breaks, and halves of surrogate pairs. */
+/** Control characters except tab and line breaks, and lone surrogates. */
 const UNPRINTABLE = /(?![\t\n\r])[\p{Cc}\p{Cs}]/u;
 
-/** Checks a row of cells, by hand and not by a schema, which would take four times as long. */
+/** Checks a row of cells. Hand-written: a schema would take four times as long. */
 export function checkCells(cells: readonly string[], columns: Columns): RowCheck {
   if (cells.length !== columns.width) {
     const problem =
-      cells.length < columns.width ? 'a cell is missing' : 'there is a delimiter too many';
+      cells.length < columns.width ? 'a cell is missing' : 'there is an extra delimiter';
     return refused(
       '',
       '',
-      `expected ${columns.width} columns, got ${cells.length}: ${problem}, or a cell with a delimiter in it lacks its quotes`,
+      `expected ${columns.width} columns, got ${cells.length}: ${problem}, or a cell that contains a delimiter is not quoted`,
     );
   }
-  const text = columns.plain(cells[columns.contact.index] ?? '');
+  const text = columns.unescape(cells[columns.contact.index] ?? '');
   const checked = checkNumber(text);
   if (checked.kind === 'refused') return refused(columns.contact.title, text, checked.reason);
   const { number, normalised } = checked;
   let json = `{"contact":"${number}"`;
   for (const column of columns.others) {
-    const value = columns.plain(cells[column.index] ?? '');
+    const value = columns.unescape(cells[column.index] ?? '');
     const problem = problemOfText(value, column.variable);
     if (problem !== undefined) return refused(column.title, value, problem);
     json += column.json + JSON.stringify(value);
@@ -56,9 +57,9 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
 }
 
 /**
- * Checks a contact object, of an iterable or a line of NDJSON.
+ * Checks a contact object of an iterable or of a line of NDJSON.
  *
- * @param names which of its fields become which; all of them as they are when undefined
+ * @param names field names of the list → field names of a contact; undefined keeps all fields
  */
 export function checkContact(
   contact: unknown,
@@ -73,7 +74,7 @@ export function checkContact(
   }
   const fields = new Map<string, unknown>();
   for (const [field, value] of Object.entries(contact as Record<string, unknown>)) {
-    if (FORBIDDEN_NAMES.has(field)) return refused(field, '', 'a field must not have this name');
+    if (FORBIDDEN_NAMES.has(field)) return refused(field, '', 'this field name is not allowed');
     if (value === undefined || field.startsWith(REJECTED_PREFIX)) continue;
     const name = names === undefined ? field : names.get(field);
     if (name === undefined) continue;
@@ -82,8 +83,7 @@ export function checkContact(
     fields.set(name, value);
   }
   for (const [field, name] of names ?? []) {
-    if (!fields.has(name))
-      return refused(field, '', 'the mapping names this field, and it is missing');
+    if (!fields.has(name)) return refused(field, '', 'the field is missing; the map uses it');
   }
   const text = fields.get('contact');
   if (typeof text !== 'string') {
@@ -97,7 +97,7 @@ export function checkContact(
   return { kind: 'contact', number, json: `{"contact":"${number}"${rest}`, normalised };
 }
 
-/** A refusal that the file of refused rows can tell. */
+/** Makes a refusal. */
 export function refused(field: string, value: string, reason: string): RowRefusal {
   return { kind: 'refused', field, value, reason };
 }
@@ -117,7 +117,7 @@ function problemOfText(value: string, variable: boolean): string | undefined {
   if (UNPRINTABLE.test(value)) {
     const found = UNPRINTABLE.exec(value);
     const code = (found?.[0].charCodeAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-    return `expected text, got the control character U+${code} at character ${(found?.index ?? 0) + 1}: remove it`;
+    return `expected text, got the control character U+${code} at character ${(found?.index ?? 0) + 1}; remove it`;
   }
   return undefined;
 }

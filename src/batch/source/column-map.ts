@@ -1,56 +1,57 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 
-/** Names that JavaScript gives a meaning; no contact has a field of such a name. */
+/** Property names with a special meaning in JavaScript; contacts must not have such fields. */
 export const FORBIDDEN_NAMES: ReadonlySet<string> = new Set([
   '__proto__',
   'constructor',
   'prototype',
 ]);
-/** What the file of refused rows adds; it may be imported as it is, once mended. */
+/** Prefix of the columns that a rejects file adds; imports ignore them, so it can be imported again. */
 export const REJECTED_PREFIX = 'rejected_';
 
 /**
- * Which field of a contact comes from which column: `{ contact: 'Phone', var1: 'Name' }`, or by
- * position from 1 on: `{ contact: 1, var1: 2 }`. Only mapped columns are sent.
+ * Maps each field of a contact to a column of the list: by title, `{ contact: 'Phone', var1: 'Name' }`,
+ * or by position from 1, `{ contact: 1, var1: 2 }`. Columns that are not mapped are not sent.
  */
 export type FieldMap = Readonly<Record<string, string | number>>;
 
-/** One column that becomes a field. */
+/** A column that becomes a field. */
 interface Column {
   readonly index: number;
-  /** What the list calls it. */
+  /** Its title in the list. */
   readonly title: string;
+  /** Whether the field is a template variable, `varN`. */
   readonly variable: boolean;
-  /** A comma, its name in JSON, a colon. */
+  /** JSON before the value: a comma, the field name, a colon. */
   readonly json: string;
 }
 
-/** The columns of a list, and what becomes of them. */
+/** The columns of a list, and the fields they become. */
 export interface Columns {
-  /** How many each row has. */
+  /** Number of columns. */
   readonly width: number;
-  /** What the list calls all of them, in order; for the file of refused rows. */
+  /** Titles of all columns, in order; the rejects file uses them. */
   readonly titles: readonly string[];
   readonly contact: Column;
   readonly others: readonly Column[];
-  /** The text that a cell stands for. */
-  readonly plain: (cell: string) => string;
-  /** Whether every cell stands for itself. */
+  /** Returns the value of a cell: without the escape of a rejects file, if the list is one. */
+  readonly unescape: (cell: string) => string;
+  /** Whether cells have no such escapes. */
   readonly isPlain: boolean;
 }
 
-const asItIs = (cell: string) => cell;
-/** Takes off the apostrophe that csv-line.ts sets before what looks like a formula. */
+const unchanged = (cell: string) => cell;
+/** Removes the apostrophe that csv-line.ts adds before text that looks like a formula. */
 const unescaped = (cell: string) => (/^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell);
 
 /**
- * Reads the header row, or the first row of a list without one.
+ * Reads the header row, or the first row of a list without header.
  *
- * Without a map, columns named `contact` and `varN` (in any case) are those fields, and others pass
- * through under their own names; a column without a name is not sent.
+ * Without a map, columns named `contact` and `varN` (in any case) become those fields, and all others
+ * become fields of their own names; a column without a title is not sent.
  *
- * @throws NoticeQueueError SOURCE_INVALID that names the column and what there is
+ * @throws NoticeQueueError SOURCE_INVALID that names the invalid column, and the columns of the list
  */
 export function readColumns(
   first: readonly string[],
@@ -64,7 +65,7 @@ export function readColumns(
     ? first.map((title) => title.trim())
     : first.map((_, index) => String(index + 1));
   const names = options.header ? titles.map(canonical) : titles;
-  if (options.header) refuseOddNames(names);
+  if (options.header) refuseInvalidNames(names);
   const chosen =
     options.map === undefined ? byName(names, options.header) : byMap(titles, options.map, options);
   const contact = chosen.find(({ name }) => name === 'contact');
@@ -72,8 +73,8 @@ export function readColumns(
     throw new NoticeQueueError(
       'SOURCE_INVALID',
       options.header
-        ? `Line 1: there is no column "contact". ${found(titles, options.delimiter)}`
-        : 'A list without a header row needs a map that says which column is the contact, such as contact=1.',
+        ? `Line 1: there is no column "contact". ${describeColumns(titles, options.delimiter)}`
+        : 'A list without a header row needs a map with the position of the contact column, such as contact=1.',
     );
   }
   const isPlain = !names.includes(`${REJECTED_PREFIX}reason`);
@@ -84,7 +85,7 @@ export function readColumns(
     others: chosen
       .filter((column) => column !== contact)
       .map(({ index, name }) => columnOf(index, titles[index] ?? '', name)),
-    plain: isPlain ? asItIs : unescaped,
+    unescape: isPlain ? unchanged : unescaped,
     isPlain,
   };
 }
@@ -94,25 +95,25 @@ interface Chosen {
   readonly name: string;
 }
 
-/** `Contact` and `VAR1` are what they look like; other names are the list's own. */
+/** Field names `contact` and `varN` are recognised in any case; other names are kept as they are. */
 function canonical(title: string): string {
   const lower = title.toLowerCase();
   return lower === 'contact' || /^var[1-9][0-9]*$/.test(lower) ? lower : title;
 }
 
-function refuseOddNames(names: readonly string[]): void {
+function refuseInvalidNames(names: readonly string[]): void {
   const seen = new Set<string>();
   for (const [index, name] of names.entries()) {
     if (FORBIDDEN_NAMES.has(name)) {
       throw new NoticeQueueError(
         'SOURCE_INVALID',
-        `Line 1, column ${index + 1}: a column must not be named "${name}"; rename it.`,
+        `Line 1, column ${index + 1}: the column name "${name}" is not allowed; rename it.`,
       );
     }
     if (name !== '' && seen.has(name)) {
       throw new NoticeQueueError(
         'SOURCE_INVALID',
-        `Line 1, column ${index + 1}: there is a column "${shown(name)}" before it already; rename one of them.`,
+        `Line 1, column ${index + 1}: there is already a column "${shown(name)}"; rename one of them.`,
       );
     }
     seen.add(name);
@@ -136,12 +137,12 @@ function byMap(
     if (index !== undefined) return { index, name };
     throw new NoticeQueueError(
       'SOURCE_INVALID',
-      `Line 1: the map takes ${name} from column "${source}", which is not there. ${found(titles, delimiter)}`,
+      `Line 1: the map takes ${name} from column "${source}", which does not exist. ${describeColumns(titles, delimiter)}`,
     );
   });
 }
 
-/** A name is looked for first: a column may be called "2". */
+/** Titles are searched before positions: a column may be titled "2". */
 function indexOf(
   titles: readonly string[],
   source: string | number,
@@ -152,11 +153,11 @@ function indexOf(
     if (named >= 0) return named;
   }
   const position = Number(source);
-  const there = Number.isSafeInteger(position) && position >= 1 && position <= titles.length;
-  return there ? position - 1 : undefined;
+  const exists = Number.isSafeInteger(position) && position >= 1 && position <= titles.length;
+  return exists ? position - 1 : undefined;
 }
 
-function found(titles: readonly string[], delimiter: string): string {
+function describeColumns(titles: readonly string[], delimiter: string): string {
   const columns = titles
     .slice(0, 20)
     .map((title) => `"${shown(title)}"`)
@@ -165,10 +166,10 @@ function found(titles: readonly string[], delimiter: string): string {
     (character) => character !== delimiter && titles.length === 1 && titles[0]?.includes(character),
   );
   const hint = other === undefined ? '' : ` Is the delimiter '${other === '\t' ? 'TAB' : other}'?`;
-  return `There is ${columns}.${hint}`;
+  return `The columns are ${columns}.${hint}`;
 }
 
-/** A list without a header has a contact in its first row: digits are not shown. */
+/** The first row of a list without header contains a contact: long numbers are not shown. */
 function shown(title: string): string {
   return title.slice(0, 40).replaceAll(/[0-9]{4,}/g, '...');
 }

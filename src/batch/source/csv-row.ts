@@ -7,20 +7,20 @@ const CR = 0x0d;
 /** One row of a CSV list. */
 export interface CsvRow {
   readonly cells: readonly string[];
-  /** Where the next row begins. */
+  /** Offset of the next row. */
   readonly next: number;
-  /** The line in which that is. */
+  /** Line of the next row. */
   readonly nextLine: number;
 }
 
 /**
- * Takes one row apart: quotes as in RFC 4180, any of the three ends of lines.
+ * Parses one row: quotes as in RFC 4180; lines end with LF, CRLF or CR.
  *
- * @param from where the row begins; not at the end of the text
- * @param line the line in which that is
- * @param last whether the text ends here; else a row that could go on is not taken apart
- * @returns undefined where the row's end has not come yet
- * @throws NoticeQueueError SOURCE_INVALID for a quote that is wrong
+ * @param from offset of the row, before the end of the text
+ * @param line line of the row
+ * @param last whether the list ends with this text
+ * @returns undefined if the text ends before the row does
+ * @throws NoticeQueueError SOURCE_INVALID for a misplaced quote
  */
 export function readRow(
   text: Buffer,
@@ -60,14 +60,14 @@ export function readRow(
   }
 }
 
-/** Where the line behind an LF, CR or CRLF begins; undefined where an LF may still follow the CR. */
+/** Offset after an LF, CRLF or CR; undefined if an LF may follow a CR at the end of the text. */
 export function endOfLine(text: Buffer, at: number, last: boolean): number | undefined {
   if (text[at] === LF) return at + 1;
   if (at + 1 >= text.length && !last) return undefined;
   return text[at + 1] === LF ? at + 2 : at + 1;
 }
 
-/** Below 0 where there is none and none will come; undefined where it may still come. */
+/** Offset of the closing quote; -1 if the list ends without one; undefined if the text does. */
 function closingQuote(text: Buffer, open: number, last: boolean): number | undefined {
   for (let at = open + 1; ; at += 2) {
     at = text.indexOf(QUOTE, at);

@@ -11,14 +11,14 @@ const QUOTED = 2;
 const CLOSED = 3;
 
 /**
- * Finds what breaks the structure of a CSV file, before any of it is queued: with one quote too many
- * nobody can say where the rows behind it begin, so such a file is refused as a whole.
+ * Checks the quotes and the row lengths of a CSV file before any of it is queued. After a misplaced
+ * quote it is unknown where the rows start, so such a file is refused as a whole.
  *
- * At the start of a cell, and then: a quote → quoted; another character → bare. quoted: a quote →
- * closed. closed: a quote → quoted (it was two for one), a delimiter or the end of the line → start;
- * anything else is wrong. bare: a quote is wrong; a delimiter or the end of the line → start.
- *
- * It goes over the bytes: in UTF-8 none of those it looks for is a part of another character.
+ * A state machine over bytes; in UTF-8 none of the bytes it looks for is part of another character:
+ * - start of a cell: a quote → quoted; any other character → bare.
+ * - quoted: a quote → closed.
+ * - closed: a quote → quoted (an escaped quote); a delimiter or line end → start; else an error.
+ * - bare: a quote is an error; a delimiter or line end → start.
  */
 export class CsvStructure {
   readonly #delimiter: Buffer;
@@ -35,13 +35,13 @@ export class CsvStructure {
   }
 
   /**
-   * @param text whole characters
+   * @param text the next piece; it ends with a complete character
    * @throws NoticeQueueError SOURCE_INVALID with line and column
    */
   write(text: Buffer): void {
     const first = this.#delimiter[0];
     const { length } = this.#delimiter;
-    // Local while it runs: this is the one look at every byte of the file.
+    // Local variables: this loop reads every byte of the file.
     let state = this.#state;
     let line = this.#line;
     let column = this.#column;
@@ -49,7 +49,7 @@ export class CsvStructure {
     let afterReturn = this.#afterReturn;
     for (let at = 0; at < text.length; at++) {
       const byte = text[at] ?? 0;
-      // Continuing bytes are no characters of their own.
+      // Continuation bytes of UTF-8 do not count as characters.
       if ((byte & 0xc0) !== 0x80 && ++chars > MAX_ROW_LENGTH) {
         throw state === QUOTED ? notClosed(this.#openedAt, column) : tooLong(line, column);
       }
@@ -83,7 +83,7 @@ export class CsvStructure {
     this.#afterReturn = afterReturn;
   }
 
-  /** @throws NoticeQueueError SOURCE_INVALID for a quote that was never closed */
+  /** Ends the file. @throws NoticeQueueError SOURCE_INVALID for a quote that is not closed */
   end(): void {
     if (this.#state === QUOTED) throw notClosed(this.#openedAt, this.#column);
   }
@@ -93,21 +93,22 @@ export class CsvStructure {
   }
 }
 
-/** What can be wrong with a quote. */
+/** Errors of misplaced quotes. */
 export const QUOTE_IN_CELL =
-  'there is a quote inside a cell that does not begin with one: put the cell into quotes and double the quote';
+  'a quote inside a cell that is not quoted: quote the cell and double the quotes inside it';
 export const AFTER_QUOTE =
-  'something follows the closing quote of a cell: double the quotes inside it';
+  'text after the closing quote of a cell: double the quotes inside the cell';
 
+/** The error of a quote that is not closed. */
 export function notClosed(openedAt: number, column: number): NoticeQueueError {
-  return csvError(openedAt, column, 'a quote is opened there and never closed');
+  return csvError(openedAt, column, 'a quote is opened here and never closed');
 }
 
 function tooLong(line: number, column: number): NoticeQueueError {
   return csvError(line, column, `the row is longer than ${MAX_ROW_LENGTH} characters`);
 }
 
-/** One place of a CSV list, and what is wrong there. */
-export function csvError(line: number, column: number, what: string): NoticeQueueError {
-  return new NoticeQueueError('SOURCE_INVALID', `Line ${line}, column ${column}: ${what}.`);
+/** An error at a position of a CSV list. */
+export function csvError(line: number, column: number, problem: string): NoticeQueueError {
+  return new NoticeQueueError('SOURCE_INVALID', `Line ${line}, column ${column}: ${problem}.`);
 }

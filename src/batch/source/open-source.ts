@@ -10,20 +10,25 @@ import { readCsv } from './read-csv.ts';
 import { readUtf8 } from './read-utf8.ts';
 import type { SourceReader } from './source-row.ts';
 
-/** Where a list of contacts comes from: the path of a file, a stream of bytes, or contacts. */
+/**
+ * Where a list of contacts comes from: the path of a CSV or NDJSON file, a readable stream of its bytes
+ * (either may be gzipped), or an iterable of contacts.
+ */
 export type ImportSource = string | Readable | Iterable<Contact> | AsyncIterable<Contact>;
 
-/** A list that is open. */
+/** An open list. */
 export interface OpenSource {
-  /** SHA-256 of a file's bytes; undefined where the list can be read only once. */
+  /** SHA-256 of a file's content; undefined if the list can be read only once. */
   readonly digest: string | undefined;
-  /** Path of the list, where it is a file. */
+  /** Path of the list, if it is a file. */
   readonly file: string | undefined;
+  /** Size of the file; undefined if the list is not a file. */
   readonly totalBytes: number | undefined;
+  /** Bytes read so far, before decompression; 0 for an iterable. */
   bytesRead(): number;
-  /** Starts to read. @throws NoticeQueueError SOURCE_INVALID */
+  /** Starts reading the rows. @throws NoticeQueueError SOURCE_INVALID */
   read(): Promise<SourceReader>;
-  /** After the last row. @throws NoticeQueueError SOURCE_INVALID where a file changed meanwhile */
+  /** Call after the last row. @throws NoticeQueueError SOURCE_INVALID if the file has changed */
   verify(): Promise<void>;
   close(): Promise<void>;
 }
@@ -36,11 +41,11 @@ type SourceOptions = Pick<
 const READ_BYTES = 128 * 1024;
 
 /**
- * Opens a list. A file is read twice: first for what is wrong with it as a whole (its encoding, its
- * quotes) and for the hash of its bytes, so that nothing of a broken file is queued; then for its rows.
+ * Opens a list. A file is read twice: first to check its encoding and quotes and to hash its content, so
+ * that nothing of an invalid file is queued; then for its rows.
  *
- * @throws NoticeQueueError SOURCE_INVALID
- * @throws InputError NOTICE_INVALID for what is no source
+ * @throws NoticeQueueError SOURCE_INVALID if it cannot be opened or read
+ * @throws InputError NOTICE_INVALID if `source` is none of {@link ImportSource}
  */
 export async function openSource(
   source: ImportSource,
@@ -61,20 +66,18 @@ export async function openSource(
 }
 
 async function openFile(name: string, options: SourceOptions): Promise<OpenSource> {
-  const file = await opened(name);
+  const file = await openForReading(name);
   try {
     const before = await file.stat({ bigint: true });
     if (!before.isFile()) {
-      const what = before.isDirectory()
-        ? 'a directory'
-        : 'no regular file; hand it over as a stream';
+      const what = before.isDirectory() ? 'a directory' : 'not a regular file; pass it as a stream';
       throw new NoticeQueueError('SOURCE_INVALID', `${name} is ${what}.`);
     }
     if (before.size === 0n) throw new NoticeQueueError('SOURCE_INVALID', `${name} is empty.`);
     const size = Number(before.size);
     const format = options.format ?? formatByName(name);
     const first = createHash('sha256');
-    const kind = await checkWhole(bytesOf(file, size, first, options.signal), format, options);
+    const kind = await checkFile(bytesOf(file, size, first, options.signal), format, options);
     const digest = first.digest('base64url');
     const again = createHash('sha256');
     let bytesRead = 0;
@@ -94,7 +97,7 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
         const after = await file.stat({ bigint: true });
         const same = after.size === before.size && after.mtimeNs === before.mtimeNs;
         if (same && again.digest('base64url') === digest) return;
-        throw new NoticeQueueError('SOURCE_INVALID', `${name} changed while it was read.`);
+        throw new NoticeQueueError('SOURCE_INVALID', `${name} changed during the import.`);
       },
       close: () => file.close(),
     };
@@ -104,7 +107,7 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
   }
 }
 
-async function opened(name: string): Promise<FileHandle> {
+async function openForReading(name: string): Promise<FileHandle> {
   try {
     return await open(name, 'r');
   } catch (error) {
@@ -114,7 +117,7 @@ async function opened(name: string): Promise<FileHandle> {
   }
 }
 
-/** The file's first `size` bytes, each piece also hashed; what is appended meanwhile is not read. */
+/** The first `size` bytes of a file, which are also hashed; bytes appended meanwhile are not read. */
 async function* bytesOf(
   file: FileHandle,
   size: number,
@@ -135,8 +138,8 @@ async function* bytesOf(
   }
 }
 
-/** Reads all of a file for what is wrong with it as a whole. @returns its format */
-async function checkWhole(
+/** Checks the encoding and the quotes of a whole file. @returns its format */
+async function checkFile(
   bytes: AsyncIterable<Buffer>,
   format: Format | undefined,
   { encoding, delimiter }: SourceOptions,

@@ -3,8 +3,8 @@ import { checkContact, refused } from './check-row.ts';
 import type { FieldMap } from './column-map.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourceRow } from './source-row.ts';
 
-/** Rows that are handed on together. */
-const ROWS_AT_ONCE = 250;
+/** Rows that are returned together. */
+const ROWS_PER_READ = 250;
 
 /** Reads a list of contact objects. */
 export function readContacts(
@@ -17,7 +17,7 @@ export function readContacts(
     let line = 0;
     for await (const contact of contacts) {
       batch.push(rowOf(++line, contact, names));
-      if (batch.length < ROWS_AT_ONCE) continue;
+      if (batch.length < ROWS_PER_READ) continue;
       yield batch;
       batch = [];
     }
@@ -26,7 +26,7 @@ export function readContacts(
   return { titles: undefined, rows: rows() };
 }
 
-/** Reads NDJSON: one contact object a line; empty lines are skipped. A bad line is a refused row. */
+/** Reads NDJSON: one contact object per line; empty lines are skipped, invalid ones are refused. */
 export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefined): SourceReader {
   const names = namesOf(map);
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
@@ -46,10 +46,10 @@ export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefine
   return { titles: undefined, rows: rows() };
 }
 
-/** Stands for a line that was passed over. No line is this text: it holds a break. */
+/** Marks a line that was skipped because it is too long. No line can contain a line break. */
 const TOO_LONG = '\n';
 
-/** Lines, some at a time; one that is too long is never held as a whole. */
+/** Lines, several at a time; a line that is too long is never held in memory as a whole. */
 async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<string[], void> {
   let rest = '';
   let tooLong = false;
@@ -98,7 +98,7 @@ function namesOf(map: FieldMap | undefined): Names {
   return new Map(Object.entries(map).map(([name, source]) => [String(source), name]));
 }
 
-/** What may hold anything, even a circle. */
+/** JSON of any value; empty if there is none, for example for a circular object. */
 function jsonOf(contact: unknown): string {
   try {
     return JSON.stringify(contact) ?? '';

@@ -3,23 +3,23 @@ import { checkCells } from './check-row.ts';
 import { readColumns, type Columns, type FieldMap } from './column-map.ts';
 import { endOfLine, readRow, type CsvRow } from './csv-row.ts';
 import { csvError } from './csv-structure.ts';
-import { FastCsvOptions } from './fast-csv-reader.ts';
+import { FastCsvReader } from './fast-csv-reader.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
 
-/** How a CSV list is to be read. */
+/** How a CSV list is read. */
 export interface CsvOptions {
   readonly delimiter: string;
-  /** Whether its first row names the columns. */
+  /** Whether the first row contains the titles of the columns. */
   readonly header: boolean;
   readonly map?: FieldMap | undefined;
 }
 
 /**
- * Reads a CSV list: quotes as in RFC 4180, any of the three ends of lines, empty lines skipped.
+ * Reads a CSV list: quotes as in RFC 4180; lines end with LF, CRLF or CR; empty lines are skipped.
  *
- * @param text UTF-8, no character cut in two
- * @throws NoticeQueueError SOURCE_INVALID where there are no columns, or not the ones it needs, and
- * from the rows where the structure is broken
+ * @param text UTF-8 in pieces that end with a complete character
+ * @throws NoticeQueueError SOURCE_INVALID if columns are missing or invalid; from `rows` for a
+ * misplaced quote or a row that is too long
  */
 export async function readCsv(
   text: AsyncIterable<Buffer>,
@@ -34,14 +34,16 @@ export async function readCsv(
   return { titles: columns.titles, rows: list.rows(columns, options.header) };
 }
 
-/** The text of a list, of which some was read and some is at hand. */
+/** Reads rows from text that arrives in pieces. */
 class CsvText {
   readonly #pieces: AsyncIterator<Buffer>;
   readonly #delimiter: Buffer;
+  /** Text that was received and not yet read completely. */
   #text: Buffer = Buffer.alloc(0);
+  /** Offset of the next row. */
   #at = 0;
   #line = 1;
-  /** Nothing comes behind the text at hand. */
+  /** Whether the list ends with this text. */
   #last = false;
 
   constructor(pieces: AsyncIterable<Buffer>, delimiter: string) {
@@ -49,50 +51,50 @@ class CsvText {
     this.#delimiter = Buffer.from(delimiter);
   }
 
-  /** The first row that is not empty, not yet passed; undefined where there is none. */
+  /** The first row that is not empty; the position stays before it. Undefined if there is none. */
   async firstRow(): Promise<CsvRow | undefined> {
     for (;;) {
       const row = this.#row();
       if (row !== undefined) return row;
       if (this.#last) return undefined;
-      await this.#more();
+      await this.#receive();
     }
   }
 
-  /** @param header whether the first row is no contact */
+  /** All rows. @param header whether to skip the first row */
   async *rows(columns: Columns, header: boolean): AsyncGenerator<readonly SourcePart[], void> {
     try {
       if (header) {
         const row = await this.firstRow();
-        if (row !== undefined) this.#pass(row);
+        if (row !== undefined) this.#skip(row);
       }
       const [byte] = this.#delimiter;
-      const plain =
+      const fast =
         this.#delimiter.length === 1 && byte !== undefined && columns.isPlain
-          ? new FastCsvOptions(columns, byte)
+          ? new FastCsvReader(columns, byte)
           : undefined;
       for (;;) {
-        const parts = this.#atHand(columns, plain);
+        const parts = this.#completeRows(columns, fast);
         if (parts.length > 0) yield parts;
         if (this.#last) return;
-        await this.#more();
+        await this.#receive();
       }
     } finally {
       await this.#pieces.return?.();
     }
   }
 
-  /** All rows that are complete. */
-  #atHand(columns: Columns, plain: FastCsvOptions | undefined): SourcePart[] {
+  /** All complete rows of the received text. */
+  #completeRows(columns: Columns, fast: FastCsvReader | undefined): SourcePart[] {
     const parts: SourcePart[] = [];
     for (;;) {
-      if (plain !== undefined) {
-        const run = plain.read(this.#text, this.#at, this.#line, this.#last);
+      if (fast !== undefined) {
+        const run = fast.read(this.#text, this.#at, this.#line, this.#last);
         this.#at = run.next;
         this.#line = run.nextLine;
         if (run.to > run.from) {
           parts.push(run);
-          // It may have ended because its block was full.
+          // The run may have ended because its block is full: there may be more plain rows.
           continue;
         }
       }
@@ -101,11 +103,11 @@ class CsvText {
       const check = checkCells(row.cells, columns);
       const original = check.kind === 'refused' ? row.cells : undefined;
       parts.push({ line: this.#line, check, original });
-      this.#pass(row);
+      this.#skip(row);
     }
   }
 
-  /** The next row, not yet passed; undefined where it is not complete. Passes empty lines. */
+  /** The next row, if it is complete; the position stays before it. Skips empty lines. */
   #row(): CsvRow | undefined {
     while (this.#text[this.#at] === LF || this.#text[this.#at] === CR) {
       const next = endOfLine(this.#text, this.#at, this.#last);
@@ -117,13 +119,13 @@ class CsvText {
     return readRow(this.#text, this.#at, this.#delimiter, this.#line, this.#last);
   }
 
-  #pass(row: CsvRow): void {
+  #skip(row: CsvRow): void {
     this.#at = row.next;
     this.#line = row.nextLine;
   }
 
-  /** @throws NoticeQueueError SOURCE_INVALID for a row without an end */
-  async #more(): Promise<void> {
+  /** Waits for more text. @throws NoticeQueueError SOURCE_INVALID for a row that is too long */
+  async #receive(): Promise<void> {
     const rest = this.#text.subarray(this.#at);
     if (rest.length > MAX_ROW_LENGTH && rest.toString().length > MAX_ROW_LENGTH) {
       throw csvError(

@@ -5,13 +5,13 @@ import { createGunzip } from 'node:zlib';
 import iconv from 'iconv-lite';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 
-/** Encodings of lists. `euc-kr` is CP949, too; UTF-16 is known by its byte order mark. */
+/** Encodings of lists. `euc-kr` includes CP949; UTF-16 is detected by its byte order mark. */
 export const ENCODINGS = ['utf-8', 'euc-kr'] as const;
 
 /** Name of an encoding. */
 export type Encoding = (typeof ENCODINGS)[number];
 
-/** Bytes that a list cannot begin with, and what they are. */
+/** First bytes of files that are not lists. */
 const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
   {
     magic: Buffer.from('PK\u0003\u0004'),
@@ -29,12 +29,12 @@ const LONGEST_MAGIC = 4;
 const LF = 0x0a;
 
 /**
- * The text of a list as UTF-8: unpacked where it is gzip, without its byte order mark, and no
- * character cut in two between the pieces. What is UTF-8 already is looked through and not decoded.
- * A piece is read when it is asked for.
+ * The text of a list as UTF-8, in pieces that end with a complete character: decompressed if it is
+ * gzip, and without its byte order mark. UTF-8 input is only validated. A piece is read when it is
+ * requested.
  *
- * @throws NoticeQueueError SOURCE_INVALID with the line, where a byte is not of the encoding, and
- * for files that are no text
+ * @throws NoticeQueueError SOURCE_INVALID with the line of a byte that is not valid in the encoding, and
+ * for files that are not text
  */
 export async function* readUtf8(
   bytes: AsyncIterable<Buffer>,
@@ -44,11 +44,11 @@ export async function* readUtf8(
   const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (foreign !== undefined) throw unreadable(`It is ${foreign.what}.`);
   if (head.subarray(0, 2).equals(GZIP)) {
-    yield* readUtf8(unpack(all), encoding);
+    yield* readUtf8(gunzipped(all), encoding);
     return;
   }
   if (head.subarray(0, 2).equals(UTF_16LE)) yield* decode(all, 'utf-16le');
-  else if (encoding === 'utf-8') yield* whole(all);
+  else if (encoding === 'utf-8') yield* validate(all);
   else yield* decode(all, encoding);
 }
 
@@ -77,10 +77,10 @@ async function peek(
   return { head, all: all() };
 }
 
-async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const gunzip = createGunzip();
   let failure: unknown;
-  // What the list itself fails with comes back as it is; the rest is a damaged file.
+  // Errors of the list itself are rethrown; any other error is a damaged file.
   const fed = pipeline(Readable.from(bytes), gunzip).catch((error: unknown) => {
     failure = error;
   });
@@ -96,29 +96,29 @@ async function* unpack(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, voi
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** Looks through what should be UTF-8; a character that a piece cuts off goes with the next one. */
-async function* whole(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+/** Validates UTF-8. A character that is incomplete at the end of a piece moves to the next one. */
+async function* validate(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   let rest: Buffer = Buffer.alloc(0);
   let place = START;
-  let begun = false;
+  let started = false;
   for await (const piece of bytes) {
     const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    const end = all.length - cutOff(all);
+    const end = all.length - incompleteBytes(all);
     const good = all.subarray(0, end);
     if (!isUtf8(good)) throw wrongEncoding(good, place, 'utf-8');
     rest = all.subarray(end);
     if (good.length === 0) continue;
-    const skip = !begun && good.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
-    begun = true;
+    const skip = !started && good.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
+    started = true;
     const text = good.subarray(skip);
-    place = behind(place, text);
+    place = positionAfter(place, text);
     if (text.length > 0) yield text;
   }
   if (rest.length > 0) throw wrongEncoding(rest, place, 'utf-8');
 }
 
-/** How many bytes at the end begin a character that is not complete. */
-function cutOff(bytes: Buffer): number {
+/** Number of bytes at the end that belong to an incomplete character. */
+function incompleteBytes(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;
     if (byte < 0x80) return 0;
@@ -144,13 +144,13 @@ async function* decode(
   };
   for await (const piece of bytes) {
     const decoded = Buffer.from(text(piece, true));
-    place = behind(place, decoded);
+    place = positionAfter(place, decoded);
     if (decoded.length > 0) yield decoded;
   }
   text(Buffer.alloc(0), false);
 }
 
-/** A decoder that throws where a byte is not of the encoding. */
+/** A decoder that throws for a byte that is not valid in the encoding. */
 function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boolean) => string {
   if (encoding !== 'euc-kr') {
     const decoder = new TextDecoder(encoding, { fatal: true });
@@ -160,39 +160,39 @@ function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boole
   const decoder = iconv.getDecoder('cp949');
   return (piece, more) => {
     const text = decoder.write(piece) + (more ? '' : (decoder.end() ?? ''));
-    // CP949 has no such character: it stands for a byte that could not be read.
+    // CP949 has no U+FFFD: the decoder returns it for an invalid byte.
     if (text.includes('\ufffd')) throw new TypeError('not CP949');
     return text;
   };
 }
 
-/** A place in a list, for people. */
+/** A position in a list, for error messages; both from 1. */
 interface FilePosition {
   readonly line: number;
   readonly character: number;
 }
 const START: FilePosition = { line: 1, character: 1 };
 
-/** The place behind a text that begins at another one. */
-function behind({ line, character }: FilePosition, text: Buffer): FilePosition {
+/** The position after a text that starts at the given one. */
+function positionAfter({ line, character }: FilePosition, text: Buffer): FilePosition {
   let lines = 0;
   for (let at = 0; at < text.length; at++) if (text[at] === LF) lines++;
   const lastLine = text.lastIndexOf(LF) + 1;
   let characters = lines === 0 ? character : 1;
-  // Continuing bytes are no characters of their own.
+  // Continuation bytes do not count as characters.
   for (let at = lastLine; at < text.length; at++)
     if (((text[at] ?? 0) & 0xc0) !== 0x80) characters++;
   return { line: line + lines, character: characters };
 }
 
-/** Looks for the place by feeding the bytes one by one. */
+/** The error of an invalid byte; finds its position by decoding the bytes one by one. */
 function wrongEncoding(
   piece: Buffer,
-  begins: FilePosition,
+  start: FilePosition,
   encoding: Encoding | 'utf-16le',
 ): NoticeQueueError {
   const read = decoderOf(encoding);
-  let { line, character } = begins;
+  let { line, character } = start;
   for (let at = 0; at < piece.length; at++) {
     try {
       for (const one of read(piece.subarray(at, at + 1), true)) {
@@ -205,7 +205,7 @@ function wrongEncoding(
   }
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
   return unreadable(
-    `Line ${line}, character ${character}: a byte there is not ${encoding.toUpperCase()}. Is the encoding ${other}?`,
+    `Line ${line}, character ${character}: a byte is not valid ${encoding.toUpperCase()}. Is the encoding ${other}?`,
   );
 }
 

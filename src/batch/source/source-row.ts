@@ -1,32 +1,93 @@
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowCheck } from './check-row.ts';
-import type { ContactBlock } from './contact-block.ts';
 
-/** A row of a list, read and checked. */
+/** The longest row, in characters. A longer one is an unclosed quote, or the file is not a list. */
+export const MAX_ROW_LENGTH = 1_000_000;
+
+/** The most digits of a number that a double holds exactly. */
+export const MAX_EXACT_DIGITS = 15;
+
+const BLOCK_CONTACTS = 1_000;
+const BLOCK_BYTES = 256 * 1024;
+
+/** One checked row of a list. */
 export interface SourceRow {
-  /** The line it begins in, from 1 on; of an iterable, which contact it is. */
+  /** Line on which the row starts, from 1; for an iterable, the position of the contact, from 1. */
   readonly line: number;
   readonly check: RowCheck;
-  /** What the list has there, where the row is refused: its cells, or its text. */
+  /** Input of a refused row: its cells, or its text. Undefined for a contact. */
   readonly original: readonly string[] | string | undefined;
 }
 
-/** Rows that are contacts, one behind the other: those of a block from one on, up to another. */
+/**
+ * Valid rows in list order, as the bytes of the send request's body. Rows are stored in arrays and
+ * not as objects or strings: that makes the import more than twice as fast (docs/decisions.md).
+ */
+export class ContactBlock {
+  /** JSON of the contacts; each starts with a comma. */
+  readonly json = Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  /** Offset at which the JSON of each contact ends. */
+  readonly ends = new Uint32Array(BLOCK_CONTACTS);
+  /** Phone number of each contact as a number; see {@link MAX_EXACT_DIGITS}. */
+  readonly numbers = new Float64Array(BLOCK_CONTACTS);
+  /** Digits of each phone number, leading zeros included. */
+  readonly digits = new Uint8Array(BLOCK_CONTACTS);
+  /** Line of the list of each contact. */
+  readonly lines = new Uint32Array(BLOCK_CONTACTS);
+  /** Contacts stored so far. */
+  count = 0;
+
+  /** Bytes of JSON so far. */
+  get length(): number {
+    return this.count === 0 ? 0 : (this.ends[this.count - 1] ?? 0);
+  }
+
+  /** Whether one more contact of that many bytes fits. */
+  hasRoom(bytes: number): boolean {
+    return this.count < BLOCK_CONTACTS && this.length + bytes <= BLOCK_BYTES;
+  }
+}
+
+/** Consecutive valid rows: the contacts of a block from index `from` up to, not including, `to`. */
 export interface SourceRun {
   readonly block: ContactBlock;
   readonly from: number;
   readonly to: number;
 }
 
-/** What a list is read as. */
+/** One row, or a run of valid rows. */
 export type SourcePart = SourceRow | SourceRun;
 
-/** A list whose beginning was read and found good. */
+/** A list whose header (or first row) was read and is valid. */
 export interface SourceReader {
-  /** Titles of the columns; undefined where each row names its own fields. */
+  /** Titles of the columns; undefined where each row names its own fields (NDJSON, objects). */
   readonly titles: readonly string[] | undefined;
-  /** Rows in the list's order, a few at a time. Nothing is read before it is asked for. */
+  /** Rows in list order, a few at a time. Nothing is read before it is requested. */
   readonly rows: AsyncIterator<readonly SourcePart[], void>;
 }
 
-/** The longest row, in characters. A longer one is a quote that was never closed, or no list. */
-export const MAX_ROW_LENGTH = 1_000_000;
+/**
+ * The next rows of a list; undefined after the last.
+ *
+ * @throws NoticeQueueError IMPORT_STOPPED as soon as the signal aborts, even while the source of the
+ * list does not answer
+ */
+export async function nextRows(
+  rows: SourceReader['rows'],
+  signal: AbortSignal | undefined,
+): Promise<readonly SourcePart[] | undefined> {
+  let stop = () => {};
+  const stopped = new Promise<never>((_, reject) => {
+    stop = () => reject(new NoticeQueueError('IMPORT_STOPPED'));
+  });
+  // Prevents an unhandled rejection when the signal aborts between two reads.
+  stopped.catch(() => {});
+  if (signal?.aborted === true) stop();
+  signal?.addEventListener('abort', stop, { once: true });
+  try {
+    const next = await Promise.race([stopped, rows.next()]);
+    return next.done === true ? undefined : next.value;
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}

@@ -44,9 +44,9 @@ export function describeBatch(
       ['import', describeImport(batch)],
       ['contacts', count(counts.total)],
       ...CONTACT_STATES.map((state) => [`  ${state}`, describeCount(batch, state)]),
-      ...(counts.maybeTwice === 0
+      ...(counts.possiblySentTwice === 0
         ? []
-        : [['twice', `${count(counts.maybeTwice)} at most were sent twice`]]),
+        : [['twice', `${count(counts.possiblySentTwice)} at most were sent twice`]]),
       ...paceRows(batch, now),
     ]),
     ...(standstill === undefined ? [] : [`It stands still: ${standstill}.`]),

@@ -45,7 +45,7 @@ export function examineConfig(environment?: Environment): Finding[] {
     const remedy = 'mend it; docs/configuration.md says what is right';
     return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
   }
-  const set = readings.filter(({ from }) => from !== 'default').length;
+  const set = [...readings.values()].filter(({ from }) => from !== 'default').length;
   const { BASE_URL: url, INSECURE_HTTP_HOST: host } = values;
   const plain = url?.startsWith('http:') === true && new URL(url).hostname === host?.toLowerCase();
   if (plain) {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import type { FindReport } from '../../search/find-contact.ts';
-import { describeFalsePositiveRate } from '../../search/false-positive-rate.ts';
+import { describeFalsePositiveRate } from '../../search/find-contact.ts';
 import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-ledger.ts';
 import { duration, print, table } from '../output.ts';

@@ -5,35 +5,35 @@ import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
 import {
   enterHold,
-  liftAuditedHold,
-  liftManualHoldScript,
+  liftHoldByProbe,
+  liftManual,
   placeHold,
-  placeManualHoldScript,
+  placeManual,
   releaseProbe,
 } from './hold-scripts.ts';
 
 /**
- * The gate every attempt passes. The queue is in one of three states, kept in Redis:
+ * The gate that every attempt passes. The queue is in one of three states, stored in Redis:
  *
- * - flowing: no hold. Attempts pass, and a process that believes so asks nobody: no round trip.
- * - held: somebody placed a hold. BullMQ's limiter key stands until the next probe, so no worker
- *   fetches; what was fetched before bounces here, without spending an attempt.
- *   flowing -> held: {@link HoldGate.place}. held -> held: placed again; the next probe moves
- *   further away and never nearer.
- * - probing: the time has come, and the first attempt at the gate took the probe's nonce; all
- *   others wait. The nonce lives no longer than an attempt may take, so a probe that died with its
- *   worker frees itself.
- *   held -> probing: {@link HoldGate.enter}. probing -> flowing: {@link Passage.succeeded}.
+ * - open: no hold. Attempts pass, without a round trip once the process knows.
+ * - held: a hold was placed. BullMQ's limiter keys are set until the next probe, so that no worker
+ *   fetches jobs; jobs that were fetched before are requeued here without spending an attempt.
+ *   open -> held: {@link HoldGate.place}. held -> held: placed again; the next probe moves further away,
+ *   never closer.
+ * - probing: the next probe is due, and the first attempt at the gate took the probe's nonce; all
+ *   others wait. The nonce expires after the longest time of an attempt, so a probe whose worker died
+ *   is replaced.
+ *   held -> probing: {@link HoldGate.enter}. probing -> open: {@link Passage.succeeded}.
  *   probing -> held, one failed probe more: {@link HoldGate.place} with the passage, or
  *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}.
  *
- * A hold by hand (`manual`) has no probe: flowing, held or probing -> held by {@link placeManualHold}, and
- * only {@link liftManualHold} ends it; that one ends any other hold, too. So it is with `restored`, which
- * the restore guard places over any other (restore-guard.ts of the workers), and which a hold by hand
+ * A `manual` hold has no probe: {@link placeManualHold} places it in any state, and only
+ * {@link liftManualHold} lifts it (which lifts any other hold, too). The same holds for `restored`, which
+ * the restore guard places over any other hold (workers/maintenance/restore-guard.ts) and a manual hold
  * does not replace.
  *
- * A process learns of holds by hints and by its own; after a gap in the hints it reads the key. A
- * process that has not heard yet sends a few calls more, each of which bounces by itself.
+ * A process learns of holds from hints and from its own attempts; after a gap in the hints it reads the
+ * key. Before a hint arrives it may send a few more requests, each of which fails by itself.
  */
 export class HoldGate {
   readonly #redis: RedisClient;
@@ -42,10 +42,11 @@ export class HoldGate {
   readonly #channel: string;
   readonly #settings: HoldSettings;
   readonly #onMove: (move: HoldMove) => void;
-  #believedHeld = true;
+  /** Whether attempts ask Redis; false while this process knows that there is no hold. */
+  #mustAsk = true;
   #unsubscribe: (() => void) | undefined;
 
-  /** @param onMove told of each hold this process learns of, for the log */
+  /** @param onMove called with each hold that this process learns of, for the log */
   constructor(
     redis: RedisClient,
     hints: Pick<Hints, 'subscribe'>,
@@ -61,46 +62,48 @@ export class HoldGate {
     this.#onMove = onMove;
   }
 
-  /** Begins to listen. Until the first answer of Redis every attempt asks at the gate. */
+  /** Subscribes to hints. Until the first answer of Redis every attempt asks Redis. */
   start(): void {
     this.#unsubscribe ??= this.#hints.subscribe(this.#channel, (text) => {
       const held = text === undefined || text !== '';
-      this.#believedHeld = held;
+      this.#mustAsk = held;
       if (text !== undefined) {
         this.#onMove(held ? { kind: 'held', hold: text as HoldKind } : { kind: 'lifted' });
       }
     });
   }
 
+  /** Unsubscribes. */
   stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
   }
 
-  /** Believes nothing any longer: the next attempt asks Redis, before a hint has come. */
+  /** Makes the next attempt ask Redis, even before a hint arrives. */
   forget(): void {
-    this.#believedHeld = true;
+    this.#mustAsk = true;
   }
 
   /**
    * Asks to make an attempt.
    *
-   * @returns a passage, or undefined when the queue is held: the job goes back
+   * @returns a passage, or undefined when the queue is held: requeue the job
+   * @throws ScriptFailure
    */
   async enter(): Promise<Passage | undefined> {
-    if (!this.#believedHeld) return OPEN;
+    if (!this.#mustAsk) return OPEN;
     const nonce = randomUUID();
     const answer = await enterHold(this.#redis, this.#keys, [nonce, this.#settings.probeTtlMs]);
     const [verdict] = answer as [string];
     switch (verdict) {
       case 'open':
-        this.#believedHeld = false;
+        this.#mustAsk = false;
         return OPEN;
       case 'probe':
         return {
           probe: nonce,
           succeeded: async () => {
-            await liftAuditedHold(this.#redis, this.#keys, [nonce, this.#channel]);
+            await liftHoldByProbe(this.#redis, this.#keys, [nonce, this.#channel]);
           },
           undecided: () => this.#place('', '', nonce, 0),
           abandoned: async () => {
@@ -113,13 +116,16 @@ export class HoldGate {
   }
 
   /**
-   * Holds the queue, or holds it longer.
+   * Holds the queue, or extends the hold.
    *
-   * @param forMs milliseconds to the next probe where the cause names them (Retry-After, the rest
-   *   of a refusal); else it doubles with each failed probe, between the configured bounds
+   * @param code of the service or of ours that caused it
+   * @param passage of the attempt that caused it
+   * @param forMs milliseconds to the next probe when the cause names them (Retry-After, the rest of a
+   *   refusal); otherwise they double with each failed probe, between the configured bounds
+   * @throws ScriptFailure
    */
   async place(kind: HoldKind, code: string, passage: Passage, forMs?: number): Promise<void> {
-    this.#believedHeld = true;
+    this.#mustAsk = true;
     const { retryAfterMaxMs } = this.#settings;
     const bounded =
       forMs === undefined ? 0 : Math.ceil(Math.min(Math.max(forMs, 1), retryAfterMaxMs));
@@ -133,27 +139,31 @@ export class HoldGate {
   }
 }
 
-/** Bounds of holds, in milliseconds. */
+/** Limits of holds, in milliseconds. */
 export interface HoldSettings {
+  /** HOLD_PROBE_MIN_MS: time to the first probe. */
   readonly probeMinMs: number;
+  /** HOLD_PROBE_MAX_MS: longest time between probes. */
   readonly probeMaxMs: number;
+  /** RETRY_AFTER_MAX_MS: longest Retry-After that is followed. */
   readonly retryAfterMaxMs: number;
-  /** How long a probe may take: one whole attempt. */
+  /** How long a probe may take: one attempt. */
   readonly probeTtlMs: number;
 }
 
-/** Leave to make one attempt; the endings do nothing unless the attempt is a hold's probe. */
+/** Permission to make one attempt. The methods report its end; they do nothing unless it is a probe. */
 export interface Passage {
+  /** Nonce of the probe; undefined when the attempt is none. */
   readonly probe: string | undefined;
-  /** The service dealt with the request: the hold is over for all. */
+  /** The service processed the request: lifts the hold for the fleet. */
   succeeded(): Promise<void>;
-  /** The service did not answer the question: the next probe comes later. */
+  /** The probe was inconclusive: the next one comes later. */
   undecided(): Promise<void>;
-  /** The attempt ended before it began: another job may probe at once. */
+  /** The attempt ended without a request: another job may probe at once. */
   abandoned(): Promise<void>;
 }
 
-/** What a process learned of a hold. */
+/** A hold was placed or lifted. */
 export type HoldMove =
   { readonly kind: 'held'; readonly hold: HoldKind } | { readonly kind: 'lifted' };
 
@@ -167,30 +177,32 @@ const OPEN: Passage = {
 };
 
 /**
- * Holds the queue by hand, until it is lifted by hand.
+ * Holds the queue manually, until {@link liftManualHold}.
  *
- * @param why what `notices status` shows as its code: a few words
+ * @param why a few words, shown as the hold's code by `notices status`
+ * @throws ScriptFailure
  */
 export async function placeManualHold(redis: RedisClient, keys: Keys, why: string): Promise<void> {
-  await placeManualHoldScript(redis, scriptKeys(keys), [why, keys.holdHints]);
+  await placeManual(redis, scriptKeys(keys), [why, keys.holdHints]);
 }
 
 /**
- * Ends the hold in force, whoever placed it. Where its cause lasts, the next send places it again.
+ * Lifts the hold in effect, of any kind. If its cause persists, the next send places it again.
  *
- * @returns the kind of the hold that was lifted; undefined where nothing held
+ * @returns the kind of the hold that was lifted; undefined when there was none
+ * @throws ScriptFailure
  */
 export async function liftManualHold(
   redis: RedisClient,
   keys: Keys,
 ): Promise<HoldKind | undefined> {
-  const kind = String(await liftManualHoldScript(redis, scriptKeys(keys), [keys.holdHints]));
+  const kind = String(await liftManual(redis, scriptKeys(keys), [keys.holdHints]));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }
 
 const scriptKeys = (keys: Keys) => [keys.hold, keys.holdProbe, keys.limiter, keys.chunkLimiter];
 
-/** Reads the hold in force, for status and pages. */
+/** Reads the hold in effect; undefined when there is none. */
 export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {
   const fields = await redis.hgetall(keys.hold);
   const kind = fields['kind'];

@@ -1,38 +1,39 @@
 import { defineScript } from '../../redis/script.ts';
 
 /**
- * The moves of a hold (see hold-gate.ts), each one script, so that a fleet moves as one.
+ * The transitions of a hold (see hold-gate.ts), one script each, so that they are atomic for the fleet.
  *
  * KEYS of all: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue.
  */
 
 /**
- * Shared by the scripts. What must never be shortened is the time of the next probe, and that is in
- * the hash; the limiter only follows it. `now` is Redis time. BullMQ's limiter holds a small counter while the
- * queue flows and this large number while it stands; only the latter is ours to extend or remove.
+ * Shared by the scripts. The time of the next probe is in the hash and is never moved closer; the
+ * limiter keys follow it. A limiter key contains a small counter of BullMQ while the queue is open, and
+ * BLOCKED while it is held; only BLOCKED may be extended or removed here.
  */
 export const HOLD_PRELUDE = `
 local hold, probe = KEYS[1], KEYS[2]
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local STANDS = 9007199254740991
+local now = clock()
+local BLOCKED = 9007199254740991
 
--- Only a person ends such a hold: it has no probe.
-local function endsByHand(kind) return kind == 'manual' or kind == 'restored' end
-local function stand(ms)
-  for index = 3, 4 do redis.call('SET', KEYS[index], STANDS, 'PX', ms) end
+-- Such a hold has no probe: only a person lifts it.
+local function isManual(kind) return kind == 'manual' or kind == 'restored' end
+local function block(ms)
+  for index = 3, 4 do redis.call('SET', KEYS[index], BLOCKED, 'PX', ms) end
 end
-local function flow()
+local function unblock()
   for index = 3, 4 do
-    if tonumber(redis.call('GET', KEYS[index]) or 0) >= STANDS then redis.call('DEL', KEYS[index]) end
+    if tonumber(redis.call('GET', KEYS[index]) or 0) >= BLOCKED then redis.call('DEL', KEYS[index]) end
   end
 end
 `;
 
 /**
- * ARGV: kind ('' for the one in force: its probe did not settle it), code, milliseconds to the next probe (0: by the number of failed probes), shortest
- * and longest distance of probes, nonce of the probe that met this ('' when it was no probe),
- * channel. Answers the time of the next probe.
+ * Places a hold, or extends the one in effect. A manual hold stays as it is.
+ *
+ * ARGV: kind ('' for the hold in effect: its probe was inconclusive), code, milliseconds to the next
+ * probe (0: by the number of failed probes), shortest and longest interval of probes, nonce of the probe
+ * that failed ('' when it was no probe), channel. Answers the time of the next probe.
  */
 export const placeHold = defineScript({
   name: 'placeHold',
@@ -40,7 +41,7 @@ export const placeHold = defineScript({
   lua: `${HOLD_PRELUDE}
 local kind, code, forMs, nonce = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6]
 local current = redis.call('HMGET', hold, 'kind', 'since', 'nextProbeAt', 'failedProbes')
-if endsByHand(current[1]) then
+if isManual(current[1]) then
   return tonumber(current[3]) or 0
 end
 if kind == '' then
@@ -65,7 +66,7 @@ if forMs <= 0 then
   forMs = math.min(tonumber(ARGV[4]) * 2 ^ math.min(failed, 30), tonumber(ARGV[5]))
 end
 nextProbeAt = math.max(nextProbeAt, now + math.ceil(forMs))
-stand(nextProbeAt - now)
+block(nextProbeAt - now)
 redis.call('HSET', hold, 'kind', kind, 'code', code, 'since', since, 'nextProbeAt', nextProbeAt,
   'failedProbes', failed)
 redis.call('PEXPIRE', hold, nextProbeAt - now + 86400000)
@@ -74,7 +75,8 @@ return nextProbeAt`,
 });
 
 /**
- * ARGV: nonce, how long a probe may take. Answers ['open'], ['probe', kind] or ['wait', ms].
+ * Asks to make an attempt. ARGV: nonce, how long a probe may take. Answers ['open'], ['probe', kind] or
+ * ['wait', ms].
  */
 export const enterHold = defineScript({
   name: 'enterHold',
@@ -84,46 +86,43 @@ local current = redis.call('HMGET', hold, 'kind', 'nextProbeAt')
 if not current[1] then
   return { 'open' }
 end
-if endsByHand(current[1]) then
-  stand(60000)
+if isManual(current[1]) then
+  block(60000)
   return { 'wait', 60000 }
 end
 local rest = (tonumber(current[2]) or 0) - now
 if rest <= 0 then
   local ttl = tonumber(ARGV[2])
   if redis.call('SET', probe, ARGV[1], 'NX', 'PX', ttl) then
-    stand(ttl)
+    block(ttl)
     return { 'probe', current[1] }
   end
   rest = redis.call('PTTL', probe)
   if rest < 0 or rest > ttl then
-    -- A clock went back: nobody probes for longer than a probe may take.
+    -- A clock went back: no probe takes longer than its ttl.
     redis.call('PEXPIRE', probe, ttl)
     rest = ttl
   end
 end
-stand(math.max(rest, 1))
+block(math.max(rest, 1))
 return { 'wait', rest }`,
 });
 
-/** ARGV: nonce, channel. Ends the hold if this probe is the one in force; answers 1 or 0. */
-export const liftAuditedHold = defineScript({
-  name: 'liftAuditedHold',
+/** Lifts the hold if this probe is still the current one. ARGV: nonce, channel. Answers 1 or 0. */
+export const liftHoldByProbe = defineScript({
+  name: 'liftHoldByProbe',
   keys: 4,
   lua: `${HOLD_PRELUDE}
 if redis.call('GET', probe) ~= ARGV[1] then
   return 0
 end
 redis.call('DEL', hold, probe)
-flow()
+unblock()
 redis.call('PUBLISH', ARGV[2], '')
 return 1`,
 });
 
-/**
- * ARGV: nonce. The probe ended without an answer to the question (its job was given back): another
- * job may probe at once.
- */
+/** Ends a probe that made no request (its job was requeued): another job may probe at once. ARGV: nonce. */
 export const releaseProbe = defineScript({
   name: 'releaseProbe',
   keys: 4,
@@ -132,19 +131,19 @@ if redis.call('GET', probe) ~= ARGV[1] then
   return 0
 end
 redis.call('DEL', probe)
-flow()
+unblock()
 return 1`,
 });
 
-/** A hold that only a person ends outlives any that comes by itself. */
+/** Lifetime of a hold that only a person lifts, in milliseconds. */
 export const MANUAL_HOLD_MS = 365 * 24 * 3_600_000;
 
 /**
- * ARGV: why, channel. A person holds the queue; takes the place of a hold that came by itself, but not
- * of `restored`: who lifts that one must have read what it says.
+ * Holds the queue manually. Replaces an automatic hold, but not `restored`: a person who lifts that one
+ * must have read its report. ARGV: why, channel.
  */
-export const placeManualHoldScript = defineScript({
-  name: 'placeManualHoldScript',
+export const placeManual = defineScript({
+  name: 'placeManual',
   keys: 4,
   lua: `${HOLD_PRELUDE}
 local kind = redis.call('HGET', hold, 'kind')
@@ -155,19 +154,19 @@ if kind ~= 'manual' then
 end
 redis.call('HSET', hold, 'code', ARGV[1])
 redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
-stand(${MANUAL_HOLD_MS})
+block(${MANUAL_HOLD_MS})
 redis.call('PUBLISH', ARGV[2], 'manual')
 return 1`,
 });
 
-/** ARGV: channel. A person ends whatever holds the queue; answers the kind of it, or ''. */
-export const liftManualHoldScript = defineScript({
-  name: 'liftManualHoldScript',
+/** Lifts the hold in effect, of any kind. ARGV: channel. Answers its kind, or ''. */
+export const liftManual = defineScript({
+  name: 'liftManual',
   keys: 4,
   lua: `${HOLD_PRELUDE}
 local kind = redis.call('HGET', hold, 'kind') or ''
 redis.call('DEL', hold, probe)
-flow()
+unblock()
 redis.call('PUBLISH', ARGV[1], '')
 return kind`,
 });

@@ -1,22 +1,18 @@
 import { defineScript } from '../../redis/script.ts';
 
 /**
- * The moves of intents (see intents.ts), each one script, for as many notices as go in one request.
+ * The transitions of intents (see intents.ts), one script each, for all notices of one request.
  *
- * KEYS of all: the intents that were begun, those accepted among them, what is known of notices whose
- * outcome is unknown, and their ids by time. ARGV[1] of all is what the keys of BullMQ's jobs begin
- * with, ARGV[2] and [3] are the move's own, and from ARGV[4] on stand the notices, three texts each:
- * the id of the job, the nonce of the attempt, and a third that is the move's own. All keys share one
- * hash tag, those of the jobs and of their locks too.
+ * KEYS of all: the open intents, the accepted ones among them, the notices whose outcome is unknown, and
+ * their ids by time. ARGV[1] of all is the prefix of the keys of BullMQ's jobs, ARGV[2] and [3] are
+ * specific to the script, and from ARGV[4] on follow the notices, three texts each: the id of the job,
+ * the nonce of the attempt, and a third that is specific to the script. All keys share one hash tag,
+ * including those of the jobs and their locks.
  */
 const PRELUDE = `
-local begun, accepted, unknown, unknownAt = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local open, accepted, unknown, unknownAt = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local jobs = ARGV[1]
 
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function each(move)
   local answers = {}
   for at = 4, #ARGV, 3 do answers[#answers + 1] = move(ARGV[at], ARGV[at + 1], ARGV[at + 2]) end
@@ -26,7 +22,7 @@ local function read(key, job)
   local kept = redis.call('HGET', key, job)
   return kept and cjson.decode(kept)
 end
--- BullMQ has heard how the job ended, or the job is no more.
+-- BullMQ has recorded the end of the job, or the job no longer exists.
 local function isOver(job)
   return redis.call('EXISTS', jobs .. job) == 0 or redis.call('HGET', jobs .. job, 'finishedOn')
 end
@@ -56,34 +52,35 @@ end)`,
   });
 
 /**
- * Right before the first request of an attempt. ARGV[2] the worker; third is the worker's token for
- * the lock of the job. Answers 'send', 'lost', 'unknown' or 'accepted'. Repeated by the same attempt
- * it answers the same: a connection that comes back repeats what it had asked.
+ * Opens intents right before the first request of an attempt. ARGV[2] is the worker; third is the
+ * worker's token of the job's lock. Answers 'send', 'lost', 'unknown' or 'accepted'. A repetition by the
+ * same attempt gets the same answer: a connection that is reopened repeats its commands.
  */
 export const beginIntents = intentScript<string>(
   'begin',
   `
   if redis.call('GET', jobs .. job .. ':lock') ~= third then return 'lost' end
-  local intent, listed = read(begun, job), read(unknown, job)
+  local intent, listed = read(open, job), read(unknown, job)
   if intent and intent.accepted then return 'accepted' end
   if listed and not listed.resend then return 'unknown' end
   if intent then return intent.nonce == nonce and 'send' or 'unknown' end
   forget(job)
-  redis.call('HSET', begun, job, cjson.encode({ nonce = nonce, at = clock(), worker = ARGV[2] }))
+  redis.call('HSET', open, job, cjson.encode({ nonce = nonce, at = clock(), worker = ARGV[2] }))
   return 'send'`,
 );
 
 /**
- * The end of an attempt is known. ARGV[2] is 'accepted', or 'back' where it was not taken. What was
- * accepted stays until BullMQ has heard it, so that a worker that dies in between sends nothing twice;
- * each such end clears away two earlier ones. Answers 1, or 0 where the intent is another attempt's.
+ * Records the known end of an attempt. ARGV[2] is 'accepted', or 'back' when the service did not take the
+ * request. An accepted intent stays until BullMQ has recorded the end of the job, so that nothing is sent
+ * twice when the worker dies in between; each such end removes up to two earlier ones. Answers 1, or 0
+ * when the intent belongs to another attempt.
  */
 export const endIntents = intentScript<number>(
   'end',
   `
-  local intent = read(begun, job)
+  local intent = read(open, job)
   if not intent or intent.nonce ~= nonce then
-    -- Another run has set the job aside meanwhile: what is known now helps whoever decides.
+    -- Another run has listed the notice meanwhile: the person who decides sees this stage.
     local listed = read(unknown, job)
     if listed and listed.nonce == nonce and ARGV[2] == 'accepted' then
       listed.stage = 'accepted'
@@ -92,16 +89,16 @@ export const endIntents = intentScript<number>(
     return 0
   end
   if ARGV[2] ~= 'accepted' then
-    redis.call('HDEL', begun, job)
+    redis.call('HDEL', open, job)
     return 1
   end
   intent.accepted = true
-  redis.call('HSET', begun, job, cjson.encode(intent))
+  redis.call('HSET', open, job, cjson.encode(intent))
   local now = clock()
   for _, id in ipairs(redis.call('ZRANGE', accepted, 0, 1)) do
     if isOver(id) then
       redis.call('ZREM', accepted, id)
-      redis.call('HDEL', begun, id)
+      redis.call('HDEL', open, id)
     else
       redis.call('ZADD', accepted, now, id)
     end
@@ -111,32 +108,32 @@ export const endIntents = intentScript<number>(
 );
 
 /**
- * Lists notices as unknown, in place of their intents. ARGV[2] how long they are kept, [3] whose
- * intent it ends: 'own', 'any', or 'none' for notices without one; third is what is known of the
- * notice, as JSON. Answers 1, or 0 where the intent is another attempt's.
+ * Lists notices as unknown and removes their intents. ARGV[2] is how long they are kept in milliseconds,
+ * [3] whose intent it ends: 'own', 'any', or 'none' for notices without one; third is the UnknownFacts of
+ * the notice, as JSON. Answers 1, or 0 when the intent belongs to another attempt.
  */
 export const parkIntents = intentScript<number>(
   'park',
   `
-  local entry, intent = cjson.decode(third), read(begun, job)
+  local entry, intent = cjson.decode(third), read(open, job)
   if ARGV[3] == 'own' and (not intent or intent.nonce ~= nonce) then return 0 end
   if ARGV[3] == 'any' then
     local listed = read(unknown, job)
-    -- It was listed by a run that ended before BullMQ heard of it: that run knew more.
+    -- An earlier run listed it and died before BullMQ recorded that; that run knew more.
     if not intent and listed and not listed.resend then return 1 end
     entry.nonce = intent and intent.nonce
-    -- Its answer came after this run had asked: that helps whoever decides.
+    -- Its answer arrived after this run had read the intent: the person who decides sees the stage.
     if intent and intent.accepted then entry.stage = 'accepted' end
   end
-  if intent then redis.call('HDEL', begun, job) end
+  if intent then redis.call('HDEL', open, job) end
   list(job, entry, tonumber(ARGV[2]))
   return 1`,
 );
 
 /**
- * A person decided. ARGV[2] is 'resend' (it may be begun anew; the entry stays until it is, so that
- * nothing is lost if this is cut short), 'resent' (BullMQ has it again) or 'over'. Answers 1, or 0
- * where nothing is listed.
+ * Records a person's decision. ARGV[2] is 'resend' (may be sent again; the entry stays until BullMQ has
+ * the job, so that a crash in between loses nothing), 'resent' (BullMQ has it) or 'over'. Answers 1, or
+ * 0 when the notice is not listed.
  */
 export const resolveIntents = intentScript<number>(
   'resolve',

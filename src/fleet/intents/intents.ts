@@ -9,21 +9,21 @@ import { beginIntents, endIntents, parkIntents, resolveIntents } from './intent-
  * What an attempt may do:
  *
  * - `send`: its intent is recorded.
- * - `lost`: the job is another worker's.
- * - `unknown`: an earlier attempt was begun and has no known end; it may have been taken.
- * - `accepted`: an earlier attempt was accepted, and its worker died before BullMQ heard of it.
+ * - `lost`: another worker has the job.
+ * - `unknown`: an earlier attempt has no known end; the service may have taken its request.
+ * - `accepted`: an earlier attempt was accepted, and its worker died before BullMQ recorded it.
  */
 export type IntentVerdict = 'send' | 'lost' | 'unknown' | 'accepted';
 
-/** What is kept of a notice whose outcome is unknown: no number, no variable. */
+/** What is stored of a notice whose outcome is unknown: no number, no variable. */
 export interface UnknownFacts {
   readonly template: string;
-  /** In contacts. */
+  /** How many. */
   readonly contacts: number;
   readonly code: string;
   /**
-   * What was last seen of the attempt: `begun` and nothing more, the request was `sent`, it was
-   * `answered`, or `accepted` where the answer came after the notice had been set aside.
+   * The last known stage of the attempt: `begun` (started, nothing more is known), the request was
+   * `sent`, it was `answered`, or `accepted` when the answer arrived after the notice was listed.
    */
   readonly stage: 'begun' | 'sent' | 'answered' | 'accepted';
   readonly delivery: DeliveryPolicy;
@@ -37,21 +37,21 @@ export interface IntentAttempt {
 }
 
 /**
- * The intents of single notices that are sent at most once, and the list of those whose outcome is
- * unknown. Every move takes all the notices of one request in one round trip. A notice, as its job, is
- * in one of these states:
+ * The intents of single notices with delivery at-most-once, and the list of notices whose outcome is
+ * unknown. Every transition handles all notices of one request in one round trip. A notice, identified by
+ * its job, is in one of these states:
  *
- * - idle: nothing recorded. idle -> begun: {@link begin}, right before the request.
- * - begun: a request may be under way. begun -> idle: {@link end} with `back`, it was not taken.
- *   begun -> accepted: {@link end}. begun -> unknown: {@link park}, by the attempt itself or by the
- *   next run, which finds that the one before never ended.
- * - accepted: nothing is sent any more; forgotten once BullMQ has heard it.
- * - unknown: listed, until a person decides ({@link resolve}) or its retention ends.
+ * - idle: nothing is recorded. idle -> open: {@link begin}, right before the request.
+ * - open: a request may be in progress. open -> idle: {@link end} with `back`, the service did not take
+ *   it. open -> accepted: {@link end}. open -> unknown: {@link park}, by the attempt itself or by the
+ *   next run, which finds that the earlier one never ended.
+ * - accepted: nothing is sent any more; removed once BullMQ has recorded the end of the job.
+ * - unknown: listed until a person decides ({@link resolve}) or its retention ends.
  *   unknown -> idle: resolved as resend.
  *
- * A notice at-least-once goes from idle to unknown when its last attempt ends so, and costs no
- * command else. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was asked
- * then stands or does not, for all.
+ * A notice with delivery at-least-once goes from idle to unknown when its last attempt ends as unknown,
+ * and costs no other command. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; the
+ * transition then happened for all notices or for none.
  */
 export class Intents {
   readonly #redis: RedisClient;
@@ -63,8 +63,10 @@ export class Intents {
   }
 
   /**
-   * @param attempts each with the worker's token for the lock of its job
-   * @param worker names the worker, for whoever looks into Redis
+   * Opens an intent for each attempt.
+   *
+   * @param attempts each with the worker's token of its job's lock
+   * @param worker id of the worker, for debugging
    * @returns the verdicts, in the order of the attempts
    */
   async begin(
@@ -75,16 +77,16 @@ export class Intents {
     return (await this.#run(beginIntents, worker, '', notices)) as IntentVerdict[];
   }
 
-  /** Safe to repeat. */
+  /** Records the end of attempts. Safe to repeat. */
   async end(attempts: readonly IntentAttempt[], as: 'accepted' | 'back'): Promise<void> {
     const notices = attempts.map(({ job, nonce }) => [job, nonce, '']);
     await this.#run(endIntents, as, '', notices);
   }
 
   /**
-   * Safe to repeat.
+   * Lists notices as unknown. Safe to repeat.
    *
-   * @param attempts each with what is to be kept of its notice
+   * @param attempts each with the facts to store
    * @param whose the intents it ends: these attempts', those of any, or none for at-least-once notices
    * @param keepMs how long the entries are kept (KEEP_FAILED_MS)
    */
@@ -98,9 +100,10 @@ export class Intents {
   }
 
   /**
-   * @param as `resend` before BullMQ is told to run the job again, `resent` after, `over` for both
-   *   other decisions
-   * @returns false where it is not listed
+   * Records a person's decision on an unknown notice.
+   *
+   * @param as `resend` before BullMQ runs the job again, `resent` after, `over` for both other decisions
+   * @returns false when it is not listed
    */
   async resolve(job: string, as: 'resend' | 'resent' | 'over'): Promise<boolean> {
     return (await this.#run(resolveIntents, as, '', [[job, '', '']]))[0] === 1;
@@ -112,10 +115,10 @@ export class Intents {
     third: string,
     notices: readonly (readonly string[])[],
   ): Promise<readonly Answer[]> {
-    const { begun, accepted, unknown, unknownAt } = this.#keys.intents;
+    const { open, accepted, unknown, unknownAt } = this.#keys.intents;
     const args = [this.#keys.noticeJob(''), second, third, ...notices.flat()];
     try {
-      return await script(this.#redis, [begun, accepted, unknown, unknownAt], args);
+      return await script(this.#redis, [open, accepted, unknown, unknownAt], args);
     } catch (error) {
       throw redisFailure(error);
     }

@@ -1,19 +1,18 @@
+import type { CancelSignal } from '../../contracts/cancel-signal.ts';
+import type { LaneName } from '../../contracts/seen-attempt.ts';
 import { REACH_MS } from './rate-limit-scripts.ts';
 
 /**
- * A slot may be used for so long from its time on, in milliseconds. Longer would let a process save
- * slots and use them all at once; shorter would waste those of a process that was busy for a moment.
+ * How long a permit is valid, in milliseconds. With a longer time a process could save permits and use
+ * them all at once; with a shorter one a process that was busy for a moment would waste its permits.
  */
 export const PERMIT_LASTS_MS = 200;
 
-/** The two lanes of a worker process. */
-export type LaneName = 'notices' | 'chunks';
-
-/** Leave to make one request, now. */
+/** Permission to make one request, now. */
 export interface Permit {
-  /** Uses it up; false where it was used before or has become too old: take another one. */
+  /** Uses the permit; false when it was used before or has expired: take another one. */
   use(): boolean;
-  /** Gives it back unused, to whoever waits; does nothing where it was used. */
+  /** Returns the unused permit to the queue, for the next waiter; does nothing after `use`. */
   release(): void;
 }
 
@@ -23,38 +22,38 @@ interface Waiter {
 }
 
 /**
- * The line of a process in front of its slots: jobs wait here, and each slot goes to one of them when
- * its time has come. A slot that nobody used in time is gone.
+ * The permits of one process and the queue of jobs that wait for them. Each permit goes to one waiter
+ * when its time has come, and expires unused after {@link PERMIT_LASTS_MS}.
  *
- * Where both lanes wait they take turns, so that a notice does not stand behind a batch, nor a batch
- * behind notices. Who has waited for {@link REACH_MS}, and has no slot in sight, is turned away.
+ * The lanes take turns, so that neither notices nor chunks wait for the other lane to drain. A waiter for
+ * which there is no permit within {@link REACH_MS} is rejected.
  */
 export class PermitQueue {
   readonly #lanes: Readonly<Record<LaneName, Waiter[]>> = { notices: [], chunks: [] };
-  readonly #onWant: () => void;
+  readonly #onEmpty: () => void;
   readonly #onUse: () => void;
-  /** Times of slots that were handed to this process, ascending. */
-  #slots: number[] = [];
+  /** Start times of the permits of this process, ascending. */
+  #permits: number[] = [];
   #turn: LaneName = 'notices';
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param onWant called when somebody waits and there is no slot left: fetch some
-   * @param onUse called with each slot that is used
+   * @param onEmpty called when a job waits and no permit is left: fetch some
+   * @param onUse called with each permit that is used
    */
-  constructor(onWant: () => void, onUse: () => void) {
-    this.#onWant = onWant;
+  constructor(onEmpty: () => void, onUse: () => void) {
+    this.#onEmpty = onEmpty;
     this.#onUse = onUse;
   }
 
-  /** How many wait. */
+  /** How many jobs wait. */
   get waiting(): number {
     return this.#lanes.notices.length + this.#lanes.chunks.length;
   }
 
-  /** Waits for a slot; undefined when it was turned away or `abort` is aborted. */
-  join(lane: LaneName, abort: AbortSignal): Promise<Permit | undefined> {
-    if (abort.aborted) return Promise.resolve(undefined);
+  /** Waits for a permit; undefined when it is rejected or cancelled. */
+  join(lane: LaneName, cancel: CancelSignal): Promise<Permit | undefined> {
+    if (cancel.aborted) return Promise.resolve(undefined);
     return new Promise((resolve) => {
       const waiters = this.#lanes[lane];
       const leave = () => {
@@ -65,18 +64,18 @@ export class PermitQueue {
       const waiter: Waiter = {
         deadline: performance.now() + REACH_MS,
         settle: (until) => {
-          abort.removeEventListener('abort', leave);
-          resolve(until === undefined ? undefined : this.slot(until));
+          cancel.removeEventListener('abort', leave);
+          resolve(until === undefined ? undefined : this.permit(until));
         },
       };
-      abort.addEventListener('abort', leave, { once: true });
+      cancel.addEventListener('abort', leave);
       waiters.push(waiter);
-      this.#deal();
+      this.#assign();
     });
   }
 
-  /** A slot that may be used at once, until then by the monotonic clock. */
-  slot(until: number): Permit {
+  /** A permit that is valid from now until a time of the monotonic clock. */
+  permit(until: number): Permit {
     let left = true;
     return {
       use: () => {
@@ -88,70 +87,72 @@ export class PermitQueue {
       release: () => {
         if (!left) return;
         left = false;
-        // A slot without an end is no slot of the line: nothing limits.
+        // A permit that never expires was not taken from the queue: there is no limit.
         if (until === Infinity) return;
-        this.#slots.unshift(until - PERMIT_LASTS_MS);
-        this.#deal();
+        this.#permits.unshift(until - PERMIT_LASTS_MS);
+        this.#assign();
       },
     };
   }
 
-  /** Takes in what was handed to this process. */
-  stock({ firstInMs, gapMs, count }: { firstInMs: number; gapMs: number; count: number }): void {
+  /** Adds permits that Redis issued to this process. */
+  add({ firstInMs, gapMs, count }: { firstInMs: number; gapMs: number; count: number }): void {
     const first = performance.now() + firstInMs;
-    for (let index = 0; index < count; index++) this.#slots.push(first + index * gapMs);
-    this.#deal();
+    for (let index = 0; index < count; index++) this.#permits.push(first + index * gapMs);
+    this.#assign();
   }
 
-  /** Nothing limits (any more): everybody may go. */
-  letAllGo(): void {
-    for (let next = this.#next(); next !== undefined; next = this.#next()) next.settle(Infinity);
-    this.#deal();
+  /** There is no limit: gives every waiter a permit. */
+  admitAll(): void {
+    this.#settleAll(Infinity);
   }
 
-  /** Turns everybody away who waits. */
-  turnAway(): void {
-    for (let next = this.#next(); next !== undefined; next = this.#next()) next.settle(undefined);
-    this.#deal();
+  /** Rejects every waiter. */
+  rejectAll(): void {
+    this.#settleAll(undefined);
   }
 
-  #deal(): void {
+  #settleAll(until: number | undefined): void {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) next.settle(until);
+    this.#assign();
+  }
+
+  #assign(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     const now = performance.now();
-    this.#slots = this.#slots.filter((at) => at + PERMIT_LASTS_MS > now);
-    while (this.waiting > 0 && this.#slots[0] !== undefined && this.#slots[0] <= now) {
-      this.#next()?.settle((this.#slots.shift() ?? now) + PERMIT_LASTS_MS);
+    this.#permits = this.#permits.filter((at) => at + PERMIT_LASTS_MS > now);
+    while (this.waiting > 0 && this.#permits[0] !== undefined && this.#permits[0] <= now) {
+      this.#next()?.settle((this.#permits.shift() ?? now) + PERMIT_LASTS_MS);
     }
-    this.#turnAwayLate(now);
+    this.#rejectLate(now);
     if (this.waiting === 0) return;
-    const dueAt = Math.min(this.#slots[0] ?? Infinity, this.#earliestDeadline());
-    // Node may ring a little early; then it looks again.
-    this.#timer = setTimeout(() => this.#deal(), Math.max(1, Math.ceil(dueAt - now)));
-    if (this.#slots.length === 0) this.#onWant();
+    const dueAt = Math.min(this.#permits[0] ?? Infinity, this.#earliestDeadline());
+    // A timer of Node may fire a little early; then this runs again.
+    this.#timer = setTimeout(() => this.#assign(), Math.max(1, Math.ceil(dueAt - now)));
+    if (this.#permits.length === 0) this.#onEmpty();
   }
 
-  #turnAwayLate(now: number): void {
+  #rejectLate(now: number): void {
     for (const waiters of Object.values(this.#lanes)) {
-      while (this.waiting > this.#slots.length && (waiters[0]?.deadline ?? Infinity) <= now) {
+      while (this.waiting > this.#permits.length && (waiters[0]?.deadline ?? Infinity) <= now) {
         waiters.shift()?.settle(undefined);
       }
     }
   }
 
-  /** Of those who may be turned away: who has a slot in sight stays. */
+  /** Of the waiters that may be rejected; those with a permit ahead keep waiting. */
   #earliestDeadline(): number {
-    if (this.waiting <= this.#slots.length) return Infinity;
+    if (this.waiting <= this.#permits.length) return Infinity;
     const deadlines = Object.values(this.#lanes).map((waiters) => waiters[0]?.deadline ?? Infinity);
     return Math.min(...deadlines);
   }
 
   #next(): Waiter | undefined {
-    const { notices, chunks } = this.#lanes;
     const turn = this.#turn;
     const other: LaneName = turn === 'notices' ? 'chunks' : 'notices';
     const lane = this.#lanes[turn].length > 0 ? turn : other;
     this.#turn = lane === 'notices' ? 'chunks' : 'notices';
-    return (lane === 'notices' ? notices : chunks).shift();
+    return this.#lanes[lane].shift();
   }
 }

@@ -1,113 +1,111 @@
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { redisTime } from '../../redis/server-clock.ts';
 
-/** The pace of an account as it stands in Redis. Rates are send calls a second, for the fleet. */
+/**
+ * The rate limit of an account as it is stored in Redis. Rates are send requests per second of the whole
+ * fleet.
+ *
+ * The Redis key (`...:pace`) and its hash fields (`byHand`, `fellTo`, ...) keep the names of the first
+ * release, so that workers of different versions share one limit during an upgrade.
+ */
 export interface RateLimitState {
-  /** PACE of the worker that asked last; 0 is no limit of ours. */
+  /** RATE_LIMIT of the worker that asked last; 0 is no limit. */
   readonly configured: number;
-  /** Set while running, by hand; takes the place of `configured`, and 0 is no limit here, too. */
+  /** Set manually while running; replaces `configured`, and 0 is no limit here, too. */
   readonly manual?: number;
-  /** The last fall, also when it is over. */
+  /** The last decrease, also after its recovery. */
   readonly fall?: RateLimitDecrease;
 }
 
-/** A fall of the pace after a 429. Times are Redis time, in milliseconds since the epoch. */
+/** A decrease of the rate limit after a 429. Times are Redis time, in milliseconds since the epoch. */
 export interface RateLimitDecrease {
   readonly at: number;
-  /** The pace that was refused: the one in force or, where there was none, what was observed. */
+  /** The rate that was refused: the limit in effect or, without one, the observed rate. */
   readonly from: number;
   readonly to: number;
-  /** When the pace begins to rise: with the next probe of the hold that the 429 brought on. */
+  /** When the limit starts to rise: at the next probe of the hold that the 429 caused. */
   readonly risesFrom: number;
-  /** A rise from nothing to the pace it aims at takes so long. */
+  /** How long a rise from zero to the target would take, in milliseconds. */
   readonly recoveryMs: number;
 }
 
-/**
- * Where nobody set a pace, a fall is over once the pace has risen so far beyond the one that was
- * refused.
- */
-export const BEYOND = 1.25;
+/** Without a configured limit, a decrease ends at this multiple of the rate that was refused. */
+export const RECOVERED_AT = 1.25;
 
 /**
- * Where nobody set a pace, and less was sent than so many calls a second, a 429 says little about
- * the pace: the hold that it brings on is the answer, and nothing limits after it.
+ * Without a configured limit, a 429 at fewer requests per second than this causes no decrease: the
+ * request rate is hardly the reason, and the hold that follows a 429 is answer enough.
  */
 export const LEAST_OBSERVED = 10;
 
 /**
- * The pace in force: additive increase, multiplicative decrease.
+ * The rate limit in effect: additive increase, multiplicative decrease.
  *
- * A fall cuts the pace once; from `risesFrom` on it rises in a straight line that would take
- * `recoveryMs` from nothing to its aim: the pace that was set or, where none was, the one that was
- * refused. The rise ends at the pace that was set. Where none was, it goes on to {@link BEYOND} times
- * the one that was refused; from there on nothing limits any more.
+ * A decrease lowers the limit once. From `risesFrom` on the limit rises linearly, at a slope that leads
+ * from zero to the target in `recoveryMs`. The target is the configured limit, where the rise ends.
+ * Without one it is the rate that was refused, and the rise goes on to {@link RECOVERED_AT} times that
+ * rate; then there is no limit any more.
  *
- * The same function stands in Lua in rate-limit-scripts.ts.
+ * rate-limit-scripts.ts has the same function in Lua; a test compares the two.
  *
  * @param now Redis time in milliseconds
- * @returns send calls a second; undefined where there is no limit
+ * @returns requests per second; undefined without a limit
  */
-export function effectiveRateLimit(
-  { configured, manual: byHand, fall }: RateLimitState,
-  now: number,
-): number | undefined {
-  const limit = byHand ?? configured;
-  const risen = fall === undefined ? Infinity : risenTo(fall, limit, now);
+export function effectiveRateLimit(state: RateLimitState, now: number): number | undefined {
+  const { fall } = state;
+  const limit = limitSet(state);
+  const risen =
+    fall === undefined
+      ? Infinity
+      : fall.to + slope(fall, limit) * Math.max(0, now - fall.risesFrom);
   if (limit > 0) return Math.min(limit, risen);
-  return fall !== undefined && risen < endOf(fall) ? risen : undefined;
+  return fall !== undefined && risen < recoveredRate(fall) ? risen : undefined;
 }
 
-/** When the last fall is over, or was; undefined where there was none. */
-export function decreaseEndsAt({
-  configured,
-  manual: byHand,
-  fall,
-}: RateLimitState): number | undefined {
+/** When the last decrease has been recovered from; undefined when there was none. */
+export function decreaseEndsAt(state: RateLimitState): number | undefined {
+  const { fall } = state;
   if (fall === undefined) return undefined;
-  const limit = byHand ?? configured;
-  const missing = (limit > 0 ? limit : endOf(fall)) - fall.to;
+  const limit = limitSet(state);
+  const missing = (limit > 0 ? limit : recoveredRate(fall)) - fall.to;
   return fall.risesFrom + Math.max(0, missing / slope(fall, limit));
 }
 
-/** Where the rise ends when nobody set a pace. */
-const endOf = ({ from }: RateLimitDecrease) => (from < LEAST_OBSERVED ? 0 : BEYOND * from);
+const limitSet = ({ configured, manual }: RateLimitState) => manual ?? configured;
 
-const risenTo = (fall: RateLimitDecrease, limit: number, now: number) =>
-  fall.to + slope(fall, limit) * Math.max(0, now - fall.risesFrom);
+/** Where the rise ends without a configured limit. */
+const recoveredRate = ({ from }: RateLimitDecrease) =>
+  from < LEAST_OBSERVED ? 0 : RECOVERED_AT * from;
 
-/** By how much the pace rises in a millisecond. */
+/** By how much the limit rises per millisecond. */
 const slope = ({ from, recoveryMs }: RateLimitDecrease, limit: number) =>
   (limit > 0 ? limit : from) / recoveryMs;
 
-/** The pace as `notices status` and `notices pace` show it. */
+/** The rate limit as `notices status` and `notices rate-limit` show it. */
 export interface RateLimitStatus extends RateLimitState {
-  /** What is in force now; absent where nothing limits. */
+  /** The limit in effect; absent without one. */
   readonly now?: number;
-  /** When the pace is no longer lower because of a fall; absent where it is not. */
+  /** Until when a decrease lowers the limit; absent when none does. */
   readonly lowUntil?: number;
 }
 
 /**
- * Reads the pace of an account.
+ * Reads the rate limit of an account.
  *
- * @param configured PACE of this process, shown until a worker has said which one is in effect
- * @returns undefined where nothing limits, and nothing ever did
+ * @param configured RATE_LIMIT of this process, shown until a worker has stored its own
+ * @returns undefined when there is no limit and never was one
  */
 export async function readRateLimit(
   redis: RedisClient,
   keys: Keys,
   configured: number,
 ): Promise<RateLimitStatus | undefined> {
-  const [fields, [seconds, micros]] = await Promise.all([
-    redis.hgetall(keys.rateLimit),
-    redis.time(),
-  ]);
+  const [fields, at] = await Promise.all([redis.hgetall(keys.rateLimit), redisTime(redis)]);
   const state = readRateLimitState(fields, configured);
   if (state.configured === 0 && state.manual === undefined && state.fall === undefined) {
     return undefined;
   }
-  const at = Number(seconds) * 1_000 + Number(micros) / 1_000;
   const now = effectiveRateLimit(state, at);
   const overAt = decreaseEndsAt(state);
   return {
@@ -117,7 +115,7 @@ export async function readRateLimit(
   };
 }
 
-/** Reads the fields of the hash. */
+/** Reads the fields of the Redis hash. */
 export function readRateLimitState(
   fields: Readonly<Record<string, string>>,
   configured: number,

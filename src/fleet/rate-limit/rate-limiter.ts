@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Waiting } from '../../contracts/token.ts';
+import type { CancelSignal } from '../../contracts/cancel-signal.ts';
+import type { LaneName } from '../../contracts/seen-attempt.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -8,52 +9,59 @@ import {
   setRateLimit,
   takePermits,
   reportRate,
+  type DecreaseAnswer,
   type Permits,
 } from './rate-limit-scripts.ts';
 import { SendRate } from './send-rate.ts';
-import { PermitQueue, type LaneName, type Permit } from './permit-queue.ts';
+import { PermitQueue, type Permit } from './permit-queue.ts';
 
-/** How fast the account may send, and what becomes of that after a 429. */
+/** The rate limit of the account, and how it changes after a 429. */
 export interface RateLimitSettings {
-  /** Send calls a second for the whole account; 0 is no limit of ours. */
+  /** RATE_LIMIT: send requests per second of the whole account; 0 is no limit. */
   readonly limit: number;
-  /** No fall goes below it, in send calls a second. */
+  /** Send requests per second that no decrease goes below. */
   readonly floor: number;
-  /** By how much of itself the pace falls, in percent. */
+  /** Percentage by which a decrease lowers the limit. */
   readonly fallPercent: number;
-  /** A rise from nothing to the pace that was set takes so long, in milliseconds. */
+  /** How long a rise from zero to the configured limit would take, in milliseconds. */
   readonly recoveryMs: number;
 }
 
-/** The pace as one lane of a process meets it. */
+/** The rate limit as one lane of a process uses it. */
 export interface LaneRateLimit {
   /**
-   * Takes a slot for one request, about a second's wait at most.
+   * Takes a permit for one request; waits about a second at most.
    *
-   * @returns undefined when there was none in time, the queue is held or the caller gives up: the job
-   *   goes back
+   * @returns undefined when there was none in time, the queue is held or the caller cancels: requeue
+   *   the job
    */
-  take(waiting: Waiting): Promise<Permit | undefined>;
+  take(cancel: CancelSignal): Promise<Permit | undefined>;
   /**
-   * The service has asked for a slower pace (429), and the hold for it was placed.
+   * Reports that the service answered 429 and that the hold for it was placed.
    *
    * @throws ScriptFailure
    */
   throttled(): Promise<void>;
 }
 
+/** How long ahead permits are fetched, by the requests of the last second. */
+const AHEAD_MS = 100;
+
+/** How long to wait after Redis failed. */
+const ASK_AGAIN_MS = 200;
+
 /**
- * The pace of one process. It believes one of two things:
+ * The rate limiter of one process. It is in one of two states:
  *
- * - free: nothing limits. A send costs nothing but a counter.
- * - paced: each request takes a slot. Slots are fetched from Redis for all who wait, and a few more
- *   for those who come in the next moment, by how many came lately.
+ * - unlimited: there is no limit. A send costs nothing but a counter.
+ * - limited: each request takes a permit. Permits are fetched from Redis for all waiters, and some more
+ *   for the requests of the next moment, by the number of recent ones.
  *
- * A process begins as paced, and asks. paced -> free: Redis said so. free -> paced: a hint came (the
- * pace was set by hand, or has fallen), hints may have been lost, or this process met a 429. A hint
- * that comes while it asks outdates the answer.
+ * A process starts as limited, and asks Redis. limited -> unlimited: the answer of Redis.
+ * unlimited -> limited: a hint arrived (the limit was set manually or decreased), hints may have been
+ * lost, or this process was answered 429. A hint that arrives while Redis is asked invalidates its answer.
  *
- * What a changed pace has handed out before is used up, which takes a second.
+ * After a change of the limit, permits that were issued before are still used, for about a second.
  */
 export class RateLimiter {
   readonly #redis: RedisClient;
@@ -63,11 +71,12 @@ export class RateLimiter {
   readonly #events: RateLimiterEvents;
   readonly #id = randomBytes(9).toString('base64url');
   readonly #rate = new SendRate();
-  readonly #line: PermitQueue;
-  #free = false;
-  #heard = 0;
+  readonly #queue: PermitQueue;
+  #unlimited = false;
+  /** Hints so far, and 429s of this process: an answer of Redis from before one is outdated. */
+  #changes = 0;
   #asking = false;
-  #again: NodeJS.Timeout | undefined;
+  #retry: NodeJS.Timeout | undefined;
   #unsubscribe: (() => void) | undefined;
 
   constructor(
@@ -82,154 +91,141 @@ export class RateLimiter {
     this.#keys = keys;
     this.#settings = settings;
     this.#events = events;
-    this.#line = new PermitQueue(
-      () => this.#ask(),
+    this.#queue = new PermitQueue(
+      () => this.#fetch(),
       () => this.#rate.count(performance.now()),
     );
   }
 
-  /** Begins to listen. */
+  /** Subscribes to hints. */
   start(): void {
     this.#unsubscribe ??= this.#hints.subscribe(this.#keys.rateLimitHints, (text) =>
-      this.#hear(text),
+      this.#onHint(text),
     );
   }
 
-  /** Turns away who waits: a hold has begun, and they have passed its gate before. */
-  turnAway(): void {
-    this.#line.turnAway();
+  /** Rejects all waiters: a hold was placed after they had passed its gate. */
+  rejectAll(): void {
+    this.#queue.rejectAll();
   }
 
-  /** Turns away who still waits. */
+  /** Unsubscribes and rejects all waiters. */
   stop(): void {
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
-    clearTimeout(this.#again);
-    this.#line.turnAway();
+    clearTimeout(this.#retry);
+    this.#queue.rejectAll();
   }
 
+  /** The rate limit for one lane; the lanes share the permits of the process. */
   lane(name: LaneName): LaneRateLimit {
     return {
-      take: (waiting) =>
-        this.#free
-          ? Promise.resolve(this.#line.slot(Infinity))
-          : this.#line.join(name, waiting.signal),
+      take: (cancel) =>
+        this.#unlimited
+          ? Promise.resolve(this.#queue.permit(Infinity))
+          : this.#queue.join(name, cancel),
       throttled: () => this.#throttled(),
     };
   }
 
   async #throttled(): Promise<void> {
-    const { limit: pace, floor, recoveryMs } = this.#settings;
+    const { limit, floor, recoveryMs } = this.#settings;
     const sent = this.#rate.perSecond(performance.now()).toFixed(3);
-    this.#outdate();
-    const { fell, ...fall } = await decreaseRateLimit(
+    this.#invalidate();
+    const { decreased, ...decrease } = await decreaseRateLimit(
       this.#redis,
       [this.#keys.rateLimit, this.#keys.hold],
-      [pace, floor, this.#left(), recoveryMs, sent, this.#id, this.#keys.rateLimitHints],
+      [limit, floor, this.#share(), recoveryMs, sent, this.#id, this.#keys.rateLimitHints],
     );
-    if (fell) this.#events.onFall(fall);
+    if (decreased) this.#events.onDecrease(decrease);
   }
 
-  /** What is left of the pace after a fall. */
-  #left(): number {
+  /** The share of the limit that is left after a decrease. */
+  #share(): number {
     return 1 - this.#settings.fallPercent / 100;
   }
 
-  #outdate(): void {
-    this.#free = false;
-    this.#heard += 1;
+  #invalidate(): void {
+    this.#unlimited = false;
+    this.#changes += 1;
   }
 
-  #hear(text: string | undefined): void {
-    this.#outdate();
-    const [, fall, from] = /^observed (\S+) (\S+)$/.exec(text ?? '') ?? [];
-    if (fall === undefined || from === this.#id) return;
+  #onHint(text: string | undefined): void {
+    this.#invalidate();
+    const [, decrease, from] = /^observed (\S+) (\S+)$/.exec(text ?? '') ?? [];
+    if (decrease === undefined || from === this.#id) return;
     const rate = this.#rate.perSecond(performance.now());
     if (rate === 0) return;
-    const args = [
-      fall,
-      this.#settings.floor,
-      this.#left(),
-      rate.toFixed(3),
-      this.#keys.rateLimitHints,
-    ];
-    reportRate(this.#redis, [this.#keys.rateLimit], args).catch(this.#events.onTrouble);
+    const { floor } = this.#settings;
+    const args = [decrease, floor, this.#share(), rate.toFixed(3), this.#keys.rateLimitHints];
+    reportRate(this.#redis, [this.#keys.rateLimit], args).catch(this.#events.onError);
   }
 
-  #ask(): void {
-    if (this.#asking || this.#again !== undefined) return;
+  #fetch(): void {
+    if (this.#asking || this.#retry !== undefined) return;
     this.#asking = true;
-    const heard = this.#heard;
-    const { rateLimit: pace, limiter, chunkLimiter } = this.#keys;
+    const changes = this.#changes;
+    const { rateLimit, limiter, chunkLimiter } = this.#keys;
     const ahead = (this.#rate.lastSecond(performance.now()) * AHEAD_MS) / 1_000;
-    const args = [this.#settings.limit, this.#line.waiting + Math.ceil(ahead)];
-    takePermits(this.#redis, [pace, limiter, chunkLimiter], args).then(
-      (slots) => {
+    const args = [this.#settings.limit, this.#queue.waiting + Math.ceil(ahead)];
+    takePermits(this.#redis, [rateLimit, limiter, chunkLimiter], args).then(
+      (permits) => {
         this.#asking = false;
-        this.#take(slots, heard === this.#heard);
+        this.#receive(permits, changes === this.#changes);
       },
       (error: unknown) => {
         this.#asking = false;
-        this.#events.onTrouble(error);
-        this.#askLater();
+        this.#events.onError(error);
+        this.#fetchLater();
       },
     );
   }
 
-  #take(slots: Permits, fresh: boolean): void {
-    switch (slots.kind) {
-      case 'free':
-        this.#free = fresh;
-        if (fresh) this.#line.letAllGo();
-        else if (this.#line.waiting > 0) this.#ask();
+  #receive(permits: Permits, upToDate: boolean): void {
+    switch (permits.kind) {
+      case 'unlimited':
+        this.#unlimited = upToDate;
+        if (upToDate) this.#queue.admitAll();
+        else if (this.#queue.waiting > 0) this.#fetch();
         break;
-      case 'far':
-        this.#line.turnAway();
+      case 'none':
+        this.#queue.rejectAll();
         break;
-      case 'slots':
-        this.#line.stock(slots);
+      case 'permits':
+        this.#queue.add(permits);
         break;
     }
   }
 
-  #askLater(): void {
-    this.#again = setTimeout(() => {
-      this.#again = undefined;
-      if (this.#line.waiting > 0) this.#ask();
+  #fetchLater(): void {
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      if (this.#queue.waiting > 0) this.#fetch();
     }, ASK_AGAIN_MS);
   }
 }
 
-/** What a process tells of its pace, for the log. */
+/** What the rate limiter reports, for the log. */
 export interface RateLimiterEvents {
   /**
-   * Send calls a second. Where no pace was in force they are observed: of this process only, and
-   * others add theirs.
+   * The limit was decreased. Rates are requests per second. Where there was no limit they are observed:
+   * of this process only, and the others add theirs.
    */
-  readonly onFall: (fall: {
-    readonly from: number;
-    readonly to: number;
-    readonly observed: boolean;
-  }) => void;
-  /** Redis failed. Nothing is sent without a slot. */
-  readonly onTrouble: (error: unknown) => void;
+  readonly onDecrease: (decrease: Omit<DecreaseAnswer, 'decreased'>) => void;
+  /** Redis failed. Nothing is sent without a permit. */
+  readonly onError: (error: unknown) => void;
 }
 
-/** Slots are fetched ahead for so long, by the sends of the last second. */
-const AHEAD_MS = 100;
-
-const ASK_AGAIN_MS = 200;
-
 /**
- * Sets the pace by hand, over the configuration and over what has fallen, until it is set again.
+ * Sets the rate limit manually: it replaces the configured limit and any decrease, until it is set again.
  *
- * @param pace send calls a second; 0 for no limit, undefined to go by the configuration again
+ * @param limit requests per second; 0 for no limit, undefined to return to the configured limit
  * @throws ScriptFailure
  */
 export async function setManualRateLimit(
   redis: RedisClient,
   keys: Keys,
-  pace: number | undefined,
+  limit: number | undefined,
 ): Promise<void> {
-  await setRateLimit(redis, [keys.rateLimit], [pace ?? '', keys.rateLimitHints]);
+  await setRateLimit(redis, [keys.rateLimit], [limit ?? '', keys.rateLimitHints]);
 }

@@ -1,19 +1,19 @@
-/** How finely sends are counted in time, and how far back. */
+/** Resolution of the counts, and how many steps are kept. */
 const STEP_MS = 100;
 const STEPS = 60;
 
-/** How far back {@link SendRate.perSecond} looks. */
+/** The period that {@link SendRate.perSecond} measures. */
 const WINDOW_MS = 5_000;
 
-/** Less time is no measure of a rate: the jobs that wait for a worker all start at once. */
+/** A shorter time gives no rate: the jobs that wait for a worker all start at once. */
 const LEAST_MS = 1_000;
 
-/** How fast this process has sent lately, at the price of one counter. */
+/** Measures the recent send rate of this process with one counter per step. */
 export class SendRate {
   readonly #counts = new Float64Array(STEPS);
   readonly #steps = new Float64Array(STEPS).fill(-Infinity);
 
-  /** @param at milliseconds of a clock that only goes forward */
+  /** Counts one send. @param at milliseconds of a monotonic clock */
   count(at: number): void {
     const step = Math.floor(at / STEP_MS);
     const index = step % STEPS;
@@ -25,8 +25,8 @@ export class SendRate {
   }
 
   /**
-   * Sends a second: those of the last five seconds, by the time since the first of them. 0 while that
-   * is less than a second ago.
+   * Sends per second: those of the last five seconds, divided by the time since the first of them; 0 while
+   * that is less than a second ago.
    */
   perSecond(at: number): number {
     const { total, first } = this.#since(at, WINDOW_MS);
@@ -34,7 +34,7 @@ export class SendRate {
     return spanMs < LEAST_MS ? 0 : (total * 1_000) / spanMs;
   }
 
-  /** Sends of the last second. */
+  /** Number of sends in the last second. */
   lastSecond(at: number): number {
     return this.#since(at, 1_000).total;
   }

@@ -3,26 +3,22 @@ import { EARLIER_KEPT, type EpochMemory } from './epoch.ts';
 import { MANUAL_HOLD_MS, HOLD_PRELUDE } from '../hold/hold-scripts.ts';
 
 /**
- * The moves of the epoch (see epoch.ts), each one script. Its fields: id, bornAt, beats, at, server,
- * earlier (`server:beats:at` with blanks between, the last first), stopped, and of the last event
- * event (its id), eventAt, why, copyAt, missingMs, verdict, missed, past (ids, the last first).
+ * The changes of the epoch (see epoch.ts), one script each. Fields of its hash: id, bornAt, beats, at,
+ * server, earlier (`server:beats:at` separated by blanks, newest first), stopped, and of the last event:
+ * event (its id), eventAt, why, copyAt, missingMs, verdict, missed, past (ids, newest first).
  *
- * INFO inside a script is answered by the very server that runs it, on a Cluster, too. Where it is
- * denied the server stays nameless.
+ * INFO inside a script is answered by the server that runs it, on a Cluster, too. Where INFO is denied,
+ * the server is ''.
  */
 const PRELUDE = `
 local info = redis.pcall('INFO', 'server')
 if type(info) ~= 'string' then info = '' end
 local server = string.match(info, 'run_id:(%x+)') or ''
-local function clock()
-  local time = redis.call('TIME')
-  return time[1] * 1000 + math.floor(time[2] / 1000)
-end
 local function field(epoch, name) return redis.call('HGET', epoch, name) or '' end
 local function beatsOf(epoch) return tonumber(field(epoch, 'beats')) or 0 end
 
--- Whether it has all that is remembered. This is the quick answer for a Redis that goes on as ever;
--- whatever else there is, epoch.ts judges.
+-- Whether the epoch has all that the caller remembers: the fast path for a Redis without changes.
+-- epoch.ts decides all other cases.
 local function has(epoch, id, event, beats, remembered)
   if field(epoch, 'id') ~= id or field(epoch, 'event') ~= event then return false end
   if remembered == '' or remembered == field(epoch, 'server') then
@@ -36,13 +32,13 @@ local function has(epoch, id, event, beats, remembered)
   return lives >= ${EARLIER_KEPT} and beatsOf(epoch) >= beats
 end
 
--- Puts a word before those of a list.
-local function remember(epoch, list, word)
-  local words = { word }
+-- Adds an item at the front of a list.
+local function remember(epoch, list, item)
+  local items = { item }
   for old in string.gmatch(field(epoch, list), '%S+') do
-    if #words < ${EARLIER_KEPT} then table.insert(words, old) end
+    if #items < ${EARLIER_KEPT} then table.insert(items, old) end
   end
-  redis.call('HSET', epoch, list, table.concat(words, ' '))
+  redis.call('HSET', epoch, list, table.concat(items, ' '))
 end
 
 local function advance(epoch, now)
@@ -57,11 +53,11 @@ end
 `;
 
 /**
- * A heartbeat. KEYS: epoch, the worker's own key, the workers. ARGV: id, event, beats and server that
- * are remembered (id '' for nothing), worker id, what it says, how long that is kept, an id for an
- * epoch that begins.
- * Answers ['beat', id, bornAt, event, beats, at, server], or ['check'] and writes nothing where
- * something is not as remembered.
+ * A heartbeat. KEYS: epoch, the worker's own key, the set of workers. ARGV: id, event, beats and server
+ * that the worker remembers (id '' for nothing), worker id, its state as JSON, how long that is kept in
+ * milliseconds, id for a new epoch.
+ * Answers ['beat', id, bornAt, event, beats, at, server]; or ['check'], without writing, when Redis lacks
+ * something that the worker remembers.
  */
 export const beatEpoch = defineScript({
   name: 'heartbeat',
@@ -81,10 +77,10 @@ redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. (now - ARGV[7]))
 return advance(epoch, now)`,
 });
 
-/** Reads the answer of a heartbeat: what is to be remembered; undefined for ['check']. */
+/** Reads the answer of a heartbeat: what to remember; undefined for ['check']. */
 function memoryFrom(reply: unknown): EpochMemory | undefined {
-  const [word, id, bornAt, event, beats, at, server] = reply as [string, ...unknown[]];
-  if (word !== 'beat') return undefined;
+  const [kind, id, bornAt, event, beats, at, server] = reply as [string, ...unknown[]];
+  if (kind !== 'beat') return undefined;
   return {
     id: String(id),
     bornAt: Number(bornAt),
@@ -97,11 +93,11 @@ function memoryFrom(reply: unknown): EpochMemory | undefined {
 }
 
 /**
- * A goodbye. KEYS and the first five of ARGV as above; then how long a silent worker counts as
- * alive. The last worker that goes says that all have stopped in order. Answers 1 where it did.
+ * Deregisters a worker; the last one marks a clean shutdown. KEYS and the first five of ARGV as above;
+ * then how long a worker without heartbeats counts as alive, in milliseconds. Answers 1 when marked.
  */
 export const endEpochBeats = defineScript({
-  name: 'goodbye',
+  name: 'deregister worker',
   keys: 3,
   lua: `${PRELUDE}
 redis.call('DEL', KEYS[2])
@@ -113,9 +109,9 @@ redis.call('HSET', KEYS[1], 'stopped', 1)
 return 1`,
 });
 
-/** KEYS: epoch. Answers [fields and values in turn, now, server, since when it runs or 0]. */
-export const lookAtEpoch = defineScript({
-  name: 'look at the epoch',
+/** KEYS: epoch. Answers [fields and values in turn, now, server, its start time or 0]. */
+export const fetchEpoch = defineScript({
+  name: 'fetch epoch',
   keys: 1,
   lua: `${PRELUDE}
 local now, up = clock(), string.match(info, 'uptime_in_seconds:(%d+)')
@@ -123,11 +119,11 @@ return { redis.call('HGETALL', KEYS[1]), now, server, up and now - up * 1000 or 
 });
 
 /**
- * Redis looks like an old copy. KEYS: those of a hold, then the epoch. ARGV: id and event as they were
- * looked at (id '' for none), an id for an epoch that begins, id of the event, why, time of the copy,
- * how much is missing, verdict ('held' places the hold, too), id of the epoch that is missed, channel
- * of hints of holds, event that is remembered.
- * Answers as a heartbeat does; ['check'] where somebody else has judged it meanwhile: look again.
+ * Records that Redis looks like an old copy. KEYS: those of a hold, then the epoch. ARGV: id and event
+ * that were read (id '' for none), id for a new epoch, id of the event, why, time of the copy,
+ * how much is missing in milliseconds, verdict ('held' places the hold, too), id of the missing epoch,
+ * channel of hold hints, event that the caller remembers.
+ * Answers as a heartbeat does; ['check'] when another process recorded an event meanwhile: read again.
  */
 export const markRestored = defineScript({
   name: 'mark restored',
@@ -137,7 +133,7 @@ export const markRestored = defineScript({
 local epoch = KEYS[5]
 if field(epoch, 'id') ~= ARGV[1] or field(epoch, 'event') ~= ARGV[2] then return { 'check' } end
 if ARGV[1] == '' then redis.call('HSET', epoch, 'id', ARGV[3], 'bornAt', now) end
--- Who remembers an event that the copy does not know, too, finds this one to have come after it.
+-- A process that remembers an event which the copy lacks must see that this one came after it.
 if ARGV[2] ~= '' then remember(epoch, 'past', ARGV[2]) end
 if ARGV[11] ~= '' and ARGV[11] ~= ARGV[2] then remember(epoch, 'past', ARGV[11]) end
 redis.call('HSET', epoch, 'event', ARGV[4], 'eventAt', now, 'why', ARGV[5], 'copyAt', ARGV[6],
@@ -147,7 +143,7 @@ if ARGV[8] == 'held' then
   redis.call('HSET', hold, 'kind', 'restored', 'code', ARGV[5], 'since', now, 'nextProbeAt', 0,
     'failedProbes', 0)
   redis.call('PEXPIRE', hold, ${MANUAL_HOLD_MS})
-  stand(${MANUAL_HOLD_MS})
+  block(${MANUAL_HOLD_MS})
   redis.call('PUBLISH', ARGV[10], 'restored')
 end
 return advance(epoch, now)`,

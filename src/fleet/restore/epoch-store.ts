@@ -2,17 +2,20 @@ import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
-import type { Epoch, EpochLook, EpochMemory, RestoreEvent, Suspicion } from './epoch.ts';
-import { lookAtEpoch, markRestored } from './epoch-scripts.ts';
+import type { Epoch, EpochReading, EpochMemory, RestoreEvent, Suspicion } from './epoch.ts';
+import { fetchEpoch, markRestored } from './epoch-scripts.ts';
 
 /**
- * Looks at the epoch and at the server that holds it, without moving it.
+ * Reads the epoch and the server that stores it, without advancing it.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function readEpoch(redis: RedisClient, keys: Pick<Keys, 'epoch'>): Promise<EpochLook> {
+export async function readEpoch(
+  redis: RedisClient,
+  keys: Pick<Keys, 'epoch'>,
+): Promise<EpochReading> {
   try {
-    const reply = await lookAtEpoch(redis, [keys.epoch], []);
+    const reply = await fetchEpoch(redis, [keys.epoch], []);
     const [flat, now, server, startedAt] = reply as [string[], number, string, number];
     return { epoch: epochFrom(flat), now, server, startedAt };
   } catch (error) {
@@ -37,7 +40,7 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
     missingMs: number('missingMs'),
     verdict: text('verdict') === 'held' ? 'held' : 'warned',
     missed: text('missed'),
-    past: words(text('past')),
+    past: items(text('past')),
   };
   return {
     id,
@@ -45,7 +48,7 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
     beats: number('beats'),
     at: number('at'),
     server: text('server'),
-    earlier: words(text('earlier')).map((life) => {
+    earlier: items(text('earlier')).map((life) => {
       const [server = '', beats, at] = life.split(':');
       return { server, beats: Number(beats), at: Number(at) };
     }),
@@ -54,35 +57,35 @@ function epochFrom(flat: readonly string[]): Epoch | undefined {
   };
 }
 
-const words = (text: string) => text.split(' ').filter((word) => word !== '');
+const items = (text: string) => text.split(' ').filter((item) => item !== '');
 
-/** What there is to remember of an epoch as it was looked at. */
+/** What to remember of an epoch that was read. */
 export function memoryOf(epoch: Epoch): EpochMemory {
   const { id, bornAt, beats, at, server, event } = epoch;
   return { id, bornAt, beats, at, server, event: event?.id ?? '', by: 'process' };
 }
 
-/** What is to be kept of a suspicion. */
+/** What to record of a suspicion. */
 export interface RestoreMark {
   readonly why: Suspicion;
   readonly copyAt: number;
   readonly missingMs: number;
-  /** `held` holds the queue, too, in the same step. */
+  /** `held` also holds the queue, in the same step. */
   readonly verdict: RestoreEvent['verdict'];
-  /** Id of the epoch that somebody remembers; empty where nobody does. */
+  /** Id of the epoch that a process remembers; empty when none does. */
   readonly missed: string;
-  /** The event that is remembered with it. */
+  /** The event that it remembers. */
   readonly after: string;
 }
 
 /**
- * Keeps for all that Redis looks like an old copy.
+ * Records for the fleet that Redis looks like an old copy.
  *
- * @param epoch as it was looked at
- * @returns what is to be remembered; undefined where somebody has judged it meanwhile: look again
+ * @param epoch as it was read
+ * @returns what to remember; undefined when another process recorded an event meanwhile: read again
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function keepRestored(
+export async function recordRestored(
   redis: RedisClient,
   keys: Keys,
   epoch: Epoch | undefined,
@@ -100,12 +103,12 @@ export async function keepRestored(
 }
 
 /**
- * Whether the queue holds work that was handed over before a time, by a sample: what has waited
- * longest in either lane, and the oldest batch.
+ * Whether the queue contains work from before a time. Checks a sample: the oldest jobs of both lanes, and
+ * the oldest batch.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function holdsWorkFrom(
+export async function hasWorkFrom(
   redis: RedisClient,
   keys: Pick<Keys, 'bullPrefix' | 'batches'>,
   before: number,

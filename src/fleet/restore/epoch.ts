@@ -1,29 +1,29 @@
 /**
- * The epoch: how far this Redis is. Every heartbeat of a worker advances it; a Redis that holds an
- * old copy of the queue stands at an earlier one than somebody remembers. Times are Redis time, in
- * milliseconds since the epoch of clocks.
+ * The epoch: a counter in Redis that every heartbeat of a worker advances. A Redis that was restored from
+ * an old copy of the queue is behind what a worker or STATE_FILE remembers. Times are Redis time, in
+ * milliseconds since 1970.
  *
- * What cannot be seen: a copy that was taken after all workers had stopped in order, put back while
- * nobody remembers (no worker runs, no STATE_FILE), looks like the maintenance it was taken in.
+ * Not detectable: a copy that was made after a clean shutdown of all workers and is restored while nothing
+ * remembers a later epoch (no worker runs, no STATE_FILE).
  */
 export interface Epoch {
-  /** Drawn when it began: an emptied Redis begins another. */
+  /** Random; an emptied Redis starts another epoch. */
   readonly id: string;
   readonly bornAt: number;
   /** Heartbeats counted so far. */
   readonly beats: number;
-  /** The last of them, and the server that took it: its run id, empty where it does not say. */
+  /** Time of the last heartbeat, and the run id of the server that took it; empty when unknown. */
   readonly at: number;
   readonly server: string;
-  /** The servers before, the last first, each with the last heartbeat it took. */
+  /** Earlier servers, newest first, each with the last heartbeat that it took. */
   readonly earlier: readonly ServerLife[];
-  /** The workers have all stopped in order since. */
+  /** All workers have shut down cleanly since. */
   readonly stopped: boolean;
-  /** The last time that this Redis looked like an old copy. */
+  /** The last time that Redis looked like an old copy. */
   readonly event: RestoreEvent | undefined;
 }
 
-/** One server of this Redis, until it was restarted or replaced. */
+/** One Redis server, until it was restarted or replaced. */
 export interface ServerLife {
   readonly server: string;
   readonly beats: number;
@@ -35,36 +35,36 @@ export interface RestoreEvent {
   readonly id: string;
   readonly at: number;
   readonly why: Suspicion;
-  /** The last heartbeat that the copy knows: it was made at that time or soon after. */
+  /** Time of the last heartbeat in the copy: the copy was made then or soon after. */
   readonly copyAt: number;
-  /** How much is missing, at most. */
+  /** Upper bound of what is missing, in milliseconds. */
   readonly missingMs: number;
-  /** `held`: the queue was held for a person. */
+  /** `held`: the queue was held until a person lifts the hold. */
   readonly verdict: 'held' | 'warned';
-  /** Id of the epoch that somebody remembered; empty where nobody did. */
+  /** Id of the epoch that a process remembered; empty when none did. */
   readonly missed: string;
-  /** Ids of the events before, the last first. */
+  /** Ids of earlier events, newest first. */
   readonly past: readonly string[];
 }
 
-/** What somebody remembers of the last heartbeat that Redis took from him. */
+/** What a process remembers of its last heartbeat. */
 export interface EpochMemory {
   readonly id: string;
   readonly bornAt: number;
   readonly beats: number;
   readonly at: number;
   readonly server: string;
-  /** Id of the last event known then; empty for none. */
+  /** Id of the last event at that time; empty for none. */
   readonly event: string;
-  /** Who remembers: this process, which never spoke to another Redis, or STATE_FILE. */
+  /** `process`: this process, which never used another Redis; `file`: STATE_FILE. */
   readonly by: 'process' | 'file';
 }
 
-/** What one look at Redis found. */
-export interface EpochLook {
+/** The epoch as it was read. */
+export interface EpochReading {
   readonly epoch: Epoch | undefined;
   readonly now: number;
-  /** Run id of the server that answered, and when it started; empty and 0 where it does not say. */
+  /** Run id of the server that answered, and its start time; empty and 0 when unknown. */
   readonly server: string;
   readonly startedAt: number;
 }
@@ -72,21 +72,21 @@ export interface EpochLook {
 /**
  * Why a Redis looks like an old copy.
  *
- * - `went-back`: it lacks a heartbeat that somebody remembers. Certain.
- * - `another-line`: it stands in an epoch from before the one that is remembered. Certain.
- * - `no-epoch`: it has no epoch, and holds work from before the one that is remembered. Certain.
- * - `gap`: it was started long after it was last heard of, and nobody remembers. Likely.
+ * - `went-back`: it lacks a heartbeat that a process remembers. Certain.
+ * - `another-line`: its epoch is older than the remembered one. Certain.
+ * - `no-epoch`: it has no epoch, and contains work older than the remembered one. Certain.
+ * - `gap`: it started long after the last heartbeat, and no process remembers. Likely.
  */
 export type Suspicion = 'went-back' | 'another-line' | 'no-epoch' | 'gap';
 
-/** What a look means. */
+/** What a reading means. */
 export type RestoreVerdict =
   | {
       readonly kind: 'continue';
       readonly why:
         | 'first'
         | 'emptied'
-        | 'begun-anew'
+        | 'started-anew'
         | 'remembered'
         | 'known'
         | 'same-server'
@@ -100,79 +100,79 @@ export type RestoreVerdict =
       readonly missingMs: number;
     };
 
-/** Bounds on what may be missing, in milliseconds. */
+/** Limits of what may be missing, in milliseconds. */
 export interface RestoreBounds {
-  /** RESTORE_TOLERANCE_MS */
+  /** RESTORE_TOLERANCE_MS: less than this is only warned about. */
   readonly toleranceMs: number;
-  /** RESTORE_GAP_MS */
+  /** RESTORE_GAP_MS: a longer time without heartbeats before a restart is suspect. */
   readonly gapMs: number;
 }
 
 /**
- * So many earlier servers, and events, are kept. A memory of a server before them is compared by its
+ * How many earlier servers and events are kept. A memory from an even earlier server is compared by its
  * count alone.
  */
 export const EARLIER_KEPT = 8;
 
-/** A server says since when it runs in whole seconds. */
+/** Redis reports its uptime in whole seconds. */
 const UPTIME_GRAIN_MS = 1_500;
 
 /**
- * Whether this Redis holds an old copy of the queue.
+ * Decides whether Redis contains an old copy of the queue.
  *
- * | who remembers | Redis | verdict | such as |
+ * | memory | Redis | verdict | example |
  * |---|---|---|---|
- * | nobody | no epoch | first | a new installation |
- * | somebody | no epoch, no older work | emptied | FLUSHALL, or a restart without persistence |
- * | somebody | no epoch, older work | suspect `no-epoch` | a copy from before the first epoch |
- * | somebody | another epoch, begun later | begun-anew | emptied, and used since |
- * | this process | another epoch, begun before | suspect `another-line` | a copy from before a FLUSHALL |
- * | a file | another epoch, begun before | as if nobody remembered | a file of another installation |
- * | somebody | has all heartbeats that are remembered | remembered | a power cut with AOF, a failover in sync |
- * | somebody | lacks heartbeats | suspect `went-back`, within the tolerance only warned of | a nightly copy put back, a replica that lagged |
- * | somebody | an event since, held | known | others have seen it, and a person has or will |
- * | somebody | an event since, only warned of | known, or suspect where more is missing than was known | |
- * | nobody | the server took the last heartbeat | same-server | workers restarted |
- * | nobody | another server; stopped in order before | stopped-in-order | planned maintenance |
- * | nobody | another server, soon after the last heartbeat | crashed | a crash and a restart |
- * | nobody | another server, long after it | suspect `gap` | a nightly copy put back; a long power cut, too |
+ * | none | no epoch | first | a new installation |
+ * | any | no epoch, no older work | emptied | FLUSHALL, or a restart without persistence |
+ * | any | no epoch, older work | suspect `no-epoch` | a copy from before the first epoch |
+ * | any | another epoch, started later | started-anew | emptied, and used since |
+ * | process | another epoch, started earlier | suspect `another-line` | a copy from before a FLUSHALL |
+ * | file | another epoch, started earlier | as without memory | a file of another installation |
+ * | any | all remembered heartbeats | remembered | a power cut with AOF, a failover in sync |
+ * | any | lacks heartbeats | suspect `went-back`; tolerate below the tolerance | a restored nightly copy, a replica that lagged |
+ * | any | a later event, held | known | another process recorded it, and a person decides |
+ * | any | a later event, only warned | known; suspect when more is missing than was known | |
+ * | none | the server took the last heartbeat | same-server | workers restarted |
+ * | none | another server, after a clean shutdown | stopped-in-order | planned maintenance |
+ * | none | another server, soon after the last heartbeat | crashed | a crash and a restart |
+ * | none | another server, long after it | suspect `gap` | a restored nightly copy, or a long power cut |
  *
- * @param olderWork whether the queue holds work from before the epoch that is remembered; asked only
- *   where Redis has no epoch
+ * @param olderWork whether the queue contains work from before the remembered epoch; relevant only when
+ *   Redis has no epoch
  */
 export function judgeEpoch(
   memory: EpochMemory | undefined,
-  look: EpochLook,
+  reading: EpochReading,
   bounds: RestoreBounds,
   olderWork: boolean,
 ): RestoreVerdict {
-  const { epoch } = look;
+  const { epoch } = reading;
   if (epoch === undefined) {
     if (memory === undefined) return { kind: 'continue', why: 'first' };
     if (!olderWork) return { kind: 'continue', why: 'emptied' };
     const { bornAt, at } = memory;
     return { kind: 'suspect', why: 'no-epoch', copyAt: bornAt, missingMs: at - bornAt };
   }
-  if (memory === undefined) return judgeAlone(epoch, look, bounds);
+  if (memory === undefined) return judgeWithoutMemory(epoch, reading, bounds);
   const { event } = epoch;
   if (memory.id !== epoch.id) {
     if (event?.missed === memory.id) return { kind: 'continue', why: 'known' };
-    if (epoch.bornAt > memory.at) return { kind: 'continue', why: 'begun-anew' };
-    if (memory.by === 'file') return judgeAlone(epoch, look, bounds);
+    if (epoch.bornAt > memory.at) return { kind: 'continue', why: 'started-anew' };
+    if (memory.by === 'file') return judgeWithoutMemory(epoch, reading, bounds);
     const missingMs = Math.max(0, memory.at - epoch.at);
     return { kind: 'suspect', why: 'another-line', copyAt: epoch.at, missingMs };
   }
-  if (event !== undefined && isSince(event, memory)) {
+  if (event !== undefined && isLater(event, memory)) {
     const missingMs = memory.at - event.copyAt;
     const known = Math.max(event.missingMs, bounds.toleranceMs);
     return event.verdict === 'held' || missingMs <= known
       ? { kind: 'continue', why: 'known' }
       : { kind: 'suspect', why: 'went-back', copyAt: event.copyAt, missingMs };
   }
-  const last = lastBeatOn(epoch, memory.server, look.server);
+  const last = lastBeatOn(epoch, memory.server, reading.server);
   const sameEvent = (event?.id ?? '') === memory.event;
   if (sameEvent && last.beats >= memory.beats) return { kind: 'continue', why: 'remembered' };
-  // Clocks that were set back in between make less than nothing of it: then it is not known.
+  // Negative when a clock was set back in between: then the amount is unknown.
   const missingMs = memory.at - last.at;
   const { toleranceMs } = bounds;
   const tolerable = toleranceMs > 0 && missingMs >= 0 && missingMs <= toleranceMs;
@@ -180,21 +180,25 @@ export function judgeEpoch(
   return { kind, why: 'went-back', copyAt: last.at, missingMs: Math.max(0, missingMs) };
 }
 
-/** Whether an event came after what is remembered. Clocks of different servers would not tell. */
-function isSince(event: RestoreEvent, memory: EpochMemory): boolean {
+/** Whether an event came after the memory, by ids: the clocks of servers differ. */
+function isLater(event: RestoreEvent, memory: EpochMemory): boolean {
   if (event.id === memory.event) return false;
   return memory.event === '' || event.past.includes(memory.event);
 }
 
-/** Nobody remembers: only the servers' own times tell. */
-function judgeAlone(epoch: Epoch, look: EpochLook, { gapMs }: RestoreBounds): RestoreVerdict {
-  const { now, startedAt } = look;
+/** Decides without a memory, by the times of the servers. */
+function judgeWithoutMemory(
+  epoch: Epoch,
+  reading: EpochReading,
+  { gapMs }: RestoreBounds,
+): RestoreVerdict {
+  const { now, startedAt } = reading;
   const startedSince = startedAt > epoch.at + UPTIME_GRAIN_MS;
   const replaced =
-    epoch.server !== '' && look.server !== '' ? epoch.server !== look.server : startedSince;
+    epoch.server !== '' && reading.server !== '' ? epoch.server !== reading.server : startedSince;
   if (!replaced) return { kind: 'continue', why: 'same-server' };
   if (epoch.stopped) return { kind: 'continue', why: 'stopped-in-order' };
-  // A replica that was promoted has run all the time: then only now bounds what is missing.
+  // A promoted replica has run all the time: then only the present time limits what is missing.
   const missingMs = (startedSince ? startedAt : now) - epoch.at;
   return missingMs <= gapMs
     ? { kind: 'continue', why: 'crashed' }
@@ -202,8 +206,8 @@ function judgeAlone(epoch: Epoch, look: EpochLook, { gapMs }: RestoreBounds): Re
 }
 
 /**
- * The last heartbeat that the epoch knows of a server. After a restart new workers go on counting, so
- * the count as it stands proves nothing about what the server before had taken.
+ * The last heartbeat that the epoch has from a server. New workers continue the count after a restart, so
+ * the current count does not prove that the heartbeats of the earlier server are there.
  */
 function lastBeatOn(
   { server, beats, at, earlier }: Epoch,
@@ -214,7 +218,7 @@ function lastBeatOn(
   const life = earlier.find((other) => other.server === remembered);
   if (life !== undefined) return life;
   if (earlier.length >= EARLIER_KEPT) return { beats, at };
-  // It never heard of that server: all of its life is missing, since the last heartbeat that the
-  // server before the present one took.
+  // It lacks that server: all of its heartbeats are missing, since the last one of the server before the
+  // present one.
   return { beats: 0, at: (server === present ? earlier[0]?.at : at) ?? at };
 }

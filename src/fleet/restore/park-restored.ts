@@ -4,13 +4,13 @@ import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
 
 /**
- * Makes of a notice one that is sent at most once and was begun before: the next run of its job finds
- * that, sends nothing, and lists it as unknown (intents.ts). Only while the queue is held, so that no
- * run is under way.
+ * Turns a notice into an at-most-once notice with an open intent: the next run of its job finds the
+ * intent, sends nothing, and lists the notice as unknown (intents.ts). Only while the queue is held, so
+ * that no run is in progress.
  *
- * KEYS: the hold, the intents that were begun, the notice's job. ARGV: job id, its data as it was read,
- * its data with the delivery policy. Answers 1, 0 where the job has changed or is no more, or -1 where
- * the queue is not held for an old copy.
+ * KEYS: the hold, the open intents, the notice's job. ARGV: job id, its data as it was read, its data with
+ * the delivery policy. Answers 1; 0 when the job changed or no longer exists; -1 when the queue is not
+ * held as restored.
  */
 const parkRestored = defineScript({
   name: 'park restored',
@@ -22,18 +22,16 @@ if redis.call('HGET', KEYS[3], 'data') ~= ARGV[2] or redis.call('HEXISTS', KEYS[
 end
 redis.call('HSET', KEYS[3], 'data', ARGV[3])
 if redis.call('HEXISTS', KEYS[2], ARGV[1]) == 0 then
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode({ nonce = 'restored', at = now, worker = 'restored' }))
+  redis.call('HSET', KEYS[2], ARGV[1], cjson.encode({ nonce = 'restored', at = clock(), worker = 'restored' }))
 end
 return 1`,
 });
 
 /**
- * Sets a notice of an old copy aside: it is not sent, but listed as unknown once the hold is lifted.
- * Safe to repeat.
+ * Parks a notice of an old copy: it is not sent, but listed as unknown after the hold is lifted. Safe to
+ * repeat.
  *
- * @param data of its job, as it stands in Redis
+ * @param data of its job, as it is stored in Redis
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function parkRestoredNotice(
@@ -42,7 +40,7 @@ export async function parkRestoredNotice(
   { id, data }: { readonly id: string; readonly data: string },
 ): Promise<'parked' | 'changed' | 'not-held'> {
   const atMostOnce = { ...(JSON.parse(data) as object), delivery: 'at-most-once' };
-  const taken = [keys.hold, keys.intents.begun, keys.noticeJob(id)];
+  const taken = [keys.hold, keys.intents.open, keys.noticeJob(id)];
   try {
     const reply = await parkRestored(redis, taken, [id, data, JSON.stringify(atMostOnce)]);
     return reply === 1 ? 'parked' : reply === 0 ? 'changed' : 'not-held';

@@ -1,4 +1,5 @@
 import type { BatchEvent } from '../../batch/ledger/batch-events.ts';
+import { possiblySentTwice } from '../../batch/ledger/batch-record.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import { ALERTS, type AlertDraft, type AlertName } from './alert-event.ts';
@@ -76,9 +77,9 @@ export function nearDraft({ batch, count, keptUntil }: NearSnapshot): AlertDraft
 export function batchDraft(event: BatchEvent): AlertDraft | undefined {
   switch (event.event) {
     case 'batch.finished': {
-      const { batch, phase, total, accepted, rejected, unknown, expired, cancelled, maybeTwice } =
-        event;
-      const counts = { total, accepted, rejected, unknown, expired, cancelled, maybeTwice };
+      const { batch, phase, total, accepted, rejected, unknown, expired, cancelled } = event;
+      const twice = possiblySentTwice(event.possiblySentTwice);
+      const counts = { total, accepted, rejected, unknown, expired, cancelled, ...twice };
       const open = total - accepted;
       const what =
         open === 0

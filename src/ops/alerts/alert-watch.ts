@@ -4,7 +4,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { readWorkers } from '../../fleet/heartbeat.ts';
 import { withTimeout } from '../../async/with-timeout.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisErrorWord } from '../../redis/failure.ts';
+import { redisErrorCode } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { AlertPoster } from './alert-poster.ts';
 import { alertEvent, AlertStore } from './alert-store.ts';
@@ -94,7 +94,7 @@ export function startAlerts(
 
   const trouble = (error: unknown) => {
     leading = false;
-    const code = error instanceof NoticeQueueError ? error.code : redisErrorWord(error);
+    const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
     log.warn({ event: 'alert-trouble', code });
   };
 

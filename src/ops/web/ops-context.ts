@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Ledger } from '../../batch/ledger/ledger.ts';
 import { payloadKeys, type PayloadKey } from '../../batch/payload/payload-key.ts';
 import type { Config } from '../../config/config.ts';
-import type { OpsConfig } from '../../config/ops-config.ts';
+import type { OpsConfig } from '../../config/config.ts';
 import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';

@@ -1,6 +1,5 @@
-import type { IssuedToken } from '../../contracts/token.ts';
+import { isTokenValue, type IssuedToken } from '../../contracts/token.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { isTokenValue } from '../bearer.ts';
 import { callerAddress } from './caller-address.ts';
 import { headerOf } from '../http/exchange.ts';
 import type { WireFacts } from '../http/exchange.ts';

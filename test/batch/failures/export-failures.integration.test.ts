@@ -95,8 +95,8 @@ describe('exportFailures', () => {
     const lists = [contacts(2), contacts(2, 2), contacts(2, 4), contacts(1, 6)];
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
     await built.settle(0, { accepted: 2, failed: [] });
-    await built.settle(1, { accepted: 0, failed: [], rest: { size: 2, doubt: true } });
-    await built.ledger.steer('b', 'cancel');
+    await built.settle(1, { accepted: 0, failed: [], rest: { size: 2, possiblySent: true } });
+    await built.ledger.control('b', 'cancel');
     const cancelled = await exported(built, { state: 'cancelled' });
     expect(numbers(cancelled.rows)).toEqual(['01000000004', '01000000005', '01000000006']);
     expect(cancelled.rows[0]).toMatchObject({

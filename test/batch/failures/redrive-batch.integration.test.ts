@@ -77,9 +77,9 @@ describe('groupFailures', () => {
   it('a cancelled batch: what was never sent, and what may have been, from its counters', async () => {
     const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
-    await built.settle(0, { accepted: 0, failed: [], rest: { size: 10, doubt: true } });
+    await built.settle(0, { accepted: 0, failed: [], rest: { size: 10, possiblySent: true } });
     await built.settle(1, allFailed(10, 'unknown', 'HTTP_500', ''));
-    await built.ledger.steer('b', 'cancel');
+    await built.ledger.control('b', 'cancel');
     const batch = await built.read();
     const groups = await groupFailures(built.ledger, batch);
     expect(

@@ -20,7 +20,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
   const none: Partial<ImportOptions> = {};
   it.each<readonly [string, string | Buffer, RegExp, Partial<ImportOptions>]>([
     ['an empty file', '', /is empty/, none],
-    ['a header and nothing else', 'contact,var1\n', /holds no contacts/, none],
+    ['a header and nothing else', 'contact,var1\n', /contains no contacts/, none],
     ['empty lines alone', '\n\n', /The list is empty/, none],
     ['no contact column', 'phone,var1\n0101,a\n', /Line 1: there is no column "contact"/, none],
     ['another delimiter', 'contact;var1\n0101;a\n', /Is the delimiter ';'\?/, none],
@@ -45,7 +45,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     [
       'a quote that is never closed',
       `contact,var1\n0101,"a\n${'0102,b\n'.repeat(1_000)}`,
-      /Line 2, column 2: a quote is opened there and never closed/,
+      /Line 2, column 2: a quote is opened here and never closed/,
       none,
     ],
     [
@@ -57,13 +57,13 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     [
       'a quote inside a cell',
       'contact,var1\n0101,a"b\n',
-      /Line 2, column 2: there is a quote inside/,
+      /Line 2, column 2: a quote inside a cell/,
       none,
     ],
     [
       'text behind a quote',
       'contact,var1\r\n0101,"a"b\r\n',
-      /Line 2, column 2: something follows/,
+      /Line 2, column 2: text after the closing quote/,
       none,
     ],
     [
@@ -75,11 +75,21 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     [
       'another encoding',
       Buffer.concat([Buffer.from('contact,var1\n0101,a\n0102,'), euckr, Buffer.from('\n')]),
-      /Line 3, character 7: a byte there is not UTF-8\. Is the encoding euc-kr\?/,
+      /Line 3, character 7: a byte is not valid UTF-8\. Is the encoding euc-kr\?/,
       none,
     ],
-    ['UTF-8 read as EUC-KR', 'contact,var1\n0101,홍길동!\n', /not EUC-KR/, { encoding: 'euc-kr' }],
-    ['a cut character', Buffer.from('contact\n0101\n0102홍').subarray(0, -1), /is not UTF-8/, none],
+    [
+      'UTF-8 read as EUC-KR',
+      'contact,var1\n0101,홍길동!\n',
+      /not valid EUC-KR/,
+      { encoding: 'euc-kr' },
+    ],
+    [
+      'a cut character',
+      Buffer.from('contact\n0101\n0102홍').subarray(0, -1),
+      /is not valid UTF-8/,
+      none,
+    ],
     ['a workbook', Buffer.from('PK\u0003\u0004rest'), /workbook \(XLSX\).*save it as CSV/, none],
     ['an old workbook', Buffer.from('d0cf11e0a1b11ae1', 'hex'), /XLS.*save it as CSV/, none],
     [
@@ -105,7 +115,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     const says = async (file: string) => (await failureOf(world.import(file))).message;
     expect(await says(folder)).toMatch(/is a directory/);
     expect(await says(path.join(folder, 'none.csv'))).toMatch(/there is no such file/);
-    expect(await says('/dev/null')).toMatch(/no regular file; hand it over as a stream/);
+    expect(await says('/dev/null')).toMatch(/not a regular file; pass it as a stream/);
   });
 });
 
@@ -115,7 +125,7 @@ describe('a stream, which is read only once', () => {
     const text = `${csvList(250)}0101,"open\n`;
     const failure = await failureOf(world.import(stream(text), { batchId: 'cut' }));
     expect(failure.code).toBe('SOURCE_INVALID');
-    expect(failure.message).toMatch(/Line \d+, column 2: a quote.*queued already, in batch cut/);
+    expect(failure.message).toMatch(/Line \d+, column 2: a quote.*already queued, in batch cut/);
     expect(await world.ledger.read('cut')).toMatchObject({ phase: 'importing' });
   });
 

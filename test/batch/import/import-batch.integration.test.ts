@@ -160,7 +160,7 @@ describe('the same import again', () => {
         onProgress: ({ waiting }) => waiting && stop.abort(),
       }),
     );
-    expect(stopped.message).toMatch(/200 contacts are queued already, in batch b-/);
+    expect(stopped.message).toMatch(/200 contacts are already queued, in batch b-/);
     expect(stopped.code).toBe('IMPORT_STOPPED');
     const report = await world.import(file);
     expect(report).toMatchObject({ contacts: 350, duplicates: 1, refused: 1, resumed: true });
@@ -192,7 +192,7 @@ describe('the same import again', () => {
     const world = importWorld(redis);
     const file = listFile(csvList(2));
     const { batch } = await world.import(file);
-    await world.ledger.steer(batch, 'cancel');
+    await world.ledger.control(batch, 'cancel');
     expect((await failureOf(world.import(file))).code).toBe('BATCH_CANCELLED');
   });
 });
@@ -226,7 +226,7 @@ describe('back-pressure', () => {
       world.import(listFile(csvList(1_000)), {
         highWater: 300,
         batchId: 'slow',
-        onProgress: ({ waiting }) => waiting && void world.ledger.steer('slow', 'cancel'),
+        onProgress: ({ waiting }) => waiting && void world.ledger.control('slow', 'cancel'),
       }),
     );
     expect(failure.code).toBe('BATCH_CANCELLED');
@@ -240,7 +240,7 @@ describe('back-pressure', () => {
         highWater: 300,
         batchId: 'mine',
         signal: AbortSignal.timeout(10_000),
-        onProgress: ({ waiting }) => waiting && void world.ledger.steer('mine', 'cancel'),
+        onProgress: ({ waiting }) => waiting && void world.ledger.control('mine', 'cancel'),
       }),
     );
     expect(failure.code).toBe('BATCH_CANCELLED');
@@ -317,7 +317,7 @@ describe('the file of refused rows', () => {
       const file = listFile(ROWS);
       const failure = await failureOf(world.import(file, { rejectsFile: '/dev/full' }));
       expect(failure).toMatchObject({ code: 'REJECTS_UNWRITABLE' });
-      expect(failure.message).toMatch(/ENOSPC.*1 contacts are queued already/);
+      expect(failure.message).toMatch(/ENOSPC.*1 contacts are already queued/);
       expect(await world.import(file)).toMatchObject({ resumed: true, refused: 4, contacts: 1 });
     },
   );
@@ -342,7 +342,7 @@ describe('a file that changes while it is read', () => {
     );
     expect(failure.code).toBe('SOURCE_INVALID');
     expect(failure.message).toMatch(
-      /changed while it was read.*contacts are queued already, in batch moving/,
+      /changed during the import.*contacts are already queued, in batch moving/,
     );
     expect(await world.ledger.read('moving')).toMatchObject({ phase: 'importing' });
   });
@@ -361,7 +361,7 @@ describe('a file that changes while it is read', () => {
       }),
     );
     expect(failure.code).toBe('SOURCE_INVALID');
-    expect(failure.message).toMatch(/changed while it was read.* 0 contacts are queued already/);
+    expect(failure.message).toMatch(/changed during the import.* 0 contacts are already queued/);
     expect(await world.ledger.read('short')).toMatchObject({ chunks: 0, counts: { total: 0 } });
     expect(await world.jobIds()).toEqual([]);
   });

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { Queue } from 'bullmq';
 import { expect, it } from 'vitest';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { testRedis } from '../../support/redis.ts';
 import { importWorld, listFile, numberOf } from '../support/import-world.ts';
 
@@ -88,20 +88,17 @@ it('chunks that lost their importer get jobs, once, and those that are settled g
     rate: 0,
     bisect: true,
   } as const;
-  await ledger.begin('b', plan, 'f', 60_000);
+  await ledger.start('b', plan, 'f', 60_000);
   const chunks = 1_203;
   for (let chunk = 0; chunk < chunks; chunk++) {
-    await ledger.store('b', chunk, 1, chunk + 1, Buffer.of(1));
+    await ledger.store('b', { chunk, size: 1, rows: chunk + 1, payload: Buffer.of(1) });
   }
   const lock = { key: `{${world.prefix}:default}:lock`, token: 'token' };
   await redis.client.set(lock.key, lock.token);
   expect(await ledger.claim('b', 7, 'nonce', lock)).toMatchObject({ kind: 'send' });
   await ledger.settle('b', 7, 'nonce', { accepted: 1, failed: [] });
 
-  const queue = new Queue(CHUNK_QUEUE_NAME, {
-    connection: redis.connect({ forWorker: true }),
-    prefix: world.keys.bullPrefix,
-  });
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ forWorker: true }), world.keys);
   await queueChunks(ledger, queue, 'b');
   await queueChunks(ledger, queue, 'b');
   const jobs = await world.jobIds();

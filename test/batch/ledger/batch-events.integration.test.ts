@@ -87,6 +87,7 @@ describe('batchEvents', () => {
         unknown: 0,
         expired: 0,
         cancelled: 0,
+        possiblySentTwice: 0,
         maybeTwice: 0,
       },
     ]);
@@ -99,7 +100,7 @@ describe('batchEvents', () => {
     const taken = take(queueOf(bench).batchEvents(), 1);
     await waiting();
     await bench.ledger.redrive(bench.id, '0.1', 'rejected');
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await taken).toMatchObject([
       { event: 'batch.finished', phase: 'cancelled', accepted: 8, cancelled: 2 },
     ]);
@@ -119,7 +120,7 @@ describe('batchEvents', () => {
     const bench = await eventful();
     await redis.client.xadd(bench.keys.batchEvents, '*', 'event', 'batch.newer', 'batch', 'b-1');
     await bench.ledger.redrive(bench.id, '0.1', 'rejected');
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     const events = await take(queueOf(bench).batchEvents({ from: '0' }), 3);
     expect(events.map(({ event }) => event)).toEqual([
       'contact.rejected',
@@ -175,7 +176,7 @@ describe('batchEvents', () => {
     const id = /^id=(\d+) .* flags=\w*b\w* .*cmd=xread/m.exec(list)?.[1] ?? '';
     await redis.client.client('KILL', 'ID', id);
     await waiting();
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await taken).toMatchObject([{ event: 'batch.finished' }]);
   });
 
@@ -187,7 +188,7 @@ describe('batchEvents', () => {
     const taken = take(events, 1);
     await waiting();
     proxy.fallSilent();
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await taken).toMatchObject([{ event: 'batch.finished' }]);
     expect(proxy.connections()).toBeGreaterThan(1);
   });

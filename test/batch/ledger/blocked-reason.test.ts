@@ -28,7 +28,7 @@ describe('blockedReason', () => {
     ['no worker before a hold', batch('sending', 5), { ...held, workers: 0 }, /no worker/],
     ['paused', batch('paused', 5), { ...held, workers: 0 }, /paused; "notices resume b"/],
     ['paused with none pending', batch('paused', 0), fine, /paused/],
-    ['nothing stored yet', batch('importing', 0), none, /^it waits for its import$/],
+    ['nothing stored yet', batch('importing', 0), none, /^its import has not finished$/],
     ['import is silent', batch('importing', 0, NOW - 31_000), fine, /run the same command again/],
     ['sending with none pending', batch('sending', 0), none, undefined],
     ['cancelled', batch('cancelled', 0), none, undefined],

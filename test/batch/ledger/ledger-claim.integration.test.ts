@@ -11,12 +11,12 @@ const redis = testRedis();
 const INTO: Readonly<Record<ChunkState, (bench: BatchBench) => Promise<unknown>>> = {
   none: () => Promise.resolve(),
   pending: () => Promise.resolve(),
-  'maybe-pending': async (bench) => {
+  'pending-possibly-sent': async (bench) => {
     await bench.claim(0, 'a');
     await bench.settle(0, allBack(10, true), 'a');
   },
   sending: (bench) => bench.claim(0, 'a'),
-  'maybe-sending': async (bench) => {
+  'sending-possibly-sent': async (bench) => {
     await bench.claim(0, 'older');
     await bench.claim(0, 'a');
   },
@@ -29,8 +29,8 @@ const INTO: Readonly<Record<ChunkState, (bench: BatchBench) => Promise<unknown>>
 /** What makes a batch refuse to hand out. A second chunk keeps it from being finished. */
 const STEERED: Readonly<Record<string, (bench: BatchBench) => Promise<unknown>>> = {
   open: () => Promise.resolve(),
-  paused: (bench) => bench.ledger.steer(bench.id, 'pause'),
-  cancelled: (bench) => bench.ledger.steer(bench.id, 'cancel'),
+  paused: (bench) => bench.ledger.control(bench.id, 'pause'),
+  cancelled: (bench) => bench.ledger.control(bench.id, 'cancel'),
   'past its deadline': (bench) => bench.setField('expiresAt', 1),
   'ahead of its rate': async (bench) => {
     await bench.setField('rate', 1);
@@ -62,41 +62,56 @@ const AT_LEAST_ONCE_ROWS: readonly Row[] = [
   row('pending', 'past its deadline', 'expired', 'settled', { pending: 10, expired: 10 }),
   row('pending', 'ahead of its rate', 'later', 'pending', { pending: 20 }),
 
-  row('maybe-pending', 'open', 'send', 'maybe-sending', {
+  row('pending-possibly-sent', 'open', 'send', 'sending-possibly-sent', {
     pending: 20,
     sending: 10,
-    maybeTwice: 10,
+    possiblySentTwice: 10,
   }),
-  row('maybe-pending', 'paused', 'paused', 'maybe-pending', { pending: 20 }),
-  row('maybe-pending', 'cancelled', 'cancelled', 'maybe-pending', { cancelled: 10, unknown: 10 }),
-  row('maybe-pending', 'past its deadline', 'expired', 'settled', { pending: 10, unknown: 10 }),
-  row('maybe-pending', 'ahead of its rate', 'later', 'maybe-pending', { pending: 20 }),
-
-  row('sending', 'open', 'send', 'maybe-sending', { pending: 20, sending: 10, maybeTwice: 10 }),
-  row('sending', 'paused', 'paused', 'maybe-pending', { pending: 20 }),
-  row('sending', 'cancelled', 'cancelled', 'maybe-pending', { cancelled: 10, unknown: 10 }),
-  row('sending', 'past its deadline', 'expired', 'settled', { pending: 10, unknown: 10 }),
-  row('sending', 'ahead of its rate', 'later', 'maybe-pending', { pending: 20 }),
-
-  row('maybe-sending', 'open', 'send', 'maybe-sending', {
-    pending: 20,
-    sending: 10,
-    maybeTwice: 20,
-  }),
-  row('maybe-sending', 'paused', 'paused', 'maybe-pending', { pending: 20, maybeTwice: 10 }),
-  row('maybe-sending', 'cancelled', 'cancelled', 'maybe-pending', {
+  row('pending-possibly-sent', 'paused', 'paused', 'pending-possibly-sent', { pending: 20 }),
+  row('pending-possibly-sent', 'cancelled', 'cancelled', 'pending-possibly-sent', {
     cancelled: 10,
     unknown: 10,
-    maybeTwice: 10,
   }),
-  row('maybe-sending', 'past its deadline', 'expired', 'settled', {
+  row('pending-possibly-sent', 'past its deadline', 'expired', 'settled', {
     pending: 10,
     unknown: 10,
-    maybeTwice: 10,
   }),
-  row('maybe-sending', 'ahead of its rate', 'later', 'maybe-pending', {
+  row('pending-possibly-sent', 'ahead of its rate', 'later', 'pending-possibly-sent', {
     pending: 20,
-    maybeTwice: 10,
+  }),
+
+  row('sending', 'open', 'send', 'sending-possibly-sent', {
+    pending: 20,
+    sending: 10,
+    possiblySentTwice: 10,
+  }),
+  row('sending', 'paused', 'paused', 'pending-possibly-sent', { pending: 20 }),
+  row('sending', 'cancelled', 'cancelled', 'pending-possibly-sent', { cancelled: 10, unknown: 10 }),
+  row('sending', 'past its deadline', 'expired', 'settled', { pending: 10, unknown: 10 }),
+  row('sending', 'ahead of its rate', 'later', 'pending-possibly-sent', { pending: 20 }),
+
+  row('sending-possibly-sent', 'open', 'send', 'sending-possibly-sent', {
+    pending: 20,
+    sending: 10,
+    possiblySentTwice: 20,
+  }),
+  row('sending-possibly-sent', 'paused', 'paused', 'pending-possibly-sent', {
+    pending: 20,
+    possiblySentTwice: 10,
+  }),
+  row('sending-possibly-sent', 'cancelled', 'cancelled', 'pending-possibly-sent', {
+    cancelled: 10,
+    unknown: 10,
+    possiblySentTwice: 10,
+  }),
+  row('sending-possibly-sent', 'past its deadline', 'expired', 'settled', {
+    pending: 10,
+    unknown: 10,
+    possiblySentTwice: 10,
+  }),
+  row('sending-possibly-sent', 'ahead of its rate', 'later', 'pending-possibly-sent', {
+    pending: 20,
+    possiblySentTwice: 10,
   }),
 
   row('settled', 'open', 'settled', 'settled', { pending: 10, accepted: 10 }),
@@ -148,11 +163,11 @@ describe('claim', () => {
       frame: PLAN.frame,
       payload: payloadOf(0),
       size: 3,
-      maybe: false,
+      possiblySent: false,
       delivery: 'at-least-once',
       bisect: false,
     });
-    expect(await bench.claim(0, 'b')).toMatchObject({ maybe: true, size: 3 });
+    expect(await bench.claim(0, 'b')).toMatchObject({ possiblySent: true, size: 3 });
   });
 
   it('hands out nothing to a worker that does not own the job', async () => {
@@ -181,7 +196,7 @@ describe('claim', () => {
       const bench = await openBatch(redis, { delivery, rate: 1 }, [10, 10]);
       const first = await bench.claim(0, 'a');
       expect(first.kind).toBe('send');
-      await bench.ledger.steer(bench.id, 'pause');
+      await bench.ledger.control(bench.id, 'pause');
       expect(await bench.claim(0, 'a')).toEqual(first);
       expect(await bench.state(0)).toBe('sending');
       expect(await bench.counts()).toEqual({ pending: 20, sending: 10 });
@@ -192,9 +207,9 @@ describe('claim', () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'a');
     const first = await bench.claim(0, 'b');
-    expect(first).toMatchObject({ kind: 'send', maybe: true });
+    expect(first).toMatchObject({ kind: 'send', possiblySent: true });
     expect(await bench.claim(0, 'b')).toEqual(first);
-    expect(await bench.counts()).toEqual({ pending: 10, sending: 10, maybeTwice: 10 });
+    expect(await bench.counts()).toEqual({ pending: 10, sending: 10, possiblySentTwice: 10 });
   });
 
   it('keeps the pace of the batch by the contacts of each chunk', async () => {
@@ -243,7 +258,7 @@ describe('claim', () => {
   it('ends a cancelled batch when its last attempt turns out to be dead', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'a');
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await bench.batch()).toMatchObject({ phase: 'cancelled', finishedAt: 0 });
     expect(await bench.claimKind(0, 'b')).toBe('cancelled');
     expect((await bench.batch()).finishedAt).toBeGreaterThan(0);

@@ -21,7 +21,7 @@ describe('begin', () => {
     const bench = await openBatch(redis, {}, [10], false);
     const before = await bench.batch();
     const again = (print: string) =>
-      bench.ledger.begin(bench.id, { ...PLAN, rate: 9 }, print, RETENTION_MS);
+      bench.ledger.start(bench.id, { ...PLAN, rate: 9 }, print, RETENTION_MS);
     expect(await again('print')).toBe('known');
     expect(await again('another')).toBe('different');
     expect(await bench.batch()).toEqual(before);
@@ -30,7 +30,7 @@ describe('begin', () => {
   it('writes nothing but the plan, whatever object holds it', async () => {
     const bench = await openBatch(redis);
     const more = { ...PLAN, total: 5, phase: 'finished' };
-    await bench.ledger.begin('b-2', more, 'print', RETENTION_MS);
+    await bench.ledger.start('b-2', more, 'print', RETENTION_MS);
     expect(await bench.ledger.read('b-2')).toMatchObject({
       phase: 'importing',
       counts: { total: 0 },
@@ -42,7 +42,7 @@ describe('store', () => {
   it('counts each chunk once, in order, with its rows', async () => {
     const bench = await openBatch(redis, {}, [], false);
     const store = (chunk: number, size: number, rows: number) =>
-      bench.ledger.store(bench.id, chunk, size, rows, Buffer.from(`${chunk}`));
+      bench.ledger.store(bench.id, { chunk, size, rows, payload: Buffer.from(`${chunk}`) });
     expect(await store(0, 10, 12)).toBe('stored');
     expect(await store(0, 10, 12)).toBe('known');
     expect(await store(2, 10, 40)).toBe('gone');
@@ -58,15 +58,24 @@ describe('store', () => {
   it('stores nothing after the end of the import, and knows what it has', async () => {
     const bench = await openBatch(redis, {}, [10]);
     expect(await bench.store()).toBe('gone');
-    expect(await bench.ledger.store(bench.id, 0, 10, 10, Buffer.from('x'))).toBe('known');
-    expect(await bench.ledger.store('b-2', 0, 10, 10, Buffer.from('x'))).toBe('gone');
+    expect(
+      await bench.ledger.store(bench.id, {
+        chunk: 0,
+        size: 10,
+        rows: 10,
+        payload: Buffer.from('x'),
+      }),
+    ).toBe('known');
+    expect(
+      await bench.ledger.store('b-2', { chunk: 0, size: 10, rows: 10, payload: Buffer.from('x') }),
+    ).toBe('gone');
     expect(await bench.counts()).toEqual({ pending: 10 });
   });
 
   it('keeps every byte', async () => {
     const bench = await openBatch(redis, {}, [], false);
     const bytes = Buffer.from(Array.from({ length: 512 }, (_, index) => index % 256));
-    await bench.ledger.store(bench.id, 0, 10, 10, bytes);
+    await bench.ledger.store(bench.id, { chunk: 0, size: 10, rows: 10, payload: bytes });
     expect(await bench.ledger.payload(bench.id, '0')).toEqual(bytes);
     expect(await bench.claim(0)).toMatchObject({ payload: bytes });
     const [one, rest] = [bytes.subarray(128, 300), bytes.subarray(7, 260)];
@@ -78,7 +87,7 @@ describe('store', () => {
     } as const;
     await bench.settle(0, {
       accepted: 0,
-      rest: { size: 9, payload: rest, doubt: false },
+      rest: { size: 9, payload: rest, possiblySent: false },
       failed: [{ ...part, payload: one }],
     });
     expect(await bench.ledger.payload(bench.id, '0')).toEqual(rest);
@@ -144,9 +153,9 @@ describe('chunks without jobs', () => {
   it('are none in a batch that is paused, cancelled or gone', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const { ledger, id } = bench;
-    await ledger.steer(id, 'pause');
+    await ledger.control(id, 'pause');
     expect(await ledger.unqueued(id, 9)).toBeUndefined();
-    await ledger.steer(id, 'cancel');
+    await ledger.control(id, 'cancel');
     expect(await ledger.unqueued(id, 9)).toBeUndefined();
     expect(await ledger.unqueued('b-2', 9)).toBeUndefined();
     await ledger.markQueued('b-2', 0, 1);
@@ -195,10 +204,10 @@ describe('a batch that stands still', () => {
     await age();
     expect(await restart()).toBe(false);
     await bench.setField('queued', 2);
-    await bench.ledger.steer(bench.id, 'pause');
+    await bench.ledger.control(bench.id, 'pause');
     await age();
     expect(await restart()).toBe(false);
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     await age();
     expect(await restart()).toBe(false);
     expect(await bench.ledger.restartStalled('b-2', 0)).toBe(false);
@@ -207,7 +216,7 @@ describe('a batch that stands still', () => {
   it('and was cancelled, is ended: what its attempts did is unknown', async () => {
     const { bench, restart, age } = await still();
     await bench.claim(0);
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await restart()).toBe(false);
     expect(await bench.batch()).toMatchObject({ finishedAt: 0 });
     await age();

@@ -1,4 +1,8 @@
-import type { BatchCounts, BatchPhase } from '../../../src/batch/ledger/batch-record.ts';
+import {
+  possiblySentTwice,
+  type BatchCounts,
+  type BatchPhase,
+} from '../../../src/batch/ledger/batch-record.ts';
 import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 
@@ -24,7 +28,7 @@ interface ModelChunk {
 export interface ModelSettlement {
   readonly accepted: readonly string[];
   readonly rest: readonly string[];
-  readonly doubt: boolean;
+  readonly possiblySent: boolean;
   readonly failed: readonly {
     readonly state: FailureState;
     readonly contacts: readonly string[];
@@ -46,7 +50,7 @@ export class LedgerModel {
   #over = false;
   #expired = false;
   #accepted = 0;
-  #maybeTwice = 0;
+  #twice = 0;
   #total = 0;
 
   constructor(delivery: DeliveryPolicy) {
@@ -63,17 +67,17 @@ export class LedgerModel {
         .filter(({ state }) => state === wanted)
         .reduce((sum, { contacts }) => sum + contacts.length, 0);
     const cancelled = this.phase === 'cancelled';
-    const sending = inState('sending', 'maybe-sending');
+    const sending = inState('sending', 'sending-possibly-sent');
     return {
       total: this.#total,
-      pending: sending + (cancelled ? 0 : inState('pending', 'maybe-pending')),
+      pending: sending + (cancelled ? 0 : inState('pending', 'pending-possibly-sent')),
       sending,
       accepted: this.#accepted,
       rejected: failed('rejected'),
-      unknown: failed('unknown') + (cancelled ? inState('maybe-pending') : 0),
+      unknown: failed('unknown') + (cancelled ? inState('pending-possibly-sent') : 0),
       expired: failed('expired'),
       cancelled: cancelled ? inState('pending') : 0,
-      maybeTwice: this.#maybeTwice,
+      ...possiblySentTwice(this.#twice),
     };
   }
 
@@ -105,47 +109,48 @@ export class LedgerModel {
     const chunk = this.chunks[index];
     if (chunk === undefined) return 'gone';
     if (chunk.state === 'settled') return 'settled';
-    const underWay = chunk.state === 'sending' || chunk.state === 'maybe-sending';
-    const maybe = underWay || chunk.state === 'maybe-pending';
+    const underWay = chunk.state === 'sending' || chunk.state === 'sending-possibly-sent';
+    const possiblySent = underWay || chunk.state === 'pending-possibly-sent';
     if (underWay && chunk.holder === nonce) return 'send';
     if (underWay && this.#delivery === 'at-most-once') {
       this.#fail(index, 'unknown');
       return 'parked';
     }
     if (this.phase === 'cancelled' || this.phase === 'paused') {
-      if (underWay) this.#back(chunk, 'maybe-pending');
+      if (underWay) this.#back(chunk, 'pending-possibly-sent');
       this.#finishIfDone();
       return this.phase;
     }
     if (this.#expired && !chunk.late) {
-      this.#fail(index, maybe ? 'unknown' : 'expired');
+      this.#fail(index, possiblySent ? 'unknown' : 'expired');
       return 'expired';
     }
-    if (maybe) this.#maybeTwice += chunk.contacts.length;
-    chunk.state = maybe ? 'maybe-sending' : 'sending';
+    if (possiblySent) this.#twice += chunk.contacts.length;
+    chunk.state = possiblySent ? 'sending-possibly-sent' : 'sending';
     chunk.holder = nonce;
     return 'send';
   }
 
   settle(index: number, nonce: string, said: ModelSettlement): 'settled' | 'known' {
     const chunk = this.chunks[index];
-    if (chunk?.state !== 'sending' && chunk?.state !== 'maybe-sending') return 'known';
-    const maybe = chunk.state === 'maybe-sending';
+    if (chunk?.state !== 'sending' && chunk?.state !== 'sending-possibly-sent') return 'known';
+    const possiblySent = chunk.state === 'sending-possibly-sent';
     const whole = said.accepted.length === chunk.contacts.length && said.rest.length === 0;
-    if (chunk.holder !== nonce && !(maybe && whole && said.failed.length === 0)) return 'known';
+    if (chunk.holder !== nonce && !(possiblySent && whole && said.failed.length === 0))
+      return 'known';
     this.#accepted += said.accepted.length;
-    const doubt = maybe || said.doubt;
-    const parks = said.rest.length > 0 && doubt && this.#delivery === 'at-most-once';
+    const restPossiblySent = possiblySent || said.possiblySent;
+    const parks = said.rest.length > 0 && restPossiblySent && this.#delivery === 'at-most-once';
     const parked = { state: 'unknown' as const, contacts: said.rest };
     for (const { state, contacts } of [...said.failed, ...(parks ? [parked] : [])]) {
       const all = contacts.length === chunk.contacts.length;
       const name = all ? `${index}` : `${index}.${(chunk.parts += 1)}`;
-      this.failures.set(name, { state: maybe ? 'unknown' : state, contacts });
+      this.failures.set(name, { state: possiblySent ? 'unknown' : state, contacts });
     }
     if (said.rest.length === 0 || parks) this.#end(chunk);
     else {
       chunk.contacts = said.rest;
-      this.#back(chunk, doubt ? 'maybe-pending' : 'pending');
+      this.#back(chunk, restPossiblySent ? 'pending-possibly-sent' : 'pending');
     }
     this.#finishIfDone();
     return 'settled';
@@ -177,7 +182,7 @@ export class LedgerModel {
     if (failure?.state !== state) return false;
     this.failures.delete(name);
     this.#add(failure.contacts, this.#expired);
-    if (state === 'unknown') this.#maybeTwice += failure.contacts.length;
+    if (state === 'unknown') this.#twice += failure.contacts.length;
     this.phase = 'sending';
     this.#over = false;
     return true;
@@ -188,7 +193,7 @@ export class LedgerModel {
     if (this.counts().pending === 0) return false;
     if (this.phase === 'cancelled') {
       for (const chunk of this.chunks) {
-        if (chunk.holder !== undefined) this.#back(chunk, 'maybe-pending');
+        if (chunk.holder !== undefined) this.#back(chunk, 'pending-possibly-sent');
       }
       this.#finishIfDone();
       return false;

@@ -22,7 +22,15 @@ describe('states', () => {
     await bench.claim(2);
     await bench.claim(4);
     await bench.settle(4, allFailed(10, 'rejected', 'C', ''));
-    const all = ['pending', 'sending', 'maybe-sending', 'pending', 'settled', 'none', 'none'];
+    const all = [
+      'pending',
+      'sending',
+      'sending-possibly-sent',
+      'pending',
+      'settled',
+      'none',
+      'none',
+    ];
     for (let first = 0; first < all.length; first += 1) {
       for (let end = first; end <= all.length; end += 1) {
         expect(await bench.ledger.states(bench.id, first, end)).toEqual(all.slice(first, end));
@@ -37,7 +45,7 @@ describe('list', () => {
     const bench = await openBatch(redis, {}, [], false);
     const { ledger, keys } = bench;
     for (const [index, id] of ['old', 'mid', 'new'].entries()) {
-      await ledger.begin(id, PLAN, 'print', RETENTION_MS);
+      await ledger.start(id, PLAN, 'print', RETENTION_MS);
       await redis.client.zadd(keys.batches, String(index), id);
     }
     await redis.client.zrem(keys.batches, 'b-1');
@@ -84,7 +92,8 @@ it('fails with an error of ours, and nothing of the command in it', async () => 
   const calls = [
     () => ledger.read(bench.id),
     () => ledger.claim(bench.id, 0, 'nonce-1', { key: 'k', token: 't' }),
-    () => ledger.store(bench.id, 1, 1, 1, Buffer.from('01012345678')),
+    () =>
+      ledger.store(bench.id, { chunk: 1, size: 1, rows: 1, payload: Buffer.from('01012345678') }),
   ];
   for (const call of calls) {
     const error: unknown = await call().catch((thrown: unknown) => thrown);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FailureRecord } from '../../../src/batch/ledger/ledger.ts';
+import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import { AT_MOST_ONCE, openBatch, payloadOf, RETENTION_MS } from '../support/batch-bench.ts';
@@ -41,7 +41,7 @@ describe('redrive', () => {
       expect(await bench.ledger.redrive(bench.id, '0', state)).toBe(false);
       expect(await bench.batch()).toMatchObject({ phase: 'sending', chunks: 2, finishedAt: 0 });
       // Only what may have been taken may arrive twice.
-      const twice = state === 'unknown' ? { maybeTwice: 7 } : {};
+      const twice = state === 'unknown' ? { possiblySentTwice: 7 } : {};
       expect(await bench.counts()).toEqual({ pending: 7, ...twice });
       expect(await bench.failures()).toEqual([]);
       expect(await bench.ledger.states(bench.id, 0, 2)).toEqual(['settled', 'pending']);
@@ -51,7 +51,7 @@ describe('redrive', () => {
         kind: 'send',
         payload: payloadOf(0),
         size: 7,
-        maybe: false,
+        possiblySent: false,
       });
       await bench.settle(1, allAccepted(7), 'b');
       expect(await bench.counts()).toEqual({ accepted: 7, ...twice });
@@ -103,8 +103,8 @@ describe('redrive', () => {
     const bench = await openBatch(redis, {}, [10, 10], phase !== 'importing');
     await bench.claim(0);
     await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
-    if (phase === 'paused') await bench.ledger.steer(bench.id, 'pause');
-    if (phase === 'cancelled') await bench.ledger.steer(bench.id, 'cancel');
+    if (phase === 'paused') await bench.ledger.control(bench.id, 'pause');
+    if (phase === 'cancelled') await bench.ledger.control(bench.id, 'cancel');
     const before = await bench.counts();
     expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
     expect(await bench.counts()).toEqual(before);

@@ -13,7 +13,7 @@ const redis = testRedis();
 
 const MIXED: Settlement = {
   accepted: 5,
-  rest: { size: 2, payload: Buffer.from('rest'), doubt: false },
+  rest: { size: 2, payload: Buffer.from('rest'), possiblySent: false },
   failed: [
     { state: 'rejected', size: 1, code: 'BAD_NUMBER', message: 'no', payload: Buffer.from('one') },
     {
@@ -52,16 +52,16 @@ const ROWS: readonly Row[] = [
     settlement: allBack(10, false),
     to: 'pending',
     counts: { pending: 10 },
-    maybeTo: 'maybe-pending',
+    maybeTo: 'pending-possibly-sent',
     maybeCounts: { pending: 10 },
     keepsPayload: true,
   },
   {
     what: 'all back in doubt',
     settlement: allBack(10, true),
-    to: 'maybe-pending',
+    to: 'pending-possibly-sent',
     counts: { pending: 10 },
-    maybeTo: 'maybe-pending',
+    maybeTo: 'pending-possibly-sent',
     maybeCounts: { pending: 10 },
     keepsPayload: true,
   },
@@ -94,7 +94,7 @@ const ROWS: readonly Row[] = [
     settlement: MIXED,
     to: 'pending',
     counts: { pending: 2, accepted: 5, rejected: 1, unknown: 2 },
-    maybeTo: 'maybe-pending',
+    maybeTo: 'pending-possibly-sent',
     maybeCounts: { pending: 2, accepted: 5, unknown: 3 },
     keepsPayload: true,
   },
@@ -129,7 +129,7 @@ describe('settle', () => {
       await bench.claim(0);
       expect(await bench.settle(0, settlement)).toBe('settled');
       expect(await bench.state(0)).toBe(maybeTo);
-      expect(await bench.counts()).toEqual({ maybeTwice: 10, ...maybeCounts });
+      expect(await bench.counts()).toEqual({ possiblySentTwice: 10, ...maybeCounts });
       expect(await eventNames(bench)).not.toContain('contact.rejected');
     },
   );
@@ -138,15 +138,15 @@ describe('settle', () => {
     const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
     await bench.claim(0);
     expect(await bench.settle(0, row.settlement)).toBe('settled');
-    const doubt = row.settlement.rest?.doubt === true;
-    expect(await bench.state(0)).toBe(doubt ? 'settled' : row.to);
-    expect(await bench.counts()).toEqual(doubt ? { unknown: 10 } : row.counts);
+    const possiblySent = row.settlement.rest?.possiblySent === true;
+    expect(await bench.state(0)).toBe(possiblySent ? 'settled' : row.to);
+    expect(await bench.counts()).toEqual(possiblySent ? { unknown: 10 } : row.counts);
   });
 
   it('parks a part in doubt under at-most-once with its own contacts', async () => {
     const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
     await bench.claim(0);
-    const rest = { size: 4, payload: Buffer.from('four'), doubt: true };
+    const rest = { size: 4, payload: Buffer.from('four'), possiblySent: true };
     await bench.settle(0, { accepted: 6, rest, failed: [] });
     expect(await bench.counts()).toEqual({ accepted: 6, unknown: 4 });
     expect(await bench.failures()).toMatchObject([
@@ -192,7 +192,7 @@ describe('settle', () => {
     for (const [index, left] of [9, 8].entries()) {
       await bench.claim(0, `n${index}`);
       const one = { state: 'rejected' as const, size: 1, code: 'C', message: '' };
-      const rest = { size: left, payload: Buffer.from(`left ${left}`), doubt: false };
+      const rest = { size: left, payload: Buffer.from(`left ${left}`), possiblySent: false };
       const failed = [{ ...one, payload: Buffer.from(`bad ${index}`) }];
       await bench.settle(0, { accepted: 0, rest, failed }, `n${index}`);
     }
@@ -208,23 +208,28 @@ describe('settle', () => {
     for (const said of [allBack(10, false), allFailed(10, 'rejected', 'C', ''), MIXED]) {
       expect(await bench.settle(0, said, 'late')).toBe('known');
     }
-    expect(await bench.state(0)).toBe('maybe-sending');
+    expect(await bench.state(0)).toBe('sending-possibly-sent');
     expect(await bench.settle(0, allAccepted(10), 'late')).toBe('settled');
     expect(await bench.settle(0, allBack(10, false), 'new')).toBe('known');
-    expect(await bench.counts()).toEqual({ accepted: 10, maybeTwice: 10 });
+    expect(await bench.counts()).toEqual({ accepted: 10, possiblySentTwice: 10 });
   });
 
   it('does not take a late word about the whole for one about what is left of it', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'late');
     await bench.claim(0, 'new');
-    const rest = { size: 5, payload: Buffer.from('five'), doubt: true };
+    const rest = { size: 5, payload: Buffer.from('five'), possiblySent: true };
     await bench.settle(0, { accepted: 5, rest, failed: [] }, 'new');
     await bench.claim(0, 'newer');
     // Said by an attempt that had ten: half of them went through.
     expect(await bench.settle(0, { accepted: 5, rest, failed: [] }, 'late')).toBe('known');
     expect(await bench.settle(0, allAccepted(10), 'late')).toBe('known');
-    expect(await bench.counts()).toEqual({ pending: 5, sending: 5, accepted: 5, maybeTwice: 15 });
+    expect(await bench.counts()).toEqual({
+      pending: 5,
+      sending: 5,
+      accepted: 5,
+      possiblySentTwice: 15,
+    });
   });
 
   it('does not hear an attempt that had given the chunk back', async () => {
@@ -241,7 +246,7 @@ describe('settle', () => {
     ['too many', allAccepted(11)],
     [
       'a part that keeps the payload of all',
-      { accepted: 5, rest: { size: 5, doubt: false }, failed: [] },
+      { accepted: 5, rest: { size: 5, possiblySent: false }, failed: [] },
     ],
     [
       'a failed part without contacts of its own',
@@ -256,11 +261,19 @@ describe('settle', () => {
     ],
     [
       'less than nothing',
-      { accepted: 11, rest: { size: -1, payload: Buffer.from('x'), doubt: false }, failed: [] },
+      {
+        accepted: 11,
+        rest: { size: -1, payload: Buffer.from('x'), possiblySent: false },
+        failed: [],
+      },
     ],
     [
       'less than none accepted',
-      { accepted: -1, rest: { size: 11, payload: Buffer.from('x'), doubt: false }, failed: [] },
+      {
+        accepted: -1,
+        rest: { size: 11, payload: Buffer.from('x'), possiblySent: false },
+        failed: [],
+      },
     ],
   ])('refuses what does not fit the chunk: %s', async (_, settlement) => {
     const bench = await openBatch(redis, {}, [10]);
@@ -274,7 +287,7 @@ describe('settle', () => {
   it.each(ROWS)('$what: after a cancel nothing is pending', async ({ settlement }) => {
     const bench = await openBatch(redis, {}, [10, 10]);
     await bench.claim(0);
-    await bench.ledger.steer(bench.id, 'cancel');
+    await bench.ledger.control(bench.id, 'cancel');
     expect(await eventNames(bench)).toEqual([]);
     expect(await bench.settle(0, settlement)).toBe('settled');
     expect(await bench.settle(0, settlement)).toBe('known');
@@ -282,8 +295,9 @@ describe('settle', () => {
     const counts = await bench.counts();
     expect(counts.pending).toBeUndefined();
     expect(counts.accepted ?? 0).toBe(accepted);
-    expect(counts.cancelled).toBe(10 + (rest?.doubt === false ? rest.size : 0));
-    const left = rest === undefined ? 'settled' : rest.doubt ? 'maybe-pending' : 'pending';
+    expect(counts.cancelled).toBe(10 + (rest?.possiblySent === false ? rest.size : 0));
+    const left =
+      rest === undefined ? 'settled' : rest.possiblySent ? 'pending-possibly-sent' : 'pending';
     expect(await bench.state(0)).toBe(left);
     const kept = rest?.payload ?? payloadOf(0);
     const payload = await bench.payload(0);

@@ -117,7 +117,7 @@ describe('columns', () => {
   });
 
   it.each([
-    [['name', 'var1'], undefined, /no column "contact"\. There is "name", "var1"\./],
+    [['name', 'var1'], undefined, /no column "contact"\. The columns are "name", "var1"\./],
     [['contact;var1'], undefined, /Is the delimiter ';'\?/],
     [['contact\tvar1'], undefined, /Is the delimiter 'TAB'\?/],
     [['contact', 'var1', 'VAR1'], undefined, /column 3: there is a column "var1" before/],
@@ -128,7 +128,7 @@ describe('columns', () => {
       { contact: 'contact', var1: 'Name' },
       /takes var1 from column "Name", which is not/,
     ],
-    [['contact'], { contact: 2 }, /column "2", which is not there/],
+    [['contact'], { contact: 2 }, /column "2", which does not exist/],
   ])('%# are refused', (titles, map: FieldMap | undefined, message) => {
     expect(() => columnsOf(titles, map)).toThrow(message);
   });

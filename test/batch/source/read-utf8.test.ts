@@ -44,7 +44,7 @@ describe('the text of a list', () => {
         const bytes = Buffer.from([...Buffer.from('xxxx'), ...codes]);
         const refused = await read(bytes, at).then(
           () => false,
-          (error: unknown) => /is not UTF-8/.test(String(error)),
+          (error: unknown) => /is not valid UTF-8/.test(String(error)),
         );
         expect(refused).toBe(!isUtf8(bytes));
       }),

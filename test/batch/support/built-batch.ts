@@ -51,12 +51,12 @@ export async function buildBatch(
   const keys = keysOf(prefix, 'default');
   const ledger = new Ledger(redis, keys);
   const plan = { ...PLAN, chunkSize: chunks[0]?.length ?? 10, ...options.plan };
-  await ledger.begin(id, plan, 'fingerprint', 3_600_000);
+  await ledger.start(id, plan, 'fingerprint', 3_600_000);
   let rows = 0;
   for (const [index, chunk] of chunks.entries()) {
     rows += chunk.length;
     const payload = await encodePayload(JSON.stringify(chunk));
-    await ledger.store(id, index, chunk.length, rows, payload);
+    await ledger.store(id, { chunk: index, size: chunk.length, rows, payload });
   }
   if (options.importing !== true) await ledger.endImport(id, 2, 3);
 

@@ -20,12 +20,13 @@ interface Attempt {
 }
 
 /** What an attempt may say; `cut` shares the contacts out among the parts. */
-type Ending = 'accepted' | 'back' | 'doubt' | 'rejected' | 'unknown' | 'expired' | 'parts' | 'torn';
+type Ending =
+  'accepted' | 'back' | 'unanswered' | 'rejected' | 'unknown' | 'expired' | 'parts' | 'torn';
 
 const ENDINGS: readonly Ending[] = [
   'accepted',
   'back',
-  'doubt',
+  'unanswered',
   'rejected',
   'unknown',
   'expired',
@@ -34,13 +35,13 @@ const ENDINGS: readonly Ending[] = [
 ];
 
 function settlementOf(ending: Ending, contacts: readonly string[], cut: number): ModelSettlement {
-  const none = { accepted: [], rest: [], doubt: false, failed: [] };
+  const none = { accepted: [], rest: [], possiblySent: false, failed: [] };
   switch (ending) {
     case 'accepted':
       return { ...none, accepted: contacts };
     case 'back':
-    case 'doubt':
-      return { ...none, rest: contacts, doubt: ending === 'doubt' };
+    case 'unanswered':
+      return { ...none, rest: contacts, possiblySent: ending === 'unanswered' };
     case 'rejected':
     case 'unknown':
     case 'expired':
@@ -52,7 +53,7 @@ function settlementOf(ending: Ending, contacts: readonly string[], cut: number):
       const failed = bad.length === 0 ? [] : [{ state: 'rejected' as const, contacts: bad }];
       const middle = at + Math.floor((contacts.length - at) / 2);
       const accepted = contacts.slice(at, middle);
-      return { accepted, rest: contacts.slice(middle), doubt: ending === 'torn', failed };
+      return { accepted, rest: contacts.slice(middle), possiblySent: ending === 'torn', failed };
     }
   }
 }
@@ -65,7 +66,7 @@ function told(said: ModelSettlement, size: number): Settlement {
     accepted: said.accepted.length,
     ...(said.rest.length === 0
       ? {}
-      : { rest: { size: said.rest.length, doubt: said.doubt, ...own(said.rest) } }),
+      : { rest: { size: said.rest.length, possiblySent: said.possiblySent, ...own(said.rest) } }),
     failed: said.failed.map(({ state, contacts }) => ({
       state,
       size: contacts.length,
@@ -149,7 +150,7 @@ export class Pair {
 
   async begin(): Promise<void> {
     const plan = { ...PLAN, chunkSize: 3, delivery: this.#delivery };
-    strictEqual(await this.#ledger.begin(this.id, plan, 'print', RETENTION_MS), 'begun');
+    strictEqual(await this.#ledger.start(this.id, plan, 'print', RETENTION_MS), 'started');
     await this.#redis.client.set(`${this.#keys.bullPrefix}:lock`, 'mine');
   }
 
@@ -160,13 +161,23 @@ export class Pair {
       case 'store': {
         const contacts = Array.from({ length: move.size }, () => `c${(this.#names += 1)}`);
         const chunk = model.chunks.length;
-        const answer = await ledger.store(id, chunk, move.size, 0, encode(contacts));
+        const answer = await ledger.store(id, {
+          chunk,
+          size: move.size,
+          rows: 0,
+          payload: encode(contacts),
+        });
         strictEqual(answer, model.store(contacts));
         return;
       }
       case 'store again': {
         if (move.chunk >= model.chunks.length) return;
-        const answer = await ledger.store(id, move.chunk, 2, 0, encode(['x', 'y']));
+        const answer = await ledger.store(id, {
+          chunk: move.chunk,
+          size: 2,
+          rows: 0,
+          payload: encode(['x', 'y']),
+        });
         strictEqual(answer, model.storeAgain());
         return;
       }
@@ -186,7 +197,7 @@ export class Pair {
         return this.#settle(move);
       case 'steer': {
         const done = model.steer(move.verb);
-        deepStrictEqual(await ledger.steer(id, move.verb), { done, phase: model.phase });
+        deepStrictEqual(await ledger.control(id, move.verb), { done, phase: model.phase });
         return;
       }
       case 'redrive': {
@@ -227,7 +238,7 @@ export class Pair {
     strictEqual(batch?.queued, model.queued);
     deepStrictEqual(batch?.counts, model.counts());
     // Every handing-out of what may have been taken is counted, and nothing else.
-    strictEqual(batch?.counts.maybeTwice, this.#twice);
+    strictEqual(batch?.counts.possiblySentTwice, this.#twice);
     const states = await this.#ledger.states(id, 0, model.chunks.length + 1);
     deepStrictEqual(states, [...model.chunks.map(({ state }) => state), 'none']);
   }
@@ -273,7 +284,7 @@ export class Pair {
     if (repeated) return;
     const twice = contacts.filter((contact) => this.#open.has(contact));
     if (this.#delivery === 'at-most-once') deepStrictEqual(twice, []);
-    strictEqual(claim.maybe, twice.length > 0);
+    strictEqual(claim.possiblySent, twice.length > 0);
     this.#twice += twice.length;
     for (const contact of contacts) this.#open.add(contact);
     this.#attempts.push({ chunk, nonce, contacts });
@@ -290,7 +301,7 @@ export class Pair {
     strictEqual(answer, this.model.settle(chunk, nonce, said));
     if (answer !== 'settled' || !wasSending) return;
     const proved = [
-      ...(said.doubt ? [] : said.rest),
+      ...(said.possiblySent ? [] : said.rest),
       ...said.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
     ];
     for (const contact of proved) this.#open.delete(contact);

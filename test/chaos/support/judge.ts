@@ -66,7 +66,7 @@ export async function whatIsOpen(redis: Redis, keys: Keys, load: Load): Promise<
       active: (await redis.lpos(`${beginning}active`, id)) !== null,
       delayed: await redis.zscore(`${beginning}delayed`, id),
       lockMs: await redis.pttl(keys.noticeLock(id)),
-      intent: await redis.hget(keys.intents.begun, id),
+      intent: await redis.hget(keys.intents.open, id),
       started: ats,
       made: atm,
       stalled: stc,

@@ -8,9 +8,9 @@ const BACKOFF_CAP_MS = 300;
 /** What recoveries may take, in milliseconds; a second on top for the machine. */
 export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 1_000;
 export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
-const PACE_RECOVERY_MS = 1_000;
+const RATE_LIMIT_RECOVERY_MS = 1_000;
 /** The service asks for a second, and dates it to a second; then the pace rises again. */
-export const AFTER_THROTTLE = AFTER_HOLD + 1_000 + PACE_RECOVERY_MS;
+export const AFTER_THROTTLE = AFTER_HOLD + 1_000 + RATE_LIMIT_RECOVERY_MS;
 export const AFTER_REDIS = 5_000;
 /** A request that hangs ends at its deadline, and comes back after the longest backoff. */
 export const AFTER_NETWORK = SEND_DEADLINE_MS + BACKOFF_CAP_MS + 1_000;
@@ -42,7 +42,7 @@ export const ENV = {
   HOLD_PROBE_MAX_MS: String(PROBE_MAX_MS),
   BACKOFF_BASE_MS: '50',
   BACKOFF_CAP_MS: String(BACKOFF_CAP_MS),
-  PACE_RECOVERY_MS: String(PACE_RECOVERY_MS),
+  RATE_LIMIT_RECOVERY_MS: String(RATE_LIMIT_RECOVERY_MS),
   // A fault must not use up what a notice may be tried.
   ATTEMPTS: '1000',
   SHUTDOWN_TIMEOUT_MS: '8000',

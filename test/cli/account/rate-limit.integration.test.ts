@@ -40,7 +40,7 @@ describe('notices pace', () => {
   }, 120_000);
 
   it('shows the configured pace, and why it is lower', async () => {
-    const env = { ...freshEnv(), PACE: '40' };
+    const env = { ...freshEnv(), RATE_LIMIT: '40' };
     expect((await run(['pace'], env)).stdout).toBe('40 send calls a second\n');
     const now = Date.now();
     await redis.client.hset(`{${env.REDIS_PREFIX}:default}:pace`, {

@@ -1,4 +1,4 @@
-import { Queue, Worker } from 'bullmq';
+import { Worker } from 'bullmq';
 import { describe, expect, it } from 'vitest';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import type { KeptAudit } from '../../../src/ops/audit.ts';
@@ -6,6 +6,7 @@ import type { ResolveReport } from '../../../src/ops/resolve-unknown.ts';
 import { Intents } from '../../../src/fleet/intents/intents.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -51,7 +52,7 @@ async function unknownNotices(howMany: number) {
     return JSON.parse(stdout) as Unknowns;
   };
   const stateOf = async (id: string) => {
-    const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
+    const board = openBullQueue(QUEUE_NAME, redis.client, keys);
     try {
       return await board.getJobState(id);
     } finally {

@@ -57,7 +57,7 @@ describe('HoldGate', () => {
     await until(async () => (await redis.client.pttl(keys.limiter)) < 0, { what: 'the probe' });
   }
 
-  it('in flow lets everybody pass and asks Redis nothing', async () => {
+  it('lets every attempt pass without asking Redis while there is no hold', async () => {
     const { gate } = await process(freshKeys());
     const before = await evals();
     for (let count = 0; count < 1_000; count++) expect(await gate.enter()).toBeDefined();
@@ -81,7 +81,7 @@ describe('HoldGate', () => {
     expect(await held(keys)).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 0 });
   });
 
-  it('the next probe only ever moves away', async () => {
+  it('the next probe only moves further away', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     const passage = await open(gate);
@@ -102,7 +102,7 @@ describe('HoldGate', () => {
     expect((hold?.nextProbeAt ?? 0) - (hold?.since ?? 0)).toBe(SETTINGS.retryAfterMaxMs);
   });
 
-  it('when the time comes one job probes, and only one', async () => {
+  it('when a probe is due exactly one job probes', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
     await one.gate.place('credit', 'HTTP_402', await open(one.gate));
@@ -128,7 +128,7 @@ describe('HoldGate', () => {
     expect((await open(other.gate)).probe).toBeUndefined();
   });
 
-  it('probes that fail come less and less often, up to the longest distance', async () => {
+  it('failed probes double the interval up to the longest', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     await gate.place('credit', 'HTTP_402', await open(gate));
@@ -146,7 +146,7 @@ describe('HoldGate', () => {
     expect(distances).toEqual([400, 800, 1_000, 1_000]);
   }, 20_000);
 
-  it('a probe that was given up leaves the next one due at once', async () => {
+  it('an abandoned probe leaves the next one due at once', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     await gate.place('credit', 'HTTP_402', await open(gate));
@@ -157,7 +157,7 @@ describe('HoldGate', () => {
     expect((await held(keys))?.failedProbes).toBe(0);
   });
 
-  it('an attempt that began before the hold does not lift it', async () => {
+  it('an attempt that started before the hold does not lift it', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     const early = await open(gate);
@@ -166,7 +166,7 @@ describe('HoldGate', () => {
     expect(await held(keys)).toMatchObject({ kind: 'credit' });
   });
 
-  it('a probe that died with its worker frees itself, also after a clock went back', async () => {
+  it('a probe whose worker died expires, also after a clock went back', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     await gate.place('credit', 'HTTP_402', await open(gate));
@@ -177,7 +177,7 @@ describe('HoldGate', () => {
     expect(await redis.client.pttl(keys.holdProbe)).toBeLessThanOrEqual(SETTINGS.probeTtlMs);
   });
 
-  it('another reason takes over the name and counts from anew', async () => {
+  it('another reason replaces the kind and restarts the count', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     const passage = await open(gate);
@@ -191,7 +191,7 @@ describe('HoldGate', () => {
     });
   });
 
-  it('a hold that was placed while this process could not hear is found at the gate', async () => {
+  it('a hold that was placed while this process got no hints is found at the gate', async () => {
     const keys = freshKeys();
     const deaf = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, SETTINGS);
     const { gate } = await process(keys);

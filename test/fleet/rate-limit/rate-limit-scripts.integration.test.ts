@@ -15,7 +15,7 @@ import {
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 
-describe('the scripts of the pace', () => {
+describe('the scripts of the rate limit', () => {
   const redis = testRedis();
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
@@ -26,7 +26,7 @@ describe('the scripts of the pace', () => {
       [configured, wanted],
     );
 
-  const fall = (keys: Keys, configured: number, observed = 0, by = 'one') =>
+  const decrease = (keys: Keys, configured: number, observed = 0, by = 'one') =>
     decreaseRateLimit(
       redis.client,
       [keys.rateLimit, keys.hold],
@@ -39,7 +39,7 @@ describe('the scripts of the pace', () => {
     return Number(seconds) * 1_000 + Number(micros) / 1_000;
   }
 
-  it('compute the same pace as the pages', async () => {
+  it('compute the same limit as the pages', async () => {
     const base = await now();
     const fields = fc.record({
       configured: fc.nat(2_000),
@@ -71,13 +71,13 @@ describe('the scripts of the pace', () => {
         await redis.client.hset(keys.rateLimit, kept);
         const state: RateLimitState = readRateLimitState(kept, 0);
         const before = await now();
-        const slots = await take(keys, configured, 1);
+        const permits = await take(keys, configured, 1);
         const after = await now();
-        // A pace only rises with time, so the script's own lies between the two.
+        // A limit only rises with time, so the script's own is between the two.
         const [least, most] = [effectiveRateLimit(state, before), effectiveRateLimit(state, after)];
-        if (slots.kind === 'far') throw new Error('the first slot lies beyond reach');
-        const rate = slots.kind === 'free' ? Infinity : 1_000 / slots.gapMs;
-        // The gap is told in thousandths of a millisecond.
+        if (permits.kind === 'none') throw new Error('the first permit is beyond reach');
+        const rate = permits.kind === 'unlimited' ? Infinity : 1_000 / permits.gapMs;
+        // The gap is rounded to thousandths of a millisecond.
         expect(rate).toBeGreaterThanOrEqual((least ?? Infinity) * 0.995 - 0.001);
         expect(rate).toBeLessThanOrEqual((most ?? Infinity) * 1.005 + 0.001);
       }),
@@ -85,29 +85,29 @@ describe('the scripts of the pace', () => {
     );
   }, 60_000);
 
-  it('never hand out slots closer than the pace allows, whoever asks, for however many, in any order', async () => {
-    // What runs at the same time is some order for Redis. Each asker may be told another PACE, as
-    // in the middle of a rolling restart.
+  it('never issue permits closer than the limit allows, for any callers, counts and order', async () => {
+    // Redis runs concurrent calls in some order. Each caller may have another RATE_LIMIT, as in the
+    // middle of a rolling restart.
     const step = fc.record({
-      pace: fc.integer({ min: 1, max: 3_000 }),
+      limit: fc.integer({ min: 1, max: 3_000 }),
       wanted: fc.integer({ min: 1, max: 300 }),
-      falls: fc.boolean(),
+      decreases: fc.boolean(),
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
         const keys = freshKeys();
         let [earliestNext, lastAt] = [-Infinity, -Infinity];
-        for (const { pace, wanted, falls } of steps) {
-          if (falls) await fall(keys, pace);
-          const slots = await take(keys, pace, wanted);
-          if (slots.kind !== 'slots') continue;
-          const { count, gapMs, firstInMs } = slots;
+        for (const { limit, wanted, decreases } of steps) {
+          if (decreases) await decrease(keys, limit);
+          const permits = await take(keys, limit, wanted);
+          if (permits.kind !== 'permits') continue;
+          const { count, gapMs, firstInMs } = permits;
           const nextAt = Number(await redis.client.hget(keys.rateLimit, 'nextAt'));
           const firstAt = nextAt - count * gapMs;
           expect(count).toBeLessThanOrEqual(wanted);
-          expect(gapMs).toBeGreaterThanOrEqual(1_000 / pace - 0.001);
+          expect(gapMs).toBeGreaterThanOrEqual(1_000 / limit - 0.001);
           expect(firstInMs).toBeLessThanOrEqual(REACH_MS);
-          // A rounding of half a thousandth for each slot, and of the times themselves.
+          // A rounding of half a thousandth for each permit, and of the times themselves.
           expect(firstAt).toBeGreaterThanOrEqual(earliestNext - 0.01 - count * 0.001);
           expect(firstAt).toBeGreaterThan(lastAt);
           earliestNext = nextAt;
@@ -118,20 +118,20 @@ describe('the scripts of the pace', () => {
     );
   }, 60_000);
 
-  it('leave some for the last to ask, until nothing is left within reach', async () => {
+  it('leave some permits for the last caller, until none is left within reach', async () => {
     const keys = freshKeys();
     const counts: number[] = [];
     let last = await take(keys, 100, 1_000);
-    for (; last.kind === 'slots'; last = await take(keys, 100, 1_000)) counts.push(last.count);
+    for (; last.kind === 'permits'; last = await take(keys, 100, 1_000)) counts.push(last.count);
     // A tenth of a second's worth, then a quarter of what is left, at last one by one.
     expect(counts[0]).toBe(10);
     expect(counts.at(-1)).toBe(1);
     expect(Math.max(...counts)).toBe(10);
     expect(counts.length).toBeGreaterThanOrEqual(20);
-    expect(last.kind).toBe('far');
+    expect(last.kind).toBe('none');
   });
 
-  it('let the lanes stand while the next slot lies beyond reach, and never shorten a hold', async () => {
+  it('block the lanes while the next permit is beyond reach, and never shorten a hold', async () => {
     const keys = freshKeys();
     // BullMQ's own counter of one lane, and a hold on the other.
     await redis.client.set(keys.limiter, '3', 'PX', 60_000);
@@ -145,72 +145,81 @@ describe('the scripts of the pace', () => {
         redis.client.pttl(keys.limiter),
         redis.client.pttl(keys.chunkLimiter),
       ]);
-    let [slots, notices, noticesMs, chunksMs] = await takeAndLook();
-    while (slots.kind !== 'far') [slots, notices, noticesMs, chunksMs] = await takeAndLook();
-    expect(slots.inMs).toBeGreaterThan(REACH_MS);
+    let [permits, notices, noticesMs, chunksMs] = await takeAndLook();
+    while (permits.kind !== 'none') [permits, notices, noticesMs, chunksMs] = await takeAndLook();
+    expect(permits.inMs).toBeGreaterThan(REACH_MS);
     expect(notices).toBe(stands);
     expect(noticesMs).toBeGreaterThan(0);
     expect(noticesMs).toBeLessThanOrEqual(REACH_MS * 1.5);
     expect(chunksMs).toBeGreaterThan(30_000);
   });
 
-  it('go on when a clock went back', async () => {
+  it('continue after the clock went back', async () => {
     const keys = freshKeys();
     await redis.client.hset(keys.rateLimit, 'nextAt', String((await now()) + 3_600_000));
-    expect(await take(keys, 10, 1)).toMatchObject({ kind: 'slots', firstInMs: 0 });
+    expect(await take(keys, 10, 1)).toMatchObject({ kind: 'permits', firstInMs: 0 });
   });
 
-  it('remember which pace the workers were told, for whoever looks', async () => {
+  it('store the limit that the workers are configured with, for status and pages', async () => {
     const keys = freshKeys();
-    expect(await take(keys, 0, 1)).toEqual({ kind: 'free' });
+    expect(await take(keys, 0, 1)).toEqual({ kind: 'unlimited' });
     expect(await redis.client.exists(keys.rateLimit)).toBe(0);
     await take(keys, 40, 1);
     expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 40, now: 40 });
-    expect(await take(keys, 0, 1)).toEqual({ kind: 'free' });
+    expect(await take(keys, 0, 1)).toEqual({ kind: 'unlimited' });
     expect(await readRateLimit(redis.client, keys, 40)).toBeUndefined();
   });
 
-  it('fall once for each hold, from what is in force', async () => {
+  it('decrease once for each hold, from the limit in effect', async () => {
     const keys = freshKeys();
     const hold = async (since: number, nextProbeAt: number) => {
       await redis.client.hset(keys.hold, { kind: 'throttled', since, nextProbeAt });
     };
-    const begun = Math.floor(await now());
-    await hold(begun, begun + 10_000);
-    expect(await fall(keys, 80)).toMatchObject({ fell: true, from: 80, to: 40 });
-    expect(await fall(keys, 80, 0, 'two')).toMatchObject({ fell: false, from: 80, to: 40 });
-    // A probe of it failed: the rise begins later, and the pace is the same.
-    await hold(begun, begun + 20_000);
-    expect(await fall(keys, 80)).toMatchObject({ fell: false, from: 80, to: 40 });
+    const since = Math.floor(await now());
+    await hold(since, since + 10_000);
+    expect(await decrease(keys, 80)).toMatchObject({ decreased: true, from: 80, to: 40 });
+    expect(await decrease(keys, 80, 0, 'two')).toMatchObject({
+      decreased: false,
+      from: 80,
+      to: 40,
+    });
+    // A probe of it failed: the rise starts later, and the limit is the same.
+    await hold(since, since + 20_000);
+    expect(await decrease(keys, 80)).toMatchObject({ decreased: false, from: 80, to: 40 });
     const shown = await readRateLimit(redis.client, keys, 80);
-    expect(shown).toMatchObject({ now: 40, fall: { risesFrom: begun + 20_000 } });
+    expect(shown).toMatchObject({ now: 40, fall: { risesFrom: since + 20_000 } });
 
-    await hold(begun + 1, begun + 20_000);
-    expect(await fall(keys, 80)).toMatchObject({ fell: true, from: 40, to: 20 });
+    await hold(since + 1, since + 20_000);
+    expect(await decrease(keys, 80)).toMatchObject({ decreased: true, from: 40, to: 20 });
   });
 
-  it('do not fall below the floor', async () => {
+  it('do not decrease below the floor', async () => {
     const keys = freshKeys();
     for (let time = 0; time < 10; time++) {
       await redis.client.hset(keys.hold, { since: time, nextProbeAt: 0 });
-      await fall(keys, 3);
+      await decrease(keys, 3);
     }
     expect((await readRateLimit(redis.client, keys, 3))?.fall?.to).toBe(1);
   });
 
-  it('without a pace, fall from what the processes sent together', async () => {
+  it('without a limit, decrease from the rate of all processes together', async () => {
     const keys = freshKeys();
     await redis.client.hset(keys.hold, { since: 5, nextProbeAt: 0 });
-    expect(await fall(keys, 0, 60)).toEqual({ fell: true, from: 60, to: 30, observed: true });
-    const tell = (cause: string, rate: number) =>
+    expect(await decrease(keys, 0, 60)).toEqual({
+      decreased: true,
+      from: 60,
+      to: 30,
+      observed: true,
+    });
+    const report = (cause: string, rate: number) =>
       reportRate(redis.client, [keys.rateLimit], [cause, 1, 0.5, rate, keys.rateLimitHints]);
-    expect(await tell('5', 40)).toBe(1);
+    expect(await report('5', 40)).toBe(1);
     // Of a fall before: too late.
-    expect(await tell('4', 1_000)).toBe(0);
+    expect(await report('4', 1_000)).toBe(0);
     expect(await readRateLimit(redis.client, keys, 0)).toMatchObject({
       configured: 0,
       fall: { from: 100, to: 50 },
     });
-    expect((await take(keys, 0, 1)).kind).toBe('slots');
+    expect((await take(keys, 0, 1)).kind).toBe('permits');
   });
 });

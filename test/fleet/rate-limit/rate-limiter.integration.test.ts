@@ -16,47 +16,47 @@ const SETTINGS: RateLimitSettings = { limit: 0, floor: 1, fallPercent: 50, recov
 
 describe('RateLimiter', () => {
   const redis = testRedis();
-  const pacers: RateLimiter[] = [];
+  const limiters: RateLimiter[] = [];
 
   afterEach(() => {
-    for (const pacer of pacers.splice(0)) pacer.stop();
+    for (const limiter of limiters.splice(0)) limiter.stop();
   });
 
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
-  /** A process of the fleet, as far as the pace goes. */
+  /** The rate limiter of one process of the fleet. */
   async function process(keys: Keys, settings: Partial<RateLimitSettings> = {}) {
     const hints = new Hints(redis.connect({ name: 'hints', forWorker: true }));
-    const client = redis.connect({ name: 'pacer', forWorker: true });
+    const client = redis.connect({ name: 'limiter', forWorker: true });
     const listening = signal();
     const heard: string[] = [];
-    const falls: { from: number; to: number; observed: boolean }[] = [];
-    const troubles: unknown[] = [];
-    const pacer = new RateLimiter(
+    const decreases: { from: number; to: number; observed: boolean }[] = [];
+    const errors: unknown[] = [];
+    const limiter = new RateLimiter(
       client,
       hints,
       keys,
       { ...SETTINGS, ...settings },
       {
-        onFall: (fall) => falls.push(fall),
-        onTrouble: (error) => troubles.push(error),
+        onDecrease: (decrease) => decreases.push(decrease),
+        onError: (error) => errors.push(error),
       },
     );
-    pacers.push(pacer);
-    pacer.start();
-    // After the pacer's own listener, so that what is heard here was heard there.
+    limiters.push(limiter);
+    limiter.start();
+    // After the limiter's own listener, so that what is heard here was heard there.
     hints.subscribe(keys.rateLimitHints, (text) => {
       if (text === undefined) listening.resolve();
       else heard.push(text);
     });
     await listening.promise;
-    return { pacer, client, heard, falls, troubles, notices: pacer.lane('notices') };
+    return { limiter, client, heard, decreases, errors, notices: limiter.lane('notices') };
   }
 
-  /** Takes a slot and uses it; answers when, by the monotonic clock. */
+  /** Takes a permit and uses it; answers when, by the monotonic clock. */
   async function send(lane: LaneRateLimit): Promise<number | undefined> {
-    const slot = await lane.take(new AbortController());
-    return slot?.use() === true ? performance.now() : undefined;
+    const permit = await lane.take(new AbortController().signal);
+    return permit?.use() === true ? performance.now() : undefined;
   }
 
   const sendMany = (lane: LaneRateLimit, count: number) =>
@@ -72,11 +72,11 @@ describe('RateLimiter', () => {
     await until(send, { what: 'the end of sending', deadlineMs: 20_000, everyMs: 10 });
   }
 
-  /** More than a pace of these tests lets go in the second that they wait. */
+  /** Sends more than the limits of these tests allow in the second that they wait. */
   const untilFree = (lane: LaneRateLimit) =>
     until(async () => !(await sendMany(lane, 300)).includes(undefined), { what: 'no limit' });
 
-  /** What was asked of Redis meanwhile, by its own count; less the question itself. */
+  /** The commands that Redis counted meanwhile, without the INFO itself. */
   async function costOf(act: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
     const read = async () => {
       const stats = (await redis.client.info('commandstats')).matchAll(
@@ -93,7 +93,7 @@ describe('RateLimiter', () => {
     return Object.fromEntries(calls.filter(([name, count]) => count > 0 && name !== 'info'));
   }
 
-  it('without a pace a thousand sends cost one command together', async () => {
+  it('without a limit a thousand sends cost one command together', async () => {
     const { notices } = await process(freshKeys());
     const cost = await costOf(async () => {
       for (let count = 0; count < 1_000; count++) expect(await send(notices)).toBeDefined();
@@ -102,7 +102,7 @@ describe('RateLimiter', () => {
     expect(await costOf(() => sendMany(notices, 1_000))).toEqual({});
   });
 
-  it('with a pace slots come in portions of a tenth of a second', async () => {
+  it('with a limit permits come in portions of a tenth of a second', async () => {
     const { notices } = await process(freshKeys(), { limit: 1_000 });
     await send(notices);
     let passed = 0;
@@ -118,7 +118,7 @@ describe('RateLimiter', () => {
     expect(cost).toEqual({ evalsha: portions, time: portions, hmget: portions, hset: portions });
   });
 
-  it('sends that follow each other fetch for the moment to come', async () => {
+  it('sends that follow each other fetch permits ahead', async () => {
     const { notices } = await process(freshKeys(), { limit: 10_000 });
     let passed = 0;
     const { evalsha = 0 } = await costOf(async () => {
@@ -130,7 +130,7 @@ describe('RateLimiter', () => {
     expect(evalsha).toBeLessThanOrEqual(500);
   });
 
-  it('two processes together keep the pace', async () => {
+  it('two processes together keep the limit', async () => {
     const keys = freshKeys();
     const both = await Promise.all([process(keys, { limit: 100 }), process(keys, { limit: 100 })]);
     const many = await Promise.all(both.map(({ notices }) => sendMany(notices, 80)));
@@ -141,13 +141,13 @@ describe('RateLimiter', () => {
       for (const [last, to] of times.entries()) {
         if (last < first) continue;
         const most = (100 * (to - from + PERMIT_LASTS_MS)) / 1_000 + 1;
-        // Half a second's worth for a machine that stands still for a moment.
+        // Half a second's worth for a machine that is blocked for a moment.
         expect(last - first + 1).toBeLessThanOrEqual(most + 50);
       }
     }
   });
 
-  it('a pace set by hand is met by processes that thought they were free, and lifted again', async () => {
+  it('a manual limit takes effect in processes that were unlimited, and can be lifted again', async () => {
     const keys = freshKeys();
     const { notices, heard } = await process(keys, { limit: 0 });
     await sendMany(notices, 10);
@@ -160,7 +160,7 @@ describe('RateLimiter', () => {
     expect(passed).toBeLessThanOrEqual(12);
     expect(await readRateLimit(redis.client, keys, 0)).toEqual({
       configured: 0,
-      byHand: 5,
+      manual: 5,
       now: 5,
     });
 
@@ -171,7 +171,7 @@ describe('RateLimiter', () => {
     expect(await readRateLimit(redis.client, keys, 0)).toBeUndefined();
   });
 
-  it('a pace that is set while the answer "free" is on its way outdates that answer', async () => {
+  it('a limit that is set while the answer "unlimited" is on its way invalidates that answer', async () => {
     const keys = freshKeys();
     // Loads the script, so that the next process asks with one command.
     await send((await process(keys)).notices);
@@ -193,7 +193,7 @@ describe('RateLimiter', () => {
     expect(await sendMany(notices, 30)).toContain(undefined);
   });
 
-  it('"off" stands over the configuration, "default" gives it back', async () => {
+  it('"off" replaces the configured limit, "default" returns to it', async () => {
     const keys = freshKeys();
     const { notices, heard } = await process(keys, { limit: 5 });
     await setManualRateLimit(redis.client, keys, 0);
@@ -205,52 +205,52 @@ describe('RateLimiter', () => {
     expect(await readRateLimit(redis.client, keys, 0)).toEqual({ configured: 5, now: 5 });
   });
 
-  it('a hold that begins meanwhile turns away who waits', async () => {
+  it('a hold that is placed meanwhile rejects the waiters', async () => {
     const keys = freshKeys();
-    const { pacer, notices } = await process(keys, { limit: 2 });
+    const { limiter, notices } = await process(keys, { limit: 2 });
     await send(notices);
     const waiting = sendMany(notices, 3);
-    pacer.turnAway();
+    limiter.rejectAll();
     const times = await waiting;
     expect(times.filter((time) => time === undefined).length).toBeGreaterThanOrEqual(2);
   });
 
-  it('after a 429 without a pace all processes tell what they sent, and then keep to it', async () => {
+  it('after a 429 without a limit all processes report their rate, and then keep the limit', async () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
     await Promise.all([sendAWhile(one.notices, 6), sendAWhile(two.notices, 3)]);
     await one.notices.throttled();
-    const told = () => readRateLimit(redis.client, keys, 0);
-    const [own] = one.falls;
+    const state = () => readRateLimit(redis.client, keys, 0);
+    const [own] = one.decreases;
     expect(own?.observed).toBe(true);
     expect(own?.to).toBeCloseTo((own?.from ?? NaN) / 2, 2);
-    await until(async () => ((await told())?.fall?.from ?? 0) > (own?.from ?? Infinity), {
-      what: 'the other to tell',
+    await until(async () => ((await state())?.fall?.from ?? 0) > (own?.from ?? Infinity), {
+      what: 'the report of the other',
     });
     await until(() => idle.heard.filter((text) => text === 'changed').length === 1, {
       what: 'the hint of it',
     });
-    const pace = await told();
-    expect(pace?.now).toBeCloseTo((pace?.fall?.from ?? NaN) / 2, 1);
-    expect([...two.falls, ...idle.falls]).toEqual([]);
-    // From now on each of them takes slots.
+    const limit = await state();
+    expect(limit?.now).toBeCloseTo((limit?.fall?.from ?? NaN) / 2, 1);
+    expect([...two.decreases, ...idle.decreases]).toEqual([]);
+    // From now on each of them takes permits.
     const cost = await costOf(async () => {
       for (const { notices } of [one, two, idle]) await send(notices);
     });
     expect(cost['evalsha']).toBeGreaterThanOrEqual(3);
   });
 
-  it('a 429 right after the start says nothing about the pace', async () => {
+  it('a 429 right after the start causes no limit', async () => {
     const keys = freshKeys();
-    const { notices, falls } = await process(keys);
+    const { notices, decreases } = await process(keys);
     await sendMany(notices, 200);
     await notices.throttled();
-    expect(falls[0]).toMatchObject({ from: 0, observed: true });
+    expect(decreases[0]).toMatchObject({ from: 0, observed: true });
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeUndefined();
     await untilFree(notices);
   });
 
-  it('once it has risen beyond what was refused, nothing limits any more', async () => {
+  it('once it has risen beyond the refused rate, there is no limit any more', async () => {
     const keys = freshKeys();
     const { notices } = await process(keys, { recoveryMs: 1_000 });
     await sendAWhile(notices, 5);
@@ -268,22 +268,22 @@ describe('RateLimiter', () => {
     );
   });
 
-  it('Redis in trouble: nothing is sent, the job goes back, and the rest is quiet', async () => {
+  it('when Redis fails, nothing is sent, the job is requeued, and few errors are reported', async () => {
     const keys = freshKeys();
     await redis.client.set(keys.rateLimit, 'not a hash');
-    const { notices, troubles } = await process(keys, { limit: 5 });
+    const { notices, errors } = await process(keys, { limit: 5 });
     expect(await sendMany(notices, 3)).toEqual([undefined, undefined, undefined]);
-    expect(troubles.length).toBeGreaterThanOrEqual(1);
-    expect(troubles.length).toBeLessThanOrEqual(10);
+    expect(errors.length).toBeGreaterThanOrEqual(1);
+    expect(errors.length).toBeLessThanOrEqual(10);
     await redis.client.del(keys.rateLimit);
-    expect(await until(() => send(notices), { what: 'a slot' })).toBeDefined();
+    expect(await until(() => send(notices), { what: 'a permit' })).toBeDefined();
   });
 
-  it('a stop turns away who waits', async () => {
-    const { pacer, notices } = await process(freshKeys(), { limit: 1 });
+  it('a stop rejects the waiters', async () => {
+    const { limiter, notices } = await process(freshKeys(), { limit: 1 });
     await send(notices);
     const waiting = send(notices);
-    pacer.stop();
+    limiter.stop();
     expect(await waiting).toBeUndefined();
   });
 });

@@ -151,6 +151,7 @@ describe('batches', () => {
     unknown: 1,
     expired: 0,
     cancelled: 0,
+    possiblySentTwice: 2,
     maybeTwice: 2,
   };
   const stalled: BatchEvent = { ...head, event: 'batch.stalled', pending: 5 };
@@ -160,7 +161,15 @@ describe('batches', () => {
     expect(alerts).toHaveLength(2);
     expect(alerts?.[0]).toMatchObject({
       event: 'batch.finished',
-      data: { batch: 'autumn', total: 10, accepted: 8, rejected: 1, unknown: 1, maybeTwice: 2 },
+      data: {
+        batch: 'autumn',
+        total: 10,
+        accepted: 8,
+        rejected: 1,
+        unknown: 1,
+        possiblySentTwice: 2,
+        maybeTwice: 2,
+      },
     });
     expect(alerts?.[0]?.remedy).toContain('notices failures');
     const all = { ...finished, accepted: 10, rejected: 0, unknown: 0 };

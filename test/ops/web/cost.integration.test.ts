@@ -25,7 +25,7 @@ async function fill(url: string, prefix: string, jobs: number, chunks: number): 
   await queue.close();
   const redis = new Redis(url);
   const ledger = new Ledger(redis, keysOf(prefix, 'default'));
-  await ledger.begin(
+  await ledger.start(
     'b',
     {
       frame: '{}',
@@ -43,7 +43,9 @@ async function fill(url: string, prefix: string, jobs: number, chunks: number): 
   for (let chunk = 0; chunk < chunks; chunk += 200) {
     const upTo = Math.min(chunks, chunk + 200);
     const some = Array.from({ length: upTo - chunk }, (_, index) => chunk + index);
-    await Promise.all(some.map((one) => ledger.store('b', one, 1, one + 1, payload)));
+    await Promise.all(
+      some.map((one) => ledger.store('b', { chunk: one, size: 1, rows: one + 1, payload })),
+    );
   }
   await ledger.endImport('b', 0, 0);
   redis.disconnect();

@@ -47,7 +47,7 @@ describe('the rate limit', () => {
   });
 
   it('shows a decrease, and the configured limit where no worker has reported one', async () => {
-    const { server, viewer } = await bench({ PACE: '40' });
+    const { server, viewer } = await bench({ RATE_LIMIT: '40' });
     expect(await show(viewer)).toEqual({ rateLimit: { configured: 40, now: 40 } });
     const risesFrom = Date.now() + 3_600_000;
     await redis.client.hset(server.context.keys.rateLimit, {

@@ -5,6 +5,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { changeOf } from '../../../workers/maintenance/redis-monitor.ts';
 import type { FindingCode, RedisFinding } from '../../../src/redis/suitability.ts';
+import { runProcess } from '../../cli/support/process.ts';
 import { run } from '../../cli/support/run.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
@@ -42,9 +43,9 @@ describe('changeOf', () => {
       [],
       true,
     ],
-  ])('%s', (_name, before, now, begun, ended, unfit) => {
+  ])('%s', (_name, before, now, added, ended, unfit) => {
     const change = changeOf(before, now);
-    expect([codes(change.begun), codes(change.ended), change.unfit]).toEqual([begun, ended, unfit]);
+    expect([codes(change.added), codes(change.ended), change.unfit]).toEqual([added, ended, unfit]);
   });
 });
 
@@ -147,7 +148,7 @@ describe('a fleet on a Redis that changes', () => {
   it('is not started where it asks for more than this Redis keeps: exit code 3', async () => {
     server = await startRedisServer();
     redis = new Redis(server.url);
-    const ended = await run(['worker'], {
+    const ended = await runProcess(['worker'], {
       REDIS_URL: server.url,
       REDIS_PERSISTENCE: 'require',
       BASE_URL: 'http://127.0.0.1:9',

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { pino } from 'pino';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { RestoreConfig } from '../../../src/config/redis-config.ts';
+import type { RestoreConfig } from '../../../src/config/config.ts';
 import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
 import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';

@@ -13,18 +13,18 @@ import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 
 describe('isStalled', () => {
-  const still: StallObservation = { active: 0, begun: 5, waiting: 3, held: false };
+  const idle: StallObservation = { active: 0, started: 5, waiting: 3, held: false };
 
   it.each<[string, Partial<StallObservation>, Partial<StallObservation>, boolean]>([
     ['nothing in flight while jobs wait', {}, {}, true],
     ['it holds a job', {}, { active: 1 }, false],
-    ['it has begun one in between', {}, { begun: 6 }, false],
+    ['it has started one in between', {}, { started: 6 }, false],
     ['nothing waited before', { waiting: 0 }, {}, false],
     ['nothing waits now', {}, { waiting: 0 }, false],
     ['the queue was held', { held: true }, {}, false],
     ['the queue is held', {}, { held: true }, false],
   ])('%s', (_name, before, now, expected) => {
-    expect(isStalled({ ...still, ...before }, { ...still, ...now })).toBe(expected);
+    expect(isStalled({ ...idle, ...before }, { ...idle, ...now })).toBe(expected);
   });
 });
 
@@ -46,8 +46,8 @@ describe('the stall watch', () => {
     for (let job = 0; job < jobs; job++) {
       await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] });
     }
-    const seen = { begun: 0, stalls: 0, resting: false };
-    const worker = { active: () => 0, begun: () => seen.begun, resting: () => seen.resting };
+    const seen = { started: 0, stalls: 0, resting: false };
+    const worker = { active: () => 0, started: () => seen.started, resting: () => seen.resting };
     const client = redis.connect({ name: 'worker', forWorker: true });
     const readiness = new UnreadyReasons();
     const log = pino({ level: 'silent' });
@@ -77,7 +77,7 @@ describe('the stall watch', () => {
   it('says nothing while nothing waits, while it moves, and while the queue is held', async () => {
     const empty = await watchOver(0);
     const moving = await watchOver(2);
-    const counting = setInterval(() => moving.seen.begun++, GRACE_MS / 10);
+    const counting = setInterval(() => moving.seen.started++, GRACE_MS / 10);
     const held = await watchOver(2);
     await placeManualHold(redis.client, held.keys, 'test');
     const resting = await watchOver(2);

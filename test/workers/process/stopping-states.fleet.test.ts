@@ -157,8 +157,11 @@ describe('a worker that is told to stop', () => {
       const { server, fleet: on, worker } = await start();
       await on.sendEach(numbers(5));
       await until(() => on.emulator.record().distinct === 5, { what: 'sends', ...PATIENCE });
-      const { stdout } = await run(['status', '--json'], on.env);
-      expect(JSON.parse(stdout)).toMatchObject({ jobs: { active: 0 } });
+      const idle = async () => {
+        const { stdout } = await run(['status', '--json'], on.env);
+        return (JSON.parse(stdout) as { jobs: { active: number } }).jobs.active === 0;
+      };
+      await until(idle, { what: 'the worker to be idle', ...PATIENCE });
       await server.kill(signal);
       expect(await stopped(worker)).toBe(0);
       expect(says(worker, 'stop-timed-out')).toBe(false);

@@ -1,7 +1,8 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -27,10 +28,7 @@ describe('a worker that is told to stop', () => {
       env: { CONCURRENCY: '16', ...env },
       emulator: { latencyMs: 50 },
     });
-    board = new Queue(QUEUE_NAME, {
-      connection: redis.connect({ name: 'board' }),
-      prefix: keysOf(prefix, 'default').bullPrefix,
-    });
+    board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keysOf(prefix, 'default'));
     return fleet;
   }
 

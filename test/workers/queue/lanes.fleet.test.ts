@@ -1,9 +1,10 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { encodePayload } from '../../../src/batch/payload/payload.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -31,10 +32,7 @@ describe('notices and batches side by side', () => {
     fleet = on;
     const keys = keysOf(prefix, 'default');
     const ledger = new Ledger(redis.client, keys);
-    queue = new Queue(CHUNK_QUEUE_NAME, {
-      connection: redis.connect({ name: 'chunks' }),
-      prefix: keys.bullPrefix,
-    });
+    queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ name: 'chunks' }), keys);
 
     const plan = {
       frame: JSON.stringify({ templateCode: 'BATCH', scheduleType: 'DIRECTLY' }),
@@ -45,10 +43,10 @@ describe('notices and batches side by side', () => {
       rate: 0,
       bisect: true,
     } as const;
-    await ledger.begin('long', plan, 'f', 3_600_000);
+    await ledger.start('long', plan, 'f', 3_600_000);
     for (const [chunk, contact] of numbers(1_500).entries()) {
       const payload = await encodePayload(JSON.stringify([{ contact }]));
-      await ledger.store('long', chunk, 1, chunk + 1, payload);
+      await ledger.store('long', { chunk, size: 1, rows: chunk + 1, payload });
     }
     await ledger.endImport('long', 0, 0);
     await queueChunks(ledger, queue, 'long');

@@ -1,10 +1,11 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { Token, TokenSource } from '../../../src/contracts/token.ts';
+import type { Token } from '../../../src/contracts/token.ts';
 import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
-import { Cancellation } from '../../../src/async/cancellation.ts';
+import { Deadline } from '../../../src/async/deadline.ts';
+import { sendWithRefresh } from '../../../src/service/send-with-refresh.ts';
 import { attemptOnce, type AttemptContext } from '../../../workers/send/attempt.ts';
 
 const TOKEN = { id: 't' } as Token;
@@ -50,34 +51,39 @@ describe('an attempt and its slots', () => {
         accepted: () => {},
         judge: () => Promise.resolve('again'),
       },
-      gate: { enter: () => Promise.resolve(undefined), place: () => Promise.resolve() },
+      gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve() },
       rateLimit: {
         take: () => {
           const kind = left.shift() ?? 'none';
           taken += 1;
           return note(`take ${taken}`, kind === 'none' ? undefined : slot(kind, String(taken)));
         },
-        throttled: () => Promise.resolve(),
       },
+      sendDeadlineMs: 5_000,
       log: new AttemptLog(pino({ level: 'silent' })),
     };
     /** @param renews whether the service refuses the first token */
     const attempt = (renews = false, before?: Permit) =>
       attemptOnce(
-        async (tokens: TokenSource) => {
-          await tokens.get();
-          steps.push('request');
-          if (renews) {
-            await tokens.renew(TOKEN, 401);
-            steps.push('request');
-          }
-          return ACCEPTED;
+        {
+          send: async (tokens, { deadlineMs, guard }) => {
+            const deadline = new Deadline(deadlineMs);
+            const statuses = renews ? [401, 200] : [200];
+            const request = () => note('request', statuses.shift());
+            try {
+              await sendWithRefresh({ tokens, deadline, guard, request });
+            } finally {
+              deadline.close();
+            }
+            return ACCEPTED;
+          },
+          ownConnection: false,
+          owned,
+          cancel: new AbortController().signal,
+          recordIntents: () => note('begin', true),
+          permit: before,
         },
-        owned,
-        new Cancellation(),
         parts,
-        () => note('begin', true),
-        before,
       );
     return { steps, attempt, slot };
   }

@@ -16,7 +16,7 @@ describe('a bisection that ends early, at-least-once', () => {
     ['not started', undefined, false],
   ])(
     '%s: the rest goes back, in doubt only where it may have been taken',
-    async (_, last, doubt) => {
+    async (_, last, possiblySent) => {
       const answers = [ACCEPTED, last];
       const sent: (readonly number[])[] = [];
       const { settlement, ended } = await bisect(
@@ -37,7 +37,7 @@ describe('a bisection that ends early, at-least-once', () => {
       expect(settlement).toEqual({
         accepted: 2,
         failed: [],
-        rest: { size: 2, payload: Buffer.from('[3,4]'), doubt },
+        rest: { size: 2, payload: Buffer.from('[3,4]'), possiblySent },
       });
     },
   );

@@ -1,11 +1,13 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
-import { Ledger, type FailureRecord } from '../../../src/batch/ledger/ledger.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
 import { decodeContacts, encodePayload } from '../../../src/batch/payload/payload.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -37,10 +39,7 @@ describe('a batch whose chunks are', () => {
     });
     const keys = keysOf(prefix, 'default');
     ledger = new Ledger(redis.client, keys);
-    queue = new Queue(CHUNK_QUEUE_NAME, {
-      connection: redis.connect({ name: 'chunks' }),
-      prefix: keys.bullPrefix,
-    });
+    queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ name: 'chunks' }), keys);
   });
 
   afterAll(async () => {
@@ -69,12 +68,17 @@ describe('a batch whose chunks are', () => {
       bisect: true,
       ...plan,
     };
-    await ledger.begin(id, whole, 'fingerprint', 3_600_000);
+    await ledger.start(id, whole, 'fingerprint', 3_600_000);
     let rows = 0;
     for (const [chunk, contacts] of chunks.entries()) {
       const json = JSON.stringify(contacts.map((contact) => ({ contact, var1: '값' })));
       rows += contacts.length;
-      await ledger.store(id, chunk, contacts.length, rows, await encodePayload(json));
+      await ledger.store(id, {
+        chunk,
+        size: contacts.length,
+        rows,
+        payload: await encodePayload(json),
+      });
     }
     await ledger.endImport(id, 0, 0);
     await queueChunks(ledger, queue, id);
@@ -235,7 +239,7 @@ describe('a batch whose chunks are', () => {
     fault({ latencyMs: 50 });
     const id = await begin(Array.from({ length: 200 }, (_, at) => numbers(5, 20_000 + at * 5)));
     await until(() => fleet.emulator.record().requests >= 10, { what: 'some sends', everyMs: 5 });
-    expect(await ledger.steer(id, 'pause')).toEqual({ done: true, phase: 'paused' });
+    expect(await ledger.control(id, 'pause')).toEqual({ done: true, phase: 'paused' });
     await until(async () => (await read(id)).counts.sending === 0, { what: 'the sends under way' });
     const { counts } = await read(id);
     const { requests } = fleet.emulator.record();
@@ -244,7 +248,7 @@ describe('a batch whose chunks are', () => {
     expect((await read(id)).counts).toEqual(counts);
     expect(counts.pending).toBeGreaterThan(0);
 
-    await ledger.steer(id, 'resume');
+    await ledger.control(id, 'resume');
     expect((await finished(id)).counts).toMatchObject({ accepted: 1_000, maybeTwice: 0 });
     expect(fleet.emulator.record()).toMatchObject({ distinct: 1_000, twice: 0 });
   });
@@ -253,7 +257,7 @@ describe('a batch whose chunks are', () => {
     fault({ latencyMs: 50 });
     const id = await begin(Array.from({ length: 200 }, (_, at) => numbers(5, 30_000 + at * 5)));
     await until(() => fleet.emulator.record().requests >= 10, { what: 'some sends', everyMs: 5 });
-    await ledger.steer(id, 'cancel');
+    await ledger.control(id, 'cancel');
     const { counts } = await until(
       async () => {
         const batch = await read(id);
@@ -288,7 +292,7 @@ describe('a batch whose chunks are', () => {
 
   it('of a payload that cannot be opened: rejected, never sent', async () => {
     const id = `batch-${(next += 1)}`;
-    await ledger.begin(
+    await ledger.start(
       id,
       {
         frame: '{}',
@@ -302,7 +306,7 @@ describe('a batch whose chunks are', () => {
       'f',
       3_600_000,
     );
-    await ledger.store(id, 0, 5, 5, Buffer.from([9, 1, 2, 3]));
+    await ledger.store(id, { chunk: 0, size: 5, rows: 5, payload: Buffer.from([9, 1, 2, 3]) });
     await ledger.endImport(id, 0, 0);
     await queueChunks(ledger, queue, id);
     expect((await finished(id)).counts).toMatchObject({ rejected: 5 });

@@ -1,10 +1,11 @@
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers, startFleet, type Fleet, type LogLine } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -63,10 +64,7 @@ describe('single notices that wait together', () => {
       emulator,
     });
     fleet = on;
-    const jobs = new Queue(QUEUE_NAME, {
-      connection: redis.connect({ name: 'board' }),
-      prefix: keys.bullPrefix,
-    });
+    const jobs = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
     board = jobs;
     const receipts = await on.queue.sendMany(notices, options);
     const ids = receipts.map(({ id }) => id);

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Queue } from 'bullmq';
+import type { Queue } from 'bullmq';
 import { afterEach, expect, it } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { encodePayload } from '../../../src/batch/payload/payload.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -60,10 +61,7 @@ it('the contacts of an accepted chunk travel as the bytes they are, unread', asy
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const ledger = new Ledger(redis.client, keys);
-  queue = new Queue(CHUNK_QUEUE_NAME, {
-    connection: redis.connect({ name: 'chunks' }),
-    prefix: keys.bullPrefix,
-  });
+  queue = openBullQueue(CHUNK_QUEUE_NAME, redis.connect({ name: 'chunks' }), keys);
   const plan = {
     frame: JSON.stringify({ templateCode: 'BATCH', scheduleType: 'DIRECTLY' }),
     templateCode: 'BATCH',
@@ -73,8 +71,13 @@ it('the contacts of an accepted chunk travel as the bytes they are, unread', asy
     rate: 0,
     bisect: true,
   } as const;
-  await ledger.begin('raw', plan, 'f', 3_600_000);
-  await ledger.store('raw', 0, 1_000, 1, await encodePayload(contacts));
+  await ledger.start('raw', plan, 'f', 3_600_000);
+  await ledger.store('raw', {
+    chunk: 0,
+    size: 1_000,
+    rows: 1,
+    payload: await encodePayload(contacts),
+  });
   await ledger.endImport('raw', 0, 0);
   await queueChunks(ledger, queue, 'raw');
 

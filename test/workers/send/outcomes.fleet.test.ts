@@ -1,8 +1,9 @@
-import { Queue, type Job } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { JOB_NAME } from '../../../src/contracts/job.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { numbers, startFleet, type Fleet, type LogLine } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -33,10 +34,7 @@ describe('a job whose attempt was', () => {
         HOLD_PROBE_MIN_MS: '100',
       },
     });
-    board = new Queue(QUEUE_NAME, {
-      connection: redis.connect({ name: 'board' }),
-      prefix: keys.bullPrefix,
-    });
+    board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
   });
 
   afterAll(async () => {

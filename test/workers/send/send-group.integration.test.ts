@@ -30,7 +30,7 @@ describe('a group', () => {
     group.map(({ ends }) => ends.map(({ outcome }) => outcome?.kind ?? 'gone back').join());
   const accepted = ({ emulator }: GroupStage) =>
     [...emulator.contacts()].map(({ contact }) => contact);
-  const begun = ({ keys }: GroupStage) => redis.client.hkeys(keys.intents.begun);
+  const begun = ({ keys }: GroupStage) => redis.client.hkeys(keys.intents.open);
 
   it('goes in one request, and each notice is told the same answer', async () => {
     const { on, group } = await open();
@@ -175,7 +175,7 @@ describe('a group', () => {
       // Notices in each script on intents: behind the keys and three arguments each takes three.
       const scripts: number[] = [];
       monitor.on('monitor', (_time: string, [command, , , key, ...others]: string[]) => {
-        if (command?.toLowerCase() !== 'evalsha' || key !== on.keys.intents.begun) return;
+        if (command?.toLowerCase() !== 'evalsha' || key !== on.keys.intents.open) return;
         scripts.push((others.length - 6) / 3);
       });
       await on.send(group);

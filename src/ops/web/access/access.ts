@@ -1,7 +1,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import { isLoopbackHost } from '../../../config/address.ts';
-import type { OpsConfig } from '../../../config/ops-config.ts';
+import type { OpsConfig } from '../../../config/config.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import {
   checkPassword,

@@ -1,4 +1,4 @@
-import { redisErrorWord } from '../../../redis/failure.ts';
+import { redisErrorCode } from '../../../redis/failure.ts';
 import type { RedisSettings } from '../../../redis/connect.ts';
 
 /** What is likely wrong with Redis, to be shown on pages. */
@@ -43,7 +43,7 @@ export class RedisErrorMonitor {
   }
 
   failed(error: unknown, now: number): void {
-    const word = redisErrorWord(error);
+    const word = redisErrorCode(error);
     if (this.#since === 0) this.#since = now;
     // The error of a connection is more specific than the one of a command that could not be sent.
     if (word in CAUSES || this.#word === '') this.#word = word;

@@ -84,9 +84,9 @@ function progress({ batch, standstill }: BatchPageData, view: PageView): Html {
       )}
     </dl>
     ${
-      counts.maybeTwice > 0 &&
+      counts.possiblySentTwice > 0 &&
       html`<p class="quiet">
-        ${countOf(counts.maybeTwice, 'message')} at most may have arrived twice.
+        ${countOf(counts.possiblySentTwice, 'message')} at most may have arrived twice.
       </p>`
     }
     ${mayAct(view) && controls(batch, view)}

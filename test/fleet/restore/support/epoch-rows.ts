@@ -1,7 +1,7 @@
 import {
   judgeEpoch,
   type Epoch,
-  type EpochLook,
+  type EpochReading,
   type EpochMemory,
   type RestoreEvent,
 } from '../../../../src/fleet/restore/epoch.ts';
@@ -44,7 +44,7 @@ export const EVENT: RestoreEvent = {
 };
 
 /** What is looked at: server `b`, which has just started, unless said otherwise. */
-const look = (epoch: Epoch | undefined, changes: Partial<EpochLook> = {}): EpochLook => ({
+const look = (epoch: Epoch | undefined, changes: Partial<EpochReading> = {}): EpochReading => ({
   epoch,
   now: NOON + 2 * MINUTE,
   server: 'b',
@@ -57,7 +57,7 @@ export interface Row {
   readonly name: string;
   readonly memory?: Partial<EpochMemory>;
   readonly epoch?: Partial<Epoch>;
-  readonly seen?: Partial<EpochLook>;
+  readonly seen?: Partial<EpochReading>;
   readonly olderWork?: boolean;
   readonly expected: string;
   readonly missing?: number;

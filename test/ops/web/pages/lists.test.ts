@@ -46,7 +46,7 @@ describe('one batch', () => {
 
   it('shows its progress, why nothing is sent, and what will soon be deleted', () => {
     const batch = someBatch({
-      counts: batchCounts({ pending: 5, accepted: 1_000, maybeTwice: 2 }),
+      counts: batchCounts({ pending: 5, accepted: 1_000, possiblySentTwice: 2 }),
       lossNear: { contacts: 12, keptUntil: NOW + 7_200_000, restMs: 7_200_000 },
     });
     const { text } = batchPage(dataOf({ batch, standstill: 'the queue is held' }), operator);

@@ -10,6 +10,7 @@ import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import { createServiceClient, type ServiceClient } from '../../../../src/service/client.ts';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
+import { SendGate } from '../../../../workers/send/send-gate.ts';
 import {
   sendGroup,
   type GroupContext,
@@ -74,6 +75,7 @@ export async function openGroupStage(
     { level: 'debug', base: null },
     { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) },
   );
+  const log = new AttemptLog(logger);
   const left: string[] = [];
   const token = async () => {
     await stage.beforeToken();
@@ -83,18 +85,21 @@ export async function openGroupStage(
   const parts: GroupContext = {
     service,
     tokens: { get: token, renew: token, accepted: () => {}, judge: () => Promise.resolve('again') },
-    gate: {
-      enter: () => Promise.resolve(stage.passage),
-      place: (kind) => {
-        left.push(kind);
-        return Promise.resolve();
+    gate: new SendGate({
+      isSuspended: () => false,
+      isComplete: () => Promise.resolve(true),
+      holds: {
+        enter: () => Promise.resolve(stage.passage),
+        place: (kind) => {
+          left.push(kind);
+          return Promise.resolve();
+        },
       },
-    },
-    rateLimit: {
-      take: () => Promise.resolve({ use: () => true, release: () => {} }),
-      throttled: () => Promise.resolve(),
-    },
-    log: new AttemptLog(logger),
+      rateLimit: { throttled: () => Promise.resolve() },
+      log,
+    }),
+    rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
+    log,
     intents,
     worker: 'worker',
     keepFailedMs: 60_000,

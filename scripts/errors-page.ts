@@ -1,0 +1,50 @@
+import { ERROR_CODES, exitCodeOf, NoticeQueueError } from '../src/contracts/errors.ts';
+import type { ErrorCode } from '../src/contracts/errors.ts';
+
+/** What each exit code of a command means. */
+const EXIT_CODES = {
+  0: 'Done.',
+  1: 'The command failed on the way, the question was answered with no, or (with `--wait`) not every contact was accepted.',
+  2: 'Wrong usage, input or configuration. Nothing was done.',
+  3: 'Redis did not serve the request. Nothing was lost.',
+} as const;
+
+/** Text of docs/errors.md, made from the table of error codes. */
+export function errorsPage(generatedBy: string): string {
+  const codes = Object.keys(ERROR_CODES) as ErrorCode[];
+  const errorRows = codes.map((code) => {
+    const { meaning, remedy } = ERROR_CODES[code];
+    return `| \`${code}\` | ${meaning} | ${remedy} | ${exitCodeFor(code)} |`;
+  });
+  const exitRows = Object.entries(EXIT_CODES).map(([code, text]) => `| ${code} | ${text} |`);
+  return `<!-- ${generatedBy} -->
+<!-- prettier-ignore-start -->
+
+# Errors and exit codes
+
+Every error that the library throws is a \`NoticeQueueError\` with one of the codes below in \`code\`. The
+message states what happened and what to do. No message contains a secret, a token or a phone number.
+The ops server answers with the same codes ([ops-server.md](ops-server.md)); logs contain them in the
+field \`code\`. [operating.md](operating.md#error-codes) describes what to check for each of them.
+
+## Error codes
+
+| code | meaning | what to do | exit code |
+|---|---|---|---|
+${errorRows.join('\n')}
+
+## Exit codes
+
+Every command ends with one of these. With \`--json\`, the error is written to standard error as JSON.
+
+| exit code | meaning |
+|---|---|
+${exitRows.join('\n')}
+
+<!-- prettier-ignore-end -->
+`;
+}
+
+function exitCodeFor(code: ErrorCode): number {
+  return exitCodeOf(new NoticeQueueError(code));
+}

@@ -1,0 +1,115 @@
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { batchFrom, type Batch } from './batch-record.ts';
+import { stateOf, type ChunkState } from './chunk-state.ts';
+
+/** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
+export interface FailureRecord {
+  /** `<chunk>` or, for part of a chunk, `<chunk>.<part>`. */
+  readonly name: string;
+  readonly state: 'rejected' | 'unknown' | 'expired';
+  /** Number of contacts. */
+  readonly size: number;
+  /** The service's code, or one of ours. */
+  readonly code: string;
+  /** The service's message, with phone numbers masked; empty if there was none. */
+  readonly message: string;
+  /** Redis time, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/**
+ * Reads the account's batches. {@link Ledger} adds the operations that change them.
+ *
+ * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
+ */
+export class LedgerReader {
+  protected readonly redis: RedisClient;
+  protected readonly keys: Keys;
+
+  constructor(redis: RedisClient, keys: Keys) {
+    this.redis = redis;
+    this.keys = keys;
+  }
+
+  /** One batch; undefined if there is none with this id. */
+  async read(id: string): Promise<Batch | undefined> {
+    const { record } = this.keys.batch(id);
+    return batchFrom(id, await this.ask(() => this.redis.hgetall(record)));
+  }
+
+  /** Stored batches, the newest first. Removes those whose retention has ended from the list. */
+  async list(limit: number, offset = 0): Promise<Batch[]> {
+    const { batches: list } = this.keys;
+    const ids = await this.ask(() =>
+      this.redis.zrevrangebyscore(list, '+inf', '-inf', 'LIMIT', offset, limit),
+    );
+    const batches = await Promise.all(ids.map((id) => this.read(id)));
+    const gone = ids.filter((_, index) => batches[index] === undefined);
+    if (gone.length > 0) {
+      await this.ask(() => this.redis.zrem(list, ...gone));
+      return this.list(limit, offset);
+    }
+    return batches.filter((batch) => batch !== undefined);
+  }
+
+  /** Number of stored batches; may include a few whose retention has just ended. */
+  async countBatches(): Promise<number> {
+    return this.ask(() => this.redis.zcard(this.keys.batches));
+  }
+
+  /** States of the chunks from `first` up to, not including, `end`. */
+  async states(id: string, first: number, end: number): Promise<ChunkState[]> {
+    if (end <= first) return [];
+    const { chunks } = this.keys.batch(id);
+    // Two chunks in each byte.
+    const bytes = await this.ask(() =>
+      this.redis.getrangeBuffer(chunks, first >> 1, (end - 1) >> 1),
+    );
+    return Array.from({ length: end - first }, (_, index) => {
+      const chunk = first + index;
+      const byte = bytes[(chunk >> 1) - (first >> 1)] ?? 0;
+      return stateOf(chunk % 2 === 0 ? byte >> 4 : byte & 15);
+    });
+  }
+
+  /**
+   * Failures of a batch, page by page, in no particular order. Failures that are added or redriven
+   * meanwhile may be missing, and one may be returned twice. Chunks that were never sent because
+   * their batch was cancelled are not failures: use {@link states} to find them.
+   */
+  async *failures(id: string): AsyncGenerator<FailureRecord> {
+    const { failures } = this.keys.batch(id);
+    let cursor = '0';
+    do {
+      const from = cursor;
+      const [next, fields] = await this.ask(() => this.redis.hscan(failures, from, 'COUNT', 200));
+      for (let index = 0; index < fields.length; index += 2) {
+        const stored = JSON.parse(fields[index + 1] ?? '{}') as Omit<FailureRecord, 'name'>;
+        yield { name: fields[index] ?? '', ...stored };
+      }
+      cursor = next;
+    } while (cursor !== '0');
+  }
+
+  /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */
+  async payload(id: string, name: string): Promise<Buffer | undefined> {
+    const { payload } = this.keys.batch(id);
+    return (await this.ask(() => this.redis.hgetBuffer(payload, name))) ?? undefined;
+  }
+
+  /** Unsent contacts of all batches of the account. */
+  async unsent(): Promise<number> {
+    return Number((await this.ask(() => this.redis.get(this.keys.unsent))) ?? 0);
+  }
+
+  /** Runs a command; errors of Redis become a NoticeQueueError. */
+  protected async ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
+    try {
+      return await command();
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+}

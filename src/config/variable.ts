@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { isPort, parseAddress, parseUrl, type UrlRules } from './address.ts';
+
+/**
+ * One environment variable: a zod schema of its value, and metadata from which docs/configuration.md,
+ * .env.example, error messages and `notices config` are generated.
+ */
+export type Row = z.ZodType & { readonly variable: string };
+
+/** What a row documents, as given to {@link variable}. */
+interface Documentation {
+  /** What the variable sets, in one sentence. */
+  readonly description: string;
+  /** What gets worse when it is raised or lowered, where that is not obvious. */
+  readonly note?: string;
+  /** Required by every program that calls the messaging service; producers need none of these. */
+  readonly required?: true;
+  /** A former name of the variable. It still works; using it logs a deprecation warning. */
+  readonly formerly?: string;
+}
+
+/** Metadata of a row: its documentation and what the builder of its schema adds. */
+interface Metadata extends Documentation {
+  /** The valid values in words, after "expected" in errors and in the docs. */
+  readonly expected: string;
+  /**
+   * What is never shown: the whole value, or the password in an address. Such a variable `NAME` can
+   * also be given as `NAME_FILE`, the path of a file with the value, as container platforms mount secrets.
+   */
+  readonly secret?: 'value' | 'password';
+  /** The variable is a path, and the value is the content of that file. */
+  readonly readsPath?: true;
+}
+
+/**
+ * Declares one variable. The output type of the configuration field is that of the schema.
+ *
+ * @param name of the environment variable
+ */
+export function variable<const N extends string, S extends z.ZodType>(
+  name: N,
+  schema: S,
+  documentation: Documentation,
+): S & { readonly variable: N } {
+  return Object.assign(schema.meta({ ...withoutDefault(schema).meta(), ...documentation }), {
+    variable: name,
+  });
+}
+
+/** Metadata of a row. */
+export function metadataOf(row: Row): Metadata {
+  return row.meta() as unknown as Metadata;
+}
+
+/** The default of a row; undefined where it has none. */
+export function defaultOf(row: Row): unknown {
+  return row instanceof z.ZodDefault ? row.def.defaultValue : undefined;
+}
+
+/** The schema inside `.default()` or `.exactOptional()`, which accepts a set value only. */
+export function withoutDefault(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodDefault || schema instanceof z.ZodExactOptional
+    ? (schema.unwrap() as z.ZodType)
+    : schema;
+}
+
+/** A whole number; both bounds are allowed. `unit` is in the plural, such as `milliseconds`. */
+export function integer(unit: string, min: number, max: number) {
+  const expected = `a whole number of ${unit} from ${min} to ${max}`;
+  const message = `expected ${expected}`;
+  return z.int(message).min(min, message).max(max, message).meta({ expected });
+}
+
+/** A duration in milliseconds. */
+export function milliseconds(min: number, max: number) {
+  return integer('milliseconds', min, max);
+}
+
+/** A text that the pattern matches as a whole; `expected` is the pattern in words. */
+export function text(pattern: RegExp, expected: string) {
+  const message = `expected ${expected}`;
+  return z.string(message).regex(pattern, message).meta({ expected });
+}
+
+/** A text that is never shown. */
+export function secret(pattern: RegExp, expected: string) {
+  return text(pattern, expected).meta({ secret: 'value' });
+}
+
+/** One of a few words. */
+export function choice<const Words extends readonly [string, ...string[]]>(words: Words) {
+  const expected = `one of ${words.join(', ')}`;
+  return z.enum(words, `expected ${expected}`).meta({ expected });
+}
+
+/** An absolute URL without query and fragment, normalized by {@link parseUrl}. */
+export function url(rules: UrlRules, expected: string) {
+  const schema = z
+    .string(`expected ${expected}`)
+    .transform((given, context) => {
+      const parsed = parseUrl(given, rules);
+      if (parsed !== undefined) return parsed;
+      context.addIssue({ code: 'custom', message: `expected ${expected}` });
+      return z.NEVER;
+    })
+    .meta({ expected });
+  return rules.userinfo ? schema.meta({ secret: 'password' }) : schema;
+}
+
+/** A list of hosts with ports; in the environment separated by commas. */
+export function addresses() {
+  const expected = 'a list of host:port, separated by commas';
+  const message = `expected ${expected}`;
+  const host = z.string(message).min(1, message);
+  const port = z.int(message).refine(isPort, message);
+  return z.array(z.strictObject({ host, port }, message), message).meta({ expected });
+}
+
+/** PEM certificates; the environment variable is the path of their file. */
+export function certificates() {
+  const expected = 'a file of PEM certificates';
+  return z
+    .string()
+    .regex(/-----BEGIN CERTIFICATE-----/, `expected ${expected}`)
+    .meta({ expected, readsPath: true });
+}
+
+/** Parses the text of an environment variable. A text that cannot be converted fails the schema. */
+export function parseText(row: Row, given: string): z.ZodSafeParseResult<unknown> {
+  const schema = withoutDefault(row);
+  if (schema instanceof z.ZodNumber && /^[+-]?\d{1,16}$/.test(given)) {
+    return schema.safeParse(Number(given));
+  }
+  if (schema instanceof z.ZodArray) {
+    const parts = given.split(',').map((part) => part.trim());
+    const parsed = parts.filter((part) => part !== '').map(parseAddress);
+    return schema.safeParse(parsed.includes(undefined) ? given : parsed);
+  }
+  return schema.safeParse(given);
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { choice, text, variable, type Row } from './variable.ts';
+import { alertVariables, opsVariables } from './variables/ops.ts';
+import { queueVariables } from './variables/queue.ts';
+import { redisVariables, redisWatchVariables, restoreVariables } from './variables/redis.ts';
+import { serviceVariables } from './variables/service.ts';
+import { tokenVariables } from './variables/token.ts';
+import { workerVariables } from './variables/worker.ts';
+
+/** Variables of every program of this package. */
+export const generalVariables = {
+  account: variable(
+    'ACCOUNT',
+    text(/^[a-z0-9-]{1,32}$/, '1 to 32 lower-case letters, digits and hyphens').default('default'),
+    {
+      description:
+        'Name of the account: one key pair with its queue, shared token, holds and rate limit.',
+    },
+  ),
+  logLevel: variable(
+    'LOG_LEVEL',
+    choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+    {
+      description: 'The lowest level of log lines that are written.',
+      note: 'Above `info`, the one line per attempt is not written.',
+    },
+  ),
+};
+
+/** Every variable at the place of its value in the configuration. */
+const tree = z.object({
+  service: z.object(serviceVariables),
+  redis: z.object(redisVariables),
+  redisWatch: z.object(redisWatchVariables),
+  queue: z.object(queueVariables),
+  worker: z.object(workerVariables),
+  restore: z.object(restoreVariables),
+  token: z.object(tokenVariables),
+  ops: z.object(opsVariables),
+  alerts: z.object(alertVariables),
+  ...generalVariables,
+});
+
+type RowsIn<S> =
+  S extends z.ZodObject<infer Shape>
+    ? { [Field in keyof Shape]: RowsIn<Shape[Field]> }[keyof Shape]
+    : S;
+type AnyRow = Extract<RowsIn<typeof tree>, { variable: string }>;
+
+/** Name of an environment variable that this program reads. */
+export type VariableName = AnyRow['variable'];
+
+/** Value of every variable by its name; absent where it is not set and has no default. */
+export type Values = Readonly<
+  z.output<z.ZodObject<{ [N in VariableName]: Extract<AnyRow, { variable: N }> }>>
+>;
+
+/** Value of every variable at its place in the configuration. */
+export type ValueTree = z.output<typeof tree>;
+
+/** A row with its place in the configuration. */
+interface Place {
+  readonly path: readonly string[];
+  readonly row: Row & { readonly variable: VariableName };
+}
+
+const PLACES: readonly Place[] = placesIn(tree, []);
+
+/** The rows in groups, in the order of the documentation. */
+export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: readonly Row[] }[] =
+  [
+    { title: 'Messaging service', rows: rowsOf('service') },
+    { title: 'Redis', rows: [...rowsOf('redis'), ...rowsOf('redisWatch')] },
+    { title: 'Queue', rows: rowsOf('queue') },
+    { title: 'Workers', rows: rowsOf('worker') },
+    { title: 'Restore guard', rows: rowsOf('restore') },
+    { title: 'Token', rows: rowsOf('token') },
+    { title: 'Ops server', rows: rowsOf('ops') },
+    { title: 'Alerts', rows: rowsOf('alerts') },
+    { title: 'General', rows: Object.values(generalVariables) },
+  ];
+
+/** Every row, in the order of the documentation. */
+export const ROWS = PLACES.map(({ row }) => row);
+
+/** The row of a variable. */
+export function rowOf(name: VariableName): Row {
+  const row = ROWS.find(({ variable }) => variable === name);
+  if (row === undefined) throw new TypeError(`${name} is no variable of this program`);
+  return row;
+}
+
+/** Puts every value at its place in the configuration; fields without a value are absent. */
+export function asTree(values: Values): ValueTree {
+  const root: Record<string, unknown> = {};
+  for (const { path, row } of PLACES) {
+    const value = values[row.variable];
+    let place = root;
+    for (const field of path.slice(0, -1)) {
+      place = (place[field] ??= {}) as Record<string, unknown>;
+    }
+    const field = path.at(-1);
+    if (field !== undefined && value !== undefined) place[field] = value;
+  }
+  return root as ValueTree;
+}
+
+function placesIn(schema: z.ZodObject, path: readonly string[]): Place[] {
+  return Object.entries(schema.shape).flatMap(([field, inner]) => {
+    const at = [...path, field];
+    if (inner instanceof z.ZodObject) return placesIn(inner, at);
+    return [{ path: at, row: inner as Place['row'] }];
+  });
+}
+
+function rowsOf(section: keyof ValueTree): readonly Row[] {
+  return PLACES.filter(({ path }) => path[0] === section).map(({ row }) => row);
+}

@@ -1,0 +1,125 @@
+import { integer, milliseconds, secret, text, variable } from '../variable.ts';
+
+const NAME = String.raw`[A-Za-z0-9._@-]{1,64}`;
+const USER = String.raw`${NAME}:(?:viewer|operator):scrypt\.\d{1,2}\.\d{1,2}\.\d{1,2}\.[\w-]{16,64}\.[\w-]{32,128}`;
+const API_KEY = String.raw`${NAME}:(?:sender|viewer|operator):sha256\.[\w-]{43}`;
+const OCTET = String.raw`(?:25[0-5]|2[0-4]\d|1?\d?\d)`;
+const V4 = String.raw`(?:${OCTET}\.){3}${OCTET}(?:/(?:3[0-2]|[12]?\d))?`;
+const V6 = String.raw`(?=[0-9A-Fa-f:.]*:)[0-9A-Fa-f:.]{2,45}(?:/(?:12[0-8]|1[01]\d|\d?\d))?`;
+
+const some = (entry: string, between: string) =>
+  new RegExp(`^\\s*(?:${entry})(?:${between}(?:${entry}))*\\s*$`);
+
+const header = () => text(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, 'the name of an HTTP header');
+
+/** The ops server: pages, JSON API and sending notices over HTTP. */
+export const opsVariables = {
+  host: variable(
+    'OPS_HOST',
+    text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),
+    {
+      description: 'Address that the ops server listens on.',
+      note: 'Reachable from other machines it requires OPS_USERS, OPS_API_KEYS or a trusted proxy; put a proxy with TLS in front of it.',
+    },
+  ),
+  port: variable('OPS_PORT', integer('port numbers', 0, 65_535).default(4011), {
+    description: 'TCP port that the ops server listens on; 0 for a free one.',
+  }),
+  users: variable(
+    'OPS_USERS',
+    secret(
+      some(USER, String.raw`[\s,]+`),
+      'entries as `notices ops hash-password` prints them',
+    ).exactOptional(),
+    {
+      description:
+        'Users who may sign in, each `name:role:hash` as `notices ops hash-password` prints it, separated by commas or line breaks. A viewer reads, an operator also acts.',
+    },
+  ),
+  apiKeys: variable(
+    'OPS_API_KEYS',
+    secret(
+      some(API_KEY, String.raw`[\s,]+`),
+      'entries as `notices ops new-key` prints them',
+    ).exactOptional(),
+    {
+      description:
+        'Programs that may call the API with `Authorization: Bearer`, each `name:role:hash` as `notices ops new-key` prints it. A sender enqueues notices and nothing else.',
+    },
+  ),
+  sessionKey: variable(
+    'OPS_SESSION_KEY',
+    secret(
+      /^[\x21-\x7e]{32,256}$/,
+      '32 to 256 printable characters without spaces',
+    ).exactOptional(),
+    {
+      description:
+        'Signs sessions, so that they survive a restart and are valid at several ops servers. Default: a random key at each start.',
+    },
+  ),
+  sessionMs: variable('OPS_SESSION_MS', milliseconds(60_000, 604_800_000).default(43_200_000), {
+    description: 'How long a session lasts after the sign-in.',
+  }),
+  trustedProxy: variable(
+    'OPS_TRUSTED_PROXY',
+    text(
+      some(`${V4}|${V6}`, String.raw`\s*,\s*`),
+      'IP addresses or subnets such as 10.0.0.0/8, separated by commas',
+    ).exactOptional(),
+    {
+      description:
+        'Addresses or subnets of the reverse proxies whose X-Forwarded headers, and OPS_USER_HEADER where it is set, are trusted.',
+      note: 'A client that can connect from such an address can act as any user.',
+    },
+  ),
+  userHeader: variable('OPS_USER_HEADER', header().exactOptional(), {
+    description:
+      'Header in which the trusted proxy passes the name of the signed-in user; it is ignored from any other address.',
+    note: 'The proxy must set or remove it in every request; otherwise visitors can choose their name.',
+  }),
+  roleHeader: variable('OPS_ROLE_HEADER', header().exactOptional(), {
+    description:
+      'Header in which the trusted proxy passes the roles of the user, separated by commas: viewer, operator. A missing header means viewer; a header with neither role denies access.',
+  }),
+  maxBodyBytes: variable(
+    'OPS_MAX_BODY_BYTES',
+    integer('bytes', 1_024, 104_857_600).default(4_194_304),
+    { description: 'Maximum size of a request body at the ops server.' },
+  ),
+  noticesPerMinute: variable(
+    'OPS_NOTICES_PER_MINUTE',
+    integer('notices', 1, 10_000_000).default(6_000),
+    {
+      description:
+        'Maximum number of notices that one API key may enqueue per minute, at each ops server.',
+    },
+  ),
+};
+
+/** Where alerts are posted. */
+export const alertVariables = {
+  url: variable(
+    'ALERT_WEBHOOK_URL',
+    secret(
+      /^https?:\/\/(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?(?:[/?][^\s\\#]{0,1500})?$/,
+      'https:// (or http:// on this machine) with a host, without user name or fragment',
+    ).exactOptional(),
+    {
+      description:
+        'URL to which one worker of the fleet posts alerts: holds, batches that finished or stalled, unknown outcomes, memory, retention, missing workers. docs/alerts.md describes them. Secret, because such URLs often contain a key.',
+    },
+  ),
+  secret: variable(
+    'ALERT_WEBHOOK_SECRET',
+    secret(/^\P{Cc}{16,1024}$/u, '16 to 1024 characters on one line').exactOptional(),
+    {
+      description: 'Signs every alert (HMAC-SHA256), so that the receiver can verify its sender.',
+    },
+  ),
+  quietMs: variable('ALERT_QUIET_MS', milliseconds(0, 86_400_000).default(300_000), {
+    description:
+      'How long an alert is not posted again; repetitions in that time are counted and posted once at its end.',
+    note: 'Lowered: a hold that starts and ends repeatedly posts an alert each time.',
+  }),
+};

@@ -1,0 +1,71 @@
+import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import { choice, integer, milliseconds, secret, variable } from '../variable.ts';
+
+/** 32 bytes in base64 (43 characters, with or without the padding, either alphabet) or hex. */
+const key = () =>
+  secret(
+    /^(?:[0-9A-Fa-f]{64}|[\w+/-]{42}[AEIMQUYcgkosw048]=?)$/,
+    '32 random bytes as base64 or as 64 hexadecimal digits',
+  );
+
+/** How notices and contact lists are enqueued and kept. */
+export const queueVariables = {
+  chunkSize: variable('CHUNK_SIZE', integer('contacts', 1, 10_000).default(1_000), {
+    description:
+      'Maximum number of contacts in one job, which is one send request; a longer notice is split.',
+    note: 'Raised: one unknown outcome affects more contacts, and the service may reject the request as too large. Lowered: more requests.',
+  }),
+  delivery: variable('DELIVERY', choice(DELIVERY_POLICIES).default('at-least-once'), {
+    description:
+      'What happens to a single notice whose outcome is unknown: at-least-once sends it again, at-most-once keeps it aside until an operator decides.',
+    note: 'at-least-once: the service may accept such a notice twice. at-most-once: two more round trips to Redis for each send.',
+  }),
+  idempotencyWindowMs: variable(
+    'IDEMPOTENCY_WINDOW_MS',
+    milliseconds(1_000, 2_592_000_000).default(86_400_000),
+    {
+      description: 'How long an idempotency key is remembered.',
+      note: 'Raised: more memory in Redis. Lowered: a caller that retries later sends a second time.',
+    },
+  ),
+  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', milliseconds(50, 60_000).default(2_000), {
+    description:
+      'Time for Redis to accept a notice; after it the caller gets the error QUEUE_UNAVAILABLE.',
+  }),
+  highWater: variable('HIGH_WATER', integer('contacts', 1, 1_000_000_000).default(1_000_000), {
+    description:
+      'Number of batch contacts waiting in Redis at which imports pause until workers have sent some.',
+    note: 'Raised: more memory in Redis, about 25 bytes per contact. Lowered: workers may run out of jobs while an import catches up.',
+  }),
+  batchRetentionMs: variable(
+    'BATCH_RETENTION_MS',
+    milliseconds(60_000, 31_536_000_000).default(2_592_000_000),
+    {
+      description:
+        'How long a batch, its counters and its contacts that were not accepted are kept after its end.',
+      note: 'Lowered: failed contacts are deleted sooner, and importing the same list again sends it again sooner.',
+    },
+  ),
+  payloadKey: variable('PAYLOAD_KEY', key().exactOptional(), {
+    description:
+      'Key that encrypts the contacts of batches while they wait in Redis (AES-256-GCM); importers and workers need the same key. Without it they are not encrypted.',
+  }),
+  payloadKeyPrevious: variable('PAYLOAD_KEY_PREVIOUS', key().exactOptional(), {
+    description:
+      'The previous PAYLOAD_KEY, for rotation: it decrypts what it encrypted, and encrypts nothing new.',
+  }),
+  findKey: variable('FIND_KEY', key().exactOptional(), {
+    description:
+      'Key that hashes phone numbers (HMAC-SHA256) so that `notices find` can search for one; producers, importers and the searching program need the same key. Without it no search index is kept.',
+    note: 'The index takes about 4 bytes of Redis memory for each contact of a batch and 100 to 170 for each contact of a single notice, for FIND_RETENTION_MS. Numbers hashed with another key are not found.',
+  }),
+  findRetentionMs: variable(
+    'FIND_RETENTION_MS',
+    milliseconds(60_000, 7_776_000_000).default(604_800_000),
+    {
+      description:
+        'How long after it was enqueued a notice or a list can be found by phone number, with FIND_KEY.',
+      note: 'Raised: more memory in Redis, also for notices that were accepted long ago.',
+    },
+  ),
+};

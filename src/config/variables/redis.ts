@@ -1,0 +1,113 @@
+import {
+  addresses,
+  certificates,
+  choice,
+  integer,
+  milliseconds,
+  secret,
+  text,
+  url,
+  variable,
+} from '../variable.ts';
+
+const name = () =>
+  text(/^[A-Za-z0-9._-]{1,128}$/, '1 to 128 letters, digits, dots, hyphens and underscores');
+
+const password = () => secret(/^\P{Cc}{1,1024}$/u, '1 to 1024 characters on one line');
+
+/** How to reach Redis: one server, servers found through Sentinels, or a Cluster. */
+export const redisVariables = {
+  url: variable(
+    'REDIS_URL',
+    url(
+      { protocols: ['redis:', 'rediss:'], userinfo: true, path: 'database' },
+      'redis:// or rediss:// with a host and at most a database number, without query or fragment, special characters of the password percent-encoded',
+    ).default('redis://127.0.0.1:6379'),
+    {
+      description:
+        'URL of Redis; `rediss:` uses TLS. With REDIS_SENTINELS or REDIS_CLUSTER its host is ignored.',
+    },
+  ),
+  username: variable(
+    'REDIS_USERNAME',
+    text(/^[^\s\p{Cc}]{1,128}$/u, '1 to 128 characters without spaces').exactOptional(),
+    { description: 'Redis user name; takes precedence over the one in REDIS_URL.' },
+  ),
+  password: variable('REDIS_PASSWORD', password().exactOptional(), {
+    description: 'Redis password; takes precedence over the one in REDIS_URL.',
+  }),
+  sentinels: variable('REDIS_SENTINELS', addresses().default([]), {
+    description: 'The Sentinels that know the current master.',
+  }),
+  sentinelName: variable('REDIS_SENTINEL_NAME', name().exactOptional(), {
+    description: 'Name of the master at the Sentinels.',
+  }),
+  sentinelPassword: variable('REDIS_SENTINEL_PASSWORD', password().exactOptional(), {
+    description: 'Password of the Sentinels themselves.',
+  }),
+  cluster: variable('REDIS_CLUSTER', addresses().default([]), {
+    description: 'Some nodes of a Redis Cluster; the others are discovered through them.',
+  }),
+  tlsCa: variable('REDIS_TLS_CA_FILE', certificates().exactOptional(), {
+    description: 'Path of the PEM certificates that verify Redis, for a private authority.',
+  }),
+  prefix: variable(
+    'REDIS_PREFIX',
+    text(
+      /^[A-Za-z0-9_.-]{1,64}$/,
+      '1 to 64 letters, digits, dots, hyphens and underscores',
+    ).default('notices'),
+    {
+      description: 'Prefix of every key, so that installations can share one Redis.',
+      note: 'Another prefix is another, empty queue: jobs that wait under the old one stay there.',
+    },
+  ),
+  connectTimeoutMs: variable('REDIS_CONNECT_TIMEOUT_MS', milliseconds(100, 60_000).default(2_000), {
+    description: 'Timeout of one connection attempt to Redis.',
+  }),
+};
+
+/** What workers require of Redis, and how often they check it. */
+export const redisWatchVariables = {
+  persistence: variable(
+    'REDIS_PERSISTENCE',
+    choice(['require', 'warn', 'ignore']).default('warn'),
+    {
+      description:
+        'What workers do when Redis keeps nothing on disk: refuse to start (`require`), log a warning (`warn`), or nothing (`ignore`). Snapshots without an append-only file only cause a warning.',
+    },
+  ),
+  memoryHeadroom: variable('REDIS_MEMORY_HEADROOM', integer('percent', 0, 90).default(10), {
+    description: 'Share of the Redis memory limit that should be free; below it workers warn.',
+  }),
+  everyMs: variable('REDIS_WATCH_MS', milliseconds(500, 3_600_000).default(15_000), {
+    description: 'How often a worker checks the persistence and the memory of Redis.',
+  }),
+};
+
+/** How workers detect that Redis was restored from an old copy, and what they do then. */
+export const restoreVariables = {
+  guard: variable('RESTORE_GUARD', choice(['hold', 'warn', 'off']).default('hold'), {
+    description:
+      'What workers do when Redis holds, or may hold, an old copy of the queue: stop sending until an operator decides (`hold`), log a warning (`warn`), or no check at all (`off`).',
+    note: 'Without the guard, notices that were sent after the copy was made are sent again.',
+  }),
+  toleranceMs: variable('RESTORE_TOLERANCE_MS', milliseconds(0, 86_400_000).default(2_000), {
+    description:
+      'A Redis that has provably lost at most this much time only causes a warning: a failover, or a power cut with `appendfsync everysec`, loses about a second. 0 tolerates nothing.',
+    note: 'Raised: notices that were sent in that time may be sent again without approval.',
+  }),
+  gapMs: variable('RESTORE_GAP_MS', milliseconds(1_000, 31_536_000_000).default(60_000), {
+    description:
+      'Without other evidence: a Redis that restarted this long after its last heartbeat of a worker, without a clean shutdown of the workers before, may hold an old copy.',
+    note: 'Lowered: more power cuts are taken for old copies. STATE_FILE makes the check exact.',
+  }),
+  stateFile: variable(
+    'STATE_FILE',
+    text(/^[^\s\p{Cc}]{1,1024}$/u, 'a path of 1 to 1024 characters without spaces').exactOptional(),
+    {
+      description:
+        'Path of a file, on another disk than that of Redis, in which workers record the progress of Redis, so that an old copy is detected reliably even after all of them were restarted. Workers of one machine may share it.',
+    },
+  ),
+};

@@ -1,0 +1,119 @@
+import {
+  choice,
+  certificates,
+  integer,
+  milliseconds,
+  secret,
+  text,
+  url,
+  variable,
+} from '../variable.ts';
+
+const path = () =>
+  text(
+    /^\/(?!\/)[\w.~!$&'()*+,;=:@%/-]*$/,
+    "a path that begins with one '/', without query or fragment",
+  );
+
+const senderKey = () => text(/^\P{Cc}{1,200}$/u, '1 to 200 characters on one line');
+
+/** How to reach the messaging service, and the timeouts of its requests. */
+export const serviceVariables = {
+  baseUrl: variable(
+    'BASE_URL',
+    url(
+      { protocols: ['https:', 'http:'], userinfo: false, path: 'any' },
+      'https:// (or http:// on this machine) with a host, without user name, query or fragment',
+    ).exactOptional(),
+    {
+      description: 'Base URL of the messaging service; the paths below are appended to it.',
+      required: true,
+    },
+  ),
+  insecureHttpHost: variable(
+    'INSECURE_HTTP_HOST',
+    text(/^[A-Za-z0-9._-]{1,253}$/, 'a host name or address without port').exactOptional(),
+    {
+      description: 'The one host other than this machine that BASE_URL may reach over plain http:.',
+      note: 'The key pair, the token and all phone numbers then cross the network unencrypted.',
+    },
+  ),
+  accessKey: variable(
+    'ACCESS_KEY',
+    secret(
+      /^(?!.*:)[\x21-\x7e]([\x20-\x7e]{0,1022}[\x21-\x7e])?$/,
+      '1 to 1024 printable ASCII characters, no colon, no space at either end',
+    ).exactOptional(),
+    { description: 'Access key of the app at the service.', required: true },
+  ),
+  secretKey: variable(
+    'SECRET_KEY',
+    secret(
+      /^[\x21-\x7e]([\x20-\x7e]{0,1022}[\x21-\x7e])?$/,
+      '1 to 1024 printable ASCII characters, no space at either end',
+    ).exactOptional(),
+    {
+      description:
+        'Secret key of the app at the service. It also encrypts the shared token in Redis.',
+      required: true,
+    },
+  ),
+  apiVersion: variable('API_VERSION', choice(['v2', 'v1']).default('v2'), {
+    description: 'API version: decides the format of the bearer value and which send path is used.',
+  }),
+  tokenPath: variable('TOKEN_PATH', path().default('/api/v2/token'), {
+    description: 'Path of the token endpoint, the same for both versions.',
+  }),
+  sendPathV2: variable('SEND_PATH_V2', path().default('/api/v2/notices/send'), {
+    description: 'Path of the send endpoint on v2.',
+  }),
+  sendPathV1: variable('SEND_PATH_V1', path().default('/api/v1/notices/send'), {
+    description:
+      'Path of the send endpoint on v1. The documentation of the service does not name it.',
+  }),
+  chatSenderKeyField: variable(
+    'CHAT_SENDER_KEY_FIELD',
+    text(
+      /^(?!(?:templateCode|scheduleType|senderKey|contacts)$)[A-Za-z][A-Za-z0-9_]{0,63}$/,
+      'a field name of 1 to 64 letters, digits and underscores that no other field of the body has',
+    ).default('chatSenderKey'),
+    { description: 'Field name of chatSenderKey in the body of a send request.' },
+  ),
+  defaultChatSenderKey: variable('DEFAULT_CHAT_SENDER_KEY', senderKey().exactOptional(), {
+    description: 'Sender key of the messenger channel for notices without chatSenderKey.',
+  }),
+  defaultSenderKey: variable('DEFAULT_SENDER_KEY', senderKey().exactOptional(), {
+    description: 'Sender key of SMS for notices without senderKey.',
+  }),
+  tlsCa: variable('TLS_CA_FILE', certificates().exactOptional(), {
+    description:
+      'Path of the PEM certificates that verify the service, instead of the authorities built into Node.js.',
+  }),
+  proxyUrl: variable(
+    'PROXY_URL',
+    url(
+      { protocols: ['http:', 'https:'], userinfo: true, path: 'none' },
+      'http:// or https:// with a host, without path, query or fragment, special characters of the password percent-encoded',
+    ).exactOptional(),
+    {
+      description: 'Proxy for every request to the service.',
+      note: 'HTTP_PROXY, HTTPS_PROXY and NO_PROXY are not read.',
+    },
+  ),
+  connectTimeoutMs: variable('CONNECT_TIMEOUT_MS', milliseconds(50, 60_000).default(3_000), {
+    description: 'Timeout of one connection attempt to the service, TLS included.',
+  }),
+  answerTimeoutMs: variable('ANSWER_TIMEOUT_MS', milliseconds(50, 300_000).default(10_000), {
+    description: 'Timeout of the response to a request.',
+    note: 'Lowered: a slow response becomes an unknown outcome and, with at-least-once, perhaps a second send. Raised: a service that hangs blocks more jobs.',
+  }),
+  sendDeadlineMs: variable('SEND_DEADLINE_MS', milliseconds(100, 600_000).default(30_000), {
+    description: 'Timeout of a whole attempt: waiting for a token, and both requests.',
+  }),
+  issueDeadlineMs: variable('ISSUE_DEADLINE_MS', milliseconds(100, 120_000).default(10_000), {
+    description: 'Timeout of issuing a token, retries included.',
+  }),
+  notSentRetries: variable('NOT_SENT_RETRIES', integer('retries', 0, 10).default(2), {
+    description: 'Immediate retries, within an attempt, of a request that was provably not sent.',
+  }),
+};

@@ -1,0 +1,126 @@
+import { z } from 'zod';
+import { integer, milliseconds, text, variable } from '../variable.ts';
+
+/** How fast the account may send; rates are in send requests per second. */
+const rateLimitVariables = {
+  limit: variable('RATE_LIMIT', integer('send requests per second', 0, 100_000).default(0), {
+    formerly: 'PACE',
+    description:
+      'Maximum number of send requests per second of the whole account, over all workers; 0 sets no limit. `notices rate-limit` changes it while workers run.',
+    note: 'Raised above the limit of the service: it responds with 429, and the rate limit decreases by itself. Lowered: slower.',
+  }),
+  floor: variable('RATE_LIMIT_FLOOR', integer('send requests per second', 1, 100_000).default(1), {
+    formerly: 'PACE_FLOOR',
+    description: 'The rate limit never decreases below this.',
+  }),
+  fallPercent: variable('RATE_LIMIT_DECREASE_PERCENT', integer('percent', 1, 90).default(50), {
+    formerly: 'PACE_FALL_PERCENT',
+    description:
+      'By how much the rate limit decreases after a 429, once per hold that the 429 starts; without a rate limit it decreases from the recent send rate.',
+    note: 'Lowered: more 429 responses until the rate limit is low enough.',
+  }),
+  recoveryMs: variable('RATE_LIMIT_RECOVERY_MS', milliseconds(1_000, 86_400_000).default(120_000), {
+    formerly: 'PACE_RECOVERY_MS',
+    description:
+      'Time in which a decreased rate limit would recover from zero to its previous value; after a decrease by half it recovers in half of it.',
+    note: 'Lowered: the limit of the service is exceeded again sooner, and each time sending is held.',
+  }),
+};
+
+/** Where a worker serves its health and its metrics. */
+const healthVariables = {
+  port: variable('HEALTH_PORT', integer('port numbers', 0, 65_535).default(0), {
+    description:
+      'TCP port on which a worker serves /livez, /readyz and /metrics; 0 for none. With PROCESSES above 1, one port serves all of them.',
+  }),
+  host: variable(
+    'HEALTH_HOST',
+    text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),
+    {
+      description: 'Address that HEALTH_PORT listens on.',
+      note: 'Any client that can connect can read the metrics; in a container use 0.0.0.0 and a private network.',
+    },
+  ),
+};
+
+/** How workers take jobs from the queue, retry them and stop. */
+export const workerVariables = {
+  concurrency: variable('CONCURRENCY', integer('requests', 1, 1_000).default(32), {
+    description: 'Concurrent send requests with single notices in one process.',
+    note: 'Raised: more notices are in flight, and so possibly sent twice, when a process crashes. Lowered: slower.',
+  }),
+  coalesceMaxContacts: variable(
+    'COALESCE_MAX_CONTACTS',
+    integer('contacts', 1, 1_000).default(100),
+    {
+      description:
+        'Maximum number of contacts in one request shared by single notices that wait at the same moment and have the same template, schedule and sender keys; 1 sends each notice in its own request.',
+      note: 'Raised: fewer requests, and more notices share an unknown outcome. It must not exceed what the service accepts in one request.',
+    },
+  ),
+  batchConcurrency: variable('BATCH_CONCURRENCY', integer('chunks', 1, 1_000).default(8), {
+    description:
+      'Chunks of batches that one process sends concurrently, in addition to CONCURRENCY.',
+    note: 'Raised: batches are faster, and more contacts are in flight when a process crashes.',
+  }),
+  processes: variable('PROCESSES', integer('processes', 1, 64).default(1), {
+    description: 'Worker processes that `notices worker` runs, to use more cores.',
+  }),
+  attempts: variable('ATTEMPTS', integer('attempts', 1, 1_000).default(10), {
+    description: 'Attempts of a job before it fails. Holds do not count.',
+  }),
+  backoffBaseMs: variable('BACKOFF_BASE_MS', milliseconds(1, 3_600_000).default(1_000), {
+    description:
+      'Upper bound of the random delay before the second attempt; it doubles with each further attempt.',
+  }),
+  backoffCapMs: variable('BACKOFF_CAP_MS', milliseconds(1, 86_400_000).default(300_000), {
+    description: 'The longest delay between two attempts.',
+  }),
+  lockDurationMs: variable('LOCK_DURATION_MS', milliseconds(500, 3_600_000).default(90_000), {
+    description: 'How long a worker keeps the lock of a job without renewing it.',
+    note: 'Raised: the jobs of a crashed worker wait longer. Lowered: a Redis outage longer than this makes jobs run twice.',
+  }),
+  stalledIntervalMs: variable('STALLED_INTERVAL_MS', milliseconds(100, 300_000).default(5_000), {
+    description: 'How often workers check for jobs of crashed workers.',
+  }),
+  holdProbeMinMs: variable('HOLD_PROBE_MIN_MS', milliseconds(50, 3_600_000).default(2_000), {
+    description:
+      'Delay before the first job probes whether a hold is over; it doubles with each further probe.',
+  }),
+  holdProbeMaxMs: variable('HOLD_PROBE_MAX_MS', milliseconds(50, 3_600_000).default(60_000), {
+    description: 'The longest delay between two probes.',
+    note: 'Raised: after the cause is fixed, sending resumes later.',
+  }),
+  retryAfterMaxMs: variable(
+    'RETRY_AFTER_MAX_MS',
+    milliseconds(1_000, 43_200_000).default(3_600_000),
+    { description: 'The longest pause that a Retry-After header of the service can cause.' },
+  ),
+  rateLimit: z.object(rateLimitVariables),
+  keepAcceptedMs: variable('KEEP_ACCEPTED_MS', milliseconds(0, 2_592_000_000).default(3_600_000), {
+    description: 'How long an accepted job stays in Redis.',
+    note: 'Raised: more memory, and phone numbers are kept longer.',
+  }),
+  keepFailedMs: variable(
+    'KEEP_FAILED_MS',
+    milliseconds(60_000, 31_536_000_000).default(604_800_000),
+    {
+      description: 'How long a failed job stays in Redis for an operator to decide on.',
+      note: 'Lowered: a failure over a long weekend is deleted before an operator sees it.',
+    },
+  ),
+  shutdownTimeoutMs: variable('SHUTDOWN_TIMEOUT_MS', milliseconds(200, 900_000).default(40_000), {
+    description: 'How long a stopping worker may take to finish the requests in flight.',
+    note: 'The process manager that stops the worker must wait longer than this before it kills it.',
+  }),
+  stallGraceMs: variable('STALL_GRACE_MS', milliseconds(1_000, 3_600_000).default(60_000), {
+    description:
+      'A worker that has nothing in flight for this long, although jobs wait and no hold is active, exits with code 1 so that its supervisor restarts it.',
+  }),
+  heartbeatMs: variable('HEARTBEAT_MS', milliseconds(100, 60_000).default(5_000), {
+    description:
+      'Interval of the heartbeat of a worker; after three missed ones it counts as gone.',
+    note: 'Raised: a crashed worker, and changes of what workers report, are noticed later.',
+  }),
+  health: z.object(healthVariables),
+};

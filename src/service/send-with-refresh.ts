@@ -1,0 +1,70 @@
+import type { CancelSignal } from '../contracts/cancel-signal.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { Token, TokenSource } from '../contracts/token.ts';
+import { Cancellation } from '../async/cancellation.ts';
+import type { Deadline } from '../async/deadline.ts';
+
+/** The caller's last check before each request of a send call. */
+export interface RequestGuard {
+  /** Ends a wait for a token or a check; a request that is under way is not affected. */
+  readonly cancel: CancelSignal;
+  /**
+   * Called once the token is there, right before a request. To forbid the request, it throws: the call
+   * then ends with that error, unless its deadline fired meanwhile.
+   *
+   * @param cancel aborted when `RequestGuard.cancel` is, or when the time of the call is over
+   */
+  check(cancel: CancelSignal): Promise<void>;
+}
+
+/** What a send call consists of. */
+export interface RefreshingCall {
+  readonly tokens: TokenSource;
+  readonly deadline: Deadline;
+  readonly guard?: RequestGuard | undefined;
+  /** Makes the request and returns the status of its answer, if it got one. */
+  readonly request: (token: Token) => Promise<number | undefined>;
+}
+
+/**
+ * Sends with the current token; when the answer is 401 or 403, refreshes the token and retries once
+ * (service-api, Authentication rule 4).
+ *
+ * @throws NoticeQueueError what the token source throws; TOKEN_UNAVAILABLE for any foreign error of it
+ */
+export async function sendWithRefresh(call: RefreshingCall): Promise<void> {
+  const { tokens, deadline, guard, request } = call;
+  const cancel = guard === undefined ? deadline : new Cancellation(deadline, guard.cancel);
+
+  const token = await usable(() => tokens.get(cancel), cancel, call);
+  if (token === undefined) return;
+  const status = await request(token);
+  if (status !== 401 && status !== 403) return;
+  const renewed = await usable(() => tokens.renew(token, status, cancel), cancel, call);
+  if (renewed !== undefined) await request(renewed);
+}
+
+/** A token with which a request may be made now; undefined when the call was given up meanwhile. */
+async function usable(
+  ask: () => Promise<Token>,
+  cancel: CancelSignal,
+  { deadline, guard }: RefreshingCall,
+): Promise<Token | undefined> {
+  let token: Token;
+  try {
+    token = await ask();
+  } catch (error) {
+    if (deadline.aborted && deadline.cause === 'aborted') return undefined;
+    if (error instanceof NoticeQueueError) throw error;
+    if (deadline.aborted) return undefined;
+    // A foreign error could contain anything, a secret included.
+    throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token source failed.');
+  }
+  try {
+    await guard?.check(cancel);
+  } catch (error) {
+    if (deadline.aborted) return undefined;
+    throw error;
+  }
+  return token;
+}

@@ -1,0 +1,67 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { Cancellation, unlessAborted } from '../../src/async/cancellation.ts';
+import { Deadline } from '../../src/async/deadline.ts';
+import { SingleFlight } from '../../src/async/single-flight.ts';
+import { WakeSignal } from '../../src/async/wake-signal.ts';
+
+describe('Cancellation', () => {
+  it('is aborted as soon as one of its sources is', () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    const either = new Cancellation(one.signal, undefined, other.signal);
+    const within = new Cancellation(either);
+    expect([either.aborted, within.aborted]).toEqual([false, false]);
+    let calls = 0;
+    within.addEventListener('abort', () => (calls += 1));
+    other.abort();
+    expect([either.aborted, within.aborted, calls]).toEqual([true, true, 1]);
+  });
+
+  it('calls a removed listener no more, whichever source is aborted', () => {
+    const [one, other] = [new AbortController(), new AbortController()];
+    const either = new Cancellation(one.signal, other.signal);
+    const listener = () => expect.unreachable();
+    either.addEventListener('abort', listener);
+    either.removeEventListener('abort', listener);
+    one.abort();
+    other.abort();
+  });
+
+  it('leaves nothing behind at a signal that lives as long as the process', async () => {
+    const { signal } = new AbortController();
+    const wakeSignal = new WakeSignal();
+    for (let use = 0; use < 10_000; use++) {
+      const deadline = new Deadline(60_000, signal);
+      const cancel = new Cancellation(signal, deadline);
+      const waits = [
+        new SingleFlight(() => Promise.resolve(use)).join(cancel),
+        unlessAborted(Promise.resolve(use), cancel),
+        wakeSignal.next(wakeSignal.count, 60_000, cancel),
+      ];
+      wakeSignal.notify();
+      await Promise.all(waits);
+      deadline.close();
+    }
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+  });
+});
+
+describe('unlessAborted', () => {
+  const never = new Promise<never>(() => {});
+
+  it('resolves to undefined when the signal is aborted first, or already', async () => {
+    const stop = new AbortController();
+    const waiting = unlessAborted(never, stop.signal);
+    stop.abort();
+    await expect(waiting).resolves.toBeUndefined();
+    await expect(unlessAborted(Promise.resolve(1), stop.signal)).resolves.toBeUndefined();
+    await expect(unlessAborted(Promise.reject(new Error()), stop.signal)).resolves.toBeUndefined();
+  });
+
+  it('rejects with what the work rejects with', async () => {
+    const { signal } = new AbortController();
+    await expect(unlessAborted(Promise.reject(new Error('broken')), signal)).rejects.toThrow(
+      'broken',
+    );
+  });
+});

@@ -1,0 +1,100 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import { buildBatch } from '../batch/support/built-batch.ts';
+import { testRedis } from '../support/redis.ts';
+import { runProcess, startProcess } from './support/process.ts';
+import { run, type Env } from './support/run.ts';
+
+/*
+ * Each command once as the built program, in a process of its own. What it does in every case is tested
+ * by calls, without a process.
+ */
+
+const redis = testRedis();
+const prefix = redis.freshPrefix();
+const folder = mkdtempSync(path.join(tmpdir(), 'notices-every-command-'));
+const list = path.join(folder, 'list.csv');
+let emulator: Emulator;
+let env: Env = {};
+
+beforeAll(async () => {
+  emulator = await startEmulator();
+  env = {
+    REDIS_URL: redis.url,
+    REDIS_PREFIX: prefix,
+    BASE_URL: emulator.url,
+    ACCESS_KEY: 'emulator-access-key',
+    SECRET_KEY: 'emulator-secret-key',
+    FIND_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ALERT_WEBHOOK_URL: `${emulator.url}/nowhere`,
+    ALERT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',
+  };
+  writeFileSync(list, 'contact\n01000000001\n01000000002\n');
+  await buildBatch(redis.client, prefix, 'sending', [[{ contact: '01000000003' }]]);
+  await buildBatch(redis.client, prefix, 'over', []);
+});
+
+afterAll(async () => {
+  await emulator.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** What each command is asked, the exit code, and what standard output has to hold. */
+const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegExp]>> = {
+  send: [['--template', 'T', '--contact', '01000000001'], 0, /^queued /],
+  import: [[list, '--template', 'T', '--batch', 'b'], 0, /^batch b$/m],
+  batches: [[], 0, /^sending /m],
+  batch: [['sending'], 0, /^phase +sending,/m],
+  pause: [['sending'], 0, /is paused/],
+  resume: [['sending'], 0, /goes on/],
+  failures: [['sending'], 0, /^none$/m],
+  redrive: [['sending', '--yes'], 0, /^nothing matches/],
+  unknown: [[], 0, /^nothing is unknown$/m],
+  resolve: [['--all', '--as', 'accepted', '--yes'], 0, /^nothing was done$/m],
+  restored: [[], 0, /never/i],
+  audit: [[], 0, /resume/],
+  alerts: [['test'], 1, /did not take it/],
+  find: [['01000000001'], 0, /./],
+  config: [[], 0, /^REDIS_PREFIX /m],
+  hold: [['place', '--why', 'a test'], 0, /is held/],
+  pace: [[], 0, /^no limit$/m],
+  status: [[], 0, /^hold +manual/m],
+  doctor: [['--no-dry-send'], 1, /queue\.hold/],
+  cancel: [['sending', '--yes'], 0, /is cancelled/],
+};
+
+/** What is stopped by a signal: the arguments, and what is waited for. */
+const LASTING: Readonly<Record<string, readonly [readonly string[], RegExp]>> = {
+  worker: [[], /"event":"started"/],
+  ops: [['--port', '0'], /^ops at http/m],
+  emulator: [['--port', '0'], /^emulator at http/m],
+};
+
+describe('every command, as a process', () => {
+  it('is listed here', async () => {
+    const help = (await run(['help'])).stdout.split('Commands:')[1]?.split('Exit codes:')[0] ?? '';
+    const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name);
+    const listed = [...Object.keys(ENDING), ...Object.keys(LASTING), 'help'];
+    expect(listed.toSorted()).toEqual(commands.toSorted());
+  });
+
+  it.each(Object.entries(ENDING))('notices %s', async (command, [args, code, shown]) => {
+    const ended = await runProcess([command, ...args], env);
+    expect(ended).toEqual({
+      code,
+      stdout: expect.stringMatching(shown) as string,
+      stderr: ended.stderr,
+    });
+    expect(ended.stderr).not.toMatch(/^\s+at /m);
+  });
+
+  it.each(Object.entries(LASTING))('notices %s, until SIGTERM', async (command, [args, begun]) => {
+    const lasting = startProcess([command, ...args], env);
+    await lasting.says(begun);
+    lasting.stop('SIGTERM');
+    expect((await lasting.ended).code).toBe(0);
+  });
+});

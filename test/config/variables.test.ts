@@ -1,0 +1,335 @@
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import {
+  defaultOf,
+  metadataOf,
+  parseText,
+  withoutDefault,
+  type Row,
+} from '../../src/config/variable.ts';
+import { queueVariables } from '../../src/config/variables/queue.ts';
+import { redisVariables } from '../../src/config/variables/redis.ts';
+import { serviceVariables } from '../../src/config/variables/service.ts';
+import { rowOf, ROWS, VARIABLE_GROUPS } from '../../src/config/variables.ts';
+import { issuesOf } from './support.ts';
+
+/** Written out a second time on purpose: a changed default must be a deliberate change. */
+const DEFAULTS: Record<string, unknown> = {
+  BASE_URL: undefined,
+  INSECURE_HTTP_HOST: undefined,
+  ACCESS_KEY: undefined,
+  SECRET_KEY: undefined,
+  API_VERSION: 'v2',
+  TOKEN_PATH: '/api/v2/token',
+  SEND_PATH_V2: '/api/v2/notices/send',
+  SEND_PATH_V1: '/api/v1/notices/send',
+  CHAT_SENDER_KEY_FIELD: 'chatSenderKey',
+  DEFAULT_CHAT_SENDER_KEY: undefined,
+  DEFAULT_SENDER_KEY: undefined,
+  TLS_CA_FILE: undefined,
+  PROXY_URL: undefined,
+  CONNECT_TIMEOUT_MS: 3000,
+  ANSWER_TIMEOUT_MS: 10000,
+  SEND_DEADLINE_MS: 30000,
+  ISSUE_DEADLINE_MS: 10000,
+  NOT_SENT_RETRIES: 2,
+  REDIS_URL: 'redis://127.0.0.1:6379',
+  REDIS_USERNAME: undefined,
+  REDIS_PASSWORD: undefined,
+  REDIS_SENTINELS: [],
+  REDIS_SENTINEL_NAME: undefined,
+  REDIS_SENTINEL_PASSWORD: undefined,
+  REDIS_CLUSTER: [],
+  REDIS_TLS_CA_FILE: undefined,
+  REDIS_PREFIX: 'notices',
+  REDIS_CONNECT_TIMEOUT_MS: 2000,
+  REDIS_PERSISTENCE: 'warn',
+  REDIS_MEMORY_HEADROOM: 10,
+  REDIS_WATCH_MS: 15000,
+  CHUNK_SIZE: 1000,
+  DELIVERY: 'at-least-once',
+  IDEMPOTENCY_WINDOW_MS: 86400000,
+  ENQUEUE_TIMEOUT_MS: 2000,
+  HIGH_WATER: 1000000,
+  BATCH_RETENTION_MS: 2592000000,
+  PAYLOAD_KEY: undefined,
+  PAYLOAD_KEY_PREVIOUS: undefined,
+  FIND_KEY: undefined,
+  FIND_RETENTION_MS: 604800000,
+  CONCURRENCY: 32,
+  COALESCE_MAX_CONTACTS: 100,
+  PROCESSES: 1,
+  ATTEMPTS: 10,
+  BATCH_CONCURRENCY: 8,
+  BACKOFF_BASE_MS: 1000,
+  BACKOFF_CAP_MS: 300000,
+  LOCK_DURATION_MS: 90000,
+  STALLED_INTERVAL_MS: 5000,
+  HOLD_PROBE_MIN_MS: 2000,
+  HOLD_PROBE_MAX_MS: 60000,
+  RETRY_AFTER_MAX_MS: 3600000,
+  RATE_LIMIT: 0,
+  RATE_LIMIT_DECREASE_PERCENT: 50,
+  RATE_LIMIT_FLOOR: 1,
+  RATE_LIMIT_RECOVERY_MS: 120000,
+  KEEP_ACCEPTED_MS: 3600000,
+  KEEP_FAILED_MS: 604800000,
+  SHUTDOWN_TIMEOUT_MS: 40000,
+  HEARTBEAT_MS: 5000,
+  STALL_GRACE_MS: 60000,
+  HEALTH_PORT: 0,
+  HEALTH_HOST: '127.0.0.1',
+  RESTORE_GUARD: 'hold',
+  RESTORE_TOLERANCE_MS: 2000,
+  RESTORE_GAP_MS: 60000,
+  STATE_FILE: undefined,
+  TOKEN_LOCK_TTL_MS: 15000,
+  TOKEN_GRACE_MS: 1000,
+  TOKEN_MIN_AGE_MS: 10000,
+  TOKEN_BUDGET: 400,
+  TOKEN_BUDGET_WINDOW_MS: 3600000,
+  TOKEN_REFUSED_MIN_MS: 2000,
+  TOKEN_REFUSED_MAX_MS: 60000,
+  TOKEN_RENEW_BEFORE_MS: 60000,
+  OPS_HOST: '127.0.0.1',
+  OPS_PORT: 4011,
+  OPS_USERS: undefined,
+  OPS_API_KEYS: undefined,
+  OPS_SESSION_KEY: undefined,
+  OPS_SESSION_MS: 43200000,
+  OPS_TRUSTED_PROXY: undefined,
+  OPS_USER_HEADER: undefined,
+  OPS_ROLE_HEADER: undefined,
+  OPS_MAX_BODY_BYTES: 4194304,
+  OPS_NOTICES_PER_MINUTE: 6000,
+  ALERT_WEBHOOK_URL: undefined,
+  ALERT_WEBHOOK_SECRET: undefined,
+  ALERT_QUIET_MS: 300000,
+  ACCOUNT: 'default',
+  LOG_LEVEL: 'info',
+};
+
+const NAMES = ROWS.map(({ variable }) => variable);
+
+test('these are the variables and their defaults', () => {
+  expect(Object.fromEntries(ROWS.map((row) => [row.variable, defaultOf(row)]))).toStrictEqual(
+    DEFAULTS,
+  );
+});
+
+test('every variable is in exactly one group', () => {
+  const grouped = VARIABLE_GROUPS.flatMap(({ rows }) => rows.map(({ variable }) => variable));
+  expect(grouped).toStrictEqual(NAMES);
+});
+
+test('every variable documents its meaning and what it expects', () => {
+  for (const row of ROWS) {
+    const { description, expected } = metadataOf(row);
+    expect([row.variable, description, expected]).toStrictEqual([
+      row.variable,
+      expect.stringMatching(/^[A-Z`].+\.$/),
+      expect.stringMatching(/^\S.+$/),
+    ]);
+  }
+});
+
+const PROTOCOLS: Readonly<Record<string, string>> = {
+  BASE_URL: 'https:',
+  PROXY_URL: 'http:',
+  REDIS_URL: 'redis:',
+};
+
+/** The schema of a number variable; undefined for others. */
+function numberOf(row: Row): z.ZodNumber | undefined {
+  const schema = withoutDefault(row);
+  return schema instanceof z.ZodNumber ? schema : undefined;
+}
+
+/** Texts that are wrong for every row of a kind. */
+function wrongTexts(row: Row): string[] {
+  const schema = withoutDefault(row);
+  const protocol = PROTOCOLS[row.variable];
+  if (schema instanceof z.ZodNumber) {
+    return [
+      'abc',
+      '1.5',
+      '1e3',
+      '10s',
+      '0x10',
+      'NaN',
+      'Infinity',
+      '1 000',
+      '99999999999999999999',
+      '-1',
+      String((schema.minValue ?? 0) - 1),
+      String((schema.maxValue ?? 0) + 1),
+    ];
+  }
+  if (schema instanceof z.ZodEnum) return ['v3', 'INFO', 'true', schema.options.join(',')];
+  if (schema instanceof z.ZodArray) {
+    return ['host', 'host:', ':6379', 'host:0', 'host:65536', 'a:1;b:2', 'a:1,b', '::1:6379'];
+  }
+  if (metadataOf(row).readsPath === true) return ['/nowhere/at/all.pem'];
+  if (protocol !== undefined) {
+    return [
+      'abc',
+      'file:///etc/passwd',
+      'api.example.test',
+      '//api.example.test',
+      `${protocol}//`,
+      `${protocol}//host with space`,
+      `${protocol}//host:99999`,
+      `${protocol}//host?query=1`,
+      `${protocol}//host#fragment`,
+      `${protocol}//user:%zz@host`,
+    ];
+  }
+  return ['\u0000', 'line\nbreak'];
+}
+
+describe('a wrong value is refused, and its variable named', () => {
+  const rows = ROWS.flatMap((row) => wrongTexts(row).map((text) => [row.variable, text] as const));
+
+  test.each(rows)('%s: %j', (name, text) => {
+    const issues = issuesOf({ [name]: text }).filter(({ field }) => field === name);
+    expect(issues).toHaveLength(1);
+    expect(issues[0]?.problem).toMatch(/^expected .+(?:, got |, but |, cannot read )/s);
+  });
+
+  test.each(NAMES)('%s: a text of a thousand pages', (name) => {
+    const issues = issuesOf({ [name]: 'https:/'.repeat(300_000) });
+    expect(issues.map(({ field }) => field)).toContain(name);
+    expect(issues[0]?.problem.length).toBeLessThan(300);
+  });
+});
+
+describe('a blank', () => {
+  test.each(NAMES.filter((name) => metadataOf(rowOf(name)).required === undefined))(
+    'counts as not set: %s',
+    (name) => {
+      expect(issuesOf({ [name]: '' })).toStrictEqual([]);
+      expect(issuesOf({ [name]: ' \t' })).toStrictEqual([]);
+    },
+  );
+
+  test.each(NAMES.filter((name) => metadataOf(rowOf(name)).required !== undefined))(
+    'is an error where the service is called: %s',
+    (name) => {
+      for (const blank of [undefined, '', '  ']) {
+        const [issue, ...others] = issuesOf({ [name]: blank });
+        expect(others).toStrictEqual([]);
+        expect(issue?.field).toBe(name);
+        expect(issue?.problem).toContain('got nothing');
+      }
+    },
+  );
+});
+
+const NUMBERS = ROWS.flatMap((row) => {
+  const schema = numberOf(row);
+  return schema === undefined ? [] : [{ name: row.variable, row, schema }];
+});
+
+test('most variables are numbers, and all of those have bounds', () => {
+  expect(NUMBERS.length).toBeGreaterThan(45);
+});
+
+test.each(NUMBERS)(
+  'both bounds are allowed, and the default lies between them: $name',
+  ({ row, schema: { minValue, maxValue } }) => {
+    if (minValue === null || maxValue === null) throw new Error('a bound is missing');
+    expect(parseText(row, String(minValue)).data).toBe(minValue);
+    expect(parseText(row, String(maxValue)).data).toBe(maxValue);
+    expect(defaultOf(row)).toBeGreaterThanOrEqual(minValue);
+    expect(defaultOf(row)).toBeLessThanOrEqual(maxValue);
+  },
+);
+
+test.each(NAMES.filter((name) => DEFAULTS[name] !== undefined))(
+  'the default is a value that a program may pass: %s',
+  (name) => {
+    expect(rowOf(name).parse(DEFAULTS[name])).toStrictEqual(DEFAULTS[name]);
+  },
+);
+
+describe('a program that passes values', () => {
+  test.each(['1000', 1.5, Number.NaN, 0, 10_001, null, undefined, {}])(
+    'gets an error that names the valid values of CHUNK_SIZE for %s',
+    (value) => {
+      const result = queueVariables.chunkSize.unwrap().safeParse(value);
+      expect(result.error?.issues.map(({ message }) => message)).toStrictEqual([
+        'expected a whole number of contacts from 1 to 10000',
+      ]);
+    },
+  );
+
+  test('passes typed values', () => {
+    const chunkSize: number = queueVariables.chunkSize.parse(undefined);
+    const version: 'v1' | 'v2' = serviceVariables.apiVersion.parse('v1');
+    const nodes = redisVariables.cluster.parse([{ host: '::1', port: 7000 }]);
+    expect([chunkSize, version, nodes]).toStrictEqual([1000, 'v1', [{ host: '::1', port: 7000 }]]);
+    expect(redisVariables.cluster.safeParse([{ host: 'a', port: 0 }]).success).toBe(false);
+  });
+});
+
+describe('particular texts', () => {
+  test.each([
+    ['ACCOUNT', 'Default'],
+    ['ACCOUNT', 'a'.repeat(33)],
+    ['REDIS_PREFIX', 'a{b}'],
+    ['REDIS_PREFIX', 'a:b'],
+    ['REDIS_USERNAME', 'two words'],
+    ['REDIS_URL', 'redis://host/notanumber'],
+    ['REDIS_URL', 'http://host'],
+    ['ACCESS_KEY', 'with:colon'],
+    ['ACCESS_KEY', ' led by a space'],
+    ['SECRET_KEY', 'followed by a space '],
+    ['SECRET_KEY', '한글'],
+    ['TOKEN_PATH', 'api/v2/token'],
+    ['TOKEN_PATH', '//evil.example.test/token'],
+    ['SEND_PATH_V2', '/send?x=1'],
+    ['SEND_PATH_V1', '/send#x'],
+    ['SEND_PATH_V1', '/with space'],
+    ['SEND_PATH_V1', '/\\evil.example.test'],
+    ['CHAT_SENDER_KEY_FIELD', 'contacts'],
+    ['CHAT_SENDER_KEY_FIELD', 'senderKey'],
+    ['CHAT_SENDER_KEY_FIELD', '__proto__'],
+    ['CHAT_SENDER_KEY_FIELD', '1st'],
+    ['BASE_URL', 'https://user@host'],
+    ['BASE_URL', 'https://:password@host'],
+    ['PROXY_URL', 'http://proxy:3128/path'],
+    ['OPS_HOST', 'http://host'],
+    ['OPS_USERS', 'kim:admin:scrypt.15.8.3.c2FsdHNhbHRzYWx0c2FsdA.' + 'h'.repeat(43)],
+    ['OPS_USERS', 'kim:viewer:password'],
+    ['OPS_API_KEYS', 'shop:sender:plain-key'],
+    ['OPS_SESSION_KEY', 'too short'],
+    ['OPS_TRUSTED_PROXY', '10.0.0'],
+    ['OPS_TRUSTED_PROXY', '10.0.0.256'],
+    ['OPS_TRUSTED_PROXY', '10.0.0.0/33'],
+    ['OPS_TRUSTED_PROXY', 'proxy.example.test'],
+    ['PROXY_URL', 'socks5://proxy:1080'],
+  ])('%s refuses %j', (name, text) => {
+    expect(issuesOf({ [name]: text }).map(({ field }) => field)).toStrictEqual([name]);
+  });
+
+  test.each([
+    ['BASE_URL', 'HTTPS://API.Example.test/', 'https://api.example.test'],
+    ['BASE_URL', 'https://host:443/base//', 'https://host/base'],
+    ['REDIS_URL', 'redis://user:p%40ss@host:6380/3', 'redis://user:p%40ss@host:6380/3'],
+    ['REDIS_URL', 'rediss://[::1]:6379', 'rediss://[::1]:6379'],
+    ['PROXY_URL', 'http://user:pass@proxy:3128/', 'http://user:pass@proxy:3128'],
+    ['CHAT_SENDER_KEY_FIELD', 'brandSenderKey', 'brandSenderKey'],
+    ['INSECURE_HTTP_HOST', 'emulator', 'emulator'],
+    [
+      'REDIS_CLUSTER',
+      'a:1, [::1]:2 ,',
+      [
+        { host: 'a', port: 1 },
+        { host: '::1', port: 2 },
+      ],
+    ],
+    ['SECRET_KEY', 'two words', 'two words'],
+  ] as const)('%s reads %j', (name, text, value) => {
+    expect(parseText(rowOf(name), text).data).toStrictEqual(value);
+  });
+});

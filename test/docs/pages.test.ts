@@ -1,0 +1,60 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { HOLDS } from '../../src/contracts/hold.ts';
+import { run } from '../cli/support/run.ts';
+
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...readdirSync('docs')
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
+];
+
+/** A page's text without code blocks. */
+const proseOf = (page: string) =>
+  readFileSync(page, 'utf8').replaceAll(/^(> )?```[\s\S]*?^(> )?```$/gm, '');
+
+/** As the usual hosts make anchors of headings. */
+const anchorOf = (title: string) =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^\w\s-]/g, '')
+    .trim()
+    .replaceAll(' ', '-');
+
+const anchorsOf = (page: string) =>
+  [...readFileSync(page, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => anchorOf(title));
+
+it.each(PAGES)('%s links only to files and headings that exist', (page) => {
+  const targets = [...proseOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)];
+  const dead = targets.flatMap(([, target = '']) => {
+    const [file = '', anchor] = target.split('#');
+    const to = file === '' ? page : path.join(path.dirname(page), file);
+    if (!existsSync(to)) return [target];
+    return anchor === undefined || anchorsOf(to).includes(anchor) ? [] : [target];
+  });
+  expect(dead).toEqual([]);
+});
+
+describe('docs/commands.md', () => {
+  it('lists every command, and no other', async () => {
+    const help = (await run(['help'])).stdout.split('Commands:')[1]?.split('Exit codes:')[0] ?? '';
+    const commands = [...help.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
+    expect(commands.length).toBeGreaterThan(10);
+    const listed = readFileSync('docs/commands.md', 'utf8')
+      .split('\n')
+      .map((line) => line.split('|')[1] ?? '')
+      .filter((cell) => cell.startsWith(' `notices '))
+      .flatMap((cell) => [...cell.matchAll(/`(?:notices )?([a-z-]+)`/g)])
+      .map(([, name = '']) => name);
+    expect(listed.toSorted()).toEqual(commands.filter((name) => name !== 'help').toSorted());
+  });
+});
+
+it('docs/promises.md names every hold', () => {
+  const page = readFileSync('docs/promises.md', 'utf8');
+  for (const kind of Object.keys(HOLDS)) expect(page).toContain(`\`${kind}\``);
+});

@@ -1,0 +1,63 @@
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
+import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { RequestGuard } from '../../src/service/send-with-refresh.ts';
+
+/** Nothing was sent, and no notice is to blame: the job is requeued without spending an attempt. */
+export class NotStarted extends Error {}
+
+/** What a request of an attempt depends on. */
+export interface AttemptGuardOptions {
+  /** Aborted when the worker stops or the lock of a job is lost. */
+  readonly cancel: CancelSignal;
+  /** Whether the locks of the jobs are surely ours. */
+  readonly owned: () => boolean;
+  /** The rate limit of the lane. */
+  readonly rateLimit: Pick<LaneRateLimit, 'take'>;
+  /** A permit of the rate limit, for the first request; used or released by the guard. */
+  readonly permit: Permit;
+  /** Called last before each request; false forbids it. Default: none. */
+  readonly recordIntents?: (() => Promise<boolean>) | undefined;
+}
+
+/**
+ * Forbids a request of an attempt once the worker stops or the job's lock may be lost. Both are checked
+ * right before each request, after every wait.
+ *
+ * A permit is for one request: the second request of an attempt takes another one, and so does a
+ * request whose permit expired while it waited for its token.
+ */
+export class AttemptGuard implements RequestGuard {
+  readonly cancel: CancelSignal;
+  readonly #options: AttemptGuardOptions;
+  #permit: Permit | undefined;
+
+  constructor(options: AttemptGuardOptions) {
+    this.cancel = options.cancel;
+    this.#options = options;
+    this.#permit = options.permit;
+  }
+
+  /** @throws NotStarted */
+  async check(cancel: CancelSignal): Promise<void> {
+    this.#requireOwned();
+    if (this.#permit?.use() !== true) {
+      this.#permit = await this.#options.rateLimit.take(cancel);
+      if (this.#permit?.use() !== true) throw new NotStarted();
+      this.#requireOwned();
+    }
+    const { recordIntents } = this.#options;
+    if (recordIntents === undefined) return;
+    if (!(await recordIntents())) throw new NotStarted();
+    this.#requireOwned();
+  }
+
+  /** Returns a permit that was not used. */
+  release(): void {
+    this.#permit?.release();
+  }
+
+  #requireOwned(): void {
+    if (this.cancel.aborted || !this.#options.owned()) throw new NotStarted();
+  }
+}
