@@ -12,7 +12,6 @@ import { redisFailure } from '../redis/failure.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { redisTime } from '../redis/server-clock.ts';
-import { redisTime } from '../redis/server-clock.ts';
 import { readTokenStatus, type TokenStatus } from '../token/token-status.ts';
 
 /** Jobs of one queue by state. */
