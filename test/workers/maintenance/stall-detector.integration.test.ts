@@ -16,8 +16,8 @@ describe('isStalled', () => {
   const idle: StallObservation = { active: 0, started: 5, waiting: 3, held: false };
 
   it.each<[string, Partial<StallObservation>, Partial<StallObservation>, boolean]>([
-    ['nothing in flight while jobs wait', {}, {}, true],
-    ['it holds a job', {}, { active: 1 }, false],
+    ['no job in progress while jobs wait', {}, {}, true],
+    ['it has a job', {}, { active: 1 }, false],
     ['it has started one in between', {}, { started: 6 }, false],
     ['nothing waited before', { waiting: 0 }, {}, false],
     ['nothing waits now', {}, { waiting: 0 }, false],
@@ -28,7 +28,7 @@ describe('isStalled', () => {
   });
 });
 
-describe('the stall watch', () => {
+describe('startStallDetector', () => {
   const redis = testRedis();
   const closers: (() => Promise<unknown>)[] = [];
 
@@ -72,7 +72,7 @@ describe('the stall watch', () => {
     await until(() => performance.now() > end, { what: 'several grace times' });
   }
 
-  it('makes it unready and speaks once when jobs wait and this worker takes none', async () => {
+  it('makes the worker unready and logs once when jobs wait and it takes none', async () => {
     const { seen, readiness } = await watchOver(2);
     await until(() => readiness.reasons().length > 0, { what: 'the first look at it', everyMs: 5 });
     expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
@@ -82,7 +82,7 @@ describe('the stall watch', () => {
     expect(seen.stalls).toBe(1);
   });
 
-  it('says nothing while nothing waits, while it moves, and while the queue is held', async () => {
+  it('logs nothing while nothing waits, while the worker progresses, and while the queue is held', async () => {
     const empty = await watchOver(0);
     const moving = await watchOver(2);
     const counting = setInterval(() => moving.seen.started++, GRACE_MS / 10);
