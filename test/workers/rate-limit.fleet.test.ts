@@ -57,7 +57,9 @@ describe('a fleet keeps a pace', () => {
     until(() => on.emulator.record().requests >= count, { what: `${count} requests`, deadlineMs });
 
   const falls = (on: Fleet) =>
-    on.workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'pace-fell'));
+    on.workers.flatMap(({ lines }) =>
+      lines.filter(({ event }) => event === 'rate-limit-decreased'),
+    );
 
   it('two processes, notices and chunks: together never beyond it, and no attempt is spent on waiting', async () => {
     const on = await start({ RATE_LIMIT: '40' });

@@ -49,14 +49,14 @@ function watchCommand(context: CommandContext): Command {
     .action(async () => {
       const config = loadConfig(context.env, { service: false });
       const settings = configured(config);
-      const [{ startAlerts }, { connectRedis }, { keysOf }] = await Promise.all([
+      const [{ createAlertWatch }, { connectRedis }, { keysOf }] = await Promise.all([
         import('../../ops/alerts/alert-watch.ts'),
         import('../../redis/connect.ts'),
         import('../../redis/keys.ts'),
       ]);
       const log = createLogger(config.logLevel);
       const redis = connectRedis(config.redis, 'worker', () => {});
-      const watch = startAlerts(
+      const watch = createAlertWatch(
         redis,
         keysOf(config.redis.prefix, config.account),
         {
@@ -67,6 +67,7 @@ function watchCommand(context: CommandContext): Command {
         log,
         false,
       );
+      await watch.start();
       await untilStopped(context, aborted);
       await watch.stop();
       redis.disconnect();

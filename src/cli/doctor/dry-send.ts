@@ -46,11 +46,11 @@ export async function drySend(
   const startedAt = performance.now();
   try {
     if (service === undefined) throw new NoticeQueueError('CONFIG_INVALID');
-    const worker = await startWorker(
-      { ...own, redis: config.redis, queue: config.queue, service },
-      pino({ level: 'silent' }),
-      signal,
-    );
+    const worker = await startWorker({
+      config: { ...own, redis: config.redis, queue: config.queue, service },
+      logger: pino({ level: 'silent' }),
+      abandoned: signal,
+    });
     if (worker === undefined) return skip('dry-send', 'cancelled');
     closers.push(() => worker.stop());
     const queue = await openQueue({ ...config, account });

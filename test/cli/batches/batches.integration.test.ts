@@ -262,7 +262,7 @@ describe('notices redrive', () => {
     const refused = await run(['redrive', 'p', '--yes'], envOf(prefix));
     expect([refused.code, refused.stderr]).toEqual([1, '']);
     expect(refused.stdout).toMatch(
-      /^Batch p cannot be sent again: it is paused; "notices resume p" first/,
+      /^Batch p cannot be sent again: it is paused; run "notices resume p" first/,
     );
     await run(['resume', 'p'], envOf(prefix));
     const small = await run(['redrive', 'p', '--yes', '--limit', '5'], envOf(prefix));
