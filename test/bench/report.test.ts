@@ -61,7 +61,7 @@ describe('the summary of a profile', () => {
     frame('(idle)', ''),
     frame('run', 'file:///x/node_modules/a/node_modules/@b/c/index.js'),
     frame('send', 'file:///x/dist/src/service/send-call.js'),
-    frame('handle', 'file:///x/dist/workers/send/notice-processor.js'),
+    frame('handle', 'file:///x/dist/workers/send/notice-job.js'),
     frame('(garbage collector)', ''),
     frame('writev', ''),
     frame('', 'node:internal/timers'),
