@@ -1,4 +1,4 @@
-/** Masks a phone number: enough to tell two apart, too little to call. Keeps the first 3 and last 2 digits. */
+/** Masks a phone number except its first 3 and last 2 digits: enough to tell two apart. */
 export function maskNumber(number: string): string {
   const digits = number.length;
   if (digits <= 4) return '*'.repeat(digits);

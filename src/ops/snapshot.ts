@@ -80,7 +80,7 @@ export interface FleetSource {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** How each fact is read. None scans, and all but `workers` and `batches` cost a fixed number of commands. */
+/** How each fact is read. None scans; only `workers` and `batches` cost a command per element. */
 const READERS: {
   readonly [Fact in FleetFact]: (reader: FleetAccess) => Promise<FleetSnapshot[Fact]>;
 } = {

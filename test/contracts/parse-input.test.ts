@@ -37,11 +37,11 @@ describe('parseInput', () => {
     expect(error.code).toBe('NOTICE_INVALID');
     expect(error.issues).toEqual([
       { field: 'options.a', problem: 'expected text' },
-      { field: 'options.b', problem: 'this option is not known' },
+      { field: 'options.b', problem: 'unknown option' },
     ]);
     expect(error.message).toBe(
-      'options.a: expected text; options.b: this option is not known. ' +
-        'Mend the named fields and call again.',
+      'options.a: expected text; options.b: unknown option. ' +
+        'Fix the fields listed above and call again.',
     );
   });
 

@@ -13,7 +13,7 @@ function fieldsOf(options: unknown): string[] {
     if (!(error instanceof InputError)) throw error;
     // Every problem is said in our words, and not in those of the library that found it.
     return error.issues.map(({ field, problem }) =>
-      /^expected |is not known$/.test(problem) ? field : problem,
+      /^expected |unknown option$/.test(problem) ? field : problem,
     );
   }
   return [];

@@ -15,7 +15,7 @@ const WINDOW = 60_000;
 
 function plan(count: number, chunkSize: number, options: object = {}): PlannedNotice {
   const notice = readNotice({ templateCode: 'T', contacts: contacts(count) });
-  return planNotice(notice, options, chunkSize, NOW);
+  return planNotice(notice, options, { chunkSize, now: NOW, delivery: 'at-least-once' });
 }
 
 const all = (planned: PlannedNotice) => [...planJobs(planned, planned, 0, undefined, WINDOW)];

@@ -1,6 +1,7 @@
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../async/lifecycle.ts';
+import { withTimeout } from '../../async/with-timeout.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { readWorkers } from '../../fleet/heartbeat.ts';
 import type { RedisClient } from '../../redis/connect.ts';
@@ -46,13 +47,13 @@ const LEASE_PAUSE_MS = 50;
  *
  * @param isWorker it runs in a worker: then there is one, and the last of a fleet says that it goes
  */
-export function startAlerts(
+export function createAlertWatch(
   redis: RedisClient,
   keys: Keys,
   settings: AlertSettings,
   log: Logger,
   isWorker: boolean,
-): { stop(): Promise<void> } {
+): BackgroundService {
   const { quietMs, queue, keepFailedMs, everyMs = EVERY_MS, retryMs = RETRY_MS } = settings;
   const store = new AlertStore(redis, keys);
   const lookout = new AlertCollector(redis, keys, keepFailedMs);
@@ -103,7 +104,6 @@ export function startAlerts(
         if (!stopped) timer = setTimeout(run, everyMs * (0.8 + Math.random() * 0.4));
       });
   };
-  run();
 
   /** The last worker of a fleet leads, once whoever led before has let go. */
   const takeOver = async (): Promise<void> => {
@@ -123,15 +123,19 @@ export function startAlerts(
     await store.resign();
   };
 
+  let started = false;
   return {
+    start: () => {
+      if (!started) run();
+      started = true;
+    },
     stop: async () => {
+      if (stopped) return;
       stopped = true;
       clearTimeout(timer);
-      const bound = setTimeout(() => late.abort(), LAST_LOOK_MS);
-      const over = once(late.signal, 'abort');
       // What it does not get done in time, another process finds in Redis.
-      await Promise.race([lastLook().catch(trouble), over]);
-      clearTimeout(bound);
+      if (started) await withTimeout(lastLook().catch(trouble), LAST_LOOK_MS, undefined);
+      late.abort();
       await poster.close();
       await lookout.close();
     },

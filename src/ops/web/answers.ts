@@ -11,15 +11,15 @@ import { deprecatedPace, type DeprecatedPace } from '../manual-rate-limit.ts';
 import type { Status } from '../status.ts';
 
 /*
- * What the API answers, as schemas: the OpenAPI document is made of them, and tests hold the answers to
- * them. Callers must bear fields that they do not know. Times are milliseconds since the epoch by the
- * clock of Redis; null stands for "not yet" and "never".
+ * Schemas of the API's answers. The OpenAPI document is made of them, and tests check the answers
+ * against them. Callers must ignore unknown fields. Times are Redis time in milliseconds since the
+ * epoch; null means "not yet" or "never".
  */
 
 const count = z.int().min(0);
 const time = z.int().min(0).describe('milliseconds since the epoch');
 
-/** Names a schema in the OpenAPI document. */
+/** Sets the name of a schema in the OpenAPI document. */
 function named<Schema extends z.ZodType>(id: string, schema: Schema): Schema {
   return schema.meta({ id });
 }
@@ -31,9 +31,9 @@ export const holdAnswer = named(
   'Hold',
   z.looseObject({
     kind: z.enum(holdKinds),
-    code: z.string().describe('what brought it on; of a hold by hand the reason that was given'),
+    code: z.string().describe('what caused it; for a manual hold the reason that was given'),
     since: time,
-    nextProbeAt: z.number().describe('when one job tries again; means nothing of a hold by hand'),
+    nextProbeAt: z.number().describe('when one job tries again; without meaning for a manual hold'),
     failedProbes: count,
     reason: z.string(),
     remedy: z.string(),
@@ -47,11 +47,11 @@ export const workerAnswer = named(
     host: z.string(),
     pid: z.int(),
     version: z.string(),
-    active: count.describe('jobs it is working on'),
-    concurrency: count.describe('jobs it would take'),
+    active: count.describe('jobs in progress'),
+    concurrency: count.describe('jobs that it takes at the same time'),
     startedAt: time,
-    loopDelayMs: z.number().describe('longest time that its process was blocked of late'),
-    ageMs: z.number().describe('since it was last heard of'),
+    loopDelayMs: z.number().describe('longest recent event loop delay, in milliseconds'),
+    ageMs: z.number().describe('milliseconds since its last heartbeat'),
   }),
 ) satisfies z.ZodType<SeenWorker>;
 
@@ -60,7 +60,7 @@ const tokenAnswer = named(
   z.looseObject({
     token: z
       .looseObject({
-        id: z.string().describe('a hash that names it; never the token'),
+        id: z.string().describe('a hash that identifies the token, not the token itself'),
         issuedAt: time,
         ageMs: z.number(),
         expiresAt: time.optional(),
@@ -149,12 +149,12 @@ export const batchAnswer = named(
     delivery: z.enum(DELIVERY_POLICIES),
     chunkSize: count.describe('contacts of a full chunk'),
     expiresAt: time.nullable(),
-    rate: count.describe('contacts a second at most; 0 for no limit'),
+    rate: count.describe('limit in contacts per second; 0 for no limit'),
     counts: z
       .object({
         total: count,
         pending: count,
-        sending: count.describe('the part of the pending ones that an attempt has claimed'),
+        sending: count.describe('pending contacts in an attempt that is in progress'),
         accepted: count,
         rejected: count,
         unknown: count,
@@ -166,7 +166,7 @@ export const batchAnswer = named(
         maybeTwice: count.describe('deprecated: the former name of possiblySentTwice'),
       })
       .describe(
-        'contacts; pending, accepted, rejected, unknown, expired, cancelled make the total',
+        'contacts by state; pending, accepted, rejected, unknown, expired and cancelled add up to the total',
       ),
     begunAt: time,
     importedAt: time.nullable(),
@@ -174,22 +174,22 @@ export const batchAnswer = named(
     movedAt: time.nullable(),
     keptUntil: time.nullable(),
     chunks: count,
-    rows: count.describe('rows of the list that were taken so far'),
+    rows: count.describe('rows of the list that were read so far'),
     refusedRows: count,
     duplicateRows: count,
-    perSecond: z.number().min(0).describe('contacts a second on average since it was begun'),
-    restMs: z.number().nullable().describe('how long the rest takes at that pace'),
+    perSecond: z.number().min(0).describe('average contacts per second since its start'),
+    restMs: z.number().nullable().describe('remaining time at that rate, in milliseconds'),
     lossNear: z
       .object({ contacts: count, keptUntil: time, restMs: z.number() })
       .optional()
-      .describe('contacts that were not accepted and are about to be deleted'),
+      .describe('contacts that were not accepted and will be deleted soon'),
   }),
 );
 
-/** A batch as the API shows it; its frame, which may hold a sender's number, stays out. */
+/** A batch as the API answers it, without its notice data, which may hold the number of a sender. */
 export type BatchAnswer = z.output<typeof batchAnswer>;
 
-/** @param now milliseconds since the epoch */
+/** @param now current time in milliseconds since the epoch */
 export function batchToJson(batch: Batch, now: number): BatchAnswer {
   const { counts, begunAt, finishedAt, retentionMs, phase } = batch;
   const { id, templateCode, delivery, chunkSize, rate } = batch;

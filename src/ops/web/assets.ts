@@ -7,8 +7,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { route, type Route } from './http/route.ts';
 
 /**
- * A file that browsers load, as it stands in src/ops/web/assets or in a package: no build step changes
- * it.
+ * A file that browsers load, unchanged from src/ops/web/assets or from a package: no build step.
  */
 export interface Asset {
   readonly type: string;
@@ -21,10 +20,10 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** A built file stands in dist and reads the assets beside its source; the package holds both. */
+/** The folder of the assets: beside this file, or for a built file in dist beside its source. */
 const PLACES = ['./assets/', '../../../../src/ops/web/assets/'];
 
-/** Files of packages, by the names that browsers know. */
+/** Files of packages by asset name. */
 const PACKAGED = {
   'uplot.css': 'uplot/dist/uPlot.min.css',
   'uplot.js': 'uplot/dist/uPlot.esm.js',
@@ -37,20 +36,20 @@ function assets() {
   return kept;
 }
 
-/** Undefined where there is none of that name. */
+/** @returns undefined where there is no asset of that name */
 export function findAsset(name: string): Asset | undefined {
   return assets().files.get(name);
 }
 
 /**
- * Path of an asset. It holds a hash of all assets, so that browsers may keep what they have for ever
- * and modules can import each other by their bare file names.
+ * Path of an asset. It contains a hash of all assets, so that browsers can cache them without limit
+ * and modules can import each other by file name.
  */
 export function assetPath(name: string): string {
   return `/assets/${assets().stamp}/${name}`;
 }
 
-/** Whether a path names the assets of this version. */
+/** Whether a stamp is the one of the current assets. */
 export function isCurrentStamp(stamp: string): boolean {
   return stamp === assets().stamp;
 }
@@ -79,7 +78,7 @@ function readAssets() {
   return { files, stamp: hash.digest('hex').slice(0, 12) };
 }
 
-/** Styles and scripts. They are the same for everybody, and the page to sign in needs them. */
+/** Styles and scripts; they need no sign-in, because the sign-in page loads them. */
 export const ASSET_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
@@ -88,11 +87,11 @@ export const ASSET_ROUTES: readonly Route[] = [
     kind: 'asset',
     summary: 'A file that pages load.',
     params: z.strictObject({ stamp: z.string(), name: z.string() }),
-    answers: { 200: { says: 'The file.', type: '*/*' }, 404: { says: 'There is none.' } },
+    answers: { 200: { says: 'The file.', type: '*/*' }, 404: { says: 'There is no such file.' } },
     handle: ({ params: { stamp, name } }) => {
       const asset = findAsset(name);
       if (asset === undefined) throw new NoticeQueueError('NOT_FOUND');
-      // A page of another version may ask this one during an update: it must not keep the answer.
+      // During an update a page of another version may request this asset: it must not be cached.
       return { kind: 'file', ...asset, cache: isCurrentStamp(stamp) ? 'for-ever' : 'ask-again' };
     },
   }),

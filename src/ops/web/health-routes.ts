@@ -4,18 +4,18 @@ import { json, route, type Route } from './http/route.ts';
 
 const health = z.strictObject({
   status: z.enum(['ok', 'unready']),
-  reasons: z.array(z.string()).describe('why it is not ready, in words'),
+  reasons: z.array(z.string()).describe('why it is not ready'),
 });
 
-/** For whatever watches the process; they let everybody in and tell nothing. */
+/** Health checks; they need no role and reveal nothing. */
 export const HEALTH_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/livez',
     needs: 'open',
     kind: 'health',
-    summary: 'Whether the process lives; an outage of Redis changes nothing.',
-    answers: { 200: { says: 'It lives.', schema: health } },
+    summary: 'Whether the process is alive, independent of Redis.',
+    answers: { 200: { says: 'The process is alive.', schema: health } },
     handle: () => json({ status: 'ok', reasons: [] }),
   }),
   route({
@@ -25,8 +25,8 @@ export const HEALTH_ROUTES: readonly Route[] = [
     kind: 'health',
     summary: 'Whether requests can be served.',
     answers: {
-      200: { says: 'They can.', schema: health },
-      503: { says: 'Redis does not serve.', schema: health },
+      200: { says: 'Ready.', schema: health },
+      503: { says: 'Redis is not available.', schema: health },
     },
     handle: async (_call, { redis, redisWatch }) => {
       try {
@@ -34,7 +34,7 @@ export const HEALTH_ROUTES: readonly Route[] = [
         return json({ status: 'ok', reasons: [] });
       } catch (error) {
         redisWatch.failed(error, Date.now());
-        // Open to all: the cause with the address of Redis is for those who are signed in.
+        // Without a sign-in only the code: the cause names the address of Redis.
         return json({ status: 'unready', reasons: [redisFailure(error).code] }, 503);
       }
     },

@@ -6,22 +6,22 @@ import { type AnswerDoc, type Route, json, route } from './http/route.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Problems that every route of a kind can meet, by status. */
+/** Problems that every route can answer, by status. */
 const ALWAYS: Readonly<Record<number, string>> = {
-  400: 'The request breaks its contract.',
+  400: 'The request is invalid.',
   429: 'Too many requests; Retry-After says how long to wait.',
-  503: 'Redis does not serve; Retry-After says when to try again.',
+  503: 'Redis is not available; Retry-After says when to retry.',
 };
 const WITH_ROLE: Readonly<Record<number, string>> = {
-  401: 'It is not known who calls.',
-  403: 'The role is not enough, or the request comes from another site.',
+  401: 'The request is not authenticated.',
+  403: 'The role is not sufficient, or the request comes from another site.',
 };
 
 const PROBLEM = 'application/problem+json';
 
 /**
- * The OpenAPI 3.1 document of the API: made of the routes and of the schemas that check what comes in
- * and describe what goes out, so that it cannot say anything else.
+ * Makes the OpenAPI 3.1 document from the routes and from the schemas that validate requests and
+ * describe answers, so that it always matches them.
  */
 export function openApi(routes: readonly Route[]): Json {
   const components = new Map<string, Json>();
@@ -43,9 +43,9 @@ export function openApi(routes: readonly Route[]): Json {
     info: {
       title: 'notice-queue',
       version: VERSION,
-      summary: 'What the ops server shows and does, and the intake of notices.',
+      summary: 'Monitoring and control of notice-queue, and enqueuing of notices.',
       description:
-        'A program sends its API key as a bearer token. A browser has a session; its changes carry the token of `GET /api/v1/session` as `X-CSRF-Token`. Errors are problems (RFC 9457) with one of the codes that README lists. Bear fields that you do not know.',
+        'Programs send their API key as a bearer token. Browsers have a session; requests that change something carry the token of `GET /api/v1/session` as `X-CSRF-Token`. Errors are problems (RFC 9457) with one of the codes that the documentation lists. Ignore unknown fields.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/' }],
@@ -54,12 +54,16 @@ export function openApi(routes: readonly Route[]): Json {
       schemas: Object.fromEntries([...components].sort(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(problems) as Json,
       securitySchemes: {
-        apiKey: { type: 'http', scheme: 'bearer', description: '`notices ops new-key` makes one.' },
+        apiKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: '`notices ops new-key` creates one.',
+        },
         session: {
           type: 'apiKey',
           in: 'cookie',
           name: 'notices',
-          description: 'Set by the page to sign in; over https its name is `__Host-notices`.',
+          description: 'Set by the sign-in page; over https its name is `__Host-notices`.',
         },
       },
     },
@@ -149,8 +153,8 @@ function operationId({ method, path }: Route): string {
   return `${method.toLowerCase()}${named.join('')}`;
 }
 
-/** What zod writes and no reader wants: bounds that every whole number has, and closed answers. */
-function plainly(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
+/** Removes what zod adds without use: bounds of safe integers, and closed answer objects. */
+function simplify(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (io === 'output' && typeof schema.additionalProperties !== 'object') {
@@ -158,7 +162,7 @@ function plainly(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): 
   }
 }
 
-/** A schema as JSON; the named ones in it move to the components. */
+/** Converts a schema to JSON Schema; named schemas in it are moved to the components. */
 function reference(schema: z.ZodType, io: 'input' | 'output', components: Map<string, Json>): Json {
   const {
     $schema: _,
@@ -168,7 +172,7 @@ function reference(schema: z.ZodType, io: 'input' | 'output', components: Map<st
   } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => plainly(jsonSchema, io),
+    override: ({ jsonSchema }) => simplify(jsonSchema, io),
   }) as Json & { $defs?: Record<string, Json>; id?: string };
   const moved = (part: unknown): Json =>
     JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
@@ -181,7 +185,7 @@ function reference(schema: z.ZodType, io: 'input' | 'output', components: Map<st
   return { $ref: `#/components/schemas/${id}` };
 }
 
-/** @param routes of kind `api`, which the document describes */
+/** @param routes that the document describes */
 export function openApiRoutes(routes: readonly Route[]): Route[] {
   const self: Route = route({
     method: 'GET',

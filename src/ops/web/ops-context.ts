@@ -16,54 +16,54 @@ import { openAccess, type Access, type Invitation } from './access/access.ts';
 import { LiveFeed } from './live/feed.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
-/** What the ops server works with. All of it is opened once and shared by all requests. */
+/** Configuration and connections of the ops server, opened once and shared by all requests. */
 export interface OpsContext {
   readonly config: OpsConfig;
   readonly account: string;
   readonly logger: Logger;
   readonly access: Access;
-  /** Fails at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it is frozen. */
+  /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
   readonly redis: RedisClient;
   readonly redisWatch: RedisErrorMonitor;
   readonly keys: Keys;
   readonly ledger: Ledger;
-  /** BullMQ's queues of single notices and of chunks: for counts and the board. */
+  /** BullMQ queues of single notices and of chunks, for counts and the board. */
   readonly sendQueue: Queue;
   readonly chunkQueue: Queue;
-  /** Hands over notices for programs. */
+  /** Enqueues notices of programs. */
   readonly notices: NoticeQueue;
   readonly payloadKeys: readonly PayloadKey[];
-  /** What a search for a phone number goes by. */
+  /** Settings of the search for a phone number. */
   readonly findSettings: FindContext['settings'];
   /** The configured rate limit, shown until a worker has reported its own; 0 for no limit. */
   readonly configuredRateLimit: number;
   readonly feed: LiveFeed;
   /** Reads the account's state. */
   readonly fleet: FleetReader;
-  /** The status, with a handful of commands. */
+  /** Reads the status. */
   readonly status: () => Promise<Status>;
   /** The account's metrics for Prometheus. */
   readonly metrics: FleetMetrics;
-  /** Aborted when the server closes: long work stops at the next step. */
+  /** Aborted when the server closes: long operations stop at their next step. */
   readonly closing: AbortSignal;
 }
 
-/** Parts with what only their owner may do. */
+/** A context with what only its owner may do. */
 export interface OpenOps {
   readonly context: OpsContext;
-  /** For whoever started a server that has no users. */
+  /** How to sign in to a server that has no configured users; undefined where it has some. */
   readonly invitation: Invitation | undefined;
   readonly close: () => Promise<void>;
 }
 
-/** How long one command to Redis may take. */
+/** Limit for each Redis command, in milliseconds. */
 const COMMAND_TIMEOUT_MS = 2_000;
 
-/** How long the start waits for Redis; then the server listens, and says that Redis is away. */
-const PATIENCE_MS = 1_000;
+/** How long the start waits for Redis, in milliseconds; then the server listens without it. */
+const START_TIMEOUT_MS = 1_000;
 
 /**
- * Opens connections to Redis, which may be away: the server then says so until it is there.
+ * Opens the connections to Redis. Redis may be away: the server then answers 503 until it is available.
  *
  * @throws InputError CONFIG_INVALID
  */
@@ -79,8 +79,8 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     COMMAND_TIMEOUT_MS,
   );
   redis.on('ready', () => redisWatch.recovered());
-  // The first request would meet a connection that is only being made.
-  await readyWithin(redis, PATIENCE_MS);
+  // Otherwise the first request fails while the connection is being established.
+  await readyWithin(redis, START_TIMEOUT_MS);
   const sendQueue = openBullQueue(QUEUE_NAME, redis, keys);
   const chunkQueue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   const { prefix, ...connection } = settings;

@@ -17,26 +17,26 @@ import { isSecure, readSessionCookie } from './access/session-cookie.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whom the route lets in. */
+    /** The role that the route needs. */
     needs?: Needs;
     kind?: Route['kind'];
-    /** Most requests of one caller in a minute. */
+    /** Highest number of requests per caller and minute. */
     perMinute?: number;
   }
   interface FastifyRequest {
-    /** Who calls; undefined where nobody is known. */
+    /** The caller; undefined where unknown. */
     identity: Identity | undefined;
   }
 }
 
-/** Requests of one caller in a minute, where the route says nothing else. */
+/** Requests per caller and minute, unless the route has its own limit. */
 const PER_MINUTE = 1_200;
 const MINUTE_MS = 60_000;
 
 /**
  * Builds the ops server: pages, JSON API, health. It does not listen yet.
  *
- * @param routes the table; tests hand in their own
+ * @param routes the route table; tests pass their own
  */
 export async function buildOpsServer(
   context: OpsContext,
@@ -55,17 +55,17 @@ export async function buildOpsServer(
   await app.register(rateLimit, { global: false });
   app.decorateRequest('identity', undefined);
   readForms(app);
-  letIn(app, context);
+  authorizeRequests(app, context);
   app.setErrorHandler((error, request, reply) => refuse(error, request, reply, context));
   app.setNotFoundHandler((request, reply) =>
     refuse(new NoticeQueueError('NOT_FOUND'), request, reply, context),
   );
-  // Whatever registers a route must say whom it lets in.
+  // A route without a role is not registered, whatever plugin adds it.
   app.addHook('onRoute', (options) => {
     const { config, method, url } = options;
     if (isBoard(url)) options.config = { ...config, needs: boardNeeds(method), kind: 'page' };
     else if (config?.needs === undefined) {
-      throw new TypeError(`the route ${String(method)} ${url} does not say whom it lets in`);
+      throw new TypeError(`the route ${String(method)} ${url} does not define which role it needs`);
     }
   });
   registerRoutes(app, routes, context);
@@ -74,7 +74,7 @@ export async function buildOpsServer(
   return app;
 }
 
-/** HTML forms beside JSON, and nothing else. */
+/** Accepts bodies of HTML forms and JSON only. */
 function readForms(app: FastifyInstance): void {
   app.removeContentTypeParser('text/plain');
   app.addContentTypeParser(
@@ -84,8 +84,8 @@ function readForms(app: FastifyInstance): void {
   );
 }
 
-/** Judges every request before its body is read, also those that no route wants. */
-function letIn(app: FastifyInstance, context: OpsContext): void {
+/** Authorizes every request before its body is read, also those without a matching route. */
+function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
   const { access } = context;
   const limits = new Map<number, ReturnType<FastifyInstance['createRateLimit']>>();
   const limitOf = (max: number) => {
@@ -120,18 +120,18 @@ function letIn(app: FastifyInstance, context: OpsContext): void {
       fetchSite: header('sec-fetch-site'),
       host: request.host,
     });
-    // Answered here: the board would take an error for its own.
+    // Answered here: the board would handle a thrown error itself.
     if (refusal !== undefined)
       return refuse(new NoticeQueueError(refusal), request, reply, context);
     return undefined;
   });
 }
 
-/** A caller is counted by route: whoever tries passwords does not keep himself from the pages. */
+/** Routes with their own limit are counted separately: failed sign-ins do not block the pages. */
 function keyGenerator({ identity, ip, routeOptions }: FastifyRequest): string {
   const { perMinute } = routeOptions.config;
-  const place = perMinute === undefined ? '' : (routeOptions.url ?? '');
-  return `${place} ${identity === undefined ? ip : identity.name}`;
+  const counted = perMinute === undefined ? '' : (routeOptions.url ?? '');
+  return `${counted} ${identity === undefined ? ip : identity.name}`;
 }
 
 function headerOf({ headers }: FastifyRequest, name: string): string | undefined {
@@ -139,14 +139,14 @@ function headerOf({ headers }: FastifyRequest, name: string): string | undefined
   return typeof value === 'string' ? value : undefined;
 }
 
-/** Answers what went wrong: a problem to programs, a page to people. */
+/** Answers an error: as a problem to programs, as a page to browsers. */
 function refuse(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
   { redisWatch, logger, access }: OpsContext,
 ): FastifyReply {
-  // A sender is told whether something may have been queued; all others, what is wrong with Redis.
+  // A sender needs to know whether the notice may be queued; all others, what is wrong with Redis.
   const { needs } = request.routeOptions.config;
   const problem = problemOf(error, needs === 'sender' ? undefined : redisWatch.explain());
   log(problem, error, request, logger);
@@ -165,7 +165,7 @@ function refuse(
   return reply.type('text/html; charset=utf-8').send(html.text);
 }
 
-/** A browser that goes somewhere, or sends a form, says that it takes HTML first. */
+/** Whether a browser requests a page or sends a form: it then accepts HTML. */
 function wantsPage(request: FastifyRequest): boolean {
   const { kind } = request.routeOptions.config;
   if (kind === 'health' || kind === 'asset') return false;
@@ -179,22 +179,22 @@ function log(
   { method, routeOptions, identity }: FastifyRequest,
   logger: OpsContext['logger'],
 ): void {
-  const facts = {
+  const fields = {
     event: 'ops-refused',
     method,
-    // The pattern of the route: what was asked for may hold a key.
+    // The pattern of the route: the requested URL may hold a key.
     route: routeOptions.url ?? '',
     status: problem.status,
     code: problem.code,
     ...(identity === undefined ? {} : { who: identity.name }),
-    ...(problem.code === 'DEFECT' && error instanceof Error ? whereabouts(error) : {}),
+    ...(problem.code === 'DEFECT' && error instanceof Error ? locationOf(error) : {}),
   };
-  if (problem.status >= 500) logger.warn(facts);
-  else logger.debug(facts);
+  if (problem.status >= 500) logger.warn(fields);
+  else logger.debug(fields);
 }
 
-/** Kind and place of an error that nobody foresaw; its message may hold what was sent. */
-function whereabouts({ name, stack = '' }: Error) {
+/** Kind and location of an unexpected error; its message may hold data of the request. */
+function locationOf({ name, stack = '' }: Error) {
   const place = stack.split('\n').find((line) => /^\s+at /.test(line));
   return { error: name, place: place?.trim() };
 }

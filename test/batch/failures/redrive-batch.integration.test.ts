@@ -230,7 +230,7 @@ describe('whyNotRedrive', () => {
     ['finished', now + 1, undefined],
     ['finished', now, /deadline has passed/],
     ['sending', now - 1, /deadline has passed/],
-    ['importing', 0, /import has not ended/],
+    ['importing', 0, /import has not finished/],
     ['paused', 0, /resume b/],
     ['cancelled', 0, /was cancelled.*failures b --csv/],
   ] as const)('%s, expires %i: %s', (phase, expiresAt, expected) => {

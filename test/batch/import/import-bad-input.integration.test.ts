@@ -33,7 +33,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     [
       'the same column twice',
       'contact,var1,var1\n',
-      /Line 1, column 3: there is a column "var1"/,
+      /Line 1, column 3: there is already a column "var1"/,
       none,
     ],
     [
@@ -223,11 +223,11 @@ describe('options that are wrong are named, and nothing is read', () => {
     [{ delimiter: ';;' }, /delimiter: expected one character/],
     [{ encoding: 'latin1' }, /encoding: expected one of utf-8, euc-kr/],
     [{ format: 'xlsx' }, /format: expected csv or ndjson/],
-    [{ expiresAt: new Date(0) }, /expiresAt: expected a time that has not passed/],
-    [{ fields: { contacts: [] } }, /fields: expected no contacts/],
-    [{ fields: { when: new Date(0) } }, /when: expected what JSON can hold/],
+    [{ expiresAt: new Date(0) }, /expiresAt: expected a time in the future/],
+    [{ fields: { contacts: [] } }, /fields: must not have contacts/],
+    [{ fields: { when: new Date(0) } }, /when: expected a JSON value/],
     [{ senderKey: 5 }, /senderKey: expected a sender key as text/],
-    [{ dryrun: true }, /dryrun: this option is not known/],
+    [{ dryrun: true }, /dryrun: unknown option/],
   ])('%j', async (options, message) => {
     const world = importWorld(redis);
     const failure = await failureOf(world.import('/nowhere.csv', options));

@@ -55,7 +55,7 @@ describe('a payload', () => {
     const sealed = await encodePayload(JSON_TEXT, key);
     const plain = await encodePayload(JSON_TEXT);
     expect(await refusal(sealed, [other])).toMatch(/^PAYLOAD_UNREADABLE .*sealed with a key/);
-    expect(await refusal(sealed, [])).toMatch(/sealed with a key that is not at hand/);
+    expect(await refusal(sealed, [])).toMatch(/encrypted with a key that is not configured/);
     expect(await refusal(sealed.subarray(0, 20))).toMatch(/is cut off/);
     expect(await refusal(plain.subarray(0, -4))).toMatch(/is damaged/);
     expect(await refusal(Buffer.of(9, 1, 2))).toMatch(/has version 9/);

@@ -16,7 +16,7 @@ const SHORT: ReadonlySet<string> = new Set([
   'answers to claim and settle lost',
   'a black hole between workers and service',
   '429 with a date',
-  'a foreign issuer',
+  'another issuer',
 ]);
 
 /** Scenarios that have a file of their own, as the report names them. */
@@ -39,7 +39,7 @@ export const CATALOGUE: readonly {
       { name: SYNCED_FAILOVER, breaks: 'the master is killed, Sentinel promotes the replica' },
       {
         name: STALE_FAILOVER,
-        breaks: 'nothing is replicated for 3 s, then the master is killed and the replica promoted',
+        breaks: 'replication stops for 3 s, then the master is killed and the replica promoted',
       },
     ],
   },
@@ -50,12 +50,12 @@ export const CATALOGUE: readonly {
     title: 'Clocks',
     scenarios: [CLOCK_AHEAD, CLOCK_BEHIND].map((name) => ({
       name,
-      breaks: 'one of two workers; with tokens that expire, notices delayed and with a deadline',
+      breaks: 'one of two workers; tokens that expire, delayed notices, deadlines',
     })),
   },
   {
-    title: 'All of it',
-    scenarios: [{ name: STORM, breaks: 'a fault drawn at random every two seconds' }],
+    title: 'Everything combined',
+    scenarios: [{ name: STORM, breaks: 'a random fault every two seconds' }],
   },
 ];
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldMap } from '../../../src/cli/batches/import-flags.ts';
-import { ProgressRate } from '../../../src/cli/batches/progress-rate.ts';
-import { ProgressBar, progressLine } from '../../../src/cli/progress.ts';
+import { ProgressBar, progressLine, ProgressRate } from '../../../src/cli/progress.ts';
 
 /** What a bar writes. */
 function target(isTTY: boolean, columns = 80) {

@@ -257,7 +257,9 @@ describe('notices redrive', () => {
     await run(['pause', 'p'], envOf(prefix));
     const refused = await run(['redrive', 'p', '--yes'], envOf(prefix));
     expect([refused.code, refused.stderr]).toEqual([1, '']);
-    expect(refused.stdout).toMatch(/^p cannot be redriven: it is paused; "notices resume p" first/);
+    expect(refused.stdout).toMatch(
+      /^p cannot be redriven: it is paused; run "notices resume p" first/,
+    );
     await run(['resume', 'p'], envOf(prefix));
     const small = await run(['redrive', 'p', '--yes', '--limit', '5'], envOf(prefix));
     expect(small.code).toBe(0);

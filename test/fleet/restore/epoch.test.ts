@@ -167,7 +167,7 @@ describe('a Redis in another epoch than is remembered', () => {
       name: 'emptied, and used by others since',
       memory: {},
       epoch: { id: 'two', bornAt: NOON + MINUTE, at: NOON + MINUTE },
-      expected: 'continue begun-anew',
+      expected: 'continue started-anew',
     },
     {
       name: 'a copy from before it was emptied',

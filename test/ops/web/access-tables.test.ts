@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { isFromHere } from '../../../src/ops/web/access/authorize.ts';
+import { isSameOrigin } from '../../../src/ops/web/access/authorize.ts';
 import { authorize } from '../../../src/ops/web/access/authorize.ts';
 import { proxyIdentity } from '../../../src/ops/web/access/identity.ts';
 import { allows, ROLES, type Identity, type Needs } from '../../../src/ops/web/access/identity.ts';
@@ -29,16 +29,16 @@ describe('where a request comes from', () => {
     [undefined, 'nonsense', false],
     [undefined, undefined, true],
   ])('Sec-Fetch-Site %s, Origin %s: %s', (fetchSite, origin, answer) => {
-    expect(isFromHere({ fetchSite, origin, host: HOST })).toBe(answer);
+    expect(isSameOrigin({ fetchSite, origin, host: HOST })).toBe(answer);
   });
 
   it('is not ours where the caller names no host', () => {
-    expect(isFromHere({ fetchSite: undefined, origin: OURS, host: undefined })).toBe(false);
+    expect(isSameOrigin({ fetchSite: undefined, origin: OURS, host: undefined })).toBe(false);
   });
 });
 
 test('roles and needs', () => {
-  const needs: Needs[] = ['open', 'viewer', 'operator', 'sender', 'nobody'];
+  const needs: Needs[] = ['open', 'viewer', 'operator', 'sender', 'closed'];
   const table = ROLES.map((role) => [role, ...needs.filter((need) => allows(role, need))]);
   expect(table).toEqual([
     ['viewer', 'open', 'viewer'],
@@ -63,7 +63,7 @@ describe('who is let in', () => {
     ['open', 'POST', undefined, here, undefined],
     ['open', 'POST', undefined, elsewhere, 'CROSS_SITE'],
     ['viewer', 'GET', undefined, here, 'NOT_SIGNED_IN'],
-    ['nobody', 'GET', undefined, here, 'NOT_SIGNED_IN'],
+    ['closed', 'GET', undefined, here, 'NOT_SIGNED_IN'],
     [undefined, 'GET', undefined, here, 'NOT_SIGNED_IN'],
     [undefined, 'GET', who('viewer'), here, undefined],
     ['viewer', 'GET', who('viewer'), elsewhere, undefined],
@@ -77,7 +77,7 @@ describe('who is let in', () => {
     ['sender', 'POST', who('operator'), here, 'NOT_PERMITTED'],
     ['sender', 'POST', who('sender', 'key'), here, undefined],
     ['viewer', 'GET', who('sender', 'key'), here, 'NOT_PERMITTED'],
-    ['nobody', 'PUT', who('operator'), here, 'NOT_PERMITTED'],
+    ['closed', 'PUT', who('operator'), here, 'NOT_PERMITTED'],
   ] as const)('%s, %s, %j', (needs, method, identity, origin, answer) => {
     expect(authorize({ needs, method, identity, ...origin })).toBe(answer);
   });

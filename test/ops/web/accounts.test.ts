@@ -108,7 +108,7 @@ describe('sessions', () => {
     const { users, sessions } = sessionsOf(`kim:viewer:${await hash}`);
     const user = users.get('kim');
     if (user === undefined) throw new Error('no user');
-    return { sessions, ...sessions.begin(user, NOW) };
+    return { sessions, ...sessions.start(user, NOW) };
   };
 
   it('last as long as they should and no longer', async () => {

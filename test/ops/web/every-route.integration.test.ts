@@ -69,7 +69,7 @@ it('these are guarded as changes are and only read, and no other', () => {
   expect(reading.map(name)).toEqual(['POST /find', 'POST /api/v1/find']);
 });
 
-it('a route that does not say whom it lets in is not registered', async () => {
+it('a route without a role is not registered', async () => {
   const forgetful: Route = {
     ...route({
       method: 'GET',
@@ -84,7 +84,7 @@ it('a route that does not say whom it lets in is not registered', async () => {
     needs: undefined as unknown as 'viewer',
   };
   await expect(startOps(redis.url, redis.freshPrefix(), {}, [forgetful])).rejects.toThrow(
-    'GET /forgotten does not say whom it lets in',
+    'GET /forgotten does not define which role it needs',
   );
 });
 

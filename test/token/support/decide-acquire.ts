@@ -4,7 +4,7 @@ import type { TokenSettings } from '../../../src/token/token-settings.ts';
 /** A ttl as Redis gives it: what is left of it, or none at all. */
 export type Ttl = number | 'none';
 
-/** The slot's keys as the acquire script finds them; times are relative to its `now`. */
+/** The token record as the acquire script finds it; times are relative to its `now`. */
 export interface SlotState {
   readonly refusal?: { readonly kind: string; readonly code: string; readonly ttl: Ttl };
   readonly token?: {

@@ -2,8 +2,8 @@ import type { TokenWant } from '../../../src/token/acquire-decision.ts';
 import { decideAcquire, type Verdict } from './decide-acquire.ts';
 
 /**
- * The protocol of the token slot as a small machine without clocks: a service that keeps one token
- * per app, the slot, and workers that each want one send accepted. Every order of their steps is
+ * The protocol of the shared token as a small state machine without clocks: a service that keeps one token
+ * per app, the token record, and workers that each want one send accepted. Every order of their steps is
  * tried. Tokens are numbered as the service issues them; 0 is none.
  */
 export interface Scenario {
@@ -14,7 +14,7 @@ export interface Scenario {
   readonly expiries: number;
   /** How often a holder may be killed. */
   readonly kills: number;
-  /** Workers begin with a copy of token 1, which is stored and proven; else the slot is empty. */
+  /** Workers start with a copy of token 1, which is stored and proven; otherwise the record is empty. */
   readonly warm: boolean;
   readonly mutation?: Mutation;
 }
@@ -32,7 +32,7 @@ type Phase =
   | 'send' // puts a call with its copy on the way
   | 'taken' // the service took the call; the answer is on its way
   | 'turned down' // the service refused the token; the answer is on its way
-  | 'want' // asks the slot
+  | 'want' // asks the shared
   | 'decided' // mutation only: was told to lock, and has not yet
   | 'issue' // holds a fence, and perhaps still the lock
   | 'store' // has an issued token in hand
@@ -51,7 +51,7 @@ interface State {
   /** The service: the token last issued, and whether it is alive. */
   readonly issued: number;
   readonly alive: boolean;
-  /** The slot. */
+  /** The token record. */
   readonly stored: number;
   readonly storedFence: number;
   readonly proven: boolean;
@@ -243,7 +243,7 @@ function decide(state: State, { refused }: Worker, mutation: Mutation | undefine
   const compared = mutation === 'no comparison' && refused !== 0 ? state.stored : refused;
   const want: TokenWant = { why: 'use', refused: compared === 0 ? '' : `${compared}`, graceMs: 0 };
   const { stored, storedFence, proven, unproven, contested, holder, fence, refusal } = state;
-  const slot = {
+  const shared = {
     fence,
     ...(stored === 0
       ? {}
@@ -251,7 +251,7 @@ function decide(state: State, { refused }: Worker, mutation: Mutation | undefine
     ...(holder === NOBODY ? {} : { lock: 5 }),
     ...(refusal ? { refusal: { kind: 'contested', code: 'TOKEN_CONTESTED', ttl: 5 } } : {}),
   };
-  return decideAcquire(slot, want, LIMITS);
+  return decideAcquire(shared, want, LIMITS);
 }
 
 function lock(state: State, index: number, worker: Worker): State {

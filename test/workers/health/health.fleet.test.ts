@@ -84,7 +84,7 @@ describe('the health port of a worker', () => {
     60_000,
   );
 
-  it('does not keep a worker from stopping, and loses no count to an orderly stop', async () => {
+  it('does not prevent a worker from stopping, and loses no counts at a clean stop', async () => {
     const { on, keys, get } = await start({ HEARTBEAT_MS: '60000' });
     // A connection that stays open, as that of a scraper does.
     await get('/metrics');
@@ -97,7 +97,7 @@ describe('the health port of a worker', () => {
     expect(total.attempts.accepted).toBe(5);
   }, 60_000);
 
-  it('speaks for all processes of a supervisor, and tells one that was started again', async () => {
+  it('serves all processes of a supervisor, and reports a restarted one', async () => {
     const { on, get, metrics } = await start({ PROCESSES: '2' });
     await until(async () => (await get('/readyz')).status === 200, { what: 'ready', ...SLOWLY });
     await on.sendEach(numbers(60));
@@ -131,7 +131,7 @@ describe('the health port of a worker', () => {
     expect((await metrics()).value('notices_process_restarts_total')).toBe(1);
   }, 90_000);
 
-  it('is refused where the port is taken: the worker does not start', async () => {
+  it('prevents the start of the worker when the port is in use', async () => {
     const { on } = await start({});
     const second = spawn(process.execPath, ['dist/src/cli/main.js', 'worker'], {
       env: on.env,

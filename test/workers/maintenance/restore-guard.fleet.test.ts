@@ -24,7 +24,7 @@ describe('an old copy of the queue', () => {
     handOver,
   } = restoredQueue();
 
-  it('put back under workers that live: they remember, and send nothing out of it', async () => {
+  it('restored under running workers: they remember, and send nothing from it', async () => {
     const { server, fleet: on, dir } = await start({ processes: 2 });
     await handOver(on);
     await sent(on, 100);
@@ -56,7 +56,7 @@ describe('an old copy of the queue', () => {
     expect(said(on, 'restored')).toHaveLength(1);
   }, 180_000);
 
-  it('notices of it can be set aside: none is sent, each is listed as unknown, a person decides', async () => {
+  it('its notices can be parked: none is sent, each is listed as unknown, a person decides', async () => {
     const { server, fleet: on, dir } = await start();
     await on.sendEach(numbers(200));
     await sent(on, 50);
@@ -105,7 +105,7 @@ describe('an old copy of the queue', () => {
     );
   }, 180_000);
 
-  it('is known for certain by a file, also after a stop in order', async () => {
+  it('is detected with certainty by a file, also after a clean shutdown', async () => {
     const state = path.join(freshFolder(), 'state.json');
     const { server, fleet: on, dir } = await start({ env: { STATE_FILE: state } });
     await on.sendEach(numbers(40));
@@ -128,7 +128,7 @@ describe('an old copy of the queue', () => {
     expect(await held(on)).toMatchObject({ code: 'went-back' });
   }, 180_000);
 
-  it('is only warned of where that is asked for, and nobody looks where it is switched off', async () => {
+  it('only warns when configured so, and is not checked when switched off', async () => {
     const { server, fleet: on, dir } = await start({ env: { RESTORE_GUARD: 'warn' } });
     await on.sendEach(numbers(30));
     await sent(on, 10);
@@ -170,7 +170,7 @@ describe('an old copy of the queue', () => {
       expect((await run(['restored'], on.env)).stdout).toContain('never looked like');
     }, 120_000);
 
-    it('after a planned stop of everything', async () => {
+    it('after a clean shutdown of everything', async () => {
       const { server, fleet: on } = await start({ processes: 2 });
       await on.sendEach(numbers(50));
       await sent(on, 50);
@@ -200,7 +200,7 @@ describe('an old copy of the queue', () => {
       expect(said(on, 'restored')).toEqual([]);
     }, 120_000);
 
-    it('in a Redis that has lost everything, under workers that live', async () => {
+    it('in an emptied Redis, under running workers', async () => {
       const { server, fleet: on } = await start({ persistence: false });
       await on.sendEach(numbers(50));
       await sent(on, 50);

@@ -7,7 +7,7 @@ describe('an old copy of the queue', () => {
   const { start, copyOf, putBack, said, sent, held, wait, stopAll, listed, takenTwice, handOver } =
     restoredQueue();
 
-  it('put back while everything was stopped: held before anything is sent, told, and lifted by hand', async () => {
+  it('restored while everything was stopped: held before anything is sent, reported, and lifted manually', async () => {
     const { server, fleet: on, dir } = await start({ processes: 2 });
     await handOver(on);
     await sent(on, 100);

@@ -56,7 +56,9 @@ export function limitedFleet() {
     until(() => on.emulator.record().requests >= count, { what: `${count} requests`, deadlineMs });
 
   const falls = (on: Fleet) =>
-    on.workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'pace-fell'));
+    on.workers.flatMap(({ lines }) =>
+      lines.filter(({ event }) => event === 'rate-limit-decreased'),
+    );
 
   return { redis, start, acceptedAt, untilAccepted, falls };
 }

@@ -16,30 +16,30 @@ import { proxyIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
 import { Sessions } from './sessions.ts';
 
-/** What of a request tells who calls. */
+/** What identifies the caller of a request. */
 export interface SentCredentials {
-  /** Of the socket, whatever a header says. */
+  /** Address of the socket; headers are not considered. */
   readonly remoteAddress: string | undefined;
   readonly authorization: string | undefined;
-  /** Value of the session's cookie. */
+  /** Value of the session cookie. */
   readonly cookie: string | undefined;
   readonly header: (name: string) => string | undefined;
 }
 
-/** How the one user comes in whom a server on this machine makes up when nobody is configured. */
+/** Credentials of the operator that is created at the start when no users are configured. */
 export interface Invitation {
   readonly user: string;
   readonly password: string;
-  /** Good for one sign-in by link. */
+  /** Key of a sign-in link; valid once. */
   readonly linkKey: string;
 }
 
-/** A key counts as long as it is configured; so does what a proxy says in this request. */
-const FOR_EVER = Number.MAX_SAFE_INTEGER;
+/** End of identities that have none: API keys, and what a proxy states for one request. */
+const NO_END = Number.MAX_SAFE_INTEGER;
 
 /**
- * Who may come in. Three ways, the first that is tried decides: an API key in the request; else what
- * the trusted proxy says; else the cookie of a session.
+ * Identifies callers. There are three ways, and the first that the request uses decides: an API key,
+ * the headers of the trusted proxy, the session cookie.
  */
 export class Access {
   readonly sessions: Sessions;
@@ -65,40 +65,40 @@ export class Access {
     this.sessions = new Sessions(users, config.sessionMs, config.sessionKey);
   }
 
-  /** Who calls; undefined where nothing, or nothing that counts, says so. */
-  identify(shown: SentCredentials, now: number): Identity | undefined {
-    // Another scheme is between the visitor and his proxy, which may pass it on.
-    if (isBearer(shown.authorization)) return this.#byKey(shown.authorization);
-    const byProxy = this.#byProxy(shown);
+  /** @returns the caller; undefined where the request has no valid credentials */
+  identify(sent: SentCredentials, now: number): Identity | undefined {
+    // Other schemes are between the visitor and the proxy, which may forward the header.
+    if (isBearer(sent.authorization)) return this.#byKey(sent.authorization);
+    const byProxy = this.#byProxy(sent);
     if (byProxy !== undefined) return byProxy;
-    if (shown.cookie === undefined) return undefined;
-    const session = this.sessions.read(shown.cookie, now);
+    if (sent.cookie === undefined) return undefined;
+    const session = this.sessions.read(sent.cookie, now);
     if (session === undefined) return undefined;
     const { id, until, user } = session;
     return { name: user.name, role: user.role, by: 'session', until, seed: id };
   }
 
-  /** Whether the caller's X-Forwarded headers are believed. */
+  /** Whether the X-Forwarded headers of a caller with this address are trusted. */
   isTrustedProxy(address: string): boolean {
     const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
     const family = isIP(plain);
     return family !== 0 && this.#proxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
   }
 
-  /** @returns the user, where the name is known and the password right */
+  /** @returns the user; undefined where name or password is wrong */
   signIn(name: string, password: string): Promise<User | undefined> {
     return checkPassword(this.#users, name, password);
   }
 
-  /** Whether anybody could sign in with a password. */
+  /** Whether a user can sign in with a password. */
   get hasUsers(): boolean {
     return this.#users.size > 0;
   }
 
-  /** @returns the invited user, once */
+  /** @returns the invited user, for the first call with the right key only */
   redeem(linkKey: string): User | undefined {
-    const [kept, shown] = [this.#linkKey, Buffer.from(linkKey)];
-    if (kept === undefined || kept.length !== shown.length || !timingSafeEqual(kept, shown)) {
+    const [kept, given] = [this.#linkKey, Buffer.from(linkKey)];
+    if (kept === undefined || kept.length !== given.length || !timingSafeEqual(kept, given)) {
       return undefined;
     }
     this.#linkKey = undefined;
@@ -110,14 +110,14 @@ export class Access {
     const found = key === undefined ? undefined : findApiKey(this.#keys, key);
     if (found === undefined) return undefined;
     const { name, role } = found;
-    return { name: `key:${name}`, role, by: 'key', until: FOR_EVER, seed: '' };
+    return { name: `key:${name}`, role, by: 'key', until: NO_END, seed: '' };
   }
 
   #byProxy({ remoteAddress, header }: SentCredentials): Identity | undefined {
     if (this.#userHeader === undefined || remoteAddress === undefined) return undefined;
     if (!this.isTrustedProxy(remoteAddress)) return undefined;
     const roles = this.#roleHeader === undefined ? undefined : header(this.#roleHeader);
-    return proxyIdentity({ user: header(this.#userHeader), roles }, FOR_EVER);
+    return proxyIdentity({ user: header(this.#userHeader), roles }, NO_END);
   }
 }
 
@@ -125,12 +125,12 @@ function isBearer(authorization: string | undefined): authorization is string {
   return authorization !== undefined && /^Bearer\b/i.test(authorization);
 }
 
-/** Name of the user that is made up. */
+/** Name of the user that is created at the start. */
 const INVITED = 'operator';
 
 /**
- * Reads who may come in. Where no person could, and nobody beyond this machine can connect, an operator
- * is made up with a password that nobody has chosen: what a newcomer meets on a machine of his own.
+ * Reads users, API keys and proxies. Where no person could sign in and the server is reachable from
+ * this machine only, an operator with a random password is created, so that no configuration is needed.
  *
  * @throws InputError CONFIG_INVALID
  */
@@ -144,7 +144,7 @@ export async function openAccess(
   const password = randomBytes(15).toString('base64url');
   const linkKey = randomBytes(24).toString('base64url');
   const hash = readPasswordHash(await hashPassword(password));
-  if (hash === undefined) throw new TypeError('a hash of our own cannot be read');
+  if (hash === undefined) throw new TypeError('cannot read the hash that was just made');
   const user: User = { name: INVITED, role: 'operator', password: hash };
   return {
     access: new Access(config, { user, linkKey }),

@@ -10,11 +10,11 @@ export interface User {
   readonly password: PasswordHash;
 }
 
-/** A program that may call. */
+/** A program that may call the API. */
 export interface ApiKey {
   readonly name: string;
   readonly role: Role;
-  /** SHA-256 of the key, which is random and long, so that a slow hash would add nothing. */
+  /** SHA-256 of the key. Keys are long and random, so a slow hash would add nothing. */
   readonly hash: Buffer;
 }
 
@@ -24,9 +24,9 @@ export function readUsers(text: string | undefined): ReadonlyMap<string, User> {
   for (const { name, role, secret } of entries(text, 'OPS_USERS')) {
     const password = readPasswordHash(secret);
     if (password === undefined || role === 'sender') {
-      throw wrong('OPS_USERS', `the entry of ${name} is not one that hash-password prints`);
+      throw invalid('OPS_USERS', `the entry of ${name} is not one that hash-password prints`);
     }
-    if (users.has(name)) throw wrong('OPS_USERS', `${name} stands in it twice`);
+    if (users.has(name)) throw invalid('OPS_USERS', `${name} is listed twice`);
     users.set(name, { name, role, password });
   }
   return users;
@@ -37,44 +37,44 @@ export function readApiKeys(text: string | undefined): readonly ApiKey[] {
   return entries(text, 'OPS_API_KEYS').map(({ name, role, secret }) => {
     const hash = Buffer.from(secret.replace(/^sha256\./, ''), 'base64url');
     if (hash.length !== 32) {
-      throw wrong('OPS_API_KEYS', `the entry of ${name} is not one that new-key prints`);
+      throw invalid('OPS_API_KEYS', `the entry of ${name} is not one that new-key prints`);
     }
     return { name, role, hash };
   });
 }
 
-/** The key that a caller shows, found in constant time for each of them. */
-export function findApiKey(keys: readonly ApiKey[], shown: string): ApiKey | undefined {
-  const hash = sha256(shown);
+/** Finds the API key that a caller sent, comparing each key in constant time. */
+export function findApiKey(keys: readonly ApiKey[], sent: string): ApiKey | undefined {
+  const hash = sha256(sent);
   let found: ApiKey | undefined;
   for (const key of keys) if (timingSafeEqual(hash, key.hash)) found = key;
   return found;
 }
 
-/** A new key, to be shown once, and the entry that lets it in. */
+/** @returns a new key, to be shown once, and its entry for OPS_API_KEYS */
 export function newApiKey(name: string, role: Role): { key: string; entry: string } {
   const key = `nq_${randomBytes(32).toString('base64url')}`;
   return { key, entry: `${name}:${role}:sha256.${sha256(key).toString('base64url')}` };
 }
 
-/** Against a hash of nobody's, so that an unknown name takes as long as a wrong password. */
-let nobody: Promise<PasswordHash> | undefined;
+/** A hash that matches no user, so that an unknown name takes as long as a wrong password. */
+let decoy: Promise<PasswordHash> | undefined;
 
-/** @returns the user, where the name is known and the password right */
+/** @returns the user; undefined where name or password is wrong */
 export async function checkPassword(
   users: ReadonlyMap<string, User>,
   name: string,
   password: string,
 ): Promise<User | undefined> {
   const user = users.get(name);
-  nobody ??= hashPassword(randomBytes(32).toString('base64url')).then(hashOf);
-  const right = await isPassword(password, user?.password ?? (await nobody));
-  return right ? user : undefined;
+  decoy ??= hashPassword(randomBytes(32).toString('base64url')).then(hashOf);
+  const matches = await isPassword(password, user?.password ?? (await decoy));
+  return matches ? user : undefined;
 }
 
 function hashOf(text: string): PasswordHash {
   const hash = readPasswordHash(text);
-  if (hash === undefined) throw new TypeError('a hash of our own cannot be read');
+  if (hash === undefined) throw new TypeError('cannot read the hash that was just made');
   return hash;
 }
 
@@ -90,13 +90,13 @@ function entries(
     .split(/[\s,]+/)
     .filter((entry) => entry !== '')
     .map((entry) => {
-      const [name = '', word, secret = ''] = entry.split(':');
-      const role = ROLES.find((one) => one === word);
-      if (name === '' || role === undefined) throw wrong(field, 'expected name:role:hash');
+      const [name = '', roleName, secret = ''] = entry.split(':');
+      const role = ROLES.find((one) => one === roleName);
+      if (name === '' || role === undefined) throw invalid(field, 'expected name:role:hash');
       return { name, role, secret };
     });
 }
 
-function wrong(field: string, problem: string): InputError {
+function invalid(field: string, problem: string): InputError {
   return new InputError('CONFIG_INVALID', [{ field, problem }]);
 }

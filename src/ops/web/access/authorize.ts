@@ -1,17 +1,19 @@
 import { allows, type Identity, type Needs } from './identity.ts';
 
-/** Why a request is not let in. */
+/** Why a request is refused. */
 export type AccessRefusal = 'NOT_SIGNED_IN' | 'NOT_PERMITTED' | 'CROSS_SITE';
 
-/** What decides about it before its body is read. */
+/** What a request is judged by, before its body is read. */
 export interface AccessDecision extends RequestOrigin {
-  /** Undefined where no route says so: then nobody but who is signed in learns even that. */
+  /** Role that the route needs; undefined where no route matches: then the caller must be signed in. */
   readonly needs: Needs | undefined;
   readonly method: string;
   readonly identity: Identity | undefined;
 }
 
 /**
+ * Decides whether a request is allowed.
+ *
  * | route | caller | request | answer |
  * |---|---|---|---|
  * | open | any | reads | pass |
@@ -19,17 +21,17 @@ export interface AccessDecision extends RequestOrigin {
  * | needs more than the role | known | any | NOT_PERMITTED |
  * | open, or the role is enough | by key | any | pass |
  * | open, or the role is enough | any other | reads | pass |
- * | open, or the role is enough | any other | changes, from a page of ours | pass |
+ * | open, or the role is enough | any other | changes, from a page of this server | pass |
  * | open, or the role is enough | any other | changes, from elsewhere | CROSS_SITE |
  */
-export function authorize(entry: AccessDecision): AccessRefusal | undefined {
-  const { needs = 'viewer', method, identity } = entry;
+export function authorize(request: AccessDecision): AccessRefusal | undefined {
+  const { needs = 'viewer', method, identity } = request;
   if (needs !== 'open') {
     if (identity === undefined) return 'NOT_SIGNED_IN';
     if (!allows(identity.role, needs)) return 'NOT_PERMITTED';
   }
   if (reads(method) || identity?.by === 'key') return undefined;
-  return isFromHere(entry) ? undefined : 'CROSS_SITE';
+  return isSameOrigin(request) ? undefined : 'CROSS_SITE';
 }
 
 /** Whether a method changes nothing. */
@@ -37,29 +39,29 @@ export function reads(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** What a browser says of where a request comes from. */
+/** Where a request comes from, as the browser states it. */
 export interface RequestOrigin {
   /** The `Origin` header. */
   readonly origin: string | undefined;
   /** The `Sec-Fetch-Site` header. Browsers send it over https, and to this machine. */
   readonly fetchSite: string | undefined;
-  /** Host and port that the caller believes to call. */
+  /** Host and port that the request was sent to. */
   readonly host: string | undefined;
 }
 
 /**
- * Whether a change may come from where it says it comes from.
+ * Whether a change comes from a page of this server.
  *
  * | Sec-Fetch-Site | Origin | answer |
  * |---|---|---|
  * | same-origin | any | yes |
- * | none (typed, a bookmark) | none, or ours | yes |
+ * | none (typed, a bookmark) | missing, or this server | yes |
  * | same-site, cross-site, anything else | any | no |
- * | missing | ours | yes |
+ * | missing | this server | yes |
  * | missing | another, or `null` | no |
- * | missing | missing | yes: no browser of today; the token decides |
+ * | missing | missing | yes: not a current browser; the CSRF token decides |
  */
-export function isFromHere({ origin, fetchSite, host }: RequestOrigin): boolean {
+export function isSameOrigin({ origin, fetchSite, host }: RequestOrigin): boolean {
   if (fetchSite === 'same-origin') return true;
   if (fetchSite !== undefined && fetchSite !== 'none') return false;
   if (origin === undefined) return true;

@@ -1,57 +1,59 @@
 /**
- * What a caller may do.
+ * Roles of callers.
  *
- * - viewer: sees everything but numbers.
- * - operator: a viewer who also acts, and downloads contacts.
- * - sender: a program that hands over notices, and nothing else.
+ * - viewer: sees everything except phone numbers.
+ * - operator: a viewer who may also change things and download contacts.
+ * - sender: a program that may enqueue notices and nothing else.
  */
 export const ROLES = ['viewer', 'operator', 'sender'] as const;
 
 /** Name of a role. */
 export type Role = (typeof ROLES)[number];
 
-/** What a route asks of its caller; `nobody` closes it to all, `open` to none. */
-export type Needs = Role | 'open' | 'nobody';
+/** The role that a route needs; `open`: no role; `closed`: no caller is allowed. */
+export type Needs = Role | 'open' | 'closed';
 
-/** Who calls. */
+/** An authenticated caller. */
 export interface Identity {
-  /** As it stands in the audit stream. */
+  /** Name in the audit stream. */
   readonly name: string;
   readonly role: Role;
   /**
-   * How we know. A browser sends a session's cookie, or is let in by its proxy, whatever page makes
-   * it call; a key is sent by nobody but a program that has it.
+   * How the caller is identified. A browser sends its session cookie, or passes its proxy, whatever
+   * page causes the request, so such requests need a CSRF token; an API key is only sent by a program.
    */
   readonly by: 'session' | 'proxy' | 'key';
-  /** Milliseconds since the epoch, after which this identity counts no more. */
+  /** When the identity expires: milliseconds since the epoch. */
   readonly until: number;
-  /** What the token against cross-site requests is made of: the session's id, or the name. */
+  /** What the CSRF token is derived from: the id of the session, or the name and role. */
   readonly seed: string;
 }
 
-/** Roles that satisfy a need. */
+/** The roles that are sufficient for each need. */
 const SATISFIES: Readonly<Record<Exclude<Needs, 'open'>, readonly Role[]>> = {
   viewer: ['viewer', 'operator'],
   operator: ['operator'],
   sender: ['sender'],
-  nobody: [],
+  closed: [],
 };
 
-/** Whether a role is enough for a route. */
+/** Whether a role is sufficient for a route. */
 export function allows(role: Role, needs: Needs): boolean {
   return needs === 'open' || SATISFIES[needs].includes(role);
 }
 
 const NAME = /^[\p{L}\p{N}._@+ -]{1,64}$/u;
 
-/** What the trusted proxy says of a caller. */
-export interface ProxyWords {
+/** Headers of the trusted proxy that identify a caller. */
+export interface ProxyHeaders {
   readonly user: string | undefined;
   /** Roles or groups, separated by commas; undefined where the header is missing. */
   readonly roles: string | undefined;
 }
 
 /**
+ * Reads the identity that the trusted proxy states.
+ *
  * | user | roles | identity |
  * |---|---|---|
  * | missing or malformed | any | none |
@@ -60,17 +62,17 @@ export interface ProxyWords {
  * | a name | with viewer | viewer |
  * | a name | neither | none |
  */
-export function proxyIdentity({ user, roles }: ProxyWords, until: number): Identity | undefined {
+export function proxyIdentity({ user, roles }: ProxyHeaders, until: number): Identity | undefined {
   const name = user?.trim() ?? '';
   if (!NAME.test(name)) return undefined;
-  const role = roles === undefined ? 'viewer' : roleAmong(roles);
+  const role = roles === undefined ? 'viewer' : roleFrom(roles);
   return role === undefined
     ? undefined
     : { name, role, by: 'proxy', until, seed: `proxy\n${name}\n${role}` };
 }
 
-function roleAmong(roles: string): Role | undefined {
-  const words = new Set(roles.split(',').map((word) => word.trim().toLowerCase()));
-  if (words.has('operator')) return 'operator';
-  return words.has('viewer') ? 'viewer' : undefined;
+function roleFrom(roles: string): Role | undefined {
+  const names = new Set(roles.split(',').map((role) => role.trim().toLowerCase()));
+  if (names.has('operator')) return 'operator';
+  return names.has('viewer') ? 'viewer' : undefined;
 }

@@ -1,24 +1,24 @@
 import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
 
 /**
- * How passwords are kept: `scrypt.<log2 N>.<r>.<p>.<salt>.<hash>`, salt and hash as base64url. Without
- * a `$`, which compose files and shells would read as a variable.
+ * Format and cost of stored passwords: `scrypt.<log2 N>.<r>.<p>.<salt>.<hash>`, salt and hash as
+ * base64url. It contains no `$`, which compose files and shells would read as a variable.
  */
 const COST = { logN: 15, r: 8, p: 3 } as const;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
-/** More would let an entry of the configuration use up the memory of the process. */
+/** Higher costs in a configured hash are refused: they would use up the memory of the process. */
 const MAX_LOG_N = 18;
 const MAX_R = 16;
 const MAX_P = 4;
 
 /** Shorter passwords are refused when they are hashed. */
 export const MIN_PASSWORD_LENGTH = 12;
-/** Longer ones are refused, so that a sign-in is no way to keep the process busy. */
+/** Longer passwords are refused, so that a sign-in cannot keep the process busy. */
 export const MAX_PASSWORD_LENGTH = 256;
 
-/** A password's hash, taken apart. */
+/** The parts of a password hash. */
 export interface PasswordHash {
   readonly logN: number;
   readonly r: number;
@@ -27,7 +27,7 @@ export interface PasswordHash {
   readonly hash: Buffer;
 }
 
-/** Hashes a password under a salt of its own. */
+/** Hashes a password with a new salt. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(SALT_BYTES);
   const hash = await derive(password, { ...COST, salt, hash: Buffer.alloc(HASH_BYTES) });
@@ -35,7 +35,7 @@ export async function hashPassword(password: string): Promise<string> {
   return ['scrypt', ...parts].join('.');
 }
 
-/** @returns undefined where the text is no hash, or one of a cost that we do not pay */
+/** @returns undefined where the text is not a hash, or its cost is above the maximum */
 export function readPasswordHash(text: string): PasswordHash | undefined {
   const [word, logN, r, p, salt = '', hash = '', ...rest] = text.split('.');
   const read = {
@@ -56,13 +56,13 @@ export function readPasswordHash(text: string): PasswordHash | undefined {
   return fits ? read : undefined;
 }
 
-/** Compares in constant time. */
+/** Compares a password with a hash in constant time. */
 export async function isPassword(password: string, kept: PasswordHash): Promise<boolean> {
   if (password.length > MAX_PASSWORD_LENGTH) return false;
   return timingSafeEqual(await derive(password, kept), kept.hash);
 }
 
-/** The same text, typed at another keyboard, may come in another Unicode form. */
+/** Normalizes first: keyboards produce the same text in different Unicode forms. */
 function derive(password: string, { logN, r, p, salt, hash }: PasswordHash): Promise<Buffer> {
   const N = 2 ** logN;
   const options: ScryptOptions = { N, r, p, maxmem: 256 * N * r + 1_048_576 };

@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SessionCookie } from '../http/route.ts';
 
-/** The prefix lets no other host or path of the domain set it; browsers want https for that. */
+/** With this prefix, no other host or path of the domain can set the cookie; it requires https. */
 const SECURE_NAME = '__Host-notices';
 const PLAIN_NAME = 'notices';
 
-/** Value of the session's cookie. */
+/** @returns the value of the session cookie */
 export function readSessionCookie(request: FastifyRequest): string | undefined {
   return request.cookies[isSecure(request) ? SECURE_NAME : PLAIN_NAME];
 }
 
-/** Sets or takes away the session's cookie. No script reads it, and no other site makes it be sent. */
+/** Sets or clears the session cookie, which scripts and requests of other sites do not get. */
 export function setSessionCookie(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -23,7 +23,7 @@ export function setSessionCookie(
   else void reply.setCookie(name, value, { ...options, expires: new Date(until) });
 }
 
-/** Whether the browser came over https, as a trusted proxy says. */
+/** Whether the browser uses https, as the trusted proxy states. */
 export function isSecure(request: FastifyRequest): boolean {
   return request.protocol === 'https';
 }

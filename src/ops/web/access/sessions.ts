@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { User } from './accounts.ts';
 
-/** What a session's cookie says. */
+/** Content of a session cookie. */
 interface Claims {
   /** Name of the user. */
   readonly n: string;
@@ -9,24 +9,24 @@ interface Claims {
   readonly i: string;
   /** End: milliseconds since the epoch. */
   readonly e: number;
-  /** Changes with the user's password or role, which so end his sessions. */
+  /** Derived from password and role of the user: a change of either ends the session. */
   readonly s: string;
 }
 
-/** A session that counts. */
+/** A valid session. */
 export interface Session {
   readonly id: string;
   readonly user: User;
   readonly until: number;
 }
 
-/** So many ended sessions are remembered; each until it would have ended by itself. */
+/** Ended sessions that are remembered, each until it would have expired. */
 const MAX_ENDED = 10_000;
 
 /**
- * Sessions without a store: the cookie says who, until when, and is signed. A session begins at a
- * sign-in and ends with its time, at a sign-out, or when the user's entry changes. A sign-out is
- * known to this process only: another one that shares the key lets the cookie count until its time.
+ * Sessions without a store: the signed cookie holds user and expiry. A session starts at the sign-in
+ * and ends when it expires, at the sign-out, or when password or role of the user change. A sign-out
+ * is known to this process only: other processes with the same key accept the cookie until it expires.
  */
 export class Sessions {
   readonly #key: Buffer;
@@ -34,15 +34,18 @@ export class Sessions {
   readonly #users: ReadonlyMap<string, User>;
   readonly #ended = new Map<string, number>();
 
-  /** @param key drawn at random when left out: then no session outlives the process */
+  /**
+   * @param lifetimeMs OPS_SESSION_MS, in milliseconds
+   * @param key OPS_SESSION_KEY; random when left out: then no session outlives the process
+   */
   constructor(users: ReadonlyMap<string, User>, lifetimeMs: number, key?: string) {
     this.#users = users;
     this.#lifetimeMs = lifetimeMs;
     this.#key = key === undefined ? randomBytes(32) : Buffer.from(key);
   }
 
-  /** @returns the value of the cookie, and when it ends */
-  begin(user: User, now: number): { readonly cookie: string; readonly until: number } {
+  /** @returns the value of the cookie, and when it expires in milliseconds since the epoch */
+  start(user: User, now: number): { readonly cookie: string; readonly until: number } {
     const until = now + this.#lifetimeMs;
     const claims: Claims = {
       n: user.name,
@@ -54,7 +57,7 @@ export class Sessions {
     return { cookie: `${payload}.${this.#sign('session', payload)}`, until };
   }
 
-  /** @returns undefined for a cookie that is forged, over, or of somebody who is no user any more */
+  /** @returns undefined where the cookie is forged or expired, or its user no longer exists */
   read(cookie: string, now: number): Session | undefined {
     const [payload = '', signature = '', ...rest] = cookie.split('.');
     if (rest.length > 0 || !same(signature, this.#sign('session', payload))) return undefined;
@@ -75,13 +78,13 @@ export class Sessions {
     return this.#ended.has(id);
   }
 
-  /** What a page of this session puts into its forms; another site cannot know it. */
+  /** @returns the CSRF token of a session, for the forms of its pages; other sites cannot know it */
   csrfToken(seed: string): string {
     return this.#sign('csrf', seed);
   }
 
-  isCsrfToken(seed: string, shown: string): boolean {
-    return same(shown, this.csrfToken(seed));
+  isCsrfToken(seed: string, sent: string): boolean {
+    return same(sent, this.csrfToken(seed));
   }
 
   #stamp({ name, role, password }: User): string {
@@ -94,7 +97,7 @@ export class Sessions {
   }
 }
 
-/** Compares in constant time; the length of a signature is no secret. */
+/** Compares in constant time; the length of a signature is not secret. */
 function same(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);

@@ -6,18 +6,17 @@ import { signInPage } from '../pages/public-pages.ts';
 import { localPath } from '../http/register-routes.ts';
 import { page, route, type RouteAnswer, type Route } from '../http/route.ts';
 
-/** Tries of one address in a minute. */
+/** Attempts of one address per minute. */
 const TRIES_PER_MINUTE = 10;
 
-/** How people come in and go. */
+/** Sign-in and sign-out. */
 export const SIGN_IN_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/sign-in',
     needs: 'open',
     kind: 'page',
-    summary:
-      'The page to sign in; with the key of the link that `notices ops` printed, the sign-in.',
+    summary: 'The sign-in page; with the key of the link that `notices ops` printed, signs in.',
     query: z.object({ key: z.string().max(100).optional(), next: z.string().optional() }),
     answers: { 200: { says: 'The page.', type: 'text/html' }, 303: { says: 'Signed in.' } },
     perMinute: 60,
@@ -26,7 +25,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
       const user = context.access.redeem(key);
       if (user !== undefined) return signedIn(user, '/', now, context);
       const problem =
-        'This link was used before, or is of another start. Sign in with the password that was printed with it.';
+        'This link was used before, or belongs to another start of the server. Sign in with the password that was printed with it.';
       return page(signInPage({ next: '/', problem }), 401);
     },
   }),
@@ -46,7 +45,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     handle: async ({ body: { name, password, next = '/' }, now }, context) => {
       const user = await context.access.signIn(name, password);
       if (user !== undefined) return signedIn(user, localPath(next), now, context);
-      // Not the name: people type passwords into the wrong field.
+      // Without the name: people type passwords into the wrong field.
       context.logger.warn({ event: 'ops-sign-in-failed' });
       return page(
         signInPage({ next: localPath(next), problem: 'Name or password is wrong.' }),
@@ -75,7 +74,7 @@ function signedIn(
   now: number,
   { access, logger }: OpsContext,
 ): RouteAnswer {
-  const { cookie: value, until } = access.sessions.begin(user, now);
+  const { cookie: value, until } = access.sessions.start(user, now);
   logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });
   return { kind: 'redirect', to, cookie: { value, until } };
 }

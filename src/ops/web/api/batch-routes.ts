@@ -19,36 +19,36 @@ export async function requireBatch({ ledger }: Pick<OpsContext, 'ledger'>, id: s
   return batch;
 }
 
-/** The answer to a batch that is not there. */
+/** The error for a batch that does not exist. */
 export function noSuchBatch(id: string): NoticeQueueError {
-  return new NoticeQueueError('NOT_FOUND', `There is no batch ${id} (any more).`);
+  return new NoticeQueueError('NOT_FOUND', `No batch named "${id}" (it may have been deleted).`);
 }
 
 const SUMMARIES: Readonly<Record<BatchControl, string>> = {
-  pause: 'Stops sending a batch, from the next send on.',
-  resume: 'Goes on with a batch that is paused.',
-  cancel: 'Ends a batch for good: what is pending is never sent.',
+  pause: 'Pauses a batch; requests in flight finish.',
+  resume: 'Resumes a paused batch.',
+  cancel: 'Cancels a batch: pending contacts are never sent. It cannot be undone.',
 };
 
-/** Batches: what is kept, where one stands, and steering. */
+/** Batches: the list, one batch, and controlling it. */
 export const BATCH_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/v1/batches',
     needs: 'viewer',
     kind: 'api',
-    summary: 'The batches that are kept, the newest first.',
+    summary: 'The list of batches, newest first.',
     query: z.object({
       limit: queryNumber(1, 200, 50),
       offset: queryNumber(0, 1_000_000, 0),
     }),
     answers: {
       200: {
-        says: 'A page of them.',
+        says: 'A page of the list.',
         schema: z.object({
           batches: z.array(batchAnswer),
-          total: z.int().describe('batches that are kept'),
-          next: z.int().nullable().describe('offset of the next page'),
+          total: z.int().describe('batches in all'),
+          next: z.int().nullable().describe('offset of the next page; null on the last'),
         }),
       },
     },
@@ -59,30 +59,33 @@ export const BATCH_ROUTES: readonly Route[] = [
     path: '/api/v1/batches/:id',
     needs: 'viewer',
     kind: 'api',
-    summary: 'Where a batch stands, and why it stands still where it does.',
+    summary: 'The state of a batch, and why nothing of it is sent.',
     params: batchParams,
     answers: {
       200: {
         says: 'The batch.',
         schema: z.object({
           batch: batchAnswer,
-          standstill: z.string().nullable().describe('why it does not move, in words'),
+          standstill: z
+            .string()
+            .nullable()
+            .describe('why nothing is sent; null where the batch is sent or over'),
         }),
       },
     },
     handle: async ({ params: { id }, now }, context) => {
-      const view = await readBatchSnapshot(context, id);
-      if (view === undefined) throw noSuchBatch(id);
+      const found = await readBatchSnapshot(context, id);
+      if (found === undefined) throw noSuchBatch(id);
       return json({
-        batch: batchToJson(view.batch, now),
-        standstill: view.standstill ?? null,
+        batch: batchToJson(found.batch, now),
+        standstill: found.standstill ?? null,
       });
     },
   }),
-  ...BATCH_CONTROLS.map(steerRoute),
+  ...BATCH_CONTROLS.map(controlRoute),
 ];
 
-/** A page of batches; costs one command for each of them, and three more. */
+/** Reads a page of batches with one command for each of them and three more. */
 export async function listBatches(
   { ledger }: Pick<OpsContext, 'ledger'>,
   { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -97,7 +100,7 @@ export async function listBatches(
   };
 }
 
-function steerRoute(verb: BatchControl): Route {
+function controlRoute(verb: BatchControl): Route {
   return route({
     method: 'POST',
     path: `/api/v1/batches/:id/${verb}`,
@@ -108,14 +111,14 @@ function steerRoute(verb: BatchControl): Route {
     body: z.strictObject({ why: why.optional() }),
     answers: {
       200: { says: 'Done.', schema: z.object({ batch: z.string(), phase: z.string() }) },
-      409: { says: 'Its phase does not allow it.' },
+      409: { says: 'The phase of the batch does not allow it.' },
     },
     handle: async ({ params: { id }, body, name }, context) => {
       const answer = await controlBatch(context, id, verb, { who: name, why: body.why ?? '' });
       if (answer === undefined) throw noSuchBatch(id);
       if (!answer.done) {
-        const words = `Batch ${id} ${WHY_NOT_CONTROLLED[answer.phase]}.`;
-        throw new NoticeQueueError('NOT_POSSIBLE', words);
+        const detail = `Batch ${id} ${WHY_NOT_CONTROLLED[answer.phase]}.`;
+        throw new NoticeQueueError('NOT_POSSIBLE', detail);
       }
       return json({ batch: id, phase: answer.phase });
     },

@@ -1,6 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { once } from 'node:events';
 import { z } from 'zod';
+import { withAbortSignal } from '../../../async/cancellation.ts';
+import { Deadline } from '../../../async/deadline.ts';
 import { exportFailures } from '../../../batch/failures/export-failures.ts';
 import { decodeContacts } from '../../../batch/payload/payload.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
@@ -13,7 +15,7 @@ import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { batchParams, code, why } from './inputs.ts';
 
-/** So long may one request redrive; what is left then is told, and may be asked for again. */
+/** Longest duration of a redrive request in milliseconds; the answer tells what is left. */
 const REDRIVE_MS = 20_000;
 
 const states = ['rejected', 'expired', 'unknown'] as const;
@@ -23,8 +25,8 @@ const groups = z.array(
     state: z.enum(FAILED_STATES),
     code: z.string(),
     contacts: z.int(),
-    parts: z.int().describe('chunks and parts of chunks: a redrive moves each as a whole'),
-    message: z.string().describe("the service's words for one of them, masked"),
+    parts: z.int().describe('chunks and parts of chunks; each is redriven as a whole'),
+    message: z.string().describe('message of the service for one of the contacts, masked'),
     example: z.record(z.string(), z.string()).optional().describe('one contact, masked'),
   }),
 );
@@ -32,10 +34,10 @@ const groups = z.array(
 const digest = z.object({
   batch: z.string(),
   groups,
-  complete: z.boolean().describe('false where the groups tell of the first failures only'),
+  complete: z.boolean().describe('false where the groups cover only the first failures'),
 });
 
-/** What of a batch was not accepted: why, the contacts themselves, and sending them again. */
+/** Failures of a batch: the reasons, the contacts, and sending them again. */
 export const FAILURE_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
@@ -45,7 +47,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
     summary: 'Why contacts of a batch were not accepted, by state and code.',
     params: batchParams,
     query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
-    answers: { 200: { says: 'The groups, the most contacts first.', schema: digest } },
+    answers: { 200: { says: 'The groups, the one with most contacts first.', schema: digest } },
     handle: async ({ params: { id }, query }, context) => {
       const batch = await requireBatch(context, id);
       return json({ batch: id, ...(await digestFailures(context, batch, query)) });
@@ -57,7 +59,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
     needs: 'operator',
     kind: 'api',
     summary:
-      'The contacts that were not accepted, as a list that can be imported again. It holds numbers, and stands in the audit stream.',
+      'The contacts that were not accepted, as a CSV list that can be imported again. It contains phone numbers; each download is recorded in the audit stream.',
     params: batchParams,
     query: z.object({ state: z.enum(FAILED_STATES).optional(), code: code.optional() }),
     answers: { 200: { says: 'The list.', type: 'text/csv' } },
@@ -73,14 +75,14 @@ export const FAILURE_ROUTES: readonly Route[] = [
       const body = new PassThrough();
       const write = async (text: string) => {
         if (body.destroyed) return false;
-        // A slow reader slows the reading; one that has left ends it.
+        // A slow client slows the reading of failures; a closed connection ends it.
         if (!body.write(text)) await Promise.race([once(body, 'drain'), once(body, 'close')]);
         return !body.destroyed;
       };
       const decode = (payload: Buffer) => decodeContacts(payload, payloadKeys);
       exportFailures(ledger, batch, query, decode, write).then(
         () => body.end(),
-        // Cut off in the middle, so that nobody takes a part for the whole.
+        // Aborts the download, so that an incomplete list is not taken for the whole.
         (error: unknown) => body.destroy(error instanceof Error ? error : new Error('failed')),
       );
       return { kind: 'file', type: 'text/csv; charset=utf-8', body, name: `${id}-failures.csv` };
@@ -91,7 +93,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
     path: '/api/v1/batches/:id/redrive',
     needs: 'viewer',
     kind: 'api',
-    summary: 'What a redrive would send again: nothing is done.',
+    summary: 'Preview of a redrive; changes nothing.',
     params: batchParams,
     query: z.object({ state: z.enum(states).default('rejected'), code: code.optional() }),
     answers: {
@@ -99,7 +101,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
         says: 'The preview.',
         schema: digest.extend({
           possible: z.boolean(),
-          reason: z.string().nullable().describe('why it is not possible'),
+          reason: z.string().nullable().describe('why it is not possible; null where it is'),
           contacts: z.int(),
         }),
       },
@@ -117,17 +119,17 @@ export const FAILURE_ROUTES: readonly Route[] = [
     path: '/api/v1/batches/:id/redrive',
     needs: 'operator',
     kind: 'api',
-    summary: 'Sends again what was not accepted. Unknown ones may arrive twice.',
+    summary: 'Sends contacts again that were not accepted. Unknown ones may arrive twice.',
     params: batchParams,
     body: z.strictObject({
       state: z.enum(states),
       code: code.optional(),
-      limit: z.int().min(1).max(1_000_000_000).optional().describe('contacts at most'),
+      limit: z.int().min(1).max(1_000_000_000).optional().describe('most contacts to redrive'),
       why,
     }),
     answers: {
       200: {
-        says: 'What was done. Where some are left, ask again.',
+        says: 'What was redriven. If `left` is above 0, repeat the request.',
         schema: z.object({
           batch: z.string(),
           redriven: z.int(),
@@ -136,7 +138,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
           gone: z.int(),
         }),
       },
-      409: { says: 'Its phase does not allow it.' },
+      409: { says: 'The phase of the batch does not allow it.' },
     },
     handle: async ({ params: { id }, body, name, now }, context) => {
       const batch = await requireBatch(context, id);
@@ -145,9 +147,15 @@ export const FAILURE_ROUTES: readonly Route[] = [
         throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
       }
       const { why: words, ...selection } = body;
-      const signal = AbortSignal.any([context.closing, AbortSignal.timeout(REDRIVE_MS)]);
+      const deadline = new Deadline(REDRIVE_MS, context.closing);
       const actor = { who: name, why: words };
-      return json(await redriveAudited(context, batch, selection, actor, undefined, signal));
+      try {
+        return await withAbortSignal(deadline, async (signal) =>
+          json(await redriveAudited(context, batch, selection, actor, undefined, signal)),
+        );
+      } finally {
+        deadline.close();
+      }
     },
   }),
 ];

@@ -6,14 +6,14 @@ import { findInQueue, type FindReport } from '../../../search/find-contact.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 
-/** Searches of one caller in a minute: each goes through up to a thousand batches. */
+/** Searches per caller and minute; each reads up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;
 
 const MAX_WRITTEN = 100;
 const count = z.int().min(0);
 const time = count.describe('milliseconds since the epoch');
 
-/** A phone number as people write it. What is said of a wrong one does not repeat it. */
+/** A phone number in any notation. The error for an invalid one does not repeat it. */
 const number = z
   .string('expected a phone number')
   .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
@@ -21,12 +21,12 @@ const number = z
     const checked = checkNumber(text);
     if (checked.kind === 'refused') context.addIssue({ code: 'custom', message: checked.reason });
   })
-  .describe('in the national format; separators are taken out');
+  .describe('in the national format; separators are removed');
 
 const found = {
   states: z
     .array(z.enum(['pending', 'accepted', ...FAILED_STATES]))
-    .describe('what became of it; several where it is one of these'),
+    .describe('its state; several where only a set of possible states is known'),
   at: time,
   code: z.string().exactOptional().describe('why it was not accepted'),
 };
@@ -48,45 +48,45 @@ const findAnswer = z.object({
       ...found,
       confirmed: z
         .boolean()
-        .describe('false where the contact is deleted: it is probably this one'),
+        .describe('false where the contact is deleted: it is probably this number'),
     }),
   ),
   searched: z
     .object({
-      since: time.describe('what was handed over before is not found'),
+      since: time.describe('what was enqueued before is not found'),
       batches: count,
       contacts: count,
-      unindexedChunks: count.describe('stored without FIND_KEY, or too long ago'),
+      unindexedChunks: count.describe('chunks stored without FIND_KEY, or too long ago'),
       wrongHit: z
         .number()
-        .describe('chances that a contact which is not confirmed is of another number, 0 to 1'),
+        .describe('probability that an unconfirmed contact belongs to another number, 0 to 1'),
     })
-    .describe('how far the search could see'),
+    .describe('what the search covered'),
 }) satisfies z.ZodType<FindReport>;
 
-/** What became of the notices for one phone number. */
+/** The search for the notices of one phone number. */
 export const FIND_ROUTES: readonly Route[] = [
   route({
     method: 'POST',
     path: '/api/v1/find',
     needs: 'viewer',
     kind: 'api',
-    summary: 'What became of the notices for one phone number; nothing that is answered holds it.',
+    summary: 'What happened to the notices for one phone number; the answer does not contain it.',
     reads: true,
     perMinute: FINDS_PER_MINUTE,
     body: z.strictObject({ number }),
     answers: {
       200: {
-        says: 'Single notices and contacts of batches, the newest first.',
+        says: 'Single notices and contacts of batches, newest first.',
         schema: findAnswer,
       },
-      409: { says: 'FIND_KEY is not set: nothing is kept to find by.' },
+      409: { says: 'FIND_KEY is not set, so the search is off.' },
     },
     handle: async ({ body }, context) => json(await findFor(context, body.number)),
   }),
 ];
 
-/** Whether there is anything to find by. */
+/** Whether the search is on. */
 export function canFind({ findSettings }: OpsContext): boolean {
   return findSettings.findKey !== undefined;
 }
@@ -100,7 +100,7 @@ export async function findFor(context: OpsContext, written: string): Promise<Fin
   if (!canFind(context)) {
     throw new NoticeQueueError(
       'NOT_POSSIBLE',
-      'FIND_KEY is not set, so nothing is kept to find by: set the same 32 random bytes for producers, importers and the ops server; what is handed over from then on is found.',
+      'The search is off because FIND_KEY is not set: set the same 32 random bytes for producers, importers and the ops server. The search finds what is enqueued from then on.',
     );
   }
   const { redis, keys, findSettings: settings } = context;

@@ -11,15 +11,15 @@ import { why } from './inputs.ts';
 
 const held = z.object({ hold: holdAnswer.nullable() });
 
-/** The hold in force, and acting on it by hand. */
+/** The hold in force, and manual holds. */
 export const HOLD_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/v1/hold',
     needs: 'viewer',
     kind: 'api',
-    summary: 'The hold in force: reason, since when, next probe, remedy.',
-    answers: { 200: { says: 'The hold; null where the queue flows.', schema: held } },
+    summary: 'The hold in force, with its reason, start, next probe and remedy.',
+    answers: { 200: { says: 'The hold; null where the queue is not held.', schema: held } },
     handle: async (_call, context) => json({ hold: (await holdInForce(context)) ?? null }),
   }),
   route({
@@ -27,9 +27,9 @@ export const HOLD_ROUTES: readonly Route[] = [
     path: '/api/v1/hold/place',
     needs: 'operator',
     kind: 'api',
-    summary: 'Holds the queue until it is lifted by hand; what is being sent is let finish.',
+    summary: 'Holds the queue until the hold is lifted manually; requests in flight finish.',
     body: z.strictObject({ why: why.max(MAX_HOLD_REASON) }),
-    answers: { 200: { says: 'The hold that is in force now.', schema: held } },
+    answers: { 200: { says: 'The hold in force.', schema: held } },
     handle: async ({ body, name }, context) =>
       json({ hold: (await placeAuditedHold(context, { who: name, why: body.why })) ?? null }),
   }),
@@ -38,11 +38,11 @@ export const HOLD_ROUTES: readonly Route[] = [
     path: '/api/v1/hold/lift',
     needs: 'operator',
     kind: 'api',
-    summary: 'Ends the hold in force; one whose cause lasts comes back by itself.',
+    summary: 'Lifts the hold in force. If its cause persists, it comes back by itself.',
     body: z.strictObject({ why: why.optional() }),
     answers: {
       200: {
-        says: 'The kind of the hold that was lifted; null where nothing held.',
+        says: 'The kind of the lifted hold; null where the queue was not held.',
         schema: z.object({ lifted: holdAnswer.shape.kind.nullable() }),
       },
     },

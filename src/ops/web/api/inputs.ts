@@ -1,22 +1,22 @@
 import { z } from 'zod';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 
-/** Path of one batch. */
+/** Path parameters of one batch. */
 export const batchParams = z.strictObject({
   id: z.string().regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens or underscores'),
 });
 
 const MAX_WHY = 200;
 
-/** Why somebody acts, in his own words. */
+/** The reason of a manual action. */
 export const why = z
-  .string('expected a reason in words')
+  .string('expected a reason')
   .trim()
-  .min(1, 'expected a reason in words')
+  .min(1, 'expected a reason')
   .max(MAX_WHY, `expected at most ${MAX_WHY} characters`)
-  .describe('why, for the audit stream');
+  .describe('reason, for the audit stream');
 
-/** A whole number in a query, where everything is text. */
+/** A whole number in a query string. */
 export function queryNumber(min: number, max: number, fallback: number) {
   const message = `expected a whole number from ${min} to ${max}`;
   return z
@@ -28,5 +28,5 @@ export function queryNumber(min: number, max: number, fallback: number) {
     .meta({ type: 'integer', pattern: undefined, minimum: min, maximum: max });
 }
 
-/** A code of the service, or one of ours. */
+/** A code of the service or of this program. */
 export const code = z.string().min(1).max(64);

@@ -9,16 +9,16 @@ const time = z
   .union([z.int().positive(), z.iso.datetime({ offset: true })])
   .describe('milliseconds since the epoch, or ISO 8601 with a zone');
 
-/** What the body is to its reader; NoticeQueue.send checks it as it does for the library. */
+/** Schema of the body for the document; NoticeQueue.send validates it as it does for the library. */
 const bodyDoc = z.strictObject({
   notice: noticeSchema,
   options: z
     .strictObject({
       idempotencyKey: z.string().min(1).max(200).optional(),
-      delay: z.int().min(0).optional().describe('milliseconds before it may be sent'),
+      delay: z.int().min(0).optional().describe('earliest send time, in milliseconds from now'),
       sendAt: time.optional(),
       expiresAt: time.optional(),
-      priority: z.int().min(0).optional().describe('0 goes first'),
+      priority: z.int().min(0).optional().describe('lower is sent earlier'),
       delivery: z.enum(DELIVERY_POLICIES).optional(),
     })
     .optional(),
@@ -26,17 +26,17 @@ const bodyDoc = z.strictObject({
 
 const IDEMPOTENCY_KEY = 'idempotency-key';
 
-/** Notices from programs in any language. */
+/** Enqueuing notices over HTTP. */
 export const NOTICE_ROUTES: readonly Route[] = [
   route({
     method: 'POST',
     path: '/api/v1/notices',
     needs: 'sender',
     kind: 'api',
-    summary: 'Hands one notice to the queue, with the validation and the receipt of the library.',
+    summary: 'Enqueues one notice, with the validation and the receipt of the library.',
     headers: {
       [IDEMPOTENCY_KEY]:
-        'Same key, one send: a call that is repeated queues nothing, and its receipt names the first notice. Stands for options.idempotencyKey.',
+        'A repeated request with the same key enqueues nothing; its receipt names the first notice. Same as options.idempotencyKey.',
     },
     body: z.strictObject(
       {
@@ -48,11 +48,14 @@ export const NOTICE_ROUTES: readonly Route[] = [
     bodyDoc,
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: {
-      202: { says: 'The queue holds it.', schema: receipt() },
-      200: { says: 'The queue held it before, under the same idempotency key.', schema: receipt() },
+      202: { says: 'The notice is queued.', schema: receipt() },
+      200: {
+        says: 'The notice was queued before with the same idempotency key.',
+        schema: receipt(),
+      },
       409: { says: 'The idempotency key was used for a different notice.' },
       413: { says: 'The body is larger than OPS_MAX_BODY_BYTES.' },
-      422: { says: 'The notice or its options are wrong; `issues` names each field.' },
+      422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
     handle: async ({ body: { notice, options }, header }, { notices }) => {
       const given = await notices.send(notice, withKey(options, header(IDEMPOTENCY_KEY)));
@@ -63,7 +66,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
 
 function receipt() {
   return z.object({
-    id: z.string().describe('names the notice'),
+    id: z.string().describe('id of the notice'),
     jobs: z.array(z.string()),
     contacts: z.int(),
     duplicate: z.boolean(),
@@ -72,7 +75,7 @@ function receipt() {
 
 /** @throws InputError REQUEST_INVALID where header and options name different keys */
 function withKey(options: SendOptions | undefined, header: string | undefined): SendOptions {
-  // What is no object of options is refused where the options are checked.
+  // Options that are not an object are refused where the options are validated.
   if (header === undefined) return options === undefined ? {} : options;
   const idempotencyKey = /^"(.*)"$/.exec(header)?.[1] ?? header;
   const own = options?.idempotencyKey;

@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { readWorkers } from '../../../fleet/heartbeat.ts';
-import { redisFailure } from '../../../redis/failure.ts';
 import { AUDITED, readAudit } from '../../audit.ts';
 import { ROLES } from '../access/identity.ts';
 import { statusToJson, statusAnswer, workerAnswer } from '../answers.ts';
@@ -8,14 +6,14 @@ import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 
-/** What goes on, who works, who did what. */
+/** Status, workers, audit stream, session and live events. */
 export const STATUS_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/v1/status',
     needs: 'viewer',
     kind: 'api',
-    summary: 'What goes, what waits, what is held and why.',
+    summary: 'The state of the account: jobs, hold, rate limit, token, workers, Redis.',
     answers: { 200: { says: 'The status.', schema: statusAnswer } },
     handle: async (_call, { status }) => json(statusToJson(await status())),
   }),
@@ -24,31 +22,25 @@ export const STATUS_ROUTES: readonly Route[] = [
     path: '/api/v1/workers',
     needs: 'viewer',
     kind: 'api',
-    summary: 'The worker processes that live.',
+    summary: 'The live worker processes.',
     answers: {
       200: {
         says: 'In the order of their start.',
         schema: z.object({ workers: z.array(workerAnswer) }),
       },
     },
-    handle: async (_call, { redis, keys }) => {
-      try {
-        return json({ workers: await readWorkers(redis, keys) });
-      } catch (error) {
-        throw redisFailure(error);
-      }
-    },
+    handle: async (_call, { fleet }) => json(await fleet.read('workers')),
   }),
   route({
     method: 'GET',
     path: '/api/v1/audit',
     needs: 'viewer',
     kind: 'api',
-    summary: 'What people did by hand, the newest first.',
+    summary: 'The audit stream: manual actions, newest first.',
     query: z.object({ limit: queryNumber(1, 1_000, 100) }),
     answers: {
       200: {
-        says: 'The last entries.',
+        says: 'The latest entries.',
         schema: z.object({
           entries: z.array(
             z.object({
@@ -72,7 +64,7 @@ export const STATUS_ROUTES: readonly Route[] = [
     path: '/api/v1/session',
     needs: 'viewer',
     kind: 'api',
-    summary: 'Who calls, and the token that a change by script must carry as X-CSRF-Token.',
+    summary: 'The caller, and the token that a change by script must send as X-CSRF-Token.',
     answers: {
       200: {
         says: 'The caller.',
@@ -80,7 +72,7 @@ export const STATUS_ROUTES: readonly Route[] = [
           name: z.string(),
           role: z.enum(ROLES),
           by: z.enum(['session', 'proxy', 'key']),
-          csrf: z.string().describe('empty for an API key, which needs none'),
+          csrf: z.string().describe('empty for an API key, which needs no token'),
         }),
       },
     },
@@ -88,7 +80,6 @@ export const STATUS_ROUTES: readonly Route[] = [
   }),
 ];
 
-/** What goes on, as it happens. */
 export const EVENT_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
@@ -96,10 +87,10 @@ export const EVENT_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'api',
     summary:
-      'Server-sent events, once a second: `status` (Status), `batch` (Batch, where one was asked for), `batch-event` (what became of a batch), and `trouble` (cause, since) while Redis is away.',
+      'Server-sent events, once a second: `status` (Status), `batch` (Batch, if requested), `batch-event` (an event of any batch), and `trouble` (cause, since) while Redis is away.',
     query: z.object({ batch: z.string().regex(BATCH_ID).optional() }),
-    answers: { 200: { says: 'A stream without end.', type: 'text/event-stream' } },
+    answers: { 200: { says: 'An endless stream.', type: 'text/event-stream' } },
     perMinute: 120,
-    handle: ({ query }) => ({ kind: 'events', question: query }),
+    handle: ({ query }) => ({ kind: 'events', filter: query }),
   }),
 ];

@@ -6,7 +6,7 @@ import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
 
-/** A chart gets about so many points, however far it goes back. */
+/** Points of a chart, whatever its period. */
 const POINTS = 180;
 
 const number = z.int().min(0);
@@ -18,35 +18,37 @@ const percentiles = z
 
 const pointAnswer = z
   .object({
-    at: number.describe('beginning of the span: milliseconds since the epoch'),
-    spanMs: z.number().describe('length of the span; the last of a series is not over yet'),
-    requests: number.describe('requests put on a connected socket'),
+    at: number.describe('start of the span: milliseconds since the epoch'),
+    spanMs: z
+      .number()
+      .describe('length of the span in milliseconds; the last one of a series is not over yet'),
+    requests: number.describe('send requests'),
     attempts: byOutcome.describe('attempts by outcome'),
     contacts: byOutcome.describe('contacts by outcome of their attempt'),
     lanes: z.object({ notices: accepted, chunks: accepted }),
-    answerMs: percentiles.describe('how long the service took to answer, in milliseconds'),
-    queueWaitMs: percentiles.describe('how long jobs were due before their first attempt'),
+    answerMs: percentiles.describe('response time of the service, in milliseconds'),
+    queueWaitMs: percentiles.describe('time from when jobs were due to their first attempt'),
     tokenWaitMs: percentiles,
   })
   .meta({ id: 'TrafficPoint' });
 
-/** What the workers did, over time. */
+/** Traffic over time, and metrics. */
 export const TRAFFIC_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
     path: '/api/v1/traffic',
     needs: 'viewer',
     kind: 'api',
-    summary: 'What was sent over time: requests, attempts and contacts by outcome, durations.',
+    summary: 'Traffic over time: requests, attempts and contacts by outcome, durations.',
     query: z.object({ minutes: queryNumber(1, TRAFFIC_MINUTES, 180) }),
     answers: {
       200: {
-        says: `The minutes asked for, in about ${POINTS} points at most; the last ten minutes; now.`,
+        says: `The requested minutes in at most ${POINTS} points, the last ten minutes, and now.`,
         schema: z.object({
           at: number,
-          now: pointAnswer.describe('the last half minute that is over'),
+          now: pointAnswer.describe('the last complete half minute'),
           recent: z.array(pointAnswer).describe('the last ten minutes, in steps of ten seconds'),
-          series: z.array(pointAnswer).describe('the oldest first'),
+          series: z.array(pointAnswer).describe('oldest first'),
           total: pointAnswer.describe('all of `series` in one'),
         }),
       },
@@ -58,7 +60,7 @@ export const TRAFFIC_ROUTES: readonly Route[] = [
     path: '/metrics',
     needs: 'viewer',
     kind: 'api',
-    summary: 'The metrics of the account, for Prometheus; workers tell of themselves.',
+    summary: 'The metrics of the account for Prometheus; workers have their own.',
     answers: { 200: { says: 'The metrics.', type: METRICS_CONTENT_TYPE } },
     handle: async (_call, { metrics }) => ({
       kind: 'file',
@@ -68,7 +70,7 @@ export const TRAFFIC_ROUTES: readonly Route[] = [
   }),
 ];
 
-/** The traffic record, cut so that a chart can take it. */
+/** Reads the traffic record, with few enough points for a chart. */
 export async function trafficOf(
   { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
   minutes: number,

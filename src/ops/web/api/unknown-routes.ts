@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { withAbortSignal } from '../../../async/cancellation.ts';
+import { Deadline } from '../../../async/deadline.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
@@ -16,13 +18,13 @@ import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { queryNumber, why } from './inputs.ts';
 
-/** Batches looked at for unknown contacts, the newest first. */
-const MOST_BATCHES = 200;
-const MOST_IDS = 500;
-/** So long may one request decide; what is left then stays listed. */
+/** The newest batches that are read for unknown contacts. */
+const MAX_BATCHES = 200;
+const MAX_IDS = 500;
+/** Longest duration of a request in milliseconds; what is not resolved then stays listed. */
 const RESOLVE_MS = 20_000;
 
-/** The desk where people decide on what may have been taken. */
+/** Unknown outcomes, and resolving them. */
 export const UNKNOWN_ROUTES: readonly Route[] = [
   route({
     method: 'GET',
@@ -30,7 +32,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'api',
     summary: 'Notices and contacts of batches whose outcome is unknown.',
-    query: z.object({ limit: queryNumber(1, MOST_IDS, 100) }),
+    query: z.object({ limit: queryNumber(1, MAX_IDS, 100) }),
     answers: {
       200: {
         says: 'The oldest notices, and the batches.',
@@ -46,30 +48,30 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
               delivery: z.enum(DELIVERY_POLICIES),
             }),
           ),
-          listed: z.int().describe('notices in all'),
+          listed: z.int().describe('listed notices in all'),
           batches: z.array(
             z.object({
               batch: z.string(),
               template: z.string(),
               contacts: z.int(),
-              begunAt: z.int().describe('when its import began: milliseconds since the epoch'),
+              begunAt: z.int().describe('when its import started: milliseconds since the epoch'),
             }),
           ),
         }),
       },
     },
     handle: async ({ query: { limit } }, context) =>
-      json(await readUnknownOverview(context, { notices: limit, batches: MOST_BATCHES })),
+      json(await readUnknownOverview(context, { notices: limit, batches: MAX_BATCHES })),
   }),
   route({
     method: 'POST',
     path: '/api/v1/unknown/resolve',
     needs: 'operator',
     kind: 'api',
-    summary: 'Decides on notices by id, or on all that is unknown of one batch.',
+    summary: 'Resolves notices by id, or all unknown contacts of one batch.',
     body: z.strictObject({
       as: z.enum(RESOLUTIONS),
-      ids: z.array(z.string().min(1).max(200)).min(1).max(MOST_IDS).optional(),
+      ids: z.array(z.string().min(1).max(200)).min(1).max(MAX_IDS).optional(),
       batch: z.string().regex(BATCH_ID).optional(),
       before: z
         .int()
@@ -79,16 +81,16 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
     }),
     answers: {
       200: {
-        says: 'What was done.',
+        says: 'What was resolved.',
         schema: z.object({
           resolved: z.int().describe('notices, or chunks and parts of chunks'),
           contacts: z.int(),
           gone: z.int().describe('not unknown (any more)'),
-          late: z.int().describe('left, since their deadline has passed'),
-          stopped: z.boolean().describe('it took too long: ask again for the rest'),
+          late: z.int().describe('not queued again, because their deadline has passed'),
+          stopped: z.boolean().describe('it took too long: repeat the request for the rest'),
         }),
       },
-      409: { says: 'The batch cannot be sent again as it stands.' },
+      409: { says: 'The batch cannot be sent again in its phase.' },
     },
     handle: async ({ body: { as, ids, batch, before, why: words }, name, now }, context) => {
       if ((ids === undefined) === (batch === undefined)) {
@@ -96,16 +98,23 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
       }
       const decision: ResolveDecision = { as, who: name, why: words };
-      const signal = AbortSignal.any([context.closing, AbortSignal.timeout(RESOLVE_MS)]);
-      if (batch !== undefined) {
-        return json(await decideOnBatch(context, batch, before, decision, now, signal));
+      const deadline = new Deadline(RESOLVE_MS, context.closing);
+      try {
+        return await withAbortSignal(deadline, async (signal) =>
+          json(
+            await (batch === undefined
+              ? resolveNotices(context.redis, context.keys, ids ?? [], decision, signal)
+              : resolveInBatch(context, batch, before, decision, now, signal)),
+          ),
+        );
+      } finally {
+        deadline.close();
       }
-      return json(await resolveNotices(context.redis, context.keys, ids ?? [], decision, signal));
     },
   }),
 ];
 
-async function decideOnBatch(
+async function resolveInBatch(
   context: OpsContext,
   id: string,
   before: number | undefined,

@@ -10,25 +10,25 @@ import type { OpsContext } from '../ops-context.ts';
 import { problemOf } from '../http/problem.ts';
 import { showJob } from './show-job.ts';
 
-/** Where the board of the queues is. */
+/** Path of the queue board. */
 const BOARD_PATH = '/queues';
 
-/** Whether a path belongs to the board, which has a policy of its own. */
+/** Whether a path belongs to the board, which has its own content security policy. */
 export function isBoard(url: string): boolean {
   return url === BOARD_PATH || url.startsWith(`${BOARD_PATH}/`) || url.startsWith(`${BOARD_PATH}?`);
 }
 
-/** Who may call a route of the board: what changes something, nobody. */
+/** The role that a route of the board needs; routes that change something are closed. */
 export function boardNeeds(method: string | readonly string[]): Needs {
-  return [method].flat().every(reads) ? 'viewer' : 'nobody';
+  return [method].flat().every(reads) ? 'viewer' : 'closed';
 }
 
-/** Seconds between two looks of the board; each costs some forty commands a queue. */
+/** Seconds between two polls of the board; each costs some forty commands per queue. */
 const POLL_S = 10;
 
 /**
- * BullMQ's own board, to look and not to touch: jobs without numbers, read-only. What it would change
- * goes past the ledger and the hold, so no role may.
+ * Registers the queue board of BullMQ, read-only and without phone numbers. Its changes would bypass
+ * the ledger and the hold, so no role may make them.
  */
 export async function registerBoard(
   app: FastifyInstance,
@@ -44,7 +44,7 @@ export async function registerBoard(
   const serverAdapter = new FastifyAdapter();
   createBullBoard({
     queues,
-    // The adapter brings a copy of the board's types of its own.
+    // The adapter has its own copy of the board's types.
     serverAdapter: serverAdapter as unknown as IServerAdapter,
     options: {
       uiConfig: {
@@ -56,29 +56,29 @@ export async function registerBoard(
     },
   });
   serverAdapter.setBasePath(BOARD_PATH);
-  // Its own answer would be the message of whatever was thrown.
+  // Its default answer is the message of the error.
   serverAdapter.setErrorHandler((error) => {
     const { status, title, detail } = problemOf(redisFailure(error), redisWatch.explain());
-    // Its type knows fewer statuses than HTTP.
+    // Its type allows only some statuses.
     return { status: status as 500, body: { error: title, message: detail } };
   });
   await app.register(async (scope) => {
     scope.addHook('onSend', (_request, reply, payload, done) => {
       const isPage = String(reply.getHeader('content-type')).startsWith('text/html');
-      done(null, isPage && typeof payload === 'string' ? withoutElsewhere(payload) : payload);
+      done(null, isPage && typeof payload === 'string' ? withoutExternalFiles(payload) : payload);
     });
     await scope.register(serverAdapter.registerPlugin(), { prefix: BOARD_PATH });
   });
 }
 
-/** An element that loads something from another host. */
-const ELSEWHERE =
+/** An element that loads a file from another host. */
+const EXTERNAL =
   /<(?:link|script|img|iframe|source)\b[^>]*\s(?:href|src|srcset)\s*=\s*["']?\s*(?:https?:)?\/\/[^>]*>(?:\s*<\/(?:script|iframe)>)?/gi;
 
 /**
- * The board's page asks for a font elsewhere. The policy would refuse it, and every visitor's console
- * would say so.
+ * Removes elements that load from other hosts: the board loads a font, which the content security
+ * policy blocks with an error in the browser console.
  */
-function withoutElsewhere(page: string): string {
-  return page.replaceAll(ELSEWHERE, '');
+function withoutExternalFiles(page: string): string {
+  return page.replaceAll(EXTERNAL, '');
 }

@@ -1,6 +1,6 @@
 import { describeValue, maskContact } from '../../mask-contact.ts';
 
-/** Fields whose values say nothing of a person. */
+/** Fields whose values contain no personal data. */
 const PLAIN = new Set([
   'v',
   'templateCode',
@@ -13,8 +13,8 @@ const PLAIN = new Set([
 const SHOWN_CONTACTS = 3;
 
 /**
- * What a job holds, as the board may show it: numbers masked, variables by name only, and unknown
- * fields as their type. What is not of a known shape is not shown at all.
+ * The data of a job as the board shows it: phone numbers masked, variables by name only, unknown
+ * fields as their type. Data of an unknown shape is not shown.
  */
 export function showJob(data: unknown): unknown {
   if (!isFields(data)) return data === null || data === undefined ? data : describeValue(data);

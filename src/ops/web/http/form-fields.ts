@@ -1,9 +1,8 @@
 import { z } from 'zod';
 
 /**
- * Fields of an HTML form as a JSON body would hold them: a number where the schema takes one, a list
- * where it wants one. A field that was left empty is left out, and so are those that begin with `_`,
- * which are for the server itself.
+ * Converts the fields of an HTML form to a JSON body: numbers and lists where the schema has them.
+ * Empty fields are left out, and so are those that start with `_`, which are for the server itself.
  */
 export function fromForm(fields: URLSearchParams, schema: z.ZodType): Record<string, unknown> {
   const shape = schema instanceof z.ZodObject ? (schema.shape as z.ZodRawShape) : {};
@@ -11,12 +10,12 @@ export function fromForm(fields: URLSearchParams, schema: z.ZodType): Record<str
   for (const name of new Set(fields.keys())) {
     const texts = fields.getAll(name).filter((text) => text.trim() !== '');
     if (name.startsWith('_') || texts.length === 0) continue;
-    body[name] = asWanted(texts, kindOf(shape[name]));
+    body[name] = convert(texts, kindOf(shape[name]));
   }
   return body;
 }
 
-function asWanted(texts: readonly string[], kind: string): unknown {
+function convert(texts: readonly string[], kind: string): unknown {
   const [text = ''] = texts;
   switch (kind) {
     case 'number':
@@ -33,7 +32,7 @@ function asWanted(texts: readonly string[], kind: string): unknown {
 function kindOf(field: unknown): string {
   let inner = field;
   while (inner instanceof z.ZodOptional || inner instanceof z.ZodDefault) inner = inner.unwrap();
-  // What is no number stays text, so the others of a union are served, too.
+  // A text that is not a number stays text, so the other members of a union work, too.
   if (inner instanceof z.ZodUnion && inner.options.some((one) => kindOf(one) === 'number')) {
     return 'number';
   }

@@ -1,6 +1,6 @@
 /**
- * HTML that is safe to send: made only by {@link html}, which escapes whatever is put into it and is
- * not HTML of its own making.
+ * HTML that is safe to send. Only {@link html} creates it, which escapes every value that is not
+ * Html itself.
  */
 export class Html {
   readonly text: string;
@@ -10,13 +10,12 @@ export class Html {
   }
 }
 
-/** What may stand in a template. Nothing is written for `undefined`, `null` and `false`. */
+/** A value in a template. `undefined`, `null` and `false` write nothing. */
 export type Part = Html | string | number | undefined | null | false | readonly Part[];
 
 /**
- * Tag of a template of HTML. Every value is escaped for text and for attributes in double quotes,
- * where it may stand, and nowhere else: no value inside a tag's name, an unquoted attribute, a script
- * or a style.
+ * Template tag for HTML. Values are escaped for text and for attributes in double quotes. Use them
+ * only there: not in tag names, unquoted attributes, scripts or styles.
  *
  * @example html`<p title="${title}">${items.map((item) => html`<b>${item}</b>`)}</p>`
  */
@@ -42,7 +41,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '`': '&#96;',
 };
 
-/** Text as it may stand in HTML. */
+/** Escapes a text for HTML. */
 function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"'`]/g, (sign) => ESCAPES[sign] ?? sign);
 }

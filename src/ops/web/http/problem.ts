@@ -5,23 +5,23 @@ import {
   type ErrorCode,
 } from '../../../contracts/errors.ts';
 
-/** An error as the API answers it (RFC 9457, `application/problem+json`). */
+/** An error in a response of the API (RFC 9457, `application/problem+json`). */
 export interface Problem {
   readonly type: string;
-  /** What the code means, the same each time. */
+  /** Meaning of the code; always the same text. */
   readonly title: string;
   readonly status: number;
-  /** What happened this time, and what to do. */
+  /** What happened in this case, and what to do. */
   readonly detail: string;
-  /** One of {@link ERROR_CODES}, or `DEFECT` for an error of ours that nobody foresaw. */
+  /** One of {@link ERROR_CODES}, or `DEFECT` for an unexpected error of this program. */
   readonly code: ErrorCode | 'DEFECT';
-  /** Every field that is wrong, where some are. */
+  /** Every invalid field; absent where the error is not about fields. */
   readonly issues?: readonly { readonly field: string; readonly problem: string }[];
-  /** Seconds after which it may be tried again, where that is known; also the Retry-After header. */
+  /** Seconds after which to retry; absent where not known. Also sent as the Retry-After header. */
   readonly retryAfter?: number;
 }
 
-/** The status of each code that a request can meet; all others are 500. */
+/** HTTP status of each code that a request can cause; all others are 500. */
 const STATUS: Partial<Record<ErrorCode, number>> = {
   REQUEST_INVALID: 400,
   NOT_SIGNED_IN: 401,
@@ -40,17 +40,17 @@ const STATUS: Partial<Record<ErrorCode, number>> = {
   TOKEN_UNAVAILABLE: 503,
 };
 
-/** Seconds after which Redis may be there again. */
+/** Seconds after which to retry while Redis is away. */
 const REDIS_RETRY_AFTER = 2;
 
-/** What fastify says of a request that it cannot read, in our words. */
+/** Detail of requests that fastify cannot read, by status. */
 const UNREADABLE: Readonly<Record<number, string>> = {
-  413: 'The body is larger than this server reads (OPS_MAX_BODY_BYTES).',
-  414: 'The address is too long.',
-  415: 'The body is of another type: send application/json.',
+  413: 'The body is larger than the limit (OPS_MAX_BODY_BYTES).',
+  414: 'The URL is too long.',
+  415: 'The media type of the body is not supported: send application/json.',
 };
 
-/** A request that came too early. */
+/** A request above a rate limit of this server. */
 export class TooManyRequests extends NoticeQueueError {
   override readonly name = 'TooManyRequests';
   /** In seconds. */
@@ -63,9 +63,9 @@ export class TooManyRequests extends NoticeQueueError {
 }
 
 /**
- * The problem that stands for an error.
+ * Translates an error to a problem.
  *
- * @param redisTrouble what to say instead of the error where Redis did not answer
+ * @param redisTrouble replaces the detail where Redis did not answer
  */
 export function problemOf(error: unknown, redisTrouble?: string): Problem {
   if (error instanceof NoticeQueueError) return ofOurs(error, redisTrouble);
@@ -76,9 +76,9 @@ export function problemOf(error: unknown, redisTrouble?: string): Problem {
   }
   return {
     type: typeOf('DEFECT'),
-    title: 'An error that nobody foresaw; this is a defect of notice-queue.',
+    title: 'An unexpected error; this is a defect of notice-queue.',
     status: 500,
-    detail: 'An error that nobody foresaw; the log of the ops server names its kind.',
+    detail: 'An unexpected error; the log of the ops server names its kind.',
     code: 'DEFECT',
   };
 }

@@ -10,15 +10,15 @@ import type { OpsContext } from '../ops-context.ts';
 import type { RouteCall, Route, RouteAnswer } from './route.ts';
 import { setSessionCookie } from '../access/session-cookie.ts';
 
-/** Field of a form that holds the token, and the path to go to when it is done. */
+/** Form fields for the CSRF token, and for the path to redirect to. */
 const CSRF_FIELD = '_csrf';
 const NEXT_FIELD = '_next';
 const CSRF_HEADER = 'x-csrf-token';
 
-/** No body but a notice's is long. */
+/** Largest body of routes other than the intake of notices. */
 const SMALL_BODY_BYTES = 65_536;
 
-/** Registers the routes of a table. A route says whom it lets in, or it cannot be written down. */
+/** Registers the routes of a table. */
 export function registerRoutes(
   app: FastifyInstance,
   routes: readonly Route[],
@@ -54,7 +54,7 @@ async function serve(
 ): Promise<FastifyReply> {
   const who = request.identity;
   const form = request.body instanceof URLSearchParams ? request.body : undefined;
-  if (!reads(request.method) && who !== undefined) requireToken(request, who, form, context);
+  if (!reads(request.method) && who !== undefined) requireCsrfToken(request, who, form, context);
   const call = readCall(route, request, form, context);
   const answer = await route.handle(call, context);
   if (!reads(request.method) && route.reads !== true) {
@@ -62,8 +62,8 @@ async function serve(
   }
   if (answer.kind === 'events') {
     const { sessions } = context.access;
-    const stillIn = () => who?.by !== 'session' || !sessions.isEnded(who.seed);
-    streamEvents(reply, context.feed, answer.question, who?.until ?? 0, stillIn);
+    const isSignedIn = () => who?.by !== 'session' || !sessions.isEnded(who.seed);
+    streamEvents(reply, context.feed, answer.filter, who?.until ?? 0, isSignedIn);
     return reply;
   }
   const next = form?.get(NEXT_FIELD);
@@ -73,16 +73,16 @@ async function serve(
   return writeAnswer(request, reply, answer);
 }
 
-/** @throws NoticeQueueError CROSS_SITE where the page that sent it is not one of this session */
-function requireToken(
+/** @throws NoticeQueueError CROSS_SITE where the CSRF token is missing or of another session */
+function requireCsrfToken(
   { headers }: FastifyRequest,
   who: Identity,
   form: URLSearchParams | undefined,
   { access }: OpsContext,
 ): void {
   if (who.by === 'key') return;
-  const shown = form?.get(CSRF_FIELD) ?? headers[CSRF_HEADER];
-  if (typeof shown === 'string' && access.sessions.isCsrfToken(who.seed, shown)) return;
+  const sent = form?.get(CSRF_FIELD) ?? headers[CSRF_HEADER];
+  if (typeof sent === 'string' && access.sessions.isCsrfToken(who.seed, sent)) return;
   throw new NoticeQueueError('CROSS_SITE');
 }
 
@@ -113,7 +113,7 @@ function readCall(
   };
 }
 
-/** A path of this server, and never another site. */
+/** @returns the path and query of a URL of this server; `/` for all others, such as another site */
 export function localPath(text: string): string {
   const base = 'http://here.invalid';
   if (!/^\/(?![/\\])/.test(text) || !URL.canParse(text, base)) return '/';
@@ -121,7 +121,7 @@ export function localPath(text: string): string {
   return url.origin === base ? `${url.pathname}${url.search}` : '/';
 }
 
-/** All answers but a stream of events, which takes the connection for itself. */
+/** All answers except an event stream, which takes over the connection. */
 type WrittenAnswer = Exclude<RouteAnswer, { readonly kind: 'events' }>;
 
 /** Writes an answer. */

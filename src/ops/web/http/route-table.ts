@@ -33,7 +33,7 @@ const ROUTES: readonly Route[] = [
 ];
 
 /**
- * Every route of the ops server. Tests try each of them without credentials, as a viewer and from
- * another site, and the OpenAPI document is made of those of kind `api`.
+ * Every route of the ops server. Tests request each of them without credentials, as a viewer and from
+ * another site; the OpenAPI document is made of those of kind `api` and `health`.
  */
 export const OPS_ROUTES: readonly Route[] = [...ROUTES, ...openApiRoutes(ROUTES)];

@@ -5,25 +5,25 @@ import type { Html } from './html.ts';
 import type { FeedFilter } from '../live/feed.ts';
 import type { OpsContext } from '../ops-context.ts';
 
-/** One request, checked. */
+/** One request with validated input. */
 export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
-  /** Undefined on a route that is open and a caller who shows nothing. */
+  /** The caller; undefined on an open route without credentials. */
   readonly who: Identity | undefined;
-  /** Name for the audit stream; empty on an open route. */
+  /** Name of the caller for the audit stream; empty where the caller is unknown. */
   readonly name: string;
-  /** To be put into every form, and into the header `X-CSRF-Token` of every change by script. */
+  /** CSRF token: for every form, and for the header `X-CSRF-Token` of every change by script. */
   readonly csrf: string;
-  /** Path and query as they were asked for. */
+  /** Path and query of the request. */
   readonly url: string;
   readonly header: (name: string) => string | undefined;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** What a handler answers; the server writes it. */
+/** The answer of a handler; the server writes it. */
 export type RouteAnswer =
   | { readonly kind: 'json'; readonly status: number; readonly body: unknown }
   | { readonly kind: 'page'; readonly status: number; readonly html: Html }
@@ -32,53 +32,53 @@ export type RouteAnswer =
       readonly kind: 'file';
       readonly type: string;
       readonly body: Buffer | Readable;
-      /** A name makes browsers save it. */
+      /** File name; makes browsers save the file. */
       readonly name?: string;
       readonly cache?: 'for-ever' | 'ask-again';
     }
-  | { readonly kind: 'events'; readonly question: FeedFilter };
+  | { readonly kind: 'events'; readonly filter: FeedFilter };
 
-/** A cookie to be set; without a value it is taken away. */
+/** A session cookie to be set; without a value it is cleared. */
 export interface SessionCookie {
   readonly value: string | undefined;
   readonly until: number;
 }
 
-/** What a status means, for the OpenAPI document. A schema stands for JSON. */
+/** One answer of a route in the OpenAPI document. With a schema it is JSON. */
 export interface AnswerDoc {
   readonly says: string;
   readonly schema?: z.ZodType;
-  /** Media type where it is no JSON. */
+  /** Media type where the answer is not JSON. */
   readonly type?: string;
 }
 
-/** What of a route does not depend on its types. */
+/** The properties of a route that do not depend on its types. */
 interface RouteHead {
   readonly method: 'GET' | 'POST';
-  /** As fastify and OpenAPI know it, with `:name` for a parameter. */
+  /** Path with `:name` for parameters. */
   readonly path: string;
-  /** Whom it lets in: no route without it. */
+  /** The role that it needs; a route without it is not registered. */
   readonly needs: Needs;
-  /** `api` routes stand in the OpenAPI document and answer problems; pages answer HTML. */
+  /** `api` routes are in the OpenAPI document and answer errors as problems; pages answer HTML. */
   readonly kind: 'api' | 'page' | 'health' | 'asset';
   /** One line: what it does. */
   readonly summary: string;
   /**
-   * A POST that changes nothing: it is one because what it asks must not stand in an address. It is
-   * guarded as a change is, and not logged as one.
+   * A POST that changes nothing: its input must not be part of a URL. It is protected like a change,
+   * but not logged as one.
    */
   readonly reads?: true;
-  /** By status. */
+  /** Answers by HTTP status. */
   readonly answers: Readonly<Record<number, AnswerDoc>>;
-  /** Most requests of one caller (or of one address, where it is open) in a minute. */
+  /** Highest number of requests per caller (per address on open routes) and minute. Default 1,200. */
   readonly perMinute?: number | ((context: OpsContext) => number);
   /** Path of the route that replaces this one, which is deprecated; its first use is logged. */
   readonly replacedBy?: string;
-  /** Other headers that it reads, with their meaning. */
+  /** Request headers that it reads, with their meaning. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A route as it is written down. */
+/** The definition of a route. */
 interface RouteSpec<
   P extends z.ZodType | undefined,
   Q extends z.ZodType | undefined,
@@ -87,7 +87,7 @@ interface RouteSpec<
   readonly params?: P;
   readonly query?: Q;
   readonly body?: B;
-  /** What the body is to its reader, where the handler checks it more closely than `body` does. */
+  /** Schema of the body for the document, where the handler validates more than `body` does. */
   readonly bodyDoc?: z.ZodType;
   readonly handle: (
     call: RouteCall<Out<P>, Out<Q>, Out<B>>,
@@ -106,7 +106,7 @@ export interface Route extends RouteHead {
   readonly handle: (call: RouteCall, context: OpsContext) => RouteAnswer | Promise<RouteAnswer>;
 }
 
-/** Writes down a route: its handler gets what its schemas let through. */
+/** Defines a route; its handler gets the input that its schemas have parsed. */
 export function route<
   P extends z.ZodType | undefined = undefined,
   Q extends z.ZodType | undefined = undefined,
@@ -119,7 +119,7 @@ export function route<
     query,
     body,
     bodyDoc,
-    // The server parses with these very schemas before it calls.
+    // The server parses the input with these schemas before it calls the handler.
     handle: handle as Route['handle'],
   };
 }

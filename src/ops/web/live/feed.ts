@@ -7,30 +7,30 @@ import { batchToJson, statusToJson, type BatchAnswer, type StatusAnswer } from '
 import { TooManyRequests } from '../http/problem.ts';
 import type { RedisTrouble, RedisErrorMonitor } from '../http/redis-error-monitor.ts';
 
-/** What a listener wants to hear of, beside the status. */
+/** Which events a listener gets beside the status. */
 export interface FeedFilter {
-  /** Id of a batch. */
+  /** Id of the batch whose `batch` events are sent. Default: none. */
   readonly batch?: string | undefined;
 }
 
-/** What listeners are told. */
+/** An event of the feed. */
 export type FeedEvent =
   | { readonly event: 'status'; readonly data: StatusAnswer }
   | { readonly event: 'batch'; readonly data: BatchAnswer }
-  /** What became of any batch. */
+  /** An event of any batch. */
   | { readonly event: 'batch-event'; readonly data: BatchEvent }
-  /** Redis is away; the feed goes on trying. */
+  /** Redis is away; the feed keeps polling. */
   | { readonly event: 'trouble'; readonly data: RedisTrouble };
 
-/** One who listens. */
+/** A listener of the feed. */
 export interface Listener extends FeedFilter {
-  /** @returns false where it takes no more: then it is dropped */
-  readonly tell: (event: FeedEvent) => boolean;
-  /** Told that nothing more will come. */
+  /** @returns false to be removed */
+  readonly send: (event: FeedEvent) => boolean;
+  /** Called when no more events will follow. */
   readonly end: () => void;
 }
 
-/** Where the feed reads. */
+/** What the feed reads from. */
 interface FeedSources {
   readonly status: () => Promise<Status>;
   readonly ledger: Pick<Ledger, 'read'>;
@@ -40,25 +40,23 @@ interface FeedSources {
 }
 
 const MAX_LISTENERS = 200;
-/** Each costs one command a second, however many listen. */
+/** Each watched batch costs one command per second, whatever the number of listeners. */
 const MAX_BATCHES = 20;
 const EVERY_MS = 1_000;
-/** More of them are told with the next poll. */
+/** Events per poll; the rest follows with the next poll. */
 const EVENTS_PER_POLL = 200;
 
 /**
- * What goes on, told once a second to everybody who listens. One poll serves them all: what Redis is
- * asked does not grow with their number.
- *
- * idle, while nobody listens: nothing is asked. polling, from the first listener to the last: the next
- * poll begins a second after the one before it has ended, so that a slow Redis is asked less.
+ * Sends the state of the account to all listeners once a second. One poll serves all of them, so the
+ * load on Redis does not grow with their number. It polls only while there are listeners; the next poll
+ * starts a second after the previous one ended, so that a slow Redis is polled less often.
  */
 export class LiveFeed {
   readonly #sources: FeedSources;
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
   #polling: Promise<void> | undefined;
-  /** Of the last event that was told; undefined while nobody listens, for who comes then starts anew. */
+  /** Cursor of the last batch event; undefined without listeners: the next one starts anew. */
   #cursor: string | undefined;
   #closed = false;
 
@@ -67,12 +65,12 @@ export class LiveFeed {
   }
 
   /**
-   * @returns ends the listening
+   * @returns a function that removes the listener
    * @throws TooManyRequests
    */
   listen(listener: Listener): () => void {
     if (this.#closed || this.#listeners.size >= MAX_LISTENERS) {
-      throw new TooManyRequests(5, `More than ${MAX_LISTENERS} pages listen already.`);
+      throw new TooManyRequests(5, `${MAX_LISTENERS} event streams are open already.`);
     }
     const batches = this.#batches();
     if (
@@ -80,7 +78,7 @@ export class LiveFeed {
       !batches.has(listener.batch) &&
       batches.size >= MAX_BATCHES
     ) {
-      throw new TooManyRequests(5, `More than ${MAX_BATCHES} batches are watched already.`);
+      throw new TooManyRequests(5, `${MAX_BATCHES} batches are watched already.`);
     }
     this.#listeners.add(listener);
     if (this.#polling === undefined) {
@@ -103,7 +101,7 @@ export class LiveFeed {
   }
 
   #poll(): void {
-    this.#polling = this.#look().finally(() => {
+    this.#polling = this.#read().finally(() => {
       this.#polling = undefined;
       if (this.#closed || this.#listeners.size === 0) {
         this.#cursor = undefined;
@@ -113,33 +111,33 @@ export class LiveFeed {
     });
   }
 
-  async #look(): Promise<void> {
+  async #read(): Promise<void> {
     const { status, ledger, redis, keys, redisWatch } = this.#sources;
     try {
-      const [now, news, ...batches] = await Promise.all([
+      const [current, events, ...batches] = await Promise.all([
         status(),
         readBatchEvents(redis, keys, this.#cursor, EVENTS_PER_POLL),
         ...[...this.#batches()].map((id) => ledger.read(id)),
       ]);
       redisWatch.recovered();
-      this.#cursor = news.cursor;
-      this.#tell({ event: 'status', data: statusToJson(now) });
+      this.#cursor = events.cursor;
+      this.#send({ event: 'status', data: statusToJson(current) });
       for (const batch of batches) {
         if (batch === undefined) continue;
-        this.#tell({ event: 'batch', data: batchToJson(batch, Date.now()) });
+        this.#send({ event: 'batch', data: batchToJson(batch, Date.now()) });
       }
-      for (const event of news.events) this.#tell({ event: 'batch-event', data: event });
+      for (const event of events.events) this.#send({ event: 'batch-event', data: event });
     } catch (error) {
       redisWatch.failed(error, Date.now());
       const { trouble } = redisWatch;
-      if (trouble !== undefined) this.#tell({ event: 'trouble', data: trouble });
+      if (trouble !== undefined) this.#send({ event: 'trouble', data: trouble });
     }
   }
 
-  #tell(event: FeedEvent): void {
+  #send(event: FeedEvent): void {
     for (const listener of this.#listeners) {
       if (event.event === 'batch' && listener.batch !== event.data.id) continue;
-      if (!listener.tell(event)) this.#drop(listener);
+      if (!listener.send(event)) this.#drop(listener);
     }
   }
 

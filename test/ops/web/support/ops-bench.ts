@@ -127,7 +127,7 @@ export async function startOps(
     cookie: (name, begunAt) => {
       const user = users.get(name);
       if (user === undefined) throw new Error(`${name} is no user`);
-      return `notices=${context.access.sessions.begin(user, begunAt).cookie}`;
+      return `notices=${context.access.sessions.start(user, begunAt).cookie}`;
     },
     close: end,
   };
