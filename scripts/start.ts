@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { count, ProgressBar } from '../src/cli/progress.ts';
+import { formatCount } from '../src/format/format.ts';
+import { ProgressBar } from '../src/cli/progress.ts';
 import { describeFailure, NoticeQueueError } from '../src/contracts/errors.ts';
 import { NoticeQueue } from '../src/producer/notice-queue.ts';
 import { expireTokenAfter, readRecord } from './demo/emulator-record.ts';
@@ -52,9 +53,9 @@ async function handOver(file: string, contacts: number, queue: NoticeQueue, mode
     templateCode: TEMPLATE,
     chunkSize: Math.max(1, Math.ceil(contacts / SENDS)),
     ...(mode.faults ? { delivery: 'at-most-once' as const } : {}),
-    onProgress: ({ rows }) => bar.show(rows / contacts, `${count(rows)} rows`),
+    onProgress: ({ rows }) => bar.show(rows / contacts, `${formatCount(rows)} rows`),
   });
-  bar.show(1, `${count(report.rows)} rows, ${count(report.chunks)} send calls`);
+  bar.show(1, `${formatCount(report.rows)} rows, ${formatCount(report.chunks)} send calls`);
   bar.end();
   return report;
 }
@@ -78,8 +79,8 @@ async function follow(
     if (pending !== seen) movedAt = now;
     seen = pending;
     const share = (total - pending) / total;
-    const rate = count(Math.round((total - pending) / ((now - begun) / 1_000 || 1)));
-    const done = `${count(total - pending)} of ${count(total)}`;
+    const rate = formatCount(Math.round((total - pending) / ((now - begun) / 1_000 || 1)));
+    const done = `${formatCount(total - pending)} of ${formatCount(total)}`;
     bar.show(share, `${done}, ${rate}/s, ${record.tokens.issued} tokens`);
     if (pending === 0 || now - movedAt > PATIENCE_MS) {
       bar.end();

@@ -2,7 +2,7 @@
 export interface Bar {
   readonly label: string;
   readonly value: number;
-  /** The rounds' least and most; no whisker without them. */
+  /** Minimum and maximum of the rounds; no whisker without them. */
   readonly min?: number;
   readonly max?: number;
   /** Ours are drawn in another colour. */
@@ -19,13 +19,13 @@ const BOTTOM = 20;
 const FONT = 'font-family="system-ui, -apple-system, Segoe UI, sans-serif"';
 const INK = '#1f2933';
 const QUIET = '#616e7c';
-/** Told apart by lightness, too. */
+/** Distinguishable by lightness, too. */
 const OURS = '#1d5fa8';
 const THEIRS = '#b8c4d0';
 
 /**
- * Bars from zero, their values beside them. It has a background of its own and so can be read in
- * light and dark pages, and a description for those who cannot see it.
+ * Bars from zero with their values. It has its own background, so that it is readable on light and dark
+ * pages, and a text description.
  */
 export function barChart(
   title: string,

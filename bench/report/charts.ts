@@ -3,46 +3,46 @@ import type { Race, Results, Rounds } from '../results.ts';
 import { barChart, type Bar } from './chart.ts';
 import { count } from './tables.ts';
 
-/** SVG files by name, for what the run has measured. */
+/** SVG files by name, for what the run measured. */
 export function charts(results: Results): ReadonlyMap<string, string> {
   const { singles, chunks, clients, importing, growth } = results;
   const drawn: [string, string | undefined][] = [
     [
       'single-sends.svg',
-      draw(singles, 'Single sends', 'contacts a second; whiskers: the rounds', 'rate', count),
+      draw(singles, 'Single sends', 'contacts per second; whiskers: the rounds', 'rate', count),
     ],
     [
       'single-sends-cpu.svg',
       draw(
         singles,
         'CPU of a single send',
-        'microseconds of the process; less is better',
+        'microseconds of the process; lower is better',
         'cpuUs',
         us,
       ),
     ],
     [
       'chunks.svg',
-      draw(chunks, 'A million contacts in chunks of 1,000', 'contacts a second', 'rate', count),
+      draw(chunks, 'A million contacts in chunks of 1,000', 'contacts per second', 'rate', count),
     ],
     [
       'http-clients.svg',
       draw(
         clients,
         'The HTTP client alone',
-        'CPU microseconds a request; less is better',
+        'CPU microseconds per request; lower is better',
         'cpuUs',
         us,
       ),
     ],
-    ['import.svg', draw(importing, 'A list of a million rows', 'rows a second', 'rate', count)],
+    ['import.svg', draw(importing, 'A list of a million rows', 'rows per second', 'rate', count)],
     [
       'growth.svg',
       growth === undefined
         ? undefined
         : barChart(
-            'A send while others wait',
-            'CPU microseconds a send, worker and Redis together; less is better',
+            'Cost of a send as the queue grows',
+            'CPU microseconds per send, worker and Redis together; lower is better',
             growth.map(({ kind, jobs, cpuUs, redisCpuUs }) => ({
               label: `${count(jobs)} ${kind}`,
               value: cpuUs + redisCpuUs,

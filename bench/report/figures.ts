@@ -5,11 +5,11 @@ import type { Results } from '../results.ts';
 import { count, countTable, raceTable, table, verdictTable } from './tables.ts';
 import { verdicts } from './targets.ts';
 
-/** The figures of a run as Markdown: the targets first, then everything that stands behind them. */
+/** The figures of a run as Markdown: the targets first, then the details. */
 export function figures(results: Results): string {
   return [
     machineText(results),
-    '### What was to be reached',
+    '### Targets',
     verdictTable(verdicts(results)),
     ...section('Counts', results.counts, countTable),
     ...raceSection('Single sends', 'single-sends.svg', results.singles, 'contacts', NAMES.axios),
@@ -23,7 +23,7 @@ export function figures(results: Results): string {
       'contacts',
       NAMES.axios,
     ),
-    ...section('The same with the emulator as the service', results.chunksEmulated, (race) =>
+    ...section('Chunks, with the emulator as the service', results.chunksEmulated, (race) =>
       raceTable(race, 'contacts', NAMES.axios),
     ),
     ...raceSection(
@@ -53,14 +53,14 @@ export function figures(results: Results): string {
         ]),
       ),
     ),
-    ...section('A notice while a batch drains', results.draining, (draining) =>
+    ...section('A notice while a batch is sent', results.draining, (draining) =>
       table(
         [
           'notices',
           'median ms',
           '99th percentile ms',
           'longest ms',
-          'contacts of the batch a second',
+          'contacts of the batch per second',
         ],
         [
           [
@@ -77,7 +77,7 @@ export function figures(results: Results): string {
     ...section('Pages of the ops server', results.pages, pagesTable),
     ...section('Processes', results.processes, (processes) =>
       table(
-        ['`--processes`', 'sends a second', 'spread'],
+        ['`--processes`', 'sends per second', 'spread'],
         Object.entries(processes).map(([number, rates]) => {
           const { median, min, max } = spreadOf(rates);
           return [number, count(median), `${count(min)} to ${count(max)}`];
@@ -96,7 +96,7 @@ function machineText({ machine, rounds }: Results): string {
   return (
     `Measured on ${measuredOn}: ${cores} cores of ${cpu}, ${memoryGb} GB, ${system}, load ` +
     `${loadBefore} before the run; Node ${node}, Redis ${redis} with an append-only file on the ` +
-    `same machine; ${versions}. Medians of ${rounds} rounds, contestants in turn; a ratio is the ` +
+    `same machine; ${versions}. Medians of ${rounds} rounds, contestants in turns; a ratio is the ` +
     `median of the ratios within each round.`
   );
 }
@@ -125,15 +125,15 @@ const image = (title: string, file: string) => `![${title}](performance/${file})
 function growthSection({ growth }: Results): readonly string[] {
   if (growth === undefined) return [];
   return [
-    '### As work grows',
-    image('A send while others wait', 'growth.svg'),
+    '### Cost as the queue grows',
+    image('Cost of a send as the queue grows', 'growth.svg'),
     table(
       [
-        'jobs that wait',
-        'sends a second',
-        'CPU µs a send',
-        'Redis µs a send',
-        'bytes in Redis a job',
+        'jobs waiting',
+        'sends per second',
+        'CPU µs per send',
+        'Redis µs per send',
+        'bytes in Redis per job',
       ],
       growth.map(({ kind, jobs, rate, cpuUs, redisCpuUs, bytesEach }) => [
         `${count(jobs)} ${kind}`,
@@ -149,7 +149,7 @@ function growthSection({ growth }: Results): readonly string[] {
 /** Every page at every size. */
 function pagesTable(times: readonly PageTime[]): string {
   return table(
-    ['page', 'jobs that wait', 'median ms', 'longest ms'],
+    ['page', 'jobs waiting', 'median ms', 'longest ms'],
     times.map(({ page, jobs, medianMs, worstMs }) => [
       `\`${page}\``,
       count(jobs),
@@ -159,12 +159,12 @@ function pagesTable(times: readonly PageTime[]): string {
   );
 }
 
-/** Of ten minutes, one line a minute is enough. */
+/** One line per minute. */
 function soakSection({ soak }: Results): readonly string[] {
   if (soak === undefined) return [];
   const some = soak.filter(({ seconds }) => seconds % 60 === 0);
   return [
-    '### Memory under a steady load',
+    '### Memory under constant load',
     table(
       ['seconds', 'sent', 'worker MB', 'Redis MB'],
       some.map(({ seconds, sent, workerMb, redisMb }) => [

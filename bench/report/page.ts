@@ -1,7 +1,7 @@
 /**
- * Puts what a run has found between two markers of a page and leaves the rest, which people write.
+ * Replaces the text between two markers of a page; the rest is written manually.
  *
- * @throws Error for a page without them
+ * @throws Error for a page without the markers
  */
 export function between(page: string, name: string, text: string): string {
   const begin = `<!-- ${name}: written by \`npm run bench\`, do not edit -->`;

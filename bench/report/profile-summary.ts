@@ -8,10 +8,10 @@ export interface ProfileSummary {
   readonly functions: readonly (readonly [string, number])[];
 }
 
-/** What is no work of the program: waiting, and the profiler's own. */
+/** Not work of the program: waiting, and the profiler itself. */
 const NO_WORK = new Set(['(idle)', '(program)', '(root)']);
 
-/** @param most how many of each are told */
+/** @param most how many of each are listed */
 export function summaryOf(profile: Profiler.Profile, most: number): ProfileSummary {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
   const modules = new Map<string, number>();
@@ -36,7 +36,7 @@ export function summaryOf(profile: Profiler.Profile, most: number): ProfileSumma
   return { modules: shares(modules), functions: shares(functions) };
 }
 
-/** The package, the room of ours, or what of Node a function belongs to. */
+/** The package, our folder, or the part of Node that a function belongs to. */
 function moduleOf({ functionName, url }: Profiler.Profile['nodes'][number]['callFrame']): string {
   const inPackage = /node_modules\/((?:@[^/]+\/)?[^/]+)/g;
   const packages = [...url.matchAll(inPackage)];
@@ -50,5 +50,5 @@ function moduleOf({ functionName, url }: Profiler.Profile['nodes'][number]['call
   if (url.startsWith('node:')) return `Node: ${url.slice(5).replace('internal/', '')}`;
   if (url.startsWith('wasm:')) return 'undici';
   if (functionName === '(garbage collector)') return 'garbage collection';
-  return url === '' ? `Node: ${functionName}, a call of the system` : 'other';
+  return url === '' ? `Node: ${functionName} (system call)` : 'other';
 }

@@ -8,10 +8,10 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
 }
 
-/** What was to be reached and what was. */
+/** The targets and what was reached. */
 export function verdictTable(verdicts: readonly Verdict[]): string {
   return table(
-    ['work', 'reference', 'target', 'reached', ''],
+    ['work', 'compared with', 'target', 'reached', 'result'],
     verdicts.map(({ target, reached, met }) => [
       target.work,
       target.reference,
@@ -47,7 +47,7 @@ function verdictWord(
   if (figure === undefined) return '';
   if (met === true) return 'met';
   const short = 'atLeast' in reach ? reach.atLeast - figure : figure - reach.atMost;
-  return `short by ${short.toFixed(2)}${unit === 'round trips' ? '' : ` ${unit}`}`;
+  return `missed by ${short.toFixed(2)}${unit === 'round trips' ? '' : ` ${unit}`}`;
 }
 
 /** Every contestant of a race with its figures. */
@@ -55,7 +55,7 @@ export function raceTable(race: Race, unit: string, reference: string): string {
   const base = race[reference];
   const baseRate = base === undefined ? undefined : spreadOf(base.rate).median;
   return table(
-    [`contestant`, `${unit} a second`, 'spread', 'ratio', 'CPU µs', 'Redis µs', 'service µs'],
+    [`contestant`, `${unit} per second`, 'spread', 'ratio', 'CPU µs', 'Redis µs', 'service µs'],
     Object.entries(race).map(([name, rounds]) => {
       const rate = spreadOf(rounds.rate);
       return [
@@ -71,10 +71,10 @@ export function raceTable(race: Race, unit: string, reference: string): string {
   );
 }
 
-/** What was counted. */
+/** Counts and their bounds. */
 export function countTable(counts: NonNullable<Results['counts']>): string {
   return table(
-    ['count', 'figure', 'at most'],
+    ['count', 'measured', 'at most'],
     counts.map(({ what, count: figure, atMost }) => [
       what,
       figure >= 100 ? count(figure) : String(Number(figure.toFixed(2))),
@@ -83,7 +83,7 @@ export function countTable(counts: NonNullable<Results['counts']>): string {
   );
 }
 
-/** A whole number with its thousands apart. */
+/** A whole number with thousands separators. */
 export function count(figure: number): string {
   return Math.round(figure).toLocaleString('en');
 }

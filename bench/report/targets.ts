@@ -2,17 +2,17 @@ import { ratioOf, type Spread } from '../harness/spread.ts';
 import { NAMES } from '../legs/single-sends.ts';
 import type { Race, Results } from '../results.ts';
 
-/** A figure to reach. */
+/** A performance target. */
 export interface Target {
   readonly work: string;
   readonly reference: string;
   readonly reach: { readonly atLeast: number } | { readonly atMost: number };
   readonly unit: 'x' | 'B' | 'ms' | 'round trips';
-  /** Undefined where the run has not measured it. */
+  /** Undefined if the run did not measure it. */
   readonly reached: (results: Results) => Spread | undefined;
 }
 
-/** What became of a target. */
+/** Whether a target was met. */
 export interface Verdict {
   readonly target: Target;
   readonly reached: Spread | undefined;
@@ -59,7 +59,7 @@ export const TARGETS: readonly Target[] = [
     reached: singles(NAMES.coalescing, NAMES.noop),
   },
   {
-    work: `${SINGLES}, one contact a request`,
+    work: `${SINGLES}, one contact per request`,
     reference: NAMES.axios,
     reach: { atLeast: 1.5 },
     unit: 'x',
@@ -100,28 +100,28 @@ export const TARGETS: readonly Target[] = [
     reached: chunks(NAMES.loop),
   },
   {
-    work: 'import of 1,000,000 CSV rows, checked, compressed, sealed, in the ledger',
-    reference: 'csv-parse reading the file and nothing else',
+    work: 'import of 1,000,000 CSV rows: checked, compressed, encrypted, stored',
+    reference: 'csv-parse only reading the file',
     reach: { atLeast: 0.8 },
     unit: 'x',
     reached: ({ importing }) => rates(importing, NAMES.importer, NAMES.csvParse),
   },
   {
-    work: 'Redis bytes a waiting contact, chunks of 1,000, random data',
+    work: 'Redis bytes per waiting contact, chunks of 1,000, random data',
     reference: 'plain JSON, about 82',
     reach: { atMost: 20 },
     unit: 'B',
     reached: (results) => exactly(countOf(results, 'bytes in Redis a waiting contact')),
   },
   {
-    work: 'Redis round trips a send, at-least-once, one contact a request',
-    reference: 'bare BullMQ, 1.00',
+    work: 'Redis round trips per send, at-least-once, one contact per request',
+    reference: 'plain BullMQ, 1.00',
     reach: { atMost: 1.02 },
     unit: 'round trips',
     reached: (results) => exactly(countOf(results, 'Redis round trips a send')),
   },
   {
-    work: 'one notice in an idle system, from the call to the request, median',
+    work: 'one notice in an idle system: from the call to the request, median',
     reference: NAMES.axios,
     reach: { atMost: 1 },
     unit: 'x',
@@ -133,15 +133,15 @@ export const TARGETS: readonly Target[] = [
   },
   {
     work: 'peak memory of an import of 4,000,000 rows',
-    reference: 'the same of 1,000,000',
+    reference: 'an import of 1,000,000 rows',
     reach: { atMost: 1.1 },
     unit: 'x',
     reached: ({ importPeakMb }) =>
       exactly(importPeakMb && importPeakMb.fourMillion / importPeakMb.million),
   },
   {
-    work: 'any page of the ops server, the longest answer',
-    reference: '1,000,000 jobs that wait (`--full`)',
+    work: 'slowest page of the ops server',
+    reference: '1,000,000 jobs waiting (`--full`)',
     reach: { atMost: 300 },
     unit: 'ms',
     reached: ({ pages = [] }) => {
@@ -151,7 +151,7 @@ export const TARGETS: readonly Target[] = [
   },
 ];
 
-/** Every target, and whether it was met; the median decides. */
+/** Every target, and whether its median was met. */
 export function verdicts(results: Results): Verdict[] {
   return TARGETS.map((target) => {
     const reached = target.reached(results);

@@ -1,6 +1,6 @@
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { BatchCounts } from '../../src/batch/ledger/batch-record.ts';
-import { count } from '../../src/cli/progress.ts';
+import { formatCount } from '../../src/format/format.ts';
 import { connectRedis } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import type { EmulatorRecord } from './emulator-record.ts';
@@ -52,17 +52,17 @@ export function summarise(counts: BatchCounts, record: EmulatorRecord): Summary 
     unknown === 0
       ? []
       : [
-          line('known as accepted', count(accepted)),
-          line('unknown', `${count(unknown)}, of which ${unknownTaken} were taken`),
+          line('known as accepted', formatCount(accepted)),
+          line('unknown', `${formatCount(unknown)}, of which ${unknownTaken} were taken`),
         ];
   return {
     lines: [
-      line('contacts handed over', count(total)),
-      line('accepted by the service', count(record.distinct)),
-      ...(rejected === 0 ? [] : [line('rejected', count(rejected))]),
+      line('contacts handed over', formatCount(total)),
+      line('accepted by the service', formatCount(record.distinct)),
+      ...(rejected === 0 ? [] : [line('rejected', formatCount(rejected))]),
       ...doubt,
-      line('sent twice', count(record.twice)),
-      line('lost', count(lost)),
+      line('sent twice', formatCount(record.twice)),
+      line('lost', formatCount(lost)),
       line('tokens issued', String(record.tokens.issued)),
     ],
     agrees: lost === 0 && record.twice === 0 && unknownTaken >= 0 && unknownTaken <= unknown,

@@ -56,3 +56,36 @@ export async function unlessAborted<Result>(
     signal.removeEventListener('abort', onAbort);
   }
 }
+
+/** Waits `ms` milliseconds, or less when the signal is aborted. */
+export async function pause(ms: number, signal?: CancelSignal): Promise<void> {
+  if (signal?.aborted === true) return;
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    signal?.addEventListener('abort', end);
+  });
+}
+
+/**
+ * Runs work that needs a real AbortSignal; it is aborted when `source` is. Nothing is left at the source
+ * once the work has ended.
+ */
+export async function withAbortSignal<Result>(
+  source: CancelSignal,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  if (source.aborted) abort();
+  else source.addEventListener('abort', abort);
+  try {
+    return await work(controller.signal);
+  } finally {
+    source.removeEventListener('abort', abort);
+  }
+}

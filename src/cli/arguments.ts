@@ -1,6 +1,19 @@
 import { InvalidArgumentError } from 'commander';
+import { BATCH_ID } from '../contracts/chunk-job.ts';
 
-/** Reads a whole number within bounds, for a command line option. */
+/** A wrong use of the command line; the command exits with code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const UNITS: ReadonlyMap<string, number> = new Map([
+  ['s', 1_000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+
+/** Parser of a whole number; both bounds are allowed. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -11,7 +24,47 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** Gathers the values of an option that may be given several times. */
-export function gather(text: string, before: readonly string[] = []): readonly string[] {
+/** Parser of a text; spaces at its ends are removed. */
+export function shortText(maxLength: number): (text: string) => string {
+  return (text) => {
+    const trimmed = text.trim();
+    if (trimmed === '' || trimmed.length > maxLength) {
+      throw new InvalidArgumentError(`Expected 1 to ${maxLength} characters.`);
+    }
+    return trimmed;
+  };
+}
+
+/** Collects the values of an option that can be repeated. */
+export function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];
+}
+
+/** Parses a time span such as `90s`, `15m`, `2h` or `3d` into milliseconds. */
+export function timeSpan(text: string): number {
+  const [, digits = '', letter = ''] = /^([0-9]{1,6})([smhd])$/.exec(text) ?? [];
+  const unit = UNITS.get(letter);
+  if (unit === undefined) {
+    throw new InvalidArgumentError('Expected a time span such as 90s, 15m, 2h or 3d.');
+  }
+  return Number(digits) * unit;
+}
+
+/** Parses the id of a batch. */
+export function batchId(text: string): string {
+  if (!BATCH_ID.test(text)) {
+    throw new InvalidArgumentError('Expected 1 to 64 letters, digits, hyphens or underscores.');
+  }
+  return text;
+}
+
+/** Parses template variables given as `name=value`. */
+export function templateVariables(pairs: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const at = pair.indexOf('=');
+      if (at < 1) throw new UsageError('--var: expected name=value, such as var1=Kim');
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  );
 }

@@ -1,18 +1,19 @@
 import type { EventEmitter } from 'node:events';
+import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { processEnvironment, type Environment } from '../config/environment.ts';
 
-/** Where a command reads from; a terminal, where `isTTY` is set. */
+/** Standard input of a command; a terminal where `isTTY` is set. */
 export type Input = Readable & { readonly isTTY?: boolean };
 
-/** Where a command writes to; a terminal, where `isTTY` is set. */
+/** Standard output or error of a command; a terminal where `isTTY` is set. */
 export type Output = Writable & {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
 };
 
-/** What a command has from the process that runs it. */
+/** What a command uses of the process that runs it. */
 export interface Surroundings {
   readonly env: Environment;
   readonly stdin: Input;
@@ -22,17 +23,55 @@ export interface Surroundings {
   readonly signals: Pick<EventEmitter, 'once' | 'off'>;
 }
 
-/** What a command works with. */
+/** What every command gets. */
 export interface CommandContext extends Surroundings {
-  /** Sets the exit code, which is 0 otherwise. */
+  /** Sets the exit code. Default: 0. */
   end(code: number): void;
 }
 
 /**
  * The surroundings of this process. `notices worker`, `notices ops` and `notices alerts watch` also log to
- * its standard output or error by themselves, and end it where a second signal asks for that.
+ * its standard output or error themselves, and exit on a second signal.
  */
 export function processSurroundings(): Surroundings {
   const { stdin, stdout, stderr } = process;
   return { env: processEnvironment(), stdin, stdout, stderr, signals: process };
+}
+
+/** Runs `use` with a signal that Ctrl-C and SIGTERM abort; a second one ends the process at once. */
+export async function untilStopped<Result>(
+  { signals }: Pick<CommandContext, 'signals'>,
+  use: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const stop = new AbortController();
+  const onSignal = () => stop.abort();
+  signals.once('SIGINT', onSignal);
+  signals.once('SIGTERM', onSignal);
+  try {
+    return await use(stop.signal);
+  } finally {
+    signals.off('SIGINT', onSignal);
+    signals.off('SIGTERM', onSignal);
+  }
+}
+
+/** Resolves when the signal is aborted. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+/** The user who runs the command, for the audit stream: `name@host`. */
+export function currentUser(): string {
+  return `${userName()}@${hostname()}`;
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A user id without a name, as in containers.
+    return String(process.getuid?.() ?? 'unknown');
+  }
 }

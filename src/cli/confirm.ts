@@ -1,12 +1,12 @@
 import { createInterface } from 'node:readline/promises';
+import { UsageError } from './arguments.ts';
 import type { CommandContext } from './command-context.ts';
-import { UsageError } from './usage-error.ts';
 
 /**
- * Asks a person on the terminal.
+ * Asks the user on the terminal.
  *
- * @param yes the answer was given on the command line
- * @throws UsageError where there is no terminal to ask on
+ * @param yes whether the command line already contains the answer
+ * @throws UsageError without a terminal
  */
 export async function confirm(
   { stdin, stderr }: Pick<CommandContext, 'stdin' | 'stderr'>,
@@ -15,13 +15,13 @@ export async function confirm(
 ): Promise<boolean> {
   if (yes) return true;
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
-    throw new UsageError(`${question} There is no terminal to ask on: give --yes`);
+    throw new UsageError(`${question} There is no terminal to ask on: add --yes to confirm.`);
   }
   const terminal = createInterface({ input: stdin, output: stderr });
   try {
-    // Ctrl-C and Ctrl-D end the terminal without an answer.
-    const ended = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
-    const answer = await Promise.race([terminal.question(`${question} [y/N] `), ended]);
+    // Ctrl-C and Ctrl-D close the terminal without an answer.
+    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+    const answer = await Promise.race([terminal.question(`${question} [y/N] `), closed]);
     return /^y(es)?$/i.test(answer.trim());
   } finally {
     terminal.close();

@@ -2,19 +2,19 @@
 import { runCli } from './run-cli.ts';
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
-  // Whoever reads our output may have had enough of it: `notices config | head -1`.
+  // The reader has closed the pipe: `notices config | head -1`.
   if (code === 'EPIPE') return;
-  process.stderr.write(`standard output cannot be written (${code ?? 'unknown reason'})\n`);
+  process.stderr.write(`cannot write to standard output (${code ?? 'unknown reason'})\n`);
   process.exit(1);
 });
 
 const exitCode = await runCli(process.argv.slice(2));
 
-// A connection that Redis does not let go of would keep the process for seconds more.
+// A connection that Redis does not close would keep the process running for seconds.
 await Promise.all([written(process.stdout), written(process.stderr)]);
 process.exit(exitCode);
 
-/** Resolves when what was written before has left the process, or cannot. */
+/** Resolves when all earlier output has been written, or failed to be written. */
 function written(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     stream.write('', () => resolve());

@@ -1,14 +1,64 @@
-import type { Config } from '../config/config.ts';
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import { loadConfig, type Config } from '../config/config.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { keysOf, type Keys } from '../redis/keys.ts';
+import { UsageError } from './arguments.ts';
+import type { CommandContext } from './command-context.ts';
+
+/** What commands about batches and notices work with. */
+export interface OpenLedger {
+  readonly ledger: Ledger;
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly config: Config;
+}
+
+/** Timeout of the first connection to Redis, and of each command, in milliseconds. */
+const TIMEOUT_MS = 3_000;
 
 /**
- * A producer with the configuration of the environment. Loaded when it is needed: it is most of
- * the time that a command takes to start.
+ * Opens the ledger for one command and closes it afterwards. Needs no credentials of the service. The
+ * Redis client is imported here because the commands that do not need it start faster without it.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED, and what `use` throws
+ */
+export async function withLedger<Result>(
+  { env }: Pick<CommandContext, 'env'>,
+  use: (open: OpenLedger) => Promise<Result>,
+): Promise<Result> {
+  const config = loadConfig(env, { service: false });
+  const keys = keysOf(config.redis.prefix, config.account);
+  const { withRedis } = await import('../redis/with-redis.ts');
+  const { Ledger } = await import('../batch/ledger/ledger.ts');
+  return withRedis(config.redis, TIMEOUT_MS, (redis) =>
+    use({ ledger: new Ledger(redis, keys), redis, keys, config }),
+  );
+}
+
+/** @throws UsageError when the batch does not exist */
+export async function readBatch(ledger: Pick<Ledger, 'read'>, id: string): Promise<Batch> {
+  const batch = await ledger.read(id);
+  if (batch === undefined) throw noSuchBatch(id);
+  return batch;
+}
+
+/** The error for the id of a batch that does not exist. */
+export function noSuchBatch(id: string): UsageError {
+  return new UsageError(
+    `No batch named "${id}" (it may have been deleted). "notices batches" lists all batches.`,
+  );
+}
+
+/**
+ * Opens a producer with the configuration. Imported here because loading it takes most of the start
+ * time of a command.
  */
 export async function openQueue({ redis, account, queue }: Config): Promise<NoticeQueue> {
   const { NoticeQueue } = await import('../producer/notice-queue.ts');
   const { prefix, ...connection } = redis;
-  // A producer seals and never opens, so the previous key is nothing to it.
+  // A producer encrypts and never decrypts, so it does not take the previous key.
   const { payloadKeyPrevious: _, ...settings } = queue;
   return new NoticeQueue({ redis: connection, prefix, account, ...settings });
 }

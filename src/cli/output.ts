@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import type { CommandContext, Output } from './command-context.ts';
 
-/** Whether results are to be written as JSON. */
+/** Whether results are written as JSON. */
 export function wantsJson(command: Command): boolean {
   return command.optsWithGlobals<{ json?: boolean }>().json === true;
 }
 
-/** Writes a result: as one JSON value, or as lines for a person. */
+/** Writes a result to standard output: with `--json` one JSON value, else lines of text. */
 export function print(
   { stdout }: Pick<CommandContext, 'stdout'>,
   command: Command,
@@ -17,10 +17,15 @@ export function print(
   stdout.write(`${text}\n`);
 }
 
+/** Writes one JSON value on a line of its own. */
+export function writeJsonLine(output: Output, value: object): void {
+  output.write(`${JSON.stringify(value)}\n`);
+}
+
 /**
- * Writes and waits until it was taken, so that a slow reader slows the writer.
+ * Writes and waits until the text was consumed, so that a slow reader slows the writer down.
  *
- * @returns false when nobody reads it any more
+ * @returns false when the reader has closed the stream
  */
 export function writeOut(output: Output, text: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -28,7 +33,7 @@ export function writeOut(output: Output, text: string): Promise<boolean> {
   });
 }
 
-/** Columns of a table, padded. */
+/** Aligns the columns of a table. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) {
@@ -42,16 +47,4 @@ export function table(rows: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   );
-}
-
-/** A duration as people say it: `340 ms`, `12 s`, `4 min`, `3 h`, `2 d`. */
-export function duration(ms: number): string {
-  const steps: readonly (readonly [number, string])[] = [
-    [86_400_000, 'd'],
-    [3_600_000, 'h'],
-    [60_000, 'min'],
-    [1_000, 's'],
-  ];
-  const step = steps.find(([size]) => ms >= size * 2);
-  return step === undefined ? `${Math.round(ms)} ms` : `${Math.round(ms / step[0])} ${step[1]}`;
 }

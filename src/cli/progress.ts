@@ -1,4 +1,4 @@
-/** Where a bar is shown. */
+/** Where a bar is drawn. */
 export interface ProgressTarget {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -7,9 +7,7 @@ export interface ProgressTarget {
 
 const BAR_WIDTH = 30;
 
-/**
- * A progress bar on a terminal; elsewhere one line an interval at most, so that a log stays readable.
- */
+/** A progress bar on a terminal; elsewhere at most one line per interval, so that logs stay readable. */
 export class ProgressBar {
   readonly #what: string;
   readonly #target: ProgressTarget;
@@ -18,8 +16,8 @@ export class ProgressBar {
   #last = '';
 
   /**
-   * @param what the word before the bar
-   * @param everyMs least milliseconds between two lines where there is no terminal
+   * @param what label before the bar
+   * @param everyMs minimum interval of lines without a terminal, in milliseconds
    */
   constructor(what: string, target: ProgressTarget, everyMs = 1_000) {
     this.#what = what;
@@ -28,14 +26,14 @@ export class ProgressBar {
   }
 
   /**
-   * @param share from 0 to 1; undefined where the end is not known
-   * @param text what follows the bar
+   * @param share from 0 to 1; undefined when the total is not known
+   * @param text text after the bar
    */
   show(share: number | undefined, text: string): void {
     const line = progressLine(this.#what, share, text);
     if (line === this.#last) return;
     if (this.#target.isTTY === true) {
-      // A line that wraps could not be written over.
+      // A line that wraps could not be overwritten.
       const room = (this.#target.columns ?? 80) - 1;
       this.#target.write(`\r\u001B[K${Array.from(line).slice(0, room).join('')}`);
     } else {
@@ -47,13 +45,13 @@ export class ProgressBar {
     this.#last = line;
   }
 
-  /** Leaves the bar as it stands and goes to the next line. */
+  /** Keeps the bar as it is and moves to the next line. */
   end(): void {
     if (this.#target.isTTY === true && this.#last !== '') this.#target.write('\n');
   }
 }
 
-/** `importing ████░░ 12 %  text`; without a bar where the end is not known. */
+/** `importing ████░░ 12 %  text`; without a bar when the total is not known. */
 export function progressLine(what: string, share: number | undefined, text: string): string {
   if (share === undefined) return `${what}  ${text}`;
   const bounded = Math.min(1, Math.max(0, share));
@@ -63,12 +61,38 @@ export function progressLine(what: string, share: number | undefined, text: stri
   return `${what} ${bar} ${percent} %  ${text}`;
 }
 
-/** So many of something: `1 contact`, `1,234,567 contacts`. */
-export function countOf(value: number, word: string): string {
-  return `${count(value)} ${word}${value === 1 ? '' : 's'}`;
+/** One measurement: the amount done at a time. */
+interface RateReading {
+  readonly at: number;
+  readonly done: number;
 }
 
-/** A count as people read it: `1,234,567`. */
-export function count(value: number): string {
-  return value.toLocaleString('en');
+/** Rate of progress over the last seconds, so that changes of speed show soon. */
+export class ProgressRate {
+  readonly #windowMs: number;
+  #readings: RateReading[] = [];
+
+  /** @param windowMs length of the window, in milliseconds */
+  constructor(windowMs = 10_000) {
+    this.#windowMs = windowMs;
+  }
+
+  /** @param at milliseconds of a monotonic clock */
+  read(at: number, done: number): void {
+    this.#readings.push({ at, done });
+    const oldest = this.#readings.findLastIndex((reading) => reading.at <= at - this.#windowMs);
+    if (oldest > 0) this.#readings = this.#readings.slice(oldest);
+  }
+
+  /** Per second; 0 until two measurements differ in time. */
+  get rate(): number {
+    const [first, last] = [this.#readings[0], this.#readings.at(-1)];
+    if (first === undefined || last === undefined || last.at <= first.at) return 0;
+    return Math.max(0, ((last.done - first.done) * 1_000) / (last.at - first.at));
+  }
+
+  /** Estimated milliseconds until `more` is done; undefined without progress. */
+  timeFor(more: number): number | undefined {
+    return this.rate === 0 ? undefined : (more / this.rate) * 1_000;
+  }
 }

@@ -1,11 +1,12 @@
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../contracts/errors.ts';
+import { deprecationWarning } from '../config/deprecated.ts';
+import { readEnvironment } from '../config/read.ts';
 import { VERSION } from '../contracts/version.ts';
 import { alertsCommand } from './account/alerts.ts';
 import { auditCommand } from './account/audit.ts';
-import { batchCommand } from './batches/batch.ts';
 import { cancelCommand, pauseCommand, resumeCommand } from './batches/batch-control.ts';
-import { batchesCommand } from './batches/batches.ts';
+import { batchCommand, batchesCommand } from './batches/show-batches.ts';
 import { configCommand } from './account/config.ts';
 import { doctorCommand } from './doctor/doctor.ts';
 import { emulatorCommand } from './processes/emulator.ts';
@@ -22,27 +23,33 @@ import { sendCommand } from './notices/send.ts';
 import { statusCommand } from './account/status.ts';
 import { unknownCommand } from './notices/unknown.ts';
 import { workerCommand } from './processes/worker.ts';
+import { UsageError } from './arguments.ts';
 import {
   processSurroundings,
   type CommandContext,
   type Output,
   type Surroundings,
 } from './command-context.ts';
-import { UsageError } from './usage-error.ts';
 
 const EXIT_CODES = `
 Exit codes:
-  0  done
-  1  it failed on the way, or what was asked about is not so
+  0  success
+  1  the command failed, or what it checks for is not the case
   2  wrong usage, input or configuration; nothing was done
-  3  Redis did not serve; nothing was lost
+  3  Redis is not available, or refused the command; nothing was lost
 
-Configuration comes from the environment: see .env.example and "notices config".`;
+Configuration is read from the environment: see .env.example and "notices config".`;
+
+/** Current names of commands by their deprecated ones. */
+const RENAMED_COMMANDS: ReadonlyMap<string, string> = new Map([['pace', 'rate-limit']]);
+
+/** Commands that log deprecated variables themselves. */
+const LOGGING_COMMANDS: ReadonlySet<string> = new Set(['worker', 'serve']);
 
 /**
  * Runs one command line.
  *
- * @returns the exit code; errors are written to standard error, without stack traces
+ * @returns the exit code; errors are written to standard error without stack traces
  */
 export async function runCli(
   args: readonly string[],
@@ -58,7 +65,7 @@ export async function runCli(
   };
   const json = args.includes('--json');
   const program = new Command('notices')
-    .description('Hands notices to the queue, runs its workers, and says what is going on.')
+    .description('Enqueues notices, runs workers and shows the state of the queue.')
     .version(VERSION)
     .option('--json', 'write results and errors as JSON')
     .addHelpText('afterAll', EXIT_CODES)
@@ -68,7 +75,7 @@ export async function runCli(
       writeErr: (text) => stderr.write(text),
       getOutHelpWidth: () => widthOf(stdout),
       getErrHelpWidth: () => widthOf(stderr),
-      // With --json a wrong command line is reported below, like every other error.
+      // With --json, wrong usage is reported below, like every other error.
       ...(json ? { outputError: () => {} } : {}),
     })
     .configureHelp({ showGlobalOptions: true });
@@ -99,8 +106,16 @@ export async function runCli(
   ];
   for (const command of commands) program.addCommand(inherit(program, command(context)));
 
+  const warn = (message: string) =>
+    stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : `warning: ${message}\n`);
+  program.hook('preAction', (_program, command) => {
+    if (LOGGING_COMMANDS.has(command.name())) return;
+    const { deprecated } = readEnvironment(surroundings.env, { service: false });
+    for (const variable of deprecated) warn(deprecationWarning(variable));
+  });
+
   try {
-    await program.parseAsync([...args], { from: 'user' });
+    await program.parseAsync(withCurrentName(args, warn), { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -113,7 +128,17 @@ export async function runCli(
   }
 }
 
-/** Columns that a help is laid out for. */
+/** Replaces the deprecated name of a command, with a warning. */
+function withCurrentName(args: readonly string[], warn: (message: string) => void): string[] {
+  const at = args.findIndex((arg) => !arg.startsWith('-'));
+  const given = args[at];
+  const current = given === undefined ? undefined : RENAMED_COMMANDS.get(given);
+  if (current === undefined) return [...args];
+  warn(`"notices ${given}" is deprecated: use "notices ${current}"`);
+  return args.with(at, current);
+}
+
+/** Width of the help, in columns. */
 function widthOf({ isTTY, columns = 80 }: Output): number {
   return isTTY === true ? columns : 80;
 }
@@ -122,7 +147,7 @@ function usageOf({ code, message }: CommanderError): string {
   return code === 'commander.help' ? 'expected a command' : message.replace(/^error: /, '');
 }
 
-/** Commands are built on their own and take the settings of the program here, with all below them. */
+/** Copies the settings of the program to a command and its subcommands. */
 function inherit(program: Command, command: Command): Command {
   for (const below of command.commands) inherit(program, below);
   return command.copyInheritedSettings(program);

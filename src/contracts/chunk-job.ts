@@ -1,26 +1,26 @@
 import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
 
-/** Version of the shape of a chunk's job. A worker refuses a job with another one. */
+/** Version of the data of a chunk's job. A worker refuses jobs of any other version. */
 export const CHUNK_JOB_VERSION = 1;
 
 /** Name of the BullMQ job of a chunk. */
 export const CHUNK_JOB_NAME = 'chunk';
 
-/** What names a batch: a part of keys and job ids, so without the colon that separates those. */
+/** Ids of batches. They are part of Redis keys and job ids, so they must not contain a colon. */
 export const BATCH_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** What the job of a chunk carries: no contact, only where the ledger has them. */
+/** Data of a chunk's job: no contacts, only where the ledger stores them. */
 const chunkJobSchema = z.strictObject({
-  v: z.literal(CHUNK_JOB_VERSION).describe('version of this shape'),
+  v: z.literal(CHUNK_JOB_VERSION).describe('version of the job data'),
   batch: z.string().regex(BATCH_ID).describe('id of the batch'),
   chunk: z.int().min(0).describe('number of the chunk in its batch, from 0'),
 });
 
-/** A chunk job's data, parsed. */
+/** Valid data of a chunk's job. */
 export type ChunkJobData = z.output<typeof chunkJobSchema>;
 
-/** Id of a chunk's job: the same however often the chunk is queued. */
+/** Id of a chunk's job; queueing a chunk twice adds one job. */
 export function chunkJobId({ batch, chunk }: Pick<ChunkJobData, 'batch' | 'chunk'>): string {
   return `c-${batch}-${chunk}`;
 }
@@ -28,7 +28,7 @@ export function chunkJobId({ batch, chunk }: Pick<ChunkJobData, 'batch' | 'chunk
 /**
  * Reads the data of a chunk's job.
  *
- * @throws NoticeQueueError JOB_INVALID when the shape is not one that this version knows
+ * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
 export function readChunkJob(data: unknown): ChunkJobData {
   const result = chunkJobSchema.safeParse(data);
@@ -38,6 +38,6 @@ export function readChunkJob(data: unknown): ChunkJobData {
     'JOB_INVALID',
     typeof v === 'number' && v !== CHUNK_JOB_VERSION
       ? `The job of a chunk has version ${v}, this worker knows ${CHUNK_JOB_VERSION}.`
-      : 'The job of a chunk does not name a batch and a chunk.',
+      : 'The job of a chunk has no batch and chunk.',
   );
 }

@@ -1,10 +1,10 @@
 /**
- * What happens to an attempt whose outcome is unknown.
+ * What happens when the outcome of an attempt is unknown.
  *
- * - `at-least-once`: it is tried again like a failure, and counted as possibly sent twice. Doubles
- *   are at most what was in flight at a fault.
- * - `at-most-once`: it is set aside as unknown and never sent again by itself; a person or a rule
- *   decides. Doubles are zero.
+ * - `at-least-once`: it is sent again, and counted as possibly sent twice. Only what was being sent at
+ *   the time of a fault can arrive twice.
+ * - `at-most-once`: it is stored as unknown and not sent again until a person decides. Nothing arrives
+ *   twice.
  */
 export const DELIVERY_POLICIES = ['at-least-once', 'at-most-once'] as const;
 

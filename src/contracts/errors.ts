@@ -1,147 +1,150 @@
 /**
  * One family of errors with literal codes.
  *
- * Every error that leaves this package is a {@link NoticeQueueError}. Its message says what
- * happened and what to do next; it never carries a secret, a token, a full phone number, or an
- * error object of axios or Redis (those hold headers, bodies and command arguments), so an error
- * of ours can be logged, stored and shown as it is.
+ * Every error that this package throws is a {@link NoticeQueueError}. Its message contains what
+ * happened and what to do next. It never contains a secret, a token, a full phone number, or an
+ * error object of axios or Redis (those hold headers, bodies and command arguments), so it can be
+ * logged, stored and shown as it is.
  */
 
-/** What each code means and what the reader should do. README's table is checked against it. */
+/** Meaning and remedy of each code. A test compares the table of the documentation with it. */
 export const ERROR_CODES = {
   CONFIG_INVALID: {
-    meaning: 'A configuration value is missing, malformed or contradicts another one.',
-    remedy: 'Mend the named variables; `notices config` shows what is in effect.',
+    meaning: 'A configuration value is missing, invalid, or contradicts another one.',
+    remedy: 'Fix the variables listed above; `notices config` shows the effective configuration.',
   },
   NOTICE_INVALID: {
-    meaning: 'The notice or its options break the contract; nothing was queued.',
-    remedy: 'Mend the named fields and call again.',
+    meaning: 'The notice or its options are invalid; nothing was enqueued.',
+    remedy: 'Fix the fields listed above and call again.',
   },
   IDEMPOTENCY_CONFLICT: {
-    meaning: 'The idempotency key was used before for a different notice; nothing was queued.',
-    remedy: 'Use a key of its own for each notice.',
+    meaning: 'The idempotency key was already used for a different notice; nothing was enqueued.',
+    remedy: 'Use a separate key for each notice.',
   },
   QUEUE_UNAVAILABLE: {
-    meaning: 'Redis did not answer in time; the notice may or may not have been queued.',
+    meaning: 'Redis did not respond in time; the notice may or may not have been enqueued.',
     remedy:
-      'Check Redis, then call again; with the same idempotency key a notice is queued at most once.',
+      'Check Redis, then call again; with the same idempotency key a notice is enqueued at most once.',
   },
   QUEUE_REFUSED: {
-    meaning: 'Redis answered, but refused the command (out of memory, read-only, no permission).',
-    remedy: 'Mend Redis as the message says, then call again with the same idempotency key.',
+    meaning: 'Redis rejected the command (out of memory, read-only, no permission).',
+    remedy: 'Fix the problem of Redis named above, then call again with the same idempotency key.',
   },
   QUEUE_CLOSED: {
     meaning: 'The queue object was closed before the call.',
-    remedy: 'Keep one NoticeQueue open for as long as the process sends.',
+    remedy: 'Keep one NoticeQueue open as long as the process sends notices.',
   },
   REDIS_UNSUITABLE: {
-    meaning: 'This Redis would lose notices: it evicts keys, keeps too little, or is too old.',
-    remedy: 'Mend Redis as the message says; `notices status` shows all that is found.',
+    meaning: 'This Redis could lose notices: it evicts keys, lacks persistence, or is too old.',
+    remedy: 'Fix the problem of Redis named above; `notices status` shows all findings.',
   },
   JOB_INVALID: {
-    meaning: 'A job in the queue is not of a shape this worker knows; it was not sent.',
-    remedy: 'Compare the producer with docs/job.schema.json; update workers before producers.',
+    meaning: 'A job in the queue has a format that this worker does not support; it was not sent.',
+    remedy: 'Check the producer against docs/job.schema.json; update workers before producers.',
   },
   INVALID_ACCESS_KEY: {
     meaning: 'The access key does not exist, the secret is wrong, or the token has expired.',
-    remedy: 'Check ACCESS_KEY, SECRET_KEY and API_VERSION against the console of the service.',
+    remedy: 'Compare ACCESS_KEY, SECRET_KEY and API_VERSION with the console of the service.',
   },
   ACCESS_KEY_NOT_APPROVED: {
     meaning: 'The app is still pending approval.',
     remedy: 'Have the app approved in the console of the service.',
   },
   IP_NOT_ALLOWED: {
-    meaning: "The call came from an address outside the app's IP allowlist.",
-    remedy: 'Add the outbound address (of the NAT gateway, if there is one) to the allowlist.',
+    meaning: "The request came from an address outside the app's IP allowlist.",
+    remedy: 'Add the outbound address (that of the NAT gateway, if there is one) to the allowlist.',
   },
   SERVICE_REFUSED: {
-    meaning: 'The service refused the request for itself.',
-    remedy: "Mend what the service's own code and message name, then send the notice again.",
+    meaning: 'The service rejected this request.',
+    remedy: "Fix what the service's own code and message name, then send the notice again.",
   },
   SERVICE_UNREACHABLE: {
-    meaning: 'No connection to the service was made; provably nothing was sent.',
-    remedy: 'Check BASE_URL, DNS, the firewall and PROXY_URL; the queue retries by itself.',
+    meaning: 'No connection to the service could be made; provably nothing was sent.',
+    remedy: 'Check BASE_URL, DNS, the firewall and PROXY_URL; workers retry automatically.',
   },
   OUTCOME_UNKNOWN: {
-    meaning: 'The request may have reached the service, and its answer is not known.',
-    remedy: 'Look the notice up at the service before sending it again.',
+    meaning: 'The request may have reached the service, and its response is unknown.',
+    remedy: 'Check the notice at the service before you send it again.',
   },
   TOKEN_INVALID: {
-    meaning: 'The issuance answer held no usable token.',
+    meaning: 'The response of the token endpoint contained no usable token.',
     remedy: 'Check BASE_URL and TOKEN_PATH: this may not be the messaging service.',
   },
   TOKEN_UNAVAILABLE: {
-    meaning: 'No token could be had in time: the token endpoint or Redis did not answer.',
-    remedy: 'Nothing was sent; the queue probes and resumes by itself.',
+    meaning: 'No token was available in time: the token endpoint or Redis did not respond.',
+    remedy: 'Nothing was sent; workers probe and resume automatically.',
   },
   TOKEN_CONTESTED: {
-    meaning: 'Tokens die as soon as they are issued: somebody else issues for this app.',
-    remedy: 'Stop the other program that uses this key pair, or give it an app of its own.',
+    meaning:
+      'Tokens become invalid as soon as they are issued: another program issues tokens for this app.',
+    remedy: 'Stop the other program that uses this key pair, or create a separate app for it.',
   },
   EXPIRED: {
     meaning: "The notice's expiresAt passed before it could be sent.",
-    remedy: 'Nothing was sent; send it again with a later expiresAt if it still matters.',
+    remedy: 'Nothing was sent; send it again with a later expiresAt if it is still needed.',
   },
   PAYLOAD_UNREADABLE: {
-    meaning: 'The stored contacts of a chunk cannot be opened; they were not sent.',
+    meaning: 'The stored contacts of a chunk cannot be decrypted; they were not sent.',
     remedy:
-      'Give workers and importers the PAYLOAD_KEY (or PAYLOAD_KEY_PREVIOUS) that sealed them.',
+      'Set PAYLOAD_KEY (or PAYLOAD_KEY_PREVIOUS) of the workers to the key that encrypted them.',
   },
   SOURCE_INVALID: {
-    meaning: 'The contact list cannot be read as it is.',
-    remedy: 'Mend the list, or the options that say how to read it, and import it again.',
+    meaning: 'The contact list cannot be read.',
+    remedy: 'Fix the list, or the options that describe its format, and import it again.',
   },
   BATCH_CONFLICT: {
-    meaning: 'The batch id stands for another list or other options; nothing was queued.',
-    remedy: 'Use the same list and options to go on with it, or an id of its own.',
+    meaning:
+      'The batch id is already used for another list or other options; nothing was enqueued.',
+    remedy: 'Use the same list and options to resume that batch, or another id.',
   },
   BATCH_CANCELLED: {
-    meaning: 'The batch was cancelled; nothing more of it is queued.',
-    remedy: 'Import the list under another batch id if it is to be sent after all.',
+    meaning: 'The batch was cancelled; nothing more of it is enqueued.',
+    remedy: 'Import the list with another batch id if you want to send it.',
   },
   IMPORT_STOPPED: {
-    meaning: 'The import ended before its list did.',
-    remedy: 'Run the same import again: it goes on where it stood.',
+    meaning: 'The import was stopped before the end of the list.',
+    remedy: 'Run the same import again: it resumes where it stopped.',
   },
   REJECTS_UNWRITABLE: {
-    meaning: 'The file of refused rows cannot be written.',
-    remedy: 'Free the disk or name another file, then run the same import again: it goes on.',
+    meaning: 'The file for rejected rows cannot be written.',
+    remedy: 'Free disk space or choose another file, then run the same import again: it resumes.',
   },
   REQUEST_INVALID: {
-    meaning: 'The request to the ops server breaks its contract; nothing was done.',
-    remedy: 'Mend what is named; docs/openapi.json says what is expected.',
+    meaning: 'The request to the ops server is invalid; nothing was done.',
+    remedy: 'Fix the fields listed above; docs/openapi.json describes valid requests.',
   },
   NOT_SIGNED_IN: {
-    meaning: 'The ops server does not know who calls.',
+    meaning: 'The request to the ops server is not authenticated.',
     remedy: 'Sign in, or send an API key as `Authorization: Bearer`.',
   },
   NOT_PERMITTED: {
-    meaning: 'The role of the caller is not enough.',
-    remedy: 'Ask an operator, or have the role changed in OPS_USERS or OPS_API_KEYS.',
+    meaning: 'The role of the caller does not permit this.',
+    remedy: 'Ask an operator, or change the role in OPS_USERS or OPS_API_KEYS.',
   },
   CROSS_SITE: {
     meaning: 'The request does not come from a page of the ops server; nothing was done.',
-    remedy: 'Load the page anew and try again.',
+    remedy: 'Reload the page and try again.',
   },
   NOT_FOUND: {
-    meaning: 'There is nothing of this name (any more).',
-    remedy: 'Check the address and the id; what is over is deleted when its retention ends.',
+    meaning: 'Nothing with this name exists (it may have been deleted).',
+    remedy:
+      'Check the URL and the id; finished batches and notices are deleted after their retention.',
   },
   NOT_POSSIBLE: {
-    meaning: 'What was asked for is not possible as things stand; nothing was done.',
-    remedy: 'Look at its state, and do first what the message names.',
+    meaning: 'The action is not possible in the current state; nothing was done.',
+    remedy: 'Check the state, and first do what the message names.',
   },
   TOO_MANY_REQUESTS: {
     meaning: 'Too many requests in a short time; nothing was done.',
-    remedy: 'Wait as long as the answer says, then try again.',
+    remedy: 'Wait for the time given in the response, then try again.',
   },
   REDIS_MISSING: {
     meaning: 'No Redis was found, and none could be started.',
-    remedy: 'Set REDIS_URL, install redis-server, or start a Docker engine.',
+    remedy: 'Set REDIS_URL, install redis-server, or start Docker.',
   },
 } as const satisfies Record<string, { meaning: string; remedy: string }>;
 
-/** The closed set of codes. Codes are never reused for another meaning. */
+/** All codes. A code is never reused for another meaning. */
 export type ErrorCode = keyof typeof ERROR_CODES;
 
 /** Base of the family: branch on `code`, show `message`. */
@@ -151,8 +154,8 @@ export class NoticeQueueError extends Error {
 
   /**
    * @param code one of {@link ERROR_CODES}
-   * @param detail what happened, without personal data; the code's meaning when left out
-   * @param options `cause` is kept only when it is an error of this family
+   * @param detail what happened, without personal data. Default: the meaning of the code
+   * @param options `cause` is kept only when it is a {@link NoticeQueueError}, too
    */
   constructor(code: ErrorCode, detail?: string, options?: { cause?: unknown }) {
     const { meaning, remedy } = ERROR_CODES[code];
@@ -165,7 +168,7 @@ export class NoticeQueueError extends Error {
   }
 }
 
-/** One thing that is wrong with an input: where, and what was expected. */
+/** One problem of an input: its field, and what was expected. */
 export interface InputIssue {
   /** Path of the field, such as `contacts[3].contact` or `REDIS_URL`. */
   readonly field: string;
@@ -173,7 +176,7 @@ export interface InputIssue {
   readonly problem: string;
 }
 
-/** A value handed in from outside breaks its contract; `issues` names every place at once. */
+/** Invalid input; `issues` lists every problem at once. */
 export class InputError extends NoticeQueueError {
   override readonly name: string = 'InputError';
   readonly issues: readonly InputIssue[];
@@ -188,17 +191,17 @@ export class InputError extends NoticeQueueError {
 }
 
 /**
- * The last issuance of a token was refused, failed or was held back, and the fleet remembers it:
- * nothing was asked of the service now, and nothing was sent. `code` follows from the hold:
- * TOKEN_CONTESTED, TOKEN_UNAVAILABLE, or for `credentials` the service's own refusal.
+ * A recent issuance of a token was refused, failed or was blocked, so the fleet does not ask the service
+ * again yet; nothing was sent. `code` follows from the hold: TOKEN_CONTESTED, TOKEN_UNAVAILABLE, or
+ * for `credentials` the refusal of the service.
  */
 export class TokenRefusedError extends NoticeQueueError {
   override readonly name: string = 'TokenRefusedError';
-  /** The hold that this puts on the queue. */
+  /** The hold that this starts. */
   readonly hold: 'credentials' | 'token-contested' | 'token-unavailable';
-  /** What went wrong with the issuance itself; for `token-unavailable` more exact than `code`. */
+  /** The error of the issuance itself; for `token-unavailable` more specific than `code`. */
   readonly refusalCode: ErrorCode;
-  /** Milliseconds until one process of the fleet may ask the service again. */
+  /** Milliseconds until one process of the fleet may request a token again. */
   readonly retryInMs: number;
 
   constructor(hold: TokenRefusedError['hold'], refusalCode: ErrorCode, retryInMs: number) {
@@ -210,7 +213,7 @@ export class TokenRefusedError extends NoticeQueueError {
     const seconds = Math.ceil(retryInMs / 1000);
     super(
       code[hold],
-      `${ERROR_CODES[refusalCode].meaning} No token is asked for in the next ${seconds} s.`,
+      `${ERROR_CODES[refusalCode].meaning} No token is requested for the next ${seconds} s.`,
     );
     this.hold = hold;
     this.refusalCode = refusalCode;
@@ -218,15 +221,15 @@ export class TokenRefusedError extends NoticeQueueError {
   }
 }
 
-/** One line for a terminal: a message of ours as it is, of anything else only its kind. */
+/** One line for the terminal: the message of a {@link NoticeQueueError}; of any other error only its type. */
 export function describeFailure(error: unknown): string {
   if (error instanceof NoticeQueueError) return `${error.code}: ${error.message}`;
-  return `unexpected failure (${error instanceof Error ? error.name : typeof error}); this is a defect of notice-queue`;
+  return `unexpected failure (${error instanceof Error ? error.name : typeof error}); this is a bug in notice-queue`;
 }
 
 /**
- * Exit code of a program that ends with this error: 2 for input or configuration that has to be
- * mended first, 3 where Redis did not serve, 1 for everything else.
+ * Exit code of a program that fails with this error: 2 for invalid input or configuration, 3 when Redis is
+ * unavailable or refused the command, 1 for everything else.
  */
 export function exitCodeOf(error: unknown): 1 | 2 | 3 {
   if (!(error instanceof NoticeQueueError)) return 1;

@@ -23,7 +23,7 @@ export const HOLDS = {
   throttled: {
     reason: 'the service asks for a slower pace (429)',
     remedy:
-      'wait: the pace has fallen; if it comes often, set PACE or ask the service for a higher limit',
+      'wait: the pace has fallen; if it comes often, set RATE_LIMIT or ask the service for a higher limit',
   },
   address: {
     reason:

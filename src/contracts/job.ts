@@ -2,40 +2,39 @@ import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
 import { noticeSchema } from './notice.ts';
 
-/** Version of the job's shape. A worker refuses a job with another one instead of guessing. */
+/** Version of the job data. A worker refuses jobs of any other version. */
 export const JOB_VERSION = 1;
 
 /** Name of the BullMQ job. */
 export const JOB_NAME = 'send';
 
 /**
- * What a job carries: one send call's notice. Published as `docs/job.schema.json` for producers in
+ * Data of a job: the notice of one send request. Published as `docs/job.schema.json` for producers in
  * other languages.
  */
 export const jobSchema = z.strictObject({
-  v: z.literal(JOB_VERSION).describe('version of this shape'),
+  v: z.literal(JOB_VERSION).describe('version of the job data'),
   notice: noticeSchema.describe(
-    'the notice; unknown fields pass through to the service untouched; one job is one send call',
+    'the notice; unknown fields are sent to the service unchanged; one job is one send request',
   ),
   expiresAt: z
     .int()
     .positive()
     .optional()
-    .describe('milliseconds since the epoch; a job that has not been sent by then never is'),
+    .describe('milliseconds since the epoch; after this time the job expires and is not sent'),
   delivery: z
     .literal('at-most-once')
     .optional()
-    .describe('never sent again once its outcome is unknown; without it, it is: at-least-once'),
+    .describe('not sent again after an unknown outcome; default: at-least-once, which sends again'),
 });
 
-/** A job's data, parsed. */
+/** Valid data of a job. */
 export type JobData = z.output<typeof jobSchema>;
 
 /**
- * Reads a job's data. Contacts were checked when they were queued and pass to the service as they
- * are, so a worker checks the frame and not every contact again.
+ * Checks the data of a job, except the contacts: those were checked when they were queued.
  *
- * @throws NoticeQueueError JOB_INVALID when the shape is not one that this version knows
+ * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
 export function readJobData(data: unknown): JobData {
   const frame = data as {
@@ -45,7 +44,7 @@ export function readJobData(data: unknown): JobData {
     delivery?: unknown;
   } | null;
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The job holds no data object.');
+    throw new NoticeQueueError('JOB_INVALID', 'The job has no data object.');
   }
   if (frame.v !== JOB_VERSION) {
     throw new NoticeQueueError(
@@ -55,7 +54,7 @@ export function readJobData(data: unknown): JobData {
   }
   const { notice, expiresAt, delivery } = frame;
   if (typeof notice !== 'object' || notice === null || !Array.isArray(notice.contacts)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The job holds no notice with contacts.');
+    throw new NoticeQueueError('JOB_INVALID', 'The job has no notice with contacts.');
   }
   if (notice.contacts.length === 0) {
     throw new NoticeQueueError('JOB_INVALID', 'The notice of the job has no contacts.');

@@ -1,11 +1,10 @@
-/** Deeper nesting than this in a field that passes through is a mistake, or a circle. */
+/** Deeper nesting is a mistake, or a circular reference. */
 const MAX_DEPTH = 32;
 
 /**
- * Why JSON cannot hold a value as it is; undefined when it can. What `JSON.stringify` would turn
- * into something else (NaN, a Date, a Map, a function) or refuse (a BigInt, a circle) is a mistake
- * of the caller: the service would not get what the caller wrote. An undefined field of an object
- * counts as left out.
+ * Why a value is not a JSON value; undefined if it is one. `JSON.stringify` would change some values
+ * (NaN, a Date, a Map, a function) and refuse others (a BigInt, a circular object), so the service would
+ * not get what the caller passed. Undefined fields of an object are allowed: they are omitted.
  */
 export function whyNotJson(value: unknown): string | undefined {
   return problemOf(value, 0);
@@ -21,14 +20,14 @@ function problemOf(value: unknown, depth: number): string | undefined {
     case 'object':
       return value === null ? undefined : problemOfObject(value, depth);
     default:
-      return `expected what JSON can hold, got a value of type ${typeof value}`;
+      return `expected a JSON value, got a value of type ${typeof value}`;
   }
 }
 
 function problemOfObject(value: object, depth: number): string | undefined {
   if (depth >= MAX_DEPTH) return `expected at most ${MAX_DEPTH} levels of nesting`;
   if (!Array.isArray(value) && !isPlain(value)) {
-    return 'expected what JSON can hold, got an object of a class';
+    return 'expected a JSON value, got an instance of a class';
   }
   const parts: unknown[] = Array.isArray(value)
     ? Array.from<unknown>(value)
@@ -40,7 +39,7 @@ function problemOfObject(value: object, depth: number): string | undefined {
   return undefined;
 }
 
-/** Also for objects of another realm, such as a test runner's. */
+/** Whether it is a plain object, also one of another realm, such as that of a test runner. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;

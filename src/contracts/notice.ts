@@ -1,39 +1,26 @@
 import { z } from 'zod';
 
-/**
- * The words of this project, used everywhere and no others:
- *
- * - notice: what a caller asks for: template code, schedule type, sender keys, contacts.
- * - contact: one recipient and the values of the template's variables.
- * - job: one unit in the queue; one job is one send call.
- * - chunk: the contacts of one job, where a notice has more of them than fit one call.
- * - attempt: one try of a job. It makes one send call, or two when the token had to be renewed.
- * - outcome: what is known after an attempt (outcome.ts).
- * - hold: the whole queue stands still for a reason that is not a job's fault (hold.ts).
- * - token, token id, fence: the bearer value; a hash that names it; a counter that only grows, so
- *   that a late holder cannot overwrite a newer token (token.ts).
- * - account: one key pair with its queue, token slot, holds and limits.
- * - emulator: our stand-in of the messaging service.
- *
- * The bounds on lengths below are ours, and generous: the service's own are not shown.
+/*
+ * The shape of a notice and of its contacts, as schemas and as public types. docs/architecture.md
+ * contains the glossary. The service's document shows no limits on lengths; those below are ours.
  */
 
-/** Names of a contact's fields that hold the values of the template's variables. */
+/** Names of the contact fields that contain values of template variables. */
 export const VARIABLE_NAME = /^var[1-9][0-9]*$/;
-/** The longest value of such a field, in UTF-16 units. */
+/** The most UTF-16 units of such a value. */
 export const MAX_VALUE_LENGTH = 4_096;
 const MAX_NAME_LENGTH = 200;
 
 const name = (what: string) =>
   z
     .string(`expected ${what} as text`)
-    .min(1, `expected ${what}, got an empty text`)
-    .regex(/\S/, `expected ${what}, got nothing but spaces`)
+    .min(1, `expected ${what}, got an empty string`)
+    .regex(/\S/, `expected ${what}, got only spaces`)
     .max(MAX_NAME_LENGTH, `expected at most ${MAX_NAME_LENGTH} characters`);
 
 /**
- * One recipient. Fields that are not named here pass through to the service untouched; every
- * `varN` must be text (service-api, Contact object).
+ * One recipient. Fields that are not listed are sent to the service unchanged; each `varN` must be text
+ * (service-api, Contact object).
  */
 export const contactSchema = z
   .looseObject(
@@ -63,62 +50,96 @@ export const contactSchema = z
     }
   });
 
-/** What a caller asks for. Fields that are not named here pass through to the service untouched. */
+/** A message to send. Fields that are not listed are sent to the service unchanged. */
 export const noticeSchema = z.looseObject(
   {
     templateCode: name('a template code').describe('code of the message template'),
     scheduleType: name('a schedule type')
       .default('DIRECTLY')
-      .describe('when the service sends; DIRECTLY (at once) is the one value its document shows'),
+      .describe('when the service sends; DIRECTLY (at once) is the only value in its document'),
     chatSenderKey: name('a sender key')
       .optional()
       .describe(
-        'sender key of the messenger channel; DEFAULT_CHAT_SENDER_KEY of the worker when left out',
+        'sender key of the messenger channel; default: DEFAULT_CHAT_SENDER_KEY of the worker',
       ),
     senderKey: name('a sender key')
       .optional()
-      .describe('sender key for SMS; DEFAULT_SENDER_KEY of the worker when left out'),
+      .describe('sender key for SMS; default: DEFAULT_SENDER_KEY of the worker'),
     contacts: z
       .array(contactSchema, 'expected a list of contacts')
       .min(1, 'expected at least one contact')
-      .describe(
-        'the recipients, each with the values of the variables of the template: var1, var2, ...',
-      ),
+      .describe('the recipients, each with the values of the template variables: var1, var2, ...'),
   },
   'expected a notice object',
 );
 
-/** A notice that was checked, with its defaults in place. */
+/** A valid notice with default values filled in. */
 export type CheckedNotice = z.output<typeof noticeSchema>;
 
-/** A contact as the caller writes it. */
+/**
+ * One recipient of a {@link Notice}.
+ *
+ * @example
+ * { contact: '01012345678', var1: 'Kim', var2: 'A-1001' }
+ */
 export interface Contact {
-  /** Phone number in the national format, digits only. */
+  /**
+   * Phone number in the national format: 1 to 20 digits, no separators, no plus sign, no country code.
+   * `send` and `sendMany` do not convert other formats; `import` removes separators.
+   */
   contact: string;
-  /** Values of the template's variables `var1`, `var2`, ..., and fields that pass through untouched. */
+  /**
+   * Values of the template's variables, `var1`, `var2` and so on: text of at most 4,096 characters each.
+   * Any other field must be a JSON value; it is sent to the service unchanged.
+   */
   [field: string]: unknown;
 }
 
-/** A notice as the caller writes it. */
+/**
+ * A message to send: a template of the messaging service and its recipients.
+ *
+ * @example
+ * { templateCode: 'ORDER_SHIPPED', contacts: [{ contact: '01012345678', var1: 'A-1001' }] }
+ */
 export interface Notice {
+  /** Code of the message template at the messaging service; 1 to 200 characters. */
   templateCode: string;
-  /** @default 'DIRECTLY' */
+  /**
+   * When the service sends the message. `DIRECTLY` means at once and is the only value in the service's
+   * document. To send later, use the option `sendAt` or `delay` instead.
+   * @default 'DIRECTLY'
+   */
   scheduleType?: string | undefined;
+  /**
+   * Sender key of the messenger channel.
+   * @default DEFAULT_CHAT_SENDER_KEY of the worker
+   */
   chatSenderKey?: string | undefined;
+  /**
+   * Sender key for SMS.
+   * @default DEFAULT_SENDER_KEY of the worker
+   */
   senderKey?: string | undefined;
+  /**
+   * The recipients; at least one. More than `chunkSize` of them (default 1,000) are sent in several
+   * requests.
+   */
   contacts: Contact[];
-  /** Fields that pass through to the service untouched. */
+  /** Any other field must be a JSON value; it is sent to the service unchanged. */
   [field: string]: unknown;
 }
 
-/** What the producer answers once the queue holds the notice. */
+/** Result of `send`: the notice is stored in the queue. It does not mean that it was sent. */
 export interface Receipt {
-  /** Names the notice in logs and in status; its jobs' ids begin with it. */
+  /** Id of the notice, as logs, status and commands show it; the ids of its jobs start with it. */
   readonly id: string;
-  /** Ids of the jobs, in the order of the contacts. */
+  /** Ids of the jobs, in the order of the contacts: one for each `chunkSize` contacts. */
   readonly jobs: readonly string[];
-  /** How many contacts the notice has. */
+  /** Number of contacts of the notice. */
   readonly contacts: number;
-  /** True when an earlier call with the same idempotency key stands and this one queued nothing. */
+  /**
+   * Whether an earlier call with the same idempotency key queued the notice. Then this call queued
+   * nothing, and `id` and `jobs` are those of the earlier call.
+   */
   readonly duplicate: boolean;
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { InputError, type InputIssue } from './errors.ts';
 
-/** Writes a path as a reader of JavaScript would: `contacts[3].contact`. */
+/** Formats a path as in JavaScript: `contacts[3].contact`. */
 export function fieldPath(path: readonly PropertyKey[]): string {
   return path
     .map((part, index) =>
@@ -10,19 +10,19 @@ export function fieldPath(path: readonly PropertyKey[]): string {
     .join('');
 }
 
-/** One zod issue in our words; unknown keys are named one by one. */
+/** Converts one zod issue; each unknown key becomes an issue of its own. */
 function toIssues(issue: z.core.$ZodIssue, prefix: string, root: string): InputIssue[] {
   const place = fieldPath([...(prefix === '' ? [] : [prefix]), ...issue.path]);
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       field: place === '' ? key : `${place}.${key}`,
-      problem: 'this option is not known',
+      problem: 'unknown option',
     }));
   }
   return [{ field: place === '' ? root : place, problem: issue.message }];
 }
 
-/** A field of a wrong type breaks the rules on its length and form, too: the first says enough. */
+/** Keeps the first issue of each field: a wrong type also violates the rules on length and format. */
 function firstOfEachField(issues: readonly InputIssue[]): InputIssue[] {
   const byField = new Map<string, InputIssue>();
   for (const issue of issues) {
@@ -31,15 +31,15 @@ function firstOfEachField(issues: readonly InputIssue[]): InputIssue[] {
   return [...byField.values()];
 }
 
-/** At most this many places are named in one error, so that a bad list does not fill the log. */
+/** The most issues that one error lists, so that an invalid list does not fill the log. */
 export const MAX_ISSUES = 20;
 
 /**
- * Checks a value that comes from outside.
+ * Checks external input.
  *
- * @param prefix what fields are named under, such as `notices[4]`; empty for fields by themselves
- * @param root name of the value as a whole where there is no prefix
- * @throws InputError with every field that is wrong, never with a value that may be personal
+ * @param prefix prefix of field names in errors, such as `notices[4]`
+ * @param root name of the whole value in errors, if there is no prefix
+ * @throws InputError that names every invalid field, without values: they may be personal data
  */
 export function parseInput<Schema extends z.ZodType>(
   schema: Schema,

@@ -6,14 +6,13 @@ import { fieldPath, MAX_ISSUES, parseInput } from './parse-input.ts';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Checks a notice and copies it, so that what the caller changes later changes nothing.
+ * Checks a notice and copies it, so that later changes by the caller have no effect.
  *
- * The copy is made from the caller's own fields and not from the parsed ones: parsing moves known
- * fields to the front and drops an own field named `__proto__`, and unknown fields are to pass
- * through untouched.
+ * The copy is made from the caller's fields and not from the parsed ones, because unknown fields must
+ * stay unchanged: parsing reorders fields and drops one named `__proto__`.
  *
- * @param place what fields are named under, such as `notices[4]`; empty for a notice by itself
- * @throws InputError NOTICE_INVALID with every field that is wrong, never with its value
+ * @param place prefix of field names in errors, such as `notices[4]`; empty for a single notice
+ * @throws InputError NOTICE_INVALID that names every invalid field, without values
  */
 export function readNotice(input: unknown, place = ''): CheckedNotice {
   const own = ownFields(input);
@@ -38,7 +37,7 @@ function withOwnContacts(notice: Fields): unknown {
   return Array.isArray(contacts) ? { ...notice, contacts: contacts.map(ownFields) } : notice;
 }
 
-/** An object's own fields, each read once; anything else as it is. */
+/** A copy of an object's own fields, each read once; other values unchanged. */
 function ownFields(value: unknown): unknown {
   return isFields(value) ? { ...value } : value;
 }
@@ -47,7 +46,7 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Copies the fields deeply; what JSON cannot hold becomes an issue that names the field. */
+/** Copies the fields deeply; a value that is not valid JSON becomes an issue. */
 function copyFields(fields: Fields, path: readonly PropertyKey[], issues: InputIssue[]): Fields {
   let nested = false;
   for (const [name, value] of Object.entries(fields)) {

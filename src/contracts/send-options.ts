@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from './delivery.ts';
 
-/** Lowest priority that BullMQ knows. */
+/** The lowest priority of BullMQ. */
 const MAX_PRIORITY = 2_097_151;
 const MAX_DELAY_MS = 366 * 24 * 3_600_000;
 
@@ -19,13 +19,13 @@ const time = (what: string) => {
     .transform((value) => (typeof value === 'number' ? value : value.getTime()));
 };
 
-/** Options of one send, checked; times become milliseconds since the epoch. */
+/** Schema of {@link SendOptions}; times become milliseconds since the epoch. */
 export const sendOptionsSchema = z
   .strictObject(
     {
       idempotencyKey: z
         .string('expected text')
-        .min(1, 'expected a key, got an empty text')
+        .min(1, 'expected a key, got an empty string')
         .max(200, 'expected at most 200 characters')
         .optional(),
       delay: z
@@ -52,42 +52,57 @@ export const sendOptionsSchema = z
       refuse('sendAt', 'expected either delay or sendAt, not both');
     }
     if (options.sendAt !== undefined && options.sendAt < now) {
-      refuse('sendAt', 'expected a time that has not passed');
+      refuse('sendAt', 'expected a time in the future');
     }
     if (options.sendAt !== undefined && options.sendAt > now + MAX_DELAY_MS) {
       refuse('sendAt', 'expected a time within the next 366 days');
     }
     const start = options.sendAt ?? now + (options.delay ?? 0);
     if (options.expiresAt !== undefined && options.expiresAt <= start) {
-      refuse('expiresAt', 'expected a time after the notice may first be sent');
+      refuse('expiresAt', 'expected a time after the earliest time of sending');
     }
   });
 
-/** Options of one send as the caller writes them. All of them may be left out. */
+/** Options of `send` and `sendMany`. All are optional. */
 export interface SendOptions {
   /**
-   * Same key, one send: within the idempotency window (a day unless configured) a second call
-   * queues nothing and its receipt names the first notice, with `duplicate: true`. It also makes a
-   * call safe to repeat after QUEUE_UNAVAILABLE. The notice must be the same, apart from the order
-   * of its fields; `delay`, `sendAt`, `expiresAt`, `priority` and `delivery` are those of the first call.
+   * Prevents sending twice: a second call with the same key queues nothing, and its receipt has the id
+   * of the first notice and `duplicate: true`. Use it to repeat a call safely after QUEUE_UNAVAILABLE.
+   * 1 to 200 characters; valid for `idempotencyWindowMs` (default: a day).
    *
-   * A job that somebody removes from the queue by hand takes its key with it.
+   * The notice must be the same, except for the order of its fields; otherwise the call throws
+   * IDEMPOTENCY_CONFLICT. `delay`, `sendAt`, `expiresAt`, `priority` and `delivery` of the first call
+   * apply. Removing the job from the queue manually also removes its key.
+   *
+   * @example 'order-1001-shipped'
    */
   idempotencyKey?: string | undefined;
-  /** Milliseconds before the notice may be sent; at most 366 days. */
+  /**
+   * Earliest time of sending, in milliseconds from now; at most 366 days. Excludes `sendAt`.
+   * @default 0
+   */
   delay?: number | undefined;
-  /** When the notice may be sent: a Date, milliseconds since the epoch, or ISO 8601 text with a zone. */
+  /**
+   * Earliest time of sending, within the next 366 days: a Date, milliseconds since the epoch, or ISO 8601
+   * text with a time zone. Excludes `delay`.
+   * @example '2027-03-01T09:00:00+09:00'
+   */
   sendAt?: Date | number | string | undefined;
-  /** When it is too late: a notice that has not been sent by then never is. Same forms as `sendAt`. */
+  /**
+   * Latest time of sending; after it the notice expires and is not sent. Same formats as `sendAt`.
+   * @default never
+   */
   expiresAt?: Date | number | string | undefined;
   /**
-   * 0 goes first, then 1, 2 and so on; a whole number up to 2,097,151.
+   * Notices with a lower number are sent first: 0 to 2,097,151.
    * @default 0
    */
   priority?: number | undefined;
   /**
-   * What happens when an attempt's outcome is unknown: `at-least-once` sends again, `at-most-once`
-   * never does and costs two more round trips to Redis; `notices unknown` lists what that leaves.
+   * What happens when the outcome of an attempt is unknown (for example a timeout, after which the
+   * service may or may not have sent the message). `at-least-once` sends again: a message may arrive
+   * twice. `at-most-once` does not: the notice is listed by `notices unknown` and a person decides; it
+   * costs two more round trips to Redis.
    * @default the queue's `delivery`
    */
   delivery?: DeliveryPolicy | undefined;

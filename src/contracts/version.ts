@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 
-/** Version of this package. A built file is one folder deeper than its source. */
+/** Version of this package. The built file is one folder deeper than its source. */
 export const VERSION = readVersion(['../../package.json', '../../../package.json']);
 
 function readVersion(places: readonly string[]): string {
@@ -10,7 +10,7 @@ function readVersion(places: readonly string[]): string {
       const found = require(place) as { name?: string; version?: string };
       if (found.name === 'notice-queue' && found.version !== undefined) return found.version;
     } catch {
-      // The next place is tried.
+      // Try the next place.
     }
   }
   return 'unknown';

@@ -2,78 +2,74 @@ import type { RedisClient } from '../redis/connect.ts';
 import { defineScript } from '../redis/script.ts';
 
 /**
- * The prints of a chunk: the first four bytes of the hash of each of its numbers, sorted, so that one
- * can be looked up without reading the others. They stand in one field of the batch's find hash,
- * under the chunk's number, and outlive the contacts themselves.
+ * The fingerprints of a chunk: the first four bytes of the hash of each of its numbers, sorted for binary
+ * search. They are stored in one field of the batch's find hash, named by the chunk's number, and are kept
+ * longer than the contacts.
  *
- * Beside them stand `><failure>` fields, which lead from a failure of a chunk to what became of it:
- * the number of the chunk it was redriven to, or `accepted <size>` or `cancelled <size>` where a
- * person decided. A chunk made by a redrive has an empty field: its contacts' prints are those of the
- * chunk they stood in first.
+ * The hash also has `><failure>` fields, which record what became of a failed chunk: the number of the
+ * chunk that it was redriven to, or `accepted <size>` or `cancelled <size>` when a person decided. A chunk
+ * made by a redrive has an empty field: the fingerprints of its contacts are those of their first chunk.
  */
 export const FINGERPRINT_BYTES = 4;
 
-/** Chances that the print of a number stands for another one, for each contact that is looked through. */
+/** Probability, per searched contact, that the fingerprint of a number matches another number. */
 export const FALSE_POSITIVE_RATE = 1 / 2 ** (8 * FINGERPRINT_BYTES);
 
-/** @param hashes of a chunk's numbers */
+/** The fingerprints as they are stored. @param hashes of a chunk's numbers */
 export function encodeFingerprints(hashes: readonly Buffer[]): Buffer {
   const sorted = Uint32Array.from(hashes, (hash) => hash.readUInt32BE(0)).sort();
-  const prints = Buffer.allocUnsafe(sorted.length * FINGERPRINT_BYTES);
-  for (const [index, print] of sorted.entries())
-    prints.writeUInt32BE(print, index * FINGERPRINT_BYTES);
-  return prints;
+  const fingerprints = Buffer.allocUnsafe(sorted.length * FINGERPRINT_BYTES);
+  for (const [index, fingerprint] of sorted.entries())
+    fingerprints.writeUInt32BE(fingerprint, index * FINGERPRINT_BYTES);
+  return fingerprints;
 }
 
-/** A chunk in which a print stands. */
+/** A chunk that contains a fingerprint. */
 export interface FingerprintHit {
   readonly chunk: number;
   /** Contacts that the chunk had when it was stored. */
   readonly size: number;
 }
 
-/** What a look through some chunks found. */
+/** The result of a search. */
 export interface FingerprintSearch {
   readonly hits: readonly FingerprintHit[];
-  /** Contacts that were looked through. */
+  /** Number of searched contacts. */
   readonly contacts: number;
-  /** Chunks without prints: stored while the index was off, or its retention has ended. */
+  /** Chunks without fingerprints: stored while the index was off, or after its retention. */
   readonly unindexed: number;
 }
 
-/**
- * Chunks that one run of the script looks through: a millisecond or so of the server's time with full
- * chunks of usual size.
- */
+/** Chunks per run of the script: about a millisecond of the server's time with full chunks of usual size. */
 const CHUNKS_AT_ONCE = 200;
 
 /**
- * KEYS: the batch's find hash. ARGV: first chunk, the one after the last, the print as a number.
- * Answers contacts looked through, chunks without prints, then chunk and size of each hit in turn.
+ * KEYS: the batch's find hash. ARGV: first chunk, the one after the last, the fingerprint as a number.
+ * Answers the number of contacts and of chunks without fingerprints, then chunk and size of each hit.
  */
-const searchPrints = defineScript({
-  name: 'search prints',
+const searchScript = defineScript({
+  name: 'search fingerprints',
   keys: 1,
   parse: (reply: unknown) => (reply as readonly unknown[]).map(Number),
   lua: `
 local first, last, wanted = tonumber(ARGV[1]), tonumber(ARGV[2]) - 1, tonumber(ARGV[3])
 local contacts, unindexed, found = 0, 0, {}
 for chunk = first, last do
-  local prints = redis.call('HGET', KEYS[1], chunk)
-  if not prints then
+  local fingerprints = redis.call('HGET', KEYS[1], chunk)
+  if not fingerprints then
     unindexed = unindexed + 1
   else
-    local from, to = 1, #prints / ${FINGERPRINT_BYTES}
+    local from, to = 1, #fingerprints / ${FINGERPRINT_BYTES}
     contacts = contacts + to
     while from <= to do
       local middle = math.floor((from + to) / 2)
-      local a, b, c, d = string.byte(prints, middle * ${FINGERPRINT_BYTES} - 3, middle * ${FINGERPRINT_BYTES})
-      local print = ((a * 256 + b) * 256 + c) * 256 + d
-      if print == wanted then
+      local a, b, c, d = string.byte(fingerprints, middle * ${FINGERPRINT_BYTES} - 3, middle * ${FINGERPRINT_BYTES})
+      local fingerprint = ((a * 256 + b) * 256 + c) * 256 + d
+      if fingerprint == wanted then
         found[#found + 1] = chunk
-        found[#found + 1] = #prints / ${FINGERPRINT_BYTES}
+        found[#found + 1] = #fingerprints / ${FINGERPRINT_BYTES}
         break
-      elseif print < wanted then
+      elseif fingerprint < wanted then
         from = middle + 1
       else
         to = middle - 1
@@ -85,8 +81,8 @@ return { contacts, unindexed, unpack(found) }`,
 });
 
 /**
- * Looks for a number in a batch's chunks: one round trip for each {@link CHUNKS_AT_ONCE} of them, and
- * no contact leaves Redis.
+ * Searches a batch's chunks for a number: one round trip per {@link CHUNKS_AT_ONCE} chunks, and no contact
+ * leaves Redis.
  *
  * @param key the batch's find hash
  * @throws ScriptFailure
@@ -101,7 +97,7 @@ export async function searchChunks(
   let [contacts, unindexed] = [0, 0];
   for (let first = 0; first < chunks; first += CHUNKS_AT_ONCE) {
     const end = Math.min(chunks, first + CHUNKS_AT_ONCE);
-    const [seen = 0, missing = 0, ...found] = await searchPrints(
+    const [seen = 0, missing = 0, ...found] = await searchScript(
       redis,
       [key],
       [first, end, hash.readUInt32BE(0)],

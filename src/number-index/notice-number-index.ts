@@ -5,18 +5,18 @@ import { defineScript } from '../redis/script.ts';
 import type { JobData } from '../contracts/job.ts';
 
 /**
- * The index by which a single notice is found by a phone number. An entry is a member of a sorted set,
- * all of score 0, so that those of one number lie beside each other:
+ * The index for finding single notices by phone number. An entry is a member of a sorted set with score 0,
+ * so that the entries of one number are adjacent:
  *
  * | bytes | what |
  * |---|---|
  * | 6 | of the number's hash |
- * | 4 | when it was handed over, in seconds since the epoch, by the producer's clock |
- * | 1 | 1 where the job has a deadline, else 0 |
+ * | 4 | when it was queued, in seconds since the epoch, by the producer's clock |
+ * | 1 | 1 when the job has a deadline, else 0 |
  * | rest | id of the job |
  *
- * There is a set for each day and each of 65,536 buckets, which are two further bytes of the hash: so a
- * set stays small, which Redis keeps compactly, and is forgotten as a whole.
+ * There is one set for each day and each of 65,536 buckets (two further bytes of the hash), so that sets
+ * stay small, which Redis stores compactly, and expire as a whole.
  */
 const BUCKET_AT = 4;
 const NAME_AT = 6;
@@ -24,26 +24,26 @@ const NAME_BYTES = 6;
 const HEAD_BYTES = NAME_BYTES + 5;
 const DAY_MS = 24 * 3_600_000;
 
-/** Redis does nothing else while a script runs, so one never writes more entries than this. */
+/** Entries per run of the script, which blocks Redis. */
 const ENTRIES_AT_ONCE = 2_000;
 
-/** A notice's job by a number that stands in it. */
+/** A notice's job, found by a number in it. */
 export interface FindEntry {
   readonly jobId: string;
   /** Milliseconds since the epoch, to the second. */
   readonly at: number;
-  /** The job was never sent after some time. */
+  /** The job has a deadline. */
   readonly expires: boolean;
 }
 
-/** An entry as it is written: in which set, and as which member. */
+/** An entry as it is stored: its set and member. */
 export interface WrittenEntry {
   readonly jobId: string;
   readonly set: string;
   readonly member: Buffer;
 }
 
-/** The entries of some jobs: one for each of their contacts. */
+/** The entries of jobs: one per contact. */
 export function entriesOf(
   keys: Pick<Keys, 'find'>,
   key: FindKey,
@@ -64,8 +64,7 @@ export function entriesOf(
 }
 
 /**
- * Writes entries, in as many commands as scripts of {@link ENTRIES_AT_ONCE} take, all under way at the
- * same time.
+ * Writes entries: one script per {@link ENTRIES_AT_ONCE} entries, all in parallel.
  *
  * @param keepMs FIND_RETENTION_MS
  * @throws ScriptFailure
@@ -86,7 +85,7 @@ export async function writeEntries(
   await Promise.all(runs);
 }
 
-/** ARGV: lifetime in milliseconds, then one member for each of KEYS. */
+/** ARGV: lifetime in milliseconds, then one member per key. */
 const writeScript = (keys: number) =>
   defineScript({
     name: 'write find index',
@@ -99,7 +98,7 @@ end
 return #KEYS`,
   });
 
-/** Takes entries out again: the queue did not take their jobs. */
+/** Removes entries whose jobs the queue did not accept. */
 export async function removeEntries(
   redis: RedisClient,
   entries: readonly WrittenEntry[],
@@ -108,8 +107,7 @@ export async function removeEntries(
 }
 
 /**
- * The jobs of single notices in which a number stands, the newest first. One command for each day of
- * the retention.
+ * The jobs of single notices that contain a number, newest first. One command per day of the retention.
  */
 export async function findEntries(
   redis: RedisClient,
@@ -132,11 +130,11 @@ export async function findEntries(
     .sort((a, b) => b.at - a.at);
 }
 
-/** All members that begin with the number's part of the hash. */
+/** All members that start with the number's part of the hash. */
 function membersOf(redis: RedisClient, name: string, hash: Buffer): Promise<Buffer[]> {
   const number = hash.subarray(NAME_AT, NAME_AT + NAME_BYTES);
   const from = Buffer.concat([Buffer.from('['), number]);
-  // No time begins with this byte before the year 2105.
+  // No time starts with this byte before the year 2105.
   const to = Buffer.concat([Buffer.from('('), number, Buffer.of(0xff)]);
   return redis.zrangebylexBuffer(name, from, to);
 }

@@ -1,3 +1,4 @@
+import { Cancellation, withAbortSignal } from '../async/cancellation.ts';
 import { importBatch } from '../batch/import/import-batch.ts';
 import { findKey } from '../number-index/number-key.ts';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
@@ -21,21 +22,30 @@ export async function importThrough(
   options: ImportOptions,
   closing: AbortSignal,
 ): Promise<ImportReport> {
+  const { signal } = (options as ImportOptions | undefined) ?? {};
+  // Any other value is left for the validation of the options to refuse.
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    return runImport(settings, source, options);
+  }
+  return withAbortSignal(new Cancellation(signal, closing), (either) =>
+    runImport(settings, source, { ...options, signal: either }),
+  );
+}
+
+async function runImport(
+  settings: QueueSettings,
+  source: ImportSource,
+  options: ImportOptions,
+): Promise<ImportReport> {
   const { redis, prefix, account, enqueueTimeoutMs } = settings;
   const { payloadKey: sealedBy, findKey: foundBy } = settings;
-  const { signal, dryRun } = (options as ImportOptions | undefined) ?? {};
   const importSettings = {
     ...settings,
     payloadKey: sealedBy === undefined ? undefined : payloadKey(sealedBy),
     findKey: foundBy === undefined ? undefined : findKey(foundBy),
   };
-  const own = {
-    ...options,
-    signal:
-      signal instanceof AbortSignal ? AbortSignal.any([signal, closing]) : (signal ?? closing),
-  };
-  if (dryRun === true) {
-    return importBatch(undefined, source, own, importSettings);
+  if (options.dryRun === true) {
+    return importBatch(undefined, source, options, importSettings);
   }
   // Connection errors are thrown by the step that fails.
   const client = connectRedis(redis, 'reader', () => {}, enqueueTimeoutMs);
@@ -44,7 +54,7 @@ export async function importThrough(
   const ledger = new Ledger(client, keys);
   try {
     const target = { ledger, queueChunks: (id: string) => queueChunks(ledger, queue, id) };
-    return await importBatch(target, source, own, importSettings);
+    return await importBatch(target, source, options, importSettings);
   } finally {
     await queue.close().catch(() => {});
     client.disconnect();

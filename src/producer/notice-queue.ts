@@ -20,7 +20,9 @@ import { jobIds, judgeHead, planJobs, planNotice } from './plan-jobs.ts';
 import type { PlannedJob, PlannedNotice } from './plan-jobs.ts';
 import { ProducerConnection } from './producer-connection.ts';
 
-/** Options for all notices of `sendMany`, or a function that gives each its own. */
+/**
+ * Options of `sendMany`: the same for all notices, or a function that returns those of each notice.
+ */
 export type SendManyOptions =
   SendOptions | ((notice: Notice, index: number) => SendOptions | undefined);
 
@@ -28,11 +30,10 @@ export type SendManyOptions =
 type CheckedOptions = z.output<typeof sendOptionsSchema>;
 
 /**
- * Hands notices to the queue. Needs Redis and no credentials of the service.
+ * Adds notices to the queue; workers send them. Needs Redis, but no credentials of the messaging service.
  *
- * Build it once and keep it: it holds one connection. A call is answered within about one Redis
- * round trip, and fails once Redis has not answered for `enqueueTimeoutMs`; when Redis is back the
- * next call succeeds by itself.
+ * Create one and keep it open: it has one connection. A call takes about one round trip to Redis, and
+ * fails if Redis does not answer within `enqueueTimeoutMs`. It reconnects by itself.
  *
  * @example
  * const notices = new NoticeQueue({ redis: { url: 'redis://127.0.0.1:6379' } });
@@ -48,17 +49,19 @@ export class NoticeQueue {
   readonly #closing = new AbortController();
   #closed: Promise<void> | undefined;
 
-  /** @throws InputError CONFIG_INVALID that names every wrong or unknown option */
+  /** Connects in the background. @throws InputError CONFIG_INVALID that names every invalid or unknown option */
   constructor(options: NoticeQueueOptions = {}) {
     this.#settings = readQueueOptions(options);
     this.#connection = new ProducerConnection(this.#settings);
   }
 
   /**
-   * Queues one notice. Contacts beyond the chunk size are cut into several jobs.
+   * Adds one notice to the queue. It is stored in Redis when the call resolves.
    *
-   * @throws InputError NOTICE_INVALID that names each wrong field; nothing was queued
-   * @throws NoticeQueueError IDEMPOTENCY_CONFLICT, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED
+   * @throws InputError NOTICE_INVALID that names every invalid field; nothing was queued
+   * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
+   *   QUEUE_UNAVAILABLE: Redis did not answer; the notice may have been queued, repeat the call with an
+   *   idempotency key. QUEUE_REFUSED: Redis refused it. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
@@ -71,14 +74,15 @@ export class NoticeQueue {
   }
 
   /**
-   * Queues many notices, after all of them have been checked: if one is wrong, or its idempotency
-   * key stands for a different notice, none is queued. They are held in memory meanwhile. With one
-   * `idempotencyKey` for all, each notice's own key is that key, a slash and the notice's index.
+   * Adds many notices to the queue. All are checked first and kept in memory: if one is invalid, or its
+   * idempotency key was used for another notice, none is queued. With one `idempotencyKey` for all, the
+   * key of each notice is that key, a slash and its index.
    *
-   * When Redis fails on the way, a part may have been queued; repeat the call with the same keys.
+   * If Redis fails during the call, some notices may have been queued; repeat it with the same keys.
    *
-   * @returns one receipt for each notice, in their order
-   * @throws as {@link NoticeQueue.send}; fields are named `notices[2].contacts[0].contact`
+   * @returns a receipt for each notice, in order
+   * @throws the errors of {@link NoticeQueue.send}; fields have names like
+   *   `notices[2].contacts[0].contact`
    */
   async sendMany(
     notices: Iterable<Notice> | AsyncIterable<Notice>,
@@ -98,7 +102,7 @@ export class NoticeQueue {
         { field: 'notices', problem: 'expected a list or another iterable of notices' },
       ]);
     }
-    // It may have been closed while the list was read.
+    // The queue may have been closed while the notices were read.
     this.#mustBeOpen();
     return this.#track(
       sendSpan(QUEUE_NAME, plans.length, (carried) => this.#enqueueMany(plans, carried)),
@@ -106,16 +110,18 @@ export class NoticeQueue {
   }
 
   /**
-   * What becomes of batches: an endless iteration, ended by leaving the loop, by the signal, or by
-   * {@link NoticeQueue.close}. Each event has a `cursor`; keep the last one and hand it to `from`
-   * to go on after a restart. Uses a connection of its own.
+   * Events of batches (finished, stalled, contact rejected), as they happen. The iteration is endless; it
+   * ends when the loop is left, when the signal aborts, or with {@link NoticeQueue.close}. Each event has a
+   * `cursor`: store the last one and pass it as `from` to continue after a restart. Each iteration uses its
+   * own connection.
    *
    * @example
    * for await (const event of notices.batchEvents({ from: lastCursor })) {
    *   if (event.event === 'batch.finished') report(event.batch, event.accepted);
    * }
-   * @throws InputError CONFIG_INVALID at once; NoticeQueueError QUEUE_CLOSED at once, and
-   *   QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, where Redis answers with an error
+   * @throws InputError CONFIG_INVALID for invalid options, at once
+   * @throws NoticeQueueError QUEUE_CLOSED at once; QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, if
+   *   Redis replies with an error
    */
   batchEvents(options: BatchEventsOptions = {}): AsyncGenerator<BatchEvent, void, undefined> {
     this.#mustBeOpen();
@@ -124,17 +130,21 @@ export class NoticeQueue {
   }
 
   /**
-   * Hands over a contact list of any length as one batch: the path of a CSV or NDJSON file (gzip,
-   * too), a stream of its bytes, or an iterable of contacts. Memory stays flat; rows that are wrong
-   * are refused one by one and the others go on; sending begins with the first chunk.
+   * Imports a contact list of any length as one batch: the path of a CSV or NDJSON file, a stream of its
+   * bytes (either may be gzipped), or an iterable of contacts. Sending starts with the first chunk. Memory
+   * stays bounded. Invalid rows are refused one by one; the others are imported.
    *
-   * An import that was killed goes on when it is run again with the same file and options, or with
-   * the same `batchId` and the same rows. It pauses while more than `highWater` contacts wait in
-   * Redis, and puts up with a Redis that is away for up to a minute.
+   * After a crash, run the same import again: with the same file and options, or with the same `batchId`
+   * and the same rows, it continues. It waits while Redis holds more than `highWater` unsent contacts, and
+   * tolerates a Redis outage of up to one minute.
    *
-   * @throws InputError NOTICE_INVALID that names each wrong option; nothing was queued
+   * @example
+   * const report = await notices.import('contacts.csv', { templateCode: 'ORDER_SHIPPED' });
+   * console.log(report.batch, report.contacts, report.refused);
+   * @throws InputError NOTICE_INVALID that names every invalid option; nothing was queued
    * @throws NoticeQueueError SOURCE_INVALID, BATCH_CONFLICT, BATCH_CANCELLED, REJECTS_UNWRITABLE,
-   * IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED; says what was queued
+   *   IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED; the message contains how many
+   *   contacts were queued
    */
   async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
     this.#mustBeOpen();
@@ -142,9 +152,9 @@ export class NoticeQueue {
   }
 
   /**
-   * Closes the connection, after the calls under way were answered or failed. Safe to call twice.
-   * Later calls fail with QUEUE_CLOSED, and so does a `sendMany` whose list is still being read;
-   * an import stops with IMPORT_STOPPED.
+   * Waits for the calls under way and closes the connection. Can be called twice. Later calls throw
+   * QUEUE_CLOSED, and so does a `sendMany` whose notices are still being read; an import ends with
+   * IMPORT_STOPPED.
    */
   async close(): Promise<void> {
     this.#closing.abort();
@@ -161,7 +171,8 @@ export class NoticeQueue {
 
   #plan(notice: unknown, options: CheckedOptions, place: string): PlannedNotice {
     const { chunkSize, delivery } = this.#settings;
-    return planNotice(readNotice(notice, place), options, chunkSize, Date.now(), delivery);
+    const settings = { chunkSize, delivery, now: Date.now() };
+    return planNotice(readNotice(notice, place), options, settings);
   }
 
   async #track<Result>(work: Promise<Result>): Promise<Result> {
@@ -173,7 +184,7 @@ export class NoticeQueue {
     }
   }
 
-  /** Looks first for keys that stand for something else, so that a conflict queues nothing. */
+  /** Checks all idempotency keys first, so that nothing is queued after a conflict. */
   async #enqueueMany(
     plans: readonly PlannedNotice[],
     carried: CarriedTrace | undefined,
@@ -196,11 +207,11 @@ export class NoticeQueue {
   }
 
   /**
-   * First jobs first: the queue's answer tells a repeated key from a new notice, and only then are
-   * the other chunks added, under the id of the notice that owns the key. A notice without a key
-   * has no earlier owner, so all its jobs go at once.
+   * Adds the first job of each notice; its result shows whether the idempotency key was used before. Then
+   * adds the other jobs, under the id of the notice that has the key. Notices without a key add all jobs
+   * at once.
    *
-   * @param carried the trace that all the jobs belong to
+   * @param carried trace context to store in the jobs
    */
   async #enqueue(
     plans: readonly PlannedNotice[],
@@ -257,7 +268,7 @@ function readOptions(options: unknown, place: string): CheckedOptions {
   return parseInput(sendOptionsSchema, options, 'NOTICE_INVALID', place);
 }
 
-/** Options for all are checked once, before the first notice is taken. */
+/** Options for all notices are checked once, before the first notice is read. */
 function optionsForEach(
   options: SendManyOptions,
 ): (notice: Notice, index: number) => CheckedOptions {

@@ -6,54 +6,100 @@ import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 
 /**
- * Options of {@link NoticeQueue}. Each means the same, with the same bounds and default, as the
- * environment variable that docs/configuration.md lists under its name.
+ * Options of `NoticeQueue`. All are optional. Each has the meaning, range and default of the
+ * environment variable in its description (docs/configuration.md); the environment itself is not read.
+ * Producers, importers and workers that use the same queue need the same `redis`, `prefix`, `account`,
+ * `payloadKey` and `findKey`.
  */
 export interface NoticeQueueOptions {
-  /** Where Redis is. */
+  /** How to connect to Redis. */
   redis?:
     | {
-        /** REDIS_URL. @default 'redis://127.0.0.1:6379' */
+        /**
+         * URL of the server, `redis://` or, with TLS, `rediss://`. Variable REDIS_URL.
+         * @default 'redis://127.0.0.1:6379'
+         */
         url?: string | undefined;
-        /** REDIS_USERNAME */
+        /** Overrides the user name of the URL. Variable REDIS_USERNAME. */
         username?: string | undefined;
-        /** REDIS_PASSWORD */
+        /** Overrides the password of the URL. Variable REDIS_PASSWORD. */
         password?: string | undefined;
-        /** REDIS_SENTINELS, with `sentinelName` */
+        /** Sentinels to ask for the master; needs `sentinelName`. Variable REDIS_SENTINELS. */
         sentinels?: readonly { host: string; port: number }[] | undefined;
-        /** REDIS_SENTINEL_NAME */
+        /** Name of the master that the sentinels watch. Variable REDIS_SENTINEL_NAME. */
         sentinelName?: string | undefined;
-        /** REDIS_SENTINEL_PASSWORD */
+        /** Password of the sentinels themselves. Variable REDIS_SENTINEL_PASSWORD. */
         sentinelPassword?: string | undefined;
-        /** REDIS_CLUSTER; excludes `sentinels` */
+        /** Nodes of a cluster; excludes `sentinels`. Variable REDIS_CLUSTER. */
         cluster?: readonly { host: string; port: number }[] | undefined;
-        /** PEM text of the authority that signed the server's certificate (REDIS_TLS_CA_FILE). */
+        /**
+         * PEM text of the authority that signed the server's certificate; needs a `rediss://` URL. The
+         * variable REDIS_TLS_CA_FILE names a file with it.
+         */
         tlsCa?: string | undefined;
-        /** REDIS_CONNECT_TIMEOUT_MS. @default 2000 */
+        /**
+         * Time limit of opening a connection, in milliseconds. Variable REDIS_CONNECT_TIMEOUT_MS.
+         * @default 2000
+         */
         connectTimeoutMs?: number | undefined;
       }
     | undefined;
-  /** REDIS_PREFIX. @default 'notices' */
+  /** First part of all Redis keys. Variable REDIS_PREFIX. @default 'notices' */
   prefix?: string | undefined;
-  /** ACCOUNT. @default 'default' */
+  /** Name of the account: one key pair of the service with its own queue. Variable ACCOUNT. @default 'default' */
   account?: string | undefined;
-  /** CHUNK_SIZE, in contacts. @default 1000 */
+  /**
+   * The most contacts of one send request; a notice with more is sent in several requests. Variable
+   * CHUNK_SIZE.
+   * @default 1000
+   */
   chunkSize?: number | undefined;
-  /** DELIVERY, of notices whose send says nothing else. @default 'at-least-once' */
+  /**
+   * What happens after an unknown outcome, for sends without their own `delivery`.
+   * Variable DELIVERY.
+   * @default 'at-least-once'
+   */
   delivery?: DeliveryPolicy | undefined;
-  /** IDEMPOTENCY_WINDOW_MS. @default 86400000 (a day) */
+  /**
+   * For how long an idempotency key prevents a second notice, in milliseconds. Variable
+   * IDEMPOTENCY_WINDOW_MS.
+   * @default 86400000 (a day)
+   */
   idempotencyWindowMs?: number | undefined;
-  /** ENQUEUE_TIMEOUT_MS. @default 2000 */
+  /**
+   * A call fails with QUEUE_UNAVAILABLE if Redis does not answer within this time, in milliseconds.
+   * Variable ENQUEUE_TIMEOUT_MS.
+   * @default 2000
+   */
   enqueueTimeoutMs?: number | undefined;
-  /** HIGH_WATER, in contacts. @default 1000000 */
+  /**
+   * An import waits while Redis holds this many unsent contacts of batches; it bounds the memory of
+   * Redis. Variable HIGH_WATER.
+   * @default 1000000
+   */
   highWater?: number | undefined;
-  /** BATCH_RETENTION_MS. @default 2592000000 (30 days) */
+  /**
+   * How long a batch is kept after its end, with its failed contacts, in milliseconds. Variable
+   * BATCH_RETENTION_MS.
+   * @default 2592000000 (30 days)
+   */
   batchRetentionMs?: number | undefined;
-  /** PAYLOAD_KEY: seals the contacts of batches; workers need the same. */
+  /**
+   * Encrypts the stored contacts of batches: 32 random bytes as base64 or hex. Workers need the same key.
+   * Variable PAYLOAD_KEY.
+   * @default stored unencrypted
+   */
   payloadKey?: string | undefined;
-  /** FIND_KEY: numbers can be found by their hashes under it; no index is kept without. */
+  /**
+   * Makes notices searchable by phone number (see `findContact`): 32 random bytes as base64 or hex.
+   * Only keyed hashes of numbers are stored. Variable FIND_KEY.
+   * @default not searchable
+   */
   findKey?: string | undefined;
-  /** FIND_RETENTION_MS. @default 604800000 (7 days) */
+  /**
+   * For how long notices are searchable, in milliseconds. Variable FIND_RETENTION_MS.
+   * @default 604800000 (7 days)
+   */
   findRetentionMs?: number | undefined;
 }
 
@@ -85,10 +131,10 @@ const redisSchema = z
       refuse('cluster', 'expected either sentinels or cluster, not both');
     }
     if (redis.cluster.length > 0 && !/^\/?0*$/.test(new URL(redis.url).pathname)) {
-      refuse('url', 'expected no database other than 0 beside cluster, which has no other');
+      refuse('url', 'expected database 0: a cluster has no other');
     }
     if (redis.tlsCa !== undefined && !redis.url.startsWith('rediss:')) {
-      refuse('url', 'expected rediss:// beside tlsCa, which would not be used otherwise');
+      refuse('url', 'expected rediss://, because tlsCa is set');
     }
   });
 
@@ -104,10 +150,10 @@ const optionsSchema = z.strictObject(
   'expected an options object',
 );
 
-/** Options with every default in place. */
+/** Valid options with default values. */
 export type QueueSettings = z.output<typeof optionsSchema>;
 
-/** @throws InputError CONFIG_INVALID that names every wrong or unknown option */
+/** Checks the options. @throws InputError CONFIG_INVALID that names every invalid or unknown option */
 export function readQueueOptions(options: unknown): QueueSettings {
   return parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
 }

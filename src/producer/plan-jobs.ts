@@ -6,35 +6,38 @@ import type { CheckedNotice } from '../contracts/notice.ts';
 import type { sendOptionsSchema } from '../contracts/send-options.ts';
 
 /**
- * How a notice becomes jobs.
+ * A notice before it is queued; it becomes one job for each chunk of its contacts.
  *
- * Every job has an id of ours, so that a command that reaches Redis twice adds nothing. A notice's
- * id is `n-` and 16 random characters. A notice of one chunk is one job with the notice's id; with
+ * Each job has an id of ours, so that a command that Redis receives twice adds nothing. The id of a
+ * notice is `n-` and 16 random characters. The job of a notice with one chunk has the notice's id; with
  * more chunks the jobs are `<id>-0`, `<id>-1`, ...
  *
- * With an idempotency key the id goes on with a fingerprint of the content, by which a key that is
- * used again for something else is noticed, and with the chunk size, so that a repeated call cuts
- * the contacts where the first one did, whatever its own chunk size is: `n-<random>.<print>.<size>`.
+ * With an idempotency key the id is `n-<random>.<fingerprint>.<chunk size>`. The fingerprint detects a key
+ * that is reused for another notice. The chunk size makes a repeated call cut the contacts as the first
+ * one did.
  *
- * The key is BullMQ's deduplication id of the first job (a hash of it: the key itself is never
- * stored). Every other job has its own id as that: it belongs to the notice that owns the key, and
- * not to a later one that takes the key over when the window ends.
+ * A hash of the key is BullMQ's deduplication id of the first job; the key itself is not stored. Each
+ * other job has its own id as deduplication id: it belongs to this notice, not to a later one that reuses
+ * the key after the window.
  */
 export interface PlannedNotice {
   readonly id: string;
   readonly notice: CheckedNotice;
+  /** Milliseconds since the epoch. */
   readonly expiresAt: number | undefined;
   readonly delivery: DeliveryPolicy;
-  /** Contacts of one job at most. */
+  /** The most contacts of one job. */
   readonly chunkSize: number;
+  /** Hash of the idempotency key. */
   readonly keyHash: string | undefined;
   /** Empty without an idempotency key. */
   readonly fingerprint: string;
+  /** Milliseconds from now. */
   readonly delay: number;
   readonly priority: number;
 }
 
-/** A job as `Queue.addBulk` takes it. */
+/** A job in the form of BullMQ's `Queue.addBulk`. */
 export interface PlannedJob {
   readonly name: string;
   readonly data: JobData;
@@ -46,28 +49,30 @@ export interface PlannedJob {
   };
 }
 
-/** Under which id, and cut into chunks of which size, the queue holds a notice. */
-export interface Owner {
+/** Id and chunk size of the notice that is in the queue: this one, or the first with the same key. */
+export interface QueuedNotice {
   readonly id: string;
   readonly chunkSize: number;
 }
 
-/** An id of a first job that has an idempotency key: the notice's id, fingerprint, chunk size. */
+/** The first job's id of a notice with an idempotency key: notice id, fingerprint, chunk size. */
 const KEYED_ID = /^(n-[\w-]{16}\.([\w-]{8})\.([1-9][0-9]{0,5}))(?:-0)?$/;
 
-/**
- * @param notice the checked notice
- * @param options its checked options
- * @param chunkSize contacts of one job at most
- * @param now milliseconds since the epoch
- * @param defaultDelivery where the options say nothing
- */
+/** Settings of the queue for all notices, and the time. */
+export interface PlanSettings {
+  /** The most contacts of one job. */
+  readonly chunkSize: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** Used if the options have no `delivery`. */
+  readonly delivery: DeliveryPolicy;
+}
+
+/** Plans the jobs of a notice from its checked options. */
 export function planNotice(
   notice: CheckedNotice,
   options: z.output<typeof sendOptionsSchema>,
-  chunkSize: number,
-  now: number,
-  defaultDelivery: DeliveryPolicy = 'at-least-once',
+  { chunkSize, now, delivery: defaultDelivery }: PlanSettings,
 ): PlannedNotice {
   const { idempotencyKey, expiresAt, sendAt, delay = 0, priority = 0 } = options;
   const { delivery = defaultDelivery } = options;
@@ -91,22 +96,22 @@ function hashKey(key: string): string {
 }
 
 /** Ids of a notice's jobs, in the order of its contacts. */
-export function jobIds(plan: PlannedNotice, owner: Owner): string[] {
+export function jobIds(plan: PlannedNotice, owner: QueuedNotice): string[] {
   return Array.from({ length: chunksOf(plan, owner) }, (_, chunk) => jobId(plan, owner, chunk));
 }
 
-function jobId(plan: PlannedNotice, owner: Owner, chunk: number): string {
+function jobId(plan: PlannedNotice, owner: QueuedNotice, chunk: number): string {
   return chunksOf(plan, owner) === 1 ? owner.id : `${owner.id}-${chunk}`;
 }
 
-function chunksOf({ notice }: PlannedNotice, { chunkSize }: Owner): number {
+function chunksOf({ notice }: PlannedNotice, { chunkSize }: QueuedNotice): number {
   return Math.ceil(notice.contacts.length / chunkSize);
 }
 
-/** The job of one chunk, under the id of the notice that owns it. */
+/** The job of one chunk, with the id of the queued notice. */
 function planJob(
   plan: PlannedNotice,
-  owner: Owner,
+  owner: QueuedNotice,
   chunk: number,
   idempotencyWindowMs: number,
 ): PlannedJob {
@@ -136,14 +141,13 @@ function planJob(
 }
 
 /**
- * The jobs of some chunks, in order.
+ * The jobs of the chunks from `from` up to, not including, `to` (default: all following), in order.
  *
- * @param from the first chunk
- * @param to the chunk after the last; all the others when undefined
+ * @param owner the queued notice that the jobs belong to
  */
 export function* planJobs(
   plan: PlannedNotice,
-  owner: Owner,
+  owner: QueuedNotice,
   from: number,
   to: number | undefined,
   idempotencyWindowMs: number,
@@ -154,15 +158,17 @@ export function* planJobs(
   }
 }
 
-/** What the queue's answer to a notice's first job says. */
+/** Whether a notice is new, a duplicate, or conflicts with another one that has the same key. */
 export type HeadVerdict =
-  | { readonly kind: 'new'; readonly owner: Owner }
-  | { readonly kind: 'duplicate'; readonly owner: Owner }
+  | { readonly kind: 'new'; readonly owner: QueuedNotice }
+  | { readonly kind: 'duplicate'; readonly owner: QueuedNotice }
   | { readonly kind: 'conflict' };
 
 /**
- * Reads the id under which the queue holds a notice's first job: ours, or that of an earlier call
- * with the same idempotency key.
+ * Compares a notice with the first job in the queue: its own, or that of an earlier call with the same
+ * idempotency key.
+ *
+ * @param heldId id of that job
  */
 export function judgeHead(plan: PlannedNotice, heldId: string): HeadVerdict {
   if (heldId === jobId(plan, plan, 0)) {
@@ -174,21 +180,21 @@ export function judgeHead(plan: PlannedNotice, heldId: string): HeadVerdict {
     : { kind: 'duplicate', owner: { id, chunkSize: Number(size) } };
 }
 
-/** Length of a fingerprint, in characters of base64url: 48 bits. */
-const LENGTH = 8;
+/** Characters of a fingerprint, in base64url: 48 bits. */
+const FINGERPRINT_LENGTH = 8;
 
 /**
- * A short hash of what a notice says, by which an idempotency key that is used again for something
- * else is noticed. The order of fields does not count: a caller that reads the notice anew from its
- * database may get them in another one. The order of contacts does.
+ * A short hash of a notice, which detects an idempotency key that is reused for another notice. It does
+ * not depend on the order of fields, which may differ when a caller reads the notice from its database
+ * again; it depends on the order of contacts.
  */
 export function fingerprint({ contacts, ...frame }: CheckedNotice): string {
   const hash = createHash('sha256').update(canonical(frame));
   for (const contact of contacts) hash.update(canonical(contact));
-  return hash.digest('base64url').slice(0, LENGTH);
+  return hash.digest('base64url').slice(0, FINGERPRINT_LENGTH);
 }
 
-/** JSON with the fields of every object in one order. */
+/** JSON with sorted fields. */
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';

@@ -1,4 +1,5 @@
 import type { Queue } from 'bullmq';
+import { withTimeout } from '../async/with-timeout.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
@@ -15,50 +16,52 @@ import {
 import type { QueueSettings } from './options.ts';
 import type { PlannedJob } from './plan-jobs.ts';
 
-/** `addBulk` is fastest, and its answer soonest back, at this many small jobs in one call. */
+/** Jobs of one `addBulk` call: measured, the fastest number of small jobs. */
 const JOBS_PER_CALL = 500;
-/** Big jobs go in smaller calls, so that neither this process nor Redis is busy for long. */
+/** Contacts of one `addBulk` call, so that large jobs block neither this process nor Redis for long. */
 const CONTACTS_PER_CALL = 20_000;
 const KEYS_PER_CALL = 1_000;
 
+const TIMED_OUT = Symbol('timed out');
+
 /**
- * A producer's connection to the queue. Every call is answered or fails within
- * `enqueueTimeoutMs`, the wait for a connection included; when Redis is back, so is the
- * connection.
+ * A producer's connection to the queue. Each call ends within `enqueueTimeoutMs`, including the wait for
+ * a connection. It reconnects by itself.
  */
 export class ProducerConnection {
   readonly #timeoutMs: number;
   readonly #client: RedisClient;
   readonly #queue: Queue;
   readonly #keys: Keys;
-  /** Undefined where no find index is kept. */
+  /** Undefined without a search index. */
   readonly #find: { readonly key: FindKey; readonly keepMs: number } | undefined;
-  /** Calls that wait for the connection. One listener serves them all, however many they are. */
+  /** Calls that wait for the connection. One listener for all of them. */
   readonly #waiting = new Set<() => void>();
-  /** Why there is no connection. */
-  #trouble: Error | undefined;
+  /** The last connection error; undefined while connected. */
+  #lastError: Error | undefined;
 
   constructor(settings: QueueSettings) {
     const { redis, enqueueTimeoutMs, prefix, account, findKey: key, findRetentionMs } = settings;
     this.#timeoutMs = enqueueTimeoutMs;
     this.#keys = keysOf(prefix, account);
     this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
-    // Failures reach the caller through the call that meets them.
+    // Reported by the call that fails.
     const onError = (error: Error) => {
-      this.#trouble = error;
+      this.#lastError = error;
     };
     this.#client = connectRedis(redis, 'producer', onError, enqueueTimeoutMs);
     this.#client.on('ready', () => {
-      this.#trouble = undefined;
+      this.#lastError = undefined;
       for (const proceed of this.#waiting) proceed();
     });
     this.#queue = openBullQueue(QUEUE_NAME, this.#client, this.#keys);
   }
 
   /**
-   * Adds jobs, in order, and answers the ids under which the queue holds them.
+   * Adds jobs, in order.
    *
-   * @param carried the trace that they carry on, where there is one
+   * @param carried trace context to store in the jobs
+   * @returns ids of the jobs in the queue; for a repeated idempotency key, of the earlier job
    */
   async add(jobs: readonly PlannedJob[], carried?: CarriedTrace): Promise<string[]> {
     const ids: string[] = [];
@@ -70,28 +73,28 @@ export class ProducerConnection {
       const entries =
         this.#find === undefined ? [] : entriesOf(this.#keys, this.#find.key, slice, Date.now());
       const [, added] = await this.#bounded(() =>
-        Promise.all([this.#note(entries), this.#queue.addBulk(calls)]),
+        Promise.all([this.#index(entries), this.#queue.addBulk(calls)]),
       );
       const taken = new Set(added.map(({ id }) => id));
       for (const job of added) ids.push(job.id ?? '');
-      await this.#forget(entries.filter(({ jobId }) => !taken.has(jobId)));
+      await this.#unindex(entries.filter(({ jobId }) => !taken.has(jobId)));
     }
     return ids;
   }
 
-  /** In one round trip with the jobs. Only these decide whether the call has failed. */
-  async #note(entries: readonly WrittenEntry[]): Promise<void> {
+  /** Writes the search index, in one round trip with the jobs. Its errors do not fail the call. */
+  async #index(entries: readonly WrittenEntry[]): Promise<void> {
     if (this.#find === undefined) return;
     await writeEntries(this.#client, entries, this.#find.keepMs).catch(() => {});
   }
 
-  /** A repeated key or a conflict: the queue holds another job, or none. */
-  async #forget(entries: readonly WrittenEntry[]): Promise<void> {
+  /** Removes entries of jobs that were not added, because their idempotency key was used before. */
+  async #unindex(entries: readonly WrittenEntry[]): Promise<void> {
     if (entries.length === 0) return;
     await this.#bounded(() => removeEntries(this.#client, entries)).catch(() => {});
   }
 
-  /** The ids of the jobs that hold deduplication ids; undefined for one that nobody holds. */
+  /** Ids of the jobs with these deduplication ids; undefined for an unused one. */
   async holders(deduplicationIds: readonly string[]): Promise<(string | undefined)[]> {
     const held: (string | undefined)[] = [];
     for (let start = 0; start < deduplicationIds.length; start += KEYS_PER_CALL) {
@@ -104,60 +107,55 @@ export class ProducerConnection {
     return held;
   }
 
-  /** Ends the connection at once; calls under way fail. */
+  /** Disconnects at once; calls under way fail. */
   async close(): Promise<void> {
     await this.#queue.close().catch(() => {});
     this.#client.disconnect();
   }
 
-  async #bounded<Result>(call: () => Promise<Result>): Promise<Result> {
-    let timer: NodeJS.Timeout | undefined;
-    let asked = false;
-    const timedOut = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(this.#timeout(asked)), this.#timeoutMs);
-    });
+  /** Waits for the connection and runs a command, both within the time limit. */
+  async #bounded<Result>(command: () => Promise<Result>): Promise<Result> {
+    const endsAt = performance.now() + this.#timeoutMs;
     try {
-      await this.#ready(timedOut);
-      asked = true;
-      return await Promise.race([call(), timedOut]);
+      if (!(await this.#connected())) throw this.#notConnected();
+      const result = await withTimeout(command(), endsAt - performance.now(), TIMED_OUT);
+      if (result !== TIMED_OUT) return result;
     } catch (error) {
       throw redisFailure(error);
-    } finally {
-      clearTimeout(timer);
     }
+    throw new NoticeQueueError(
+      'QUEUE_UNAVAILABLE',
+      `Redis did not answer within ${this.#timeoutMs} ms; the notice may or may not have been queued.`,
+    );
   }
 
-  async #ready(timedOut: Promise<never>): Promise<void> {
-    if (this.#client.status === 'ready') return;
+  /** @returns false if there is still no connection after the time limit */
+  async #connected(): Promise<boolean> {
+    if (this.#client.status === 'ready') return true;
     let proceed = () => {};
-    const connected = new Promise<void>((resolve) => {
-      proceed = resolve;
+    const ready = new Promise<true>((resolve) => {
+      proceed = () => resolve(true);
     });
     this.#waiting.add(proceed);
     try {
-      await Promise.race([connected, timedOut]);
+      return await withTimeout(ready, this.#timeoutMs, false);
     } finally {
       this.#waiting.delete(proceed);
     }
   }
 
-  #timeout(asked: boolean): NoticeQueueError {
-    if (asked) {
-      return new NoticeQueueError(
-        'QUEUE_UNAVAILABLE',
-        `Redis did not answer within ${this.#timeoutMs} ms; the notice may or may not have been queued.`,
-      );
-    }
-    const failure = redisFailure(this.#trouble);
+  #notConnected(): NoticeQueueError {
+    const failure = redisFailure(this.#lastError);
     if (failure.code === 'QUEUE_REFUSED') return failure;
-    const word = this.#trouble === undefined ? 'Error' : redisErrorCode(this.#trouble);
+    const code = this.#lastError === undefined ? 'Error' : redisErrorCode(this.#lastError);
     return new NoticeQueueError(
       'QUEUE_UNAVAILABLE',
-      `No connection to Redis within ${this.#timeoutMs} ms${word === 'Error' ? '' : ` (${word})`}; nothing was queued.`,
+      `No connection to Redis within ${this.#timeoutMs} ms${code === 'Error' ? '' : ` (${code})`}; nothing was queued.`,
     );
   }
 }
 
+/** Cuts jobs into calls of limited size. */
 function* inCalls(jobs: readonly PlannedJob[]): Generator<PlannedJob[]> {
   let call: PlannedJob[] = [];
   let contacts = 0;

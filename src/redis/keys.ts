@@ -61,7 +61,7 @@ export interface Keys {
   readonly workers: string;
   worker(id: string): string;
   /** One block of the traffic record: its layout, the length of its intervals, its number. */
-  traffic(layout: number, slotMs: number, block: number): string;
+  traffic(layout: number, intervalMs: number, block: number): string;
   token(pair: string): TokenKeys;
   readonly batches: string;
   /** Number of contacts of all batches that are stored and not settled. */
@@ -149,7 +149,8 @@ export function keysOf(prefix: string, account: string): Keys {
     epoch: `${tag}:epoch`,
     workers: `${tag}:workers`,
     worker: (id) => `${tag}:worker:${id}`,
-    traffic: (layout, slotMs, block) => `${tag}:traffic:${layout}:${slotMs / 1_000}:${block}`,
+    traffic: (layout, intervalMs, block) =>
+      `${tag}:traffic:${layout}:${intervalMs / 1_000}:${block}`,
     token: (pair) => {
       const record = `${tag}:token:${pair}`;
       return {

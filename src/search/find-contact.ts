@@ -12,59 +12,63 @@ import { keysOf, type Keys } from '../redis/keys.ts';
 import { withRedis } from '../redis/with-redis.ts';
 import { findNotices, type FoundNotice } from './find-notices.ts';
 
-/** What became of the notices that were handed over for one phone number. It holds no number. */
+/** What became of the notices for one phone number. It contains no phone numbers. */
 export interface FindReport {
   /** Single notices, the newest first. */
   readonly notices: readonly FoundNotice[];
   /** Contacts of batches, the newest batch first. */
   readonly contacts: readonly FoundContact[];
-  /** How far the search could see. */
+  /** What was searched. */
   readonly searched: {
-    /** Milliseconds since the epoch: what was handed over before is not found. */
+    /** Notices that were queued before this time are not found; milliseconds since the epoch. */
     readonly since: number;
+    /** Number of batches. */
     readonly batches: number;
-    /** Contacts of batches. */
+    /** Number of contacts of batches. */
     readonly contacts: number;
-    /** Chunks that cannot be looked through: stored without FIND_KEY, or too long ago. */
+    /** Chunks that cannot be searched: stored without FIND_KEY, or too long ago. */
     readonly unindexedChunks: number;
-    /** Chances that a contact which is not confirmed belongs to another number, 0 to 1. */
+    /** Probability (0 to 1) that an unconfirmed contact belongs to another number. */
     readonly wrongHit: number;
   };
 }
 
-/** What a search stands on. */
+/** Connection and settings of a search. */
 export interface FindContext {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly settings: {
-    /** FIND_KEY */
+    /** FIND_KEY; a search without it fails. */
     readonly findKey?: string | undefined;
     readonly findRetentionMs: number;
-    /** PAYLOAD_KEY and PAYLOAD_KEY_PREVIOUS open the contacts that are still there. */
+    /** Decrypt the contacts that are still stored. */
     readonly payloadKey?: string | undefined;
     readonly payloadKeyPrevious?: string | undefined;
     readonly keepFailedMs: number;
   };
 }
 
-/** Options of {@link findContact}: where the queue is, and the keys. */
+/** Options of {@link findContact}: those of the queue, with `findKey`, and two settings of the workers. */
 export interface FindOptions extends NoticeQueueOptions {
-  /** PAYLOAD_KEY_PREVIOUS */
+  /** The former `payloadKey`, for batches that were imported before it changed. Variable PAYLOAD_KEY_PREVIOUS. */
   payloadKeyPrevious?: string | undefined;
-  /** KEEP_FAILED_MS of the workers. @default 604800000 (7 days) */
+  /**
+   * How long the workers keep failed jobs, in milliseconds. Variable KEEP_FAILED_MS of the workers.
+   * @default 604800000 (7 days)
+   */
   keepFailedMs?: number | undefined;
 }
 
 const KEEP_FAILED_MS = workerVariables.keepFailedMs.def.defaultValue;
 
 /**
- * Finds what became of the notices for one phone number: single ones and contacts of batches, as far
- * back as FIND_RETENTION_MS. Opens a connection for this one question.
+ * Finds what became of the notices for one phone number: single notices and contacts of batches, as far
+ * back as `findRetentionMs`. Opens a connection for this one search.
  *
  * @example
  * const { notices, contacts } = await findContact('01012345678', { findKey: process.env.FIND_KEY });
- * @param number as people write it: separators are taken out
- * @throws InputError CONFIG_INVALID without `findKey`, NOTICE_INVALID for what is no phone number
+ * @param number a phone number in the national format; separators are removed
+ * @throws InputError CONFIG_INVALID without `findKey`; NOTICE_INVALID if `number` is not a phone number
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findContact(number: string, options: FindOptions): Promise<FindReport> {
@@ -76,7 +80,7 @@ export async function findContact(number: string, options: FindOptions): Promise
   return withRedis(server, enqueueTimeoutMs, (redis) => findInQueue({ ...context, redis }, number));
 }
 
-/** The same over a connection that is there. Throws as {@link findContact} does. */
+/** Like {@link findContact}, on an existing connection. */
 export async function findInQueue(
   { redis, keys, settings }: FindContext,
   number: string,
@@ -84,7 +88,7 @@ export async function findInQueue(
   const { findKey: secret, findRetentionMs, keepFailedMs } = settings;
   if (secret === undefined) {
     const problem =
-      'is not set, so nothing is kept to find by: set the same 32 random bytes for producers, importers and whoever looks; what is handed over from then on is found';
+      'is not set, so notices are not searchable: set the same 32 random bytes for producers, importers and searches; notices that are queued from then on can be found';
     throw new InputError('CONFIG_INVALID', [{ field: 'FIND_KEY', problem }]);
   }
   const checked = checkNumber(number);

@@ -9,51 +9,56 @@ import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import { decodeContacts } from '../batch/payload/payload.ts';
 import type { PayloadKey } from '../batch/payload/payload-key.ts';
 
-/** What may have become of a contact. */
+/** State of a contact. */
 export type FoundState = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'expired' | 'cancelled';
 
-/** A contact of a batch that has the number, or probably has it. */
+/** A contact of a batch that has the phone number, or probably has it (see `confirmed`). */
 export interface FoundContact {
+  /** Id of the batch. */
   readonly batch: string;
+  /** Template code. */
   readonly template: string;
-  /** The chunk in which it stands, or stood last. */
+  /** The chunk that contains it, or contained it last. */
   readonly chunk: number;
-  /** What became of it; several where it is one of these. */
+  /** Its state; if several are listed, it is one of them. */
   readonly states: readonly FoundState[];
-  /** The contact itself was read. Else its print was found, and its contacts are deleted by now. */
+  /**
+   * Whether the contact itself was found. If false, a hash of the number was found but the contact is
+   * deleted already; with a very small probability the hash is that of another number.
+   */
   readonly confirmed: boolean;
-  /** When it failed, or else when its batch was begun. Redis time, milliseconds since the epoch. */
+  /** When it failed, otherwise when its batch was started; milliseconds since the epoch. */
   readonly at: number;
-  /** Why it was not accepted: the service's code, or one of ours. */
+  /** Why it was not accepted: the service's code, or one of `ERROR_CODES`. */
   readonly code?: string;
 }
 
-/** What a look through the batches found. */
+/** Result of a search in batches. */
 export interface BatchSearch {
   readonly found: readonly FoundContact[];
   readonly batches: number;
-  /** Contacts whose prints were looked through. */
+  /** Contacts whose fingerprints were searched. */
   readonly contacts: number;
-  /** Chunks that could not be looked through: without an index, or their retention has ended. */
+  /** Chunks that could not be searched: without an index, or their index has expired. */
   readonly unindexed: number;
 }
 
-/** The newest batches that are looked through. */
-const LOOKED_AT = 1_000;
+/** How many of the newest batches are searched. */
+const MAX_BATCHES = 1_000;
 
-/** What a search in batches stands on. */
+/** What a search in batches needs. */
 export interface BatchSearchContext {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly ledger: Ledger;
-  /** Open the contacts that are still there. */
+  /** Decrypt the contacts that are still stored. */
   readonly payloadKeys: readonly PayloadKey[];
 }
 
 /**
- * Looks for a number in the batches that are kept, the newest first. It scans no jobs and reads no
- * contacts but those of chunks in which the number's print stands: one command for each batch, and
- * one for each 200 of its chunks.
+ * Searches the stored batches for a phone number, the newest first. Reads only the index (one command for
+ * each batch and each 200 of its chunks), and the contacts of chunks that contain the fingerprint of the
+ * number.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
@@ -62,7 +67,7 @@ export async function findInBatches(
   number: string,
   hash: Buffer,
 ): Promise<BatchSearch> {
-  const batches = await parts.ledger.list(LOOKED_AT);
+  const batches = await parts.ledger.list(MAX_BATCHES);
   const found: FoundContact[] = [];
   let [contacts, unindexed] = [0, 0];
   for (const batch of batches) {
@@ -71,14 +76,14 @@ export async function findInBatches(
     contacts += search.contacts;
     unindexed += search.unindexed;
     for (const hit of search.hits) {
-      const contact = await whatBecame(parts, batch, hit, number);
+      const contact = await stateOfHit(parts, batch, hit, number);
       if (contact !== undefined) found.push(contact);
     }
   }
   return { found, batches: batches.length, contacts, unindexed };
 }
 
-/** Contacts of a chunk that may still be there: those of a chunk that is not over, or of a failure. */
+/** Contacts that may still be stored: those of a chunk that is not settled, or of a failure. */
 interface ContactPlace {
   readonly chunk: number;
   readonly name: string;
@@ -89,20 +94,19 @@ interface ContactPlace {
 }
 
 /**
- * What became of the contact in a chunk, by reading what is left of the chunk's contacts.
+ * The state of the contact in a chunk, from the contacts of the chunk that are still stored.
  *
- * Where the number stands among them, that is confirmed. Where all of them are left and it does not,
- * its print is another number's. Else it is among those that are gone: accepted, or what a person
- * decided.
+ * If one of them has the number, it is confirmed. If all are stored and none has it, the fingerprint is
+ * that of another number. Otherwise the contact is deleted: it was accepted, or a person decided on it.
  */
-async function whatBecame(
+async function stateOfHit(
   parts: BatchSearchContext,
   batch: Batch,
   { chunk, size }: FingerprintHit,
   number: string,
 ): Promise<FoundContact | undefined> {
   const { id: name, templateCode: template, begunAt } = batch;
-  const left = await whatIsLeft(parts, batch, chunk);
+  const left = await storedContacts(parts, batch, chunk);
   let gone = size;
   const states = new Set<FoundState>();
   for (const place of left.places) {
@@ -124,14 +128,14 @@ async function whatBecame(
   return { batch: name, template, chunk, states: [...states], confirmed: false, at: begunAt };
 }
 
-/** Contacts a person decided on: they are not kept. */
+/** Contacts that a person decided on; they are deleted. */
 interface Decided {
   readonly as: 'accepted' | 'cancelled';
   readonly size: number;
 }
 
-/** Follows a chunk through its failures, to those that were redriven, and theirs. */
-async function whatIsLeft(
+/** Follows a chunk and its failures through all redrives. */
+async function storedContacts(
   { redis, keys, ledger }: BatchSearchContext,
   batch: Batch,
   first: number,
@@ -141,7 +145,7 @@ async function whatIsLeft(
   const places: ContactPlace[] = [];
   const decided: Decided[] = [];
   const chunks = [first];
-  // Those that a redrive made are added on the way; their numbers only grow.
+  // Chunks that were created by redrives are added during the loop; their numbers only increase.
   for (const chunk of chunks.values()) {
     const [state = 'none'] = await ledger.states(batch.id, chunk, chunk + 1);
     const [kept, parts] = await ask(() => redis.hmget(sizes, String(chunk), `${chunk}.parts`));
@@ -176,14 +180,14 @@ async function whatIsLeft(
   return { places, decided };
 }
 
-/** What a chunk that is not settled means for its contacts; in a cancelled batch it may be over. */
+/** State of the contacts of a chunk that is not settled; in a cancelled batch it may be final. */
 function openState({ phase }: Batch, state: ChunkState): FoundState {
   if (phase !== 'cancelled') return 'pending';
   if (state === 'pending') return 'cancelled';
   return state === 'pending-possibly-sent' ? 'unknown' : 'pending';
 }
 
-/** Undefined where they cannot be read: deleted meanwhile, or sealed with a key that is not at hand. */
+/** Undefined if they cannot be read: deleted meanwhile, or encrypted with an unknown key. */
 async function contactsOf(
   { ledger, payloadKeys }: BatchSearchContext,
   batch: string,

@@ -9,49 +9,50 @@ import { openBullQueue } from '../redis/open-queue.ts';
 import { readAudit, type KeptAudit } from '../ops/audit.ts';
 import { readUnknown } from '../ops/unknown.ts';
 
-/** A single notice that has the number. */
+/** A single notice with the phone number. */
 export interface FoundNotice {
   /** Id of its job. */
   readonly job: string;
-  /** Absent where the job is no longer kept. */
+  /** Template code; absent if the job is deleted. */
   readonly template?: string;
-  /** What became of it; several where it is one of these. */
+  /** Its state; if several are listed, it is one of them. */
   readonly states: readonly FoundState[];
-  /** The job was read, or a person's decision on it. Else it is no longer kept. */
+  /** Whether the state was read from the job or from a person's decision. If false, the job is deleted. */
   readonly confirmed: boolean;
-  /** When it was handed over, milliseconds since the epoch. */
+  /** When it was queued, milliseconds since the epoch. */
   readonly at: number;
+  /** Why it failed: the service's code, or one of `ERROR_CODES`. */
   readonly code?: string;
 }
 
-/** What is known of a found job. */
+/** What is known about a found job. */
 export interface JobFacts {
-  /** BullMQ's word; undefined where the job is no longer kept. */
+  /** State in BullMQ; undefined if the job is deleted. */
   readonly state: string | undefined;
-  /** What the worker returned, of a job that is done. */
+  /** Result of a completed job. */
   readonly outcome?: unknown;
-  /** It is listed as unknown. */
+  /** Whether it is listed as unknown. */
   readonly unknown: boolean;
-  /** What a person decided on it, where that is still in the audit stream. */
+  /** A person's decision, if it is still in the audit stream. */
   readonly decided?: 'accepted' | 'discard' | undefined;
-  /** It had a deadline. */
+  /** Whether it had a deadline. */
   readonly expires: boolean;
-  /** Its age is below KEEP_FAILED_MS: a job that failed would still be there. */
+  /** Whether its age is below KEEP_FAILED_MS: if it had failed, it would still be stored. */
   readonly young: boolean;
 }
 
 /**
- * What became of a single notice, the first row that fits:
+ * The state of a single notice; the first row that applies:
  *
  * | job | | states |
  * |---|---|---|
- * | done | | its outcome |
+ * | completed | | its outcome |
  * | failed | listed as unknown | unknown |
  * | failed | | rejected |
- * | any other that is there | | pending |
- * | gone | a person decided | accepted, or cancelled for discarded |
- * | gone | so young that a failed one would be there | accepted, or expired where it had a deadline |
- * | gone | | all but pending |
+ * | any other state | | pending |
+ * | deleted | a person decided | accepted, or cancelled if discarded |
+ * | deleted | a failed job would still be stored | accepted, or expired if it had a deadline |
+ * | deleted | | all but pending |
  */
 export function statesOf(facts: JobFacts): readonly FoundState[] {
   const { state, outcome, unknown, decided, expires, young } = facts;
@@ -66,14 +67,14 @@ export function statesOf(facts: JobFacts): readonly FoundState[] {
   return ['accepted', 'rejected', 'unknown', ...late, 'cancelled'];
 }
 
-/** Notices that are looked at; a number with more of them shows the newest. */
-const MOST = 200;
+/** The most notices that are returned; the newest. */
+const MAX_NOTICES = 200;
 
-/** Decisions of people that are looked through for jobs that are gone. */
+/** Decisions in the audit stream that are searched for deleted jobs. */
 const DECISIONS = 10_000;
 
 /**
- * The single notices in which a number stands, the newest first.
+ * The single notices with a phone number, the newest first.
  *
  * @param keepMs FIND_RETENTION_MS and KEEP_FAILED_MS
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
@@ -91,9 +92,9 @@ export async function findNotices(
     const entries = await findEntries(redis, keys, hash, keepMs.find, now);
     let decisions: readonly KeptAudit[] | undefined;
     const found: FoundNotice[] = [];
-    for (const entry of entries.slice(0, MOST)) {
+    for (const entry of entries.slice(0, MAX_NOTICES)) {
       const job = (await queue.getJob(entry.jobId)) as Job<JobData> | undefined;
-      // Another number's hash may begin alike.
+      // The index stores shortened hashes: another number may have the same.
       if (job !== undefined && !hasNumber(job, number)) continue;
       if (job === undefined) decisions ??= await readAudit(redis, keys, DECISIONS);
       const [listed] = job === undefined ? [] : await readUnknown(redis, keys, [entry.jobId]);
@@ -124,7 +125,7 @@ function foundNotice(
   states: readonly FoundState[],
   decided: boolean,
 ): FoundNotice {
-  // A failure's reason is its code, and the service's words after a colon.
+  // The reason of a failed job is its code, a colon and the service's message.
   const code = job?.failedReason?.split(':')[0];
   return {
     job: jobId,

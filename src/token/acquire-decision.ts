@@ -1,45 +1,46 @@
+import type { Token } from '../contracts/token.ts';
 import { readRefusal, type TokenRefusal } from './token-refusal.ts';
 
-/** Why a token is asked of the slot. */
+/** Why a token is requested. */
 export type TokenWant =
   /** For a send: any token but the one refused (empty: any). */
   | { readonly why: 'use'; readonly refused: string; readonly graceMs: number }
-  /** The stored one cannot be opened here: any token but that. */
+  /** The stored one cannot be decrypted here: any token but that. */
   | { readonly why: 'unreadable'; readonly refused: string }
-  /** The one in use nears its end: its successor. */
+  /** The token in use is about to expire: its successor. */
   | { readonly why: 'early'; readonly refused: string };
 
-/** A token as it stands in the slot. Times are relative, so that no two clocks are compared. */
+/** A token as it is stored in Redis. Times are relative, so that no two clocks are compared. */
 export interface StoredToken {
   readonly id: string;
   readonly sealed: string;
   readonly fence: number;
   readonly ageMs: number;
-  /** Life it has left; undefined where the service does not tell. */
+  /** Its remaining life in milliseconds; undefined when the service does not report it. */
   readonly restMs: number | undefined;
-  /** A call with it was accepted once. */
+  /** A call with it was accepted. */
   readonly proven: boolean;
 }
 
-/** What the slot decides about a want, in one step with taking the lock. */
+/** The decision about a want; one script decides and takes the lock. */
 export type AcquireDecision =
   /** Use the stored one; nothing is issued. */
   | { readonly kind: 'take'; readonly stored: StoredToken }
-  /** The stored one is the refused one, but young: try it once more; nothing is issued. */
+  /** The stored one is the refused one, but within the grace time: try it once more; nothing is issued. */
   | { readonly kind: 'young'; readonly stored: StoredToken }
-  /** No issuance now; nothing is asked of the service. */
+  /** No issuance now: a refusal is in effect; `fresh` when this call caused it. */
   | { readonly kind: 'refused'; readonly refusal: TokenRefusal; readonly fresh: boolean }
-  /** Somebody issues; its lock lasts this long at most. */
+  /** Another process issues; its lock lasts at most `restMs`. */
   | { readonly kind: 'wait'; readonly restMs: number }
-  /** Not yet time for an early renewal. */
+  /** Too early for an early renewal. */
   | { readonly kind: 'later' }
-  /** The lock is ours, and with it this fence: issue. */
+  /** The caller has the lock and this fence: issue. */
   | { readonly kind: 'lock'; readonly fence: number };
 
 /**
  * Reads the reply of the acquire script.
  *
- * @throws TypeError when it is not one, which only a foreign script under our hash could bring
+ * @throws TypeError when it is none: a bug
  */
 export function parseDecision(reply: unknown): AcquireDecision {
   if (!Array.isArray(reply)) throw new TypeError('acquire: the reply is not a list');
@@ -74,4 +75,28 @@ export function parseDecision(reply: unknown): AcquireDecision {
     default:
       throw new TypeError('acquire: the reply names no decision');
   }
+}
+
+/** A process's own copy of the token: every send uses it in steady state. */
+export interface HeldToken {
+  readonly token: Token;
+  readonly fence: number;
+  /** A call with it was accepted, and the record says so. */
+  readonly proven: boolean;
+  /** Monotonic time (performance.now) at which its life ends; Infinity when unknown. */
+  readonly usableUntil: number;
+  /** Its whole life in milliseconds, for the early renewal; Infinity when unknown. */
+  readonly lifeMs: number;
+}
+
+/** @param asOf monotonic time from before Redis was asked, so that the life is never overestimated */
+export function holdStored(stored: StoredToken, token: Token, asOf: number): HeldToken {
+  const restMs = stored.restMs ?? Infinity;
+  return {
+    token,
+    fence: stored.fence,
+    proven: stored.proven,
+    usableUntil: asOf + restMs,
+    lifeMs: Math.max(0, stored.ageMs) + restMs,
+  };
 }

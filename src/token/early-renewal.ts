@@ -1,9 +1,9 @@
-import type { HeldToken } from './held-token.ts';
+import type { HeldToken } from './acquire-decision.ts';
 
-/** Longest time setTimeout takes; a longer one would fire at once. */
+/** Longest time of setTimeout; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** What the moment of an early renewal follows from; times in ms, `chance` in [0, 1). */
+/** Input for the time of an early renewal; times in ms, `chance` random in [0, 1). */
 interface Life {
   readonly restMs: number;
   readonly lifeMs: number;
@@ -12,9 +12,9 @@ interface Life {
 }
 
 /**
- * How long to wait before a token of known life is renewed: until the lead before its end, never
- * more than half its life, and up to a quarter of the lead later, so that a fleet does not ask in
- * one moment. A token that is inside its lead already is renewed soon.
+ * How long to wait before a token of known life is renewed: until `renewBeforeMs` before its end (at most
+ * half its life), and up to a quarter of that later, so that the processes of a fleet do not all ask at
+ * once. A token that is already due is renewed soon.
  */
 export function earlyRenewalDelay({ restMs, lifeMs, renewBeforeMs, chance }: Life): number {
   const lead = Math.min(renewBeforeMs, lifeMs / 2);
@@ -23,9 +23,9 @@ export function earlyRenewalDelay({ restMs, lifeMs, renewBeforeMs, chance }: Lif
 }
 
 /**
- * Renews the copy of a process shortly before its known life ends, while it still serves. An
- * attempt that brings nothing (another process is at it, the endpoint failed) is made again after
- * half of what is left; the slot sees to it that the fleet as a whole tries no oftener either.
+ * Renews the copy of a process shortly before its known life ends, while it can still be used. An attempt
+ * without a result (another process issues, the endpoint failed) is repeated after half of the remaining
+ * life; the record in Redis enforces the same for the fleet.
  */
 export class EarlyRenewal {
   readonly #renew: (held: HeldToken) => Promise<void>;
@@ -46,7 +46,7 @@ export class EarlyRenewal {
     this.#pauseMs = pauseMs;
   }
 
-  /** Takes charge of this copy and forgets the one before. */
+  /** Schedules the renewal of this copy instead of the one before. */
   arm(held: HeldToken): void {
     this.disarm();
     if (held.usableUntil === Infinity) return;
@@ -60,13 +60,13 @@ export class EarlyRenewal {
     this.#wait(held, performance.now() + delay);
   }
 
-  /** The copy is no longer in use. */
+  /** Cancels the renewal: the copy is no longer in use. */
   disarm(): void {
     clearTimeout(this.#timer);
     this.#held = undefined;
   }
 
-  /** Resolves when no renewal is under way. */
+  /** Resolves when no renewal is in progress. */
   async ended(): Promise<void> {
     await this.#running;
   }

@@ -4,40 +4,39 @@ import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
 import { WakeSignal } from '../async/wake-signal.ts';
 import type { TokenSeal } from './token-seal.ts';
-import { TokenProtocol } from './token-protocol.ts';
+import { TokenProtocol, type TokenEvent } from './token-protocol.ts';
 import { TokenRecord } from './token-record.ts';
-import type { TokenEvent } from './token-event.ts';
 import type { TokenSettings } from './token-settings.ts';
 
-/** What {@link issueOnce} stands on. */
+/** Options of {@link issueOnce}. */
 export interface IssueOnceOptions {
   readonly redis: ScriptClient;
   readonly keys: TokenKeys;
   readonly seal: TokenSeal;
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
   readonly settings: TokenSettings;
-  /** Names this process to people: `host:pid`. */
+  /** Names this process in status: `host:pid`. */
   readonly issuer: string;
 }
 
-/** What became of it. */
+/** The result of {@link issueOnce}. */
 export type IssuedOnce =
-  /** Stored for the fleet, unless a holder with a higher fence did before. */
+  /** Issued, and stored for the fleet unless a holder with a higher fence stored before. */
   | { readonly kind: 'issued'; readonly id: string; readonly ms: number }
   | { readonly kind: 'failed'; readonly error: NoticeQueueError }
-  /** Another process issues, a refusal stands, or a renewal was tried a moment ago. */
+  /** Not issued: another process issues, a refusal is in effect, or a renewal was tried a moment ago. */
   | { readonly kind: 'left' };
 
 /**
- * Issues one token through the slot, as an early renewal does: under the lock and a fence, and for the
- * whole fleet, which takes it from the next send on. Unlike a send's want, an issuance that fails is
- * remembered by nobody: a wrong secret on the machine of whoever looks must not hold the fleet.
+ * Issues one token for the whole fleet, as an early renewal does: with the lock and a fence; the fleet uses
+ * it from the next send on. Unlike for a send, a failed issuance is not recorded: a wrong secret on an
+ * operator's machine must not hold the fleet.
  *
  * @param replaced id of the stored token; '' where none is stored
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
  */
-export async function issueOnce(deps: IssueOnceOptions, replaced: string): Promise<IssuedOnce> {
-  const { redis, keys, seal, settings, issuer } = deps;
+export async function issueOnce(options: IssueOnceOptions, replaced: string): Promise<IssuedOnce> {
+  const { redis, keys, seal, settings, issuer } = options;
   const events: TokenEvent[] = [];
   let failure: NoticeQueueError | undefined;
   const protocol = new TokenProtocol({
@@ -46,7 +45,7 @@ export async function issueOnce(deps: IssueOnceOptions, replaced: string): Promi
     wakeSignal: new WakeSignal(),
     issue: async (signal) => {
       try {
-        return await deps.issue(signal);
+        return await options.issue(signal);
       } catch (error) {
         failure =
           error instanceof NoticeQueueError ? error : new NoticeQueueError('TOKEN_UNAVAILABLE');

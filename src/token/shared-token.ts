@@ -1,170 +1,179 @@
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import type { IssuedToken, RefusalStatus, Token, TokenSource } from '../contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
+import type { Hints } from '../redis/hints.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import type { ScriptClient } from '../redis/script.ts';
 import { WakeSignal } from '../async/wake-signal.ts';
-import type { TokenWant } from './acquire-decision.ts';
+import type { HeldToken, TokenWant } from './acquire-decision.ts';
 import { EarlyRenewal } from './early-renewal.ts';
 import { SingleFlight } from '../async/single-flight.ts';
-import type { HeldToken } from './held-token.ts';
-import { readHint, type HintChannel } from './token-hints.ts';
 import type { TokenSeal } from './token-seal.ts';
-import { TokenProtocol } from './token-protocol.ts';
+import { TokenProtocol, type TokenEvent } from './token-protocol.ts';
 import { TokenRecord } from './token-record.ts';
-import type { TokenEvent } from './token-event.ts';
 import { graceAfter, type TokenSettings } from './token-settings.ts';
 import { readTokenStatus, type TokenStatus } from './token-status.ts';
 
-/** After a proof that Redis did not take, the next one waits this long. */
-const PROOF_PAUSE_MS = 1000;
+/** Pause before a proof that Redis did not take is sent again. */
+const PROOF_RETRY_MS = 1000;
 
 type UseWant = Extract<TokenWant, { why: 'use' }>;
 
-/** Nothing was reported refused: any token will do. */
+/** No token was reported refused: any token will do. */
 const ANY: UseWant = { why: 'use', refused: '', graceMs: 0 };
 
-/** What a slot stands on. */
+/** Options of {@link SharedToken}. */
 export interface SharedTokenOptions {
-  /** Client for commands. It may be shared; the slot does not close it. */
+  /** Client for commands. It may be shared; it is not closed here. */
   readonly redis: ScriptClient;
-  readonly hints: HintChannel;
+  /** Hints only save time: a lost one costs a short wait or one refused call, never a wrong answer. */
+  readonly hints: Pick<Hints, 'subscribe'>;
   readonly keys: TokenKeys;
   readonly seal: TokenSeal;
-  /** Asks the service for a token (service-api, POST /api/v2/token); ends when its signal aborts. */
+  /** Asks the service for a token (service-api, POST /api/v2/token); should end when its signal aborts. */
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
   readonly settings: TokenSettings;
-  /** Names this process to people: `host:pid`. */
+  /** Names this process in status: `host:pid`. */
   readonly issuer: string;
-  /** Hears what the slot does, for logs and metrics. What it throws is dropped. */
+  /** Called with events for logs and metrics. What it throws is dropped. */
   readonly onEvent?: (event: TokenEvent) => void;
+  /** Called with the milliseconds that a send waited for its token, however the wait ended. */
+  readonly onWait?: (ms: number) => void;
 }
 
 /**
- * The shared token of one key pair, as one process of the fleet sees it.
+ * The shared token of one key pair, as one process of the fleet uses it.
  *
- * Rules 3 to 5 of the service's authentication (service-api, Authentication) say: reuse a token
- * until it expires, refresh it on a 401 or 403 and retry once, keep it cached. Some services of
- * this kind keep one token per app alive, so that each issuance kills the token before it. The slot
- * keeps the rules for a fleet of any size and for both kinds of service. Its law:
+ * Rules 3 to 5 of the service's authentication (service-api, Authentication): reuse a token until it
+ * expires, refresh it after a 401 or 403 and retry once, keep it cached. Some services keep only one token
+ * per app alive, so that each issuance invalidates the token before it. This class follows the rules for a
+ * fleet of any size and both kinds of service. Its guarantee:
  *
- * **issuances <= invalidations + 2 x faults, and exactly one per invalidation when nothing breaks.**
- * A fault is a holder that dies or outlives its lock, or a Redis that forgets.
+ * **issuances <= invalidations + 2 x faults, and exactly one per invalidation without faults.**
+ * A fault is a lock holder that dies or outlives its lock, or a Redis that loses data.
  *
- * The slot in Redis is in one of these states, and each arrow is one script (token-scripts.ts):
+ * The token record in Redis is in one of these states; each transition is one script (token-scripts.ts):
  *
- * - **empty**: no token, or one that expired, is garbled or cannot be opened.
- * - **fresh**: a token is stored, and nobody has used it with success yet.
+ * - **empty**: no token, or one that expired, is corrupt or cannot be decrypted.
+ * - **fresh**: a token is stored, and no call with it was accepted yet.
  * - **proven**: a call with it was accepted. `prove`: fresh → proven, once per token and process.
- * - **issuing**: somebody holds the lock and a fence, on top of any of the above. `acquire`: from
- *   empty; or from fresh and proven for a caller whose refused token is the stored one and no longer
- *   young. Ends by `store` → fresh, by `fail` → refused, or by the lock's ttl → as it was.
- * - **refused**: an issuance failed; all of the fleet fail with it, asking nothing of the service,
- *   until its ttl ends → as it was, and one caller probes. Each failure in a row doubles the ttl.
- * - **contested**: refused, under its own name: a token that never worked was refused, and so was
- *   the one before it: somebody else issues for this app, or clocks are wrong. After its ttl one
- *   more token is issued; one that works ends the matter, one that does not brings it back for twice
- *   as long. The budget of issuances, when spent, ends here too.
+ * - **issuing**: a process has the lock and a fence, in addition to any of the above. `acquire`: from
+ *   empty; or from fresh and proven for a caller whose refused token is the stored one and older than the
+ *   grace time. Ends by `store` → fresh, by `fail` → refused, or by the lock's ttl → the state before.
+ * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
+ *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl.
+ * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the
+ *   one before it: another program issues tokens for this app, or clocks are wrong. After the ttl one
+ *   more token is issued; if it works, the state ends, otherwise it is contested for twice as long. A
+ *   spent budget of issuances leads here, too.
  *
- * Why exactly one issuance per invalidation: it needs the lock, and the lock is given in one step
- * with seeing that the stored token is the one that was refused. Storing changes the id, so a late
- * refusal of an older token finds another id and only reads.
+ * Why there is exactly one issuance per invalidation: it needs the lock, and one script both gives the
+ * lock and checks that the stored token is the refused one. Storing changes the id, so a late refusal of
+ * an older token finds another id and only reads.
  *
- * What the lock is not: it only saves duplicate issuances. It does not keep two holders apart where
- * the first outlives its ttl (stopped, partitioned) or a failover forgot it. Both may then issue; the
- * fence decides which of them stores, the other starts again with what is stored, and a token that
- * was killed on the way costs one refusal and one more issuance: hence two per fault.
+ * Limits of the lock: it only saves duplicate issuances. It does not separate two holders when the first
+ * outlives its ttl (paused, partitioned) or a failover lost the lock. Both may then issue; the fence
+ * decides which of them stores, and the other starts again with the stored token. A token that was
+ * invalidated on the way costs one refusal and one more issuance: hence two per fault.
  *
- * A process, on its side: it holds a copy and answers get() from it without asking Redis. The copy
- * goes when its token is reported refused, when a hint names a newer one, or when its known life
- * ends. Without a copy callers share one flight through the protocol per token they want replaced. A
- * refusal is remembered until it ends.
+ * Within a process: get() answers from a copy without asking Redis. The copy is dropped when its token is
+ * reported refused, when a hint names a newer one, or when its known life ends. Without a copy, callers
+ * that want the same token replaced share one acquisition. A refusal is remembered until it ends.
  *
- * Lifecycle: get() works before start() too, only slower to hear; stop() may come twice or first.
+ * Lifecycle: get() works before start(), only without hints; stop() may be called twice or first.
  */
 export class SharedToken implements TokenSource {
-  readonly #deps: SharedTokenOptions;
+  readonly #options: SharedTokenOptions;
   readonly #record: TokenRecord;
   readonly #protocol: TokenProtocol;
-  readonly #bell = new WakeSignal();
-  readonly #early: EarlyRenewal;
-  readonly #flights = new Map<string, SingleFlight<Token>>();
+  readonly #wakeSignal = new WakeSignal();
+  readonly #earlyRenewal: EarlyRenewal;
+  /** Pending acquisitions by the token they replace and its grace time. */
+  readonly #pending = new Map<string, SingleFlight<Token>>();
   #held: HeldToken | undefined;
-  /** The last token reported refused here, so that get() does not bring it back. */
-  #shunned = ANY;
+  /** The last token reported refused here, so that get() does not return it again. */
+  #refusedToken = ANY;
   #refusal: { readonly error: TokenRefusedError; readonly until: number } | undefined;
-  /** Id of the token whose proof was sent, and when another try is due should that have failed. */
-  #proof: { readonly id: string; readonly againAt: number } | undefined;
-  #deafen: (() => void) | undefined;
+  /** Id of the token whose proof was sent, and when to retry if that failed. */
+  #proof: { readonly id: string; readonly retryAt: number } | undefined;
+  #unsubscribe: (() => void) | undefined;
   #stopped = false;
 
-  constructor(deps: SharedTokenOptions) {
-    const { redis, keys, seal, issue, settings, issuer } = deps;
-    this.#deps = deps;
+  constructor(options: SharedTokenOptions) {
+    const { redis, keys, seal, issue, settings, issuer } = options;
+    this.#options = options;
     this.#record = new TokenRecord(redis, keys, seal, settings, issuer);
     this.#protocol = new TokenProtocol({
       record: this.#record,
       seal,
-      wakeSignal: this.#bell,
+      wakeSignal: this.#wakeSignal,
       issue,
       settings,
       emit: (event) => this.#emit(event),
     });
-    this.#early = new EarlyRenewal(
+    this.#earlyRenewal = new EarlyRenewal(
       (held) => this.#renewEarly(held),
       settings.renewBeforeMs,
       settings.refusedMinMs,
     );
   }
 
-  /** Begins to listen for hints. Redis may be away: they then flow when it is back. */
+  /** Subscribes to hints. Redis may be unavailable: hints then arrive once it is back. */
   start(): Promise<void> {
-    const { hints, keys } = this.#deps;
-    if (!this.#stopped) this.#deafen ??= hints.subscribe(keys.hints, (text) => this.#hear(text));
+    const { hints, keys } = this.#options;
+    if (!this.#stopped) {
+      this.#unsubscribe ??= hints.subscribe(keys.hints, (text) => this.#onHint(text));
+    }
     return Promise.resolve();
   }
 
   /**
    * The current token; from memory in steady state.
    *
-   * @throws TokenRefusedError while a refusal stands
-   * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller gives up first or Redis fails
+   * @throws TokenRefusedError while a refusal is in effect
+   * @throws NoticeQueueError TOKEN_UNAVAILABLE when the caller cancels or Redis fails
    */
   async get(cancel?: CancelSignal): Promise<Token> {
-    return this.#usable()?.token ?? (await this.#fly(this.#shunned, cancel));
+    const held = this.#usable();
+    if (held === undefined) return await this.#acquire(this.#refusedToken, cancel);
+    this.#options.onWait?.(0);
+    return held.token;
   }
 
   /**
-   * Another token than the one just refused (service-api, Authentication rule 4), or the same where
-   * it is so young that the service may not know it everywhere. Throws as get() does.
+   * A token other than the refused one (service-api, Authentication rule 4), or the same one when it is so
+   * young that the service may not know it everywhere. Throws as get() does.
    */
   async renew(refused: Token, status: RefusalStatus, cancel?: CancelSignal): Promise<Token> {
     const held = this.#usable();
-    if (held !== undefined && held.token.id !== refused.id) return held.token;
-    this.#shun(refused.id, status);
-    return await this.#fly(this.#shunned, cancel);
+    if (held !== undefined && held.token.id !== refused.id) {
+      this.#options.onWait?.(0);
+      return held.token;
+    }
+    this.#markRefused(refused.id, status);
+    return await this.#acquire(this.#refusedToken, cancel);
   }
 
   /** Reports that the service accepted a call with this token. Asks Redis once per token at most. */
   accepted(token: Pick<Token, 'id'>): void {
     const held = this.#held;
     if (held === undefined || held.proven || held.token.id !== token.id) return;
-    if (this.#proof?.id === token.id && performance.now() < this.#proof.againAt) return;
-    this.#proof = { id: token.id, againAt: Infinity };
+    if (this.#proof?.id === token.id && performance.now() < this.#proof.retryAt) return;
+    this.#proof = { id: token.id, retryAt: Infinity };
     this.#record.prove(token.id).catch(() => {
-      this.#proof = { id: token.id, againAt: performance.now() + PROOF_PAUSE_MS };
+      this.#proof = { id: token.id, retryAt: performance.now() + PROOF_RETRY_MS };
     });
   }
 
   /**
-   * Judges an attempt whose token was refused, renewed, and refused again with this second one.
+   * Decides about an attempt whose token was refused, renewed, and refused again with this second one.
    *
-   * - `again`: the second token died since: it was replaced, or it worked for somebody before. The
-   *   job is not to blame.
-   * - `refused`: it is current, and either never worked or was refused with 403, which is said of
-   *   the caller's permission, not of the token (service-api, Errors).
+   * - `again`: the second token became invalid in between: it was replaced, or it worked before. The job
+   *   is not to blame.
+   * - `refused`: it is current, and either never worked or was refused with 403, which concerns the
+   *   caller's permission and not the token (service-api, Errors).
    *
-   * @param status what the second token was answered. Default 401: it is then not used again here
+   * @param status the answer to the second token. Default 401: this process then drops the token
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
    */
   async judge(
@@ -174,29 +183,27 @@ export class SharedToken implements TokenSource {
     const held = this.#held;
     if (held !== undefined && held.token.id !== refused.id) return 'again';
     const worked = held?.proven === true || this.#proof?.id === refused.id;
-    if (status === 401) this.#shun(refused.id, status);
+    if (status === 401) this.#markRefused(refused.id, status);
     if (status === 401 && worked) return 'again';
-    const stored = await this.#record.glance();
+    const stored = await this.#record.read();
     if (stored.id !== refused.id) return 'again';
     return status === 401 && stored.proven ? 'again' : 'refused';
   }
 
-  /** The slot as people see it; never the token. */
+  /** The state of the record for status pages; never the token. */
   async status(): Promise<TokenStatus> {
-    const { redis, keys, settings } = this.#deps;
+    const { redis, keys, settings } = this.#options;
     return await readTokenStatus(redis, keys, settings.budgetWindowMs);
   }
 
-  /** Ends listening and waiting; lets an issuance that was begun be stored. */
+  /** Unsubscribes and ends waits; an issuance in progress is still stored. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#deafen?.();
-    this.#early.disarm();
-    for (const flight of this.#flights.values()) flight.abandon();
-    await Promise.all([
-      this.#early.ended(),
-      ...[...this.#flights.values()].map((flight) => flight.ended()),
-    ]);
+    this.#unsubscribe?.();
+    this.#earlyRenewal.disarm();
+    const pending = [...this.#pending.values()];
+    for (const acquisition of pending) acquisition.abandon();
+    await Promise.all([this.#earlyRenewal.ended(), ...pending.map((one) => one.ended())]);
   }
 
   #usable(): HeldToken | undefined {
@@ -209,35 +216,42 @@ export class SharedToken implements TokenSource {
 
   #drop(): void {
     this.#held = undefined;
-    this.#early.disarm();
+    this.#earlyRenewal.disarm();
   }
 
-  #shun(id: string, status: RefusalStatus): void {
+  #markRefused(id: string, status: RefusalStatus): void {
     if (this.#held?.token.id === id) this.#drop();
-    this.#shunned = {
-      why: 'use',
-      refused: id,
-      graceMs: graceAfter(status, this.#deps.settings),
-    };
+    const graceMs = graceAfter(status, this.#options.settings);
+    this.#refusedToken = { why: 'use', refused: id, graceMs };
   }
 
-  async #fly(want: UseWant, signal: CancelSignal | undefined): Promise<Token> {
-    this.#throwIfPointless(signal);
-    const route = `${want.refused}:${want.graceMs}`;
-    let flight = this.#flights.get(route);
-    if (flight === undefined || flight.abandoned) {
-      flight = new SingleFlight((abandoned) => this.#obtain(want, abandoned));
-      this.#flights.set(route, flight);
-      void this.#forgetWhenEnded(route, flight);
+  async #acquire(want: UseWant, cancel: CancelSignal | undefined): Promise<Token> {
+    const startedAt = performance.now();
+    try {
+      return await this.#join(want, cancel);
+    } finally {
+      this.#options.onWait?.(performance.now() - startedAt);
     }
-    return await flight.join(signal);
   }
 
-  #throwIfPointless(signal: CancelSignal | undefined): void {
+  /** Joins the pending acquisition of this want, or starts one. */
+  async #join(want: UseWant, cancel: CancelSignal | undefined): Promise<Token> {
+    this.#throwIfPointless(cancel);
+    const key = `${want.refused}:${want.graceMs}`;
+    let acquisition = this.#pending.get(key);
+    if (acquisition === undefined || acquisition.abandoned) {
+      acquisition = new SingleFlight((abandoned) => this.#obtain(want, abandoned));
+      this.#pending.set(key, acquisition);
+      void this.#removeWhenEnded(key, acquisition);
+    }
+    return await acquisition.join(cancel);
+  }
+
+  #throwIfPointless(cancel: CancelSignal | undefined): void {
     if (this.#stopped) {
-      throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token slot of this process is stopped.');
+      throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'This process is stopping.');
     }
-    if (signal?.aborted === true) {
+    if (cancel?.aborted === true) {
       throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The caller had no time left for a token.');
     }
     if (this.#refusal === undefined) return;
@@ -247,9 +261,9 @@ export class SharedToken implements TokenSource {
     this.#refusal = undefined;
   }
 
-  async #forgetWhenEnded(route: string, flight: SingleFlight<Token>): Promise<void> {
-    await flight.ended();
-    if (this.#flights.get(route) === flight) this.#flights.delete(route);
+  async #removeWhenEnded(key: string, acquisition: SingleFlight<Token>): Promise<void> {
+    await acquisition.ended();
+    if (this.#pending.get(key) === acquisition) this.#pending.delete(key);
   }
 
   async #obtain(want: UseWant, abandoned: AbortSignal): Promise<Token> {
@@ -263,16 +277,16 @@ export class SharedToken implements TokenSource {
     }
   }
 
-  /** Makes it the copy of this process, unless more is known of it or of a newer one meanwhile. */
+  /** Makes it the copy of this process, unless a newer one is held or it was reported refused meanwhile. */
   #keep(next: HeldToken, replaced: string): HeldToken {
     const held = this.#usable();
     if (held !== undefined && held.fence > next.fence) return held;
     const { id } = next.token;
-    if (id === this.#shunned.refused && id !== replaced) return next;
+    if (id === this.#refusedToken.refused && id !== replaced) return next;
     this.#held = next;
-    this.#shunned = ANY;
+    this.#refusedToken = ANY;
     this.#refusal = undefined;
-    if (!this.#stopped) this.#early.arm(next);
+    if (!this.#stopped) this.#earlyRenewal.arm(next);
     return next;
   }
 
@@ -281,24 +295,24 @@ export class SharedToken implements TokenSource {
       const next = await this.#protocol.renewEarly(held.token.id);
       if (next !== undefined) this.#keep(next, held.token.id);
     } catch {
-      // Redis is away: the token in use stays in use, and the renewal is tried again.
+      // Redis is unavailable: the current token stays in use, and the renewal is tried again.
     }
   }
 
-  #hear(text: string | undefined): void {
-    const hint = readHint(text);
-    if (hint.kind === 'stored') {
+  /** Any hint, also a gap, wakes the waiters; `stored:<id>` also replaces an older copy. */
+  #onHint(text: string | undefined): void {
+    if (text?.startsWith('stored:') === true) {
       this.#refusal = undefined;
-      if (this.#held !== undefined && this.#held.token.id !== hint.id) this.#drop();
+      if (this.#held !== undefined && `stored:${this.#held.token.id}` !== text) this.#drop();
     }
-    this.#bell.notify();
+    this.#wakeSignal.notify();
   }
 
   #emit(event: TokenEvent): void {
     try {
-      this.#deps.onEvent?.(event);
+      this.#options.onEvent?.(event);
     } catch {
-      // A listener that throws must not cost the fleet the token that was just issued.
+      // A listener that throws must not lose the token that was just issued.
     }
   }
 }

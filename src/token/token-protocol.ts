@@ -1,25 +1,29 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { IssuedToken, Token } from '../contracts/token.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
+import { NoticeQueueError, type ErrorCode, type TokenRefusedError } from '../contracts/errors.ts';
+import { withTimeout } from '../async/with-timeout.ts';
 import type { WakeSignal } from '../async/wake-signal.ts';
-import type { AcquireDecision, StoredToken, TokenWant } from './acquire-decision.ts';
-import { holdStored, type HeldToken } from './held-token.ts';
+import {
+  holdStored,
+  type AcquireDecision,
+  type HeldToken,
+  type StoredToken,
+  type TokenWant,
+} from './acquire-decision.ts';
 import { holdOf, refusalOf, refusalSpan, refusedError } from './token-refusal.ts';
-import type { TokenSeal } from './token-seal.ts';
+import { tokenOf, type TokenSeal } from './token-seal.ts';
 import type { Grant, TokenRecord } from './token-record.ts';
-import type { TokenEvent } from './token-event.ts';
 import type { TokenSettings } from './token-settings.ts';
-import { tokenOf } from './token-value.ts';
 
-/** Longest sleep of a waiter that no hint wakes: it then asks again. */
+/** Longest wait without a hint before a waiter asks again. */
 const POLL_MS = 100;
 const POLL_JITTER_MS = 50;
 
-/** A waiter gives up after as many lives of the lock: then it is not one holder that died. */
-const PATIENCE_IN_LOCKS = 4;
+/** A waiter gives up after this many lock lifetimes: more than one dead holder explains. */
+const MAX_LOCK_WAITS = 4;
 
-/** What the protocol stands on. */
+/** Options of {@link TokenProtocol}. */
 export interface TokenProtocolContext {
   readonly record: TokenRecord;
   readonly seal: TokenSeal;
@@ -30,32 +34,61 @@ export interface TokenProtocolContext {
   readonly emit: (event: TokenEvent) => void;
 }
 
+/** An event for logs and metrics. No event contains a token; times are milliseconds. */
+export type TokenEvent =
+  /** This process issued a token. `stored` is false when a newer one was stored meanwhile. */
+  | {
+      readonly kind: 'issued';
+      readonly id: string;
+      readonly fence: number;
+      readonly ms: number;
+      readonly early: boolean;
+      readonly stored: boolean;
+    }
+  /** This process's issuance failed; the fleet issues again after `retryInMs`. */
+  | {
+      readonly kind: 'refused';
+      readonly hold: TokenRefusedError['hold'];
+      readonly code: ErrorCode;
+      readonly retryInMs: number;
+    }
+  /** Tokens are invalidated unused, or the budget is spent: no issuance for `retryInMs`. */
+  | { readonly kind: 'contested'; readonly retryInMs: number }
+  /** Another process issued, and this one waited for it. */
+  | { readonly kind: 'waited'; readonly ms: number }
+  /** A refused token is within the grace time and is tried once more. */
+  | { readonly kind: 'young'; readonly id: string; readonly ageMs: number }
+  /** The stored token cannot be decrypted with this process's key and is replaced. */
+  | { readonly kind: 'unreadable'; readonly id: string }
+  /** An early renewal failed; the current token stays in use. */
+  | { readonly kind: 'early-renewal-failed'; readonly code: ErrorCode };
+
 /**
- * One want carried through the slot's protocol, as shared-token.ts tells it: asked, decided, and then
- * taken, waited for or issued. It keeps no state between wants.
+ * Runs one request for a token through the protocol that shared-token.ts describes: ask, decide, and then
+ * take, wait or issue. It keeps no state between requests.
  */
 export class TokenProtocol {
-  readonly #parts: TokenProtocolContext;
+  readonly #context: TokenProtocolContext;
 
-  constructor(parts: TokenProtocolContext) {
-    this.#parts = parts;
+  constructor(context: TokenProtocolContext) {
+    this.#context = context;
   }
 
   /**
    * A token for a send.
    *
-   * @param abandoned nobody waits any more: stop waiting, but finish an issuance that was begun
-   * @throws TokenRefusedError when a refusal stands or this process's issuance met one
+   * @param abandoned all callers have left: stop waiting, but finish an issuance in progress
+   * @throws TokenRefusedError when a refusal is in effect or the issuance of this process was refused
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis failed or the wait was too long
    */
   async obtain(first: TokenWant, abandoned: AbortSignal): Promise<HeldToken> {
-    const { record, wakeSignal: bell, settings, emit } = this.#parts;
+    const { record, wakeSignal, settings, emit } = this.#context;
     const nonce = newNonce();
-    const began = performance.now();
+    const startedAt = performance.now();
     let want = first;
     let waited = false;
     for (;;) {
-      const heard = bell.count;
+      const seen = wakeSignal.count;
       const askedAt = performance.now();
       const decision = await record.acquire(nonce, want);
       switch (decision.kind) {
@@ -66,7 +99,7 @@ export class TokenProtocol {
             want = { why: 'unreadable', refused: decision.stored.id };
             break;
           }
-          if (waited) emit({ kind: 'waited', ms: performance.now() - began });
+          if (waited) emit({ kind: 'waited', ms: performance.now() - startedAt });
           if (decision.kind === 'young') {
             emit({ kind: 'young', id: held.token.id, ageMs: decision.stored.ageMs });
           }
@@ -82,44 +115,47 @@ export class TokenProtocol {
         case 'wait':
         case 'later':
           waited = true;
-          await bell.next(heard, pollDelay(decision), abandoned);
+          await wakeSignal.next(seen, pollDelay(decision), abandoned);
           break;
       }
-      if (abandoned.aborted || performance.now() - began > PATIENCE_IN_LOCKS * settings.lockTtlMs) {
+      if (
+        abandoned.aborted ||
+        performance.now() - startedAt > MAX_LOCK_WAITS * settings.lockTtlMs
+      ) {
         throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'No token came while waiting for it.');
       }
     }
   }
 
   /**
-   * The successor of a token that nears its end; undefined where another process is at it, the time
-   * has not come or the service failed: the one in use stays in use, and nothing is remembered.
+   * The successor of a token that is about to expire; undefined when another process issues, it is too
+   * early or the service failed: the current token stays in use, and no refusal is stored.
    */
   async renewEarly(id: string): Promise<HeldToken | undefined> {
     const nonce = newNonce();
     const askedAt = performance.now();
     const want: TokenWant = { why: 'early', refused: id };
-    const decision = await this.#parts.record.acquire(nonce, want);
+    const decision = await this.#context.record.acquire(nonce, want);
     if (decision.kind === 'take') return this.#open(decision.stored, askedAt);
     if (decision.kind !== 'lock') return undefined;
     return await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
   }
 
   #open(stored: StoredToken, asOf: number): HeldToken | undefined {
-    const token = this.#parts.seal.unseal(stored.id, stored.sealed);
+    const token = this.#context.seal.unseal(stored.id, stored.sealed);
     if (token !== undefined) return holdStored(stored, token, asOf);
-    this.#parts.emit({ kind: 'unreadable', id: stored.id });
+    this.#context.emit({ kind: 'unreadable', id: stored.id });
     return undefined;
   }
 
   #refused({ refusal, fresh }: Extract<AcquireDecision, { kind: 'refused' }>): Error {
-    if (fresh) this.#parts.emit({ kind: 'contested', retryInMs: refusal.restMs });
+    if (fresh) this.#context.emit({ kind: 'contested', retryInMs: refusal.restMs });
     return refusedError(refusal);
   }
 
-  /** The holder's part. Undefined: overtaken, or an early renewal that failed. */
+  /** Issues with the lock. Undefined when a newer token was stored or an early renewal failed. */
   async #issue(grant: Grant, want: TokenWant, askedAt: number): Promise<HeldToken | undefined> {
-    const { settings, emit } = this.#parts;
+    const { settings, emit } = this.#context;
     let token: Token;
     let lifeMs: number | undefined;
     try {
@@ -146,26 +182,16 @@ export class TokenProtocol {
   /** Asks the service under the deadline, which counts from before the lock was taken. */
   async #ask(deadline: number): Promise<IssuedToken> {
     const controller = new AbortController();
-    let timer: NodeJS.Timeout | undefined;
-    const over = new Promise<never>((_, reject) => {
-      timer = setTimeout(
-        () => {
-          reject(new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token endpoint took too long.'));
-          controller.abort();
-        },
-        Math.max(0, deadline - performance.now()),
-      );
-    });
-    try {
-      return await Promise.race([this.#parts.issue(controller.signal), over]);
-    } finally {
-      clearTimeout(timer);
-    }
+    const leftMs = Math.max(0, deadline - performance.now());
+    const issued = await withTimeout(this.#context.issue(controller.signal), leftMs, undefined);
+    if (issued !== undefined) return issued;
+    controller.abort();
+    throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token endpoint took too long.');
   }
 
   /**
-   * Stores for as long as the lock may be ours: a token that was issued and is lost costs the fleet
-   * an issuance, and with a service that keeps one token per app it has killed the stored one.
+   * Retries to store for as long as the lock may be held: an issued token that is lost costs the fleet an
+   * issuance, and with a service that keeps one token per app it has invalidated the stored one.
    */
   async #store(
     grant: Grant,
@@ -174,7 +200,7 @@ export class TokenProtocol {
     usableUntil: number,
     askedAt: number,
   ): Promise<boolean> {
-    const { record, settings } = this.#parts;
+    const { record, settings } = this.#context;
     const end = askedAt + settings.lockTtlMs;
     const replaced = want.why === 'use' ? want.refused : '';
     for (;;) {
@@ -190,7 +216,7 @@ export class TokenProtocol {
   }
 
   async #fail(grant: Grant, want: TokenWant, error: unknown): Promise<undefined> {
-    const { record, settings, emit } = this.#parts;
+    const { record, settings, emit } = this.#context;
     const { kind, code } = refusalOf(error);
     if (want.why === 'early') {
       emit({ kind: 'early-renewal-failed', code });
@@ -201,7 +227,7 @@ export class TokenProtocol {
     try {
       restMs = await record.fail(grant, kind, code);
     } catch {
-      // Redis is away as well: at least this process does not ask again at once.
+      // Redis is unavailable, too: at least this process does not ask again at once.
       restMs = refusalSpan(kind, settings).minMs;
     }
     if (restMs < 0) return undefined;
@@ -210,18 +236,18 @@ export class TokenProtocol {
   }
 }
 
-/** Begins with the process id, for a person who looks at the lock. */
+/** Starts with the process id, for debugging. */
 function newNonce(): string {
   return `${process.pid}-${randomBytes(12).toString('hex')}`;
 }
 
-/** Never longer than the lock lasts, and spread, so that waiters do not ask in one moment. */
+/** At most the rest of the lock's life, with jitter, so that waiters do not all ask at once. */
 function pollDelay(decision: Extract<AcquireDecision, { kind: 'wait' | 'later' }>): number {
   const longest = decision.kind === 'wait' ? Math.min(decision.restMs, POLL_MS) : POLL_MS;
   return longest + Math.random() * POLL_JITTER_MS;
 }
 
-/** A life that is not a positive number of milliseconds is not believed. */
+/** Ignores a life that is not a positive number of milliseconds. */
 function knownLife({ expiresInMs }: IssuedToken): number | undefined {
   if (expiresInMs === undefined || !Number.isSafeInteger(Math.floor(expiresInMs))) return undefined;
   return expiresInMs > 0 ? expiresInMs : undefined;

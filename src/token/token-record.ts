@@ -1,3 +1,4 @@
+import { withTimeout } from '../async/with-timeout.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import { redisErrorCode } from '../redis/failure.ts';
 import { ScriptFailure, type ScriptClient } from '../redis/script.ts';
@@ -12,15 +13,15 @@ import type { TokenSettings } from './token-settings.ts';
 /** Failed issuances count as in a row for this long. */
 const STREAK_MS = 600_000;
 
-/** Who issues, and under which fence. */
+/** The lock and the fence of an issuance. */
 export interface Grant {
   readonly nonce: string;
   readonly fence: number;
 }
 
 /**
- * The slot's record in Redis: the scripts with their keys and settings. Each method is one round
- * trip, is bounded in time, and throws TOKEN_UNAVAILABLE when Redis does not answer.
+ * The token record in Redis: the scripts with their keys and settings. Each method is one round trip with
+ * a timeout, and throws TOKEN_UNAVAILABLE when Redis does not answer.
  */
 export class TokenRecord {
   readonly #redis: ScriptClient;
@@ -43,7 +44,7 @@ export class TokenRecord {
     this.#issuer = issuer;
   }
 
-  /** Decides about a want and takes the lock where that is the answer. */
+  /** Decides about a want, and takes the lock when that is the decision. */
   async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
     const { current, lock, fence, refused, issued, hints } = this.#keys;
     const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } = this.#settings;
@@ -66,7 +67,7 @@ export class TokenRecord {
     try {
       return await bounded(asked, this.#settings.issueDeadlineMs);
     } catch (error) {
-      // The command may still be on its way; a lock it then takes has nobody who waits for it.
+      // The command may still run later; release a lock that it then takes.
       void asked
         .then((late) => (late.kind === 'lock' ? this.release(nonce) : undefined))
         .catch(ignore);
@@ -75,18 +76,19 @@ export class TokenRecord {
   }
 
   /**
-   * Stores an issued token, frees the lock and wakes who waits.
+   * Stores an issued token, releases the lock and wakes the waiters.
    *
-   * @param lifeMs life the token has left; undefined where the service does not tell
-   * @param replaced the id of the token that was refused, where that brought the issuance on
-   * @returns late when a higher fence stored before: the token is not for use
+   * @param lifeMs remaining life in milliseconds; undefined when the service does not report it
+   * @param replaced id of the refused token that caused the issuance; '' for none
+   * @param timeoutMs how long to wait for Redis
+   * @returns late when a holder with a higher fence stored before: do not use the token
    */
   async store(
     { nonce, fence }: Grant,
     token: Token,
     lifeMs: number | undefined,
     replaced: string,
-    patienceMs: number,
+    timeoutMs: number,
   ): Promise<'stored' | 'late'> {
     const { current, lock, refused, streak, issued, hints } = this.#keys;
     return await bounded(
@@ -104,14 +106,14 @@ export class TokenRecord {
           this.#settings.budgetWindowMs,
         ],
       ),
-      patienceMs,
+      timeoutMs,
     );
   }
 
   /**
-   * Remembers a failed issuance for the fleet and frees the lock.
+   * Records a failed issuance for the fleet and releases the lock.
    *
-   * @returns how long it stands in ms; -1 when this holder was overtaken and nothing is remembered
+   * @returns how long the refusal is in effect, in ms; -1 when a newer holder exists and nothing is recorded
    */
   async fail({ nonce, fence }: Grant, kind: RefusalKind, code: string): Promise<number> {
     const { current, lock, refused, streak, hints } = this.#keys;
@@ -126,19 +128,19 @@ export class TokenRecord {
     );
   }
 
-  /** Frees the lock, if it is still this holder's. */
+  /** Releases the lock if this holder still has it. */
   async release(nonce: string): Promise<void> {
     const { lock, hints } = this.#keys;
     await bounded(release(this.#redis, [lock, hints], [nonce]), this.#settings.issueDeadlineMs);
   }
 
-  /** Notes that a call with this token was accepted. */
+  /** Records that a call with this token was accepted. */
   async prove(id: string): Promise<void> {
     await bounded(prove(this.#redis, [this.#keys.current], [id]), this.#settings.issueDeadlineMs);
   }
 
-  /** What is stored now: the id, and whether a call with it was ever accepted. */
-  async glance(): Promise<{ readonly id: string | null; readonly proven: boolean }> {
+  /** Reads the id of the stored token, and whether a call with it was accepted. */
+  async read(): Promise<{ readonly id: string | null; readonly proven: boolean }> {
     const [id = null, proven] = await bounded(
       this.#redis.hmget(this.#keys.current, 'id', 'proven'),
       this.#settings.issueDeadlineMs,
@@ -147,29 +149,25 @@ export class TokenRecord {
   }
 }
 
-/** The answer, or TOKEN_UNAVAILABLE after this long and for whatever the client threw. */
+/** Resolves with the answer; throws TOKEN_UNAVAILABLE after `ms` and for any error of the client. */
 async function bounded<T>(asked: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const over = new Promise<never>((_, reject) => {
-    timer = setTimeout(
-      () => reject(new ScriptFailure('of the token slot', 'no answer in time')),
-      Math.max(0, ms),
-    );
-  });
+  let answer: T | typeof TIMED_OUT;
   try {
-    return await Promise.race([asked, over]);
+    answer = await withTimeout(asked, Math.max(0, ms), TIMED_OUT);
   } catch (error) {
     throw redisError(error);
-  } finally {
-    clearTimeout(timer);
   }
+  if (answer !== TIMED_OUT) return answer;
+  throw redisError(new ScriptFailure('of the shared token', 'no answer in time'));
 }
 
-/** What is told of a Redis that failed the slot: the reason in one word, nothing of the command. */
+const TIMED_OUT = Symbol('timed out');
+
+/** The error for a Redis that failed: with the error code, without the command. */
 export function redisError(error: unknown): NoticeQueueError {
   return new NoticeQueueError(
     'TOKEN_UNAVAILABLE',
-    `Redis failed the token slot (${redisErrorCode(error)}).`,
+    `Redis failed while handling the shared token (${redisErrorCode(error)}).`,
   );
 }
 

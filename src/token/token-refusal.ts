@@ -5,18 +5,18 @@ import {
   type ErrorCode,
 } from '../contracts/errors.ts';
 
-/** Why no token is asked for just now, as it stands in Redis for the fleet. */
+/** Why the fleet issues no token at present; stored in Redis. */
 export interface TokenRefusal {
   readonly kind: RefusalKind;
   readonly code: ErrorCode;
-  /** How long it still stands. */
+  /** How long it is still in effect, in milliseconds. */
   readonly restMs: number;
 }
 
 /**
  * - `credentials`: the service refused the key pair, the app or the caller's address;
- * - `contested`: tokens die unused, or the budget of issuances is spent;
- * - `unavailable`: the token endpoint failed, was not reached or answered no usable token.
+ * - `contested`: tokens are invalidated unused, or the budget of issuances is spent;
+ * - `unavailable`: the token endpoint failed, was unreachable or answered no usable token.
  */
 export type RefusalKind = 'credentials' | 'contested' | 'unavailable';
 
@@ -34,15 +34,15 @@ const CREDENTIALS: ReadonlySet<ErrorCode> = new Set([
   'SERVICE_REFUSED',
 ]);
 
-/** What an issuance that threw means for the fleet. An error that is not ours tells nothing. */
+/** The refusal that the error of an issuance causes. Unknown errors count as unavailable. */
 export function refusalOf(error: unknown): Omit<TokenRefusal, 'restMs'> {
   const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
   return { kind: CREDENTIALS.has(code) ? 'credentials' : 'unavailable', code };
 }
 
 /**
- * How long the first refusal of a kind stands, and the longest. A person must mend credentials;
- * an endpoint that fails may be back soon, and asking it costs little.
+ * How long the first refusal of a kind is in effect, and the longest one. Credentials must be fixed by a
+ * person; an endpoint that fails may be back soon, and asking it costs little.
  */
 export function refusalSpan(
   kind: RefusalKind,
@@ -53,18 +53,18 @@ export function refusalSpan(
     : { minMs: refusedMinMs, maxMs: refusedMaxMs };
 }
 
-/** Reads a stored refusal; what is not of our sets counts as an endpoint that failed. */
+/** Reads a stored refusal; unknown kinds and codes count as an endpoint that failed. */
 export function readRefusal(kind: string, code: string, restMs: number): TokenRefusal {
   const known = kind === 'credentials' || kind === 'contested' ? kind : 'unavailable';
   return { kind: known, code: isErrorCode(code) ? code : 'TOKEN_UNAVAILABLE', restMs };
 }
 
-/** The error that get() and renew() throw while the refusal stands. */
+/** The error that get() and renew() throw while the refusal is in effect. */
 export function refusedError({ kind, code, restMs }: TokenRefusal): TokenRefusedError {
   return new TokenRefusedError(HOLD_OF[kind], code, restMs);
 }
 
-/** Name of the hold that a refusal puts on the queue. */
+/** The hold that a refusal causes. */
 export function holdOf(kind: RefusalKind): TokenRefusedError['hold'] {
   return HOLD_OF[kind];
 }

@@ -2,14 +2,13 @@ import { defineScript } from '../redis/script.ts';
 import { parseDecision } from './acquire-decision.ts';
 
 /**
- * The steps of the token slot that must each be one: Redis runs a script with nothing in between.
- * Times are Redis time in milliseconds. What is said of the steps as a whole stands in
- * shared-token.ts; the keys and their lifetimes stand in redis/keys.ts.
+ * The atomic transitions of the token record. Times are Redis time in milliseconds. shared-token.ts
+ * describes the states; redis/keys.ts lists the keys and their lifetimes.
  */
 
 /**
- * Read by every script. A field that is not a plain number counts as missing, and a token with a
- * missing field as no token: a garbled record is replaced, never believed.
+ * Shared by the scripts. A field that is not a plain number counts as missing, and a token with a missing
+ * field as no token: a corrupt record is replaced.
  */
 const COMMON = `
 local function number(text)
@@ -39,19 +38,19 @@ end
 `;
 
 /**
- * Decides and locks. The order of the questions is the protocol:
+ * Decides about a want, and takes the lock. The order of the checks is the protocol:
  *
- * 1. a refusal stands: nothing is asked of the service;
- * 2. another token than the refused one is stored: take it;
- * 3. the refused one is stored and young: once more;
- * 4. an early renewal came too soon after another: later;
- * 5. somebody holds the lock: wait;
- * 6. the refused one never worked, nor the one before it, and this was not yet said of it: contested;
+ * 1. a refusal is in effect: fail;
+ * 2. the stored token is not the refused one: take it;
+ * 3. the stored token is the refused one and within the grace time: try it once more;
+ * 4. an early renewal too soon after another: later;
+ * 5. another process has the lock: wait;
+ * 6. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
  * 7. the budget is spent: contested;
- * 8. the lock and the next fence.
+ * 8. otherwise: take the lock and the next fence.
  *
- * A lock or refusal without ttl, or with a longer one than anybody sets, stems from a clock that
- * went back: it is removed. The fence passes the stored one even where its counter was lost.
+ * A lock or refusal without ttl, or with a longer one than is ever set, comes from a clock that went back
+ * and is removed. The fence exceeds the stored one even when its counter was lost.
  */
 export const acquire = defineScript({
   name: 'token acquire',
@@ -119,9 +118,9 @@ return { 'lock', text(fence) }`,
 });
 
 /**
- * Stores what was issued, if no higher fence did before. Counts the issuance in either case: the
- * service did issue. `unproven` says how many tokens right before this one were refused without
- * having worked once. Asked again with the same fence and id (its answer was lost) it agrees.
+ * Stores an issued token, unless a holder with a higher fence stored before. Counts the issuance in either
+ * case. `unproven` is the number of tokens right before this one that were refused without having worked.
+ * A repetition with the same fence and id (after a lost answer) has the same result.
  */
 export const store = defineScript({
   name: 'token store',
@@ -154,9 +153,9 @@ return 1`,
 });
 
 /**
- * Remembers for the fleet that an issuance failed, each one in a row for twice as long, and frees
- * the lock. A holder that was overtaken (a newer token, or a foreign lock) remembers nothing: what
- * it met says nothing about the token that others have. Returns the time it stands, or -1.
+ * Records a failed issuance for the fleet, each one in a row for twice as long, and releases the lock. A
+ * holder that was overtaken (a newer token, or another lock) records nothing: its failure does not concern
+ * the token that the others have. Returns the duration of the refusal, or -1.
  */
 export const fail = defineScript({
   name: 'token fail',
@@ -178,7 +177,7 @@ redis.call('PUBLISH', hints, 'refused')
 return ttl`,
 });
 
-/** Frees the lock if it is still the holder's own. */
+/** Releases the lock if the caller still has it. */
 export const release = defineScript({
   name: 'token release',
   keys: 2,
@@ -190,7 +189,7 @@ end
 return 0`,
 });
 
-/** Notes that a call with the stored token was accepted. */
+/** Records that a call with the stored token was accepted. */
 export const prove = defineScript({
   name: 'token prove',
   keys: 1,
@@ -201,7 +200,7 @@ end
 return 0`,
 });
 
-/** Reads the slot for people: everything but the token. */
+/** Reads the record for status pages: everything but the token. */
 export const inspect = defineScript({
   name: 'token inspect',
   keys: 4,

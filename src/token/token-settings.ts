@@ -1,33 +1,33 @@
 import type { RefusalStatus } from '../contracts/token.ts';
 
-/** How the token slot behaves. Times are milliseconds. The configuration's token part fits it. */
+/** Settings of the shared token. Times are milliseconds. The token part of the configuration fits. */
 export interface TokenSettings {
   /**
-   * Life of the lock around an issuance. Default 15,000. Lower: a dead holder is replaced sooner.
-   * Higher: a slow token endpoint is waited for.
+   * Lifetime of the lock around an issuance. Default 15,000. Lower: a dead holder is replaced sooner.
+   * Higher: a slow token endpoint gets more time.
    */
   readonly lockTtlMs: number;
-  /** Time an issuance may take, counted from before the lock. Default 10,000; well inside the lock. */
+  /** Longest time of an issuance, from before the lock. Default 10,000; well below the lock's lifetime. */
   readonly issueDeadlineMs: number;
   /**
-   * A token younger than this that is answered 401 is tried once more before another is issued: the
-   * nodes of the service may learn of it late. Default 1,000.
+   * A token younger than this that is answered 401 is tried once more before another is issued: some
+   * nodes of the service may not know it yet. Default 1,000.
    */
   readonly graceMs: number;
   /**
-   * The same after a 403, which may be the request's own fault: lowest distance between issuances
-   * that refused requests bring on. Default 10,000.
+   * The same after a 403, which the request itself may have caused: the shortest interval between
+   * issuances that refused requests cause. Default 10,000.
    */
   readonly minAgeMs: number;
-  /** Issuances the fleet allows itself per window. Default 400. */
+  /** Maximum number of issuances of the fleet per window. Default 400. */
   readonly budget: number;
   /** Length of that window. Default 3,600,000. */
   readonly budgetWindowMs: number;
-  /** How long the first refusal of an issuance is remembered; each further one doubles it. Default 2,000. */
+  /** How long the first refusal of an issuance is in effect; each further one doubles it. Default 2,000. */
   readonly refusedMinMs: number;
-  /** Longest such memory. Default 60,000. */
+  /** Longest such time. Default 60,000. */
   readonly refusedMaxMs: number;
-  /** Renew a token of known life this long before its end, at most half its life. Default 60,000. */
+  /** Renews a token of known life this long before its end, at most half its life. Default 60,000. */
   readonly renewBeforeMs: number;
 }
 

@@ -5,14 +5,14 @@ import { holdOf, readRefusal } from './token-refusal.ts';
 import { redisError } from './token-record.ts';
 import { inspect } from './token-scripts.ts';
 
-/** The slot as people see it; never the token. Moments are Redis time, ms since the epoch. */
+/** The state of the shared token for status; never its value. Times are Redis time, ms since the epoch. */
 export interface TokenStatus {
   /** Absent when none is stored. */
   readonly token?: {
     readonly id: string;
     readonly issuedAt: number;
     readonly ageMs: number;
-    /** Absent where the service does not tell. */
+    /** Absent when the service does not report it. */
     readonly expiresAt?: number;
     readonly fence: number;
     /** `host:pid` of the process that issued it. */
@@ -20,20 +20,20 @@ export interface TokenStatus {
     /** A call with it was accepted. */
     readonly proven: boolean;
   };
-  /** Absent when tokens may be asked for. */
+  /** Absent when tokens may be issued. */
   readonly refusal?: {
     readonly hold: TokenRefusedError['hold'];
     readonly code: ErrorCode;
     readonly until: number;
   };
-  /** A process is asking for a token right now. */
+  /** A process is issuing a token. */
   readonly issuing: boolean;
   /** Issuances within the window of the budget. */
   readonly issuances: number;
 }
 
 /**
- * Reads one slot in one step, for status pages and the CLI; it needs no key to open the token.
+ * Reads the state of one shared token with one script; needs no key to decrypt the token.
  *
  * @param windowMs TOKEN_BUDGET_WINDOW_MS. Default 3,600,000
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails

@@ -3,12 +3,12 @@ import { LANES, type LaneName, type SeenAttempt } from '../contracts/seen-attemp
 import { bucketOf, DURATION_BOUNDS_MS, DURATION_NAMES, type DurationName } from './histogram.ts';
 
 /**
- * What the traffic record counts, as one list of numbers: the same list in a worker's memory and in
- * Redis, where a slot of time is these numbers in a row.
+ * The counters of the traffic record, as one list of numbers. A worker has the list in memory; in Redis
+ * each interval is one such list.
  *
- * - for each lane and outcome: attempts, and the contacts in them
- * - for each lane: requests that were put on a socket
- * - for each duration: how many fell into each bucket
+ * - for each lane and outcome: attempts, and their contacts
+ * - for each lane: requests that were written to a socket
+ * - for each duration: one counter per bucket
  */
 type Counter =
   | `attempts:${LaneName}:${OutcomeKind}`
@@ -16,7 +16,7 @@ type Counter =
   | `requests:${LaneName}`
   | `${DurationName}:${number}`;
 
-/** The counters in the order in which they are stored. Whoever changes it changes LAYOUT, too. */
+/** The counters in the order in which they are stored. Change {@link LAYOUT} with it. */
 export const COUNTERS: readonly Counter[] = [
   ...LANES.flatMap((lane) => OUTCOME_KINDS.map((kind) => `attempts:${lane}:${kind}` as const)),
   ...LANES.flatMap((lane) => OUTCOME_KINDS.map((kind) => `contacts:${lane}:${kind}` as const)),
@@ -30,8 +30,8 @@ export const COUNTERS: readonly Counter[] = [
 ];
 
 /**
- * Names the order above in Redis keys: workers and readers of different versions, side by side
- * during an update, then write and read records of their own instead of mixing up the numbers.
+ * Version of the order above, part of the Redis keys: workers and readers of different versions, which
+ * run side by side during an upgrade, use separate records instead of mixing up the numbers.
  */
 export const LAYOUT = 1;
 
@@ -39,17 +39,17 @@ const POSITIONS: ReadonlyMap<string, number> = new Map(
   COUNTERS.map((counter, position) => [counter, position]),
 );
 
-/** Where a counter stands in the list. */
+/** Index of a counter in the list. */
 export function positionOf(counter: Counter): number {
   return POSITIONS.get(counter) ?? -1;
 }
 
-/** A list with nothing counted. */
+/** A list of zeros. */
 export function noCounts(): number[] {
   return Array.from({ length: COUNTERS.length }, () => 0);
 }
 
-/** Where the counters of each lane and duration stand, for what is counted with every attempt. */
+/** Precomputed indexes, because every attempt is counted. */
 const OF_LANE = byName(LANES, (lane) => ({
   attempts: byName(OUTCOME_KINDS, (kind) => positionOf(`attempts:${lane}:${kind}`)),
   contacts: byName(OUTCOME_KINDS, (kind) => positionOf(`contacts:${lane}:${kind}`)),
@@ -64,7 +64,7 @@ function byName<Name extends string, Value>(
   return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Name, Value>;
 }
 
-/** Counts an attempt. */
+/** Counts one attempt. */
 export function countAttempt(counts: number[], attempt: SeenAttempt): void {
   const { lane, outcome, contacts, requests, answerMs, waitedMs } = attempt;
   const ofLane = OF_LANE[lane];
@@ -75,7 +75,7 @@ export function countAttempt(counts: number[], attempt: SeenAttempt): void {
   if (waitedMs !== undefined) countDuration(counts, 'queueWait', waitedMs);
 }
 
-/** Counts a duration into its bucket. */
+/** Counts one duration in its bucket. */
 export function countDuration(counts: number[], name: DurationName, ms: number): void {
   add(counts, FIRST_BUCKET[name] + bucketOf(DURATION_BOUNDS_MS[name], ms), 1);
 }

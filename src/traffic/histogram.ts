@@ -1,23 +1,23 @@
 /**
- * Upper bounds of the buckets that durations are counted in, in milliseconds; one more bucket takes
- * what is longer. They are fixed so that the counts of all workers can be added up, and the same
- * for the traffic record and for Prometheus, so that both show the same percentiles.
+ * Upper bounds of the buckets of durations, in milliseconds; one more bucket counts longer ones. They are
+ * fixed so that the counts of all workers can be added, and the same for the traffic record and
+ * Prometheus, so that both show the same percentiles.
  */
 export const DURATION_BOUNDS_MS = {
-  /** The service's answers: fine where they usually are, up to the longest deadline of a send. */
+  /** Response times of the service: fine in the usual range, up to the longest deadline of a send. */
   answer: [
     5, 10, 20, 35, 50, 75, 100, 150, 250, 400, 700, 1_200, 2_500, 5_000, 10_000, 20_000, 60_000,
   ],
-  /** From due to its attempt: a wait of hours is a hold or a batch, and its size is what counts. */
+  /** From the time a job is due to its attempt; waits of hours come from holds and batches. */
   queueWait: [
     5, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 15_000, 60_000, 300_000, 1_800_000, 7_200_000,
     28_800_000,
   ],
-  /** In steady state a token comes from memory, in no time. */
+  /** Waits for the token; 0 in steady state, when it comes from memory. */
   tokenWait: [1, 5, 20, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000],
 } as const satisfies Record<string, readonly number[]>;
 
-/** A duration that is counted. */
+/** Name of a duration. */
 export type DurationName = keyof typeof DURATION_BOUNDS_MS;
 
 /** Names of the durations, in the order in which the traffic record keeps them. */
@@ -32,19 +32,19 @@ export interface Percentiles {
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
-  /** How many durations they speak of. */
+  /** Number of measured durations. */
   readonly count: number;
 }
 
-/** Number of the bucket that a duration falls into; bounds belong to the bucket below them. */
+/** Index of the bucket of a duration; a bound belongs to the bucket below it. */
 export function bucketOf(bounds: readonly number[], ms: number): number {
   const index = bounds.findIndex((bound) => ms <= bound);
   return index === -1 ? bounds.length : index;
 }
 
 /**
- * Percentiles out of counts by bucket, or undefined where nothing was counted. Inside a bucket the
- * durations are taken to be spread evenly; what is longer than the last bound counts as that bound.
+ * Percentiles from the counts of the buckets; undefined without counts. Assumes an even distribution
+ * within a bucket; longer durations than the last bound count as that bound.
  */
 export function percentiles(
   bounds: readonly number[],

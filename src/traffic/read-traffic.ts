@@ -16,27 +16,28 @@ import {
   countsIn,
   FINE,
   MINUTES,
-  SLOTS_PER_BLOCK,
+  INTERVALS_PER_BLOCK,
   type TrafficResolution,
-} from './time-slots.ts';
+} from './intervals.ts';
 
-/** What the workers did in one span of time. Percentiles are absent where nothing was measured. */
+/** What the workers did in one period. Percentiles are absent when nothing was measured. */
 export interface TrafficPoint {
-  /** Beginning of the span: Redis time, milliseconds since the epoch. */
+  /** Start of the period: Redis time, milliseconds since the epoch. */
   readonly at: number;
-  /** Length of the span in milliseconds; the last one of a series is not over yet. */
+  /** Length of the period in milliseconds; the last one of a series is not over yet. */
   readonly spanMs: number;
-  /** Requests put on a connected socket; a renewed token makes two of one attempt. */
+  /** Requests written to a connected socket; an attempt with a renewed token makes two. */
   readonly requests: number;
   readonly attempts: Readonly<Record<OutcomeKind, number>>;
   readonly contacts: Readonly<Record<OutcomeKind, number>>;
   readonly lanes: Readonly<
     Record<LaneName, { readonly accepted: number; readonly contactsAccepted: number }>
   >;
-  /** How long the service took to answer, in milliseconds. */
+  /** Response time of the service, in milliseconds. */
   readonly answerMs?: Percentiles;
-  /** How long jobs were due before their first attempt was made. */
+  /** Time from when jobs were due to their first attempt. */
   readonly queueWaitMs?: Percentiles;
+  /** Time that attempts waited for their token. */
   readonly tokenWaitMs?: Percentiles;
 }
 
@@ -45,33 +46,33 @@ export interface Traffic {
   /** Redis time, milliseconds since the epoch. */
   readonly at: number;
   /**
-   * The last half minute that is over; divide by `spanMs` for what goes now. Workers report with
-   * their heartbeats (HEARTBEAT_MS), so a count is seen up to so much later.
+   * The last complete half minute; divide by `spanMs` for the present rate. Workers report every
+   * HEARTBEAT_MS, so counts appear with that delay.
    */
   readonly now: TrafficPoint;
-  /** The last ten minutes, in steps of ten seconds, the oldest first. */
+  /** The last ten minutes, in steps of ten seconds, oldest first. */
   readonly recent: readonly TrafficPoint[];
-  /** The minutes asked for, the oldest first. */
+  /** The requested minutes, oldest first. */
   readonly series: readonly TrafficPoint[];
-  /** All of `series` in one. */
+  /** The sum of `series`. */
   readonly total: TrafficPoint;
 }
 
-/** The record goes back so many minutes. */
-export const TRAFFIC_MINUTES = MINUTES.keepMs / MINUTES.slotMs;
+/** How many minutes the record goes back. */
+export const TRAFFIC_MINUTES = MINUTES.keepMs / MINUTES.intervalMs;
 
 const RECENT_MS = 10 * 60_000;
-const NOW_SLOTS = 3;
+const NOW_INTERVALS = 3;
 
-/** Counts of one slot, with its time. */
-interface TrafficSlot {
+/** The counts of one interval. */
+interface TrafficInterval {
   readonly at: number;
   readonly spanMs: number;
   readonly counts: readonly number[];
 }
 
 /**
- * Reads the traffic record with two commands, however many minutes and workers there are.
+ * Reads the traffic record with two commands, for any number of minutes and workers.
  *
  * @param span minutes to look back, at most {@link TRAFFIC_MINUTES}, and how many of them make one
  *   point of the series (default 1)
@@ -86,15 +87,15 @@ export async function readTraffic(
   const perPoint = Math.max(1, Math.floor(span.minutesPerPoint ?? 1));
   try {
     const at = Math.floor(await redisTime(redis));
-    const from = at - (minutes - 1) * MINUTES.slotMs;
+    const from = at - (minutes - 1) * MINUTES.intervalMs;
     const fine = blockKeys(keys, FINE, at - RECENT_MS, at);
     const coarse = blockKeys(keys, MINUTES, from, at);
     const blocks = await redis.mgetBuffer([...fine, ...coarse].map(({ key }) => key));
-    const recent = slots(fine, blocks, FINE, at - RECENT_MS + FINE.slotMs, at);
-    const series = slots(coarse, blocks.slice(fine.length), MINUTES, from, at);
+    const recent = intervalsOf(fine, blocks, FINE, at - RECENT_MS + FINE.intervalMs, at);
+    const series = intervalsOf(coarse, blocks.slice(fine.length), MINUTES, from, at);
     return {
       at,
-      now: pointOf(merge(recent.slice(-1 - NOW_SLOTS, -1))),
+      now: pointOf(merge(recent.slice(-1 - NOW_INTERVALS, -1))),
       recent: recent.map(pointOf),
       series: inGroups(series, perPoint).map((group) => pointOf(merge(group))),
       total: pointOf(merge(series)),
@@ -104,27 +105,27 @@ export async function readTraffic(
   }
 }
 
-/** The slots from one moment to another; the last one is as long as it has lasted. */
-function slots(
+/** The intervals between two times; the last one has its length so far. */
+function intervalsOf(
   keys: readonly { readonly startsAt: number }[],
   blocks: readonly (Buffer | null)[],
-  { slotMs }: TrafficResolution,
+  { intervalMs }: TrafficResolution,
   from: number,
   to: number,
-): TrafficSlot[] {
+): TrafficInterval[] {
   return keys.flatMap(({ startsAt }, block) =>
-    Array.from({ length: SLOTS_PER_BLOCK }, (_, slot) => slot).flatMap((slot) => {
-      const at = startsAt + slot * slotMs;
-      if (at + slotMs <= from || at > to) return [];
-      const counts = countsIn(blocks[block] ?? null, slot);
-      return [{ at, spanMs: Math.max(1, Math.min(slotMs, to - at)), counts }];
+    Array.from({ length: INTERVALS_PER_BLOCK }, (_, index) => index).flatMap((index) => {
+      const at = startsAt + index * intervalMs;
+      if (at + intervalMs <= from || at > to) return [];
+      const counts = countsIn(blocks[block] ?? null, index);
+      return [{ at, spanMs: Math.max(1, Math.min(intervalMs, to - at)), counts }];
     }),
   );
 }
 
-function merge(some: readonly TrafficSlot[]): TrafficSlot {
+function merge(some: readonly TrafficInterval[]): TrafficInterval {
   const counts = noCounts().map((_, position) =>
-    some.reduce((sum, slot) => sum + (slot.counts[position] ?? 0), 0),
+    some.reduce((sum, each) => sum + (each.counts[position] ?? 0), 0),
   );
   return {
     at: some[0]?.at ?? 0,
@@ -133,16 +134,16 @@ function merge(some: readonly TrafficSlot[]): TrafficSlot {
   };
 }
 
-/** Groups of so many, cut from the end, so that only the first may be shorter. */
-function inGroups(all: readonly TrafficSlot[], size: number): TrafficSlot[][] {
-  const groups: TrafficSlot[][] = [];
+/** Groups of `size`, formed from the end, so that only the first may be shorter. */
+function inGroups(all: readonly TrafficInterval[], size: number): TrafficInterval[][] {
+  const groups: TrafficInterval[][] = [];
   for (let end = all.length; end > 0; end -= size) {
     groups.unshift(all.slice(Math.max(0, end - size), end));
   }
   return groups;
 }
 
-function pointOf({ at, spanMs, counts }: TrafficSlot): TrafficPoint {
+function pointOf({ at, spanMs, counts }: TrafficInterval): TrafficPoint {
   const of = (counter: Parameters<typeof positionOf>[0]) => counts[positionOf(counter)] ?? 0;
   const byOutcome = (what: 'attempts' | 'contacts') =>
     Object.fromEntries(

@@ -4,32 +4,33 @@ import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 import { countAttempt, countDuration, noCounts } from './counters.ts';
-import { FINE, MINUTES, placeOf } from './time-slots.ts';
+import { FINE, MINUTES, locate } from './intervals.ts';
 
 /**
- * What a worker process has counted since it last wrote to the traffic record. A send costs Redis
- * nothing: the numbers are written now and then, with the same six commands whatever they are.
+ * The counts of a worker process since its last write to the traffic record. A send costs Redis nothing:
+ * the counts are written every HEARTBEAT_MS with the same seven commands, or none without counts.
  *
- * The record is for looking, not for accounting (that is the ledger's). What a process has counted
- * since it last wrote dies with it. What it could not write because Redis was away or refused is
- * written the next time, and so counts for that moment; a write whose answer was lost may count
- * twice.
+ * The record is for charts, not for accounting, which is the task of the ledger. Counts that were not
+ * written are lost with the process. Counts that Redis refused are written the next time and count for
+ * that time; a write whose answer was lost may count twice.
  */
 export class TrafficTally {
   #counts = noCounts();
 
+  /** Counts one attempt. */
   attempt(attempt: SeenAttempt): void {
     countAttempt(this.#counts, attempt);
   }
 
-  /** Time that an attempt waited for its token. */
+  /** Counts the time that an attempt waited for its token. */
   tokenWait(ms: number): void {
     countDuration(this.#counts, 'tokenWait', ms);
   }
 
   /**
-   * Writes what was counted: the time is asked for, then one transaction. Nothing where nothing was
-   * counted. Rejects with whatever Redis said; the counts are kept then.
+   * Writes the counts: reads Redis time, then runs one transaction. Does nothing without counts.
+   *
+   * @throws the error of the Redis client; the counts are then kept for the next write
    */
   async write(redis: RedisClient, keys: Keys): Promise<void> {
     if (this.#counts.every((count) => count === 0)) return;
@@ -49,7 +50,7 @@ export class TrafficTally {
   }
 }
 
-/** Adds the commands that count for a moment. @param at Redis time, milliseconds since the epoch */
+/** Adds the commands that add counts at a time. @param at Redis time, milliseconds since the epoch */
 export function addCounts(
   commands: ChainableCommander,
   keys: Keys,
@@ -57,11 +58,11 @@ export function addCounts(
   at: number,
 ): void {
   for (const resolution of [FINE, MINUTES]) {
-    const { key, firstCounter, lifeMs } = placeOf(keys, resolution, at);
+    const { key, firstCounter, lifeMs } = locate(keys, resolution, at);
     const increments = counts.flatMap((count, position) =>
       count === 0 ? [] : ['INCRBY', 'u32', `#${firstCounter + position}`, count],
     );
-    // Never wraps around: a slot that is full stays full.
+    // SAT: a counter that is full stays full instead of wrapping around.
     commands.call('BITFIELD', [key, 'OVERFLOW', 'SAT', ...increments]);
     commands.pexpire(key, lifeMs);
   }

@@ -78,7 +78,7 @@ describe('the summary of a profile', () => {
       '@b/c': 1 / 7,
       'ours: workers': 1 / 7,
       'garbage collection': 1 / 7,
-      'Node: writev, a call of the system': 1 / 7,
+      'Node: writev (system call)': 1 / 7,
       'Node: timers': 1 / 7,
     });
     expect(summary.functions[0]).toStrictEqual(['send (ours: src/service)', 2 / 7]);

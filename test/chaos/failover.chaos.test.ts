@@ -86,9 +86,9 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
       const numbers = new Set([...emulator.contacts()].map(({ contact }) => contact));
       const gone = [...late.notices.values()].filter((contact) => !numbers.has(contact)).length;
       const note =
-        `${fate.twice} contacts were taken twice, of ${forgotten} that may have been forgotten; ` +
-        `${gone} of ${late.notices.size} notices that were handed over meanwhile are gone; ` +
-        (lifted ? 'the queue was held, and lifted by hand.' : 'nothing held the queue.');
+        `${fate.twice} contacts were accepted twice, of ${forgotten} whose settlement Redis may have lost; ` +
+        `${gone} of ${late.notices.size} notices that were queued meanwhile are lost; ` +
+        (lifted ? 'the queue was held, and lifted manually.' : 'the queue was not held.');
       expect(
         conclude(
           name,

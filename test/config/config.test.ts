@@ -280,7 +280,7 @@ test('every problem is reported at once', () => {
 
 test('the message contains the problem and then what to do', () => {
   expect(() => loadConfig({ ...REQUIRED, API_VERSION: 'v3' })).toThrow(
-    /^API_VERSION: expected one of v2, v1, got "v3"\. Mend the named variables/,
+    /^API_VERSION: expected one of v2, v1, got "v3"\. Fix the variables listed above/,
   );
 });
 

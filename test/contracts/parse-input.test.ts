@@ -32,16 +32,16 @@ describe('parseInput', () => {
     expect(parseInput(schema, { a: 'x' }, 'NOTICE_INVALID')).toEqual({ a: 'x' });
   });
 
-  it('says code, field and problem in one line, and the remedy', () => {
+  it('contains code, field and problem in one line, and the remedy', () => {
     const error = errorOf({ a: 1, b: 2 }, 'options');
     expect(error.code).toBe('NOTICE_INVALID');
     expect(error.issues).toEqual([
       { field: 'options.a', problem: 'expected text' },
-      { field: 'options.b', problem: 'this option is not known' },
+      { field: 'options.b', problem: 'unknown option' },
     ]);
     expect(error.message).toBe(
-      'options.a: expected text; options.b: this option is not known. ' +
-        'Mend the named fields and call again.',
+      'options.a: expected text; options.b: unknown option. ' +
+        'Fix the fields listed above and call again.',
     );
   });
 

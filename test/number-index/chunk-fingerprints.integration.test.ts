@@ -20,7 +20,7 @@ const hashOf = (print: number) => {
 describe('the hash of a number', () => {
   const key = findKey('a'.repeat(64));
 
-  it('is the same under the same key, however that is written, and another under another', () => {
+  it('is the same with the same key in any encoding, and differs with another key', () => {
     const same = findKey(Buffer.from('a'.repeat(64), 'hex').toString('base64'));
     const hash = hashNumber(key, '01012345678');
     expect(hash).toHaveLength(12);
@@ -29,7 +29,7 @@ describe('the hash of a number', () => {
     expect(hashNumber(findKey('b'.repeat(64)), '01012345678')).not.toEqual(hash);
   });
 
-  it('stays what it is from version to version: what was written is to be found', () => {
+  it('never changes between versions, so that stored entries are found', () => {
     expect(hashNumber(key, '01012345678').toString('hex')).toMatchInlineSnapshot(
       `"c9fede830ff12ac192e29b3c"`,
     );
@@ -48,7 +48,7 @@ describe('prints of chunks', () => {
     expect(encodeFingerprints([])).toHaveLength(0);
   });
 
-  it('are found wherever they stand, and no others', async () => {
+  it('are found at any position, and no others', async () => {
     const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
     // Chunks of every small size, and one of full size, with prints at both ends of the range.
     const sizes = [...Array.from({ length: 20 }, (_, size) => size), 1_000];
@@ -77,7 +77,7 @@ describe('prints of chunks', () => {
     }
   });
 
-  it('are looked through in one command for each 200 chunks; those without any are counted', async () => {
+  it('are searched with one command per 200 chunks; chunks without fingerprints are counted', async () => {
     const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
     await redis.client.hset(
       key,

@@ -28,14 +28,14 @@ const notice = (...list: string[]) => ({
   contacts: list.map((contact) => ({ contact })),
 });
 
-/** Names of Redis' commands with how often the server ran them, whoever asked. */
+/** Commands of Redis, and how often the server ran them for any client. */
 async function commands(): Promise<ReadonlyMap<string, number>> {
   const lines = (await redis.client.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
   return new Map([...lines].map(([, name = '', calls]) => [name, Number(calls)]));
 }
 
 describe('the find index of single notices', () => {
-  it('leads from each number of a notice to the jobs in which it stands', async () => {
+  it('finds the jobs of each number of a notice', async () => {
     const { queue, jobsOf } = world();
     const [one = '', two = '', three = ''] = numbers(3);
     const first = await queue.send(notice(one, two));
@@ -45,7 +45,7 @@ describe('the find index of single notices', () => {
     expect(await jobsOf(three)).toEqual([]);
   });
 
-  it('knows which chunk of a cut notice, and each of many notices', async () => {
+  it('finds the part of a split notice, and each of many notices', async () => {
     const { queue, jobsOf } = world({ findKey: SECRET, chunkSize: 2 });
     const list = numbers(5);
     const { jobs } = await queue.send(notice(...list));
@@ -58,7 +58,7 @@ describe('the find index of single notices', () => {
     }
   });
 
-  it('says the time, and whether there was a deadline', async () => {
+  it('contains the time, and whether there was a deadline', async () => {
     const { queue, keys } = world();
     const [number = '', late = ''] = numbers(2);
     const before = Date.now();
@@ -72,7 +72,7 @@ describe('the find index of single notices', () => {
     expect([entry?.expires, other?.expires]).toEqual([false, true]);
   });
 
-  it('forgets: entries older than the retention are not found, and sets expire a day after it', async () => {
+  it('expires: entries older than the retention are not found, and sets expire a day after it', async () => {
     const { queue, keys, jobsOf, prefix } = world({ findKey: SECRET, findRetentionMs: 60_000 });
     const [number = ''] = numbers(1);
     await queue.send(notice(number));
@@ -87,7 +87,7 @@ describe('the find index of single notices', () => {
     expect(keys.find(1, 'ffff')).toContain(`{${prefix}:default}`);
   });
 
-  it('holds no number', async () => {
+  it('contains no number', async () => {
     const { queue, prefix } = world();
     const [number = ''] = numbers(1);
     await queue.send(notice(number));
@@ -98,7 +98,7 @@ describe('the find index of single notices', () => {
     }
   });
 
-  it('is not left with what the queue did not take: a repeated key, and a conflict', async () => {
+  it('removes entries of jobs that the queue did not accept: a repeated key, and a conflict', async () => {
     const { queue, jobsOf } = world();
     const [one = '', two = ''] = numbers(2);
     const options = { idempotencyKey: 'order' };

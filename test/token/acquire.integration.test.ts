@@ -46,45 +46,55 @@ const contested = (restMs: number): Verdict => ({
 });
 
 const rows: [string, SlotState, TokenWant, Verdict][] = [
-  ['empty slot: lock', {}, any, lock(1)],
+  ['empty record: lock', {}, any, lock(1)],
   ['a token, none refused: take', { token: T1 }, any, take],
   ['another refused than stored: take', { token: T1 }, { ...after401, refused: 'T0' }, take],
-  ['a lock does not keep from taking', { token: T1, lock: 9000 }, any, take],
+  ['a lock does not prevent taking', { token: T1, lock: 9000 }, any, take],
   ['the refused one stored: lock, next fence', { token: T1, fence: 7 }, after401, lock(8)],
   ['young after 401', { token: { ...T1, ageMs: 400 } }, after401, young],
-  ['grown up after 401', { token: { ...T1, ageMs: 1400 } }, after401, lock(8)],
+  ['older than the grace after 401', { token: { ...T1, ageMs: 1400 } }, after401, lock(8)],
   ['young after 403', { token: { ...T1, ageMs: 8000 } }, after403, young],
-  ['grown up after 403', { token: { ...T1, ageMs: 11_000 } }, after403, lock(8)],
-  ['young, and somebody issues', { token: { ...T1, ageMs: 400 }, lock: 9000 }, after401, young],
+  ['older than the grace after 403', { token: { ...T1, ageMs: 11_000 } }, after403, lock(8)],
+  [
+    'young, and another process issues',
+    { token: { ...T1, ageMs: 400 }, lock: 9000 },
+    after401,
+    young,
+  ],
   ['issued in the future is not young', { token: { ...T1, ageMs: -60_000 } }, after401, lock(8)],
   ['expired: lock', { token: { ...T1, restMs: -1 } }, any, lock(8)],
   ['expired and young: lock', { token: { ...T1, ageMs: 10, restMs: -1 } }, after401, lock(8)],
   ['alive for a while: take', { token: { ...T1, restMs: 60_000 } }, any, take],
-  ['somebody issues: wait', { token: T1, lock: 9000 }, after401, wait],
-  ['somebody issues the first: wait', { lock: 9000 }, any, wait],
+  ['another process issues: wait', { token: T1, lock: 9000 }, after401, wait],
+  ['another process issues the first: wait', { lock: 9000 }, any, wait],
   ['a lock without ttl is removed', { lock: 'none' }, any, lock(1)],
   ['a lock longer than configured is removed', { lock: 900_000 }, any, lock(1)],
-  ['a refusal stands: refused', { refusal }, any, refused],
+  ['a refusal in effect: refused', { refusal }, any, refused],
   ['a refusal comes before the stored token', { refusal, token: T1 }, any, refused],
   ['a refusal comes before the lock', { refusal, lock: 9000 }, any, refused],
   ['a refusal without ttl is removed', { refusal: { ...refusal, ttl: 'none' } }, any, lock(1)],
   ['a refusal too long is removed', { refusal: { ...refusal, ttl: 900_000 } }, any, lock(1)],
-  ['the fence passes the stored one', { token: T1, fence: 2 }, after401, lock(8)],
-  ['the fence goes on where the token is lost', { fence: 41 }, any, lock(42)],
+  ['the fence exceeds the stored one', { token: T1, fence: 2 }, after401, lock(8)],
+  ['the fence continues when the token is lost', { fence: 41 }, any, lock(42)],
   ['without a sealed text: absent', { token: { ...T1, garbled: 'sealed' } }, any, lock(8)],
   ['without a time: absent', { token: { ...T1, garbled: 'issuedAt' } }, any, lock(8)],
   ['without a fence: absent', { token: { ...T1, garbled: 'fence' }, fence: 3 }, any, lock(4)],
   ['expiry no number: absent', { token: { ...T1, garbled: 'expiresAt' } }, any, lock(8)],
-  ['cannot be opened: no grace', { token: { ...T1, ageMs: 10 } }, unreadable, lock(8)],
-  ['cannot be opened, replaced', { token: T1 }, { ...unreadable, refused: 'T0' }, take],
-  ['cannot be opened twice: not contested', { token: worn }, unreadable, lock(8)],
+  ['cannot be decrypted: no grace', { token: { ...T1, ageMs: 10 } }, unreadable, lock(8)],
+  ['cannot be decrypted, replaced', { token: T1 }, { ...unreadable, refused: 'T0' }, take],
+  ['cannot be decrypted twice: not contested', { token: worn }, unreadable, lock(8)],
   ['never worked, the first: lock', { token: { ...worn, unproven: 0 } }, after401, lock(8)],
   ['never worked, the second: contested', { token: worn }, after401, contested(2000)],
   ['... the fourth', { token: { ...worn, unproven: 3 } }, after401, contested(8000)],
   ['... the thirtieth', { token: { ...worn, unproven: 29 } }, after401, contested(60_000)],
-  ['said once per token', { token: { ...worn, contested: true } }, after401, lock(8)],
+  ['reported once per token', { token: { ...worn, contested: true } }, after401, lock(8)],
   ['worked, after one that did not', { token: { ...worn, proven: true } }, after401, lock(8)],
-  ['contested asks for the lock first', { token: worn, lock: 9000 }, after401, wait],
+  [
+    'contested, but another process has the lock: wait',
+    { token: worn, lock: 9000 },
+    after401,
+    wait,
+  ],
   ['early: lock', { token: { ...T1, ageMs: 10, restMs: 60_000 } }, early, lock(8)],
   ['early, another stored: take', { token: T1 }, { ...early, refused: 'T0' }, take],
   ['early, too soon: later', { token: { ...T1, earlyInMs: 9000 } }, early, later],
@@ -105,7 +115,7 @@ describe('the acquire script', () => {
     expect(asVerdict(await ask(state, want), expected)).toEqual(expected);
   });
 
-  it('decides as the pure function does, whatever the state', async () => {
+  it('decides as the pure function does, in any state', async () => {
     const ttl = fc.constantFrom('none' as const, 9000, 30_000, 900_000);
     const token = fc.record(
       {
@@ -149,7 +159,7 @@ describe('the acquire script', () => {
     expect(ttl).toBeLessThanOrEqual(limits.lockTtlMs);
   });
 
-  it('gives the lock to one of many who ask at once', async () => {
+  it('gives the lock to one of many concurrent callers', async () => {
     await writeState(redis.client, keys, { token: T1 });
     const asked = Array.from({ length: 50 }, (_, n) => record.acquire(`caller ${n}`, after401));
     const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
@@ -157,7 +167,7 @@ describe('the acquire script', () => {
     expect(kinds.filter((kind) => kind === 'wait')).toHaveLength(49);
   });
 
-  it('keeps the next early renewal away for half of the life that is left', async () => {
+  it('delays the next early renewal for half of the remaining life', async () => {
     await ask({ token: { ...T1, restMs: 60_000 } }, early);
     const [after, expires] = await redis.client.hmget(keys.current, 'earlyAfter', 'expiresAt');
     const ahead = Number(expires) - Number(after);

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { EarlyRenewal, earlyRenewalDelay } from '../../src/token/early-renewal.ts';
-import type { HeldToken } from '../../src/token/held-token.ts';
-import { tokenOf } from '../../src/token/token-value.ts';
+import type { HeldToken } from '../../src/token/acquire-decision.ts';
+import { tokenOf } from '../../src/token/token-seal.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { World } from './support/world.ts';
@@ -14,7 +14,7 @@ describe('earlyRenewalDelay', () => {
   it.each([
     ['a minute before the end', HOUR, HOUR, 60_000, 0, HOUR - 60_000],
     ['up to a quarter of that later', HOUR, HOUR, 60_000, 1, HOUR - 45_000],
-    ['at half its life where that is short', 10_000, 10_000, 60_000, 0, 5000],
+    ['at half its life when that is short', 10_000, 10_000, 60_000, 0, 5000],
     ['from a copy taken late in its life', 120_000, HOUR, 60_000, 0, 60_000],
     ['at once inside the lead', 30_000, HOUR, 60_000, 0, 0],
     ['soon inside the lead, spread', 30_000, HOUR, 60_000, 1, 7500],
@@ -50,7 +50,7 @@ describe('EarlyRenewal', () => {
     return { early, calls };
   }
 
-  it('tries again after half of what is left, and not in the last moments', async () => {
+  it('tries again after half of the remaining life, and not in the last moments', async () => {
     const { early, calls } = renewal();
     early.arm(held('a', 3_600_000));
     await vi.advanceTimersByTimeAsync(4_000_000);
@@ -78,7 +78,7 @@ describe('EarlyRenewal', () => {
     expect(calls).toHaveLength(1);
   });
 
-  it('waits as long as it takes, beyond the longest timer', async () => {
+  it('waits longer than the longest timer', async () => {
     const { early, calls } = renewal((early) => early.disarm());
     const DAY = 86_400_000;
     early.arm(held('a', 60 * DAY));
@@ -97,11 +97,11 @@ describe('early renewal', () => {
     world = new World(redis, { refusedMinMs: 500 });
     world.issuer.plan(() => Promise.resolve({ value: 'old', expiresInMs: 2000 }));
     const fleet = [await world.member(), await world.member(), await world.member()];
-    await Promise.all(fleet.map(({ slot }) => slot.get()));
+    await Promise.all(fleet.map(({ shared }) => shared.get()));
     const got = new Set<string>();
     await until(
       async () => {
-        for (const { slot } of fleet) got.add((await slot.get()).value);
+        for (const { shared } of fleet) got.add((await shared.get()).value);
         return got.size > 1;
       },
       { what: 'the successor', deadlineMs: 2000 },
@@ -115,43 +115,43 @@ describe('early renewal', () => {
   it('of a token that no call used is no refusal of it: the next 401 brings a new token', async () => {
     world = new World(redis);
     world.issuer.plan(() => Promise.resolve({ value: 'idle', expiresInMs: 2000 }));
-    const { slot, events } = await world.member();
-    await slot.get();
+    const { shared, events } = await world.member();
+    await shared.get();
     const next = await until(
       async () => {
-        const token = await slot.get();
+        const token = await shared.get();
         return token.value === 'value-2' ? token : undefined;
       },
       { what: 'the successor' },
     );
     expect(events).toContainEqual(expect.objectContaining({ id: next.id, early: true }));
     await world.age(60_000);
-    await expect(slot.renew(next, 401)).resolves.toMatchObject({ value: 'value-3' });
+    await expect(shared.renew(next, 401)).resolves.toMatchObject({ value: 'value-3' });
     expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
     expect(world.issuer.asked).toBe(3);
   });
 
-  it('leaves the old token in use when the endpoint fails, and refuses nobody', async () => {
+  it('leaves the old token in use when the endpoint fails, without a refusal', async () => {
     world = new World(redis, { refusedMinMs: 200 });
     world.issuer.plan(() => Promise.resolve({ value: 'old', expiresInMs: 3000 }));
     world.issuer.always(() => Promise.reject(new NoticeQueueError('TOKEN_UNAVAILABLE')));
-    const { slot, events } = await world.member();
-    await slot.get();
+    const { shared, events } = await world.member();
+    await shared.get();
     const failed = () => events.filter(({ kind }) => kind === 'early-renewal-failed').length;
     await until(() => failed() >= 2, { what: 'two early renewals' });
-    await expect(slot.get()).resolves.toMatchObject({ value: 'old' });
+    await expect(shared.get()).resolves.toMatchObject({ value: 'old' });
     expect(await redis.client.exists(world.keys.refused, world.keys.lock)).toBe(0);
 
     world.issuer.always(undefined);
-    await until(async () => (await slot.get()).value !== 'old', { what: 'a new token' });
+    await until(async () => (await shared.get()).value !== 'old', { what: 'a new token' });
   });
 
   it('issues again when the known life has ended and nothing came before', async () => {
     world = new World(redis, { renewBeforeMs: 0 });
     world.issuer.plan(() => Promise.resolve({ value: 'short', expiresInMs: 300 }));
-    const { slot } = await world.member();
-    await expect(slot.get()).resolves.toMatchObject({ value: 'short' });
-    await until(async () => (await slot.get()).value === 'value-2', { what: 'its successor' });
+    const { shared } = await world.member();
+    await expect(shared.get()).resolves.toMatchObject({ value: 'short' });
+    await until(async () => (await shared.get()).value === 'value-2', { what: 'its successor' });
     expect(world.issuer.asked).toBe(2);
   });
 
@@ -160,10 +160,10 @@ describe('early renewal', () => {
     async (expiresInMs) => {
       world = new World(redis);
       world.issuer.plan(() => Promise.resolve({ value: 'odd', expiresInMs }));
-      const { slot } = await world.member();
-      await slot.get();
-      expect((await slot.status()).token).not.toHaveProperty('expiresAt');
-      await expect(slot.get()).resolves.toMatchObject({ value: 'odd' });
+      const { shared } = await world.member();
+      await shared.get();
+      expect((await shared.status()).token).not.toHaveProperty('expiresAt');
+      await expect(shared.get()).resolves.toMatchObject({ value: 'odd' });
     },
   );
 });

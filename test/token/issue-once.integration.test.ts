@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { issueOnce } from '../../src/token/issue-once.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
-import { tokenOf } from '../../src/token/token-value.ts';
+import { tokenOf } from '../../src/token/token-seal.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { PAIR, SECRET, SETTINGS, World } from './support/world.ts';
@@ -29,30 +29,30 @@ describe('issueOnce', () => {
       replaced,
     );
 
-  it('stores a token where there is none, and the fleet takes it', async () => {
+  it('stores a token when there is none, and the fleet uses it', async () => {
     expect(await once('')).toMatchObject({ kind: 'issued', id: tokenOf('value-1').id });
-    const { slot } = await world.member();
-    expect((await slot.get()).value).toBe('value-1');
+    const { shared } = await world.member();
+    expect((await shared.get()).value).toBe('value-1');
     expect(world.issuer.asked).toBe(1);
   });
 
-  it('replaces the one that lives, and who holds it goes over to the new one', async () => {
-    const { slot } = await world.member();
-    const { id } = await slot.get();
+  it('replaces a valid token, and processes with a copy switch to the new one', async () => {
+    const { shared } = await world.member();
+    const { id } = await shared.get();
     expect(await once(id)).toMatchObject({ kind: 'issued' });
-    await until(async () => (await slot.get()).value === 'value-2', { what: 'the new token' });
+    await until(async () => (await shared.get()).value === 'value-2', { what: 'the new token' });
     expect(world.issuer.asked).toBe(2);
   });
 
-  it('that fails says why, and nobody remembers it', async () => {
+  it('reports a failure and records no refusal', async () => {
     world.issuer.plan(() => Promise.reject(new NoticeQueueError('IP_NOT_ALLOWED')));
     const failed = await once('');
     expect(failed).toMatchObject({ kind: 'failed', error: { code: 'IP_NOT_ALLOWED' } });
-    const { slot } = await world.member();
-    expect((await slot.get()).value).toBe('value-2');
+    const { shared } = await world.member();
+    expect((await shared.get()).value).toBe('value-2');
   });
 
-  it('leaves it to whoever issues right now, and to a refusal that stands', async () => {
+  it('does nothing while another process issues, or a refusal is in effect', async () => {
     await world.client.set(world.keys.lock, 'another', 'PX', SETTINGS.lockTtlMs);
     expect(await once('')).toEqual({ kind: 'left' });
     await world.client.del(world.keys.lock);
@@ -62,9 +62,9 @@ describe('issueOnce', () => {
     expect(world.issuer.asked).toBe(0);
   });
 
-  it('issues nothing where another token is there by now', async () => {
-    const { slot } = await world.member();
-    await slot.get();
+  it('issues nothing when another token was stored meanwhile', async () => {
+    const { shared } = await world.member();
+    await shared.get();
     expect(await once('')).toEqual({ kind: 'left' });
     expect(world.issuer.asked).toBe(1);
   });

@@ -5,8 +5,11 @@ const quiet = { expiries: 0, kills: 0 };
 
 const lawful: [string, Scenario][] = [
   ['cold start, 4 workers', { workers: 4, warm: false, invalidations: 0, ...quiet }],
-  ['a token dies, 4 workers', { workers: 4, warm: true, invalidations: 1, ...quiet }],
-  ['a token dies three times, 3 workers', { workers: 3, warm: true, invalidations: 3, ...quiet }],
+  ['a token is invalidated, 4 workers', { workers: 4, warm: true, invalidations: 1, ...quiet }],
+  [
+    'a token is invalidated three times, 3 workers',
+    { workers: 3, warm: true, invalidations: 3, ...quiet },
+  ],
   ['a lock ends early', { workers: 3, warm: true, invalidations: 1, expiries: 1, kills: 0 }],
   ['two locks end early', { workers: 2, warm: true, invalidations: 1, expiries: 2, kills: 0 }],
   ['a holder is killed', { workers: 3, warm: true, invalidations: 1, expiries: 0, kills: 1 }],
@@ -23,7 +26,7 @@ const broken: [Mutation, Scenario][] = [
 ];
 
 describe('the protocol, in every order of its steps', () => {
-  it.each(lawful)('keeps the law: %s', (_, scenario) => {
+  it.each(lawful)('keeps the guarantee: %s', (_, scenario) => {
     const found = explore(scenario);
     expect(found).toMatchObject({ unbounded: false, stuck: 0 });
     expect(found.mostStrayWithoutFault).toBe(0);

@@ -10,14 +10,14 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
 import { SharedToken } from '../../src/token/shared-token.ts';
 import { until } from '../support/wait.ts';
-import { DEAF, PAIR, SECRET, SETTINGS } from './support/world.ts';
+import { NO_HINTS, PAIR, SECRET, SETTINGS } from './support/world.ts';
 
 // A server to kill and freeze; where Redis comes from a container there is no program to start.
 describe.skipIf(localProgram() === undefined)('Redis away', () => {
   const keys = keysOf('away', 'default').token(PAIR);
   let server: RedisServer;
   let client: Redis;
-  let slot: SharedToken;
+  let shared: SharedToken;
   let asked: number;
   let issue: () => Promise<IssuedToken>;
 
@@ -27,9 +27,9 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
     client.on('error', () => undefined);
     asked = 0;
     issue = () => Promise.resolve({ value: `value-${asked}` });
-    slot = new SharedToken({
+    shared = new SharedToken({
       redis: client,
-      hints: DEAF,
+      hints: NO_HINTS,
       keys,
       seal: new TokenSeal(SECRET, PAIR),
       issue: () => {
@@ -39,34 +39,34 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
       settings: { ...SETTINGS, issueDeadlineMs: 500 },
       issuer: 'host:1',
     });
-    await slot.start();
+    await shared.start();
   });
   afterEach(async () => {
-    await slot.stop();
+    await shared.stop();
     client.disconnect();
     await server.close();
   });
 
-  it('goes on with the copy; asks in vain for another, bounded; is well when Redis is back', async () => {
-    const token = await slot.get();
+  it('uses the copy; fails in bounded time for another token; recovers when Redis is back', async () => {
+    const token = await shared.get();
     await server.kill('SIGKILL');
-    await expect(slot.get()).resolves.toEqual(token);
-    const began = performance.now();
-    await expect(slot.renew(token, 401)).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
-    expect(performance.now() - began).toBeLessThan(8_000);
+    await expect(shared.get()).resolves.toEqual(token);
+    const startedAt = performance.now();
+    await expect(shared.renew(token, 401)).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
     expect(asked).toBe(1);
 
     await server.restart();
-    const renew = () => slot.renew(token, 401).catch(() => undefined);
+    const renew = () => shared.renew(token, 401).catch(() => undefined);
     const renewed = await until(renew, { what: 'a token after the restart' });
     expect(renewed.value).toBe('value-2');
     expect(asked).toBe(2);
   });
 
-  it('gives back a lock that was taken for a caller who had left', async () => {
+  it('releases a lock that was taken for a caller that had left', async () => {
     await client.ping();
     await server.kill('SIGSTOP');
-    await expect(slot.get()).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
+    await expect(shared.get()).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
     await server.kill('SIGCONT');
     // The release follows the acquire on the same connection.
     await until(async () => (await client.get(keys.fence)) === '1', { what: 'the late acquire' });
@@ -74,29 +74,29 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
       what: 'its release, long before its ttl',
       deadlineMs: SETTINGS.lockTtlMs / 2,
     });
-    await expect(slot.get()).resolves.toMatchObject({ value: 'value-1' });
+    await expect(shared.get()).resolves.toMatchObject({ value: 'value-1' });
     expect(asked).toBe(1);
   });
 
-  it('stores a token that was issued while Redis was away', async () => {
+  it('stores a token that was issued while Redis was unavailable', async () => {
     issue = async () => {
       await server.kill('SIGKILL');
       return { value: 'issued-meanwhile' };
     };
-    const got = slot.get();
+    const got = shared.get();
     await until(() => asked === 1, { what: 'the issuance' });
     await server.restart();
     await expect(got).resolves.toMatchObject({ value: 'issued-meanwhile' });
-    expect((await slot.status()).token?.id).toBe((await got).id);
+    expect((await shared.status()).token?.id).toBe((await got).id);
     expect(asked).toBe(1);
   });
 
-  it('stores again and again while Redis refuses to, as long as the lock may last', async () => {
+  it('retries to store while Redis refuses, as long as the lock may last', async () => {
     issue = async () => {
       await client.set(keys.current, 'of another type');
       return { value: 'issued-once' };
     };
-    const got = slot.get();
+    const got = shared.get();
     const refusals = async () =>
       /errorstat_WRONGTYPE:count=\d/.test(await client.info('errorstats'));
     await until(refusals, { what: 'a store that failed' });
@@ -105,15 +105,15 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
     expect(asked).toBe(1);
   });
 
-  it('refuses an issuance that failed with Redis away as well, and asks again when both are back', async () => {
+  it('refuses locally when the issuance and Redis fail, and asks again when both are back', async () => {
     issue = async () => {
       await server.kill('SIGKILL');
       throw new Error('the service is away too');
     };
-    await expect(slot.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
+    await expect(shared.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
     issue = () => Promise.resolve({ value: 'back' });
     await server.restart();
-    const got = await until(() => slot.get().catch(() => undefined), { what: 'a token' });
+    const got = await until(() => shared.get().catch(() => undefined), { what: 'a token' });
     expect(got.value).toBe('back');
   });
 });

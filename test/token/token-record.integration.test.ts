@@ -4,7 +4,7 @@ import { keysOf, type TokenKeys } from '../../src/redis/keys.ts';
 import type { Grant } from '../../src/token/token-record.ts';
 import { TokenRecord } from '../../src/token/token-record.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
-import { tokenOf } from '../../src/token/token-value.ts';
+import { tokenOf } from '../../src/token/token-seal.ts';
 import { testRedis } from '../support/redis.ts';
 import { PAIR, SECRET, SETTINGS } from './support/world.ts';
 
@@ -33,7 +33,7 @@ const store = (by: Grant, token = A, replaced = '', lifeMs?: number) =>
 const current = (field: string) => redis.client.hget(keys.current, field);
 
 describe('store', () => {
-  it('stores the token sealed, frees the lock and wakes who waits', async () => {
+  it('stores the token encrypted, releases the lock and wakes the waiters', async () => {
     const ear = redis.connect();
     await ear.subscribe(keys.hints);
     const heard = new Promise((resolve) => ear.once('message', (_, text) => resolve(text)));
@@ -53,7 +53,7 @@ describe('store', () => {
     expect(Number(await current('expiresAt')) - Number(await current('issuedAt'))).toBe(60_000);
   });
 
-  it('tells a late holder so, and leaves the newer token and the foreign lock', async () => {
+  it('rejects a late holder, and leaves the newer token and the foreign lock', async () => {
     const late = await grant('late');
     await redis.client.del(keys.lock);
     await store(await grant('second'), B);
@@ -64,7 +64,7 @@ describe('store', () => {
     expect(await redis.client.get(keys.lock)).toBe('third');
   });
 
-  it('tells a holder whose fence was given twice that it is late, and leaves what is stored', async () => {
+  it('rejects a holder whose fence was given twice, and leaves what is stored', async () => {
     const first = await grant('first');
     await store(first, A);
     // A failover can forget that a fence was given, but not what was stored under it.
@@ -83,7 +83,7 @@ describe('store', () => {
     expect(await current('id')).toBe(B.id);
   });
 
-  it('agrees when asked again because its answer was lost', async () => {
+  it('answers the same to a repetition after a lost answer', async () => {
     const by = await grant('one');
     await store(by);
     await expect(store(by)).resolves.toBe('stored');
@@ -142,7 +142,7 @@ describe('fail', () => {
     expect(spans).toEqual(expected);
   });
 
-  it('frees the lock, and the fleet is refused for that time', async () => {
+  it('releases the lock, and the fleet is refused for that time', async () => {
     const span = await record.fail(await grant('one'), 'credentials', 'IP_NOT_ALLOWED');
     expect(await redis.client.exists(keys.lock)).toBe(0);
     const decision = await record.acquire('two', { why: 'use', refused: '', graceMs: 0 });
@@ -162,7 +162,7 @@ describe('fail', () => {
     expect(rest).toBeLessThanOrEqual(600_000);
   });
 
-  it('remembers nothing of a holder that was overtaken by a newer token', async () => {
+  it('records nothing for a holder that was overtaken by a newer token', async () => {
     const late = await grant('late');
     await redis.client.del(keys.lock);
     await store(await grant('second'), B);
@@ -170,7 +170,7 @@ describe('fail', () => {
     expect(await redis.client.exists(keys.refused)).toBe(0);
   });
 
-  it('remembers nothing of a holder whose fence another token was stored under', async () => {
+  it('records nothing for a holder whose fence another token was stored under', async () => {
     const by = await grant('one');
     await store(by, A);
     const twice = { nonce: 'two', fence: by.fence };
@@ -178,7 +178,7 @@ describe('fail', () => {
     expect(await redis.client.exists(keys.refused)).toBe(0);
   });
 
-  it('remembers nothing of a holder whose lock is another one now, and leaves that', async () => {
+  it('records nothing for a holder whose lock is another one now, and leaves that', async () => {
     const late = await grant('late');
     await redis.client.del(keys.lock);
     await grant('second');
@@ -188,7 +188,7 @@ describe('fail', () => {
 });
 
 describe('release and prove', () => {
-  it('frees only its own lock', async () => {
+  it('releases only its own lock', async () => {
     await grant('one');
     await record.release('two');
     expect(await redis.client.get(keys.lock)).toBe('one');
@@ -199,9 +199,9 @@ describe('release and prove', () => {
   it('proves the stored token and no other', async () => {
     await store(await grant('one'), A);
     await record.prove(B.id);
-    expect(await record.glance()).toEqual({ id: A.id, proven: false });
+    expect(await record.read()).toEqual({ id: A.id, proven: false });
     await record.prove(A.id);
-    expect(await record.glance()).toEqual({ id: A.id, proven: true });
+    expect(await record.read()).toEqual({ id: A.id, proven: true });
   });
 });
 

@@ -18,11 +18,11 @@ const rows: [ErrorCode, 'credentials' | 'unavailable'][] = [
 ];
 
 describe('refusalOf', () => {
-  it.each(rows)('an issuance that threw %s is remembered as %s', (code, kind) => {
+  it.each(rows)('an issuance that threw %s is recorded as %s', (code, kind) => {
     expect(refusalOf(new NoticeQueueError(code))).toEqual({ kind, code });
   });
 
-  it('takes anything that is not ours for an endpoint that failed', () => {
+  it('treats any other error as an endpoint that failed', () => {
     const expected = { kind: 'unavailable', code: 'TOKEN_UNAVAILABLE' };
     expect(refusalOf(new TypeError('x'))).toEqual(expected);
     expect(refusalOf('x')).toEqual(expected);
@@ -35,7 +35,7 @@ describe('refusalSpan', () => {
     ['credentials', 2000, 60_000],
     ['contested', 2000, 60_000],
     ['unavailable', 500, 30_000],
-  ] as const)('%s stands from %d to %d ms', (kind, minMs, maxMs) => {
+  ] as const)('%s is in effect from %d to %d ms', (kind, minMs, maxMs) => {
     expect(refusalSpan(kind, settings)).toEqual({ minMs, maxMs });
   });
 });
@@ -52,7 +52,7 @@ describe('refusedError', () => {
     expect(error.message).toContain('in the next 2 s');
   });
 
-  it('reads a record that is not of our sets as an endpoint that failed', () => {
+  it('reads an unknown record as an endpoint that failed', () => {
     expect(readRefusal('nonsense', 'toString', 9)).toEqual({
       kind: 'unavailable',
       code: 'TOKEN_UNAVAILABLE',

@@ -15,11 +15,11 @@ beforeEach(() => {
 afterEach(() => world.close());
 
 describe('refusals', () => {
-  it('asks the service once, however many ask the slot', async () => {
+  it('asks the service once, for any number of concurrent callers', async () => {
     world.issuer.always(() => Promise.reject(new NoticeQueueError('INVALID_ACCESS_KEY')));
     const fleet = await Promise.all(Array.from({ length: 3 }, () => world.member()));
     const results = await Promise.allSettled(
-      fleet.flatMap(({ slot }) => Array.from({ length: 50 }, () => slot.get())),
+      fleet.flatMap(({ shared }) => Array.from({ length: 50 }, () => shared.get())),
     );
     for (const result of results) {
       expect(result).toMatchObject({
@@ -33,13 +33,13 @@ describe('refusals', () => {
   it('does not even ask Redis while it knows of a refusal, and probes once after it', async () => {
     world = new World(redis, { refusedMinMs: 400 });
     world.issuer.plan(() => Promise.reject(new NoticeQueueError('ACCESS_KEY_NOT_APPROVED')));
-    const { slot } = await world.member();
-    await expect(slot.get()).rejects.toBeInstanceOf(TokenRefusedError);
+    const { shared } = await world.member();
+    await expect(shared.get()).rejects.toBeInstanceOf(TokenRefusedError);
     const before = await scriptCalls(redis.client);
-    const error: unknown = await slot.get().catch((e: unknown) => e);
+    const error: unknown = await shared.get().catch((e: unknown) => e);
     expect(error).toMatchObject({ refusalCode: 'ACCESS_KEY_NOT_APPROVED' });
     expect(await scriptCalls(redis.client)).toBe(before);
-    await until(() => slot.get().catch(() => false), { what: 'the end of the refusal' });
+    await until(() => shared.get().catch(() => false), { what: 'the end of the refusal' });
     expect(world.issuer.asked).toBe(2);
   });
 
@@ -53,8 +53,8 @@ describe('refusals', () => {
     ['anything else', () => Promise.reject(new Error('canary')), 'TOKEN_UNAVAILABLE'],
   ])('%s holds as token-unavailable', async (_, plan, refusalCode) => {
     world.issuer.plan(plan);
-    const { slot, events } = await world.member();
-    const error: unknown = await slot.get().catch((e: unknown) => e);
+    const { shared, events } = await world.member();
+    const error: unknown = await shared.get().catch((e: unknown) => e);
     expect(error).toMatchObject({
       code: 'TOKEN_UNAVAILABLE',
       hold: 'token-unavailable',
@@ -71,31 +71,31 @@ describe('refusals', () => {
       over.addEventListener('abort', () => aborted.resolve());
       return new Promise(() => undefined);
     });
-    const { slot } = await world.member();
-    const began = performance.now();
-    await expect(slot.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
-    expect(performance.now() - began).toBeLessThan(5_000);
+    const { shared } = await world.member();
+    const startedAt = performance.now();
+    await expect(shared.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
     await aborted.promise;
     expect(await redis.client.exists(world.keys.lock)).toBe(0);
   });
 
-  it('stops at the budget, under the name of contested, and says so once', async () => {
+  it('stops at the budget as contested, and reports it once', async () => {
     world = new World(redis, { budget: 3 });
-    const { slot, events } = await world.member();
-    let token = await slot.get();
+    const { shared, events } = await world.member();
+    let token = await shared.get();
     for (let n = 0; n < 2; n += 1) {
       await world.prove();
       await world.age(60_000);
-      token = await slot.renew(token, 401);
+      token = await shared.renew(token, 401);
     }
     await world.prove();
     await world.age(60_000);
-    await expect(slot.renew(token, 401)).rejects.toMatchObject({
+    await expect(shared.renew(token, 401)).rejects.toMatchObject({
       code: 'TOKEN_CONTESTED',
       hold: 'token-contested',
       retryInMs: 60_000,
     });
-    await expect(slot.get()).rejects.toMatchObject({ hold: 'token-contested' });
+    await expect(shared.get()).rejects.toMatchObject({ hold: 'token-contested' });
     expect(events.filter(({ kind }) => kind === 'contested')).toHaveLength(1);
     expect(world.issuer.asked).toBe(3);
   });
@@ -103,37 +103,37 @@ describe('refusals', () => {
 
 describe('a contested token', () => {
   /** Renews a token that is old enough and never worked, past the memory of the last refusal. */
-  async function refuse(slot: { renew(t: Token, s: 401): Promise<Token> }, token: Token) {
+  async function refuse(shared: { renew(t: Token, s: 401): Promise<Token> }, token: Token) {
     await world.age(60_000);
-    return await slot.renew(token, 401);
+    return await shared.renew(token, 401);
   }
 
-  it('is one that never worked after one that never worked; each probe waits twice as long', async () => {
+  it('never worked, like the one before it; each probe waits twice as long', async () => {
     const first = await world.member();
-    let token = await first.slot.get();
-    token = await refuse(first.slot, token);
+    let token = await first.shared.get();
+    token = await refuse(first.shared, token);
     for (const retryInMs of [2000, 4000, 8000]) {
       // A new process each time: the one before remembers the refusal by itself.
-      const { slot, events } = await world.member();
-      await slot.get();
-      await expect(refuse(slot, token)).rejects.toMatchObject({
+      const { shared, events } = await world.member();
+      await shared.get();
+      await expect(refuse(shared, token)).rejects.toMatchObject({
         hold: 'token-contested',
         retryInMs,
       });
       expect(events).toContainEqual({ kind: 'contested', retryInMs });
       await world.forgetRefusal();
-      token = await (await world.member()).slot.renew(token, 401);
+      token = await (await world.member()).shared.renew(token, 401);
     }
     expect(world.issuer.asked).toBe(5);
   });
 
-  it('is none where a call worked in between', async () => {
-    const { slot } = await world.member();
-    let token = await slot.get();
+  it('is not contested when a call worked in between', async () => {
+    const { shared } = await world.member();
+    let token = await shared.get();
     for (let n = 0; n < 4; n += 1) {
-      token = await refuse(slot, token);
-      slot.accepted(token);
-      await until(async () => (await slot.status()).token?.proven, { what: 'the proof' });
+      token = await refuse(shared, token);
+      shared.accepted(token);
+      await until(async () => (await shared.status()).token?.proven, { what: 'the proof' });
     }
     expect(world.issuer.asked).toBe(5);
   });

@@ -61,7 +61,11 @@ describe('a trace', () => {
     });
     if (service === undefined) throw new Error('the configuration has no service');
     const logger = pino({ level: 'silent' });
-    worker = await startWorker({ ...config, service }, logger, new AbortController().signal);
+    worker = await startWorker({
+      config: { ...config, service },
+      logger,
+      abandoned: new AbortController().signal,
+    });
   }
 
   const spans = (name: string) => exporter.getFinishedSpans().filter((span) => span.name === name);

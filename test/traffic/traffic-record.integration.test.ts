@@ -94,7 +94,7 @@ describe('the traffic record', () => {
     expect(recent.reduce((sum, { requests }) => sum + requests, 0)).toBe(5);
   });
 
-  it('keeps each minute apart, and merges them into points', async () => {
+  it('keeps minutes separate, and merges them into points', async () => {
     fresh();
     const at = await now();
     for (const [ago, count] of [
@@ -122,7 +122,7 @@ describe('the traffic record', () => {
     expect(late?.spanMs).toBeGreaterThan(59 * MINUTE);
   });
 
-  it('tells what goes now from the half minute before the step that is not over', async () => {
+  it('takes the present rate from the last complete half minute', async () => {
     fresh();
     const at = await now();
     for (let ago = 10_000; ago <= 120_000; ago += 10_000) await write(at - ago, times(1));
@@ -132,7 +132,7 @@ describe('the traffic record', () => {
     expect(traffic.now.attempts).toMatchObject({ accepted: 3, unknown: 0 });
   });
 
-  it('asks Redis for two things, whatever the span', async () => {
+  it('reads with two commands for any period', async () => {
     fresh();
     await write(await now(), times(1));
     for (const minutes of [1, TRAFFIC_MINUTES, 1e9]) {
@@ -141,7 +141,7 @@ describe('the traffic record', () => {
     }
   });
 
-  it('is written with the same few commands whatever was counted, and with none for nothing', async () => {
+  it('is written with the same few commands for any counts, and with none without counts', async () => {
     fresh();
     const tally = new TrafficTally();
     const written = () => commandsOf(() => tally.write(redis.client, keys));
@@ -188,7 +188,7 @@ describe('the traffic record', () => {
     expect(total.contacts.accepted).toBe(0xffff_ffff);
   });
 
-  it('is empty where nothing was written, without percentiles', async () => {
+  it('is empty and without percentiles when nothing was written', async () => {
     fresh();
     const { total, now: current } = await readTraffic(redis.client, keys, { minutes: 60 });
     expect(total.requests + current.requests).toBe(0);
@@ -197,7 +197,7 @@ describe('the traffic record', () => {
 });
 
 it('the order of the counters is that of its layout', () => {
-  // Whoever changes this changes LAYOUT: workers and readers of two versions may run side by side.
+  // Change LAYOUT with this: workers and readers of two versions may run side by side.
   expect([LAYOUT, COUNTERS.length]).toEqual([1, 77]);
   expect(COUNTERS.slice(0, 8)).toEqual([
     'attempts:notices:accepted',

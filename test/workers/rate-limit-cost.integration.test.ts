@@ -64,7 +64,11 @@ describe('a pace in force', () => {
     if (service === undefined) throw new Error('the configuration has no service');
     const before = await commands();
     const logger = pino({ level: 'silent' });
-    const worker = await startWorker({ ...config, service }, logger, new AbortController().signal);
+    const worker = await startWorker({
+      config: { ...config, service },
+      logger,
+      abandoned: new AbortController().signal,
+    });
     const done = `${keysOf(prefix, 'default').bullPrefix}:${QUEUE_NAME}:completed`;
     await until(async () => (await redis.zcard(done)) === jobs, {
       what: 'all done',

@@ -117,7 +117,11 @@ describe('in steady state', () => {
     });
     if (service === undefined) throw new Error('the configuration has no service');
     const logger = pino({ level: 'silent' });
-    const worker = await startWorker({ ...config, service }, logger, new AbortController().signal);
+    const worker = await startWorker({
+      config: { ...config, service },
+      logger,
+      abandoned: new AbortController().signal,
+    });
     await untilDone(prefix, jobs);
     await worker?.stop();
   };

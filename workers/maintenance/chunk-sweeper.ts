@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { queueChunks } from '../../src/batch/import/queue-chunks.ts';
@@ -31,13 +32,13 @@ const BATCHES_CHECKED = 1_000;
  *
  * One worker of the fleet sweeps at a time, every {@link EVERY_MS} and after a hint.
  */
-export function startChunkSweeper(
+export function createChunkSweeper(
   redis: RedisClient,
   hints: Pick<Hints, 'subscribe'>,
   keys: Keys,
   ledger: Ledger,
   log: Logger,
-): { stop(): Promise<void> } {
+): BackgroundService {
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
   let running: Promise<void> | undefined;
   const warned = new Set<string>();
@@ -60,14 +61,18 @@ export function startChunkSweeper(
         if (again) run();
       });
   };
-  const unsubscribe = hints.subscribe(keys.batchHints, run);
-  // Random, so that the workers of a fleet do not all ask at once.
-  const timer = setInterval(run, EVERY_MS * (0.8 + Math.random() * 0.4));
+  let unsubscribe: (() => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
   return {
+    start: () => {
+      unsubscribe ??= hints.subscribe(keys.batchHints, run);
+      // Random, so that the workers of a fleet do not all ask at once.
+      timer ??= setInterval(run, EVERY_MS * (0.8 + Math.random() * 0.4));
+    },
     stop: async () => {
       stopped = true;
       clearInterval(timer);
-      unsubscribe();
+      unsubscribe?.();
       await running;
       await queue.close();
     },

@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Heartbeat } from '../../src/fleet/heartbeat.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
@@ -11,41 +12,50 @@ const SLOW_LOOP_MS = 1_000;
 /** Resolution of the measurement of the event loop. */
 const RESOLUTION_MS = 20;
 
-/** The heartbeats of a worker. */
-export interface WorkerHeartbeat {
+/** Options of {@link createHeartbeat}. */
+export interface HeartbeatOptions {
+  readonly id: string;
+  /** Jobs that the process may run at the same time. */
+  readonly concurrency: number;
+  /** Jobs in progress. */
+  readonly active: () => number;
+  /** HEARTBEAT_MS */
+  readonly everyMs: number;
+  /** Sends a heartbeat. Not called again while a call is pending: then Redis does not answer. */
+  readonly send: () => Promise<void>;
+  /** Deregisters the worker; called at the stop, if the heartbeats were started. */
+  readonly deregister: () => Promise<void>;
+  readonly readiness: UnreadyReasons;
+  readonly log: Logger;
+}
+
+/** The heartbeats of a worker, one every `everyMs`. */
+export interface WorkerHeartbeat extends BackgroundService {
   /** The present state. */
   state(): Heartbeat;
-  /**
-   * Sends a heartbeat every `everyMs` from now on.
-   *
-   * @param send not called again while a call is pending: then Redis does not answer
-   */
-  start(send: () => Promise<void>): void;
-  /** Ends the heartbeats and the measurement. */
-  stop(): void;
 }
 
 /**
  * Measures this process for its heartbeats: jobs in progress, how long the event loop was blocked, and
  * whether Redis answers.
- *
- * @param everyMs HEARTBEAT_MS
  */
-export function createHeartbeat(
-  worker: { readonly id: string; readonly concurrency: number; readonly active: () => number },
-  everyMs: number,
-  readiness: UnreadyReasons,
-  log: Logger,
-): WorkerHeartbeat {
-  const { id, concurrency } = worker;
+export function createHeartbeat({
+  id,
+  concurrency,
+  active,
+  everyMs,
+  send,
+  deregister,
+  readiness,
+  log,
+}: HeartbeatOptions): WorkerHeartbeat {
   const startedAt = Date.now();
   const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  loop.enable();
   let loopDelayMs = 0;
   let sending = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const tick = async (send: () => Promise<void>) => {
+  const tick = async () => {
     loopDelayMs = Math.max(0, Math.round(loop.max / 1e6) - RESOLUTION_MS);
     loop.reset();
     const slow = loopDelayMs >= SLOW_LOOP_MS;
@@ -65,17 +75,21 @@ export function createHeartbeat(
       pid: process.pid,
       version: VERSION,
       concurrency,
-      active: worker.active(),
+      active: active(),
       startedAt,
       loopDelayMs,
       unready: readiness.reasons(),
     }),
-    start: (send) => {
-      timer ??= setInterval(() => void tick(send), everyMs);
+    start: () => {
+      loop.enable();
+      timer ??= setInterval(() => void tick(), everyMs);
     },
-    stop: () => {
-      clearInterval(timer);
+    stop: async () => {
       loop.disable();
+      if (timer === undefined) return;
+      clearInterval(timer);
+      timer = undefined;
+      await deregister();
     },
   };
 }

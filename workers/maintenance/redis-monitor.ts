@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { RedisWatchConfig } from '../../src/config/config.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { readRedisFacts } from '../../src/redis/facts.ts';
@@ -25,28 +26,68 @@ export function changeOf(before: readonly RedisFinding[], now: readonly RedisFin
   };
 }
 
+/** Options of {@link RedisMonitor}. */
+export interface RedisMonitorOptions {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly watch: RedisWatchConfig;
+  /** Findings of the check before the start. */
+  readonly found: readonly RedisFinding[];
+  readonly log: Logger;
+  /** Called when it changes whether further jobs may be taken. */
+  readonly onChange: (unfit: boolean) => void;
+}
+
 /**
  * Checks every `everyMs` whether Redis still meets the requirements of the queue. Logs each finding once,
  * and once more when it is over. While Redis does not answer, the last findings stay in effect.
- *
- * @param found findings at the start
- * @param onFitness called after each check; `unfit` means that no further job may be taken
  */
-export function startRedisMonitor(
-  redis: RedisClient,
-  keys: Keys,
-  { everyMs, ...rules }: RedisWatchConfig,
-  found: readonly RedisFinding[],
-  log: Logger,
-  onFitness: (unfit: boolean) => void,
-): { stop(): void } {
-  let before: readonly RedisFinding[] = [];
-  let checking = false;
-  let stopped = false;
+export class RedisMonitor implements BackgroundService {
+  readonly #options: RedisMonitorOptions;
+  #before: readonly RedisFinding[] = [];
+  #unfit = false;
+  #checking = false;
+  #stopped = false;
+  #timer: NodeJS.Timeout | undefined;
 
-  const report = (now: readonly RedisFinding[]) => {
-    const { added, ended, unfit } = changeOf(before, now);
-    before = now;
+  constructor(options: RedisMonitorOptions) {
+    this.#options = options;
+  }
+
+  /** Whether no further job may be taken, because Redis would lose notices. */
+  get unfit(): boolean {
+    return this.#unfit;
+  }
+
+  start(): void {
+    const { found, watch } = this.#options;
+    this.#report(found);
+    this.#timer ??= setInterval(() => void this.#check(), watch.everyMs);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearInterval(this.#timer);
+  }
+
+  async #check(): Promise<void> {
+    if (this.#checking) return;
+    const { redis, keys, watch, log } = this.#options;
+    this.#checking = true;
+    try {
+      const now = judgeRedis(await readRedisFacts(redis, keys), watch);
+      if (!this.#stopped) this.#report(now);
+    } catch (error) {
+      log.debug({ event: 'redis-watch-trouble', code: redisErrorCode(error) });
+    } finally {
+      this.#checking = false;
+    }
+  }
+
+  #report(now: readonly RedisFinding[]): void {
+    const { log, onChange } = this.#options;
+    const { added, ended, unfit } = changeOf(this.#before, now);
+    this.#before = now;
     for (const { code, severity, words, remedy } of added) {
       log[severity === 'refuse' ? 'error' : 'warn'](
         { event: 'redis-finding', code, severity, remedy },
@@ -54,26 +95,8 @@ export function startRedisMonitor(
       );
     }
     for (const { code } of ended) log.info({ event: 'redis-finding-over', code });
-    onFitness(unfit);
-  };
-  const check = async () => {
-    if (checking) return;
-    checking = true;
-    try {
-      const now = judgeRedis(await readRedisFacts(redis, keys), rules);
-      if (!stopped) report(now);
-    } catch (error) {
-      log.debug({ event: 'redis-watch-trouble', code: redisErrorCode(error) });
-    } finally {
-      checking = false;
-    }
-  };
-  report(found);
-  const timer = setInterval(() => void check(), everyMs);
-  return {
-    stop: () => {
-      stopped = true;
-      clearInterval(timer);
-    },
-  };
+    if (unfit === this.#unfit) return;
+    this.#unfit = unfit;
+    onChange(unfit);
+  }
 }

@@ -1,5 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { pause, unlessAborted } from '../../src/async/cancellation.ts';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { RestoreConfig } from '../../src/config/config.ts';
 import {
   judgeEpoch,
@@ -17,6 +18,7 @@ import { beat, endHeartbeat, type Heartbeat } from '../../src/fleet/heartbeat.ts
 import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorCode } from '../../src/redis/failure.ts';
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
 import type { StateFile } from './state-file.ts';
@@ -37,7 +39,7 @@ export interface RestoreGuardOptions {
   readonly gate: Pick<HoldGate, 'forget'>;
   readonly log: Logger;
   /** Aborted when the worker stops. */
-  readonly stopping: AbortSignal;
+  readonly stopping: CancelSignal;
 }
 
 /**
@@ -46,6 +48,9 @@ export interface RestoreGuardOptions {
  */
 const WITNESS_MS = 3_000;
 const WITNESS_EVERY_MS = 100;
+
+/** Events of a lost connection. A Cluster client stays connected while a node is replaced. */
+const LOST = ['close', '-node', '+node', 'node error'] as const;
 
 /** Pause after a check that Redis did not answer or refused. */
 const RETRY_MS = 200;
@@ -65,21 +70,16 @@ const RETRY_MS = 200;
  * workers find the recorded event and accept it. A hold that a person lifted is not placed again for the
  * same event.
  */
-export class RestoreGuard {
+export class RestoreGuard implements BackgroundService<boolean> {
   readonly #options: RestoreGuardOptions;
   #memory: EpochMemory | undefined;
   #verified = false;
   #checking: Promise<void> | undefined;
   /** Counts lost connections: a check during which one was lost verifies nothing. */
   #losses = 0;
-  readonly #stopped: Promise<void>;
 
   constructor(options: RestoreGuardOptions) {
     this.#options = options;
-    const { stopping } = options;
-    this.#stopped = new Promise((resolve) => {
-      stopping.addEventListener('abort', () => resolve(), { once: true });
-    });
   }
 
   /**
@@ -87,18 +87,13 @@ export class RestoreGuard {
    *
    * @returns false when the worker is stopped first
    */
-  async begin(): Promise<boolean> {
+  async start(): Promise<boolean> {
     const { redis, file, stopping } = this.#options;
     this.#memory = await file?.read();
-    const lost = () => {
-      this.#losses += 1;
-      this.#verified = false;
-    };
-    // A Cluster client stays connected while a node is replaced.
-    for (const event of ['close', '-node', '+node', 'node error']) redis.on(event, lost);
-    redis.on('ready', () => void this.check());
+    for (const event of LOST) redis.on(event, this.#onLost);
+    redis.on('ready', this.#onReady);
     while (!this.#verified && !stopping.aborted) {
-      await Promise.race([this.check(), this.#stopped]);
+      await unlessAborted(this.check(), stopping);
       if (!this.#verified) await this.#pause(RETRY_MS);
     }
     return this.#verified;
@@ -116,17 +111,31 @@ export class RestoreGuard {
   async passed(): Promise<boolean> {
     if (this.#verified || this.#options.settings.guard === 'off') return true;
     const { stopping } = this.#options;
-    if (!stopping.aborted) await Promise.race([this.check(), this.#stopped]);
+    if (!stopping.aborted) await unlessAborted(this.check(), stopping);
     // A rejected job is requeued at once: do not let it spin.
     if (!this.#verified && !stopping.aborted) await this.#pause(RETRY_MS);
     return this.#verified;
   }
 
+  /** Stops watching the connection. */
+  stop(): void {
+    const { redis } = this.#options;
+    for (const event of LOST) redis.off(event, this.#onLost);
+    redis.off('ready', this.#onReady);
+  }
+
   /** Deregisters the worker; the last one marks a clean shutdown. */
-  async end(): Promise<void> {
+  async deregister(): Promise<void> {
     const { redis, keys, heartbeat, heartbeatMs } = this.#options;
     await endHeartbeat(redis, keys, heartbeat().id, heartbeatMs, this.#memory);
   }
+
+  readonly #onLost = (): void => {
+    this.#losses += 1;
+    this.#verified = false;
+  };
+
+  readonly #onReady = (): void => void this.check();
 
   async #check(): Promise<void> {
     const { readiness, log } = this.#options;
@@ -210,7 +219,7 @@ export class RestoreGuard {
   }
 
   async #pause(ms: number): Promise<void> {
-    await pause(ms, undefined, { signal: this.#options.stopping }).catch(() => {});
+    await pause(ms, this.#options.stopping);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { readHold } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
@@ -34,6 +35,21 @@ export interface WatchedWorker {
   readonly resting: () => boolean;
 }
 
+/** Options of {@link createStallDetector}. */
+export interface StallDetectorOptions {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly worker: WatchedWorker;
+  /** STALL_EXIT_MS */
+  readonly graceMs: number;
+  readonly readiness: Pick<UnreadyReasons, 'set'>;
+  readonly log: Logger;
+  /** Called once, after `graceMs` of stall. */
+  readonly onStall: () => void;
+  /** Called at each check with the duration of the stall so far, in milliseconds. */
+  readonly onCheck: (stalledMs: number) => void;
+}
+
 /**
  * Detects a worker that no longer takes jobs. After a connection died silently a worker seems alive but
  * takes none; only progress proves that it works.
@@ -41,20 +57,17 @@ export interface WatchedWorker {
  * Checks every third of `graceMs`. The first check that finds a stall logs it and makes the worker
  * unready; after `graceMs` of stall `onStall` is called, once. While Redis is unavailable nothing is known,
  * and the count restarts.
- *
- * @param graceMs STALL_EXIT_MS
- * @param onCheck called at each check with the duration of the stall so far, in milliseconds
  */
-export function startStallDetector(
-  redis: RedisClient,
-  keys: Keys,
-  worker: WatchedWorker,
-  graceMs: number,
-  readiness: Pick<UnreadyReasons, 'set'>,
-  log: Logger,
-  onStall: () => void,
-  onCheck: (stalledMs: number) => void = () => {},
-): { stop(): Promise<void> } {
+export function createStallDetector({
+  redis,
+  keys,
+  worker,
+  graceMs,
+  readiness,
+  log,
+  onStall,
+  onCheck,
+}: StallDetectorOptions): BackgroundService {
   const queues = ([QUEUE_NAME, CHUNK_QUEUE_NAME] as const).map((name) =>
     openBullQueue(name, redis, keys),
   );
@@ -77,15 +90,20 @@ export function startStallDetector(
     log.error({ event: 'stalled', waiting: now.waiting, stillMs: Math.round(stalledMs) });
     onStall();
   };
-  const timer = setInterval(() => {
+  let timer: NodeJS.Timeout | undefined;
+  const checkOrRestart = () => {
     check().catch(() => {
       before = undefined;
       stalledMs = 0;
       onCheck(stalledMs);
       readiness.set('stalled', false);
     });
-  }, graceMs / 3);
+  };
   return {
+    start: () => {
+      lastAt = performance.now();
+      timer ??= setInterval(checkOrRestart, graceMs / 3);
+    },
     stop: async () => {
       clearInterval(timer);
       await Promise.all(queues.map((queue) => queue.close().catch(() => {})));

@@ -1,21 +1,18 @@
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { TrafficTally } from '../../src/traffic/tally.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorCode } from '../../src/redis/failure.ts';
-import { withTimeout } from '../../src/async/with-timeout.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 
-/** How long a stop waits for the last report, so that an unavailable Redis does not delay it. */
-const LAST_MS = 1_000;
-
 /** Writes the counts of this process to the traffic record every `everyMs`, and once more at the stop. */
-export function startTrafficReport(
+export function createTrafficReport(
   redis: RedisClient,
   keys: Keys,
   tally: TrafficTally,
   everyMs: number,
   log: Logger,
-): { stop(): Promise<void> } {
+): BackgroundService {
   // One write at a time: while Redis is unavailable the counts collect here and not in the client.
   let writing: Promise<void> | undefined;
   const report = () => {
@@ -29,15 +26,15 @@ export function startTrafficReport(
       });
     return writing;
   };
-  const timer = setInterval(() => void report(), everyMs);
+  let timer: NodeJS.Timeout | undefined;
   return {
+    start: () => {
+      timer ??= setInterval(() => void report(), everyMs);
+    },
     stop: async () => {
       clearInterval(timer);
-      const last = async () => {
-        await writing;
-        await report();
-      };
-      await withTimeout(last(), LAST_MS, undefined);
+      await writing;
+      await report();
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorCode } from '../../src/redis/failure.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
@@ -7,37 +8,49 @@ import { ServerClock } from '../../src/redis/server-clock.ts';
 const SKEW_MS = 5_000;
 
 /**
- * Reads the clock of Redis now and every `everyMs`, and logs once when the wall clock of this process
- * differs: BullMQ decides by the wall clock when a delayed notice is due.
+ * Reads the clock of Redis at the start and every `everyMs`, and logs once when the wall clock of this
+ * process differs: BullMQ decides by the wall clock when a delayed notice is due.
  */
-export async function startWorkerClock(
-  redis: RedisClient,
-  everyMs: number,
-  log: Logger,
-): Promise<{ readonly now: () => number; stop(): void }> {
-  const clock = new ServerClock(redis);
-  let warned = false;
-  const read = async () => {
-    await clock.read();
-    const { aheadMs } = clock;
-    if (Math.abs(aheadMs) < SKEW_MS) {
-      warned = false;
-    } else if (!warned) {
-      warned = true;
-      log.warn(
+export class WorkerClock implements BackgroundService {
+  readonly #clock: ServerClock;
+  readonly #everyMs: number;
+  readonly #log: Logger;
+  #timer: NodeJS.Timeout | undefined;
+  #warned = false;
+
+  constructor(redis: RedisClient, everyMs: number, log: Logger) {
+    this.#clock = new ServerClock(redis);
+    this.#everyMs = everyMs;
+    this.#log = log;
+  }
+
+  /** The clock of Redis, in milliseconds since the epoch. */
+  readonly now = (): number => this.#clock.now();
+
+  async start(): Promise<void> {
+    await this.#read();
+    this.#timer ??= setInterval(() => void this.#read(), this.#everyMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      await this.#clock.read();
+    } catch (error) {
+      this.#log.warn({ event: 'clock-trouble', code: redisErrorCode(error) });
+      return;
+    }
+    const { aheadMs } = this.#clock;
+    const differs = Math.abs(aheadMs) >= SKEW_MS;
+    if (differs && !this.#warned) {
+      this.#log.warn(
         { event: 'clock-skew', aheadMs },
         'the clock of this machine differs from that of Redis',
       );
     }
-  };
-  const readOrLog = () =>
-    read().catch((error: unknown) => {
-      log.warn({ event: 'clock-trouble', code: redisErrorCode(error) });
-    });
-  await readOrLog();
-  const timer = setInterval(() => void readOrLog(), everyMs);
-  return {
-    now: () => clock.now(),
-    stop: () => clearInterval(timer),
-  };
+    this.#warned = differs;
+  }
 }

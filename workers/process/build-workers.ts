@@ -25,14 +25,14 @@ export interface WorkerOptions {
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
 export function buildNoticeWorker(
   { redis, keys, settings, lanes, inFlight }: WorkerOptions,
-  parts: GroupContext & Pick<NoticeContext, 'fence' | 'log' | 'now'>,
+  parts: GroupContext & Pick<NoticeContext, 'lockGuard' | 'log' | 'now'>,
 ): Worker {
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
-  const { fence, log, now, stopping } = parts;
+  const { lockGuard, log, now, stopping } = parts;
   const requests = { maxRequests, maxContacts, stopping };
   const coalescer = new Coalescer<HeldNotice>(requests, (group) => sendGroup(group, parts));
   const slots = new AdaptiveConcurrency(lanes.notices.concurrency, lanes.notices.mostJobs);
-  const run = { coalescer, concurrency: slots, fence, log, now, maxContacts };
+  const run = { coalescer, concurrency: slots, lockGuard, log, now, maxContacts };
   const worker = buildSendWorker(redis, keys, lanes.notices, settings, (job, lockToken) =>
     inFlight.run(job, () => jobSpan(job, 'notices', () => runNotice(job, lockToken, run))),
   );

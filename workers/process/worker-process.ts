@@ -45,7 +45,13 @@ export async function runWorkerProcess(
     process.kill(process.pid, 'SIGTERM');
   };
   const withService = { ...config, service };
-  const starting = startWorker(withService, logger, abandoned.signal, onStall, health);
+  const starting = startWorker({
+    config: withService,
+    logger,
+    abandoned: abandoned.signal,
+    onStall,
+    health,
+  });
   const ended = stopOnSignals(
     async () => {
       abandoned.abort();

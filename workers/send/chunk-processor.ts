@@ -23,7 +23,7 @@ export async function runChunk(
   parts: ChunkContext,
 ): Promise<ChunkResult> {
   const data = chunkOf(job);
-  const guard = parts.fence.guard(job);
+  const guard = parts.lockGuard.guard(job);
   const abort = new Cancellation(parts.stopping, signal);
   let slot: Permit | undefined;
   try {

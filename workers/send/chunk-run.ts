@@ -21,7 +21,7 @@ import { requeue, applyOutcome } from './disposition.ts';
 
 /** What one run of a chunk's job needs; a worker process composes it once. */
 export interface ChunkContext extends AttemptContext {
-  readonly fence: Pick<JobLockGuard, 'guard'>;
+  readonly lockGuard: Pick<JobLockGuard, 'guard'>;
   /** Aborted when the worker stops: what has not been sent goes back. */
   readonly stopping: AbortSignal;
   readonly service: Pick<ServiceClient, 'sendBytes'>;

@@ -16,7 +16,7 @@ import { pendingNotice } from './pending-notices.ts';
 export interface NoticeContext {
   readonly coalescer: Pick<Coalescer<HeldNotice>, 'add'>;
   readonly concurrency: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
-  readonly fence: Pick<JobLockGuard, 'guard'>;
+  readonly lockGuard: Pick<JobLockGuard, 'guard'>;
   readonly log: AttemptLog;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
@@ -54,7 +54,7 @@ export async function runNotice(
   const earlyMs = msUntilDue(job, parts.now());
   if (earlyMs > EARLY_MS) return delayJob(job, lockToken, earlyMs, 'not due yet');
   const { concurrency: slots } = parts;
-  const guard = parts.fence.guard(job);
+  const guard = parts.lockGuard.guard(job);
   const contacts = data.notice.contacts.length;
   const intent = noticeIntent(job, data, lockToken);
   slots.taken(contacts);

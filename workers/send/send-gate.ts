@@ -1,6 +1,6 @@
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { HoldGate, Passage } from '../../src/fleet/hold/hold-gate.ts';
-import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
+import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { AttemptLog } from './attempt-log.ts';
 
 /** Shortest hold after a 429, whatever its Retry-After says. */
@@ -13,7 +13,7 @@ export interface SendGateOptions {
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => Promise<boolean>;
   readonly holds: Pick<HoldGate, 'enter' | 'place'>;
-  readonly rateLimit: Pick<LaneRateLimit, 'throttled'>;
+  readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
 }
 
@@ -44,7 +44,7 @@ export class SendGate {
    * @param outcome undefined where nothing was sent and no notice is to blame
    */
   async leave(outcome: Outcome | undefined, passage: Passage): Promise<void> {
-    const { holds, rateLimit, log } = this.#options;
+    const { holds, rateLimiter, log } = this.#options;
     try {
       switch (outcome?.kind) {
         case 'hold': {
@@ -52,7 +52,7 @@ export class SendGate {
           const least = hold === 'throttled' ? THROTTLED_MIN_MS : 1;
           const ms = forMs === undefined ? undefined : Math.max(forMs, least);
           await holds.place(hold, code, passage, ms);
-          if (hold === 'throttled') await rateLimit.throttled();
+          if (hold === 'throttled') await rateLimiter.throttled();
           break;
         }
         case 'accepted':

@@ -1,22 +1,22 @@
 /**
- * What a spreadsheet would take for a formula: text that begins with one of these. Such a cell is
- * written with an apostrophe before it, and an import takes the apostrophe away again.
+ * Text that a spreadsheet would run as a formula. Such a cell is written with an apostrophe before it;
+ * an import of a rejects file removes the apostrophe (column-map.ts).
  */
 const FORMULA_START = /^[=+\-@\t\r]/;
 
-/** Text that begins with apostrophes and such a character gets one more, so that it comes back whole. */
+/** Text that looks escaped already gets another apostrophe, so that an import restores it. */
 const ESCAPED_START = /^'+[=+\-@\t\r]/;
 
-/** Characters that a cell may hold only between quotes. */
+/** A cell with one of these characters must be quoted. */
 const NEEDS_QUOTES = /[",\r\n]/;
 
-/** One cell, safe to open in a spreadsheet. */
+/** A CSV cell that is safe to open in a spreadsheet. */
 export function csvCell(text: string): string {
   const safe = FORMULA_START.test(text) || ESCAPED_START.test(text) ? `'${text}` : text;
   return NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** One line with its end. */
+/** A CSV line, including the line end. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\n`;
 }

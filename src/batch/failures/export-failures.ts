@@ -10,37 +10,38 @@ import {
   type FailureFilter,
 } from './select-failures.ts';
 
-/** Opens what the ledger keeps of a chunk's contacts. */
+/** Decodes the stored contacts of a chunk. */
 export type DecodeContacts = (payload: Buffer) => Promise<readonly Record<string, unknown>[]>;
 
-/** What an export reads from. */
+/** The reads of the ledger that an export needs. */
 export type ExportSource = Pick<Ledger, 'failures' | 'payload' | 'states'>;
 
-/** What became of an export. */
+/** Result of an export. */
 export interface ExportReport {
+  /** Contacts that were written. */
   readonly contacts: number;
-  /** Failures whose contacts were no longer there: redriven meanwhile. */
+  /** Failures whose contacts are deleted, because they were redriven meanwhile. */
   readonly gone: number;
 }
 
 /**
- * Columns that an export adds to the contact's own. An import passes over columns whose name begins
- * with `rejected_`, and takes `rejected_reason` as a sign that cells were escaped (column-map.ts), so
- * that the file can be imported again as it is.
+ * Columns that an export adds to those of the contacts. The file can be imported again: an import
+ * ignores columns whose name starts with `rejected_`, and unescapes the cells of a list that has the
+ * column `rejected_reason` (column-map.ts).
  */
 const ADDED_COLUMNS = ['rejected_state', 'rejected_code', 'rejected_reason', 'rejected_at'];
 
-/** States of so many chunks are read at a time. */
+/** Chunks whose states are read at a time. */
 const CHUNKS_PER_READ = 4_096;
 
-/** Text is handed on in pieces of about so many characters. */
+/** Text is written in pieces of about this many characters. */
 const PIECE = 32_768;
 
 /**
- * Writes the contacts that were not accepted as CSV, one line each, the header first. Memory does not
- * grow with their number: they are read twice, first for the names of their fields.
+ * Writes the contacts that were not accepted as CSV with a header, one line each. Memory stays bounded:
+ * they are read twice, first to collect the names of their fields.
  *
- * @param write takes a piece of the text; answers false to stop
+ * @param write writes a piece of the text; returns false to stop
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE of the decoder
  */
 export async function exportFailures(
@@ -77,25 +78,25 @@ export async function exportFailures(
   return { contacts, gone };
 }
 
-/** Fields that are not text pass through an import from NDJSON; a cell shows their JSON. */
+/** The cell of a field; values that are not text (possible after an import of NDJSON) as JSON. */
 function cellOf(contact: Readonly<Record<string, unknown>>, field: string): string {
   const value = Object.hasOwn(contact, field) ? contact[field] : undefined;
   if (value === undefined) return '';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** Contacts that were not accepted, as they were imported, all for the same reason. */
+/** Contacts as they were imported, not accepted for the same reason. */
 interface ExportedPart {
   readonly contacts: readonly Readonly<Record<string, unknown>>[];
   readonly state: FailedState;
   readonly code: string;
-  /** The service's words, masked. */
+  /** The service's message, with phone numbers masked. */
   readonly message: string;
   /** Redis time, milliseconds since the epoch. */
   readonly at: number;
 }
 
-/** Yields undefined for a part whose contacts are gone. */
+/** Yields undefined for a part whose contacts are deleted. */
 async function* failedParts(
   source: ExportSource,
   batch: Batch,
@@ -126,8 +127,8 @@ async function* failedParts(
 }
 
 /**
- * What a chunk's state says of its contacts once its batch is cancelled: `pending` was never sent,
- * `pending-possibly-sent` may have been taken. All others are settled, or still under way.
+ * The failure of a chunk of a cancelled batch: `pending` was not sent, `pending-possibly-sent` may have
+ * been accepted. Chunks in other states are settled or being sent.
  */
 function whyCancelled(
   state: ChunkState,
@@ -141,7 +142,7 @@ function whyCancelled(
   return {
     state: 'unknown',
     code: CANCELLED_POSSIBLY_SENT,
-    message: 'the batch was cancelled before the answer was known',
+    message: 'the batch was cancelled before the service answered',
     at,
   };
 }

@@ -7,24 +7,25 @@ import {
   type FailureFilter,
 } from './select-failures.ts';
 
-/** Contacts that were not accepted, all for the same reason. */
+/** Contacts of a batch that were not accepted, with the same state and code. */
 export interface FailureGroup {
   readonly state: FailedState;
   readonly code: string;
+  /** Number of contacts. */
   readonly contacts: number;
-  /** Chunks and parts of chunks they stand in: a redrive moves each as a whole. */
+  /** Chunks and parts of chunks that contain them; a redrive resends each as a whole. */
   readonly parts: number;
-  /** The service's words for one of them, masked; empty where it said nothing. */
+  /** The service's message for one of them, with phone numbers masked; empty if there was none. */
   readonly message: string;
 }
 
-/** Code of contacts that were never sent because their batch was cancelled. */
+/** Code of contacts that were not sent because their batch was cancelled. */
 export const CANCELLED = 'CANCELLED';
 
-/** Code of contacts that had been sent, with no answer, when their batch was cancelled. */
+/** Code of contacts that were possibly sent when their batch was cancelled. */
 export const CANCELLED_POSSIBLY_SENT = 'OUTCOME_UNKNOWN';
 
-/** Failures by state and code, the most contacts first. Reads all of them and decodes none. */
+/** Failures by state and code, the largest group first. Does not read their contacts. */
 export async function groupFailures(
   ledger: Pick<Ledger, 'failures'>,
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
@@ -56,20 +57,20 @@ export async function groupFailures(
   return [...groups.values()].sort((a, b) => b.contacts - a.contacts);
 }
 
-/** A cancel writes no failures: that is what makes it as fast for a million as for one. */
+/** Cancelling stores no failures, so that it takes the same time for any number of contacts. */
 function cancelledGroups(
   { phase, counts }: Pick<Batch, 'phase' | 'counts'>,
   unknownSoFar: number,
 ): FailureGroup[] {
   if (phase !== 'cancelled') return [];
   const never = { state: 'cancelled', code: CANCELLED, message: 'never sent' } as const;
-  const doubt = {
+  const possiblySent = {
     state: 'unknown',
     code: CANCELLED_POSSIBLY_SENT,
-    message: 'the batch was cancelled before the answer was known',
+    message: 'the batch was cancelled before the service answered',
   } as const;
   return [
     { ...never, contacts: counts.cancelled, parts: 0 },
-    { ...doubt, contacts: counts.unknown - unknownSoFar, parts: 0 },
+    { ...possiblySent, contacts: counts.unknown - unknownSoFar, parts: 0 },
   ].filter(({ contacts }) => contacts > 0);
 }

@@ -4,43 +4,40 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { FailureRecord } from '../ledger/ledger-reader.ts';
 import { selectFailures } from './select-failures.ts';
 
-/** What is to be sent again. */
+/** Selects the failures to send again. */
 export interface RedriveSelection {
-  /** Unknown ones may have arrived: whoever means them must say so. */
+  /** Required, so that unknown ones, which may have arrived, are not resent by mistake. */
   readonly state: FailureRecord['state'];
-  /** Any when left out. */
+  /** The service's code, or one of ours. Default: any. */
   readonly code?: string | undefined;
-  /**
-   * Contacts at most; no limit when left out. A failure is redriven as a whole or not at all, so it
-   * may be fewer.
-   */
+  /** Contacts at most. A failure is resent as a whole, so it may be fewer. Default: no limit. */
   readonly limit?: number | undefined;
-  /** Contacts a second at most, on average; as fast as Redis takes them when left out. */
+  /** Contacts per second at most, on average. Default: no limit. */
   readonly rate?: number | undefined;
 }
 
-/** What a redrive did, in contacts. */
+/** Result of a redrive, in contacts. */
 export interface RedriveReport {
   readonly batch: string;
   readonly redriven: number;
-  /** Chunks they stand in now. */
+  /** New chunks that contain them. */
   readonly chunks: number;
-  /** Matched, but left alone: they did not fit under the limit, or it was stopped. */
+  /** Matched, but not resent because of the limit or because the signal aborted. */
   readonly left: number;
-  /** Matched, but were redriven by somebody else meanwhile, or their contacts are gone. */
+  /** Matched, but were redriven elsewhere meanwhile, or their contacts are deleted. */
   readonly gone: number;
 }
 
-/** So many are asked for at a time. */
+/** Failures that are redriven at the same time. */
 const WINDOW = 64;
 
 /**
- * Why a batch cannot be redriven now, in words; undefined where it can.
+ * Why a batch cannot be redriven now, as text; undefined if it can.
  *
- * | phase | deadline | answer |
+ * | phase | deadline | result |
  * |---|---|---|
- * | finished, sending | none, or to come | it can |
- * | finished, sending | has passed | all would expire at once |
+ * | finished, sending | none, or in the future | undefined |
+ * | finished, sending | in the past | all would expire at once |
  * | importing, paused, cancelled | | what to do first |
  */
 export function whyNotRedrive(
@@ -49,9 +46,9 @@ export function whyNotRedrive(
 ): string | undefined {
   switch (phase) {
     case 'importing':
-      return 'its import has not ended';
+      return 'its import has not finished';
     case 'paused':
-      return `it is paused; "notices resume ${id}" first`;
+      return `it is paused; run "notices resume ${id}" first`;
     case 'cancelled':
       return `it was cancelled; "notices failures ${id} --csv" writes a file that can be imported as another batch`;
     case 'sending':
@@ -63,12 +60,12 @@ export function whyNotRedrive(
 }
 
 /**
- * Gives failures of a batch back to the queue, each as a new chunk. What is redriven and fails again
- * meanwhile is left alone: it stands in a chunk that was not there when this began.
+ * Sends failures of a batch again, each as a new chunk. Chunks that are added meanwhile are not
+ * included, so a contact that fails again is not resent again.
  *
- * @param onProgress told of the contacts redriven so far
- * @param signal stops it between two windows; what was redriven stays so
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was redriven before stays so
+ * @param onProgress called with the number of contacts redriven so far
+ * @param signal stops the redrive; contacts redriven before it stay redriven
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; likewise
  */
 export async function redriveBatch(
   ledger: Pick<Ledger, 'failures' | 'redrive'>,
@@ -77,7 +74,7 @@ export async function redriveBatch(
   onProgress: (redriven: number) => void = () => {},
   signal?: AbortSignal,
 ): Promise<RedriveReport> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const sum = { redriven: 0, chunks: 0, left: 0, gone: 0 };
   let window: FailureRecord[] = [];
   let asked = 0;
@@ -94,7 +91,7 @@ export async function redriveBatch(
     }
     window = [];
     onProgress(sum.redriven);
-    const aheadMs = (sum.redriven / rate) * 1_000 - (performance.now() - begun);
+    const aheadMs = (sum.redriven / rate) * 1_000 - (performance.now() - startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
   };
 
@@ -106,14 +103,14 @@ export async function redriveBatch(
     }
     asked += failure.size;
     window.push(failure);
-    // With a rate each failure goes by itself, so that the pace is even.
+    // With a rate, failures are redriven one by one, so that it is even.
     if (window.length >= (rate === Infinity ? WINDOW : 1)) await flush();
   }
   if (window.length > 0) await flush();
   return { batch: batch.id, ...sum };
 }
 
-/** A failure's name is `chunk` or `chunk.part`. */
+/** The name of a failure is `<chunk>` or `<chunk>.<part>`. */
 function chunkOf({ name }: FailureRecord): number {
   return Number.parseInt(name, 10);
 }

@@ -1,20 +1,20 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import type { FailureRecord } from '../ledger/ledger-reader.ts';
 
-/** States of contacts that were not accepted and never will be by themselves. */
+/** Final states of contacts that were not accepted. */
 export const FAILED_STATES = ['rejected', 'unknown', 'expired', 'cancelled'] as const;
 
 /** Name of such a state. */
 export type FailedState = (typeof FAILED_STATES)[number];
 
-/** Which failures are meant; all of them where a field is left out. */
+/** Selects failures; a field that is undefined matches all. */
 export interface FailureFilter {
   readonly state?: FailedState | undefined;
   /** The service's code, or one of ours. */
   readonly code?: string | undefined;
 }
 
-/** Whether a failure is meant. */
+/** Whether a filter matches a failure. */
 export function matches(
   { state, code }: FailureFilter,
   failure: { readonly state: FailedState; readonly code: string },
@@ -26,9 +26,8 @@ export function matches(
 }
 
 /**
- * The failures that are meant, each once: while others come and go Redis may hand one out twice.
- *
- * Contacts that were cancelled are no failures to the ledger; export-failures.ts finds them.
+ * Failures that match the filter, each once: Redis may return one twice while others are added or
+ * removed. Cancelled contacts are not failures in the ledger; export-failures.ts finds them.
  */
 export async function* selectFailures(
   ledger: Pick<Ledger, 'failures'>,

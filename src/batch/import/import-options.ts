@@ -6,113 +6,128 @@ import { sendOptionsSchema } from '../../contracts/send-options.ts';
 import { FORBIDDEN_NAMES, type FieldMap } from '../source/column-map.ts';
 import { ENCODINGS } from '../source/read-utf8.ts';
 
-/** How a list is read, what is sent to its contacts, and how. */
+/** Options of `import`: what is sent to the contacts of the list, how it is sent, and how the list is read. */
 export interface ImportOptions {
+  /** Code of the message template at the messaging service. */
   templateCode: string;
-  /** @default 'DIRECTLY' */
+  /** When the service sends the message; see `Notice`. @default 'DIRECTLY' */
   scheduleType?: string | undefined;
-  /** DEFAULT_CHAT_SENDER_KEY of the worker when left out. */
+  /** Sender key of the messenger channel. @default DEFAULT_CHAT_SENDER_KEY of the worker */
   chatSenderKey?: string | undefined;
-  /** DEFAULT_SENDER_KEY of the worker when left out. */
+  /** Sender key for SMS. @default DEFAULT_SENDER_KEY of the worker */
   senderKey?: string | undefined;
-  /** Further fields of the send call's body; they pass through to the service untouched. */
+  /** Other fields of the send request; JSON values that are sent to the service unchanged. */
   fields?: Readonly<Record<string, unknown>> | undefined;
   /**
-   * Names the batch: 1 to 64 letters, digits, hyphens and underscores. The same import under the
-   * same id goes on where it stood. For a file it is made of the file's content and these options;
-   * for anything else it is random, and such an import cannot be gone on with.
+   * Id of the batch: 1 to 64 letters, digits, hyphens and underscores. An import with the id of an
+   * unfinished import continues it, if list and options are the same (otherwise BATCH_CONFLICT).
    *
-   * Who gives one for a stream or an iterable must bring the same rows again: they are not compared.
+   * Without it the id of a file is derived from its content and these options, so the same import of a
+   * file always continues. For a stream or an iterable the id is random: to be able to continue, set it,
+   * and pass the same rows again; they are not compared.
    */
   batchId?: string | undefined;
   /**
-   * Which field of a contact comes from which column (its title, or its position from 1 on), or
-   * from which field of an object. Only these are sent then. Without it, columns named `contact`
-   * and `varN` are those fields and all others pass through under their own names.
+   * Maps fields of a contact to columns of a CSV list (title, or position from 1) or to fields of an
+   * object. Only mapped columns are sent. Without it, the columns `contact`, `var1`, `var2`, ... become
+   * these fields, and all others become fields of their own names.
+   * @example { contact: 'Phone', var1: 'Name' }
    */
   map?: FieldMap | undefined;
-  /** Contacts of one send call. @default CHUNK_SIZE */
+  /** Contacts of one send request: 1 to 10,000. @default the queue's `chunkSize` (1000) */
   chunkSize?: number | undefined;
-  /** What becomes of a send whose outcome is not known. @default 'at-least-once' */
+  /** What happens after an unknown outcome; see `SendOptions`. @default 'at-least-once' */
   delivery?: DeliveryPolicy | undefined;
   /**
-   * When it is too late: a contact that has not been sent by then never is. A Date, milliseconds
-   * since the epoch, or ISO 8601 text with a zone. It is a part of what the import is known by.
+   * Latest time of sending; contacts that are not sent by then expire. A Date, milliseconds since the
+   * epoch, or ISO 8601 text with a time zone. To continue an import it must be the same.
+   * @default never
    */
   expiresAt?: Date | number | string | undefined;
-  /** Contacts a second at most. No limit when left out. */
+  /** Contacts per second at most. @default no limit but that of the account */
   rate?: number | undefined;
-  /** Send to a number as often as it stands in the list. @default false */
+  /** Send to every row, even if several have the same phone number. @default false */
   allowDuplicates?: boolean | undefined;
-  /** Halve a rejected chunk until the contact that spoils it stands alone. @default true */
+  /** Split a rejected chunk in half until the rejected contact is found. @default true */
   bisect?: boolean | undefined;
-  /** Read and check everything, queue and store nothing; Redis is not needed. @default false */
+  /** Only read and check the list; queue nothing. Does not need Redis. @default false */
   dryRun?: boolean | undefined;
-  /** Pause while so many contacts of all batches wait in Redis. @default HIGH_WATER */
+  /** Wait while Redis holds this many unsent contacts of all batches. @default the queue's `highWater` */
   highWater?: number | undefined;
-  /** Told by the name of the file and by its first character when left out. */
+  /** Format of the list. @default detected from the file name and the first character */
   format?: 'csv' | 'ndjson' | undefined;
-  /** Between the cells of CSV: one character. @default ',' */
+  /** Delimiter of CSV cells: one character. @default ',' */
   delimiter?: string | undefined;
-  /** `utf-8` or `euc-kr` (CP949); UTF-16 is told by its byte order mark. @default 'utf-8' */
+  /** `utf-8`, or `euc-kr` (which includes CP949). UTF-16 is detected. @default 'utf-8' */
   encoding?: string | undefined;
-  /** Whether the first row of CSV names the columns; without it `map` goes by position. @default true */
+  /** Whether the first row of a CSV list contains titles. If false, `map` uses positions. @default true */
   header?: boolean | undefined;
   /**
-   * Where refused rows go; it is written when there are any, also by a dry run.
-   * @default FILE.rejected.csv (or .ndjson) beside the list; none where the list is no file
+   * Path of the file for refused rows. It is written if there are any, also by a dry run, and can be
+   * imported again after the rows are corrected.
+   * @default FILE.rejected.csv (or .ndjson) beside the list; none if the list is not a file
    */
   rejectsFile?: string | undefined;
-  /** Called after each few rows. What it throws ends the import. */
+  /** Called during the import, every few hundred rows. An exception from it ends the import. */
   onProgress?: ((progress: ImportProgress) => void) | undefined;
-  /** Ends the import with IMPORT_STOPPED. */
+  /** Aborting it ends the import with IMPORT_STOPPED; the same import continues it later. */
   signal?: AbortSignal | undefined;
 }
 
-/** How far an import is. */
+/** Progress of an import. */
 export interface ImportProgress {
+  /** Rows read so far: contacts, duplicates and refused rows. */
   readonly rows: number;
+  /** Rows that became contacts of the batch. */
   readonly contacts: number;
+  /** Rows that were skipped because an earlier row has the same phone number. */
   readonly duplicates: number;
+  /** Rows that were refused because they are invalid. */
   readonly refused: number;
-  /** Bytes of the list read so far, before they were unpacked; 0 for an iterable. */
+  /** Bytes of the list read so far, before decompression; 0 for an iterable. */
   readonly bytesRead: number;
-  /** Undefined where the list has no size that is known. */
+  /** Size of the list in bytes; undefined if it is not a file. */
   readonly totalBytes: number | undefined;
-  /** It waits until workers have sent some: enough contacts are in Redis. */
+  /** Whether the import waits for workers because Redis holds `highWater` unsent contacts. */
   readonly waiting: boolean;
 }
 
-/** What became of an import. */
+/** Result of an import. */
 export interface ImportReport {
-  /** Id of the batch; for a dry run the id that it would have. */
+  /** Id of the batch; for a dry run, the id it would have. */
   readonly batch: string;
-  /** Rows of the list, without the header row and empty lines. */
+  /** Rows of the list, without the header and empty lines: contacts + duplicates + refused. */
   readonly rows: number;
-  /** Rows that are contacts of the batch; with duplicates and refused ones they make up the rows. */
+  /** Rows that are contacts of the batch. */
   readonly contacts: number;
+  /** Chunks of the batch; each is one send request. */
   readonly chunks: number;
-  /** Rows whose number stood in a row before them. */
+  /** Rows that were skipped because an earlier row has the same phone number. */
   readonly duplicates: number;
+  /** Rows that were refused because they are invalid; `rejectsFile` contains them. */
   readonly refused: number;
-  /** Contacts whose number was written with separators or full-width digits. */
+  /** Contacts whose phone number had separators or full-width digits, which were replaced. */
   readonly normalised: number;
-  /** What the chunks of this run take in Redis, in bytes, about. */
+  /** Redis memory of the chunks that this run stored, in bytes, estimated. */
   readonly bytes: number;
-  /** The batch had been begun before, and this run went on with it. */
+  /** Whether this run continued an unfinished import. */
   readonly resumed: boolean;
-  /** The batch had been imported before; nothing was read or queued, and the figures are its own. */
+  /** Whether the list was imported before; then nothing was queued and the counts are of that import. */
   readonly alreadyImported: boolean;
+  /** Whether this was a dry run, which queues nothing. */
   readonly dryRun: boolean;
-  /** Where refused rows are; absent where there are none, or no file was named. */
+  /** Path of the file of refused rows; absent if there is none. */
   readonly rejectsFile?: string;
-  /** The first rows that were refused, 20 at most, without what they say. */
+  /** The first 20 refused rows, without their values. */
   readonly firstRefused: readonly {
+    /** Line of the list, from 1. */
     readonly line: number;
+    /** Column or field; empty for the whole row. */
     readonly field: string;
+    /** What was expected, and what to do. */
     readonly reason: string;
   }[];
-  /** Lines of the first duplicates, 20 at most. */
+  /** Lines of the first 20 duplicates. */
   readonly firstDuplicates: readonly number[];
 }
 
@@ -148,7 +163,7 @@ const optionsSchema = z
         .refine((map) => Object.hasOwn(map, 'contact'), 'expected an entry for contact')
         .refine(
           (map) => !Object.keys(map).some((name) => name === '' || FORBIDDEN_NAMES.has(name)),
-          'expected names of fields of a contact',
+          'expected valid names of contact fields',
         )
         .optional(),
       chunkSize: count('contacts', 10_000),
@@ -156,7 +171,7 @@ const optionsSchema = z
         .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
         .default('at-least-once'),
       expiresAt: sendOptionsSchema.shape.expiresAt,
-      rate: count('contacts a second', 1_000_000_000),
+      rate: count('contacts per second', 1_000_000_000),
       allowDuplicates: flag.default(false),
       bisect: flag.default(true),
       dryRun: flag.default(false),
@@ -191,20 +206,23 @@ const optionsSchema = z
     const refuse = (field: string, message: string) =>
       context.addIssue({ code: 'custom', path: [field], message });
     if (!options.header && options.map === undefined) {
-      refuse('map', 'expected positions of columns, such as { contact: 1 }, beside header: false');
+      refuse(
+        'map',
+        'expected positions of columns, such as { contact: 1 }, because header is false',
+      );
     }
     if (options.expiresAt !== undefined && options.expiresAt <= Date.now()) {
-      refuse('expiresAt', 'expected a time that has not passed');
+      refuse('expiresAt', 'expected a time in the future');
     }
     if (options.fields !== undefined && Object.hasOwn(options.fields, 'contacts')) {
-      refuse('fields', 'expected no contacts: they come from the list');
+      refuse('fields', 'must not have contacts: they come from the list');
     }
   });
 
-/** Options with their defaults in place; those of the notice are checked with it. */
+/** Options with default values; fields of the notice are checked later, with the notice. */
 export type CheckedImportOptions = z.output<typeof optionsSchema>;
 
-/** @throws InputError NOTICE_INVALID that names every wrong or unknown option */
+/** Checks the options. @throws InputError NOTICE_INVALID that names every invalid or unknown option */
 export function readImportOptions(options: unknown): CheckedImportOptions {
   return parseInput(optionsSchema, options, 'NOTICE_INVALID', '', 'options');
 }

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { Cancellation } from '../../async/cancellation.ts';
+import type { CancelSignal } from '../../contracts/cancel-signal.ts';
 import { parseInput } from '../../contracts/parse-input.ts';
 import { connectRedis, type RedisClient, type RedisSettings } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
@@ -103,22 +105,21 @@ export function batchEvents(
   silenceMs = 3 * BLOCK_MS,
 ): AsyncGenerator<BatchEvent, void, undefined> {
   const { from, signal } = parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
-  const signals = [signal, closing].filter((one) => one !== undefined);
-  return follow(redis, keys.batchEvents, from, AbortSignal.any(signals), silenceMs);
+  return follow(redis, keys.batchEvents, from, new Cancellation(signal, closing), silenceMs);
 }
 
 async function* follow(
   redis: RedisSettings,
   stream: string,
   from: string | undefined,
-  signal: AbortSignal,
+  signal: CancelSignal,
   silenceMs: number,
 ): AsyncGenerator<BatchEvent, void, undefined> {
   if (signal.aborted) return;
   // Connection errors are outages: the client reconnects by itself.
   const client = connectRedis(redis, 'worker', () => {});
   const disconnect = () => client.disconnect();
-  signal.addEventListener('abort', disconnect, { once: true });
+  signal.addEventListener('abort', disconnect);
   const ask = <Reply>(command: () => Promise<Reply>) => replyTo(client, command, signal, silenceMs);
   try {
     let cursor = from ?? (await ask(() => lastCursor(client, stream)));
@@ -143,7 +144,7 @@ async function* follow(
 async function replyTo<Reply>(
   client: RedisClient,
   command: () => Promise<Reply>,
-  signal: AbortSignal,
+  signal: CancelSignal,
   silenceMs: number,
 ): Promise<Reply | undefined> {
   const watchdog = setInterval(() => client.disconnect(true), silenceMs);

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 
-/** A key that seals payloads, with the id by which a sealed payload names it. */
+/** A key that encrypts payloads. An encrypted payload contains the key's id. */
 export interface PayloadKey {
   readonly key: Buffer;
-  /** Four bytes that tell the key from others and nothing about it. */
+  /** Four bytes that identify the key without revealing it. */
   readonly id: Buffer;
 }
 
-/** @param text 32 bytes as base64 or hex, as PAYLOAD_KEY was checked to be */
+/** @param text a valid PAYLOAD_KEY: 32 bytes as base64 or hex */
 export function payloadKey(text: string): PayloadKey {
   const key = Buffer.from(text, text.length === 64 ? 'hex' : 'base64');
   const id = createHash('sha256').update('notice-queue payload key id').update(key).digest();
   return { key, id: id.subarray(0, 4) };
 }
 
-/** The keys that open payloads: the current one, which also seals, first. */
+/** The keys that decrypt payloads; the first is the current one, which also encrypts. */
 export function payloadKeys(texts: {
   readonly payloadKey?: string | undefined;
   readonly payloadKeyPrevious?: string | undefined;

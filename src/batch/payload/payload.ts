@@ -5,15 +5,15 @@ import type { Contact } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { PayloadKey } from './payload-key.ts';
 
-/**
- * How a chunk's contacts stay in Redis: the bytes of the JSON array that stands in the body of the
- * send call, compressed once. A worker puts what it opens into the body as it is, unparsed.
+/*
+ * The format of a chunk's contacts in Redis: the compressed JSON array of the request body. A worker
+ * inserts it into the body without parsing it.
  *
  * The first byte is the version:
- * - 1: deflated JSON;
- * - 2: sealed: id of the key (4 bytes), nonce (12), the deflated JSON under AES-256-GCM, tag (16).
- *   Version and key id are authenticated with it. A payload is not bound to its chunk: contacts move
- *   to other chunks when what failed is sent again.
+ * - 1: deflated JSON.
+ * - 2: encrypted: id of the key (4 bytes), nonce (12), the deflated JSON under AES-256-GCM, tag (16).
+ *   Version and key id are authenticated. A payload is not bound to its chunk, because a redrive moves
+ *   contacts to other chunks.
  */
 const PLAIN = 1;
 const SEALED = 2;
@@ -21,16 +21,16 @@ const CIPHER = 'aes-256-gcm';
 const HEAD_BYTES = 5;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** More than any chunk holds: 10,000 contacts of 20 kB. A damaged payload cannot fill the memory. */
+/** The size of 10,000 contacts of 20 kB, more than any chunk; a damaged payload cannot fill memory. */
 const MAX_JSON_BYTES = 256 * 1024 * 1024;
 
-/** zlib comes back to the main thread for each piece of output of so many bytes. */
+/** zlib returns to the main thread for each piece of output of this many bytes. */
 interface Pieces {
   readonly chunkSize: number;
 }
 const MIN_PIECE_BYTES = 16 * 1024;
 const MAX_PIECE_BYTES = 1024 * 1024;
-/** Contacts shrink to a fourth or a fifth: with this much room most chunks take one piece. */
+/** Contacts shrink to a quarter or a fifth: with this estimate most chunks need one piece. */
 const SHRINKS_AT_LEAST = 3;
 const GROWS_AT_MOST = 8;
 
@@ -40,7 +40,7 @@ const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(
 /**
  * Compresses the JSON array of a chunk's contacts, off the main thread.
  *
- * @param key seals it; stored as it is without one
+ * @param key encrypts it; not encrypted without one
  */
 export async function encodePayload(json: Buffer | string, key?: PayloadKey): Promise<Buffer> {
   const deflated = await deflate(json, {
@@ -58,11 +58,11 @@ export async function encodePayload(json: Buffer | string, key?: PayloadKey): Pr
 /**
  * The bytes of the JSON array, not parsed.
  *
- * @param keys that may have sealed it; a payload that is not sealed opens without
+ * @param keys keys to decrypt with; not needed for a payload that is not encrypted
  * @throws NoticeQueueError PAYLOAD_UNREADABLE
  */
 export async function openPayload(bytes: Buffer, keys: readonly PayloadKey[]): Promise<Buffer> {
-  const deflated = unsealed(bytes, keys);
+  const deflated = decrypt(bytes, keys);
   try {
     return await inflate(deflated, {
       maxOutputLength: MAX_JSON_BYTES,
@@ -74,7 +74,7 @@ export async function openPayload(bytes: Buffer, keys: readonly PayloadKey[]): P
 }
 
 /**
- * The contacts themselves: for taking a chunk apart, exporting it and showing it, never for sending.
+ * The parsed contacts, to split, export or show a chunk; not needed to send it.
  *
  * @throws NoticeQueueError PAYLOAD_UNREADABLE
  */
@@ -89,7 +89,7 @@ export async function decodeContacts(
   } catch {
     throw unreadable('is damaged');
   }
-  if (!Array.isArray(contacts)) throw unreadable('holds no list of contacts');
+  if (!Array.isArray(contacts)) throw unreadable('contains no list of contacts');
   return contacts as Contact[];
 }
 
@@ -97,14 +97,14 @@ function pieceFor(bytes: number): number {
   return Math.min(MAX_PIECE_BYTES, Math.max(MIN_PIECE_BYTES, Math.ceil(bytes)));
 }
 
-function unsealed(bytes: Buffer, keys: readonly PayloadKey[]): Buffer {
+function decrypt(bytes: Buffer, keys: readonly PayloadKey[]): Buffer {
   const version = bytes[0];
   if (version === PLAIN) return bytes.subarray(1);
-  if (version !== SEALED) throw unreadable(`has version ${version ?? 'none'}, which is not known`);
+  if (version !== SEALED) throw unreadable(`has the unknown version ${version ?? 'none'}`);
   if (bytes.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES) throw unreadable('is cut off');
   const head = bytes.subarray(0, HEAD_BYTES);
   const key = keys.find(({ id }) => id.equals(head.subarray(1)));
-  if (key === undefined) throw unreadable('is sealed with a key that is not at hand');
+  if (key === undefined) throw unreadable('is encrypted with a key that is not configured');
   const nonce = bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES);
   const decipher = createDecipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(head);

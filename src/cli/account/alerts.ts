@@ -4,21 +4,22 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { createLogger } from '../../logging/logger.ts';
 import { alertEvent } from '../../ops/alerts/alert-store.ts';
 import { ALERTS } from '../../ops/alerts/alert-event.ts';
-import type { CommandContext } from '../command-context.ts';
+import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
-import { aborted, untilStopped } from '../until-stopped.ts';
 
-/** `notices alerts`: tries the webhook; looks for alerts in a process of its own. */
+/** `notices alerts`: tests the webhook; watches for alerts in a process of its own. */
 export function alertsCommand(context: CommandContext): Command {
   return new Command('alerts')
-    .description('post a test alert; look for alerts where no worker can')
+    .description('post a test alert; watch for alerts outside of the workers')
     .addCommand(testCommand(context))
     .addCommand(watchCommand(context));
 }
 
 function testCommand(context: CommandContext): Command {
   return new Command('test')
-    .description('post one signed alert to ALERT_WEBHOOK_URL; 1 where it is not taken')
+    .description(
+      'post one signed test alert to ALERT_WEBHOOK_URL; exit with 1 if the receiver rejects it',
+    )
     .action(async (_flags: object, command: Command) => {
       const config = loadConfig(context.env, { service: false });
       const { Webhook } = await import('../../ops/alerts/webhook.ts');
@@ -30,8 +31,8 @@ function testCommand(context: CommandContext): Command {
         const posted = await webhook.post({ id: alert.id, body: JSON.stringify(alert) });
         print(context, command, { id: alert.id, ...posted }, () => [
           posted.taken
-            ? `the receiver took it (HTTP ${posted.status}); it should show the alert ${alert.id}`
-            : `the receiver did not take it (${posted.why}); check ALERT_WEBHOOK_URL and its secret there`,
+            ? `The receiver accepted the alert ${alert.id} (HTTP ${posted.status}).`
+            : `The receiver did not accept it (${posted.why}). Check ALERT_WEBHOOK_URL and its secret at the receiver.`,
         ]);
         if (!posted.taken) context.end(1);
       } finally {
@@ -43,19 +44,19 @@ function testCommand(context: CommandContext): Command {
 function watchCommand(context: CommandContext): Command {
   return new Command('watch')
     .description(
-      'look for alerts and post them until it is stopped: beside workers it notices also that all of them died',
+      'watch for alerts and post them, until SIGTERM or SIGINT; unlike workers it also detects that all workers are gone',
     )
     .action(async () => {
       const config = loadConfig(context.env, { service: false });
       const settings = configured(config);
-      const [{ startAlerts }, { connectRedis }, { keysOf }] = await Promise.all([
+      const [{ createAlertWatch }, { connectRedis }, { keysOf }] = await Promise.all([
         import('../../ops/alerts/alert-watch.ts'),
         import('../../redis/connect.ts'),
         import('../../redis/keys.ts'),
       ]);
       const log = createLogger(config.logLevel);
       const redis = connectRedis(config.redis, 'worker', () => {});
-      const watch = startAlerts(
+      const watch = createAlertWatch(
         redis,
         keysOf(config.redis.prefix, config.account),
         {
@@ -66,6 +67,7 @@ function watchCommand(context: CommandContext): Command {
         log,
         false,
       );
+      await watch.start();
       await untilStopped(context, aborted);
       await watch.stop();
       redis.disconnect();
@@ -76,7 +78,7 @@ function configured({ alerts }: Config): AlertConfig {
   if (alerts !== undefined) return alerts;
   throw new NoticeQueueError(
     'CONFIG_INVALID',
-    'ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET are not set, so no alert is posted.',
+    'ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET are not set, so alerts cannot be posted.',
   );
 }
 

@@ -3,16 +3,19 @@ import { describeConfig } from '../../config/print.ts';
 import type { CommandContext } from '../command-context.ts';
 import { print, table } from '../output.ts';
 
-/** `notices config`: exits with 2 when the configuration is not valid. */
+/** `notices config`: exits with 2 when the configuration is invalid. */
 export function configCommand(context: CommandContext): Command {
   return new Command('config')
-    .description('print the effective configuration, secrets masked, and what is wrong with it')
-    .option('--producer', 'check only what a producer needs: no address or keys of the service')
+    .description('print the effective configuration, secrets masked, and its errors')
+    .option(
+      '--producer',
+      'do not require the URL and the key pair of the service, as for a producer',
+    )
     .action((options: { producer?: boolean }, command: Command) => {
       const report = describeConfig(context.env, { service: options.producer !== true });
       print(context, command, report, () => [
         ...table(report.rows.map(({ name, value, from }) => [name, value, from])),
-        ...report.issues.map(({ field, problem }) => `wrong: ${field}: ${problem}`),
+        ...report.issues.map(({ field, problem }) => `invalid: ${field}: ${problem}`),
       ]);
       if (report.issues.length > 0) context.end(2);
     });

@@ -1,4 +1,6 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { HOLDS, isProbed, type Hold } from '../../contracts/hold.ts';
+import { formatDuration } from '../../format/format.ts';
 import {
   holdInForce,
   liftAuditedHold,
@@ -6,16 +8,15 @@ import {
   placeAuditedHold,
   type ExplainedHold,
 } from '../../ops/manual-hold.ts';
-import { describeHold } from './hold-view.ts';
-import type { CommandContext } from '../command-context.ts';
-import { withLedger } from '../open-ledger.ts';
+import { shortText } from '../arguments.ts';
+import { currentUser, type CommandContext } from '../command-context.ts';
+import { withLedger } from '../open-queue.ts';
 import { print } from '../output.ts';
-import { whoAmI } from '../who.ts';
 
-/** `notices hold`: shows the hold in force; `place` and `lift` act by hand. */
+/** `notices hold`: shows the active hold; `place` and `lift` change it manually. */
 export function holdCommand(context: CommandContext): Command {
   return new Command('hold')
-    .description('the hold in force; hold the queue by hand, and lift a hold')
+    .description('show the active hold of the account; place or lift a hold manually')
     .addCommand(showCommand(context), { isDefault: true })
     .addCommand(placeCommand(context))
     .addCommand(liftCommand(context));
@@ -23,24 +24,28 @@ export function holdCommand(context: CommandContext): Command {
 
 function showCommand(context: CommandContext): Command {
   return new Command('show')
-    .description('the hold in force: reason, since when, next probe, remedy')
+    .description('show the active hold: reason, start, next probe, remedy')
     .action((_flags: object, command: Command) =>
       withLedger(context, async (open) => {
         const explained = await holdInForce(open);
-        print(context, command, showHold(explained), () => [describeHold(explained, Date.now())]);
+        print(context, command, resultOf(explained), () => [describeHold(explained, Date.now())]);
       }),
     );
 }
 
 function placeCommand(context: CommandContext): Command {
   return new Command('place')
-    .description('hold the queue until it is lifted by hand; what is being sent is let finish')
-    .requiredOption('--why <words>', 'shown to whoever asks why nothing goes out', why)
-    .action((flags: { why: string }, command: Command) =>
+    .description('stop sending until the hold is lifted; requests in flight finish')
+    .requiredOption(
+      '--why <text>',
+      'reason, shown wherever the hold is shown',
+      shortText(MAX_HOLD_REASON),
+    )
+    .action(({ why }: { why: string }, command: Command) =>
       withLedger(context, async (open) => {
-        const { hold } = showHold(await placeAuditedHold(open, { who: whoAmI(), why: flags.why }));
+        const { hold } = resultOf(await placeAuditedHold(open, { who: currentUser(), why }));
         print(context, command, { hold }, () => [
-          'the queue is held; "notices hold lift" lets it flow',
+          'Sending is on hold. "notices hold lift" resumes it.',
         ]);
       }),
     );
@@ -48,28 +53,31 @@ function placeCommand(context: CommandContext): Command {
 
 function liftCommand(context: CommandContext): Command {
   return new Command('lift')
-    .description('end the hold in force; one whose cause lasts comes back by itself')
+    .description('end the active hold; it returns by itself if its cause persists')
     .action((_flags: object, command: Command) =>
       withLedger(context, async (open) => {
-        const lifted = await liftAuditedHold(open, { who: whoAmI(), why: '' });
+        const lifted = await liftAuditedHold(open, { who: currentUser(), why: '' });
         print(context, command, { lifted: lifted ?? null }, () => [
-          lifted === undefined ? 'nothing was held' : `the hold ${lifted} is lifted`,
+          lifted === undefined ? 'No hold was active.' : `Hold "${lifted}" lifted.`,
         ]);
       }),
     );
 }
 
-/** The hold, and beside it what it means. */
-function showHold(explained: ExplainedHold | undefined) {
+/** The JSON result: the hold, and next to it what it means. */
+function resultOf(explained: ExplainedHold | undefined) {
   if (explained === undefined) return { hold: null };
   const { reason, remedy, ...hold } = explained;
   return { hold, reason, remedy };
 }
 
-function why(text: string): string {
-  const words = text.trim();
-  if (words === '' || words.length > MAX_HOLD_REASON) {
-    throw new InvalidArgumentError(`Expected 1 to ${MAX_HOLD_REASON} characters.`);
-  }
-  return words;
+/** Describes a hold in one line: kind, reason, duration, next probe, remedy. */
+export function describeHold(hold: Hold | undefined, now: number): string {
+  if (hold === undefined) return 'none';
+  const { reason, remedy } = HOLDS[hold.kind];
+  const since = formatDuration(Math.max(0, now - hold.since));
+  const rest = hold.nextProbeAt - now;
+  const probe = rest > 0 ? `next probe in ${formatDuration(rest)}` : 'the next job probes';
+  const next = isProbed(hold.kind) ? `${probe}; ` : '';
+  return `${hold.kind} (${hold.code}) for ${since}: ${reason}; ${next}${remedy}`;
 }

@@ -1,53 +1,86 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
+import { formatDuration } from '../../format/format.ts';
 import {
+  deprecatedPace,
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
   rateLimitInForce,
   setAuditedRateLimit,
   type ExplainedRateLimit,
 } from '../../ops/manual-rate-limit.ts';
-import { wholeNumber } from '../arguments.ts';
-import type { CommandContext } from '../command-context.ts';
-import { withLedger } from '../open-ledger.ts';
+import { shortText, UsageError, wholeNumber } from '../arguments.ts';
+import { currentUser, type CommandContext } from '../command-context.ts';
+import { withLedger } from '../open-queue.ts';
 import { print } from '../output.ts';
-import { describeRateLimit } from './rate-limit-view.ts';
-import { UsageError } from '../usage-error.ts';
-import { whoAmI } from '../who.ts';
 
-/** `notices pace`: shows the pace; with a value it sets it for all workers while they run. */
+const NO_LIMIT = 'no limit';
+const UNIT = 'send requests per second';
+
+/** `notices rate-limit`: shows the rate limit; with a value it sets it for all workers at once. */
 export function rateLimitCommand(context: CommandContext): Command {
-  return new Command('pace')
-    .description('how fast the account may send; set it while workers run')
+  return new Command('rate-limit')
+    .description('show the rate limit of the account, or set it while workers run')
     .argument(
-      '[pace]',
-      'send calls a second of all workers together, "off" for no limit, "default" to go by PACE again',
-      named,
+      '[limit]',
+      'send requests per second over all workers, "off" for no limit, "default" for RATE_LIMIT',
+      limitOf,
     )
-    .option('--why <words>', 'kept in the audit stream', why)
-    .action((pace: ExplainedRateLimit | undefined, flags: { why?: string }, command: Command) => {
-      if (pace === undefined && flags.why !== undefined) {
-        throw new UsageError('--why goes with a pace that is set');
+    .option(
+      '--why <text>',
+      'reason, recorded in the audit stream',
+      shortText(MAX_RATE_LIMIT_REASON),
+    )
+    .action((limit: ExplainedRateLimit | undefined, flags: { why?: string }, command: Command) => {
+      if (limit === undefined && flags.why !== undefined) {
+        throw new UsageError('--why requires a new rate limit');
       }
       return withLedger(context, async ({ redis, keys, config }) => {
-        if (pace !== undefined) {
-          await setAuditedRateLimit({ redis, keys }, pace, { who: whoAmI(), why: flags.why ?? '' });
+        if (limit !== undefined) {
+          const actor = { who: currentUser(), why: flags.why ?? '' };
+          await setAuditedRateLimit({ redis, keys }, limit, actor);
         }
         const shown = await rateLimitInForce({ redis, keys }, config.worker.rateLimit.limit);
-        print(context, command, { pace: shown ?? null }, () => [
-          describeRateLimit(shown, Date.now()),
-        ]);
+        const result = { rateLimit: null, pace: null, ...withDeprecatedPace({ rateLimit: shown }) };
+        print(context, command, result, () => [describeRateLimit(shown, Date.now())]);
       });
     });
 }
 
-function named(text: string): ExplainedRateLimit {
-  return text === 'off' || text === 'default' ? text : wholeNumber(1, MAX_RATE_LIMIT)(text);
+/** Adds the deprecated field `pace` to a JSON result; both are absent without a rate limit. */
+export function withDeprecatedPace<T extends { readonly rateLimit?: RateLimitStatus | undefined }>({
+  rateLimit,
+  ...others
+}: T) {
+  return rateLimit === undefined
+    ? others
+    : { ...others, rateLimit, pace: deprecatedPace(rateLimit) };
 }
 
-function why(text: string): string {
-  const words = text.trim();
-  if (words === '' || words.length > MAX_RATE_LIMIT_REASON) {
-    throw new InvalidArgumentError(`Expected 1 to ${MAX_RATE_LIMIT_REASON} characters.`);
+/**
+ * Describes the rate limit in one line: the limit in force, the one set, and why it is lower.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function describeRateLimit(status: RateLimitStatus | undefined, now: number): string {
+  if (status === undefined) return NO_LIMIT;
+  const { configured, manual, fall, lowUntil } = status;
+  const limit = manual ?? configured;
+  const origin = manual === undefined ? '' : ', set manually';
+  if (fall === undefined || lowUntil === undefined) {
+    return `${limit === 0 ? NO_LIMIT : `${limit} ${UNIT}`}${origin}`;
   }
-  return words;
+  const of = limit === 0 ? '' : ` of ${limit}`;
+  const recovered = limit === 0 ? 'no limit again' : `back at ${limit}`;
+  const cause = `429 ${formatDuration(Math.max(0, now - fall.at))} ago at ${rounded(fall.from)}/s`;
+  const recovery = `${recovered} in ${formatDuration(Math.max(0, lowUntil - now))}`;
+  return `${rounded(status.now ?? limit)}${of} ${UNIT}${origin}: ${cause}; ${recovery}`;
+}
+
+function rounded(perSecond: number): string {
+  return String(Math.round(perSecond * 10) / 10);
+}
+
+function limitOf(text: string): ExplainedRateLimit {
+  return text === 'off' || text === 'default' ? text : wholeNumber(1, MAX_RATE_LIMIT)(text);
 }

@@ -1,37 +1,36 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
 import type { Status } from '../../ops/status.ts';
-import { wholeNumber } from '../arguments.ts';
-import { describeHold } from './hold-view.ts';
-import { describeRateLimit } from './rate-limit-view.ts';
-import type { CommandContext } from '../command-context.ts';
-import { duration, print, table, wantsJson, writeOut } from '../output.ts';
-import { untilStopped } from '../until-stopped.ts';
-import { UsageError } from '../usage-error.ts';
+import { describeHold } from './hold.ts';
+import { describeRateLimit, withDeprecatedPace } from './rate-limit.ts';
+import { formatDuration, formatSize } from '../../format/format.ts';
+import { wholeNumber, UsageError } from '../arguments.ts';
+import { type CommandContext, untilStopped } from '../command-context.ts';
+import { print, table, wantsJson, writeOut } from '../output.ts';
 import { watch } from './watch.ts';
 
-/** Seconds between two looks of `--watch` without a number. */
+/** Interval of `--watch` without a number, in seconds. */
 const WATCH_S = 2;
 
-/** `notices status`: needs no credentials; with them it also shows the token. */
+/** `notices status`: needs no credentials; shows the token only when they are set. */
 export function statusCommand(context: CommandContext): Command {
   return new Command('status')
-    .description('what goes, what waits, what is held and why')
-    .option('--worker <host>', 'exit with 1 unless a worker lives on that host (a health check)')
+    .description('show waiting and active jobs, the hold, the rate limit, workers and Redis')
+    .option('--worker <host>', 'exit with 1 unless a worker runs on that host (a health check)')
     .option(
       '--watch [seconds]',
-      `look again every so many seconds (${WATCH_S}) until Ctrl-C; with --json an object a line`,
+      `refresh at this interval (default: ${WATCH_S}) until Ctrl-C; with --json one object per line`,
       wholeNumber(1, 3_600),
     )
     .action(async (options: { worker?: string; watch?: number | true }, command: Command) => {
       const { worker, watch: every } = options;
       if (worker !== undefined && every !== undefined) {
-        throw new UsageError('--worker asks once: give it without --watch');
+        throw new UsageError('use either --worker or --watch');
       }
       const config = loadConfig(context.env, { service: false });
-      // Loaded when it is needed, and so after a wrong configuration was reported.
+      // Imported here: an invalid configuration is reported without it, and sooner.
       const { readStatus } = await import('../../ops/status.ts');
-      const look = () =>
+      const read = () =>
         readStatus({
           redis: config.redis,
           account: config.account,
@@ -45,11 +44,11 @@ export function statusCommand(context: CommandContext): Command {
         const answered = await untilStopped(context, (signal) =>
           watch(
             async () => {
-              const status = await look();
-              return { lines: describe(status), json: status };
+              const status = await read();
+              return { lines: describe(status), json: withDeprecatedPace(status) };
             },
             {
-              title: `notices status, account ${config.account}, every ${seconds} s, Ctrl-C ends`,
+              title: `notices status, account ${config.account}, every ${seconds} s, Ctrl-C to exit`,
               everyMs: seconds * 1_000,
               json: wantsJson(command),
               signal,
@@ -58,12 +57,12 @@ export function statusCommand(context: CommandContext): Command {
             },
           ),
         );
-        // It ends only by being ended; what it said last was an answer, or that there is none.
+        // The exit code tells whether Redis answered the last refresh.
         context.end(answered ? 0 : 3);
         return;
       }
-      const status = await look();
-      print(context, command, status, () => describe(status));
+      const status = await read();
+      print(context, command, withDeprecatedPace(status), () => describe(status));
       if (worker !== undefined && !status.workers.some(({ host }) => host === worker))
         context.end(1);
     });
@@ -74,37 +73,37 @@ function describe(status: Status): string[] {
   const oldest =
     status.oldestWaitingMs === undefined
       ? ''
-      : `, the oldest for ${duration(status.oldestWaitingMs)}`;
+      : `, the oldest for ${formatDuration(status.oldestWaitingMs)}`;
   return [
     ...table([
       ['waiting', `${jobs.waiting}${oldest}`],
       ['active', `${jobs.active}`],
       ['delayed', `${jobs.delayed}`],
-      ['done', `${jobs.done} (still kept)`],
+      ['done', `${jobs.done} (within retention)`],
       ['failed', `${jobs.failed}`],
       ['hold', describeHold(status.hold, Date.now())],
-      ['pace', describeRateLimit(status.rateLimit, Date.now())],
+      ['rate limit', describeRateLimit(status.rateLimit, Date.now())],
       ['token', describeToken(status)],
-      ['workers', workers.length === 0 ? 'none: nothing is sent' : `${workers.length}`],
+      ['workers', workers.length === 0 ? 'none: nothing is being sent' : `${workers.length}`],
       ['redis', describeRedis(redis)],
     ]),
     ...redis.findings.map(
       ({ severity, words, remedy }) =>
-        `  ${severity === 'refuse' ? 'no worker sends' : 'warning'}: ${words}; ${remedy}`,
+        `  ${severity === 'refuse' ? 'workers refuse to send' : 'warning'}: ${words}; ${remedy}`,
     ),
     ...workers.map(
       ({ host, pid, active, concurrency, ageMs, loopDelayMs, unready }) =>
-        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heard ${duration(ageMs)} ago${slow(loopDelayMs)}${why(unready)}`,
+        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heartbeat ${formatDuration(ageMs)} ago${slowLoop(loopDelayMs)}${unreadyReasons(unready)}`,
     ),
   ];
 }
 
 function describeToken({ token }: Status): string {
   if (token === undefined) return 'not shown: set BASE_URL, ACCESS_KEY and SECRET_KEY';
-  if (token.refusal !== undefined) return `refused: ${token.refusal.code}`;
+  if (token.refusal !== undefined) return `issuance refused: ${token.refusal.code}`;
   if (token.token === undefined) return token.issuing ? 'being issued' : 'none yet';
   const { id, ageMs } = token.token;
-  return `${id}, ${duration(ageMs)} old, ${token.issuances} issued lately`;
+  return `${id}, ${formatDuration(ageMs)} old, ${token.issuances} issued recently`;
 }
 
 function describeRedis({
@@ -114,29 +113,28 @@ function describeRedis({
   usedBytes,
   maxBytes,
 }: Status['redis']): string {
-  const megabytes = (bytes: number) => `${Math.ceil(bytes / 1_000_000)} MB`;
   const kept = {
     aof: 'append-only file',
     rdb: 'snapshots only',
     none: 'nothing on disk',
-    unknown: 'persistence not shown',
+    unknown: 'persistence unknown',
   };
   return [
     version,
-    policy === '' ? 'policy not shown' : policy,
+    policy === '' ? 'eviction policy unknown' : policy,
     kept[persistence],
-    megabytes(usedBytes) + (maxBytes > 0 ? ` of ${megabytes(maxBytes)}` : ''),
+    formatSize(usedBytes) + (maxBytes > 0 ? ` of ${formatSize(maxBytes)}` : ''),
   ].join(', ');
 }
 
-function why(unready: Status['workers'][number]['unready']): string {
+function unreadyReasons(unready: Status['workers'][number]['unready']): string {
   if (unready === undefined || unready.length === 0) return '';
   return `, not ready: ${unready.map(({ reason }) => reason).join(', ')}`;
 }
 
-/** From here on a worker's locks and deadlines begin to slip. */
+/** From this delay of the event loop on, locks and deadlines of a worker are at risk. */
 const SLOW_LOOP_MS = 1_000;
 
-function slow(loopDelayMs: number): string {
-  return loopDelayMs < SLOW_LOOP_MS ? '' : `, was blocked for ${duration(loopDelayMs)}`;
+function slowLoop(loopDelayMs: number): string {
+  return loopDelayMs < SLOW_LOOP_MS ? '' : `, was blocked for ${formatDuration(loopDelayMs)}`;
 }

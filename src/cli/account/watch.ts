@@ -1,34 +1,34 @@
 import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 
-/** What a watched command shows at one moment. */
+/** One refresh of a watched command. */
 export interface WatchSnapshot {
-  /** For a person. */
+  /** Text output. */
   readonly lines: readonly string[];
-  /** With `--json`: fields of one line's object. */
+  /** JSON output: fields of the object of this refresh. */
   readonly json: object;
 }
 
-/** Where it is shown. */
+/** The terminal, or another output. */
 export interface Screen {
   readonly isTTY?: boolean | undefined;
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
 }
 
-/** How it is shown. */
+/** How a command is watched. */
 export interface WatchOptions {
   readonly title: string;
   readonly everyMs: number;
   readonly json: boolean;
-  /** Ends it: Ctrl-C. */
+  /** Ends watching. */
   readonly signal: AbortSignal;
   readonly screen: Screen;
-  /** Takes the text; false when nobody reads it any more. */
+  /** Writes text; resolves to false when the reader has closed the stream. */
   readonly write: (text: string) => Promise<boolean>;
 }
 
-/** The terminal's second screen, without a cursor, and back: what stood before is there again. */
+/** Switch to the alternate screen of the terminal without a cursor, and back. */
 const ENTER = '\u001B[?1049h\u001B[?25l';
 const LEAVE = '\u001B[?25h\u001B[?1049l';
 const HOME = '\u001B[H';
@@ -36,15 +36,15 @@ const ERASE_LINE = '\u001B[K';
 const ERASE_BELOW = '\u001B[J';
 
 /**
- * Looks again and again until it is ended: redraws in place on a terminal, writes a block a look
- * elsewhere, and with `json` one object a line. While Redis is away it says so, shows what it saw
- * last, and goes on trying.
+ * Refreshes a view until `signal` is aborted: in place on a terminal, elsewhere as one block of lines
+ * per refresh, with `json` as one object per line. While Redis is unavailable it shows the error and the
+ * last view, and keeps trying.
  *
- * @returns whether the last look was answered
- * @throws what `look` throws, unless it is Redis that did not serve
+ * @returns whether Redis answered the last refresh
+ * @throws what `read` throws, unless Redis is unavailable
  */
 export async function watch(
-  look: () => Promise<WatchSnapshot>,
+  read: () => Promise<WatchSnapshot>,
   { title, everyMs, json, signal, screen, write }: WatchOptions,
 ): Promise<boolean> {
   const inPlace = screen.isTTY === true && !json;
@@ -53,32 +53,32 @@ export async function watch(
   });
   let answered = true;
   let last: WatchSnapshot | undefined;
-  let awaySince: Date | undefined;
+  let unavailableSince: Date | undefined;
   let shown: readonly string[] = [];
   if (inPlace) await write(ENTER);
   try {
     while (!signal.aborted) {
-      const begun = performance.now();
+      const startedAt = performance.now();
       const at = new Date();
-      // Ctrl-C ends it at once, also while a Redis that is frozen lets it wait.
-      const looking = sightOf(look);
-      looking.catch(() => {});
-      const seen = await Promise.race([looking, ended]);
+      // Ctrl-C ends it at once, also while a frozen Redis does not answer.
+      const reading = readOrFailure(read);
+      reading.catch(() => {});
+      const seen = await Promise.race([reading, ended]);
       if (seen === undefined) break;
       answered = 'lines' in seen;
       if ('lines' in seen) {
         last = seen;
-        awaySince = undefined;
+        unavailableSince = undefined;
         shown = seen.lines;
       } else {
-        awaySince ??= at;
-        shown = awayLines(seen, awaySince, last?.lines ?? []);
+        unavailableSince ??= at;
+        shown = failureLines(seen, unavailableSince, last?.lines ?? []);
       }
       const text = json
         ? `${JSON.stringify({ at: at.toISOString(), ...('lines' in seen ? seen.json : { error: seen }) })}\n`
         : drawn([`${title}, ${clock(at)}`, '', ...shown], inPlace ? screen : undefined);
       if (!(await write(text))) break;
-      const restMs = Math.max(0, everyMs - (performance.now() - begun));
+      const restMs = Math.max(0, everyMs - (performance.now() - startedAt));
       await setTimeout(restMs, undefined, { signal }).catch(() => {});
     }
   } finally {
@@ -87,36 +87,42 @@ export async function watch(
   return answered;
 }
 
-/** Why Redis did not serve. */
-interface Away {
+/** Why Redis is unavailable. */
+interface ReadFailure {
   readonly code: string;
   readonly message: string;
 }
 
-async function sightOf(look: () => Promise<WatchSnapshot>): Promise<WatchSnapshot | Away> {
+async function readOrFailure(
+  read: () => Promise<WatchSnapshot>,
+): Promise<WatchSnapshot | ReadFailure> {
   try {
-    return await look();
+    return await read();
   } catch (error) {
-    const away =
+    const unavailable =
       error instanceof NoticeQueueError &&
       (error.code === 'QUEUE_UNAVAILABLE' || error.code === 'QUEUE_REFUSED');
-    if (!away) throw error;
+    if (!unavailable) throw error;
     return { code: error.code, message: error.message };
   }
 }
 
-function awayLines({ code, message }: Away, since: Date, last: readonly string[]): string[] {
-  const seen = last.length === 0 ? [] : ['', 'seen last:', ...last];
-  return [`Redis does not serve since ${clock(since)}: ${code}: ${message}`, ...seen];
+function failureLines(
+  { code, message }: ReadFailure,
+  since: Date,
+  last: readonly string[],
+): string[] {
+  const seen = last.length === 0 ? [] : ['', 'Last known state:', ...last];
+  return [`Redis unavailable since ${clock(since)}: ${code}: ${message}`, ...seen];
 }
 
 /**
- * One look as text: for a terminal over what stands there, cut to its size, for a line that wraps
- * could not be written over; elsewhere a block and an empty line.
+ * The text of one refresh: for a terminal over the previous one, cut to its size because a line that
+ * wraps could not be overwritten; elsewhere a block of lines and an empty line.
  */
 export function drawn(lines: readonly string[], screen: Screen | undefined): string {
   if (screen === undefined) return `${lines.join('\n')}\n\n`;
-  // A terminal that does not know its size says undefined, or 0.
+  // A terminal of unknown size has undefined, or 0.
   const [columns, rows] = [screen.columns || 80, screen.rows || 24];
   const fitting = lines
     .slice(0, Math.max(1, rows - 1))
@@ -124,7 +130,7 @@ export function drawn(lines: readonly string[], screen: Screen | undefined): str
   return `${HOME}${fitting.join('')}${ERASE_BELOW}`;
 }
 
-/** The time of day, as the machine's clock shows it. */
+/** The local time of day. */
 function clock(at: Date): string {
   return at.toTimeString().slice(0, 8);
 }

@@ -6,30 +6,30 @@ import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { decodeContacts } from '../../batch/payload/payload.ts';
 import { FAILED_STATES, type FailureFilter } from '../../batch/failures/select-failures.ts';
 import { describeGroups } from './batch-view.ts';
+import { countOf } from '../../format/format.ts';
+import { batchId, UsageError } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
-import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
+import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, wantsJson, writeOut } from '../output.ts';
-import { count, countOf } from '../progress.ts';
-import { UsageError } from '../usage-error.ts';
 
 interface FailuresFlags extends FailureFilter {
   csv?: boolean;
 }
 
-/** `notices failures ID`: a summary without numbers; with `--csv` the contacts themselves. */
+/** `notices failures ID`: a summary without phone numbers; with `--csv` the contacts themselves. */
 export function failuresCommand(context: CommandContext): Command {
   return new Command('failures')
-    .description('the contacts of a batch that were not accepted, and why')
+    .description('show the contacts of a batch that were not accepted, and why')
     .argument('<id>', 'id of the batch', batchId)
-    .addOption(new Option('--state <state>', 'only those in this state').choices(FAILED_STATES))
-    .option('--code <code>', 'only those with this code')
+    .addOption(new Option('--state <state>', 'only contacts in this state').choices(FAILED_STATES))
+    .option('--code <code>', 'only contacts with this code')
     .option(
       '--csv',
-      'write the contacts as CSV, ready to be imported again; it holds phone numbers',
+      'write the contacts as CSV, including phone numbers; the file can be imported again',
     )
     .action(async (id: string, { csv, state, code }: FailuresFlags, command: Command) => {
       if (csv === true && wantsJson(command)) {
-        throw new UsageError('give either --csv or --json: a summary is JSON, an export is CSV');
+        throw new UsageError('use either --csv (the contacts) or --json (the summary)');
       }
       await withLedger(context, async (open) => {
         const batch = await readBatch(open.ledger, id);
@@ -41,8 +41,8 @@ export function failuresCommand(context: CommandContext): Command {
         const groups = await groupFailures(open.ledger, batch, filter);
         print(context, command, { batch: id, failures: groups }, () =>
           groups.length === 0
-            ? ['none']
-            : [...describeGroups(groups), 'Their contacts: the same command with --csv.'],
+            ? ['No contact failed.']
+            : [...describeGroups(groups), 'Add --csv to export their contacts.'],
         );
       });
     });
@@ -63,11 +63,11 @@ async function writeCsv(
     (text) => writeOut(stdout, text),
   );
   stderr.write(
-    contacts === 0 ? 'no contacts match\n' : `${countOf(contacts, 'contact')}, as imported\n`,
+    contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,
   );
   if (gone > 0) {
     stderr.write(
-      `${count(gone)} chunks or parts of chunks were sent again meanwhile and are not in it\n`,
+      `${countOf(gone, 'chunk or part of a chunk', 'chunks or parts of chunks')} left out: sent again meanwhile.\n`,
     );
   }
 }

@@ -2,25 +2,25 @@ import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
-import type { CommandContext, Output } from '../command-context.ts';
-import type { OpenLedger } from '../open-ledger.ts';
-import { ProgressRate } from './progress-rate.ts';
-import { ProgressBar } from '../progress.ts';
+import type { CommandContext } from '../command-context.ts';
+import type { OpenLedger } from '../open-queue.ts';
+import { writeJsonLine } from '../output.ts';
+import { ProgressRate, ProgressBar } from '../progress.ts';
 
-/** Milliseconds between two looks: often enough for a person, seldom enough for Redis. */
+/** Refresh intervals, in milliseconds. */
 const TERMINAL_MS = 250;
 const ELSEWHERE_MS = 1_000;
 
-/** Redis may be away for so long before the command gives up. */
-const PATIENCE_MS = 60_000;
+/** How long Redis may be unavailable before the command fails, in milliseconds. */
+const REDIS_OUTAGE_MS = 60_000;
 
 /**
- * Shows how a batch is sent, until all of it is settled or `signal` is aborted: a bar on a terminal,
- * lines elsewhere, and with `json` one event a line on standard output. A standstill is told once,
- * when it begins.
+ * Shows the progress of a batch until all of it is settled or `signal` is aborted: a bar on a terminal,
+ * lines elsewhere, and with `json` one event per line on standard output. The reason why a batch is not
+ * sending is written once, when it changes.
  *
- * @returns the batch as it was seen last
- * @throws UsageError when the batch is no more, NoticeQueueError when Redis stays away
+ * @returns the last state of the batch
+ * @throws UsageError when the batch was deleted, NoticeQueueError when Redis stays unavailable
  */
 export async function followBatch(
   { stdout, stderr }: Pick<CommandContext, 'stdout' | 'stderr'>,
@@ -31,22 +31,22 @@ export async function followBatch(
 ): Promise<BatchSnapshot> {
   const everyMs = stderr.isTTY === true ? TERMINAL_MS : ELSEWHERE_MS;
   const bar = new ProgressBar('sending', stderr);
-  const pace = new ProgressRate();
-  let told: string | undefined;
+  const progress = new ProgressRate();
+  let shownReason: string | undefined;
   for (;;) {
-    const view = await patiently(() => viewBatch(open, id), signal);
+    const view = await retryWhileUnavailable(() => viewBatch(open, id), signal);
     const { batch, standstill } = view;
-    pace.read(performance.now(), settledOf(batch));
-    if (json) writeJsonLine(stdout, { event: 'sending', ...progressOf(view, pace.rate) });
+    progress.read(performance.now(), settledOf(batch));
+    if (json) writeJsonLine(stdout, { event: 'sending', ...progressOf(view, progress.rate) });
     else {
-      if (standstill !== told && standstill !== undefined) {
+      if (standstill !== shownReason && standstill !== undefined) {
         bar.end();
-        stderr.write(`It stands still: ${standstill}.\n`);
+        stderr.write(`Not sending: ${standstill}.\n`);
       }
-      told = standstill;
+      shownReason = standstill;
       const { total, pending } = batch.counts;
       const share = total === 0 ? undefined : settledOf(batch) / total;
-      bar.show(share, progressText(batch, pace.rate, pace.timeFor(pending)));
+      bar.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
     }
     if (isOver(batch) || signal.aborted) {
       bar.end();
@@ -56,18 +56,18 @@ export async function followBatch(
   }
 }
 
-/** Waits out a restart of Redis: what is followed goes on without this command. */
-async function patiently<Result>(
+/** Tolerates an outage of Redis: the batch does not depend on this command. */
+async function retryWhileUnavailable<Result>(
   read: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + REDIS_OUTAGE_MS;
   for (;;) {
     try {
       return await read();
     } catch (error) {
-      const away = error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE';
-      if (!away || signal.aborted || performance.now() > deadline) throw error;
+      const unavailable = error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE';
+      if (!unavailable || signal.aborted || performance.now() > deadline) throw error;
       await setTimeout(ELSEWHERE_MS, undefined, { signal }).catch(() => {});
     }
   }
@@ -82,9 +82,4 @@ function progressOf({ batch, standstill }: BatchSnapshot, rate: number): object 
     perSecond: Math.round(rate),
     ...(standstill === undefined ? {} : { standstill }),
   };
-}
-
-/** One JSON value on a line of its own. */
-export function writeJsonLine(stdout: Output, value: object): void {
-  stdout.write(`${JSON.stringify(value)}\n`);
 }

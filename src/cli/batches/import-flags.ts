@@ -1,10 +1,8 @@
-import { gather, wholeNumber } from '../arguments.ts';
-import { batchId } from '../open-ledger.ts';
-import { UsageError } from '../usage-error.ts';
+import { collect, wholeNumber, batchId, UsageError } from '../arguments.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 
-/** What `notices import` takes beside the file. */
+/** Options of `notices import`. */
 export interface ImportFlags {
   readonly template: string;
   readonly map?: readonly string[];
@@ -31,39 +29,55 @@ export interface ImportFlags {
 
 const BILLION = 1_000_000_000;
 
-/** Adds the flags to the command. */
+/** Adds the options to the command. */
 export function withImportFlags(command: Command): Command {
   return command
     .requiredOption('--template <code>', 'template code')
-    .option('--map <field=column,...>', 'contact=phone,var1=name: only these columns', gather)
-    .addOption(new Option('--var-map <field=column,...>', 'the same').argParser(gather).hideHelp())
-    .option('--batch <id>', 'id of the batch (default: made of the file and the options)', batchId)
-    .option('--chunk <n>', 'contacts of one send (default: CHUNK_SIZE)', wholeNumber(1, 10_000))
-    .addOption(
-      new Option('--delivery <policy>', 'what becomes of a send whose outcome is unknown').choices(
-        DELIVERY_POLICIES,
-      ),
+    .option('--map <field=column,...>', 'columns to use, such as contact=phone,var1=name', collect)
+    .addOption(new Option('--var-map <field=column,...>', 'the same').argParser(collect).hideHelp())
+    .option(
+      '--batch <id>',
+      'id of the batch (default: derived from the file and the options)',
+      batchId,
     )
-    .option('--expires <time>', 'when it is too late: ISO 8601 with a zone')
-    .option('--rate <n>', 'contacts a second at most', wholeNumber(1, BILLION))
-    .option('--allow-duplicates', 'send to a number as often as it stands in the list')
-    .option('--no-bisect', 'do not halve a rejected chunk to find the contact that spoils it')
-    .option('--dry-run', 'read and check everything, queue nothing; needs no Redis')
+    .option(
+      '--chunk <n>',
+      'contacts per send request (default: CHUNK_SIZE)',
+      wholeNumber(1, 10_000),
+    )
     .addOption(
-      new Option('--format <format>', 'default: by the name of the file').choices([
-        'csv',
-        'ndjson',
-      ]),
+      new Option(
+        '--delivery <policy>',
+        'what happens to contacts whose outcome is unknown',
+      ).choices(DELIVERY_POLICIES),
+    )
+    .option('--expires <time>', 'do not send after this time: ISO 8601 with a zone')
+    .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, BILLION))
+    .option('--allow-duplicates', 'send to a number as often as the list contains it')
+    .option(
+      '--no-bisect',
+      'do not split a rejected chunk to find the contacts that cause the rejection',
+    )
+    .option('--dry-run', 'read and check everything, enqueue nothing; needs no Redis')
+    .addOption(
+      new Option('--format <format>', 'default: by the file name').choices(['csv', 'ndjson']),
     )
     .option('--delimiter <c>', 'one character, or TAB (default: a comma)', delimiter)
     .addOption(new Option('--encoding <name>', 'default: utf-8').choices(['utf-8', 'euc-kr']))
-    .option('--no-header', 'the first row is a contact; --map names columns by position, 1 first')
-    .option('--rejects <file>', 'where refused rows go (default: FILE.rejected.csv)')
-    .option('--high-water <n>', 'pause above so many unsent contacts', wholeNumber(1, BILLION))
+    .option(
+      '--no-header',
+      'the first row is a contact; --map then names columns by position, starting at 1',
+    )
+    .option('--rejects <file>', 'file for rejected rows (default: FILE.rejected.csv)')
+    .option(
+      '--high-water <n>',
+      'pause above this number of unsent contacts',
+      wholeNumber(1, BILLION),
+    )
     .option('--schedule-type <type>', 'schedule type (default: DIRECTLY)')
     .option('--chat-sender-key <key>', 'sender key of the messenger channel')
-    .option('--sender-key <key>', 'sender key for SMS')
-    .option('--wait', 'then follow the sending until all is settled');
+    .option('--sender-key <key>', 'sender key of SMS')
+    .option('--wait', 'then show the progress of sending until every contact is settled');
 }
 
 function delimiter(text: string): string {
@@ -73,9 +87,9 @@ function delimiter(text: string): string {
 }
 
 /**
- * Reads `contact=phone,var1=name`.
+ * Parses `contact=phone,var1=name`.
  *
- * @throws UsageError
+ * @throws UsageError for anything else, and for a field that is named twice
  */
 export function fieldMap(texts: readonly string[]): Record<string, string> | undefined {
   if (texts.length === 0) return undefined;

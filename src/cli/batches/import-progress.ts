@@ -1,14 +1,13 @@
 import type { ImportProgress } from '../../batch/import/import-options.ts';
+import { formatDuration, formatCount, countOf, formatRate } from '../../format/format.ts';
 import type { Output } from '../command-context.ts';
-import { duration } from '../output.ts';
-import { ProgressRate } from './progress-rate.ts';
-import { count, countOf, ProgressBar } from '../progress.ts';
+import { ProgressRate, ProgressBar } from '../progress.ts';
 
-/** Least milliseconds between two events of `--json`, and between two looks of the bar. */
+/** Minimum intervals of events with `--json` and of the bar, in milliseconds. */
 const EVENT_MS = 1_000;
 const BAR_MS = 100;
 
-/** Shows an import under way: a bar on a terminal, lines elsewhere, or events. */
+/** Shows the progress of an import: a bar on a terminal, lines elsewhere, or events. */
 export class ImportProgressView {
   readonly #bar: ProgressBar;
   readonly #onEvent: ((event: object) => void) | undefined;
@@ -17,7 +16,7 @@ export class ImportProgressView {
   #shownAt = -Infinity;
   #latest: ImportProgress | undefined;
 
-  /** @param onEvent takes events in place of a bar */
+  /** @param onEvent receives events instead of a bar */
   constructor(stderr: Output, onEvent: ((event: object) => void) | undefined, dryRun: boolean) {
     this.#onEvent = onEvent;
     this.#bar = new ProgressBar(dryRun ? 'checking' : 'importing', stderr);
@@ -30,7 +29,7 @@ export class ImportProgressView {
     this.#draw(progress, now);
   }
 
-  /** Shows how far it came, also where that was too soon after the last look. */
+  /** Shows the final progress, regardless of the interval. */
   end(): void {
     if (this.#latest !== undefined) this.#draw(this.#latest, performance.now());
     this.#bar.end();
@@ -61,10 +60,10 @@ function progressText(
 ): string {
   return [
     countOf(rows, 'row'),
-    ...(refused > 0 ? [`${count(refused)} refused`] : []),
+    ...(refused > 0 ? [`${formatCount(refused)} rejected`] : []),
     ...(duplicates > 0 ? [countOf(duplicates, 'duplicate')] : []),
-    ...(waiting ? ['waits for workers: enough contacts are unsent'] : []),
-    ...(waiting || perSecond === 0 ? [] : [`${count(perSecond)}/s`]),
-    ...(restMs === undefined || waiting ? [] : [`${duration(restMs)} left`]),
+    ...(waiting ? ['paused until workers have sent more contacts'] : []),
+    ...(waiting || perSecond === 0 ? [] : [`${formatRate(perSecond)}/s`]),
+    ...(restMs === undefined || waiting ? [] : [`${formatDuration(restMs)} left`]),
   ].join(', ');
 }

@@ -3,30 +3,28 @@ import type { ImportOptions, ImportReport } from '../../batch/import/import-opti
 import { groupFailures } from '../../batch/failures/failure-groups.ts';
 import { loadConfig } from '../../config/config.ts';
 import { describeBatch, isOver, notAccepted } from './batch-view.ts';
-import { followBatch, writeJsonLine } from './follow-batch.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { ImportProgressView } from './import-progress.ts';
-import type { CommandContext } from '../command-context.ts';
-import { withLedger } from '../open-ledger.ts';
-import { openQueue } from '../open-queue.ts';
-import { table, wantsJson } from '../output.ts';
-import { count, countOf } from '../progress.ts';
-import { untilStopped } from '../until-stopped.ts';
+import { formatCount, countOf } from '../../format/format.ts';
+import { type CommandContext, untilStopped } from '../command-context.ts';
+import { withLedger, openQueue } from '../open-queue.ts';
+import { writeJsonLine, table, wantsJson } from '../output.ts';
+import { followBatch } from './follow-batch.ts';
 
-/** At most so many lines of the list are told; the rejects file has them all. */
-const MOST_SHOWN = 5;
+/** Maximum number of lines of the list in the report; the rejects file has all of them. */
+const MAX_SHOWN = 5;
 
-const TAKEN_OUT = ' (blanks, hyphens and the like were taken out of numbers)';
+const NORMALISED = ' (separators such as spaces and hyphens were removed from numbers)';
 
 /**
  * `notices import`: with `--wait` it exits with 1 unless every contact was accepted. With `--json` each
- * line of standard output is one event; the last of an import is its report.
+ * line of standard output is one event; the last event of an import is its report.
  */
 export function importCommand(context: CommandContext): Command {
   return withImportFlags(
     new Command('import')
-      .description('hand a contact list of any length to the queue, as one batch')
-      .argument('<file>', 'CSV or NDJSON, also compressed with gzip; - for standard input'),
+      .description('import a contact list of any length as one batch')
+      .argument('<file>', 'CSV or NDJSON, optionally compressed with gzip; - for standard input'),
   ).action((file: string, flags: ImportFlags, command: Command) =>
     untilStopped(context, async (signal) => {
       const json = wantsJson(command);
@@ -65,7 +63,7 @@ async function importList(
   }
 }
 
-/** Options that were not given are left to the library's defaults. */
+/** Options that are not set have the defaults of the library. */
 function optionsFrom(flags: ImportFlags): ImportOptions {
   const { allowDuplicates, bisect, dryRun, format, delimiter, header, highWater } = flags;
   const { scheduleType, chatSenderKey, senderKey, delivery, rate } = flags;
@@ -95,37 +93,42 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
 function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
   const { batch, contacts, chunks, duplicates, refused, normalised, rejectsFile } = report;
   const next =
-    report.dryRun || wait === true ? [] : [`"notices batch ${batch} --watch" follows the sending.`];
+    report.dryRun || wait === true
+      ? []
+      : [`"notices batch ${batch} --watch" shows the progress of sending.`];
   if (report.alreadyImported) {
-    return [`batch ${batch} was imported before, so nothing was queued`, ...next];
+    return [`Batch ${batch} was imported before; nothing was enqueued.`, ...next];
   }
-  const size = `${count(contacts)} in ${countOf(chunks, 'chunk')}, ${countOf(report.bytes, 'byte')} in Redis`;
+  const size = `${formatCount(contacts)} in ${countOf(chunks, 'chunk')}, ${countOf(report.bytes, 'byte')} in Redis`;
   return [
     heading(report),
     ...table([
-      ['  rows', count(report.rows)],
+      ['  rows', formatCount(report.rows)],
       ['  contacts', size],
-      ['  duplicates', `${count(duplicates)}${placesOf(report.firstDuplicates, duplicates)}`],
-      ['  refused', `${count(refused)}${rejectsFile === undefined ? '' : `, see ${rejectsFile}`}`],
-      ['  normalised', `${count(normalised)}${normalised > 0 ? TAKEN_OUT : ''}`],
+      ['  duplicates', `${formatCount(duplicates)}${placesOf(report.firstDuplicates, duplicates)}`],
+      [
+        '  rejected',
+        `${formatCount(refused)}${rejectsFile === undefined ? '' : `, see ${rejectsFile}`}`,
+      ],
+      ['  normalised', `${formatCount(normalised)}${normalised > 0 ? NORMALISED : ''}`],
     ]),
     ...report.firstRefused
-      .slice(0, MOST_SHOWN)
+      .slice(0, MAX_SHOWN)
       .map(({ line, field, reason }) => `line ${line}, ${field === '' ? 'row' : field}: ${reason}`),
-    ...(refused > MOST_SHOWN ? [`and ${count(refused - MOST_SHOWN)} more`] : []),
+    ...(refused > MAX_SHOWN ? [`and ${formatCount(refused - MAX_SHOWN)} more`] : []),
     ...next,
   ];
 }
 
 function heading({ batch, dryRun, resumed }: ImportReport): string {
-  if (dryRun) return `dry run, nothing was queued; the import would be batch ${batch}`;
-  return resumed ? `batch ${batch}, which had been begun before` : `batch ${batch}`;
+  if (dryRun) return `Dry run: nothing was enqueued. The import would be batch ${batch}.`;
+  return resumed ? `Batch ${batch}, resumed.` : `Batch ${batch}.`;
 }
 
 function placesOf(lines: readonly number[], all: number): string {
   if (lines.length === 0) return '';
-  const shown = lines.slice(0, MOST_SHOWN).join(', ');
-  return ` (the first of each number is kept; line ${shown}${all > MOST_SHOWN ? ', ...' : ''})`;
+  const shown = lines.slice(0, MAX_SHOWN).join(', ');
+  return ` (the first contact of each number is kept; line ${shown}${all > MAX_SHOWN ? ', ...' : ''})`;
 }
 
 /** @returns the exit code */
@@ -142,7 +145,7 @@ async function wait(
     else {
       context.stdout.write(`${describeBatch(view, groups, Date.now()).join('\n')}\n`);
       if (!isOver(view.batch)) {
-        context.stderr.write('stopped waiting; the batch goes on without this command\n');
+        context.stderr.write('Stopped waiting. The batch continues without this command.\n');
       }
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0 ? 0 : 1;

@@ -7,41 +7,40 @@ import {
   type RedriveSelection,
 } from '../../batch/failures/redrive-batch.ts';
 import { redriveAudited } from '../../ops/batch-actions.ts';
-import { wholeNumber } from '../arguments.ts';
 import { describeGroups } from './batch-view.ts';
-import type { CommandContext } from '../command-context.ts';
+import { formatCount, countOf } from '../../format/format.ts';
+import { wholeNumber, batchId } from '../arguments.ts';
+import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
-import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
+import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, wantsJson } from '../output.ts';
-import { count, countOf, ProgressBar } from '../progress.ts';
-import { untilStopped } from '../until-stopped.ts';
-import { whoAmI } from '../who.ts';
+import { ProgressBar } from '../progress.ts';
 
 interface RedriveFlags extends RedriveSelection {
   yes?: boolean;
 }
 
-/** `notices redrive ID`: exits with 1 where the phase does not allow it, or the person said no. */
+/** `notices redrive ID`: exits with 1 where the phase does not allow it, or the user declined. */
 export function redriveCommand(context: CommandContext): Command {
   return new Command('redrive')
-    .description('send again what was not accepted, after a preview')
+    .description('send contacts again that were not accepted, after a preview')
     .argument('<id>', 'id of the batch', batchId)
     .addOption(
-      new Option('--state <state>', 'those in this state; unknown ones may arrive twice')
+      new Option('--state <state>', 'contacts in this state; unknown ones may arrive twice')
         .choices(['rejected', 'expired', 'unknown'])
         .default('rejected'),
     )
-    .option('--code <code>', 'only those with this code')
-    .option('--limit <n>', 'contacts at most', wholeNumber(1, 1_000_000_000))
-    .option('--rate <n>', 'contacts a second at most', wholeNumber(1, 1_000_000))
-    .option('--yes', 'do not ask')
+    .option('--code <code>', 'only contacts with this code')
+    .option('--limit <n>', 'maximum number of contacts', wholeNumber(1, 1_000_000_000))
+    .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, 1_000_000))
+    .option('--yes', 'do not ask for confirmation')
     .action((id: string, flags: RedriveFlags, command: Command) =>
       withLedger(context, async (open) => {
         const batch = await readBatch(open.ledger, id);
         const reason = whyNotRedrive(batch, Date.now());
         if (reason !== undefined) {
           print(context, command, { batch: id, done: false, reason }, () => [
-            `${id} cannot be redriven: ${reason}`,
+            `Batch ${id} cannot be sent again: ${reason}.`,
           ]);
           context.end(1);
           return;
@@ -50,7 +49,7 @@ export function redriveCommand(context: CommandContext): Command {
         const groups = await groupFailures(open.ledger, batch, selection);
         if (groups.length === 0) {
           print(context, command, { batch: id, redriven: 0, chunks: 0, left: 0, gone: 0 }, () => [
-            'nothing matches; nothing was done',
+            'No contact matches; nothing was done.',
           ]);
           return;
         }
@@ -63,7 +62,7 @@ export function redriveCommand(context: CommandContext): Command {
     );
 }
 
-/** Shows what would be sent again, and asks. */
+/** Shows what would be sent again, and asks for confirmation. */
 async function agreed(
   context: CommandContext,
   { id }: Batch,
@@ -75,10 +74,15 @@ async function agreed(
   const contacts = groups.reduce((sum, group) => sum + group.contacts, 0);
   const most = limit === undefined ? contacts : Math.min(limit, contacts);
   if (!json) context.stderr.write(`${describeGroups(groups).join('\n')}\n`);
-  const twice = state === 'unknown' ? ' They may have been taken: some may get it twice.' : '';
-  const upTo = most < contacts ? `${count(most)} at most of ${count(contacts)}` : count(contacts);
-  if (await confirm(context, `Send ${upTo} contacts of ${id} again?${twice}`, yes)) return true;
-  context.stderr.write('nothing was done\n');
+  const twice =
+    state === 'unknown' ? ' The service may have accepted them: some may arrive twice.' : '';
+  const upTo =
+    most < contacts
+      ? `at most ${formatCount(most)} of ${formatCount(contacts)}`
+      : formatCount(contacts);
+  if (await confirm(context, `Send ${upTo} contacts of batch ${id} again?${twice}`, yes))
+    return true;
+  context.stderr.write('Nothing was done.\n');
   return false;
 }
 
@@ -90,12 +94,12 @@ async function redrive(
   command: Command,
 ): Promise<void> {
   const bar = new ProgressBar('redriving', context.stderr);
-  let given = 0;
+  let requeued = 0;
   const show = (redriven: number) => {
-    given = redriven;
+    requeued = redriven;
     if (!wantsJson(command)) bar.show(undefined, countOf(redriven, 'contact'));
   };
-  const actor = { who: whoAmI(), why: '' };
+  const actor = { who: currentUser(), why: '' };
   let report: RedriveReport;
   try {
     report = await untilStopped(context, (signal) =>
@@ -103,17 +107,17 @@ async function redrive(
     );
   } catch (error) {
     bar.end();
-    const text = `${count(given)} contacts were given back before it failed; run it again for the rest`;
+    const text = `${countOf(requeued, 'contact')} requeued before the failure. Run the command again for the rest.`;
     if (!wantsJson(command)) context.stderr.write(`${text}\n`);
     throw error;
   }
   bar.end();
   print(context, command, report, () => [
-    `${countOf(report.redriven, 'contact')} to be sent again, in ${countOf(report.chunks, 'chunk')}`,
-    ...(report.left > 0 ? [`${count(report.left)} that match were left as they are`] : []),
-    ...(report.gone > 0 ? [`${count(report.gone)} were gone already`] : []),
+    `${countOf(report.redriven, 'contact')} in ${countOf(report.chunks, 'chunk')} will be sent again.`,
+    ...(report.left > 0 ? [`${countOf(report.left, 'matching contact')} left unchanged.`] : []),
+    ...(report.gone > 0 ? [`${countOf(report.gone, 'contact')} no longer available.`] : []),
     ...(report.redriven === 0 && report.left > 0
-      ? ['A chunk that failed as a whole is sent again as a whole: raise --limit.']
-      : [`"notices batch ${batch.id} --watch" follows them`]),
+      ? ['A chunk that failed as a whole is sent again as a whole: increase --limit.']
+      : [`"notices batch ${batch.id} --watch" shows their progress.`]),
   ]);
 }

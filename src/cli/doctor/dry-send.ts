@@ -6,22 +6,22 @@ import { loadConfig, type Config } from '../../config/config.ts';
 import { startEmulator } from '../../emulator/emulator.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { fail, ok, skip, type Finding } from '../../doctor/finding.ts';
-import { NoticeQueue } from '../../producer/notice-queue.ts';
 import type { RedisClient } from '../../redis/connect.ts';
+import { openQueue } from '../open-queue.ts';
 import { removeAccount } from '../../redis/remove-account.ts';
 
-/** Numbers that nobody has: one for a single notice, two for a batch. */
+/** Unassigned numbers: one for a single notice, two for a batch. */
 const [SINGLE, ...LIST] = ['01000000001', '01000000002', '01000000003'];
 
 const DEADLINE_MS = 20_000;
-const LOOK_AGAIN_MS = 20;
+const POLL_MS = 20;
 
 /**
- * Sends a notice and a small batch through everything but the service: a producer, this Redis, a worker
- * in this process, and the emulator. It uses an account of its own, which is deleted afterwards, and
- * none of the configured keys.
+ * Sends a notice and a small batch through everything except the service: a producer, this Redis, a
+ * worker in this process, and the emulator. It uses an account of its own, which is deleted afterwards,
+ * and none of the configured keys.
  *
- * @param signal gives it up
+ * @param signal cancels it
  */
 export async function drySend(
   redis: RedisClient,
@@ -30,7 +30,7 @@ export async function drySend(
 ): Promise<Finding> {
   const account = `doctor-${randomBytes(6).toString('hex')}`;
   const emulator = await startEmulator({ accessKey: 'doctor', secretKey: 'doctor' });
-  // Its own settings are the usual ones: what the fleet's would do is not asked here.
+  // Default settings: the check does not depend on those of the fleet.
   const own = loadConfig({
     BASE_URL: emulator.url,
     ACCESS_KEY: 'doctor',
@@ -43,36 +43,34 @@ export async function drySend(
     () => removeAccount(redis, config.redis.prefix, account),
     () => emulator.close(),
   ];
-  const begun = performance.now();
+  const startedAt = performance.now();
   try {
     if (service === undefined) throw new NoticeQueueError('CONFIG_INVALID');
-    const worker = await startWorker(
-      { ...own, redis: config.redis, queue: config.queue, service },
-      pino({ level: 'silent' }),
-      signal,
-    );
-    if (worker === undefined) return skip('dry-send', 'given up');
+    const worker = await startWorker({
+      config: { ...own, redis: config.redis, queue: config.queue, service },
+      logger: pino({ level: 'silent' }),
+      abandoned: signal,
+    });
+    if (worker === undefined) return skip('dry-send', 'cancelled');
     closers.push(() => worker.stop());
-    const { prefix, ...connection } = config.redis;
-    const { payloadKeyPrevious: _, ...settings } = config.queue;
-    const queue = new NoticeQueue({ redis: connection, prefix, account, ...settings });
+    const queue = await openQueue({ ...config, account });
     closers.push(() => queue.close());
     await queue.send({ templateCode: 'DOCTOR', contacts: [{ contact: SINGLE ?? '' }] });
     const list = LIST.map((contact) => ({ contact }));
     await queue.import(list, { templateCode: 'DOCTOR', signal });
     const deadline = performance.now() + DEADLINE_MS;
     while (emulator.record().contacts < 1 + LIST.length && performance.now() < deadline) {
-      if (signal.aborted) return skip('dry-send', 'given up');
-      await pause(LOOK_AGAIN_MS);
+      if (signal.aborted) return skip('dry-send', 'cancelled');
+      await pause(POLL_MS);
     }
-    return judgeRecord(emulator.record().contacts, performance.now() - begun);
+    return judgeRecord(emulator.record().contacts, performance.now() - startedAt);
   } catch (error) {
-    if (signal.aborted) return skip('dry-send', 'given up');
-    const said =
+    if (signal.aborted) return skip('dry-send', 'cancelled');
+    const problem =
       error instanceof NoticeQueueError
         ? `${error.code}: ${error.message}`
         : 'an unexpected failure';
-    return fail('dry-send', said, 'mend what the findings before this one name');
+    return fail('dry-send', problem, 'fix the problems found by the checks above');
   } finally {
     for (const close of closers.reverse()) await close().catch(() => {});
   }
@@ -83,11 +81,11 @@ function judgeRecord(arrived: number, tookMs: number): Finding {
   return arrived === all
     ? ok(
         'dry-send',
-        `a notice and a small batch went from a producer over this Redis and a worker to the emulator, in ${(tookMs / 1_000).toFixed(1)} s`,
+        `sent a notice and a small batch from a producer through this Redis and a worker to the emulator in ${(tookMs / 1_000).toFixed(1)} s`,
       )
     : fail(
         'dry-send',
         `${arrived} of ${all} contacts reached the emulator within ${DEADLINE_MS / 1_000} s`,
-        'look at what the findings on Redis say; on a machine without load this takes a second or two',
+        'see the checks of Redis above; on an idle machine this takes one or two seconds',
       );
 }

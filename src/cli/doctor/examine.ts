@@ -1,6 +1,7 @@
 import type { Config, ServiceConfig } from '../../config/config.ts';
 import type { Environment } from '../../config/environment.ts';
 import { readEnvironment } from '../../config/read.ts';
+import { countOf } from '../../format/format.ts';
 import type { Notice } from '../../contracts/notice.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import {
@@ -23,26 +24,26 @@ import { drySend } from './dry-send.ts';
 import { realSend } from './real-send.ts';
 import { probeToken } from './token-probe.ts';
 
-/** What is to be tried beside looking. */
+/** Options of {@link examine}. */
 export interface Examination {
   readonly config: Config;
-  /** Issue a token although one lives. */
+  /** Issue a token even if there is a valid one. */
   readonly issue: boolean;
   readonly drySend: boolean;
-  /** A real notice, which the person has confirmed. */
+  /** A real notice to send; confirmed by the user. */
   readonly send: Notice | undefined;
-  /** Gives it up between two steps. */
+  /** Cancels it between two steps. */
   readonly signal: AbortSignal;
 }
 
-/** How long one command to Redis, and the first connection, may take. */
+/** Timeout of the first connection to Redis, and of each command, in milliseconds. */
 const TIMEOUT_MS = 5_000;
 
-/** What is wrong with the environment; the rest is looked at only where nothing is. */
+/** Checks the environment. The other checks need a valid one. */
 export function examineConfig(environment?: Environment): Finding[] {
   const { readings, values, issues } = readEnvironment(environment, { service: false });
   if (issues.length > 0) {
-    const remedy = 'mend it; docs/configuration.md says what is right';
+    const remedy = 'fix the value; docs/configuration.md lists the valid ones';
     return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
   }
   const set = [...readings.values()].filter(({ from }) => from !== 'default').length;
@@ -52,28 +53,28 @@ export function examineConfig(environment?: Environment): Finding[] {
     return [
       warn(
         'config',
-        `BASE_URL uses plain http to ${host}: the key pair, the token and every phone number can be read on the way`,
-        'use https; INSECURE_HTTP_HOST is for the emulator',
+        `BASE_URL uses plain http to ${host}: the key pair, the token and all phone numbers are sent unencrypted`,
+        'use https; INSECURE_HTTP_HOST is meant for the emulator',
       ),
     ];
   }
-  return [ok('config', `${set} values are set, and all are right`)];
+  return [ok('config', `${countOf(set, 'variable')} set, all valid`)];
 }
 
 /**
- * Looks at everything and tries what it is told to, in the order of {@link CHECKS}.
+ * Runs the checks in the order of {@link CHECKS}.
  *
- * @param tell told of each finding as it is made
+ * @param report called with each finding as it is made
  */
 export async function examine(
   { config, issue, drySend: dry, send, signal }: Examination,
-  tell: (finding: Finding) => void,
+  report: (finding: Finding) => void,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
   const add = (...found: readonly Finding[]) => {
     for (const finding of found) {
       findings.push(finding);
-      tell(finding);
+      report(finding);
     }
   };
   const { service } = config;
@@ -87,11 +88,11 @@ export async function examine(
     const unfit = findings.some(
       ({ check, level }) => check.startsWith('redis.') && level === 'fail',
     );
-    if (!dry) add(skip('dry-send', 'not asked for'));
-    else if (unfit) add(skip('dry-send', 'not tried: Redis has to be mended first'));
+    if (!dry) add(skip('dry-send', 'not requested'));
+    else if (unfit) add(skip('dry-send', 'skipped: fix the problems of Redis first'));
     else add(await drySend(redis, config, signal));
     if (signal.aborted) return;
-    if (send === undefined) add(skip('send', 'not asked for (--send NUMBER --template CODE)'));
+    if (send === undefined) add(skip('send', 'not requested (--send NUMBER --template CODE)'));
     else if (service !== undefined) add(await realSend(redis, { ...config, service }, send));
   };
   try {
@@ -106,14 +107,17 @@ export async function examine(
     );
     const seen = new Set(findings.map(({ check }) => check));
     const rest = CHECKS.filter((check: CheckName) => check !== 'config' && !seen.has(check));
-    add(...rest.map((check) => skip(check, 'not looked at: Redis does not serve')));
+    add(...rest.map((check) => skip(check, 'skipped: Redis is unavailable')));
   }
   return findings;
 }
 
 async function examineRedis(redis: RedisClient, config: Config): Promise<Finding[]> {
-  const signs = await readRedisSnapshot(redis, keysOf(config.redis.prefix, config.account));
-  return [ok('redis.connection', 'Redis answers'), ...judgeRedisSnapshot(signs, config.redisWatch)];
+  const snapshot = await readRedisSnapshot(redis, keysOf(config.redis.prefix, config.account));
+  return [
+    ok('redis.connection', 'Redis answers'),
+    ...judgeRedisSnapshot(snapshot, config.redisWatch),
+  ];
 }
 
 async function examineToken(
@@ -123,8 +127,7 @@ async function examineToken(
 ): Promise<Finding[]> {
   const { service } = config;
   if (service === undefined) {
-    const says =
-      'not looked at: BASE_URL, ACCESS_KEY and SECRET_KEY are not set, as for a producer';
+    const says = 'skipped: BASE_URL, ACCESS_KEY and SECRET_KEY are not set';
     return [skip('service.token', says), skip('service.address', says)];
   }
   return probeToken(

@@ -5,6 +5,7 @@ import type { Notice } from '../../contracts/notice.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import { fail, ok, warn, type Finding } from '../../doctor/finding.ts';
+import { formatDuration } from '../../format/format.ts';
 import { connectRedis, type RedisClient } from '../../redis/connect.ts';
 import { Hints } from '../../redis/hints.ts';
 import { keysOf, pairName } from '../../redis/keys.ts';
@@ -15,8 +16,8 @@ import { TokenSeal } from '../../token/token-seal.ts';
 import { SharedToken } from '../../token/shared-token.ts';
 
 /**
- * Makes one send call to the service itself, with the token of the fleet, past the queue: so it tells
- * of the service also where the queue is held or no worker runs. It is never tried again.
+ * Sends one request to the service itself, with the token of the fleet and without the queue: it checks
+ * the service even during a hold or without workers. It is never retried.
  */
 export async function realSend(
   redis: RedisClient,
@@ -51,7 +52,7 @@ export async function realSend(
   }
 }
 
-/** What the service's answer to the one send call says to a person. */
+/** The finding for the response to the send request. */
 export function judgeSend(
   outcome: Outcome,
   { message, durationMs }: Pick<SendAnswer, 'message' | 'durationMs'>,
@@ -62,12 +63,12 @@ export function judgeSend(
       return outcome.confirmed
         ? ok(
             'send',
-            `the service took it in ${Math.round(durationMs)} ms; whether it arrives, the telephone shows`,
+            `accepted by the service in ${formatDuration(durationMs)}; check the phone for its arrival`,
           )
         : warn(
             'send',
-            'the service answered success, with a body that could not be read',
-            'look whether it arrives',
+            'the service responded with success and an unreadable body',
+            'check the phone for its arrival',
           );
     case 'hold': {
       const { reason, remedy } = HOLDS[outcome.hold];
@@ -76,14 +77,14 @@ export function judgeSend(
     case 'rejected':
       return fail(
         'send',
-        `the service refused it (${outcome.code})${words}`,
+        `rejected by the service (${outcome.code})${words}`,
         'check the template code, its variables, the sender keys and the number',
       );
     case 'unknown':
       return fail(
         'send',
-        `it may have been taken, or not (${outcome.code})${words}`,
-        'look at the telephone before you try again; the service itself may be in trouble',
+        `outcome unknown: the service may have accepted it (${outcome.code})${words}`,
+        'check the phone before you try again; the service itself may have problems',
       );
     case 'retry':
       return fail(

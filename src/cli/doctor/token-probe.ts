@@ -12,10 +12,10 @@ import { TokenSeal } from '../../token/token-seal.ts';
 import { readTokenStatus } from '../../token/token-status.ts';
 
 /**
- * Looks whether the fleet has a token, or can have one. One that lives is left alone; where there is
- * none, one is issued for the fleet, as a worker would.
+ * Checks whether the fleet has a valid token, or can get one. A valid one is left unchanged; without one,
+ * a token is issued for the fleet, as a worker does.
  *
- * @param force issue one in any case: the fleet goes over to it, and sends go on
+ * @param force issue a token in any case: the fleet switches to it without interruption
  * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
  */
 export async function probeToken(
@@ -33,10 +33,10 @@ export async function probeToken(
 
   let tried: IssueTried | undefined;
   let callerAddress: string | undefined;
-  const lives =
+  const valid =
     stored !== undefined && (stored.expiresAt ?? Infinity) > stored.issuedAt + stored.ageMs;
-  // A refusal that stands is asked about nobody, like by the fleet itself.
-  if (status.refusal === undefined && (force || (!lives && !status.issuing))) {
+  // After a recent refusal the service is not asked again, as in the fleet itself.
+  if (status.refusal === undefined && (force || (!valid && !status.issuing))) {
     const client = createServiceClient(service);
     try {
       tried = await issueOnce(
@@ -64,7 +64,7 @@ export async function probeToken(
   return judgeToken({ status, opens, tried, callerAddress, budget: settings.budget });
 }
 
-/** Undefined where the stored token went meanwhile. */
+/** Undefined when the stored token was removed meanwhile. */
 async function canOpen(
   redis: RedisClient,
   keys: TokenKeys,

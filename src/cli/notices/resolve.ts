@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
 import {
   RESOLUTIONS,
@@ -6,18 +6,16 @@ import {
   type UnknownResolution,
 } from '../../ops/resolve-unknown.ts';
 import { listUnknownNotices, readUnknown, unknownOfBatch } from '../../ops/unknown.ts';
-import type { CommandContext } from '../command-context.ts';
+import { formatCount, countOf } from '../../format/format.ts';
+import { shortText, batchId, timeSpan, UsageError } from '../arguments.ts';
+import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
-import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
+import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, wantsJson } from '../output.ts';
-import { count, countOf } from '../progress.ts';
-import { timeSpan } from '../time-span.ts';
-import { untilStopped } from '../until-stopped.ts';
-import { UsageError } from '../usage-error.ts';
-import { whoAmI } from '../who.ts';
 import { describeUnknowns, type Unknowns } from './unknown.ts';
 
-const MAX_WORDS = 200;
+/** Longest reason and name, in characters. */
+const MAX_LENGTH = 200;
 
 interface ResolveFlags {
   as: UnknownResolution;
@@ -30,31 +28,35 @@ interface ResolveFlags {
 }
 
 const CONSEQUENCES: Readonly<Record<UnknownResolution, string>> = {
-  accepted: 'They are taken for accepted and never sent again.',
-  resend: 'They may have been taken: some may get it twice.',
+  accepted: 'They count as accepted and are never sent again.',
+  resend: 'The service may have accepted them: some may arrive twice.',
   discard: 'They are never sent again.',
 };
 
-/** `notices resolve`: exits with 1 where one was not resolved, or the person said no. */
+/** `notices resolve`: exits with 1 where one was not resolved, or the user declined. */
 export function resolveCommand(context: CommandContext): Command {
   return new Command('resolve')
-    .description('decide on notices whose outcome is unknown, after a preview')
-    .argument('[ids...]', 'job ids, as "notices unknown" shows them')
+    .description('resolve notices whose outcome is unknown, after a preview')
+    .argument('[ids...]', 'job ids from "notices unknown"')
     .addOption(
-      new Option('--as <decision>', 'what became of them, or is to become')
+      new Option('--as <decision>', 'their outcome, or what to do with them')
         .choices(RESOLUTIONS)
         .makeOptionMandatory(),
     )
-    .option('--batch <id>', 'all that is unknown of this batch', batchId)
-    .option('--all', 'all single notices; batches are resolved one by one')
-    .option('--older-than <span>', 'unknown for longer, such as 90s, 15m, 2h or 3d', timeSpan)
-    .option('--why <words>', 'kept in the audit stream', words)
-    .option('--by <name>', 'who decided (default: user@host)', words)
-    .option('--yes', 'do not ask')
+    .option('--batch <id>', 'all unknown contacts of this batch', batchId)
+    .option('--all', 'all single notices (batches are resolved one by one)')
+    .option(
+      '--older-than <span>',
+      'unknown for longer than this, such as 90s, 15m, 2h or 3d',
+      timeSpan,
+    )
+    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_LENGTH))
+    .option('--by <name>', 'name in the audit stream (default: user@host)', shortText(MAX_LENGTH))
+    .option('--yes', 'do not ask for confirmation')
     .action((ids: string[], flags: ResolveFlags, command: Command) => {
       const ways = [ids.length > 0, flags.batch !== undefined, flags.all === true];
       if (ways.filter(Boolean).length !== 1) {
-        throw new UsageError('give either ids, or --batch ID, or --all');
+        throw new UsageError('use either ids, --batch ID or --all');
       }
       return withLedger(context, (open) => resolve(context, open, ids, flags, command));
     });
@@ -76,7 +78,7 @@ async function resolve(
   if (batch !== undefined && reason !== undefined) {
     const none = { resolved: 0, contacts: 0, gone: 0, late: 0, stopped: false };
     const report = { as: flags.as, ...none, reason };
-    print(context, command, report, () => [`${batch.id} cannot be sent again: ${reason}`]);
+    print(context, command, report, () => [`Batch ${batch.id} cannot be sent again: ${reason}.`]);
     context.end(1);
     return;
   }
@@ -88,10 +90,10 @@ async function resolve(
     return;
   }
   const { as, by, why = '' } = flags;
-  const decision: ResolveDecision = { as, who: by ?? whoAmI(), why };
-  // The client of the queue is loaded when it is needed.
+  const decision: ResolveDecision = { as, who: by ?? currentUser(), why };
+  // Imported here because it loads the client of the queue.
   const { resolveBatch, resolveNotices } = await import('../../ops/resolve-unknown.ts');
-  // What was decided before Ctrl-C is in the audit stream, too.
+  // Decisions made before Ctrl-C are recorded in the audit stream, too.
   const done = await untilStopped(context, (signal) => {
     if (batch !== undefined) return resolveBatch(open, batch, { before }, decision, signal);
     const found = notices.map(({ id }) => id);
@@ -100,13 +102,15 @@ async function resolve(
   const report = { as, ...done, gone: done.gone + missing };
   print(context, command, report, () => [
     report.resolved === 0
-      ? 'nothing was done'
-      : `${countOf(report.contacts, 'contact')} resolved as ${as}`,
-    ...(report.gone > 0 ? [`${count(report.gone)} not unknown (any more)`] : []),
+      ? 'Nothing was done.'
+      : `${countOf(report.contacts, 'contact')} resolved as ${as}.`,
+    ...(report.gone > 0 ? [`${formatCount(report.gone)} not found, or no longer unknown.`] : []),
     ...(report.late > 0
-      ? [`${count(report.late)} left: the deadline has passed, so they would expire at once`]
+      ? [
+          `${formatCount(report.late)} left unresolved: their deadline has passed, so they would expire at once.`,
+        ]
       : []),
-    ...(report.stopped ? ['stopped; run it again for the rest'] : []),
+    ...(report.stopped ? ['Stopped. Run the command again for the rest.'] : []),
   ]);
   if (report.gone > 0 || report.late > 0 || report.stopped) context.end(1);
 
@@ -141,14 +145,6 @@ async function agreed(
   }
   const question = `Resolve ${countOf(contacts, 'contact')} as ${as}? ${CONSEQUENCES[as]}`;
   if (await confirm(context, question, yes === true)) return true;
-  context.stderr.write('nothing was done\n');
+  context.stderr.write('Nothing was done.\n');
   return false;
-}
-
-function words(text: string): string {
-  const trimmed = text.trim();
-  if (trimmed === '' || trimmed.length > MAX_WORDS) {
-    throw new InvalidArgumentError(`Expected 1 to ${MAX_WORDS} characters.`);
-  }
-  return trimmed;
 }

@@ -5,12 +5,11 @@ import { loadConfig } from '../../config/config.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
-import { gather, wholeNumber } from '../arguments.ts';
+import { collect, wholeNumber, UsageError, templateVariables } from '../arguments.ts';
 import type { CommandContext, Input } from '../command-context.ts';
+import { countOf } from '../../format/format.ts';
 import { openQueue } from '../open-queue.ts';
 import { print } from '../output.ts';
-import { UsageError } from '../usage-error.ts';
-import { variable } from '../variable.ts';
 
 interface SendFlags {
   file?: string;
@@ -28,26 +27,27 @@ interface SendFlags {
   delivery?: DeliveryPolicy;
 }
 
-/** `notices send`: validates as the library does, and prints the receipt. */
+/** `notices send`: enqueues one notice and prints the receipt. */
 export function sendCommand(context: CommandContext): Command {
   return new Command('send')
-    .description('hand one notice to the queue')
-    .option('--file <path>', 'the notice as a JSON file, - for standard input')
+    .description('enqueue one notice')
+    .option('--file <path>', 'JSON file with the notice, - for standard input')
     .option('--template <code>', 'template code')
-    .option('--contact <number>', 'a phone number in the national format (repeatable)', gather)
-    .option('--var <name=value>', 'a template variable for all contacts (repeatable)', gather)
+    .option('--contact <number>', 'phone number in the national format (repeatable)', collect)
+    .option('--var <name=value>', 'template variable of all contacts (repeatable)', collect)
     .option('--schedule-type <type>', 'schedule type (default: DIRECTLY)')
     .option('--chat-sender-key <key>', 'sender key of the messenger channel')
-    .option('--sender-key <key>', 'sender key for SMS')
-    .option('--idempotency-key <key>', 'same key, one send')
-    .option('--delay <ms>', 'milliseconds before it may be sent', wholeNumber(0, 2 ** 35))
-    .option('--send-at <time>', 'when it may be sent: ISO 8601 with a zone')
-    .option('--expires-at <time>', 'when it is too late: ISO 8601 with a zone')
-    .option('--priority <n>', '0 first, then 1, 2, ...', wholeNumber(0, 2_097_151))
+    .option('--sender-key <key>', 'sender key of SMS')
+    .option('--idempotency-key <key>', 'enqueue at most one notice per key')
+    .option('--delay <ms>', 'do not send for this many milliseconds', wholeNumber(0, 2 ** 35))
+    .option('--send-at <time>', 'do not send before this time: ISO 8601 with a zone')
+    .option('--expires-at <time>', 'do not send after this time: ISO 8601 with a zone')
+    .option('--priority <n>', '0 is sent first, then 1, 2, ...', wholeNumber(0, 2_097_151))
     .addOption(
-      new Option('--delivery <policy>', 'when its outcome is unknown (default: DELIVERY)').choices(
-        DELIVERY_POLICIES,
-      ),
+      new Option(
+        '--delivery <policy>',
+        'what happens if the outcome is unknown (default: DELIVERY)',
+      ).choices(DELIVERY_POLICIES),
     )
     .action(async (flags: SendFlags, command: Command) => {
       const notice = await noticeFrom(flags, context.stdin);
@@ -57,8 +57,8 @@ export function sendCommand(context: CommandContext): Command {
         const receipt = await queue.send(notice, optionsFrom(flags));
         print(context, command, receipt, () => [
           receipt.duplicate
-            ? `already queued as ${receipt.id} under this idempotency key; nothing was queued`
-            : `queued ${receipt.id}: ${receipt.contacts} contacts in ${receipt.jobs.length} jobs`,
+            ? `Already enqueued as ${receipt.id} with this idempotency key; nothing was enqueued.`
+            : `Enqueued ${receipt.id}: ${countOf(receipt.contacts, 'contact')} in ${countOf(receipt.jobs.length, 'job')}.`,
         ]);
       } finally {
         await queue.close();
@@ -72,17 +72,17 @@ async function noticeFrom(flags: SendFlags, stdin: Input): Promise<Notice> {
     const parts = [template, contact, variables, scheduleType, chatSenderKey, senderKey];
     if (parts.some((part) => part !== undefined)) {
       throw new UsageError(
-        '--file holds the whole notice; leave out --template, --contact, --var, --schedule-type, ' +
+        '--file contains the whole notice: remove --template, --contact, --var, --schedule-type, ' +
           '--chat-sender-key and --sender-key',
       );
     }
-    // The queue validates it as it does everything from outside.
+    // The queue validates it.
     return parseJson(await readInput(flags.file, stdin)) as Notice;
   }
   if (flags.template === undefined || flags.contact === undefined) {
-    throw new UsageError('give --template and --contact, or --file');
+    throw new UsageError('use either --file, or --template and --contact');
   }
-  const variables = Object.fromEntries((flags.var ?? []).map(variable));
+  const variables = templateVariables(flags.var);
   const contacts = flags.contact.map((contact): Contact => ({ ...variables, contact }));
   const { scheduleType, chatSenderKey, senderKey } = flags;
   return {
@@ -111,13 +111,13 @@ async function readInput(path: string, stdin: Input): Promise<string> {
     return path === '-' ? await text(stdin) : await readFile(path, 'utf8');
   } catch (error) {
     const { code } = error as { code?: string };
-    throw new UsageError(`--file: ${path} cannot be read (${code ?? 'unknown reason'})`);
+    throw new UsageError(`--file: cannot read ${path} (${code ?? 'unknown reason'})`);
   }
 }
 
 function parseJson(source: string): unknown {
   try {
-    // Some editors begin a file with a byte order mark.
+    // Some editors write a byte order mark at the start of a file.
     return JSON.parse(source.replace(/^\uFEFF/, '')) as unknown;
   } catch {
     throw new UsageError('--file: expected one JSON object');

@@ -5,12 +5,13 @@ import {
   type UnknownNotice,
   type UnknownOfBatch,
 } from '../../ops/unknown.ts';
+import { formatDuration } from '../../format/format.ts';
+import { batchId, timeSpan } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
-import { batchId, readBatch, withLedger, type OpenLedger } from '../open-ledger.ts';
-import { duration, print, table } from '../output.ts';
-import { timeSpan } from '../time-span.ts';
+import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
+import { print, table } from '../output.ts';
 
-/** So many batches are looked at, the newest first. */
+/** Maximum number of batches that are searched, newest first. */
 const MAX_BATCHES = 1_000;
 
 interface UnknownFlags {
@@ -18,18 +19,22 @@ interface UnknownFlags {
   olderThan?: number;
 }
 
-/** What is unknown, as a person is shown it. */
+/** Notices and contacts whose outcome is unknown. */
 export interface Unknowns {
   readonly notices: readonly UnknownNotice[];
   readonly batches: readonly UnknownOfBatch[];
 }
 
-/** `notices unknown`: what may have been taken and nobody can tell; never a number. */
+/** `notices unknown`: lists notices whose outcome is unknown; shows no phone number. */
 export function unknownCommand(context: CommandContext): Command {
   return new Command('unknown')
-    .description('notices whose outcome is unknown: they may have been taken')
-    .option('--batch <id>', 'of this batch only', batchId)
-    .option('--older-than <span>', 'unknown for longer, such as 90s, 15m, 2h or 3d', timeSpan)
+    .description('list notices whose outcome is unknown: the service may have accepted them')
+    .option('--batch <id>', 'only contacts of this batch', batchId)
+    .option(
+      '--older-than <span>',
+      'unknown for longer than this, such as 90s, 15m, 2h or 3d',
+      timeSpan,
+    )
     .action(({ batch, olderThan }: UnknownFlags, command: Command) =>
       withLedger(context, async (open) => {
         const now = Date.now();
@@ -65,13 +70,13 @@ async function findOfBatch(
   return found === undefined ? [] : [found];
 }
 
-/** Lines for a person. */
+/** Describes them in lines of text. */
 export function describeUnknowns({ notices, batches }: Unknowns, now: number): string[] {
-  if (notices.length + batches.length === 0) return ['nothing is unknown'];
-  const age = (at: number) => duration(Math.max(0, now - at));
+  if (notices.length + batches.length === 0) return ['No outcome is unknown.'];
+  const age = (at: number) => formatDuration(Math.max(0, now - at));
   return [
     ...table([
-      ['AGE', 'WHAT', 'TEMPLATE', 'CONTACTS', 'CODE', 'LAST SEEN'],
+      ['AGE', 'JOB OR BATCH', 'TEMPLATE', 'CONTACTS', 'CODE', 'LAST STAGE'],
       ...notices.map(({ id, at, template, contacts, code, stage }) => [
         age(at),
         id,
@@ -89,6 +94,6 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
         '',
       ]),
     ]),
-    'Look them up at the service, then "notices resolve".',
+    'Check them at the service, then run "notices resolve".',
   ];
 }

@@ -3,11 +3,9 @@ import type { Environment } from '../../config/environment.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../emulator/options.ts';
 import { startEmulator } from '../../emulator/emulator.ts';
 import { parseFault } from '../../emulator/faults/parse-fault.ts';
-import { gather, wholeNumber } from '../arguments.ts';
-import type { CommandContext } from '../command-context.ts';
+import { collect, wholeNumber, UsageError } from '../arguments.ts';
+import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
-import { aborted, untilStopped } from '../until-stopped.ts';
-import { UsageError } from '../usage-error.ts';
 
 const MAX_MS = 2_147_483_647;
 
@@ -29,37 +27,53 @@ interface EmulatorFlags {
   fault?: readonly string[];
 }
 
-/** `notices emulator`: runs until it is told to stop. */
+/** `notices emulator`: runs until SIGTERM or SIGINT. */
 export function emulatorCommand(context: CommandContext): Command {
   const defaults = EMULATOR_DEFAULTS;
   return new Command('emulator')
-    .description('run a stand-in of the messaging service, with faults on demand')
+    .description('run an emulator of the messaging service that can inject faults')
     .option('--host <address>', 'address to listen on', defaults.host)
     .option('--port <n>', 'port to listen on, 0 for a free one', wholeNumber(0, 65_535), 4010)
     .option('--access-key <key>', 'access key of the first app', defaults.accessKey)
     .option('--secret-key <key>', 'secret key of the first app', defaults.secretKey)
-    .option('--pending', 'the first app is pending approval')
-    .option('--allow <address>', 'an address its IP allowlist holds (repeatable)', gather)
+    .option('--pending', 'the first app is still pending approval')
+    .option(
+      '--allow <address>',
+      'address in the IP allowlist of the first app (repeatable)',
+      collect,
+    )
     .addOption(
-      new Option('--token-mode <mode>', 'whether an issuance kills the token before it')
+      new Option('--token-mode <mode>', 'whether a new token invalidates the previous one')
         .choices(['single', 'many'])
         .default(defaults.tokenMode),
     )
-    .option('--token-lifetime-ms <ms>', 'life of a token', wholeNumber(1, MAX_MS), 86_400_000)
+    .option('--token-lifetime-ms <ms>', 'lifetime of a token', wholeNumber(1, MAX_MS), 86_400_000)
     .addOption(
-      new Option('--show-expiry <where>', 'how a caller learns when a token ends')
+      new Option('--show-expiry <where>', 'where a caller finds the expiry of a token')
         .choices(['none', 'answer', 'jwt'])
         .default(defaults.showExpiry),
     )
-    .option('--latency-ms <ms>', 'every answer waits so long', wholeNumber(0, 3_600_000), 0)
-    .option('--max-contacts <n>', 'most contacts of one send', wholeNumber(1, 10_000_000))
-    .option('--reject-contact <number>', 'a number that spoils its request (repeatable)', gather)
-    .option('--unknown-template <code>', 'a template that is not there (repeatable)', gather)
+    .option('--latency-ms <ms>', 'delay of every response', wholeNumber(0, 3_600_000), 0)
+    .option(
+      '--max-contacts <n>',
+      'maximum number of contacts per send request',
+      wholeNumber(1, 10_000_000),
+    )
+    .option(
+      '--reject-contact <number>',
+      'phone number that gets its request rejected (repeatable)',
+      collect,
+    )
+    .option('--unknown-template <code>', 'template code that does not exist (repeatable)', collect)
     .option(
       '--control-key <key>',
       'what control requests must carry as X-Control-Key (env: EMULATOR_CONTROL_KEY)',
     )
-    .option('--fault <fault>', 'a fault, such as "send status=503 times=5" (repeatable)', gather)
+    .option(
+      '--fault <fault>',
+      'fault to inject, such as "send status=503 times=5" (repeatable)',
+      collect,
+    )
     .action(async (flags: EmulatorFlags, command: Command) => {
       const emulator = await startEmulator(optionsFrom(flags, context.env)).catch(usage);
       print(
@@ -100,7 +114,7 @@ function optionsFrom(flags: EmulatorFlags, env: Environment): EmulatorOptions {
   }
 }
 
-/** The emulator's own errors name the option; Node's name what the address is good for. */
+/** Errors of the emulator name the option; errors of Node.js name the problem with the address. */
 function usage(error: unknown): never {
-  throw new UsageError(error instanceof Error ? error.message : 'the emulator did not start');
+  throw new UsageError(error instanceof Error ? error.message : 'the emulator failed to start');
 }

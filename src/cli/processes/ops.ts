@@ -1,20 +1,19 @@
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { loadConfig } from '../../config/config.ts';
-import { wholeNumber } from '../arguments.ts';
+import { wholeNumber, UsageError } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
 import { print } from '../output.ts';
-import { UsageError } from '../usage-error.ts';
 
-/** Where the log goes: standard output holds the address. */
+/** File descriptor of the log; standard output has the address. */
 const STDERR = 2;
 
 const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
 
-/** `notices ops`: serves the pages and the API; below it, what its configuration is made of. */
+/** `notices ops`: the ops server; its subcommands create entries for its configuration. */
 export function opsCommand(context: CommandContext): Command {
   return new Command('ops')
-    .description('serve the pages for operators and the HTTP API, until SIGTERM or SIGINT')
+    .description('run the ops server (pages and HTTP API), until SIGTERM or SIGINT')
     .addCommand(serveCommand(context), { isDefault: true })
     .addCommand(hashPasswordCommand(context))
     .addCommand(newKeyCommand(context));
@@ -22,11 +21,15 @@ export function opsCommand(context: CommandContext): Command {
 
 function serveCommand(context: CommandContext): Command {
   return new Command('serve')
-    .description('serve them (the default)')
+    .description('run the ops server (default)')
     .option('--host <address>', 'address to listen on (default: OPS_HOST)')
-    .option('--port <n>', 'port, 0 for a free one (default: OPS_PORT)', wholeNumber(0, 65_535))
+    .option(
+      '--port <n>',
+      'port to listen on, 0 for a free one (default: OPS_PORT)',
+      wholeNumber(0, 65_535),
+    )
     .action(async ({ host, port }: { host?: string; port?: number }, command: Command) => {
-      // As variables, so that the rules on where it may listen hold for flags, too.
+      // As variables, so that their rules apply to the options, too.
       const flags = { OPS_HOST: host, OPS_PORT: port === undefined ? undefined : String(port) };
       const given = Object.entries(flags).filter(([, value]) => value !== undefined);
       const environment = { ...context.env, ...Object.fromEntries(given) };
@@ -48,14 +51,14 @@ function hashPasswordCommand(context: CommandContext): Command {
     .description('read a password from standard input and print its entry for OPS_USERS')
     .argument('<name>', 'name to sign in with', name)
     .addOption(
-      new Option('--role <role>', 'a viewer sees, an operator also acts')
+      new Option('--role <role>', 'a viewer reads, an operator also acts')
         .choices(['viewer', 'operator'])
         .default('viewer'),
     )
     .action(async (user: string, { role }: { role: string }, command: Command) => {
       const { hashPassword, MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH } =
         await import('../../ops/web/access/password.ts');
-      if (context.stdin.isTTY === true) context.stderr.write('password, then Enter and Ctrl-D: ');
+      if (context.stdin.isTTY === true) context.stderr.write('Password, then Enter and Ctrl-D: ');
       const password = (await text(context.stdin)).replace(/[\r\n]+$/, '');
       if (password.length < MIN_PASSWORD_LENGTH || password.length > MAX_PASSWORD_LENGTH) {
         throw new UsageError(
@@ -69,10 +72,10 @@ function hashPasswordCommand(context: CommandContext): Command {
 
 function newKeyCommand(context: CommandContext): Command {
   return new Command('new-key')
-    .description('make an API key: print it once, and its entry for OPS_API_KEYS')
-    .argument('<name>', 'name of the program, for the audit stream', name)
+    .description('create an API key: print it once, with its entry for OPS_API_KEYS')
+    .argument('<name>', 'name of the calling program, for the audit stream', name)
     .addOption(
-      new Option('--role <role>', 'a sender hands over notices and nothing else')
+      new Option('--role <role>', 'a sender enqueues notices and nothing else')
         .choices(['sender', 'viewer', 'operator'])
         .default('sender'),
     )
@@ -80,8 +83,8 @@ function newKeyCommand(context: CommandContext): Command {
       const { newApiKey } = await import('../../ops/web/access/accounts.ts');
       const made = newApiKey(program, flags.role);
       print(context, command, made, () => [
-        `key, shown this once: ${made.key}`,
-        `entry for OPS_API_KEYS: ${made.entry}`,
+        `API key, shown only once: ${made.key}`,
+        `Entry for OPS_API_KEYS: ${made.entry}`,
       ]);
     });
 }

@@ -3,15 +3,19 @@ import { loadConfig } from '../../config/config.ts';
 import { wholeNumber } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
 
-/** `notices worker`: runs until it is told to stop; logs JSON lines on standard output. */
+/** `notices worker`: runs until SIGTERM or SIGINT; logs JSON lines to standard output. */
 export function workerCommand(context: CommandContext): Command {
   return new Command('worker')
-    .description('take notices from the queue and send them, until SIGTERM or SIGINT')
-    .option('--processes <n>', 'worker processes (default: PROCESSES)', wholeNumber(1, 64))
+    .description('run a worker that sends notices, until SIGTERM or SIGINT')
+    .option(
+      '--processes <n>',
+      'number of worker processes (default: PROCESSES)',
+      wholeNumber(1, 64),
+    )
     .action(async (options: { processes?: number }) => {
       const config = loadConfig(context.env);
       const processes = options.processes ?? config.worker.processes;
-      // Loaded when they are needed: the other commands start faster without.
+      // Imported here because the other commands start faster without it.
       if (processes === 1) {
         const { runWorkerProcess } = await import('../../../workers/process/worker-process.ts');
         context.end(await runWorkerProcess(config));

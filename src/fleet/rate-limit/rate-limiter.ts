@@ -36,12 +36,6 @@ export interface LaneRateLimit {
    *   the job
    */
   take(cancel: CancelSignal): Promise<Permit | undefined>;
-  /**
-   * Reports that the service answered 429 and that the hold for it was placed.
-   *
-   * @throws ScriptFailure
-   */
-  throttled(): Promise<void>;
 }
 
 /** How long ahead permits are fetched, by the requests of the last second. */
@@ -124,11 +118,15 @@ export class RateLimiter {
         this.#unlimited
           ? Promise.resolve(this.#queue.permit(Infinity))
           : this.#queue.join(name, cancel),
-      throttled: () => this.#throttled(),
     };
   }
 
-  async #throttled(): Promise<void> {
+  /**
+   * Decreases the rate limit: the service answered 429, and the hold for it was placed.
+   *
+   * @throws ScriptFailure
+   */
+  async throttled(): Promise<void> {
     const { limit, floor, recoveryMs } = this.#settings;
     const sent = this.#rate.perSecond(performance.now()).toFixed(3);
     this.#invalidate();

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { BackgroundService } from '../../async/lifecycle.ts';
+import { withTimeout } from '../../async/with-timeout.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { readWorkers } from '../../fleet/heartbeat.ts';
-import { withTimeout } from '../../async/with-timeout.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisErrorCode } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -49,13 +50,13 @@ const LEASE_RETRY_MS = 50;
  * @param isWorker whether it runs in a worker: then at least one is live, and the last worker of the
  *   fleet reports that none is left
  */
-export function startAlerts(
+export function createAlertWatch(
   redis: RedisClient,
   keys: Keys,
   settings: AlertSettings,
   log: Logger,
   isWorker: boolean,
-): { stop(): Promise<void> } {
+): BackgroundService {
   const { quietMs, queue, keepFailedMs, everyMs = EVERY_MS, retryMs = RETRY_MS } = settings;
   const store = new AlertStore(redis, keys);
   const collector = new AlertCollector(redis, keys, keepFailedMs);
@@ -106,7 +107,6 @@ export function startAlerts(
         if (!stopped) timer = setTimeout(run, everyMs * (0.8 + Math.random() * 0.4));
       });
   };
-  run();
 
   /** Makes the last worker of the fleet the leader, once the previous leader has dropped the lease. */
   const takeOver = async (): Promise<void> => {
@@ -126,12 +126,18 @@ export function startAlerts(
     await store.resign();
   };
 
+  let started = false;
   return {
+    start: () => {
+      if (!started) run();
+      started = true;
+    },
     stop: async () => {
+      if (stopped) return;
       stopped = true;
       clearTimeout(timer);
       // What is not finished in time, another process finds in Redis.
-      await withTimeout(lastRound().catch(trouble), LAST_ROUND_MS, undefined);
+      if (started) await withTimeout(lastRound().catch(trouble), LAST_ROUND_MS, undefined);
       late.abort();
       await poster.close();
       await collector.close();

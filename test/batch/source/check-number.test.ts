@@ -20,8 +20,8 @@ describe('a phone number', () => {
   });
 
   it.each([
-    ['', /got nothing/],
-    ['  ', /got nothing/],
+    ['', /got an empty value/],
+    ['  ', /got an empty value/],
     ['+821012345678', /plus sign/],
     ['＋82 10 1234 5678', /plus sign/],
     ['821012345678', /country code/],

@@ -84,8 +84,12 @@ describe('a contact object', () => {
     [{ contact: '0101', var1: 5 }, 'var1', /expected text/],
     [{ contact: '0101', at: new Date(0) }, 'at', /JSON/],
     [{ contact: '0101', name: '\ud800' }, 'name', /U\+D800/],
-    [JSON.parse('{"contact":"0101","__proto__":{"x":1}}'), '__proto__', /this name/],
-    [{ contact: '0101', constructor: 'x' }, 'constructor', /this name/],
+    [
+      JSON.parse('{"contact":"0101","__proto__":{"x":1}}'),
+      '__proto__',
+      /field name is not allowed/,
+    ],
+    [{ contact: '0101', constructor: 'x' }, 'constructor', /field name is not allowed/],
     [
       { contact: '0101', deep: JSON.parse('['.repeat(5_000) + ']'.repeat(5_000)) as unknown },
       'deep',
@@ -120,13 +124,13 @@ describe('columns', () => {
     [['name', 'var1'], undefined, /no column "contact"\. The columns are "name", "var1"\./],
     [['contact;var1'], undefined, /Is the delimiter ';'\?/],
     [['contact\tvar1'], undefined, /Is the delimiter 'TAB'\?/],
-    [['contact', 'var1', 'VAR1'], undefined, /column 3: there is a column "var1" before/],
-    [['contact', '__proto__'], undefined, /column 2: a column must not be named "__proto__"/],
-    [['contact', 'constructor'], undefined, /must not be named/],
+    [['contact', 'var1', 'VAR1'], undefined, /column 3: there is already a column "var1"/],
+    [['contact', '__proto__'], undefined, /column 2: the column name "__proto__" is not allowed/],
+    [['contact', 'constructor'], undefined, /column name "constructor" is not allowed/],
     [
       ['contact'],
       { contact: 'contact', var1: 'Name' },
-      /takes var1 from column "Name", which is not/,
+      /takes var1 from column "Name", which does not/,
     ],
     [['contact'], { contact: 2 }, /column "2", which does not exist/],
   ])('%# are refused', (titles, map: FieldMap | undefined, message) => {

@@ -54,7 +54,7 @@ const SERVICE: Partial<Plan> = { seconds: 9, service: 'all' };
 export const NETWORK_SCENARIOS: readonly Scenario[] = [
   {
     name: 'connections to the service refused',
-    breaks: 'nobody listens for 1.5 s, and connections that stand are reset',
+    breaks: 'connections refused for 1.5 s, and open ones are reset',
     bound: 'network',
     plan: SERVICE,
     disturb: async (stage) => {
@@ -71,7 +71,7 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
   },
   link(
     'a black hole between workers and service',
-    'no byte passes for 1.5 s, and the connections stay dead',
+    'no data for 1.5 s; the connections never recover',
     { kind: 'black-hole', after: 'dead' },
   ),
   link('connections reset before the request', 'a connection is reset at its first byte', {
@@ -92,7 +92,7 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
   ),
   link(
     'connections reset after the request',
-    'a connection is reset in place of the answer: the service has taken it',
+    'a connection is reset instead of the answer; the service has accepted',
     { kind: 'cut', direction: 'down', bytes: 0, times: 60 },
   ),
   link('connections reset within the answer', 'a connection is reset after 40 bytes of answers', {
@@ -114,7 +114,7 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
   }),
   {
     name: 'dead keep-alive connections',
-    breaks: 'connections that stood are reset by the next request, five times',
+    breaks: 'open connections are reset by the next request, five times',
     bound: 'network',
     plan: SERVICE,
     disturb: async (stage) => {
@@ -126,15 +126,15 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'keep-alive connections dead in silence',
-    breaks: 'connections that stood swallow the next request',
+    name: 'silent keep-alive connections',
+    breaks: 'open connections discard the next request',
     bound: 'network',
     plan: SERVICE,
     disturb: (stage) => deadAtOnce(stage, 'silence', 500),
   },
   {
     name: 'latency between workers and service',
-    breaks: 'every byte comes 100, 400, then 700 ms late, 700 ms each',
+    breaks: 'latency of 100, 400, then 700 ms, 700 ms each',
     bound: 'network',
     plan: SERVICE,
     disturb: async (stage) => {

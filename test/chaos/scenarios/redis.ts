@@ -77,7 +77,7 @@ const PRODUCER = { producer: true, highWater: 4_000 } as const;
 export const REDIS_SCENARIOS: readonly Scenario[] = [
   {
     name: 'Redis killed',
-    breaks: 'SIGKILL of Redis, started again over its append-only file after 1 s',
+    breaks: 'SIGKILL of Redis, restarted from its append-only file after 1 s',
     bound: 'redis',
     plan: { seconds: 10 },
     disturb: server(async (stage) => {
@@ -134,7 +134,7 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'workers cut off within claim and settle',
-    breaks: 'connections to Redis reset in the middle of these commands',
+    breaks: 'connections to Redis reset during these commands',
     bound: 'redis',
     plan: { seconds: 12, redis: 'all' },
     disturb: workers((when) => ({
@@ -147,21 +147,21 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'answers to claim and settle lost',
-    breaks: 'the command ran, and its connection was reset in place of the answer',
+    breaks: 'the command ran; the connection was reset instead of answering',
     bound: 'redis',
     plan: { seconds: 12, redis: 'all' },
     disturb: workers((when) => ({ kind: 'drop-reply', when, times: STRUCK })),
   },
   {
     name: 'a black hole between workers and Redis',
-    breaks: 'no byte passes for 2 s, then the connections are reset',
+    breaks: 'no data for 2 s, then the connections are reset',
     bound: 'redis',
     plan: { seconds: 12, redis: 'all' },
     disturb: (stage) => onLink(stage, stage.proxies.redis, [{ kind: 'black-hole' }], 2_000),
   },
   {
-    name: 'connections to Redis dead in silence',
-    breaks: 'those that stood swallow what comes, for good, and say nothing',
+    name: 'silent connections to Redis',
+    breaks: 'open connections discard all data and never answer',
     bound: 'silence',
     plan: { seconds: 12, redis: 'all' },
     disturb: (stage) =>
@@ -169,7 +169,7 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'latency between workers and Redis',
-    breaks: 'every byte comes 50, then 200 ms late, 1 s each',
+    breaks: 'latency of 50, then 200 ms, 1 s each',
     bound: 'redis',
     plan: { seconds: 10, redis: 'all' },
     disturb: (stage) =>
@@ -182,14 +182,14 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a producer cut off within addBulk',
-    breaks: 'its connections to Redis reset after 9,000 bytes, while it sends and imports',
+    breaks: 'its connections to Redis are reset after 9,000 bytes, while it sends and imports',
     bound: 'redis',
     plan: PRODUCER,
     disturb: producer({ kind: 'cut', direction: 'up', bytes: 9_000, times: 8 }),
   },
   {
     name: 'answers to a producer lost',
-    breaks: 'what it queued is queued, and its connections are reset in place of the answers',
+    breaks: 'the commands ran; the connections were reset instead of answering',
     bound: 'redis',
     plan: PRODUCER,
     disturb: producer({ kind: 'drop-reply', times: 8 }),

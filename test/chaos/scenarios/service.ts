@@ -41,7 +41,7 @@ const HTML = {
 /** Answers of the service, and answers that are none. */
 export const ANSWER_SCENARIOS: readonly Scenario[] = [
   storm('500 to one in ten', 'one call in ten for 1.5 s', { status: 500, rate: 0.1, seed: 1 }),
-  storm('500 after the service acted', 'one call in ten, after the service took it', {
+  storm('500 after the service acted', 'one call in ten, after the service accepted it', {
     status: 500,
     afterActing: true,
     rate: 0.1,
@@ -70,11 +70,11 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     { status: 402 },
     { disturb: (stage) => stage.serviceFault({ status: 402 }, NO_CREDIT_MS) },
   ),
-  held('a page with 200', 'HTML in place of the API for 1.5 s', 'address', {
+  held('a page with 200', 'HTML instead of the API for 1.5 s', 'address', {
     status: 200,
     ...HTML,
   }),
-  held('a page with 404', 'HTML in place of the API for 1.5 s', 'address', {
+  held('a page with 404', 'HTML instead of the API for 1.5 s', 'address', {
     status: 404,
     ...HTML,
   }),
@@ -82,7 +82,7 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     status: 302,
     headers: { location: 'http://127.0.0.1:9/' },
   }),
-  storm('garbage', 'bytes that are no HTTP, to every third call', {
+  storm('garbage', 'bytes that are not HTTP, for every third call', {
     garbage: 'this is not HTTP\r\n\r\n',
     rate: 0.33,
     seed: 3,
@@ -93,19 +93,19 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     rate: 0.33,
     seed: 5,
   }),
-  storm('answers that drip', 'one in five comes five bytes at a time', {
+  storm('slow answers', 'one in five arrives five bytes at a time', {
     slowBody: { bytes: 5, everyMs: 30 },
     rate: 0.2,
     seed: 6,
   }),
-  storm('answers that never come', 'one call in two, after the service took it', {
+  storm('answers that never come', 'one call in two, after the service accepted it', {
     hang: 'after-acting',
     rate: 0.5,
     seed: 7,
   }),
   {
     name: 'a certificate that does not verify',
-    breaks: 'one for another name for 1.5 s, and connections that stand are ended',
+    breaks: 'a certificate for another name for 1.5 s; open connections are closed',
     bound: 'hold',
     hold: 'address',
     plan: { tls: true },
@@ -126,7 +126,7 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
 export const TOKEN_SCENARIOS: readonly Scenario[] = [
   {
     name: 'tokens revoked',
-    breaks: 'the token dies, five times',
+    breaks: 'the token is invalidated, five times',
     bound: 'hold',
     harmless: true,
     exactTokens: true,
@@ -148,8 +148,8 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: 'a foreign issuer',
-    breaks: 'somebody else issues for the app, which kills our token, five times',
+    name: 'another issuer',
+    breaks: 'another program issues a token, which invalidates ours, five times',
     bound: 'hold',
     harmless: true,
     exactTokens: true,
@@ -171,7 +171,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'the token endpoint answers 503',
-    breaks: `the token dies, and none is issued for ${NO_TOKENS_MS / 1_000} s`,
+    breaks: `the token is invalidated, and none is issued for ${NO_TOKENS_MS / 1_000} s`,
     bound: 'hold',
     hold: 'token-unavailable',
     harmless: true,
@@ -182,7 +182,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'the key pair is refused',
-    breaks: 'another secret key is right for 1.5 s, which kills the token, too',
+    breaks: 'the secret key is changed for 1.5 s, which also invalidates the token',
     bound: 'hold',
     hold: 'credentials',
     harmless: true,

@@ -66,7 +66,7 @@ const ZOMBIE = {
 export const WORKER_SCENARIOS: readonly Scenario[] = [
   {
     name: 'workers killed in turn',
-    breaks: 'SIGKILL of a worker, another one started, three times',
+    breaks: 'SIGKILL of a worker, a new one started, three times',
     bound: 'worker',
     disturb: async (stage) => {
       let struck = 0;
@@ -84,7 +84,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'all workers killed',
-    breaks: 'SIGKILL of all workers at once, others started',
+    breaks: 'SIGKILL of all workers at once, new ones started',
     bound: 'worker',
     plan: { seconds: 10 },
     disturb: async (stage) => {
@@ -117,7 +117,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'an event loop blocked past its locks',
-    breaks: `a worker that does one thing for ${BLOCKED_MS / 1_000} s between claim and request`,
+    breaks: `the event loop of a worker is blocked for ${BLOCKED_MS / 1_000} s between claim and request`,
     bound: 'worker',
     plan: {
       ...ZOMBIE,
@@ -140,7 +140,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'all workers restarted in turn, twice',
-    breaks: 'SIGTERM of each worker, its successor running first, twice',
+    breaks: 'SIGTERM of each worker, after its replacement has started, twice',
     harmless: true,
     plan: { seconds: 14 },
     disturb: async (stage) => {

@@ -219,7 +219,7 @@ describe('RateLimiter', () => {
     const keys = freshKeys();
     const [one, two, idle] = [await process(keys), await process(keys), await process(keys)];
     await Promise.all([sendAWhile(one.notices, 6), sendAWhile(two.notices, 3)]);
-    await one.notices.throttled();
+    await one.limiter.throttled();
     const state = () => readRateLimit(redis.client, keys, 0);
     const [own] = one.decreases;
     expect(own?.observed).toBe(true);
@@ -242,9 +242,9 @@ describe('RateLimiter', () => {
 
   it('a 429 right after the start causes no limit', async () => {
     const keys = freshKeys();
-    const { notices, decreases } = await process(keys);
+    const { limiter, notices, decreases } = await process(keys);
     await sendMany(notices, 200);
-    await notices.throttled();
+    await limiter.throttled();
     expect(decreases[0]).toMatchObject({ from: 0, observed: true });
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeUndefined();
     await untilFree(notices);
@@ -252,9 +252,9 @@ describe('RateLimiter', () => {
 
   it('once it has risen beyond the refused rate, there is no limit any more', async () => {
     const keys = freshKeys();
-    const { notices } = await process(keys, { recoveryMs: 1_000 });
+    const { limiter, notices } = await process(keys, { recoveryMs: 1_000 });
     await sendAWhile(notices, 5);
-    await notices.throttled();
+    await limiter.throttled();
     expect((await readRateLimit(redis.client, keys, 0))?.now).toBeDefined();
     await until(async () => (await readRateLimit(redis.client, keys, 0))?.now === undefined, {
       what: 'the limit to end',

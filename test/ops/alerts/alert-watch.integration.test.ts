@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startAlerts } from '../../../src/ops/alerts/alert-watch.ts';
+import { createAlertWatch } from '../../../src/ops/alerts/alert-watch.ts';
 import { AlertStore } from '../../../src/ops/alerts/alert-store.ts';
 import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { connectRedis } from '../../../src/redis/connect.ts';
@@ -20,7 +20,7 @@ async function world(quietMs = 0) {
   const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as never) });
   const start = (isWorker = false) => {
     const client = redis.connect({ name: 'alerts', forWorker: true });
-    const watch = startAlerts(
+    const watch = createAlertWatch(
       client,
       keys,
       {
@@ -35,8 +35,9 @@ async function world(quietMs = 0) {
       log,
       isWorker,
     );
+    void watch.start();
     let stopped: Promise<void> | undefined;
-    const stop = () => (stopped ??= watch.stop());
+    const stop = () => (stopped ??= Promise.resolve(watch.stop()));
     onTestFinished(stop);
     return { stop };
   };
@@ -129,7 +130,7 @@ describe('the watch', () => {
     const keys = keysOf(redis.freshPrefix(), 'default');
     const settings = { url: redis.url, sentinels: [], cluster: [], connectTimeoutMs: 1_000 };
     const client = connectRedis({ ...settings, url: 'redis://127.0.0.1:1' }, 'worker', () => {});
-    const watch = startAlerts(
+    const watch = createAlertWatch(
       client,
       keys,
       {
@@ -143,6 +144,7 @@ describe('the watch', () => {
       pino({ level: 'silent' }),
       true,
     );
+    await watch.start();
     const begun = performance.now();
     await watch.stop();
     // Its bound is three seconds.

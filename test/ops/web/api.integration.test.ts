@@ -122,7 +122,7 @@ describe('the hold', () => {
     const { json } = await operator.post('/api/v1/hold/place', { why: '', reason: 'x' });
     expect(json).toMatchObject({
       code: 'REQUEST_INVALID',
-      issues: [{ field: 'why' }, { field: 'reason', problem: 'this option is not known' }],
+      issues: [{ field: 'why' }, { field: 'reason', problem: 'unknown option' }],
     });
   });
 });

@@ -123,7 +123,11 @@ async function openLine(
 
   const addWorker = async (more: Env = {}) => {
     const config = configOf({ ...base, ...more });
-    const worker = await startWorker(config, logger, new AbortController().signal);
+    const worker = await startWorker({
+      config,
+      logger,
+      abandoned: new AbortController().signal,
+    });
     if (worker !== undefined) workers.push(worker);
   };
   const attempts = (receipt?: Receipt) =>

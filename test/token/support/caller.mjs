@@ -1,4 +1,4 @@
-// One process of a fleet: so many callers that send with the shared token, until told to end. It is
+// One process of a fleet: a number of callers that send with the shared token, until it is stopped. It is
 // started by plain node and runs on the built files; their types are those of the sources.
 import { Agent, request } from 'node:http';
 import { Redis } from 'ioredis';
@@ -47,7 +47,7 @@ function call(path, token) {
 
 const redis = new Redis(plan.redisUrl, { maxRetriesPerRequest: null });
 const subscriber = new Redis(plan.redisUrl, { maxRetriesPerRequest: null });
-const slot = new SharedToken({
+const shared = new SharedToken({
   redis,
   hints: {
     subscribe(channel, listener) {
@@ -75,19 +75,19 @@ const counts = { sends: 0, goneBack: 0, errors: [] };
 
 /** One attempt: a send, and one more after a refusal, as a worker makes it. */
 async function attempt() {
-  const token = await slot.get();
+  const token = await shared.get();
   if (await send(token)) return;
-  const other = await slot.renew(token, 401);
+  const other = await shared.renew(token, 401);
   if (await send(other)) return;
   counts.goneBack += 1;
-  if (other.id !== token.id) await slot.judge(other);
+  if (other.id !== token.id) await shared.judge(other);
 }
 
 /** @param {Token} token */
 async function send(token) {
   const { status } = await call('/send', token);
   if (status !== 200) return false;
-  slot.accepted(token);
+  shared.accepted(token);
   counts.sends += 1;
   return true;
 }
@@ -109,10 +109,10 @@ async function callUntilTheEnd() {
 process.on('message', () => {
   ending.abort();
 });
-await slot.start();
+await shared.start();
 process.send?.('ready');
 await Promise.all(Array.from({ length: plan.callers }, callUntilTheEnd));
-await slot.stop();
+await shared.stop();
 redis.disconnect();
 subscriber.disconnect();
 agent.destroy();

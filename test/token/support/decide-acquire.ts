@@ -4,7 +4,7 @@ import type { TokenSettings } from '../../../src/token/token-settings.ts';
 /** A ttl as Redis gives it: what is left of it, or none at all. */
 export type Ttl = number | 'none';
 
-/** The slot's keys as the acquire script finds them; times are relative to its `now`. */
+/** The token record as the acquire script finds it; times are relative to its `now`. */
 export interface SlotState {
   readonly refusal?: { readonly kind: string; readonly code: string; readonly ttl: Ttl };
   readonly token?: {
@@ -43,7 +43,7 @@ type Limits = Pick<
   'lockTtlMs' | 'budget' | 'budgetWindowMs' | 'refusedMinMs' | 'refusedMaxMs'
 >;
 
-/** The decision of the acquire script, said once more without Redis: the model stands on it. */
+/** The decision of the acquire script without Redis, for the model. */
 export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits): Verdict {
   const { refusal, token, lock } = state;
   if (refusal !== undefined && isLive(refusal.ttl, limits.refusedMaxMs)) {

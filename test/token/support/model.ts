@@ -2,8 +2,8 @@ import type { TokenWant } from '../../../src/token/acquire-decision.ts';
 import { decideAcquire, type Verdict } from './decide-acquire.ts';
 
 /**
- * The protocol of the token slot as a small machine without clocks: a service that keeps one token
- * per app, the slot, and workers that each want one send accepted. Every order of their steps is
+ * The protocol of the shared token as a small state machine without clocks: a service that keeps one token
+ * per app, the token record, and workers that each want one send accepted. Every order of their steps is
  * tried. Tokens are numbered as the service issues them; 0 is none.
  */
 export interface Scenario {
@@ -14,7 +14,7 @@ export interface Scenario {
   readonly expiries: number;
   /** How often a holder may be killed. */
   readonly kills: number;
-  /** Workers begin with a copy of token 1, which is stored and proven; else the slot is empty. */
+  /** Workers start with a copy of token 1, which is stored and proven; otherwise the record is empty. */
   readonly warm: boolean;
   readonly mutation?: Mutation;
 }
@@ -25,15 +25,15 @@ export type Mutation =
   | 'no comparison'
   /** A worker decides first and locks later, without looking again. */
   | 'no re-check under the lock'
-  /** Whoever issued stores, a late holder over a newer token too. */
+  /** Every holder stores, even a late one over a newer token. */
   | 'no fence';
 
 type Phase =
   | 'send' // puts a call with its copy on the way
   | 'taken' // the service took the call; the answer is on its way
   | 'turned down' // the service refused the token; the answer is on its way
-  | 'want' // asks the slot
-  | 'decided' // mutation only: was told to lock, and has not yet
+  | 'want' // asks the shared
+  | 'decided' // mutation only: may lock, and has not yet
   | 'issue' // holds a fence, and perhaps still the lock
   | 'store' // has an issued token in hand
   | 'done'
@@ -51,7 +51,7 @@ interface State {
   /** The service: the token last issued, and whether it is alive. */
   readonly issued: number;
   readonly alive: boolean;
-  /** The slot. */
+  /** The token record. */
   readonly stored: number;
   readonly storedFence: number;
   readonly proven: boolean;
@@ -79,7 +79,7 @@ export interface Findings {
   readonly stuck: number;
 }
 
-const NOBODY = -1;
+const NONE = -1;
 const LIMITS = {
   lockTtlMs: 10,
   budget: 1000,
@@ -137,7 +137,7 @@ function begin({ workers, warm, invalidations, expiries, kills }: Scenario): Sta
     proven: warm,
     unproven: 0,
     contested: false,
-    holder: NOBODY,
+    holder: NONE,
     fence: token,
     refusal: false,
     invalidations,
@@ -162,11 +162,11 @@ function* steps(state: State, mutation: Mutation | undefined): Generator<State> 
   if (state.alive && state.invalidations > 0) {
     yield { ...state, alive: false, invalidations: state.invalidations - 1 };
   }
-  if (state.holder !== NOBODY) {
+  if (state.holder !== NONE) {
     const dead = state.workers[state.holder]?.phase === 'killed';
-    if (dead) yield { ...state, holder: NOBODY };
+    if (dead) yield { ...state, holder: NONE };
     else if (state.expiries > 0) {
-      yield { ...state, holder: NOBODY, expiries: state.expiries - 1 };
+      yield { ...state, holder: NONE, expiries: state.expiries - 1 };
     }
   }
   if (state.refusal) yield { ...state, refusal: false };
@@ -196,7 +196,7 @@ function* workerSteps(
       yield* ask(state, index, worker, mutation);
       return;
     case 'decided':
-      if (state.holder === NOBODY) yield lock(state, index, worker);
+      if (state.holder === NONE) yield lock(state, index, worker);
       return;
     case 'issue':
       yield {
@@ -230,7 +230,7 @@ function* ask(
         : lock(state, index, worker);
       return;
     case 'refused':
-      // Refused by what stands already: the worker waits for its end, which is a step of its own.
+      // Refused by the refusal in effect: the worker waits for its end, which is a separate step.
       if (verdict.fresh) yield { ...state, refusal: true, contested: true };
       return;
     case 'young':
@@ -243,15 +243,15 @@ function decide(state: State, { refused }: Worker, mutation: Mutation | undefine
   const compared = mutation === 'no comparison' && refused !== 0 ? state.stored : refused;
   const want: TokenWant = { why: 'use', refused: compared === 0 ? '' : `${compared}`, graceMs: 0 };
   const { stored, storedFence, proven, unproven, contested, holder, fence, refusal } = state;
-  const slot = {
+  const shared = {
     fence,
     ...(stored === 0
       ? {}
       : { token: { id: `${stored}`, ageMs: 1, fence: storedFence, proven, unproven, contested } }),
-    ...(holder === NOBODY ? {} : { lock: 5 }),
+    ...(holder === NONE ? {} : { lock: 5 }),
     ...(refusal ? { refusal: { kind: 'contested', code: 'TOKEN_CONTESTED', ttl: 5 } } : {}),
   };
-  return decideAcquire(slot, want, LIMITS);
+  return decideAcquire(shared, want, LIMITS);
 }
 
 function lock(state: State, index: number, worker: Worker): State {
@@ -260,7 +260,7 @@ function lock(state: State, index: number, worker: Worker): State {
 }
 
 function store(state: State, index: number, worker: Worker, mutation: Mutation | undefined): State {
-  const holder = state.holder === index ? NOBODY : state.holder;
+  const holder = state.holder === index ? NONE : state.holder;
   if (worker.fence <= state.storedFence && mutation !== 'no fence') {
     return { ...put(state, index, { ...worker, phase: 'want', copy: 0 }), holder };
   }

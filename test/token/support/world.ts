@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { IssuedToken } from '../../../src/contracts/token.ts';
 import { keysOf, type TokenKeys } from '../../../src/redis/keys.ts';
-import type { HintChannel } from '../../../src/token/token-hints.ts';
+import type { Hints } from '../../../src/redis/hints.ts';
 import { TokenSeal } from '../../../src/token/token-seal.ts';
-import type { TokenEvent } from '../../../src/token/token-event.ts';
+import type { TokenEvent } from '../../../src/token/token-protocol.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
 import { SharedToken } from '../../../src/token/shared-token.ts';
 import type { TestRedis } from '../../support/redis.ts';
@@ -26,26 +26,26 @@ export const SETTINGS: TokenSettings = {
 };
 
 /** Hints over a connection of its own, in ten lines. */
-function hintsOver(redis: Redis): HintChannel {
+function hintsOver(redis: Redis): Pick<Hints, 'subscribe'> {
   return {
     subscribe(channel, listener) {
-      const hear = (from: string, text: string) => {
+      const onMessage = (from: string, text: string) => {
         if (from === channel) listener(text);
       };
-      redis.on('message', hear);
+      redis.on('message', onMessage);
       redis.subscribe(channel).then(
         () => listener(undefined),
         () => undefined,
       );
-      return () => redis.off('message', hear);
+      return () => redis.off('message', onMessage);
     },
   };
 }
 
-/** A subscriber that never hears anything. */
-export const DEAF: HintChannel = { subscribe: () => () => undefined };
+/** A subscription without hints. */
+export const NO_HINTS: Pick<Hints, 'subscribe'> = { subscribe: () => () => undefined };
 
-/** What stands in for the token endpoint: counts, and does what the test tells it next. */
+/** A fake token endpoint: counts calls, and runs the plans of the test. */
 class Issuer {
   readonly issued: string[] = [];
   asked = 0;
@@ -72,11 +72,11 @@ class Issuer {
 
 /** One process of the fleet. */
 export interface Member {
-  readonly slot: SharedToken;
+  readonly shared: SharedToken;
   readonly events: TokenEvent[];
 }
 
-/** A slot in a corner of its own, with as many processes as the test wants. */
+/** A token record with a prefix of its own, and any number of processes. */
 export class World {
   readonly keys: TokenKeys;
   readonly client: Redis;
@@ -95,7 +95,7 @@ export class World {
 
   async member(
     options: {
-      hints?: HintChannel;
+      hints?: Pick<Hints, 'subscribe'>;
       secret?: string;
       redis?: Redis;
       onEvent?: (event: TokenEvent) => void;
@@ -103,7 +103,7 @@ export class World {
   ): Promise<Member> {
     const events: TokenEvent[] = [];
     const hints = options.hints ?? hintsOver(this.#redis.connect({ name: 'hints' }));
-    const slot = new SharedToken({
+    const shared = new SharedToken({
       redis: options.redis ?? this.client,
       hints,
       keys: this.keys,
@@ -116,13 +116,13 @@ export class World {
         options.onEvent?.(event);
       },
     });
-    this.#members.push(slot);
-    await slot.start();
-    if (hints !== DEAF) {
+    this.#members.push(shared);
+    await shared.start();
+    if (hints !== NO_HINTS) {
       this.#listeners += 1;
       await this.#listening();
     }
-    return { slot, events };
+    return { shared, events };
   }
 
   /** Makes the stored token older than it is. */
@@ -135,13 +135,13 @@ export class World {
     await this.client.hset(this.keys.current, 'proven', '1');
   }
 
-  /** Ends the refusal that stands, as its ttl would. */
+  /** Ends the refusal in effect, as its ttl would. */
   async forgetRefusal(): Promise<void> {
     await this.client.del(this.keys.refused);
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#members.map((slot) => slot.stop()));
+    await Promise.all(this.#members.map((shared) => shared.stop()));
   }
 
   async #listening(): Promise<void> {

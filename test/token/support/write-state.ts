@@ -3,7 +3,7 @@ import type { TokenKeys } from '../../../src/redis/keys.ts';
 import type { SlotState, Ttl } from './decide-acquire.ts';
 import { redisTime } from './world.ts';
 
-/** Puts the slot's keys into a state, replacing whatever was there. */
+/** Writes a state of the token record, replacing the previous one. */
 export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState): Promise<void> {
   const now = await redisTime(redis);
   const { refusal, token, lock, fence, issued = [] } = state;
@@ -33,7 +33,7 @@ export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState
     expire(keys.refused, refusal.ttl);
   }
   if (lock !== undefined) {
-    write.set(keys.lock, 'somebody');
+    write.set(keys.lock, 'another');
     expire(keys.lock, lock);
   }
   if (fence !== undefined) write.set(keys.fence, fence);

@@ -5,8 +5,8 @@ import {
   readiness,
   startHealthServer,
   type HealthServer,
-  type Unready,
 } from '../../../workers/health/health-server.ts';
+import type { Unready } from '../../../workers/health/readiness.ts';
 
 const AT = { host: '127.0.0.1', port: 0 };
 
@@ -35,12 +35,12 @@ describe('the health server', () => {
     };
   }
 
-  it('says that the process is alive, ready or not', async () => {
+  it('answers that the process is alive, ready or not', async () => {
     reasons = [{ reason: 'Redis is away', since: 0 }];
     expect(await get('/livez')).toMatchObject({ status: 200, text: 'alive\n' });
   });
 
-  it('says whether it is ready, and why not, as text and as JSON', async () => {
+  it('answers whether it is ready, and why not, as text and as JSON', async () => {
     expect(await get('/readyz')).toMatchObject({ status: 200, text: 'ready\n' });
     reasons = [
       { reason: 'Redis is away', since: 1_000 },
@@ -58,7 +58,7 @@ describe('the health server', () => {
     expect(JSON.parse(readiness([], true).text)).toEqual({ ready: true, reasons: [] });
   });
 
-  it('answers metrics in the form of Prometheus', async () => {
+  it('answers metrics in the Prometheus text format', async () => {
     expect(await get('/metrics')).toMatchObject({
       status: 200,
       type: 'text/plain; version=0.0.4; charset=utf-8',
@@ -79,7 +79,7 @@ describe('the health server', () => {
     expect(answer.text === '').toBe(method === 'HEAD');
   });
 
-  it('answers 500 and no detail where the source fails', async () => {
+  it('answers 500 without details when the source fails', async () => {
     server = await startHealthServer(AT, {
       ...source,
       metrics: () => Promise.reject(new Error('secret')),
@@ -87,7 +87,7 @@ describe('the health server', () => {
     expect(await get('/metrics')).toMatchObject({ status: 500, text: 'this failed\n' });
   });
 
-  it('is refused a port that is taken, with the reason', async () => {
+  it('fails on a port that is in use, with the reason', async () => {
     server = await startHealthServer(AT, source);
     const { port } = server;
     await expect(startHealthServer({ ...AT, port }, source)).rejects.toMatchObject({
@@ -98,7 +98,7 @@ describe('the health server', () => {
     });
   });
 
-  it('closes at once, also on who never finishes a request', async () => {
+  it('closes at once, also with an unfinished request', async () => {
     server = await startHealthServer(AT, source);
     const socket = connect(server.port, '127.0.0.1');
     socket.on('error', () => {});

@@ -42,8 +42,8 @@ describe('the health port of a worker', () => {
   }
 
   it.each([
-    ['each alone', '1', { least: 40, most: 40, slots: 32 + 8 }],
-    ['in groups', '100', { least: 1, most: 39, slots: 256 + 8 }],
+    ['each alone', '1', { least: 40, most: 40, jobs: 32 + 8 }],
+    ['in groups', '100', { least: 1, most: 39, jobs: 256 + 8 }],
   ])(
     'tells what the worker did, %s, as the traffic record of the fleet does',
     async (_, together, expected) => {
@@ -67,7 +67,7 @@ describe('the health port of a worker', () => {
       expect(value('notices_queue_wait_seconds_count', { lane: 'notices' })).toBe(40);
       expect(value('notices_token_wait_seconds_count')).toBe(requests);
       expect(value('notices_token_issuances_total')).toBe(1);
-      expect(value('notices_job_slots')).toBe(expected.slots);
+      expect(value('notices_job_slots')).toBe(expected.jobs);
       expect(value('notices_worker_ready')).toBe(1);
       const counted = async () => (await readTraffic(redis.client, keys, { minutes: 5 })).total;
       await until(async () => (await counted()).attempts.accepted === 40, {
@@ -84,7 +84,7 @@ describe('the health port of a worker', () => {
     60_000,
   );
 
-  it('does not keep a worker from stopping, and loses no count to an orderly stop', async () => {
+  it('does not prevent a worker from stopping, and loses no counts at a clean stop', async () => {
     const { on, keys, get } = await start({ HEARTBEAT_MS: '60000' });
     // A connection that stays open, as that of a scraper does.
     await get('/metrics');
@@ -97,7 +97,7 @@ describe('the health port of a worker', () => {
     expect(total.attempts.accepted).toBe(5);
   }, 60_000);
 
-  it('speaks for all processes of a supervisor, and tells one that was started again', async () => {
+  it('serves all processes of a supervisor, and reports a restarted one', async () => {
     const { on, get, metrics } = await start({ PROCESSES: '2' });
     await until(async () => (await get('/readyz')).status === 200, { what: 'ready', ...SLOWLY });
     await on.sendEach(numbers(60));
@@ -131,7 +131,7 @@ describe('the health port of a worker', () => {
     expect((await metrics()).value('notices_process_restarts_total')).toBe(1);
   }, 90_000);
 
-  it('is refused where the port is taken: the worker does not start', async () => {
+  it('prevents the start of the worker when the port is in use', async () => {
     const { on } = await start({});
     const second = spawn(process.execPath, ['dist/src/cli/main.js', 'worker'], {
       env: on.env,

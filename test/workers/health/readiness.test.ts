@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 
-it('a worker is ready while there is no reason against it', () => {
+it('a worker is ready while there are no reasons against it', () => {
   let now = 1_000;
   const readiness = new UnreadyReasons(() => now);
   expect(readiness.reasons()).toEqual([]);

@@ -23,8 +23,8 @@ describe('changeOf', () => {
 
   it.each<[string, RedisFinding[], RedisFinding[], FindingCode[], FindingCode[], boolean]>([
     ['nothing', [], [], [], [], false],
-    ['one begins', [], [finding('memory')], ['memory'], [], false],
-    ['one lasts', [finding('memory')], [finding('memory')], [], [], false],
+    ['one is added', [], [finding('memory')], ['memory'], [], false],
+    ['one persists', [finding('memory')], [finding('memory')], [], [], false],
     ['one ends', [finding('memory')], [], [], ['memory'], false],
     ['another', [finding('memory')], [finding('evicts', 'refuse')], ['evicts'], ['memory'], true],
     [
@@ -77,7 +77,7 @@ describe('a fleet on a Redis that changes', () => {
   const said = (on: Fleet, event: string) =>
     on.workers.flatMap(({ lines }) => lines.filter((line) => line.event === event));
 
-  it('takes no further jobs while it evicts, says so, and goes on when it is mended', async () => {
+  it('takes no further jobs while it evicts, logs that, and continues when it is fixed', async () => {
     const { fleet: on, redis } = await start();
     const keys = keysOf('watch', 'default');
     const evicts = () => said(on, 'redis-finding').filter(({ code }) => code === 'evicts');
@@ -98,9 +98,9 @@ describe('a fleet on a Redis that changes', () => {
       redis: { findings: RedisFinding[] };
     };
     expect(json.redis.findings.map(({ code }) => code)).toEqual(['evicts', 'not-persistent']);
-    // Several looks of the watch, and more than the grace of the stall watch: it rests on purpose.
+    // Several checks of the monitor, and more than the grace of the stall detector: it pauses on purpose.
     const later = performance.now() + 3_000;
-    await until(() => performance.now() > later, { what: 'several looks' });
+    await until(() => performance.now() > later, { what: 'several checks' });
     expect(on.emulator.record().requests).toBe(0);
     expect(evicts()).toHaveLength(1);
     expect(said(on, 'standing-still')).toEqual([]);
@@ -112,7 +112,7 @@ describe('a fleet on a Redis that changes', () => {
     await until(async () => (await unready())?.length === 0, { what: 'ready again', ...PATIENCE });
   }, 90_000);
 
-  it('what is being sent finishes', async () => {
+  it('requests in progress finish', async () => {
     const { fleet: on, redis } = await start({ COALESCE_MAX_CONTACTS: '1' });
     on.emulator.addFault({ on: 'send', latencyMs: 3_000 });
     await on.sendEach(numbers(3));
@@ -133,7 +133,7 @@ describe('a fleet on a Redis that changes', () => {
     ]);
   }, 90_000);
 
-  it('warns of little memory, and sends all the same', async () => {
+  it('warns about low memory, and still sends', async () => {
     const { fleet: on, redis } = await start({ REDIS_MEMORY_HEADROOM: '90' });
     await redis.config('SET', 'maxmemory', '5mb');
     await until(() => said(on, 'redis-finding').some(({ code }) => code === 'memory'), {
@@ -145,7 +145,7 @@ describe('a fleet on a Redis that changes', () => {
     expect(said(on, 'redis-finding').map(({ severity }) => severity)).toEqual(['warn', 'warn']);
   }, 90_000);
 
-  it('is not started where it asks for more than this Redis keeps: exit code 3', async () => {
+  it('does not start when it requires more persistence than this Redis has: exit code 3', async () => {
     server = await startRedisServer();
     redis = new Redis(server.url);
     const ended = await runProcess(['worker'], {

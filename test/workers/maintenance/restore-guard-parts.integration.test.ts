@@ -26,7 +26,7 @@ const SETTINGS: RestoreConfig = { guard: 'hold', toleranceMs: 0, gapMs: 60_000 }
 const HEARTBEAT_MS = 60_000;
 
 /**
- * A last heartbeat from before any server of today was started. One of ten minutes ago would look like
+ * A last heartbeat from before any present server was started. One of ten minutes ago would look like
  * a crash, not like a copy, to tests that run ten minutes after their server was started.
  */
 const LONG_AGO = String(Date.UTC(2001, 0, 1));
@@ -68,17 +68,17 @@ describe('the restore guard', () => {
   const epochOf = async (keys: Keys) => (await readEpoch(redis.client, keys)).epoch;
   const heldAs = async (keys: Keys) => (await readHold(redis.client, keys))?.kind;
 
-  /** What a copy looks like: the epoch as it was, on a server of another name. */
+  /** Simulates a copy: the epoch as it was, on a server of another name. */
   async function goBack(keys: Keys, copy: Readonly<Record<string, string>>): Promise<void> {
     await redis.client.del(keys.epoch, keys.hold);
     await redis.client.hset(keys.epoch, copy);
   }
 
-  it('counts heartbeats, whoever makes them, and names the server that took them', async () => {
+  it('counts the heartbeats of all workers, and names the server that took them', async () => {
     const keys = freshKeys();
     const [a, b] = [worker(keys, 'a'), worker(keys, 'b')];
-    expect(await a.guard.begin()).toBe(true);
-    expect(await b.guard.begin()).toBe(true);
+    expect(await a.guard.start()).toBe(true);
+    expect(await b.guard.start()).toBe(true);
     await a.guard.check();
     const info = await redis.client.info('server');
     expect(await epochOf(keys)).toMatchObject({
@@ -91,10 +91,10 @@ describe('the restore guard', () => {
     expect((await readWorkers(redis.client, keys)).map(({ id }) => id).sort()).toEqual(['a', 'b']);
   });
 
-  it('what finds a copy lets nothing of it pass, also before a hint of the hold has come', async () => {
+  it('sends nothing from a copy, even before a hint of the hold arrives', async () => {
     const keys = freshKeys();
     const { guard, gate } = worker(keys, 'a');
-    await guard.begin();
+    await guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await guard.check();
     expect(await gate.enter()).toBeDefined();
@@ -104,35 +104,35 @@ describe('the restore guard', () => {
     expect(await gate.enter()).toBeUndefined();
   });
 
-  it('the last one to go leaves word that all have stopped in order', async () => {
+  it('the last worker marks a clean shutdown', async () => {
     const keys = freshKeys();
     const [a, b] = [worker(keys, 'a'), worker(keys, 'b')];
-    await a.guard.begin();
-    await b.guard.begin();
-    await a.guard.end();
+    await a.guard.start();
+    await b.guard.start();
+    await a.guard.deregister();
     expect((await epochOf(keys))?.stopped).toBe(false);
-    await b.guard.end();
+    await b.guard.deregister();
     expect((await epochOf(keys))?.stopped).toBe(true);
     const c = worker(keys, 'c');
-    await c.guard.begin();
+    await c.guard.start();
     expect((await epochOf(keys))?.stopped).toBe(false);
   });
 
-  it('a goodbye to a copy that nobody has judged yet says nothing', async () => {
+  it('deregistering at an unexamined copy marks nothing', async () => {
     const keys = freshKeys();
     const a = worker(keys, 'a');
-    await a.guard.begin();
+    await a.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await a.guard.check();
     await goBack(keys, copy);
-    await a.guard.end();
+    await a.guard.deregister();
     expect((await epochOf(keys))?.stopped).toBe(false);
   });
 
-  it('a fleet that finds a copy holds it once, and believes each other', async () => {
+  it('a fleet that finds a copy holds it once, and accepts the recorded event', async () => {
     const keys = freshKeys();
     const fleet = ['a', 'b', 'c', 'd'].map((id) => worker(keys, id));
-    await Promise.all(fleet.map(({ guard }) => guard.begin()));
+    await Promise.all(fleet.map(({ guard }) => guard.start()));
     const copy = await redis.client.hgetall(keys.epoch);
     await Promise.all(fleet.map(({ guard }) => guard.check()));
     await goBack(keys, { ...copy, server: 'abc123' });
@@ -145,11 +145,11 @@ describe('the restore guard', () => {
     );
   });
 
-  it('who comes late neither holds again what a person has lifted, nor misses a second copy', async () => {
+  it('a late worker neither restores a lifted hold, nor misses a second copy', async () => {
     const keys = freshKeys();
     const [a, late] = [worker(keys, 'a'), worker(keys, 'late')];
-    await a.guard.begin();
-    await late.guard.begin();
+    await a.guard.start();
+    await late.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await a.guard.check();
     await late.guard.check();
@@ -166,10 +166,10 @@ describe('the restore guard', () => {
     expect((await epochOf(keys))?.event?.id).toBe(event);
   });
 
-  it('finds a copy although new workers have counted on it further than anybody remembers', async () => {
+  it('finds a copy although new workers have counted further than any memory', async () => {
     const keys = freshKeys();
     const witness = worker(keys, 'witness');
-    await witness.guard.begin();
+    await witness.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await witness.guard.check();
     const { server = '' } = copy;
@@ -185,15 +185,15 @@ describe('the restore guard', () => {
     expect(await heldAs(keys)).toBe('restored');
   });
 
-  it('who remembers nothing waits for those who do', async () => {
+  it('a worker without memory waits for those that have one', async () => {
     const keys = freshKeys();
     const witness = worker(keys, 'witness');
-    await witness.guard.begin();
+    await witness.guard.start();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
-    // To a newcomer this is a Redis that nobody has heard of for years.
+    // To a newcomer this is a Redis without heartbeats for years.
     const newcomer = worker(keys, 'newcomer');
-    const beginning = newcomer.guard.begin();
-    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
+    const beginning = newcomer.guard.start();
+    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the check', everyMs: 5 });
     expect(await heldAs(keys)).toBeUndefined();
     await redis.client.hset(keys.epoch, { earlier: `${(await serverName()) ?? ''}:1:${LONG_AGO}` });
     await witness.guard.check();
@@ -204,29 +204,29 @@ describe('the restore guard', () => {
 
   const serverName = async () => /run_id:(\w+)/.exec(await redis.client.info('server'))?.[1];
 
-  it('and holds where nobody says anything, in place of any other hold', async () => {
+  it('and holds when no worker records anything, replacing any other hold', async () => {
     const keys = freshKeys();
-    await worker(keys, 'gone').guard.begin();
+    await worker(keys, 'gone').guard.start();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     await placeManualHold(redis.client, keys, 'for the backup');
     const newcomer = worker(keys, 'newcomer');
-    expect(await newcomer.guard.begin()).toBe(true);
+    expect(await newcomer.guard.start()).toBe(true);
     expect((await epochOf(keys))?.event).toMatchObject({ why: 'gap', verdict: 'held' });
     expect(await heldAs(keys)).toBe('restored');
-    // A hold by hand does not take its place: who lifts it must know what it is about.
+    // A manual hold does not replace it: a person who lifts it must have read its report.
     await placeManualHold(redis.client, keys, 'something else');
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'restored', code: 'gap' });
     expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(86_400_000);
     expect(await redis.client.pttl(keys.chunkLimiter)).toBeGreaterThan(86_400_000);
   });
 
-  it('a stop ends the doubt: nothing is held, nothing is kept', async () => {
+  it('a stop ends the check: nothing is held, nothing is recorded', async () => {
     const keys = freshKeys();
-    await worker(keys, 'gone').guard.begin();
+    await worker(keys, 'gone').guard.start();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     const newcomer = worker(keys, 'newcomer');
-    const beginning = newcomer.guard.begin();
-    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
+    const beginning = newcomer.guard.start();
+    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the check', everyMs: 5 });
     newcomer.stop.abort();
     expect(await beginning).toBe(false);
     expect(await newcomer.guard.passed()).toBe(false);
@@ -234,14 +234,14 @@ describe('the restore guard', () => {
     expect((await epochOf(keys))?.event).toBeUndefined();
   });
 
-  it('a lost connection makes unsure until Redis has been asked', async () => {
+  it('a lost connection makes it unverified until Redis has been asked', async () => {
     const keys = freshKeys();
     const a = worker(keys, 'cut-off');
-    await a.guard.begin();
+    await a.guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await a.guard.check();
     await goBack(keys, copy);
-    // Nothing has told it yet.
+    // It has got no hint yet.
     expect(await a.guard.passed()).toBe(true);
     const list = String(await redis.client.client('LIST'));
     const id = /id=(\d+) .*name=cut-off /.exec(list)?.[1] ?? '';
@@ -250,10 +250,10 @@ describe('the restore guard', () => {
     expect(await a.guard.passed()).toBe(true);
   });
 
-  it('a connection lost while a heartbeat is under way leaves it unsure', async () => {
+  it('a connection lost during a heartbeat leaves it unverified', async () => {
     const keys = freshKeys();
     const { client, guard, gate, readiness } = worker(keys, 'a');
-    await guard.begin();
+    await guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     const heartbeat = holdNextScript(client);
     const check = guard.check();
@@ -270,10 +270,10 @@ describe('the restore guard', () => {
     expect(await gate.enter()).toBeUndefined();
   });
 
-  it('asks nobody while it is sure', async () => {
+  it('asks nothing while it is verified', async () => {
     const keys = freshKeys();
     const a = worker(keys, 'a');
-    await a.guard.begin();
+    await a.guard.start();
     const beats = (await epochOf(keys))?.beats;
     for (let attempt = 0; attempt < 100; attempt++) expect(await a.guard.passed()).toBe(true);
     expect((await epochOf(keys))?.beats).toBe(beats);
@@ -300,7 +300,7 @@ describe('the state file', () => {
     return { file: new StateFile(path.join(folder, name), queue, log), lines };
   }
 
-  it('remembers what was written last, over any number of writers', async () => {
+  it('returns what was written last, for any number of writers', async () => {
     const { file, lines } = stateFile('shared.json');
     expect(await file.read()).toBeUndefined();
     await Promise.all(
@@ -330,7 +330,7 @@ describe('the state file', () => {
     expect(await file.read()).toMatchObject({ id: 'one', by: 'file' });
   });
 
-  it('about another queue is left alone', async () => {
+  it('of another queue is not changed', async () => {
     await stateFile('theirs.json', '{other:default}').file.write(MEMORY);
     const before = readFileSync(path.join(folder, 'theirs.json'), 'utf8');
     const { file, lines } = stateFile('theirs.json');
@@ -340,7 +340,7 @@ describe('the state file', () => {
     expect(lines[0]?.reason).toContain('another queue');
   });
 
-  it('that cannot be written is said once', async () => {
+  it('that cannot be written is logged once', async () => {
     mkdirSync(path.join(folder, 'a-folder'));
     const { file, lines } = stateFile('a-folder');
     await file.write(MEMORY);

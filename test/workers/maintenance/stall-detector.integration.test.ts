@@ -6,7 +6,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import {
   isStalled,
-  startStallDetector,
+  createStallDetector,
   type StallObservation,
 } from '../../../workers/maintenance/stall-detector.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -16,8 +16,8 @@ describe('isStalled', () => {
   const idle: StallObservation = { active: 0, started: 5, waiting: 3, held: false };
 
   it.each<[string, Partial<StallObservation>, Partial<StallObservation>, boolean]>([
-    ['nothing in flight while jobs wait', {}, {}, true],
-    ['it holds a job', {}, { active: 1 }, false],
+    ['no job in progress while jobs wait', {}, {}, true],
+    ['it has a job', {}, { active: 1 }, false],
     ['it has started one in between', {}, { started: 6 }, false],
     ['nothing waited before', { waiting: 0 }, {}, false],
     ['nothing waits now', {}, { waiting: 0 }, false],
@@ -28,7 +28,7 @@ describe('isStalled', () => {
   });
 });
 
-describe('the stall watch', () => {
+describe('startStallDetector', () => {
   const redis = testRedis();
   const closers: (() => Promise<unknown>)[] = [];
 
@@ -51,10 +51,18 @@ describe('the stall watch', () => {
     const client = redis.connect({ name: 'worker', forWorker: true });
     const readiness = new UnreadyReasons();
     const log = pino({ level: 'silent' });
-    const watch = startStallDetector(client, keys, worker, GRACE_MS, readiness, log, () => {
-      seen.stalls++;
+    const watch = createStallDetector({
+      redis: client,
+      keys,
+      worker,
+      graceMs: GRACE_MS,
+      readiness,
+      log,
+      onStall: () => seen.stalls++,
+      onCheck: () => {},
     });
-    closers.push(() => watch.stop());
+    await watch.start();
+    closers.push(() => Promise.resolve(watch.stop()));
     return { keys, seen, readiness };
   }
 
@@ -64,9 +72,9 @@ describe('the stall watch', () => {
     await until(() => performance.now() > end, { what: 'several grace times' });
   }
 
-  it('makes it unready and speaks once when jobs wait and this worker takes none', async () => {
+  it('makes the worker unready and logs once when jobs wait and it takes none', async () => {
     const { seen, readiness } = await watchOver(2);
-    await until(() => readiness.reasons().length > 0, { what: 'the first look at it', everyMs: 5 });
+    await until(() => readiness.reasons().length > 0, { what: 'the first check', everyMs: 5 });
     expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
     expect(seen.stalls).toBe(0);
     await until(() => seen.stalls === 1, { what: 'the stall' });
@@ -74,7 +82,7 @@ describe('the stall watch', () => {
     expect(seen.stalls).toBe(1);
   });
 
-  it('says nothing while nothing waits, while it moves, and while the queue is held', async () => {
+  it('logs nothing while nothing waits, while the worker progresses, and while the queue is held', async () => {
     const empty = await watchOver(0);
     const moving = await watchOver(2);
     const counting = setInterval(() => moving.seen.started++, GRACE_MS / 10);

@@ -10,9 +10,9 @@ const ENV = { HEARTBEAT_MS: '200', STALL_GRACE_MS: '1000' };
 
 /**
  * The list of active jobs is of the wrong type: every fetch fails, while the connections are well and
- * jobs wait. So a worker stands still for certain, and for a reason that nothing of ours looks for.
+ * jobs wait. So a worker certainly stalls, for a reason that no other check detects.
  */
-describe('a worker process that stands still', () => {
+describe('a stalled worker process', () => {
   const redis = testRedis();
   let keys: Keys;
   let prefix = '';
@@ -39,7 +39,7 @@ describe('a worker process that stands still', () => {
     return fleet;
   }
 
-  it('says so and ends with code 1; the next one sends what waited, once', async () => {
+  it('logs it and ends with code 1; the next one sends the waiting notices, once', async () => {
     const on = await start();
     await on.sendEach(numbers(5));
     const [worker] = on.workers;
@@ -55,7 +55,7 @@ describe('a worker process that stands still', () => {
     expect(on.emulator.record().twice).toBe(0);
   }, 60_000);
 
-  it('is started anew by the supervisor', async () => {
+  it('is restarted by the supervisor', async () => {
     const on = await start({ PROCESSES: '2' });
     const pids = async () => (await readWorkers(redis.client, keys)).map(({ pid }) => pid);
     const before = await until(

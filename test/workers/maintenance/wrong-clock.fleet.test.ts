@@ -28,7 +28,7 @@ describe('a worker whose wall clock is wrong', () => {
   }
   const notice = (contact: string) => ({ templateCode: 'CLOCK', contacts: [{ contact }] });
 
-  it('two minutes ahead: sends what is still in time, nothing early, and says so', async () => {
+  it('two minutes ahead: sends what is still in time, nothing early, and logs a warning', async () => {
     const { queue, emulator, workers, addWorker } = await begin(TWO_MINUTES_MS);
     await addWorker();
     const delayMs = 3_000;

@@ -25,7 +25,7 @@ describe('the hold that an attempt leaves behind', () => {
       isSuspended: () => false,
       isComplete: () => Promise.resolve(true),
       holds: gate,
-      rateLimit: { throttled: () => Promise.resolve() },
+      rateLimiter: { throttled: () => Promise.resolve() },
       log: new AttemptLog(pino({ level: 'silent' })),
     });
     const passage = await sendGate.enter();

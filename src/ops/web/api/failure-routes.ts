@@ -1,6 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { once } from 'node:events';
 import { z } from 'zod';
+import { withAbortSignal } from '../../../async/cancellation.ts';
+import { Deadline } from '../../../async/deadline.ts';
 import { exportFailures } from '../../../batch/failures/export-failures.ts';
 import { decodeContacts } from '../../../batch/payload/payload.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
@@ -145,9 +147,15 @@ export const FAILURE_ROUTES: readonly Route[] = [
         throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
       }
       const { why: words, ...selection } = body;
-      const signal = AbortSignal.any([context.closing, AbortSignal.timeout(REDRIVE_MS)]);
+      const deadline = new Deadline(REDRIVE_MS, context.closing);
       const actor = { who: name, why: words };
-      return json(await redriveAudited(context, batch, selection, actor, undefined, signal));
+      try {
+        return await withAbortSignal(deadline, async (signal) =>
+          json(await redriveAudited(context, batch, selection, actor, undefined, signal)),
+        );
+      } finally {
+        deadline.close();
+      }
     },
   }),
 ];

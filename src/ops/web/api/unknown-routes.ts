@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { withAbortSignal } from '../../../async/cancellation.ts';
+import { Deadline } from '../../../async/deadline.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
@@ -96,11 +98,18 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
       }
       const decision: ResolveDecision = { as, who: name, why: words };
-      const signal = AbortSignal.any([context.closing, AbortSignal.timeout(RESOLVE_MS)]);
-      if (batch !== undefined) {
-        return json(await resolveInBatch(context, batch, before, decision, now, signal));
+      const deadline = new Deadline(RESOLVE_MS, context.closing);
+      try {
+        return await withAbortSignal(deadline, async (signal) =>
+          json(
+            await (batch === undefined
+              ? resolveNotices(context.redis, context.keys, ids ?? [], decision, signal)
+              : resolveInBatch(context, batch, before, decision, now, signal)),
+          ),
+        );
+      } finally {
+        deadline.close();
       }
-      return json(await resolveNotices(context.redis, context.keys, ids ?? [], decision, signal));
     },
   }),
 ];

@@ -95,7 +95,7 @@ export async function openGroupStage(
           return Promise.resolve();
         },
       },
-      rateLimit: { throttled: () => Promise.resolve() },
+      rateLimiter: { throttled: () => Promise.resolve() },
       log,
     }),
     rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },

@@ -1,0 +1,56 @@
+import { Command } from 'commander';
+import { groupFailures } from '../../batch/failures/failure-groups.ts';
+import { CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
+import { formatCount, formatDuration } from '../../format/format.ts';
+import { batchId, wholeNumber } from '../arguments.ts';
+import { untilStopped, type CommandContext } from '../command-context.ts';
+import { withLedger } from '../open-queue.ts';
+import { print, table, wantsJson, writeJsonLine } from '../output.ts';
+import { describeBatch, viewBatch } from './batch-view.ts';
+import { followBatch } from './follow-batch.ts';
+
+/** `notices batches`: lists the batches, newest first. */
+export function batchesCommand(context: CommandContext): Command {
+  return new Command('batches')
+    .description('list the batches, newest first')
+    .option('--limit <n>', 'maximum number of batches', wholeNumber(1, 10_000), 50)
+    .action(async ({ limit }: { limit: number }, command: Command) => {
+      const batches = await withLedger(context, ({ ledger }) => ledger.list(limit));
+      print(context, command, batches, () =>
+        batches.length === 0
+          ? ['No batches. "notices import FILE --template CODE" creates one.']
+          : table([
+              ['BATCH', 'PHASE', 'STARTED', 'TEMPLATE', 'TOTAL', ...CONTACT_STATES],
+              ...batches.map(({ id, phase, begunAt, templateCode, counts }) => [
+                id,
+                phase,
+                `${formatDuration(Math.max(0, Date.now() - begunAt))} ago`,
+                templateCode,
+                formatCount(counts.total),
+                ...CONTACT_STATES.map((state) => formatCount(counts[state])),
+              ]),
+            ]),
+      );
+    });
+}
+
+/** `notices batch ID`: state, progress and failures of one batch. */
+export function batchCommand(context: CommandContext): Command {
+  return new Command('batch')
+    .description('show the state of a batch, why it is not sending, and what failed')
+    .argument('<id>', 'id of the batch', batchId)
+    .option('--watch', 'show its progress until every contact is settled, or until Ctrl-C')
+    .action(async (id: string, { watch }: { watch?: boolean }, command: Command) => {
+      await withLedger(context, async (open) => {
+        const json = wantsJson(command);
+        const view =
+          watch === true
+            ? await untilStopped(context, (signal) => followBatch(context, open, id, json, signal))
+            : await viewBatch(open, id);
+        const groups = await groupFailures(open.ledger, view.batch);
+        const result = { ...view, failures: groups };
+        if (watch === true && json) writeJsonLine(context.stdout, { event: 'batch', ...result });
+        else print(context, command, result, () => describeBatch(view, groups, Date.now()));
+      });
+    });
+}

@@ -1,0 +1,92 @@
+import type { Worker } from 'bullmq';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import { pause } from '../../src/async/cancellation.ts';
+import { withTimeout } from '../../src/async/with-timeout.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import type { InFlight } from './in-flight.ts';
+import type { JobLockGuard } from './job-lock-guard.ts';
+
+/** A Redis that has not answered for so long does not answer. */
+const ANSWER_MS = 2_000;
+const CHECK_EVERY_MS = 200;
+
+/** With nothing under way a close takes milliseconds, unless BullMQ waits for what never comes. */
+const IDLE_MS = 3_000;
+
+/** What the workers of a process share. */
+export interface WorkerGroupOptions {
+  readonly redis: RedisClient;
+  readonly inFlight: InFlight;
+  readonly lockGuard: JobLockGuard;
+  readonly onError: (error: Error) => void;
+}
+
+/** The BullMQ workers of a process: they take jobs from the start to the stop. */
+export class WorkerGroup implements BackgroundService {
+  readonly #workers: readonly Worker[];
+  readonly #options: WorkerGroupOptions;
+
+  /** @param workers not yet running */
+  constructor(workers: readonly Worker[], options: WorkerGroupOptions) {
+    this.#workers = workers;
+    this.#options = options;
+    const { onError, lockGuard, inFlight } = options;
+    for (const worker of workers) {
+      worker.on('error', onError);
+      worker.on('lockRenewalFailed', (ids) => {
+        for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
+      });
+      lockGuard.watch(worker);
+      inFlight.watch(worker);
+    }
+  }
+
+  start(): void {
+    for (const worker of this.#workers) void worker.run().catch(this.#options.onError);
+  }
+
+  /** Takes no further jobs, or takes them again; jobs that run are not affected. */
+  suspend(suspended: boolean): void {
+    for (const worker of this.#workers) {
+      void (suspended ? worker.pause(true) : worker.resume()).catch(this.#options.onError);
+    }
+  }
+
+  /**
+   * Closes the workers: what is being sent finishes, and its outcome is recorded.
+   *
+   * BullMQ waits forever for a Redis that is away or frozen, and for a blocking connection that was lost
+   * before the close, even when Redis is back. Where nothing is under way and no outcome is left to
+   * record, there is nothing to wait for, and this resolves. Otherwise it waits, for Redis may come back,
+   * until the time to stop runs out (stop-signals.ts).
+   */
+  async stop(): Promise<void> {
+    const closed = new AbortController();
+    const closing = Promise.all(this.#workers.map((worker) => worker.close())).finally(() =>
+      closed.abort(),
+    );
+    await Promise.race([closing, this.#untilPointless(closed.signal)]);
+  }
+
+  async #untilPointless(closed: AbortSignal): Promise<void> {
+    const { inFlight, redis } = this.#options;
+    let idleSince: number | undefined;
+    while (!closed.aborted) {
+      if (inFlight.busy) idleSince = undefined;
+      else {
+        idleSince ??= performance.now();
+        if (performance.now() - idleSince > IDLE_MS) return;
+        if (!(await answers(redis)) && !inFlight.busy) return;
+      }
+      await pause(CHECK_EVERY_MS, closed);
+    }
+  }
+}
+
+async function answers(redis: RedisClient): Promise<boolean> {
+  const ping = redis.ping().then(
+    () => true,
+    () => false,
+  );
+  return withTimeout(ping, ANSWER_MS, false);
+}
