@@ -34,7 +34,7 @@ describe('a Redis that answers', () => {
     ['redis.policy', { policy: '' }, 'warn', 'does not report'],
     ['redis.role', { role: 'replica' }, 'fail', 'takes no writes'],
     ['redis.role', { role: 'unknown' }, 'ok', 'not reported'],
-    ['redis.persistence', { persistence: 'rdb' }, 'warn', 'takes snapshots only'],
+    ['redis.persistence', { persistence: 'rdb' }, 'warn', 'makes snapshots only'],
     ['redis.persistence', { persistence: 'none' }, 'warn', 'keeps nothing on disk'],
     ['redis.persistence', { persistence: 'unknown' }, 'ok', 'not reported'],
     ['redis.persistence', { saveFailed: true }, 'warn', 'failed'],
