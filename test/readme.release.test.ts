@@ -30,7 +30,7 @@ beforeAll(() => {
   writeFileSync(path.join(application, 'package.json'), '{ "private": true, "type": "module" }\n');
 });
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }), DEADLINE_MS);
 
 it(
   'what README shows for a clone works in a fresh clone, and prints what it shows',
