@@ -4,17 +4,17 @@ import axiosRetry from 'axios-retry';
 import type { IAxiosRetryConfig } from 'axios-retry';
 
 /**
- * An axios instance for one endpoint, with its retry policy. Everything that axios could add by
- * itself is off: the request is what the {@link Exchange} says, the answer what the adapter saw.
+ * An axios instance for one endpoint, with its retry policy. Everything that axios could add is off: the
+ * request is the {@link Exchange}, the answer what the adapter observed.
  */
 export function createHttpClient(adapter: AxiosAdapter, policy: IAxiosRetryConfig): AxiosInstance {
   const client = createAxios();
-  // What axios knows by default is for its own adapters, and each of it costs a merge per request.
+  // The defaults are for axios' own adapters, and each costs a merge per request.
   for (const name of Object.keys(client.defaults)) Reflect.deleteProperty(client.defaults, name);
   Object.assign(client.defaults, { adapter, method: 'post', allowAbsoluteUrls: false });
   const { requestInterceptorId } = axiosRetry(client, policy);
-  // It copies the policy into every request. The other hook does so for those that failed, which is
-  // all the policy needs; without this one a request is also three promises shorter.
+  // It copies the policy into every request. The other interceptor does so for failed requests, which is all
+  // the policy needs; without this one a request costs three promises less.
   client.interceptors.request.eject(requestInterceptorId);
   return client;
 }
