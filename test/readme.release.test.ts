@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { blocksOf } from './docs/support/readme-blocks.ts';
 
 /** An installation and a run of the demo, on a slow machine. */
-const DEADLINE_MS = 600_000;
+const DEADLINE_MS = 1_200_000;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'notices-clone-'));
 const clone = path.join(folder, 'clone');

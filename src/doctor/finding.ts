@@ -1,16 +1,16 @@
-/** One thing that was looked at, and what it means. */
+/** Result of one check. */
 export interface Finding {
-  /** Names what was looked at, for programs: it does not change. */
+  /** Name of the check; stable, for programs. */
   readonly check: CheckName;
-  /** `skip`: not looked at, and why. */
+  /** `skip`: the check was not made; `says` gives the reason. */
   readonly level: 'ok' | 'warn' | 'fail' | 'skip';
-  /** In plain words. */
+  /** What was found. */
   readonly says: string;
-  /** What to do; absent where nothing is to be done. */
+  /** What to do; absent where nothing needs to be done. */
   readonly remedy?: string;
 }
 
-/** Everything that `notices doctor` looks at, in its order. */
+/** All checks of `notices doctor`, in their order. */
 export const CHECKS = [
   'config',
   'redis.connection',
@@ -34,7 +34,7 @@ export const CHECKS = [
   'send',
 ] as const;
 
-/** Name of something that is looked at. */
+/** Name of a check. */
 export type CheckName = (typeof CHECKS)[number];
 
 export const ok = (check: CheckName, says: string): Finding => ({ check, level: 'ok', says });
@@ -52,7 +52,7 @@ export const fail = (check: CheckName, says: string, remedy: string): Finding =>
   remedy,
 });
 
-/** The worst level that occurs; what was not looked at is not bad. */
+/** @returns the worst level; skipped checks do not count */
 export function worstOf(findings: readonly Finding[]): 'ok' | 'warn' | 'fail' {
   const levels = new Set(findings.map(({ level }) => level));
   if (levels.has('fail')) return 'fail';

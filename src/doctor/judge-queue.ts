@@ -1,56 +1,61 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
+import { countOf, formatCount, formatDuration } from '../format/format.ts';
 import { HOLDS } from '../contracts/hold.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import type { QueueSnapshot } from './queue-snapshot.ts';
 
-/** A notice that waits for so long although workers run and nothing holds it. */
-const WAITS_LONG_MS = 300_000;
+/** Waiting time in milliseconds that is a warning while workers run and the queue is not held. */
+const LONG_WAIT_MS = 300_000;
 
-/** A batch in which nothing moves for so long although contacts are pending. */
-const STANDS_MS = 120_000;
+/** Time without progress after which a batch with pending contacts is blocked, in milliseconds. */
+const BLOCKED_MS = 120_000;
 
-/** A worker that did one thing for so long lets its locks and deadlines slip. */
+/** Event loop delay from which on locks and deadlines of a worker are at risk, in milliseconds. */
 const SLOW_LOOP_MS = 1_000;
 
-/** One finding for each thing that keeps notices back, or is about to be lost. */
-export function judgeQueue(signs: QueueSnapshot): Finding[] {
+/** Checks what delays notices, and what will be deleted soon. */
+export function judgeQueue(snapshot: QueueSnapshot): Finding[] {
   return [
-    hold(signs),
-    workers(signs),
-    versions(signs),
-    waiting(signs),
-    batches(signs),
-    unknown(signs),
-    retention(signs),
+    hold(snapshot),
+    workers(snapshot),
+    versions(snapshot),
+    waiting(snapshot),
+    batches(snapshot),
+    unknown(snapshot),
+    retention(snapshot),
   ];
 }
 
 function hold({ hold }: QueueSnapshot): Finding {
-  if (hold === undefined) return ok('queue.hold', 'nothing holds the queue');
+  if (hold === undefined) return ok('queue.hold', 'the queue is not held');
   const { reason, remedy } = HOLDS[hold.kind];
   const says = `the queue is held (${hold.kind}): ${reason}`;
-  // A person knows of it; to find out why it still stands is the worth of asking.
+  // A manual hold is intended, so it is only a warning.
   return hold.kind === 'manual'
     ? warn('queue.hold', says, remedy)
     : fail('queue.hold', says, remedy);
 }
 
-function workers(signs: QueueSnapshot): Finding {
-  const { workers } = signs;
+function workers(snapshot: QueueSnapshot): Finding {
+  const { workers } = snapshot;
   if (workers.length === 0) {
     const remedy = 'start one with "notices worker"';
-    const left = signs.waiting + pendingOf(signs.batches);
+    const left = snapshot.waiting + pendingOf(snapshot.batches);
     return left > 0
-      ? fail('queue.workers', `no worker runs, and ${left} notices and contacts wait`, remedy)
-      : warn('queue.workers', 'no worker runs; nothing waits', remedy);
+      ? fail(
+          'queue.workers',
+          `no worker is running, and ${formatCount(left)} notices and contacts wait`,
+          remedy,
+        )
+      : warn('queue.workers', 'no worker is running; nothing waits', remedy);
   }
   const slow = workers.filter(({ loopDelayMs }) => loopDelayMs >= SLOW_LOOP_MS);
   if (slow.length > 0) {
     return warn(
       'queue.workers',
-      `${slow.length} of ${workers.length} workers did not answer for a second or more lately`,
-      'give them more processor time, or lower CONCURRENCY and BATCH_CONCURRENCY',
+      `the event loop of ${slow.length} of ${workers.length} workers was recently blocked for a second or more`,
+      'give them more CPU time, or lower CONCURRENCY and BATCH_CONCURRENCY',
     );
   }
   return ok('queue.workers', `${workers.length} alive`);
@@ -61,7 +66,7 @@ function versions({ workers, version }: QueueSnapshot): Finding {
   if (found.length > 1) {
     return warn(
       'queue.versions',
-      `workers of different versions run: ${found.join(', ')}`,
+      `workers of different versions are running: ${found.join(', ')}`,
       'update them all; workers before producers',
     );
   }
@@ -70,36 +75,35 @@ function versions({ workers, version }: QueueSnapshot): Finding {
     ? ok('queue.versions', version)
     : warn(
         'queue.versions',
-        `workers are of version ${one}, this program is of ${version}`,
+        `workers have version ${one}, this program has ${version}`,
         'use one version; update workers before producers',
       );
 }
 
 function waiting({ waiting, oldestWaitingMs = 0, workers, hold }: QueueSnapshot): Finding {
-  const minutes = Math.round(oldestWaitingMs / 60_000);
   const free = workers.length > 0 && hold === undefined;
-  if (free && oldestWaitingMs > WAITS_LONG_MS) {
+  if (free && oldestWaitingMs > LONG_WAIT_MS) {
     return warn(
       'queue.waiting',
-      `${waiting} notices wait, the oldest for ${minutes} min, although workers run and nothing holds them`,
-      'start more workers or raise CONCURRENCY; where nothing moves at all, look at the log of the workers',
+      `${countOf(waiting, 'notice')} waiting, the oldest for ${formatDuration(oldestWaitingMs)}, although workers are running and the queue is not held`,
+      'start more workers or raise CONCURRENCY; if nothing is sent at all, check the log of the workers',
     );
   }
-  return ok('queue.waiting', `${waiting} single notices wait`);
+  return ok('queue.waiting', `${countOf(waiting, 'single notice')} waiting`);
 }
 
 function batches({ batches, workers, hold, now }: QueueSnapshot): Finding {
   const open = batches.filter(({ counts }) => counts.pending > 0);
   const free = workers.length > 0 && hold === undefined;
-  const stands = open.filter(
+  const blocked = open.filter(
     ({ phase, movedAt }) =>
-      free && (phase === 'sending' || phase === 'importing') && now - movedAt > STANDS_MS,
+      free && (phase === 'sending' || phase === 'importing') && now - movedAt > BLOCKED_MS,
   );
-  const [first] = stands;
+  const [first] = blocked;
   if (first !== undefined) {
     return warn(
       'queue.batches',
-      `${stands.length} of ${open.length} open batches do not move, such as ${first.id}`,
+      `${blocked.length} of ${open.length} open batches make no progress, such as ${first.id}`,
       `see "notices batch ${first.id}"`,
     );
   }
@@ -111,7 +115,7 @@ function unknown({ unknownNotices, batches }: QueueSnapshot): Finding {
   if (unknownNotices + contacts === 0) return ok('queue.unknown', 'no outcome is unknown');
   return warn(
     'queue.unknown',
-    `of ${unknownNotices} notices and ${contacts} contacts of batches nobody knows whether the service took them`,
+    `the outcome of ${countOf(unknownNotices, 'notice')} and ${countOf(contacts, 'contact')} of batches is unknown`,
     'look them up at the service, then decide with "notices unknown" and "notices resolve"',
   );
 }
@@ -119,10 +123,10 @@ function unknown({ unknownNotices, batches }: QueueSnapshot): Finding {
 function retention({ batches, now }: QueueSnapshot): Finding {
   const near = batches.filter((batch) => nearEndOfRetention(batch, now) !== undefined);
   const [first] = near;
-  if (first === undefined) return ok('queue.retention', 'nothing undecided is about to be deleted');
+  if (first === undefined) return ok('queue.retention', 'nothing unresolved will be deleted soon');
   return warn(
     'queue.retention',
-    `what failed of ${near.length} batches is about to be deleted, such as ${first.id}`,
+    `failed contacts of ${countOf(near.length, 'batch', 'batches')} will be deleted soon, such as of ${first.id}`,
     `export it with "notices failures ${first.id} --csv", or send it again with "notices redrive ${first.id}"`,
   );
 }

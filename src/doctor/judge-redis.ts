@@ -1,26 +1,27 @@
+import { formatSize } from '../format/format.ts';
 import { isShort, judgeRedis, type FindingCode, type RedisRules } from '../redis/suitability.ts';
 import { fail, ok, warn, type CheckName, type Finding } from './finding.ts';
 import type { RedisSnapshot } from './redis-snapshot.ts';
 
-/** A send costs a round trip or two: from here on Redis is what slows them down, or stops them. */
+/** Round trip times in milliseconds from which on Redis slows sending down, or blocks it. */
 const SLOW_MS = 20;
 const TOO_SLOW_MS = 500;
 
 /**
- * Deadlines of notices are times of the machines that hand them over, those of batches and tokens are
- * Redis time: clocks that differ by more make notices expire too early or too late.
+ * Clock differences in milliseconds. Deadlines of notices are times of the producers, those of batches
+ * and tokens are Redis time: different clocks make notices expire too early or too late.
  */
 const CLOCK_WARN_MS = 1_000;
 const CLOCK_FAIL_MS = 30_000;
 
-/** From this share of the memory on it is a matter of minutes. */
+/** Share of memory from which on Redis may be full within minutes. */
 const MEMORY_FAIL = 0.95;
 
-/** Names of what suitability.ts finds, by what doctor calls it; and what is said where nothing is found. */
-const LOOKED_AT: readonly {
+/** The checks of suitability.ts by doctor check, with the text where nothing is wrong. */
+const SHARED_CHECKS: readonly {
   readonly check: CheckName;
   readonly codes: readonly FindingCode[];
-  readonly fine: (signs: RedisSnapshot) => string;
+  readonly fine: (snapshot: RedisSnapshot) => string;
 }[] = [
   {
     check: 'redis.version',
@@ -30,12 +31,12 @@ const LOOKED_AT: readonly {
   {
     check: 'redis.policy',
     codes: ['evicts'],
-    fine: () => 'noeviction: it never evicts notices',
+    fine: () => 'noeviction: Redis never evicts notices',
   },
   {
     check: 'redis.role',
     codes: ['replica'],
-    fine: ({ role }) => (role === 'master' ? 'it takes writes' : NOT_SHOWN),
+    fine: ({ role }) => (role === 'master' ? 'accepts writes' : NOT_SHOWN),
   },
   {
     check: 'redis.persistence',
@@ -44,55 +45,56 @@ const LOOKED_AT: readonly {
   },
 ];
 
-const NOT_SHOWN = 'not shown by this server';
+const NOT_SHOWN = 'not reported by this server';
 
-/** What is said of a persistence that is not objected to. */
+/** Texts of a persistence that is accepted. */
 const SURVIVES: Readonly<Record<RedisSnapshot['persistence'], string>> = {
-  aof: 'append-only file: a crash loses a second or so',
-  rdb: 'snapshots only, which is not objected to (REDIS_PERSISTENCE)',
-  none: 'nothing is kept on disk, which is not objected to (REDIS_PERSISTENCE)',
+  aof: 'append-only file: a crash loses about one second',
+  rdb: 'snapshots only, which REDIS_PERSISTENCE accepts',
+  none: 'no persistence, which REDIS_PERSISTENCE accepts',
   unknown: NOT_SHOWN,
 };
 
 /**
- * What a Redis that answers is judged by, one finding for each sign. What workers judge too is judged
- * by their table: what they refuse is a failure here.
+ * Checks a Redis that answers. Checks that workers also make use the same table: what workers refuse is
+ * a failure here.
  */
-export function judgeRedisSnapshot(signs: RedisSnapshot, rules: RedisRules): Finding[] {
-  const found = judgeRedis(signs, rules);
-  const shared = LOOKED_AT.map(({ check, codes, fine }) => {
+export function judgeRedisSnapshot(snapshot: RedisSnapshot, rules: RedisRules): Finding[] {
+  const found = judgeRedis(snapshot, rules);
+  const shared = SHARED_CHECKS.map(({ check, codes, fine }) => {
     const finding = found.find(({ code }) => codes.includes(code));
     if (finding !== undefined) {
-      const say = finding.severity === 'refuse' ? fail : warn;
-      return say(check, finding.words, finding.remedy);
+      const level = finding.severity === 'refuse' ? fail : warn;
+      return level(check, finding.words, finding.remedy);
     }
-    return check === 'redis.policy' && signs.policy === ''
+    return check === 'redis.policy' && snapshot.policy === ''
       ? warn(
           check,
-          'this server does not say what it evicts when it is full',
+          'this server does not report its maxmemory-policy',
           'make sure that its maxmemory-policy is noeviction',
         )
-      : ok(check, fine(signs));
+      : ok(check, fine(snapshot));
   });
-  return [...shared, memory(signs, rules), latency(signs), clock(signs)];
+  return [...shared, memory(snapshot, rules), latency(snapshot), clock(snapshot)];
 }
 
-/** Also where there is no `maxmemory`: then the machine is the limit. */
+/** Without `maxmemory`, the memory of the machine is the limit. */
 function memory(
   { usedBytes, maxBytes, machineBytes }: RedisSnapshot,
   { memoryHeadroom }: RedisRules,
 ): Finding {
   const limit = maxBytes > 0 ? maxBytes : machineBytes;
-  if (limit === 0) return ok('redis.memory', `${megabytes(usedBytes)} in use; no limit is shown`);
+  if (limit === 0)
+    return ok('redis.memory', `${formatSize(usedBytes)} in use; no limit is reported`);
   const of =
     maxBytes > 0
-      ? `${megabytes(maxBytes)} (maxmemory)`
-      : `${megabytes(machineBytes)} of its machine, without a maxmemory`;
-  const says = `${megabytes(usedBytes)} of ${of} in use, ${Math.round((usedBytes * 100) / limit)} %`;
+      ? `${formatSize(maxBytes)} (maxmemory)`
+      : `${formatSize(machineBytes)} of its machine, without a maxmemory`;
+  const says = `${formatSize(usedBytes)} of ${of} in use, ${Math.round((usedBytes * 100) / limit)} %`;
   const remedy =
     'raise maxmemory, lower HIGH_WATER, or keep less (KEEP_ACCEPTED_MS, BATCH_RETENTION_MS)';
   if (usedBytes >= limit * MEMORY_FAIL) {
-    return fail('redis.memory', `${says}: soon no notice can be queued`, remedy);
+    return fail('redis.memory', `${says}: no notice can be queued soon`, remedy);
   }
   if (isShort(usedBytes, limit, memoryHeadroom)) return warn('redis.memory', says, remedy);
   return ok('redis.memory', says);
@@ -100,19 +102,19 @@ function memory(
 
 function latency({ latencyMs }: RedisSnapshot): Finding {
   const says = `${latencyMs.toFixed(latencyMs < 10 ? 1 : 0)} ms for a round trip (the median)`;
-  const remedy = 'run workers near their Redis, and look for what else keeps it busy';
+  const remedy = 'run workers close to their Redis, and check what else loads it';
   if (latencyMs > TOO_SLOW_MS) {
-    return fail('redis.latency', `${says}: too slow for locks and deadlines to hold`, remedy);
+    return fail('redis.latency', `${says}: too slow for locks and deadlines`, remedy);
   }
-  if (latencyMs > SLOW_MS) return warn('redis.latency', `${says}: sends wait for it`, remedy);
+  if (latencyMs > SLOW_MS) return warn('redis.latency', `${says}: it slows sending down`, remedy);
   return ok('redis.latency', says);
 }
 
 function clock({ aheadMs }: RedisSnapshot): Finding {
   const off = Math.abs(aheadMs);
   const side = aheadMs > 0 ? 'ahead of' : 'behind';
-  const says = `the clock of Redis is ${seconds(off)} ${side} the one of this machine`;
-  const remedy = 'synchronise both clocks (NTP)';
+  const says = `the clock of Redis is ${seconds(off)} ${side} the clock of this machine`;
+  const remedy = 'synchronise both clocks with NTP';
   if (off > CLOCK_FAIL_MS) {
     return fail('redis.clock', `${says}: deadlines and expiries are wrong by that much`, remedy);
   }
@@ -120,5 +122,4 @@ function clock({ aheadMs }: RedisSnapshot): Finding {
   return ok('redis.clock', 'the clocks of Redis and of this machine agree within a second');
 }
 
-const megabytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MB`;
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;

@@ -2,42 +2,43 @@ import { ERROR_CODES, type NoticeQueueError } from '../contracts/errors.ts';
 import type { TokenStatus } from '../token/token-status.ts';
 import { fail, ok, skip, warn, type Finding } from './finding.ts';
 
-/** What became of the issuance that the doctor made, where it made one. */
+/** Result of the issuance that doctor tried. */
 export type IssueTried =
   | { readonly kind: 'issued'; readonly id: string; readonly ms: number }
-  /** Nothing of it is remembered for the fleet. */
+  /** The failure is not stored for the fleet. */
   | { readonly kind: 'failed'; readonly error: NoticeQueueError }
-  /** Another process issues right now, or renewed a moment ago. */
+  /** Another process is issuing a token, or has just renewed it. */
   | { readonly kind: 'left' };
 
-/** What is known of the token. */
+/** State of the shared token. */
 export interface TokenSnapshot {
-  /** As it was before the doctor issued anything. */
+  /** State before doctor issued a token. */
   readonly status: TokenStatus;
-  /** Whether the stored token opens with this SECRET_KEY; undefined where none is stored. */
+  /** Whether this SECRET_KEY decrypts the stored token; undefined where none is stored. */
   readonly opens: boolean | undefined;
+  /** Undefined where doctor did not try to issue a token. */
   readonly tried: IssueTried | undefined;
-  /** Where the service said so when it refused: the address from which it was called. */
+  /** Address of the caller as the service reported it in a refusal; absent where it did not. */
   readonly callerAddress?: string | undefined;
-  /** TOKEN_BUDGET */
+  /** TOKEN_BUDGET: issuances allowed per window. */
   readonly budget: number;
 }
 
 /**
- * Whether tokens can be had, the first row that fits:
+ * Checks whether tokens are available. The first row that matches applies:
  *
- * | the doctor issued | the slot | finding |
+ * | doctor issued | the shared token | finding |
  * |---|---|---|
  * | a token | | ok |
- * | and was refused or not answered | | fail, with the code's remedy |
- * | nothing: another process is at it | | warn |
- * | nothing | a refusal stands | fail, with the code's remedy |
- * | nothing | a token that does not open | fail: another SECRET_KEY |
- * | nothing | more than half of the budget is spent | warn |
- * | nothing | a token | ok |
+ * | nothing: refused or no answer | | fail, with the code's remedy |
+ * | nothing: another process is issuing | | warn |
+ * | nothing | a refusal is stored | fail, with the code's remedy |
+ * | nothing | cannot be decrypted | fail: another SECRET_KEY |
+ * | nothing | more than half of the budget is used | warn |
+ * | nothing | valid | ok |
  */
-export function judgeToken(signs: TokenSnapshot): Finding[] {
-  return [tokenOf(signs), addressOf(signs)];
+export function judgeToken(snapshot: TokenSnapshot): Finding[] {
+  return [tokenOf(snapshot), addressOf(snapshot)];
 }
 
 function tokenOf({ status, opens, tried, budget }: TokenSnapshot): Finding {
@@ -45,7 +46,7 @@ function tokenOf({ status, opens, tried, budget }: TokenSnapshot): Finding {
   if (tried?.kind === 'issued') {
     return ok(
       'service.token',
-      `a token was issued in ${Math.round(tried.ms)} ms and given to the fleet (${tried.id})`,
+      `a token was issued in ${Math.round(tried.ms)} ms and shared with the fleet (${tried.id})`,
     );
   }
   if (tried?.kind === 'failed') {
@@ -57,35 +58,35 @@ function tokenOf({ status, opens, tried, budget }: TokenSnapshot): Finding {
     const { meaning, remedy } = ERROR_CODES[refusal.code];
     return fail(
       'service.token',
-      `the fleet was refused a token (${refusal.code}): ${meaning}`,
+      `the service refused to issue a token (${refusal.code}): ${meaning}`,
       remedy,
     );
   }
   if (tried?.kind === 'left') {
     return warn(
       'service.token',
-      'another process issues a token, or has just renewed it; none was issued here',
-      'ask again in a minute',
+      'another process is issuing a token or has just renewed it; doctor issued none',
+      'run doctor again in a minute',
     );
   }
   if (token === undefined)
-    return skip('service.token', 'no token is stored, and none was asked for');
+    return skip('service.token', 'no token is stored, and doctor was not asked to issue one');
   if (opens === false) {
     return fail(
       'service.token',
-      `the token ${token.id} does not open: it was sealed with another SECRET_KEY than the one here`,
-      'give every worker the same SECRET_KEY, the one that belongs to ACCESS_KEY',
+      `the token ${token.id} cannot be decrypted: it was encrypted with another SECRET_KEY`,
+      'configure the SECRET_KEY that belongs to ACCESS_KEY for every worker',
     );
   }
   if (issuances > budget / 2) {
     return warn(
       'service.token',
-      `${issuances} tokens were issued within the window of TOKEN_BUDGET (${budget}): tokens die early`,
-      'see whether another program uses this key pair, and which sends are answered with 403',
+      `${issuances} tokens were issued within the window of TOKEN_BUDGET (${budget}): tokens become invalid too early`,
+      'check whether another program uses this key pair, and which requests are answered with 403',
     );
   }
-  const used = token.proven ? 'used with success' : 'not used with success yet';
-  return ok('service.token', `the token ${token.id} lives, ${used}; none was issued now`);
+  const used = token.proven ? 'used successfully' : 'not used successfully yet';
+  return ok('service.token', `the token ${token.id} is valid, ${used}; none was issued now`);
 }
 
 function addressOf({ status, tried, callerAddress }: TokenSnapshot): Finding {
@@ -95,17 +96,17 @@ function addressOf({ status, tried, callerAddress }: TokenSnapshot): Finding {
     return code === 'IP_NOT_ALLOWED'
       ? fail(
           'service.address',
-          `the service was called from ${callerAddress}, and refuses it`,
+          `the service refuses the address ${callerAddress} of this machine`,
           remedy,
         )
-      : ok('service.address', `the service was called from ${callerAddress}`);
+      : ok('service.address', `the service sees the address ${callerAddress}`);
   }
   if (code === 'IP_NOT_ALLOWED') {
     return fail(
       'service.address',
-      'refused; the service does not say which address it saw',
+      'refused; the service does not report which address it sees',
       remedy,
     );
   }
-  return skip('service.address', 'not shown: the service may say it when it refuses a caller');
+  return skip('service.address', 'not shown: the service reports it only when it refuses a caller');
 }

@@ -4,7 +4,7 @@ import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { redisTime } from '../redis/server-clock.ts';
 
-/** What a Redis says of itself, and what was measured of it. */
+/** Properties and measurements of a Redis. */
 export interface RedisSnapshot extends RedisFacts {
   /** Median of some PINGs, in milliseconds. */
   readonly latencyMs: number;
@@ -15,7 +15,7 @@ export interface RedisSnapshot extends RedisFacts {
 const PINGS = 11;
 const CLOCK_READINGS = 5;
 
-/** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
+/** Reads the properties of a Redis and measures latency and clock. @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function readRedisSnapshot(
   redis: RedisClient,
   keys: Pick<Keys, 'hold'>,
@@ -31,20 +31,20 @@ export async function readRedisSnapshot(
 async function latencyOf(redis: RedisClient): Promise<number> {
   const times: number[] = [];
   for (let ping = 0; ping < PINGS; ping++) {
-    const begun = performance.now();
+    const startedAt = performance.now();
     await redis.ping();
-    times.push(performance.now() - begun);
+    times.push(performance.now() - startedAt);
   }
   return times.sort((a, b) => a - b)[Math.floor(PINGS / 2)] ?? 0;
 }
 
-/** The reading that took least time is the most exact; its answer is from the middle of it, about. */
+/** The fastest of several readings is the most exact; Redis answered about in the middle of it. */
 async function clockOf(redis: RedisClient): Promise<number> {
   let best = { tookMs: Infinity, aheadMs: 0 };
   for (let reading = 0; reading < CLOCK_READINGS; reading++) {
-    const [begun, at] = [performance.now(), Date.now()];
+    const [startedAt, at] = [performance.now(), Date.now()];
     const theirs = await redisTime(redis);
-    const tookMs = performance.now() - begun;
+    const tookMs = performance.now() - startedAt;
     if (tookMs < best.tookMs) best = { tookMs, aheadMs: theirs - (at + tookMs / 2) };
   }
   return best.aheadMs;

@@ -1,14 +1,14 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
 
-/** Stands for every code that is not in a list below, so that labels stay few whatever is answered. */
+/** Label of every code that is not in a list below; it bounds the number of labels. */
 export const OTHER = 'OTHER';
 
-/** Statuses that say something by themselves; the others count by their class. */
+/** Statuses with a label of their own; the others count by their class. */
 const STATUSES = [
   400, 401, 402, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 503, 504,
 ] as const;
 
-/** Why a request ended without a status, or was not put on a socket. */
+/** Why a request ended without a status, or was not written to a socket. */
 const WIRE_CODES = [
   'ABORTED',
   'DEADLINE',
@@ -26,7 +26,7 @@ const WIRE_CODES = [
   'UND_ERR_CONNECT_TIMEOUT',
 ] as const;
 
-/** Codes of an attempt that are labels as they are. Any other text is {@link OTHER}. */
+/** Codes of attempts that are labels. Any other code is {@link OTHER}. */
 export const CODE_LABELS: readonly string[] = [
   ...Object.keys(ERROR_CODES),
   ...STATUSES.map((status) => `HTTP_${status}`),
@@ -39,14 +39,14 @@ export const CODE_LABELS: readonly string[] = [
 
 const KNOWN: ReadonlySet<string> = new Set(CODE_LABELS);
 
-/** The label of an outcome's code: services may answer any text. */
+/** @returns the label of the code of an outcome, which may be any text of the service */
 export function codeLabel(code: string): string {
   if (KNOWN.has(code)) return code;
   const [, hundreds] = /^HTTP_([345])\d\d$/.exec(code) ?? [];
   return hundreds === undefined ? OTHER : `HTTP_${hundreds}XX`;
 }
 
-/** Words for what Redis said, or what became of its connection. */
+/** Codes of Redis errors and of its connection. */
 export const REDIS_CODE_LABELS: readonly string[] = [
   'OOM',
   'READONLY',
@@ -72,7 +72,7 @@ export const REDIS_CODE_LABELS: readonly string[] = [
 
 const REDIS_KNOWN: ReadonlySet<string> = new Set(REDIS_CODE_LABELS);
 
-/** The label of a Redis error's word. */
-export function redisCodeLabel(word: string): string {
-  return REDIS_KNOWN.has(word) ? word : OTHER;
+/** @returns the label of the code of a Redis error */
+export function redisCodeLabel(code: string): string {
+  return REDIS_KNOWN.has(code) ? code : OTHER;
 }

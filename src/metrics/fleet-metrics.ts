@@ -7,10 +7,10 @@ import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
 import { MetricTable } from './registry.ts';
 import { HOLD_KINDS } from './worker-table.ts';
 
-/** Content type of every text that metrics are answered with. */
+/** Content type of responses with metrics. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** The account's metrics, read from Redis when they are asked for. */
+/** The metrics of the account, read from Redis at each scrape. */
 export interface FleetMetrics {
   /** In the text format of Prometheus; calls at the same time share one read. Never rejects. */
   text(): Promise<string>;
@@ -56,7 +56,7 @@ export function fleetMetrics(reader: FleetReader): FleetMetrics {
 
 /** @param snapshot undefined where Redis did not answer */
 async function fleetText(snapshot: MetricsSnapshot | undefined): Promise<string> {
-  // A new registry each time: a series that no longer applies is gone, and not as it was last.
+  // A new registry each time, so that series that no longer apply disappear.
   const table = new MetricTable(FLEET_METRICS);
   table.gauge('notices_redis_up').set(snapshot === undefined ? 0 : 1);
   if (snapshot !== undefined) {
@@ -135,7 +135,7 @@ function setWorkersAndToken(table: FleetMetricTable, { workers, token }: Metrics
   table.gauge('notices_token_refused').set(token.refusal === undefined ? 0 : 1);
 }
 
-/** The limit is that of its machine where it has none of its own. */
+/** Without maxmemory, the memory of the machine is the limit. */
 function setRedis(table: FleetMetricTable, { redis }: MetricsSnapshot): void {
   const limit = redis.maxBytes || redis.machineBytes;
   table.gauge('notices_redis_memory_bytes').set(redis.usedBytes);

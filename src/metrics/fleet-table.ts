@@ -3,10 +3,10 @@ import { LANES } from '../contracts/seen-attempt.ts';
 import type { MetricRows } from './metric.ts';
 import { HOLD_KINDS } from './worker-table.ts';
 
-/** Where a job can be, as far as it is counted here. */
+/** States of jobs that are counted. */
 export const JOB_STATES = ['waiting', 'active', 'delayed', 'failed'] as const;
 
-/** Phases of a batch, in the order of its life. */
+/** Phases of a batch in their order. */
 export const BATCH_PHASES = [
   'importing',
   'sending',
@@ -15,25 +15,25 @@ export const BATCH_PHASES = [
   'cancelled',
 ] as const satisfies readonly BatchPhase[];
 
-/** So many of the newest batches are looked at. */
-export const BATCHES_LOOKED_AT = 500;
+/** The newest batches that are counted. */
+export const NEWEST_BATCHES = 500;
 
-const NEWEST = `of the ${BATCHES_LOOKED_AT} newest batches`;
+const NEWEST = `of the ${NEWEST_BATCHES} newest batches`;
 
-/** What Redis knows of the account, whichever worker or none runs. Asked for once per scrape. */
+/** Metrics of the account as Redis has it, independent of workers; read once per scrape. */
 export const FLEET_METRICS = {
   notices_redis_up: {
     type: 'gauge',
-    help: '1 where Redis answered this scrape, else 0 and nothing else is exported.',
+    help: '1 if Redis answered this scrape; else 0, and no other metric is exported.',
   },
   notices_jobs: {
     type: 'gauge',
-    help: 'Jobs by lane and state. Delayed ones wait for their time or their next attempt.',
+    help: 'Jobs by lane and state. Delayed jobs wait for their time or their next attempt.',
     labels: { lane: LANES, state: JOB_STATES },
   },
   notices_oldest_waiting_seconds: {
     type: 'gauge',
-    help: 'Age of the job that has waited longest since it was due; 0 where none waits.',
+    help: 'Time since the job that has waited longest was due; 0 if none waits.',
     labels: { lane: LANES },
   },
   notices_held: {
@@ -43,16 +43,16 @@ export const FLEET_METRICS = {
   },
   notices_hold_seconds: {
     type: 'gauge',
-    help: 'For how long the hold in force has lasted; 0 for the others.',
+    help: 'Duration of the hold in force; 0 for the others.',
     labels: { hold: HOLD_KINDS },
   },
   notices_hold_failed_probes: {
     type: 'gauge',
-    help: 'Probes of the hold in force that failed in a row.',
+    help: 'Consecutive failed probes of the hold in force.',
   },
   notices_unknown_notices: {
     type: 'gauge',
-    help: 'Single notices whose outcome is unknown and that a person has not decided on.',
+    help: 'Single notices whose outcome is unknown and not resolved.',
   },
   notices_batches: {
     type: 'gauge',
@@ -61,40 +61,40 @@ export const FLEET_METRICS = {
   },
   notices_batch_contacts: {
     type: 'gauge',
-    help: `Contacts by state, ${NEWEST}. The unknown ones wait for a person.`,
+    help: `Contacts by state, ${NEWEST}. Unknown ones wait to be resolved.`,
     labels: { state: CONTACT_STATES },
   },
   notices_batch_standstill_seconds: {
     type: 'gauge',
-    help: `Longest time that a batch with pending contacts, importing or sending, has not moved, ${NEWEST}.`,
+    help: `Longest time without progress of a batch that is importing or sending and has pending contacts, ${NEWEST}.`,
   },
   notices_batch_retention_contacts: {
     type: 'gauge',
-    help: `Contacts rejected, unknown or expired that will soon be deleted, ${NEWEST}.`,
+    help: `Rejected, unknown or expired contacts that will be deleted soon, ${NEWEST}.`,
   },
   notices_unsent_contacts: {
     type: 'gauge',
-    help: 'Contacts of batches that wait in Redis; imports pause at HIGH_WATER.',
+    help: 'Contacts of batches that are stored and not sent yet; imports pause at HIGH_WATER.',
   },
   notices_workers: {
     type: 'gauge',
-    help: 'Worker processes that live, by their heartbeats.',
+    help: 'Live worker processes, by their heartbeats.',
   },
   notices_worker_versions: {
     type: 'gauge',
-    help: 'Different versions among the workers that live; above 1 during an update.',
+    help: 'Different versions among the live workers; above 1 during an update.',
   },
   notices_token_age_seconds: {
     type: 'gauge',
-    help: 'Age of the shared token. Absent where none is stored, or BASE_URL and ACCESS_KEY are not set.',
+    help: 'Age of the shared token. Absent if none is stored, or BASE_URL and ACCESS_KEY are not set.',
   },
   notices_token_issuances: {
     type: 'gauge',
-    help: 'Issuances of all workers within TOKEN_BUDGET_WINDOW_MS. Absent like the age, without a pair.',
+    help: 'Issuances of all workers within TOKEN_BUDGET_WINDOW_MS. Absent if BASE_URL and ACCESS_KEY are not set.',
   },
   notices_token_refused: {
     type: 'gauge',
-    help: '1 while no token is asked for because the last issuance failed. Absent without a pair.',
+    help: '1 while no token is issued because the last issuance failed. Absent if BASE_URL and ACCESS_KEY are not set.',
   },
   notices_redis_memory_bytes: {
     type: 'gauge',
@@ -102,18 +102,18 @@ export const FLEET_METRICS = {
   },
   notices_redis_memory_limit_bytes: {
     type: 'gauge',
-    help: 'maxmemory or, where none is set, the memory of the machine. Absent where it is not told.',
+    help: 'maxmemory or, if not set, the memory of the machine. Absent if Redis reports neither.',
   },
   notices_redis_evicts: {
     type: 'gauge',
-    help: '1 where maxmemory-policy is not noeviction: Redis would delete notices.',
+    help: '1 if maxmemory-policy is not noeviction: Redis would delete notices.',
   },
   notices_redis_aof: {
     type: 'gauge',
-    help: '1 where the append-only file is on. Without it, what came since the last snapshot is lost in a crash.',
+    help: '1 if the append-only file is on. Without it, a crash loses everything since the last snapshot.',
   },
   notices_redis_persistence_ok: {
     type: 'gauge',
-    help: '1 where the last writes of the append-only file and of the snapshot succeeded.',
+    help: '1 if the last writes of the append-only file and of the snapshot succeeded.',
   },
 } as const satisfies MetricRows;

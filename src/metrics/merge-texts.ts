@@ -1,10 +1,10 @@
 /**
- * Puts metrics of several processes, each in the text form of Prometheus, into one text. Nothing is
- * added up: the label `process` keeps the series apart, so that the counters of a process that was
- * started again begin anew by themselves, and those of the others go on.
+ * Merges the metrics of several processes, each in the text format of Prometheus, into one text.
+ * Values are not added up: the label `process` separates the series, so that only the counters of a
+ * restarted process start at 0.
  */
 export function mergeTexts(texts: readonly string[]): string {
-  /** Comments and samples by the metric's name; the form wants all of one metric together. */
+  /** Comments and samples by the metric's name; the format requires all lines of a metric together. */
   const metrics = new Map<string, { readonly head: Set<string>; readonly samples: string[] }>();
   for (const text of texts) {
     let name = '';

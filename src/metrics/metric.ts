@@ -1,17 +1,17 @@
 /**
- * What one row of the metric tables says. A row is the only place where a metric's meaning and
- * labels stand: what is exported and docs/metrics.md come from it.
+ * One row of the metric tables: the only definition of the meaning and labels of a metric. The export
+ * and docs/metrics.md are made from it.
  *
- * Labels are bounded: each takes its values from a closed set of ours, listed in its row, or, where
- * the row says so in words, has one value per process. No label ever holds an id, a number, a
- * template or a text of the service.
+ * Labels are bounded: each takes its values from a closed set that the row lists or, where the row
+ * describes it, has one value per process. No label contains an id, a phone number, a template or a
+ * text of the service.
  */
 export interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
-  /** Values by label; a text where they cannot be listed, which says what they are. */
+  /** Values by label; a text that describes them where they cannot be listed. */
   readonly labels?: Readonly<Record<string, readonly string[] | string>>;
-  /** Upper bounds of a histogram in seconds. */
+  /** Upper bounds of a histogram, in seconds. */
   readonly buckets?: readonly number[];
 }
 
@@ -23,5 +23,5 @@ export type LabelsOf<Row extends Metric> = Row extends { readonly labels: infer 
   ? Extract<keyof Labels, string>
   : never;
 
-/** Prometheus counts in seconds. */
+/** Converts milliseconds to seconds, the unit of Prometheus. */
 export const inSeconds = (bounds: readonly number[]) => bounds.map((ms) => ms / 1_000);

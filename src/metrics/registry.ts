@@ -7,7 +7,7 @@ type NamesOf<Rows extends MetricRows, Type extends Metric['type']> = {
 }[keyof Rows] &
   string;
 
-/** Metrics of one table in a registry of their own; each is made when it is first asked for. */
+/** The metrics of one table in a registry of their own. Each method creates its metric: call it once. */
 export class MetricTable<Rows extends MetricRows> {
   readonly registry = new Registry();
   readonly #rows: Rows;

@@ -7,7 +7,7 @@ import { codeLabel, REDIS_CODE_LABELS, redisCodeLabel } from './code-label.ts';
 import { MetricTable } from './registry.ts';
 import { WORKER_METRICS } from './worker-table.ts';
 
-/** What is looked at whenever somebody asks for the metrics. */
+/** Values that are read at each scrape. */
 export interface WorkerGauges {
   readonly inFlight: () => number;
   readonly slots: number;
@@ -15,8 +15,8 @@ export interface WorkerGauges {
 }
 
 /**
- * The metrics of one worker process, in a registry of its own beside prom-client's usual ones of the
- * process and of Node. Counting costs no round trip and no allocation that lasts.
+ * The metrics of one worker process in a registry of their own, with the default metrics of prom-client.
+ * Counting costs no round trip.
  */
 export class WorkerMetrics {
   readonly #table = new MetricTable(WORKER_METRICS);
@@ -36,13 +36,13 @@ export class WorkerMetrics {
   readonly #redisErrors = this.#table.counter('notices_redis_errors_total');
   #gauges: WorkerGauges = { inFlight: () => 0, slots: 0, ready: () => false };
 
-  /** @param process number of this process among those of its supervisor */
+  /** @param process index of this process among those of its supervisor */
   constructor(process: number) {
     const { registry } = this.#table;
     registry.setDefaultLabels({ process: String(process) });
     collectDefaultMetrics({ register: registry });
     this.#table.gauge('notices_worker_info').set({ version: VERSION, node: runtimeVersion() }, 1);
-    // A series that begins at 0 shows its first event as an increase.
+    // Series start at 0, so that the first event is an increase.
     for (const lane of LANES) {
       for (const outcome of OUTCOME_KINDS) {
         this.#attempts.inc({ lane, outcome }, 0);
@@ -58,7 +58,7 @@ export class WorkerMetrics {
     for (const code of REDIS_CODE_LABELS) this.#redisErrors.inc({ code }, 0);
   }
 
-  /** Tells where the gauges are read; until then nothing is in flight and nothing is ready. */
+  /** Sets where gauges are read; until then nothing is in flight and nothing is ready. */
   watch(gauges: WorkerGauges): void {
     this.#gauges = gauges;
   }
@@ -82,16 +82,16 @@ export class WorkerMetrics {
     else if (event.kind === 'contested') this.#refusals.inc({ hold: 'token-contested' });
   }
 
-  /** @param word what redisErrorCode says */
-  redisError(word: string): void {
-    this.#redisErrors.inc({ code: redisCodeLabel(word) });
+  /** @param code of the error (redisErrorCode) */
+  redisError(code: string): void {
+    this.#redisErrors.inc({ code: redisCodeLabel(code) });
   }
 
   standstill(ms: number): void {
     this.#standstill.set(ms / 1_000);
   }
 
-  /** All of them in the text form of Prometheus. */
+  /** @returns all metrics in the text format of Prometheus */
   async text(): Promise<string> {
     const { inFlight, slots, ready } = this.#gauges;
     this.#inFlight.set(inFlight());

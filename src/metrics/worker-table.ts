@@ -11,10 +11,10 @@ export const HOLD_KINDS: readonly string[] = Object.keys(HOLDS);
 /** Outcomes that have a code. */
 export const CODED_OUTCOMES = ['rejected', 'retry', 'hold', 'unknown'] as const;
 
-/** Holds that a token slot can bring on. */
+/** Holds that the token can cause. */
 const TOKEN_HOLDS = ['credentials', 'token-contested', 'token-unavailable'] as const;
 
-/** What a worker process says of itself. Each series also has the label `process`. */
+/** Metrics of one worker process. Each series also has the label `process`. */
 export const WORKER_METRICS = {
   notices_attempts_total: {
     type: 'counter',
@@ -23,28 +23,28 @@ export const WORKER_METRICS = {
   },
   notices_contacts_total: {
     type: 'counter',
-    help: 'Contacts in attempts that ended. A contact that is tried again counts again.',
+    help: 'Contacts in attempts that ended. A contact counts once per attempt.',
     labels: { lane: LANES, outcome: OUTCOME_KINDS },
   },
   notices_attempt_codes_total: {
     type: 'counter',
-    help: 'Attempts that were not accepted, by code of ours, or HTTP status; OTHER for all others.',
+    help: 'Attempts that were not accepted, by error code or HTTP status; OTHER for all others.',
     labels: { outcome: CODED_OUTCOMES, code: CODE_LABELS },
   },
   notices_requests_total: {
     type: 'counter',
-    help: 'Send requests put on a connected socket. A renewed token makes two of one attempt.',
+    help: 'Send requests written to a connected socket. An attempt that renews the token makes two.',
     labels: { lane: LANES },
   },
   notices_answer_seconds: {
     type: 'histogram',
-    help: 'From a send request on its socket to the end of its answer.',
+    help: 'Time from a send request to the end of its response.',
     labels: { lane: LANES },
     buckets: inSeconds(DURATION_BOUNDS_MS.answer),
   },
   notices_queue_wait_seconds: {
     type: 'histogram',
-    help: 'From when a job was due to its first attempt that asked the service, holds included.',
+    help: 'Time from when a job was due to its first send request, including holds.',
     labels: { lane: LANES },
     buckets: inSeconds(DURATION_BOUNDS_MS.queueWait),
   },
@@ -55,32 +55,32 @@ export const WORKER_METRICS = {
   },
   notices_token_issuances_total: {
     type: 'counter',
-    help: 'Tokens that this process asked the service for and got.',
+    help: 'Tokens that the service issued to this process.',
   },
   notices_token_refusals_total: {
     type: 'counter',
-    help: 'Issuances that failed, by the hold that they bring on.',
+    help: 'Failed issuances, by the hold that they cause.',
     labels: { hold: TOKEN_HOLDS },
   },
   notices_jobs_in_flight: {
     type: 'gauge',
-    help: 'Jobs that this process works on right now.',
+    help: 'Jobs in progress in this process.',
   },
   notices_job_slots: {
     type: 'gauge',
-    help: 'Jobs that this process would work on at the same time, both lanes together.',
+    help: 'Jobs that this process can work on at the same time, both lanes together.',
   },
   notices_worker_ready: {
     type: 'gauge',
-    help: '1 while this process can take and send jobs, else 0; /readyz says why.',
+    help: '1 while this process can take and send jobs, else 0; /readyz shows the reason.',
   },
   notices_standstill_seconds: {
     type: 'gauge',
-    help: 'For how long this process has taken nothing although jobs wait and nothing holds them.',
+    help: 'How long this process has taken no jobs although jobs wait and the queue is not held.',
   },
   notices_redis_errors_total: {
     type: 'counter',
-    help: 'Errors of the connections to Redis, by the first word of what it said; OTHER for all others.',
+    help: 'Errors of the connections to Redis, by code; OTHER for all others.',
     labels: { code: REDIS_CODE_LABELS },
   },
   notices_worker_info: {
@@ -90,10 +90,10 @@ export const WORKER_METRICS = {
   },
 } as const satisfies MetricRows;
 
-/** What the supervisor of several processes adds; without the label `process`. */
+/** Metrics of the supervisor of several processes; without the label `process`. */
 export const SUPERVISOR_METRICS = {
   notices_process_restarts_total: {
     type: 'counter',
-    help: 'Worker processes that ended by themselves and were started again (PROCESSES above 1).',
+    help: 'Worker processes that ended unexpectedly and were restarted (PROCESSES above 1).',
   },
 } as const satisfies MetricRows;

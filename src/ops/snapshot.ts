@@ -72,7 +72,7 @@ export interface FleetSource {
   readonly pair?: string | undefined;
   /** TOKEN_BUDGET_WINDOW_MS in milliseconds. Default 3,600,000. */
   readonly tokenBudgetWindowMs?: number | undefined;
-  /** PACE of this process, shown until a worker has reported its own. Default 0: no limit. */
+  /** The configured rate limit, shown until a worker has reported its own. Default 0: no limit. */
   readonly rateLimit?: number | undefined;
   /** Batches read for `batches`, one command each. Default 500. */
   readonly newestBatches?: number | undefined;

@@ -23,7 +23,7 @@ export function tokenOf(value: string): Token {
 }
 
 /** First 16 hex digits of the SHA-256 of the value. */
-export function tokenIdOf(value: string): string {
+function tokenIdOf(value: string): string {
   return createHash('sha256').update(value).digest('hex').slice(0, 16);
 }
 

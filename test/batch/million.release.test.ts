@@ -45,7 +45,7 @@ describe('a list of a million', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('goes from the file to the record of the service: the same set, none twice', async () => {
+  it('arrives from the file at the service: the same set, none twice', async () => {
     folder = mkdtempSync(path.join(tmpdir(), 'notices-million-'));
     const file = path.join(folder, 'million.csv');
     await pipeline(Readable.from(lines()), createWriteStream(file));

@@ -26,7 +26,7 @@ describe('whoever acts', () => {
     await page.getByRole('radio', { name: /^accepted/ }).check();
     await page.getByLabel('Why').fill('seen in the console of the service');
     await page.getByRole('button', { name: 'Decide' }).click();
-    await page.getByText('Nothing is unknown').waitFor();
+    await page.getByText('No outcome is unknown.').waitFor();
     await page.goto('/audit');
     const entry = page.getByRole('row', { name: /seen in the console of the service/ });
     expect(await entry.textContent()).toMatch(/otto[\s\S]*resolve[\s\S]*accepted/);

@@ -17,7 +17,7 @@ it(
   'the picture of the overview page in README can be made anew',
   async () => {
     const watched = await startWatched(redis, { processes: 2, emulator: { latencyMs: 60 } });
-    const { notices } = watched.ops.parts;
+    const { notices } = watched.ops.context;
     const contacts = Array.from({ length: 60_000 }, (_, index) => ({
       contact: `0100${String(index).padStart(7, '0')}`,
       var1: 'Kim',

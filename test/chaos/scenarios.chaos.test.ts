@@ -1,12 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
-import { scenariosOfRun } from './support/catalogue.ts';
+import { policiesOf, scenariosOfRun } from './support/catalogue.ts';
 import { play } from './support/play.ts';
 
-const NAMED = scenariosOfRun().map((scenario) => [scenario.name, scenario] as const);
+const SCENARIOS = scenariosOfRun();
 
 describe.each(DELIVERY_POLICIES)('%s', (delivery) => {
-  it.each(NAMED)('%s', async (_name, scenario) => {
+  const named = SCENARIOS.filter((_, index) => policiesOf(index).includes(delivery)).map(
+    (scenario) => [scenario.name, scenario] as const,
+  );
+
+  it.each(named)('%s', async (_name, scenario) => {
     expect(await play(scenario, delivery)).toEqual([]);
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { DELIVERY_POLICIES } from '../../src/contracts/delivery.ts';
-import { IS_SHORT, STORM } from './support/catalogue.ts';
+import { IS_SHORT, policiesOf, STORM } from './support/catalogue.ts';
 import { conclude } from './support/play.ts';
 import { randomFrom, seedOfRun, shuffled } from './support/random.ts';
 import { Stage } from './support/stage.ts';
@@ -13,7 +12,7 @@ const EVERY_MS = 2_000;
 const LEAST_FAULTS = CONTACTS / 2_500;
 
 /** A fault every two seconds, drawn at random; NOTICES_SEED repeats a run. */
-describe.each(DELIVERY_POLICIES)('%s', (delivery) => {
+describe.each(policiesOf(1))('%s', (delivery) => {
   it('a storm', async () => {
     const random = randomFrom(SEED);
     const stage = await Stage.open(delivery, {

@@ -13,7 +13,12 @@ describe('help', () => {
       expect([code, stderr]).toEqual([0, '']);
       expect(stdout).toMatch(/^Usage: notices/);
       expect(stdout).toContain('--json');
-      for (const line of [/^ {2}0 {2}done$/m, /^ {2}1 {2}/m, /^ {2}2 {2}/m, /^ {2}3 {2}Redis/m]) {
+      for (const line of [
+        /^ {2}0 {2}success$/m,
+        /^ {2}1 {2}/m,
+        /^ {2}2 {2}/m,
+        /^ {2}3 {2}Redis/m,
+      ]) {
         expect(stdout).toMatch(line);
       }
     },

@@ -9,13 +9,13 @@ it('a chunk job names a batch and a chunk', () => {
 
 it.each([
   [{ v: 2, batch: 'b', chunk: 0 }, /has version 2, this worker knows 1/],
-  [{ v: 1, batch: 'a:b', chunk: 0 }, /does not name/],
-  [{ v: 1, batch: 'b'.repeat(65), chunk: 0 }, /does not name/],
-  [{ v: 1, batch: 'b', chunk: -1 }, /does not name/],
-  [{ v: 1, batch: 'b', chunk: 0, contacts: [] }, /does not name/],
-  [{ v: 1, batch: 'b' }, /does not name/],
-  [null, /does not name/],
-  ['x', /does not name/],
+  [{ v: 1, batch: 'a:b', chunk: 0 }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b'.repeat(65), chunk: 0 }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b', chunk: -1 }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b', chunk: 0, contacts: [] }, /has no batch and chunk/],
+  [{ v: 1, batch: 'b' }, /has no batch and chunk/],
+  [null, /has no batch and chunk/],
+  ['x', /has no batch and chunk/],
 ])('%j is refused', (data, message) => {
   expect(() => readChunkJob(data)).toThrow(
     expect.objectContaining({

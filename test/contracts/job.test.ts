@@ -20,22 +20,22 @@ function refusal(data: unknown): string {
 
 describe('readJobData', () => {
   it.each([
-    { data: null, says: 'no data object' },
-    { data: undefined, says: 'no data object' },
-    { data: 'text', says: 'no data object' },
-    { data: [good], says: 'no data object' },
-    { data: {}, says: 'version none' },
-    { data: { ...good, v: 2 }, says: 'version 2, this worker knows 1' },
-    { data: { ...good, v: '1' }, says: 'version none' },
-    { data: { v: 1 }, says: 'no notice' },
-    { data: { v: 1, notice: null }, says: 'no notice' },
-    { data: { v: 1, notice: { contacts: {} } }, says: 'no notice with contacts' },
-    { data: { v: 1, notice: { contacts: [] } }, says: 'has no contacts' },
-    { data: { ...good, expiresAt: 'soon' }, says: 'expiresAt' },
-    { data: { ...good, expiresAt: 1.5 }, says: 'expiresAt' },
-    { data: { ...good, expiresAt: null }, says: 'expiresAt' },
-  ])('refuses $data', ({ data, says }) => {
-    expect(refusal(data)).toContain(says);
+    { data: null, message: 'no data object' },
+    { data: undefined, message: 'no data object' },
+    { data: 'text', message: 'no data object' },
+    { data: [good], message: 'no data object' },
+    { data: {}, message: 'version none' },
+    { data: { ...good, v: 2 }, message: 'version 2, this worker knows 1' },
+    { data: { ...good, v: '1' }, message: 'version none' },
+    { data: { v: 1 }, message: 'no notice' },
+    { data: { v: 1, notice: null }, message: 'no notice' },
+    { data: { v: 1, notice: { contacts: {} } }, message: 'no notice with contacts' },
+    { data: { v: 1, notice: { contacts: [] } }, message: 'has no contacts' },
+    { data: { ...good, expiresAt: 'soon' }, message: 'expiresAt' },
+    { data: { ...good, expiresAt: 1.5 }, message: 'expiresAt' },
+    { data: { ...good, expiresAt: null }, message: 'expiresAt' },
+  ])('refuses $data', ({ data, message }) => {
+    expect(refusal(data)).toContain(message);
   });
 
   it('takes a job as it is, without a copy', () => {
@@ -69,7 +69,7 @@ describe('the published contract agrees with the one in code on', () => {
   });
 });
 
-it('every documented field says what it means, for producers in other languages', () => {
+it('every documented field has a description, for producers in other languages', () => {
   const fields: Record<string, z.ZodType> = {
     ...jobSchema.shape,
     ...noticeSchema.shape,

@@ -32,7 +32,7 @@ describe('parseInput', () => {
     expect(parseInput(schema, { a: 'x' }, 'NOTICE_INVALID')).toEqual({ a: 'x' });
   });
 
-  it('says code, field and problem in one line, and the remedy', () => {
+  it('contains code, field and problem in one line, and the remedy', () => {
     const error = errorOf({ a: 1, b: 2 }, 'options');
     expect(error.code).toBe('NOTICE_INVALID');
     expect(error.issues).toEqual([

@@ -11,7 +11,7 @@ function fieldsOf(options: unknown): string[] {
     parseInput(sendOptionsSchema, options, 'NOTICE_INVALID', 'options');
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
-    // Every problem is said in our words, and not in those of the library that found it.
+    // Every problem has our text, and not that of the library.
     return error.issues.map(({ field, problem }) =>
       /^expected |unknown option$/.test(problem) ? field : problem,
     );

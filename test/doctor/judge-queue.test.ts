@@ -87,23 +87,23 @@ describe('the queue', () => {
       'queue.versions',
       { workers: [worker({ version: '0.9.0' })] },
       'warn',
-      'this program is of 1.0.0',
+      'this program has 1.0.0',
     ],
     ['queue.versions', { workers: [] }, 'ok', '1.0.0'],
     ['queue.waiting', LATE, 'warn', 'the oldest for 6 min'],
-    ['queue.waiting', { ...LATE, workers: [] }, 'ok', '3 single notices'],
-    ['queue.waiting', { ...LATE, ...held('credit') }, 'ok', '3 single notices'],
-    ['queue.waiting', { waiting: 3, oldestWaitingMs: 4 * MIN }, 'ok', '3 single notices'],
+    ['queue.waiting', { ...LATE, workers: [] }, 'ok', '3 single notices waiting'],
+    ['queue.waiting', { ...LATE, ...held('credit') }, 'ok', '3 single notices waiting'],
+    ['queue.waiting', { waiting: 3, oldestWaitingMs: 4 * MIN }, 'ok', '3 single notices waiting'],
     ['queue.batches', { batches: [batch(STANDING)] }, 'warn', 'autumn'],
     ['queue.batches', { batches: [batch({ ...STANDING, phase: 'paused' })] }, 'ok', '1 open'],
     ['queue.batches', { batches: [batch(STANDING)], ...held('credit') }, 'ok', '1 open'],
     ['queue.batches', { batches: [batch({ pending: 5 })] }, 'ok', '1 open'],
-    ['queue.unknown', { unknownNotices: 1 }, 'warn', 'of 1 notices and 0 contacts'],
+    ['queue.unknown', { unknownNotices: 1 }, 'warn', 'of 1 notice and 0 contacts'],
     ['queue.unknown', { batches: [batch({ unknown: 6 })] }, 'warn', '6 contacts'],
     ['queue.retention', { batches: [batch(FAILED)] }, 'warn', 'autumn'],
     ['queue.retention', { batches: [batch({ ...FAILED, finishedAt: NOW })] }, 'ok', 'nothing'],
-  ] as const)('%s %#: %s', (check, signs, level, words) => {
-    const finding = judgeQueue({ ...GOOD, ...signs }).find((one) => one.check === check);
+  ] as const)('%s %#: %s', (check, snapshot, level, words) => {
+    const finding = judgeQueue({ ...GOOD, ...snapshot }).find((one) => one.check === check);
     expect(finding).toMatchObject({ level, says: expect.stringContaining(words) as string });
     expect(finding?.remedy === undefined).toBe(level === 'ok');
   });

@@ -28,22 +28,22 @@ describe('a Redis that answers', () => {
   it.each([
     ['redis.version', { version: '6.0.9' }, 'fail', '6.0.9'],
     ['redis.version', { version: '6.2.0' }, 'ok', '6.2.0'],
-    ['redis.version', { version: '' }, 'ok', 'not shown'],
+    ['redis.version', { version: '' }, 'ok', 'not reported'],
     ['redis.policy', { policy: 'allkeys-lru' }, 'fail', 'allkeys-lru'],
     ['redis.policy', { policy: 'volatile-ttl' }, 'fail', 'evict'],
-    ['redis.policy', { policy: '' }, 'warn', 'does not say'],
+    ['redis.policy', { policy: '' }, 'warn', 'does not report'],
     ['redis.role', { role: 'replica' }, 'fail', 'takes no writes'],
-    ['redis.role', { role: 'unknown' }, 'ok', 'not shown'],
-    ['redis.persistence', { persistence: 'rdb' }, 'warn', 'takes snapshots only'],
+    ['redis.role', { role: 'unknown' }, 'ok', 'not reported'],
+    ['redis.persistence', { persistence: 'rdb' }, 'warn', 'makes snapshots only'],
     ['redis.persistence', { persistence: 'none' }, 'warn', 'keeps nothing on disk'],
-    ['redis.persistence', { persistence: 'unknown' }, 'ok', 'not shown'],
+    ['redis.persistence', { persistence: 'unknown' }, 'ok', 'not reported'],
     ['redis.persistence', { saveFailed: true }, 'warn', 'failed'],
     ['redis.memory', { usedBytes: 799 * MB }, 'ok', '80 %'],
     ['redis.memory', { usedBytes: 801 * MB }, 'warn', '80 %'],
     ['redis.memory', { usedBytes: 950 * MB }, 'fail', '95 %'],
     ['redis.memory', { maxBytes: 0 }, 'ok', 'without a maxmemory'],
     ['redis.memory', { maxBytes: 0, usedBytes: 7_000 * MB }, 'warn', 'without a maxmemory'],
-    ['redis.memory', { maxBytes: 0, machineBytes: 0 }, 'ok', 'no limit is shown'],
+    ['redis.memory', { maxBytes: 0, machineBytes: 0 }, 'ok', 'no limit is reported'],
     ['redis.latency', { latencyMs: 20 }, 'ok', '20 ms'],
     ['redis.latency', { latencyMs: 21 }, 'warn', '21 ms'],
     ['redis.latency', { latencyMs: 501 }, 'fail', 'too slow'],
@@ -51,8 +51,8 @@ describe('a Redis that answers', () => {
     ['redis.clock', { aheadMs: 1_500 }, 'warn', '1.5 s ahead of'],
     ['redis.clock', { aheadMs: -1_500 }, 'warn', '1.5 s behind'],
     ['redis.clock', { aheadMs: -31_000 }, 'fail', '31.0 s behind'],
-  ] as const)('%s %j: %s', (check, signs, level, words) => {
-    const found = judgeRedisSnapshot({ ...GOOD, ...signs }, RULES);
+  ] as const)('%s %j: %s', (check, snapshot, level, words) => {
+    const found = judgeRedisSnapshot({ ...GOOD, ...snapshot }, RULES);
     const [finding, ...more] = found.filter((one) => one.check === check);
     expect(more).toEqual([]);
     expect(finding).toMatchObject({ level, says: expect.stringContaining(words) as string });
@@ -70,8 +70,8 @@ describe('a Redis that answers', () => {
     ['redis.persistence', { saveFailed: true }, { persistence: 'require' }, 'fail'],
     ['redis.memory', { usedBytes: 940 * MB }, { memoryHeadroom: 0 }, 'ok'],
     ['redis.memory', { usedBytes: 501 * MB }, { memoryHeadroom: 50 }, 'warn'],
-  ] as const)('%s %j under %j: %s', (check, signs, rules, level) => {
-    const found = judgeRedisSnapshot({ ...GOOD, ...signs }, { ...RULES, ...rules });
+  ] as const)('%s %j under %j: %s', (check, snapshot, rules, level) => {
+    const found = judgeRedisSnapshot({ ...GOOD, ...snapshot }, { ...RULES, ...rules });
     expect(found.find((one) => one.check === check)).toMatchObject({ level });
   });
 });

@@ -32,12 +32,12 @@ const failed = (code: 'IP_NOT_ALLOWED' | 'SERVICE_UNREACHABLE'): TokenSnapshot =
 
 describe('the token', () => {
   it.each([
-    ['lives', LIVES, 'ok', 'used with success; none was issued now'],
+    ['lives', LIVES, 'ok', 'used successfully; none was issued now'],
     [
       'lives, unused',
       { ...LIVES, status: { ...LIVES.status, token: { ...TOKEN, proven: false } } },
       'ok',
-      'not used with success yet',
+      'not used successfully yet',
     ],
     [
       'was issued',
@@ -55,10 +55,15 @@ describe('the token', () => {
     ['is refused to the fleet', refused('INVALID_ACCESS_KEY'), 'fail', 'INVALID_ACCESS_KEY'],
     ['is sealed by another', { ...LIVES, opens: false }, 'fail', 'another SECRET_KEY'],
     ['dies early', { ...LIVES, status: { ...LIVES.status, issuances: 201 } }, 'warn', '201 tokens'],
-    ['within its budget', { ...LIVES, status: { ...LIVES.status, issuances: 200 } }, 'ok', 'lives'],
-    ['is none, and none was asked for', NONE, 'skip', 'none was asked for'],
-  ] as const)('%s', (_, signs, level, words) => {
-    const [token] = judgeToken(signs);
+    [
+      'within its budget',
+      { ...LIVES, status: { ...LIVES.status, issuances: 200 } },
+      'ok',
+      'is valid',
+    ],
+    ['is none, and none was asked for', NONE, 'skip', 'was not asked to issue one'],
+  ] as const)('%s', (_, snapshot, level, words) => {
+    const [token] = judgeToken(snapshot);
     expect(token).toMatchObject({
       check: 'service.token',
       level,
@@ -84,11 +89,11 @@ describe('the address that the service sees', () => {
       'fail',
       '203.0.113.7',
     ],
-    ['refused and not shown', failed('IP_NOT_ALLOWED'), 'fail', 'does not say which'],
-    ['refused to the fleet', refused('IP_NOT_ALLOWED'), 'fail', 'does not say which'],
+    ['refused and not shown', failed('IP_NOT_ALLOWED'), 'fail', 'does not report which'],
+    ['refused to the fleet', refused('IP_NOT_ALLOWED'), 'fail', 'does not report which'],
     ['another failure', failed('SERVICE_UNREACHABLE'), 'skip', 'not shown'],
-  ] as const)('%s', (_, signs, level, words) => {
-    const [, address] = judgeToken(signs);
+  ] as const)('%s', (_, snapshot, level, words) => {
+    const [, address] = judgeToken(snapshot);
     expect(address).toMatchObject({
       check: 'service.address',
       level,

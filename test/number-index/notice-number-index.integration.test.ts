@@ -28,7 +28,7 @@ const notice = (...list: string[]) => ({
   contacts: list.map((contact) => ({ contact })),
 });
 
-/** Names of Redis' commands with how often the server ran them, whoever asked. */
+/** Commands of Redis, and how often the server ran them for any client. */
 async function commands(): Promise<ReadonlyMap<string, number>> {
   const lines = (await redis.client.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
   return new Map([...lines].map(([, name = '', calls]) => [name, Number(calls)]));

@@ -116,7 +116,7 @@ describe('same key, something else', () => {
       code: 'IDEMPOTENCY_CONFLICT',
     });
     expect(await waitingIds(redis.client, prefix)).toEqual([first.id]);
-    // The first still stands.
+    // The first is still queued.
     expect(await queue.send(NOTICE, KEY)).toEqual({ ...first, duplicate: true });
   });
 });
@@ -165,7 +165,7 @@ describe('the window', () => {
     expect(await waitingIds(redis.client, prefix)).toEqual([...first.jobs, ...second.jobs]);
   });
 
-  it('a job that somebody removes by hand takes its key with it', async () => {
+  it('removing a job manually also removes its key', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix);
     const first = await queue.send(NOTICE, KEY);

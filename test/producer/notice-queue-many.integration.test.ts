@@ -157,7 +157,7 @@ describe('sendMany with one key for all', () => {
     expect(await waitingIds(redis.client, prefix)).toHaveLength(23);
   });
 
-  it('goes on where an earlier, shorter call ended', async () => {
+  it('continues where an earlier, shorter call ended', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix);
     await queue.sendMany(notices(5), KEY);
@@ -176,7 +176,7 @@ describe('sendMany with one key for all', () => {
     expect(receipts).toHaveLength(20);
   });
 
-  it('a key that stands for something else: nothing is queued', async () => {
+  it('a key of another notice: nothing is queued', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix);
     const list = notices(6);

@@ -50,12 +50,12 @@ const KEY = { idempotencyKey: 'CANARY-KEY' };
 
 /** The error of a call, which must be ours, in time, and without anything personal in it. */
 async function failureOf(call: Promise<unknown>): Promise<NoticeQueueError> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const error: unknown = await call.then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  expect(performance.now() - begun).toBeLessThan(BOUND_MS);
+  expect(performance.now() - startedAt).toBeLessThan(BOUND_MS);
   expect(error).toBeInstanceOf(NoticeQueueError);
   const shown = `${inspect(error, { depth: 20, showHidden: true })}${JSON.stringify(error)}`;
   for (const text of PERSONAL) expect(shown).not.toContain(text);
@@ -63,9 +63,9 @@ async function failureOf(call: Promise<unknown>): Promise<NoticeQueueError> {
 }
 
 async function within(ms: number, what: string, work: Promise<unknown>): Promise<void> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   await work;
-  expect(`${what}: ${performance.now() - begun < ms ? 'in time' : 'late'}`).toBe(
+  expect(`${what}: ${performance.now() - startedAt < ms ? 'in time' : 'late'}`).toBe(
     `${what}: in time`,
   );
 }
@@ -77,7 +77,7 @@ const recovered = (queue: NoticeQueue) =>
   });
 
 describe('Redis away', () => {
-  it('at construction: fails in time, says so, and recovers by itself', async () => {
+  it('at construction: fails in time with the reason, and recovers by itself', async () => {
     const port = await freePort();
     const queue = open(`redis://127.0.0.1:${port}`);
     for (const call of [
@@ -160,20 +160,20 @@ describe('Redis that refuses', () => {
     {
       what: 'is out of memory',
       refuse: (admin: Redis) => admin.config('SET', 'maxmemory', '1'),
-      mend: (admin: Redis) => admin.config('SET', 'maxmemory', '0'),
-      says: 'out of memory',
+      repair: (admin: Redis) => admin.config('SET', 'maxmemory', '0'),
+      message: 'out of memory',
     },
     {
       what: 'is a read-only replica',
       refuse: (admin: Redis) => admin.replicaof('127.0.0.1', 1),
-      mend: (admin: Redis) => admin.replicaof('NO', 'ONE'),
-      says: 'read-only',
+      repair: (admin: Redis) => admin.replicaof('NO', 'ONE'),
+      message: 'read-only',
     },
     {
       what: 'does not permit a command',
       refuse: (admin: Redis) => admin.call('ACL', 'SETUSER', 'default', '-evalsha', '-eval'),
-      mend: (admin: Redis) => admin.call('ACL', 'SETUSER', 'default', '+evalsha', '+eval'),
-      says: 'permission',
+      repair: (admin: Redis) => admin.call('ACL', 'SETUSER', 'default', '+evalsha', '+eval'),
+      message: 'permission',
     },
   ];
   it.each(refusals)('since it $what: QUEUE_REFUSED at once, and recovers', async (row) => {
@@ -185,22 +185,26 @@ describe('Redis that refuses', () => {
     for (const call of [queue.send(NOTICE, KEY), queue.sendMany([NOTICE, NOTICE])]) {
       const error = await failureOf(call);
       expect(error.code).toBe('QUEUE_REFUSED');
-      expect(error.message).toContain(row.says);
+      expect(error.message).toContain(row.message);
     }
-    await row.mend(admin);
+    await row.repair(admin);
     expect(await waitingIds(admin, PREFIX)).toHaveLength(1);
     expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
   });
 
   it.each([
-    { what: 'a wrong password', redis: { password: 'CANARY-PASSWORD' }, says: 'password' },
-    { what: 'a wrong user', redis: { username: 'u', password: 'CANARY-PASSWORD' }, says: 'user' },
-    { what: 'no password', redis: {}, says: 'REDIS_PASSWORD' },
-  ])('since it was given $what: QUEUE_REFUSED that says so', async ({ redis, says }) => {
+    { what: 'a wrong password', redis: { password: 'CANARY-PASSWORD' }, message: 'password' },
+    {
+      what: 'a wrong user',
+      redis: { username: 'u', password: 'CANARY-PASSWORD' },
+      message: 'user',
+    },
+    { what: 'no password', redis: {}, message: 'REDIS_PASSWORD' },
+  ])('with $what: QUEUE_REFUSED with the reason', async ({ redis, message }) => {
     const server = await startServer(['--requirepass', 'right-password']);
     const error = await failureOf(open(server.url, { redis }).send(NOTICE, KEY));
     expect(error.code).toBe('QUEUE_REFUSED');
-    expect(error.message).toContain(says);
+    expect(error.message).toContain(message);
     const queue = open(server.url, { redis: { password: 'right-password' } });
     expect(await queue.send(NOTICE, KEY)).toMatchObject({ duplicate: false });
   });

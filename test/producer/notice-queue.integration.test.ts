@@ -39,7 +39,7 @@ describe('send', () => {
     expect(job.delay).toBe(0);
   });
 
-  it('writes what docs/job.schema.json says', async () => {
+  it('writes jobs that match docs/job.schema.json', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix, { chunkSize: 2 });
     const schema = publishedSchema();
@@ -171,14 +171,14 @@ describe('when it may be sent', () => {
     { form: 'a number', of: (at: number) => at },
     { form: 'a Date', of: (at: number) => new Date(at) },
     { form: 'text', of: (at: number) => new Date(at).toISOString() },
-  ])('expiresAt as $form stands in the job as milliseconds', async ({ of }) => {
+  ])('expiresAt as $form is stored in the job as milliseconds', async ({ of }) => {
     const prefix = redis.freshPrefix();
     const at = Date.now() + 60_000;
     const { id } = await queueIn(prefix).send(NOTICE, { expiresAt: of(at) });
     expect((await storedJob(redis.client, prefix, id)).data).toMatchObject({ expiresAt: at });
   });
 
-  it('priority: 0 goes first, then 1, then 2; in the order of the calls within one', async () => {
+  it('priority: 0 is first, then 1, then 2; in the order of the calls within one', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix);
     const expected: string[] = [];

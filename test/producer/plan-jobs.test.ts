@@ -77,7 +77,7 @@ describe('planNotice', () => {
     expect(jobs.map(({ opts }) => opts.priority)).toEqual([4, 4, 4]);
   });
 
-  it('lets the key stand for the first job, and its own id for every other', () => {
+  it('deduplicates the first job by the key, and every other by its own id', () => {
     const planned = plan(3, 1, { idempotencyKey: 'my secret key' });
     const jobs = all(planned);
     expect(jobs.map(({ opts }) => opts.deduplication)).toEqual([
@@ -156,7 +156,7 @@ describe('judgeHead', () => {
   it.each([
     ['another content', `n-${'x'.repeat(16)}.AAAAAAAA.2-0`],
     ['a notice without a key', `n-${'x'.repeat(16)}`],
-    ['a job of somebody else', '17'],
+    ['a job of another program', '17'],
     ['no answer', ''],
   ])('finds a conflict in %s', (_, heldId) => {
     expect(judgeHead(first, heldId)).toEqual({ kind: 'conflict' });

@@ -58,7 +58,7 @@ describe('judgeRedis', () => {
     ['just enough memory', { usedBytes: 90 }, {}, []],
     ['too little memory', { usedBytes: 91 }, {}, ['warn memory']],
     ['full', { usedBytes: 120 }, {}, ['warn memory']],
-    ['full, and nobody asks', { usedBytes: 100 }, { memoryHeadroom: 0 }, []],
+    ['full, and not required', { usedBytes: 100 }, { memoryHeadroom: 0 }, []],
     ['no bound on memory', { usedBytes: 120, maxBytes: 0 }, {}, []],
     // A managed service that does not say is not refused for it.
     [
@@ -119,7 +119,7 @@ describe('a Redis', () => {
     await server.close();
   });
 
-  it('that would lose notices is refused, with what to set; once mended it is taken', async () => {
+  it('that would lose notices is refused, with what to set; once fixed it is accepted', async () => {
     await expect(requireSuitable(redis, RULES)).rejects.toMatchObject({
       code: 'REDIS_UNSUITABLE',
       message: expect.stringMatching(/allkeys-lru.*noeviction/s) as unknown,

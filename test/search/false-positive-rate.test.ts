@@ -6,6 +6,6 @@ it.each([
   [2.9e-7, 'less than 0.01 %'],
   [0.0001, '0.010 %'],
   [0.0123, '1.2 %'],
-])('%s is %s', (chance, words) => {
-  expect(describeFalsePositiveRate(chance)).toBe(words);
+])('%s is %s', (chance, text) => {
+  expect(describeFalsePositiveRate(chance)).toBe(text);
 });

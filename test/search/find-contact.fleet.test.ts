@@ -109,7 +109,7 @@ describe('findContact', () => {
     expect(await of()).toMatchObject([{ job: parked.id, states: ['cancelled'], confirmed: true }]);
   });
 
-  it('says how far it could see, and holds no number', async () => {
+  it('reports what was searched, and contains no number', async () => {
     const prefix = redis.freshPrefix();
     const queue = new NoticeQueue(options(prefix));
     onTestFinished(() => queue.close());

@@ -73,7 +73,7 @@ describe('a number in a batch', () => {
 
   it.each(['rejected', 'unknown', 'expired'] as const)('was %s with its chunk', async (state) => {
     const batch = await indexed();
-    await batch.settle(0, allFailed(5, state, 'SOME_CODE', 'words'));
+    await batch.settle(0, allFailed(5, state, 'SOME_CODE', 'message'));
     const [found] = (await find(batch.prefix, nth(2))).found;
     expect(found).toMatchObject({ states: [state], confirmed: true, code: 'SOME_CODE', chunk: 0 });
     expect(found?.at).toBeGreaterThan(0);
@@ -130,7 +130,7 @@ describe('a number in a batch', () => {
     await batch.ledger.resolve('b', '0', 'cancelled');
     await batch.ledger.resolve('b', '1.1', 'cancelled');
     expect(await stateOf(batch, 1)).toEqual({ states: ['cancelled'], confirmed: false });
-    // Nobody can tell any more which of the chunk's contacts these were.
+    // It is no longer known which of the chunk's contacts these were.
     expect(await stateOf(batch, 8)).toEqual({
       states: ['cancelled', 'accepted'],
       confirmed: false,
@@ -144,7 +144,7 @@ describe('a number in a batch', () => {
     expect(await stateOf(batch, 1)).toEqual({ states: ['accepted'], confirmed: false });
   });
 
-  it('stood in a batch that was cancelled: never sent, or perhaps sent', async () => {
+  it('was in a batch that was cancelled: not sent, or possibly sent', async () => {
     const batch = await indexed();
     await batch.settle(1, allBack(5, true));
     await batch.ledger.control('b', 'cancel');
@@ -162,7 +162,7 @@ describe('a number in a batch', () => {
     expect([search.found, search.contacts]).toEqual([[], 10]);
   });
 
-  it('cannot be looked for in chunks without an index, and that is said', async () => {
+  it('cannot be searched in chunks without an index, which is reported', async () => {
     const batch = await indexed();
     await redis.client.hdel(keysOf(batch.prefix, 'default').batchFind('b'), '1');
     const search = await find(batch.prefix, nth(7));

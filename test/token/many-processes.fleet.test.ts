@@ -112,10 +112,10 @@ describe('a fleet of processes, against a service that keeps one token per app',
 async function end(fleet: readonly ChildProcess[]): Promise<CallerCounts[]> {
   return await Promise.all(
     fleet.map(async (child) => {
-      const told = once(child, 'message');
+      const message = once(child, 'message');
       const gone = once(child, 'exit');
       child.send('end');
-      const [counts] = (await told) as [CallerCounts];
+      const [counts] = (await message) as [CallerCounts];
       await gone;
       return counts;
     }),

@@ -90,16 +90,16 @@ describe('get', () => {
   });
 
   it('finishes and stores an issuance that all callers left', async () => {
-    const begun = signal();
+    const started = signal();
     const hold = signal();
     world.issuer.plan(() => {
-      begun.resolve();
+      started.resolve();
       return hold.promise.then(() => ({ value: 'slow' }));
     });
     const { shared } = await world.member();
     const leaver = new AbortController();
     const left = shared.get(leaver.signal);
-    await begun.promise;
+    await started.promise;
     leaver.abort();
     await expect(left).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
     hold.resolve();
@@ -315,15 +315,15 @@ describe('lifecycle', () => {
   });
 
   it('stores what was being issued when it is stopped', async () => {
-    const begun = signal();
+    const started = signal();
     const hold = signal();
     world.issuer.plan(() => {
-      begun.resolve();
+      started.resolve();
       return hold.promise.then(() => ({ value: 'slow' }));
     });
     const { shared } = await world.member();
     const got = shared.get();
-    await begun.promise;
+    await started.promise;
     const stopped = shared.stop();
     hold.resolve();
     await stopped;

@@ -35,7 +35,7 @@ describe('refusalSpan', () => {
     ['credentials', 2000, 60_000],
     ['contested', 2000, 60_000],
     ['unavailable', 500, 30_000],
-  ] as const)('%s stands from %d to %d ms', (kind, minMs, maxMs) => {
+  ] as const)('%s is in effect from %d to %d ms', (kind, minMs, maxMs) => {
     expect(refusalSpan(kind, settings)).toEqual({ minMs, maxMs });
   });
 });

@@ -72,9 +72,9 @@ describe('refusals', () => {
       return new Promise(() => undefined);
     });
     const { shared } = await world.member();
-    const began = performance.now();
+    const startedAt = performance.now();
     await expect(shared.get()).rejects.toMatchObject({ hold: 'token-unavailable' });
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(performance.now() - startedAt).toBeLessThan(5_000);
     await aborted.promise;
     expect(await redis.client.exists(world.keys.lock)).toBe(0);
   });

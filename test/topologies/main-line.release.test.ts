@@ -70,7 +70,7 @@ describe('the main line', () => {
     const before = on.record().contacts;
     await set.failover();
     const meanwhile = on.record().contacts - before;
-    // Workers that remember a heartbeat which only the old master was told hold the queue: what was
+    // Workers that remember a heartbeat which only the old master has hold the queue: what was
     // sent then might be sent again. A person lifts it.
     const lifting = new AbortController();
     const lifted = (async () => {
@@ -85,7 +85,7 @@ describe('the main line', () => {
     await until(() => on.record().distinct === 1_001, { what: 'all sent', deadlineMs: 30_000 });
     lifting.abort();
     await lifted;
-    // What the old master was told after the replica had taken over is lost with it: what was sent
+    // What the old master received after the failover is lost with it: what was sent
     // then may be sent again, and what was in flight on either side.
     const inFlight = 8;
     expect(on.record().twice).toBeLessThanOrEqual(meanwhile + 2 * inFlight);

@@ -64,7 +64,7 @@ export async function startCluster(): Promise<Servers> {
 
 /** A master, a replica and a Sentinel on loopback. */
 export interface SentinelSet extends Servers {
-  /** Makes the replica the master, and waits until nobody can write to the old one. */
+  /** Makes the replica the master, and waits until no client can write to the old one. */
   failover(): Promise<void>;
 }
 
@@ -118,7 +118,7 @@ export async function startSentinelSet(): Promise<SentinelSet> {
       const demoted = async () =>
         /role:slave/.test(await asked(old.url, (redis) => redis.info('replication')));
       const isDone = async () => (await masterPort()) !== before && (await demoted());
-      // Whoever is demoted cuts its connections, those of a look that is under way, too.
+      // A demoted master closes its connections, including those of a pending check.
       await until(() => isDone().catch(() => false), {
         what: 'the failover',
         deadlineMs: 30_000,

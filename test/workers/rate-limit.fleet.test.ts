@@ -1,84 +1,12 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readRateLimit } from '../../src/fleet/rate-limit/rate-limit-state.ts';
 import { setManualRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
-import { keysOf, type Keys } from '../../src/redis/keys.ts';
-import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
-import { testRedis } from '../support/redis.ts';
+import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
-
-/** A slot may be used for 200 ms; the rest is for a machine that stands still for a moment. */
-const LATE_MS = 1_200;
-
-/** The most requests of any stretch of time beyond what the pace allows for it. */
-function beyondPace(times: readonly number[], perSecond: number): number {
-  let worst = -Infinity;
-  for (const [first, from] of times.entries()) {
-    for (let last = first; last < times.length; last++) {
-      const allowed = 1 + (perSecond * ((times[last] ?? 0) - from + LATE_MS)) / 1_000;
-      worst = Math.max(worst, last - first + 1 - allowed);
-    }
-  }
-  return worst;
-}
+import { beyondPace, limitedFleet } from './support/limited-fleet.ts';
 
 describe('a fleet keeps a pace', () => {
-  const redis = testRedis();
-  let fleet: Fleet | undefined;
-
-  afterEach(async () => {
-    await fleet?.close();
-    fleet = undefined;
-  });
-
-  async function start(
-    env: Readonly<Record<string, string>>,
-    latencyMs = 0,
-  ): Promise<Fleet & { readonly keys: Keys }> {
-    const prefix = redis.freshPrefix();
-    const started = await startFleet({
-      redisUrl: redis.url,
-      prefix,
-      processes: 2,
-      // A pace counts requests: one for each notice makes them countable.
-      env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', COALESCE_MAX_CONTACTS: '1', ...env },
-      emulator: { latencyMs },
-    });
-    fleet = started;
-    return { ...started, keys: keysOf(prefix, 'default') };
-  }
-
-  /** When each request was accepted, by the record of the emulator. */
-  function acceptedAt(on: Fleet): number[] {
-    const byRequest = new Map(on.emulator.details().map(({ requestId, at }) => [requestId, at]));
-    return [...byRequest.values()].sort((a, b) => a - b);
-  }
-
-  const untilAccepted = (on: Fleet, count: number, deadlineMs = 60_000) =>
-    until(() => on.emulator.record().requests >= count, { what: `${count} requests`, deadlineMs });
-
-  const falls = (on: Fleet) =>
-    on.workers.flatMap(({ lines }) =>
-      lines.filter(({ event }) => event === 'rate-limit-decreased'),
-    );
-
-  it('two processes, notices and chunks: together never beyond it, and no attempt is spent on waiting', async () => {
-    const on = await start({ RATE_LIMIT: '40' });
-    const list = numbers(100, 5_000).map((contact) => ({ contact }));
-    await Promise.all([
-      on.sendEach(numbers(150)),
-      on.queue.import(list, { templateCode: 'PACE', batchId: 'b', chunkSize: 1 }),
-    ]);
-    await untilAccepted(on, 250);
-    const times = acceptedAt(on);
-    expect(times).toHaveLength(250);
-    expect(beyondPace(times, 40)).toBeLessThanOrEqual(0);
-    // Both lanes moved: neither waited for the end of the other.
-    const chunks = on.emulator.details().map(({ templateCode }) => templateCode === 'PACE');
-    expect(chunks.indexOf(true)).toBeLessThan(chunks.lastIndexOf(false));
-    expect(chunks.indexOf(false)).toBeLessThan(chunks.lastIndexOf(true));
-    expect(on.emulator.record()).toMatchObject({ twice: 0, distinct: 250 });
-    expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
-  }, 120_000);
+  const { redis, start, acceptedAt, untilAccepted, falls } = limitedFleet();
 
   it('a chunk that waits for its slot is not claimed, so a worker that dies leaves no doubt', async () => {
     const on = await start({ RATE_LIMIT: '5' });
@@ -102,7 +30,7 @@ describe('a fleet keeps a pace', () => {
     await on.sendEach(numbers(500));
     await untilAccepted(on, 25);
     expect(beyondPace(acceptedAt(on), 10)).toBeLessThanOrEqual(0);
-    expect(await readRateLimit(redis.client, on.keys, 0)).toMatchObject({ byHand: 10, now: 10 });
+    expect(await readRateLimit(redis.client, on.keys, 0)).toMatchObject({ manual: 10, now: 10 });
     // At ten a second the rest would take more than 45 s.
     await setManualRateLimit(redis.client, on.keys, 0);
     await untilAccepted(on, 500, 30_000);

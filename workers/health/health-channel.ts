@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
-import type { HealthSource, Unready } from './health-server.ts';
+import type { HealthSource } from './health-server.ts';
+import type { Unready } from './readiness.ts';
 
 /** Health and metrics of one worker process. */
 export interface ChildHealth {

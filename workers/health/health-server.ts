@@ -4,22 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { HealthConfig } from '../../src/config/config.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { METRICS_CONTENT_TYPE } from '../../src/metrics/fleet-metrics.ts';
-
-/** A reason why a worker process cannot take and send jobs. */
-export interface Unready {
-  /** For people. */
-  readonly reason: string;
-  /** Since when, in milliseconds since the epoch. */
-  readonly since: number;
-  /** Number of the process, when one port serves several. */
-  readonly process?: number;
-}
-
-/** Whether a worker is ready. */
-export interface Readiness {
-  /** Empty when it is ready. */
-  reasons(): readonly Unready[];
-}
+import type { Unready } from './readiness.ts';
 
 /** Where the health server gets its answers. */
 export interface HealthSource {

@@ -1,5 +1,6 @@
 import { WorkerMetrics, type WorkerGauges } from '../../src/metrics/worker-metrics.ts';
-import type { HealthSource, Readiness, Unready } from './health-server.ts';
+import type { HealthSource } from './health-server.ts';
+import type { Readiness, Unready } from './readiness.ts';
 
 /** The health of one worker process: not ready until it has started, then as its components report. */
 export class ProcessHealth implements HealthSource {

@@ -13,15 +13,19 @@
 export type UnreadyReason =
   'redis-away' | 'redis-unsuitable' | 'copy-unchecked' | 'stalled' | 'event-loop' | 'stopping';
 
-/** A reason, and since when: milliseconds since the epoch by the clock of this machine. */
+/** A reason why a process cannot take and send jobs. */
 export interface Unready {
-  readonly reason: UnreadyReason;
+  /** An {@link UnreadyReason}, or why a process is not running yet, for people. */
+  readonly reason: string;
+  /** Since when: milliseconds since the epoch by the clock of this machine. */
   readonly since: number;
+  /** Number of the process, when one port serves several. */
+  readonly process?: number;
 }
 
-/** Whether a worker process is ready: while there are no reasons against it. */
+/** Whether a worker process is ready. */
 export interface Readiness {
-  /** Oldest first. */
+  /** Oldest first; empty when it is ready. */
   reasons(): readonly Unready[];
 }
 

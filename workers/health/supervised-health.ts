@@ -3,7 +3,8 @@ import { mergeTexts } from '../../src/metrics/merge-texts.ts';
 import { MetricTable } from '../../src/metrics/registry.ts';
 import { SUPERVISOR_METRICS } from '../../src/metrics/worker-table.ts';
 import { askChild } from './health-channel.ts';
-import type { HealthSource, Unready } from './health-server.ts';
+import type { HealthSource } from './health-server.ts';
+import type { Unready } from './readiness.ts';
 
 /** A process that does not answer within this time is not ready, and its metrics are missing. */
 const ANSWER_MS = 2_000;

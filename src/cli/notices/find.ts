@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
-import type { FindReport } from '../../search/find-contact.ts';
-import { describeFalsePositiveRate } from '../../search/find-contact.ts';
+import { describeFalsePositiveRate, type FindReport } from '../../search/find-contact.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
 import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';

@@ -1,13 +1,14 @@
 import type { BatchEvent } from '../../batch/ledger/batch-events.ts';
 import { possiblySentTwice } from '../../batch/ledger/batch-record.ts';
+import { countOf, formatCount } from '../../format/format.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import { ALERTS, type AlertDraft, type AlertName } from './alert-event.ts';
 import type { NearSnapshot } from './alert-snapshot.ts';
 
-/** The words and figures of each alert. Times in `data` are ISO 8601, spans in milliseconds. */
+/* Title and details of each alert. Times in `data` are ISO 8601, durations milliseconds. */
 
 export function unknownDraft(notices: number, contacts: number): AlertDraft {
-  const what = `${notices} notices and ${contacts} contacts of batches`;
+  const what = `${countOf(notices, 'notice')} and ${countOf(contacts, 'contact')} of batches`;
   return draft('unknown.appeared', what, { notices, contacts });
 }
 
@@ -19,11 +20,11 @@ function draft(event: AlertName, what: string, data: AlertDraft['data']): AlertD
 export function heldDraft(hold: Hold): AlertDraft {
   const { kind, code, since, nextProbeAt } = hold;
   const { reason, remedy } = HOLDS[kind];
-  // What a person gave as the reason of a hold by hand may say anything.
-  const said = kind === 'manual' ? {} : { code };
+  // The reason of a manual hold is free text, and may contain anything.
+  const cause = kind === 'manual' ? {} : { code };
   const data = {
     kind,
-    ...said,
+    ...cause,
     since: iso(since),
     ...(nextProbeAt > 0 ? { nextProbeAt: iso(nextProbeAt) } : {}),
   };
@@ -36,7 +37,7 @@ export function liftedDraft(kind: HoldKind, since: number, now: number): AlertDr
 }
 
 export function missingDraft(waiting: number): AlertDraft {
-  return draft('workers.none', `${waiting} jobs wait`, { waiting });
+  return draft('workers.none', `${countOf(waiting, 'job')} waiting`, { waiting });
 }
 
 export function backDraft(since: number, now: number): AlertDraft {
@@ -44,27 +45,35 @@ export function backDraft(since: number, now: number): AlertDraft {
   return draft('workers.back', '', data);
 }
 
-export function memoryDraft(tell: 'on' | 'off', used: number, limit: number): AlertDraft {
+export function memoryDraft(change: 'on' | 'off', used: number, limit: number): AlertDraft {
   const percent = limit > 0 ? Math.round((used / limit) * 100) : 0;
   const data = { usedBytes: used, limitBytes: limit, percent };
-  return draft(tell === 'on' ? 'memory.near' : 'memory.eased', `${percent} % is used`, data);
+  return draft(change === 'on' ? 'memory.near' : 'memory.eased', `${percent} % used`, data);
 }
 
 export function nearDraft({ batch, count, keptUntil }: NearSnapshot): AlertDraft {
   const until = iso(keptUntil);
   return batch === ''
-    ? draft('retention.near', `${count} single notices failed, the oldest is kept until ${until}`, {
-        notices: count,
-        keptUntil: until,
-      })
-    : draft('retention.near', `${count} contacts of batch ${batch}, kept until ${until}`, {
-        batch,
-        contacts: count,
-        keptUntil: until,
-      });
+    ? draft(
+        'retention.near',
+        `${countOf(count, 'single notice')} failed, the oldest is kept until ${until}`,
+        {
+          notices: count,
+          keptUntil: until,
+        },
+      )
+    : draft(
+        'retention.near',
+        `${countOf(count, 'contact')} of batch ${batch}, kept until ${until}`,
+        {
+          batch,
+          contacts: count,
+          keptUntil: until,
+        },
+      );
 }
 
-/** A single contact that was rejected is no alert: the end of its batch tells how many were. */
+/** @returns undefined for a rejected contact: the alert at the end of its batch has their number */
 export function batchDraft(event: BatchEvent): AlertDraft | undefined {
   switch (event.event) {
     case 'batch.finished': {
@@ -74,14 +83,14 @@ export function batchDraft(event: BatchEvent): AlertDraft | undefined {
       const open = total - accepted;
       const what =
         open === 0
-          ? `batch ${batch}, all ${total} contacts were accepted`
-          : `batch ${batch}, ${accepted} of ${total} contacts were accepted`;
+          ? `batch ${batch}, all ${countOf(total, 'contact')} accepted`
+          : `batch ${batch}, ${formatCount(accepted)} of ${countOf(total, 'contact')} accepted`;
       const alert = draft('batch.finished', what, { batch, phase, ...counts });
-      return open === 0 ? { ...alert, remedy: 'nothing is to be done' } : alert;
+      return open === 0 ? { ...alert, remedy: 'none needed' } : alert;
     }
     case 'batch.stalled': {
       const { batch, pending } = event;
-      return draft('batch.stalled', `batch ${batch}, ${pending} contacts pending`, {
+      return draft('batch.stalled', `batch ${batch}, ${countOf(pending, 'contact')} pending`, {
         batch,
         pending,
       });

@@ -2,18 +2,18 @@ import type { Logger } from 'pino';
 import type { AlertStore } from './alert-store.ts';
 import type { Webhook } from './webhook.ts';
 
-const RETRY_MOST_MS = 300_000;
+const MAX_RETRY_MS = 300_000;
 
-/** An alert that could not be posted for so long is given up. */
+/** Age in milliseconds at which an undelivered alert is discarded. */
 const GIVE_UP_MS = 24 * 3_600_000;
 
-/** Posts of one round at most, and how long a round of posts may take: the lease outlasts it. */
+/** Most posts per round, and longest duration of a round in milliseconds; shorter than the lease. */
 const POSTS_PER_ROUND = 20;
 const ROUND_MS = 8_000;
 
 /**
- * Posts what waits in the outbox, the oldest first. One that is not taken is tried again with growing
- * pauses, and those behind it wait: they come in their order. Whoever leads next begins at the first.
+ * Posts the alerts in the outbox, oldest first. A failed post is retried with growing delays, and later
+ * alerts wait behind it, so that their order is kept. The next leader continues with the oldest.
  */
 export class AlertPoster {
   readonly #store: Pick<AlertStore, 'next' | 'remove'>;
@@ -23,7 +23,7 @@ export class AlertPoster {
   #failures = 0;
   #notBefore = 0;
 
-  /** @param retryMs wait after the first post that was not taken; it doubles with each */
+  /** @param retryMs delay after the first failed post, in milliseconds; doubles with each failure */
   constructor(
     store: Pick<AlertStore, 'next' | 'remove'>,
     webhook: Webhook,
@@ -37,14 +37,14 @@ export class AlertPoster {
   }
 
   /**
-   * @param when `due`: not before the pause after a failure has passed
+   * @param when `due`: not before the delay after a failure is over; `now`: at once
    * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
    */
   async postWaiting(when: 'due' | 'now' = 'due'): Promise<void> {
-    const begun = performance.now();
-    if (when === 'due' && begun < this.#notBefore) return;
+    const startedAt = performance.now();
+    if (when === 'due' && startedAt < this.#notBefore) return;
     for (let post = 0; post < POSTS_PER_ROUND; post++) {
-      if (performance.now() - begun > ROUND_MS) return;
+      if (performance.now() - startedAt > ROUND_MS) return;
       const next = await this.#store.next();
       if (next === undefined) return;
       const { id } = next;
@@ -55,7 +55,7 @@ export class AlertPoster {
       }
       const posted = await this.#webhook.post(next);
       if (!posted.taken) {
-        this.#pause();
+        this.#delay();
         const failures = this.#failures;
         this.#log.warn({ event: 'alert-not-taken', id, code: posted.why, failures });
         return;
@@ -66,15 +66,15 @@ export class AlertPoster {
     }
   }
 
-  /** Ends a post that is under way. */
+  /** Aborts a post in progress. */
   async close(): Promise<void> {
     await this.#webhook.close();
   }
 
-  #pause(): void {
-    const full = Math.min(this.#retryMs * 2 ** this.#failures, RETRY_MOST_MS);
+  #delay(): void {
+    const full = Math.min(this.#retryMs * 2 ** this.#failures, MAX_RETRY_MS);
     this.#failures++;
-    // Half of it for certain, the other half by chance.
+    // Half of it fixed, the other half random.
     this.#notBefore = performance.now() + full * (0.5 + Math.random() / 2);
   }
 }

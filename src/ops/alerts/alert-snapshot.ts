@@ -2,34 +2,34 @@ import type { BatchEvent } from '../../batch/ledger/batch-events.ts';
 import type { Hold } from '../../contracts/hold.ts';
 import type { ReportedCondition } from './conditions.ts';
 
-/** What one look saw. Times are Redis time, milliseconds since the epoch. */
+/** State that alerts are judged by. Times are Redis time, milliseconds since the epoch. */
 export interface AlertSnapshot {
   readonly now: number;
   readonly hold: Hold | undefined;
   readonly workers: number;
-  /** The last look of a worker that stops: nobody may come after it who would notice. */
+  /** Set by the last worker of the fleet when it stops: later rounds may not take place. */
   readonly leaving?: boolean;
-  /** Jobs that a worker could take now. */
+  /** Jobs of both queues that a worker could take now. */
   readonly waiting: number;
   /** Single notices whose outcome is unknown. */
   readonly unknownNotices: number;
-  /** In bytes; a limit of 0 is none that is known. */
+  /** Memory of Redis in bytes; a limit of 0 means that it is not known. */
   readonly memory: { readonly used: number; readonly limit: number };
-  /** What became of batches since the last look, and where to go on. */
+  /** Batch events since the previous round, and the cursor of the next read. */
   readonly batchEvents: readonly BatchEvent[];
   readonly cursor: string;
-  /** Seen only now and then, because it costs a command for each batch. */
+  /** Read once a minute, because it costs a command for each batch. */
   readonly kept?: KeptSnapshot;
 }
 
-/** What is kept until a person decides or its retention ends. */
+/** What is kept until it is resolved or its retention ends. */
 export interface KeptSnapshot {
   /** Contacts of batches whose outcome is unknown. */
   readonly unknownContacts: number;
   readonly near: readonly NearSnapshot[];
 }
 
-/** What is deleted soon although nobody has decided about it. */
+/** What will be deleted soon although it is not resolved. */
 export interface NearSnapshot {
   /** Id of the batch; '' for single notices. */
   readonly batch: string;
@@ -38,20 +38,22 @@ export interface NearSnapshot {
   readonly keptUntil: number;
 }
 
-/** What was told so far. It lies in Redis, so that whoever looks next goes on with it. */
+/** Alerts sent so far. Stored in Redis, so that any process can continue; do not rename its fields. */
 export interface AlertMemory {
+  /** Time of the previous round. */
   readonly lookedAt: number;
-  /** Since when no worker was seen; 0 where one is. */
+  /** Since when no worker is live; 0 while one is. */
   readonly aloneSince: number;
+  /** When {@link AlertSnapshot.kept} was read last. */
   readonly keptSeenAt: number;
   readonly cursor: string;
-  /** By condition: `workers`, `memory`, `hold:<kind>`, `near:<batch>`, `stalled:<batch>`. */
+  /** Reported conditions by name: `workers`, `memory`, `hold:<kind>`, `near:<batch>`, `stalled:<batch>`. */
   readonly told: Readonly<Record<string, ReportedCondition>>;
-  /** Unknown ones that were told, and when. */
+  /** Unknown outcomes that were reported, and when. */
   readonly unknown: {
     readonly notices: number;
     readonly contacts: number;
-    /** As of the last look that counted them. */
+    /** Number of contacts in the last round that read batches. */
     readonly seenContacts: number;
     readonly toldAt: number;
   };

@@ -6,16 +6,16 @@ import { defineScript } from '../../redis/script.ts';
 import type { AlertDraft, AlertEvent } from './alert-event.ts';
 import type { AlertMemory } from './alert-snapshot.ts';
 
-/** After a leader died another one takes over within this time. */
+/** Duration of the lease in milliseconds: another process takes over within it when the leader dies. */
 export const LEASE_MS = 30_000;
 
-/** What was told is forgotten when nobody has looked for so long. */
+/** Lifetime of the memory after the last round, in milliseconds. */
 const MEMORY_MS = 90 * 24 * 3_600_000;
 
-/** Alerts that wait to be posted, at most; the oldest ones go. */
-const OUTBOX_MOST = 1_000;
+/** Most alerts in the outbox; the oldest are dropped. */
+const MAX_OUTBOX = 1_000;
 
-/** ARGV: nonce, milliseconds. Takes the lease or keeps it; answers 1 where it is this process's. */
+/** ARGV: nonce, milliseconds. Takes or renews the lease; returns 1 where this process has it. */
 const takeLease = defineScript({
   name: 'take alert lease',
   keys: 1,
@@ -26,7 +26,7 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1`,
 });
 
-/** ARGV: nonce. */
+/** ARGV: nonce. Drops the lease where this process has it. */
 const dropLease = defineScript({
   name: 'drop alert lease',
   keys: 1,
@@ -36,9 +36,9 @@ return 0`,
 });
 
 /**
- * What is told is remembered and put into the outbox in one step, by the holder of the lease alone: so
- * nothing is lost and nothing told twice when the leader changes. ARGV: nonce, memory, its lifetime,
- * then each alert. Answers 1, or 0 where the lease is another's.
+ * Stores the memory and adds the alerts to the outbox in one step, for the holder of the lease only: so
+ * no alert is lost or reported twice when the leader changes. ARGV: nonce, memory, its lifetime, then
+ * each alert. Returns 1, or 0 where another process has the lease.
  */
 const commit = defineScript({
   name: 'commit alerts',
@@ -47,25 +47,25 @@ const commit = defineScript({
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 for index = 4, #ARGV do
-  redis.call('XADD', KEYS[3], 'MAXLEN', ${OUTBOX_MOST}, '*', 'alert', ARGV[index])
+  redis.call('XADD', KEYS[3], 'MAXLEN', ${MAX_OUTBOX}, '*', 'alert', ARGV[index])
 end
 return 1`,
 });
 
-/** An alert that waits to be posted. */
+/** An alert in the outbox. */
 export interface Outgoing {
-  /** Its place in the outbox. */
+  /** Id of its entry in the outbox. */
   readonly entry: string;
-  /** When it was put there, milliseconds since the epoch. */
+  /** When it was added, in milliseconds since the epoch. */
   readonly at: number;
   readonly id: string;
-  /** The body of the post, as it is signed. */
+  /** The body that is signed and posted. */
   readonly body: string;
 }
 
 /**
- * What the processes that look for alerts share: who looks, what was told, and what is still to be
- * posted. Its methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
+ * State that all processes with alerts share in Redis: the lease of the leader, the memory of reported
+ * alerts, and the outbox. Its methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
  */
 export class AlertStore {
   readonly #redis: RedisClient;
@@ -77,17 +77,17 @@ export class AlertStore {
     this.#keys = keys.alerts;
   }
 
-  /** @returns whether this process is to look, for {@link LEASE_MS} from now */
+  /** @returns whether this process leads, for {@link LEASE_MS} from now */
   async lead(): Promise<boolean> {
     return (await this.#ask(() => this.#run(takeLease, [LEASE_MS]))) === 1;
   }
 
-  /** Lets another process lead at once. */
+  /** Drops the lease, so that another process can lead at once. */
   async resign(): Promise<void> {
     await this.#ask(() => this.#run(dropLease, []));
   }
 
-  /** Undefined where nobody ever looked, or what is there cannot be read. */
+  /** @returns undefined where there is no memory, or it is of another version */
   async memory(): Promise<AlertMemory | undefined> {
     const text = await this.#ask(() => this.#redis.get(this.#keys.memory));
     if (text === null) return undefined;
@@ -95,7 +95,7 @@ export class AlertStore {
     return v === VERSION ? memory : undefined;
   }
 
-  /** @returns false where another process leads by now, and nothing was kept */
+  /** @returns false where another process leads now: nothing was stored */
   async commit(memory: AlertMemory, alerts: readonly AlertEvent[]): Promise<boolean> {
     const { lease, memory: kept, outbox } = this.#keys;
     const args = [this.#nonce, JSON.stringify({ v: VERSION, ...memory }), MEMORY_MS];
@@ -106,7 +106,7 @@ export class AlertStore {
     return done === 1;
   }
 
-  /** The alert that has waited longest. */
+  /** @returns the oldest alert in the outbox */
   async next(): Promise<Outgoing | undefined> {
     const [first] = await this.#ask(() =>
       this.#redis.xrange(this.#keys.outbox, '-', '+', 'COUNT', 1),
@@ -117,7 +117,7 @@ export class AlertStore {
     return { entry, at: Number.parseInt(entry, 10), id, body };
   }
 
-  /** How many alerts wait to be posted. */
+  /** @returns the number of alerts in the outbox */
   async waiting(): Promise<number> {
     return this.#ask(() => this.#redis.xlen(this.#keys.outbox));
   }
@@ -139,10 +139,10 @@ export class AlertStore {
   }
 }
 
-/** Version of what is remembered. */
+/** Version of the stored memory. */
 const VERSION = 1;
 
-/** Gives an alert its id and its time. */
+/** Adds id and time to an alert. */
 export function alertEvent(draft: AlertDraft, queue: string, now: number): AlertEvent {
   const id = `alert-${randomBytes(12).toString('base64url')}`;
   return { version: 1, id, queue, at: new Date(now).toISOString(), ...draft };

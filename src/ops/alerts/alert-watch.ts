@@ -13,39 +13,42 @@ import { judgeAlerts } from './judge-alerts.ts';
 import { AlertCollector } from './alert-collector.ts';
 import { Webhook } from './webhook.ts';
 
-/** How alerts are looked for and posted; milliseconds. */
+/** How alerts are detected and posted. */
 export interface AlertSettings {
+  /** ALERT_WEBHOOK_URL */
   readonly url: string;
+  /** ALERT_WEBHOOK_SECRET */
   readonly secret: string;
-  /** ALERT_QUIET_MS */
+  /** ALERT_QUIET_MS: shortest time between two reports that a condition started, in milliseconds. */
   readonly quietMs: number;
-  /** KEEP_FAILED_MS */
+  /** KEEP_FAILED_MS, in milliseconds. */
   readonly keepFailedMs: number;
   /** REDIS_PREFIX and ACCOUNT, with a colon between them: names the queue to the receiver. */
   readonly queue: string;
-  /** @default 5000 */
+  /** Milliseconds between rounds. @default 5000 */
   readonly everyMs?: number;
-  /** Wait after the first post that was not taken; it doubles with each. @default 1000 */
+  /** Delay after the first failed post, in milliseconds; doubles with each failure. @default 1000 */
   readonly retryMs?: number;
 }
 
 const EVERY_MS = 5_000;
 const RETRY_MS = 1_000;
-/** A process that stops takes a last look, and posts what it told, for so long at most. */
-const LAST_LOOK_MS = 3_000;
+/** Limit for the last round and its posts when a process stops, in milliseconds. */
+const LAST_ROUND_MS = 3_000;
 
-/** How often the last worker asks for the lease of one that is about to let go of it. */
-const LEASE_PAUSE_MS = 50;
+/** Interval at which the last worker tries to get the lease of a process that is stopping. */
+const LEASE_RETRY_MS = 50;
 
 /**
- * Looks for what people must know of and posts it to a webhook. Every process that may do it runs this;
- * one of them leads, by a lease in Redis, and the others only ask for it.
+ * Detects alerts and posts them to a webhook. Every process with alerts runs this; one of them leads,
+ * by a lease in Redis, and the others only try to get the lease.
  *
- * One round of the leader: it keeps its lease, looks, judges, and commits what is to be told together
- * with what was told, so that nothing is lost with it; then it posts what waits, the oldest first. What
- * is not taken is tried again with growing pauses, under the same id, for a day.
+ * One round of the leader: renew the lease, collect the state, judge it, store the alerts together with
+ * what was reported so that none is lost, then post the outbox, oldest first. A failed post is retried
+ * with growing delays and the same id for a day.
  *
- * @param isWorker it runs in a worker: then there is one, and the last of a fleet says that it goes
+ * @param isWorker whether it runs in a worker: then at least one is live, and the last worker of the
+ *   fleet reports that none is left
  */
 export function createAlertWatch(
   redis: RedisClient,
@@ -56,23 +59,23 @@ export function createAlertWatch(
 ): BackgroundService {
   const { quietMs, queue, keepFailedMs, everyMs = EVERY_MS, retryMs = RETRY_MS } = settings;
   const store = new AlertStore(redis, keys);
-  const lookout = new AlertCollector(redis, keys, keepFailedMs);
+  const collector = new AlertCollector(redis, keys, keepFailedMs);
   const poster = new AlertPoster(store, new Webhook(settings), retryMs, log);
   let leading = false;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
-  /** The time for the last look is over. */
+  /** Aborted when the time for the last round is over. */
   const late = new AbortController();
 
-  const lookAndTell = async (leaving: boolean): Promise<void> => {
+  const detect = async (leaving: boolean): Promise<void> => {
     const before = await store.memory();
-    const seen = await lookout.collect(before);
-    const sight = leaving
+    const seen = await collector.collect(before);
+    const snapshot = leaving
       ? { ...seen, leaving }
       : { ...seen, workers: Math.max(seen.workers, isWorker ? 1 : 0) };
-    const { alerts, memory } = judgeAlerts(before, sight, quietMs);
-    const events = alerts.map((alert) => alertEvent(alert, queue, sight.now));
+    const { alerts, memory } = judgeAlerts(before, snapshot, quietMs);
+    const events = alerts.map((alert) => alertEvent(alert, queue, snapshot.now));
     if (!(await store.commit(memory, events))) {
       leading = false;
       return;
@@ -86,7 +89,7 @@ export function createAlertWatch(
     leading = await store.lead();
     if (!leading) return;
     if (!led) log.info({ event: 'alerts-led' });
-    await lookAndTell(false);
+    await detect(false);
     if (leading) await poster.postWaiting();
   };
 
@@ -100,25 +103,25 @@ export function createAlertWatch(
     running = round()
       .catch(trouble)
       .finally(() => {
-        // Spread over the fleet, so that its processes do not all ask at once.
+        // Random, so that the processes of the fleet do not all ask at the same time.
         if (!stopped) timer = setTimeout(run, everyMs * (0.8 + Math.random() * 0.4));
       });
   };
 
-  /** The last worker of a fleet leads, once whoever led before has let go. */
+  /** Makes the last worker of the fleet the leader, once the previous leader has dropped the lease. */
   const takeOver = async (): Promise<void> => {
     if (!isWorker || (await readWorkers(redis, keys)).length > 0) return;
     while (!leading && !late.signal.aborted) {
       leading = await store.lead();
-      if (!leading) await pause(LEASE_PAUSE_MS, undefined, { signal: late.signal });
+      if (!leading) await pause(LEASE_RETRY_MS, undefined, { signal: late.signal });
     }
   };
 
-  const lastLook = async (): Promise<void> => {
+  const lastRound = async (): Promise<void> => {
     await running;
     if (!leading) await takeOver();
     if (!leading) return;
-    if (isWorker) await lookAndTell(true);
+    if (isWorker) await detect(true);
     await poster.postWaiting('now');
     await store.resign();
   };
@@ -133,11 +136,11 @@ export function createAlertWatch(
       if (stopped) return;
       stopped = true;
       clearTimeout(timer);
-      // What it does not get done in time, another process finds in Redis.
-      if (started) await withTimeout(lastLook().catch(trouble), LAST_LOOK_MS, undefined);
+      // What is not finished in time, another process finds in Redis.
+      if (started) await withTimeout(lastRound().catch(trouble), LAST_ROUND_MS, undefined);
       late.abort();
       await poster.close();
-      await lookout.close();
+      await collector.close();
     },
   };
 }

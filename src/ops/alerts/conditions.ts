@@ -1,59 +1,69 @@
 /**
- * What was told of a condition, which is on or off.
+ * What was reported of a condition, which is on or off. Stored in Redis; do not rename its fields.
  *
- * - never told: nothing is kept. → told on, as soon as it is on.
- * - told on → told off, as soon as it is off.
- * - told off → told on, when it is on, but not before the quiet period has passed since it was last
- *   told on; what comes and goes meanwhile is counted. → forgotten, when it is off by then.
+ * - not reported: nothing is stored. → reported on, as soon as it is on.
+ * - reported on → reported off, as soon as it is off.
+ * - reported off → reported on, when it is on, but not before the quiet period since the last report of
+ *   on has passed; changes in between are counted. → forgotten, when it is off by then.
  *
- * So a condition that flaps is told on once in a quiet period, its end is told at once, and what is
- * true at last is always told.
+ * So the start of a flapping condition is reported once per quiet period, its end is reported at once,
+ * and the final state is always reported.
  */
 export interface ReportedCondition {
   readonly on: boolean;
-  /** When it was last told on. Milliseconds since the epoch, like all times here. */
+  /** When on was reported last. Milliseconds since the epoch, like all times here. */
   readonly toldAt: number;
-  /** When it began, of the time it was last told on. */
+  /** Since when it was on at that time. */
   readonly since: number;
-  /** Whether it was on at the last look, and how often it has come untold. */
+  /** Whether it was on in the previous round, and how often it turned on without a report. */
   readonly seenOn: boolean;
   readonly untold: number;
 }
 
-/** What a look at a condition leads to. */
+/** What follows from the current state of a condition. */
 export interface Verdict {
-  /** What is to be told, if anything. */
-  readonly tell?: 'on' | 'off';
-  /** How often it came before, untold. */
+  /** What is to be reported; absent for nothing. */
+  readonly report?: 'on' | 'off';
+  /** How often it turned on before without a report. */
   readonly untold: number;
-  /** What is kept; undefined to forget it. */
-  readonly told: ReportedCondition | undefined;
+  /** What is to be stored; undefined for nothing. */
+  readonly reported: ReportedCondition | undefined;
 }
 
 /**
- * @param since when it began, where it is on and that is known
+ * Judges a condition against what was reported of it.
+ *
+ * @param since when it turned on; default: now
  */
 export function judgeCondition(
-  told: ReportedCondition | undefined,
+  reported: ReportedCondition | undefined,
   on: boolean,
   now: number,
   quietMs: number,
   since = now,
 ): Verdict {
-  if (told === undefined) {
-    return on ? begin(now, since, 0) : { untold: 0, told: undefined };
+  if (reported === undefined) {
+    return on ? turnedOn(now, since, 0) : { untold: 0, reported: undefined };
   }
-  const quiet = now - told.toldAt < quietMs;
-  if (told.on) {
-    if (on) return { untold: 0, told };
-    return { tell: 'off', untold: 0, told: { ...told, on: false, seenOn: false, untold: 0 } };
+  const quiet = now - reported.toldAt < quietMs;
+  if (reported.on) {
+    if (on) return { untold: 0, reported };
+    return {
+      report: 'off',
+      untold: 0,
+      reported: { ...reported, on: false, seenOn: false, untold: 0 },
+    };
   }
-  if (on && !quiet) return begin(now, since, told.untold);
-  if (!on && !quiet) return { untold: 0, told: undefined };
-  const untold = told.untold + (on && !told.seenOn ? 1 : 0);
-  return { untold, told: { ...told, seenOn: on, untold } };
+  if (on && !quiet) return turnedOn(now, since, reported.untold);
+  if (!on && !quiet) return { untold: 0, reported: undefined };
+  const untold = reported.untold + (on && !reported.seenOn ? 1 : 0);
+  return { untold, reported: { ...reported, seenOn: on, untold } };
 }
 
-function begin(now: number, since: number, untold: number): Verdict {
-  return { tell: 'on', untold, told: { on: true, toldAt: now, since, seenOn: true, untold: 0 } };
+function turnedOn(now: number, since: number, untold: number): Verdict {
+  return {
+    report: 'on',
+    untold,
+    reported: { on: true, toldAt: now, since, seenOn: true, untold: 0 },
+  };
 }

@@ -14,57 +14,59 @@ import type { AlertDraft } from './alert-event.ts';
 import type { AlertMemory, AlertSnapshot } from './alert-snapshot.ts';
 import { judgeCondition, type ReportedCondition } from './conditions.ts';
 
-/** What is told after a look, and what is to be remembered. */
+/** Result of a round: the alerts to report, and the memory to store. */
 export interface AlertJudgement {
   readonly alerts: readonly AlertDraft[];
   readonly memory: AlertMemory;
 }
 
-/** Memory is near its limit from this share on, and eased again below the second. */
+/** Memory is near its limit from this share on, and no longer near it below the second share. */
 const MEMORY_NEAR = 0.85;
 const MEMORY_EASED = 0.8;
 
-/** A fleet that is started anew is without a worker for a moment. */
+/** How long the fleet may be without workers, as during a restart, in milliseconds. */
 const ALONE_MS = 30_000;
 
-/** Nobody looked for so long: no worker ran, or none reached Redis. */
+/** Time without rounds from which on no worker ran, or none reached Redis, in milliseconds. */
 const GAP_MS = 60_000;
 
 /**
- * What is to be told after a look. Conditions are told as conditions.ts says; the end of a batch each
- * time; unknown ones when there are more of them than were told.
+ * Judges one round. Conditions are reported as described in conditions.ts, the end of a batch each time,
+ * and unknown outcomes when there are more of them than were reported.
  *
- * @param before undefined where nobody ever looked: then batches are told of from now on
+ * @param before memory of the previous round; undefined in the first one: then only batch events from
+ *   now on are reported
+ * @param quietMs ALERT_QUIET_MS
  */
 export function judgeAlerts(
   before: AlertMemory | undefined,
-  sight: AlertSnapshot,
+  snapshot: AlertSnapshot,
   quietMs: number,
 ): AlertJudgement {
-  const { now, kept, cursor } = sight;
-  const memory = before ?? emptyMemory(sight);
-  const told = new Map(Object.entries(memory.told));
+  const { now, kept, cursor } = snapshot;
+  const memory = before ?? emptyMemory(snapshot);
+  const reported = new Map(Object.entries(memory.told));
   const alerts: AlertDraft[] = [];
-  if (wasAway(memory, sight)) alerts.push(backDraft(memory.lookedAt, now));
-  const aloneSince = sight.workers > 0 ? 0 : memory.aloneSince || now;
-  for (const { name, on, since, draft } of conditionsOf(memory, sight, aloneSince)) {
-    const was = told.get(name);
+  if (wasAway(memory, snapshot)) alerts.push(backDraft(memory.lookedAt, now));
+  const aloneSince = snapshot.workers > 0 ? 0 : memory.aloneSince || now;
+  for (const { name, on, since, draft } of conditionsOf(memory, snapshot, aloneSince)) {
+    const was = reported.get(name);
     const verdict = judgeCondition(was, on, now, quietMs, since);
-    if (verdict.told === undefined) told.delete(name);
-    else told.set(name, verdict.told);
-    const alert = verdict.tell && draft(verdict.tell, was);
+    if (verdict.reported === undefined) reported.delete(name);
+    else reported.set(name, verdict.reported);
+    const alert = verdict.report && draft(verdict.report, was);
     if (alert === undefined) continue;
     alerts.push(verdict.untold === 0 ? alert : { ...alert, repeated: verdict.untold });
   }
-  for (const event of sight.batchEvents) {
-    if (event.event === 'batch.stalled' && hush(event, told, now, quietMs)) continue;
+  for (const event of snapshot.batchEvents) {
+    if (event.event === 'batch.stalled' && isQuiet(event, reported, now, quietMs)) continue;
     const alert = batchDraft(event);
     if (alert !== undefined) alerts.push(alert);
   }
-  for (const [name, { toldAt }] of told) {
-    if (name.startsWith(STALLED) && now - toldAt >= quietMs) told.delete(name);
+  for (const [name, { toldAt }] of reported) {
+    if (name.startsWith(STALLED) && now - toldAt >= quietMs) reported.delete(name);
   }
-  const unknown = judgeUnknown(memory.unknown, sight, quietMs, alerts);
+  const unknown = judgeUnknown(memory.unknown, snapshot, quietMs, alerts);
   const keptSeenAt = kept === undefined ? memory.keptSeenAt : now;
   return {
     alerts,
@@ -73,19 +75,19 @@ export function judgeAlerts(
       aloneSince,
       keptSeenAt,
       cursor,
-      told: Object.fromEntries(told),
+      told: Object.fromEntries(reported),
       unknown,
     },
   };
 }
 
-/** Something that is on or off, and what is said of it; nothing where it begins or ends in silence. */
+/** A condition that is on or off, and its alert; no alert where its start or end is not reported. */
 interface Condition {
   readonly name: string;
   readonly on: boolean;
   readonly since: number;
   readonly draft: (
-    tell: 'on' | 'off',
+    change: 'on' | 'off',
     was: ReportedCondition | undefined,
   ) => AlertDraft | undefined;
 }
@@ -101,34 +103,34 @@ function conditionsOf(
   const missed = told['workers']?.on === true;
   const alone = workers === 0 && (leaving === true || now - aloneSince >= ALONE_MS);
   const share = limit > 0 ? used / limit : 0;
-  const most = told['memory']?.on === true ? MEMORY_EASED : MEMORY_NEAR;
+  const threshold = told['memory']?.on === true ? MEMORY_EASED : MEMORY_NEAR;
   const near = new Map(kept?.near.map((one) => [`${NEAR}${one.batch}`, one]));
-  // What was told is looked at as well: it may be decided on by now, or be deleted.
+  // Reported ones are included: they may be resolved or deleted by now.
   const known = kept === undefined ? [] : Object.keys(told).filter((name) => name.startsWith(NEAR));
   return [
     {
       name: 'workers',
-      // Whoever was missed stays missed until a worker is back, also where nothing waits any more.
+      // Once reported, workers are missing until one is back, even if nothing waits any more.
       on: missed ? workers === 0 : alone && waiting > 0,
       since: aloneSince,
-      draft: (tell, was) =>
-        tell === 'on' ? missingDraft(waiting) : backDraft(was?.since ?? now, now),
+      draft: (change, was) =>
+        change === 'on' ? missingDraft(waiting) : backDraft(was?.since ?? now, now),
     },
     ...(Object.keys(HOLDS) as HoldKind[]).map((kind): Condition => {
-      const begun = hold?.kind === kind ? hold : undefined;
+      const inForce = hold?.kind === kind ? hold : undefined;
       return {
         name: `hold:${kind}`,
-        on: begun !== undefined,
-        since: begun?.since ?? now,
+        on: inForce !== undefined,
+        since: inForce?.since ?? now,
         draft: (_, was) =>
-          begun === undefined ? liftedDraft(kind, was?.since ?? now, now) : heldDraft(begun),
+          inForce === undefined ? liftedDraft(kind, was?.since ?? now, now) : heldDraft(inForce),
       };
     }),
     {
       name: 'memory',
-      on: share >= most,
+      on: share >= threshold,
       since: now,
-      draft: (tell) => memoryDraft(tell, used, limit),
+      draft: (change) => memoryDraft(change, used, limit),
     },
     ...[...new Set([...near.keys(), ...known])].map((name): Condition => {
       const one = near.get(name);
@@ -142,25 +144,25 @@ function conditionsOf(
   ];
 }
 
-/** Whether a time has ended in which nobody looked, and nobody was left to say that workers are gone. */
+/** Whether this round ends a time without rounds, and the missing workers were not reported before. */
 function wasAway({ lookedAt, told }: AlertMemory, { now, workers }: AlertSnapshot): boolean {
   return now - lookedAt >= GAP_MS && workers > 0 && told['workers']?.on !== true;
 }
 
-/** A batch that stands is stalled anew each minute; it is told once in a quiet period. */
-function hush(
+/** A stalled batch has an event each minute, of which one per quiet period is reported. */
+function isQuiet(
   { batch, at }: BatchEvent,
-  told: Map<string, ReportedCondition>,
+  reported: Map<string, ReportedCondition>,
   now: number,
   quietMs: number,
 ): boolean {
   const name = `${STALLED}${batch}`;
-  if (now - (told.get(name)?.toldAt ?? -Infinity) < quietMs) return true;
-  told.set(name, { on: false, toldAt: now, since: at, seenOn: false, untold: 0 });
+  if (now - (reported.get(name)?.toldAt ?? -Infinity) < quietMs) return true;
+  reported.set(name, { on: false, toldAt: now, since: at, seenOn: false, untold: 0 });
   return false;
 }
 
-/** Told when there are more of them than were told, once in a quiet period. */
+/** Reports unknown outcomes when there are more than were reported, once per quiet period. */
 function judgeUnknown(
   before: AlertMemory['unknown'],
   { now, unknownNotices: notices, kept }: AlertSnapshot,

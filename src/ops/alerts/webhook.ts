@@ -1,21 +1,21 @@
 import { createHmac } from 'node:crypto';
 import { Agent, request } from 'undici';
 
-/** What became of a post. */
+/** Result of a post. */
 export type Posted =
   | { readonly taken: true; readonly status: number }
-  /** A word that is safe to log: never the address, never what the receiver said. */
+  /** `why` is a code that is safe to log: never the address or the answer of the receiver. */
   | { readonly taken: false; readonly why: string };
 
 const CONNECT_TIMEOUT_MS = 3_000;
 const ANSWER_TIMEOUT_MS = 5_000;
 const POST_DEADLINE_MS = 10_000;
-/** What a receiver answers is not read beyond this. */
+/** Most bytes of an answer that are read. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
 /**
- * Signs a body for a moment: `t=<seconds since the epoch>,v1=<HMAC-SHA256 of "t.body", hexadecimal>`.
- * A receiver that refuses old moments cannot be fooled with a post that somebody recorded.
+ * Signs a body with a timestamp: `t=<seconds since the epoch>,v1=<HMAC-SHA256 of "t.body", hexadecimal>`.
+ * A receiver that refuses old timestamps is protected against replayed requests.
  *
  * @param at milliseconds since the epoch
  */
@@ -25,7 +25,7 @@ export function signatureOf(secret: string, body: string, at: number): string {
   return `t=${seconds},v1=${mac}`;
 }
 
-/** Where alerts are posted. Redirects are not followed: a signed alert goes nowhere but there. */
+/** The receiver of alerts. Redirects are not followed, so that a signed alert reaches no other host. */
 export class Webhook {
   readonly #url: string;
   readonly #secret: string;
@@ -58,23 +58,23 @@ export class Webhook {
         signal: AbortSignal.timeout(POST_DEADLINE_MS),
       });
       const { statusCode: status } = answer;
-      // The status decides, also where the rest of the answer breaks.
+      // Only the status counts, also if reading the rest of the answer fails.
       await answer.body.dump().catch(() => {});
       return status >= 200 && status < 300
         ? { taken: true, status }
         : { taken: false, why: `HTTP_${status}` };
     } catch (error) {
-      return { taken: false, why: wordOf(error) };
+      return { taken: false, why: codeOf(error) };
     }
   }
 
-  /** Ends a post that is under way. */
+  /** Aborts a post in progress. */
   async close(): Promise<void> {
     await this.#agent.destroy();
   }
 }
 
-function wordOf(error: unknown): string {
+function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { code } = error as { code?: unknown };
   return typeof code === 'string' ? code : error.name;

@@ -128,7 +128,7 @@ describe('exportFailures', () => {
     expect(pieces).toBe(1);
   });
 
-  it('passes over what was redriven meanwhile, and says so', async () => {
+  it('skips what was redriven meanwhile, and reports it', async () => {
     const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', [contacts(2)]);
     await built.settle(0, allFailed(2, 'rejected', 'X', ''));
     const source = {

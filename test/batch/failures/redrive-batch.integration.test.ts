@@ -35,7 +35,7 @@ async function redrive(built: BuiltBatch, selection: Parameters<typeof redriveBa
 }
 
 describe('selectFailures', () => {
-  it('takes each once, though Redis may hand one out twice while others come and go', async () => {
+  it('redrives each once, though Redis may return one twice while others are added or removed', async () => {
     const built = await failedBatch();
     const twice = {
       failures: async function* (id: string) {
@@ -89,7 +89,7 @@ describe('groupFailures', () => {
 });
 
 describe('groupFailures of a batch that moves on meanwhile', () => {
-  it('does not take what was redriven for cancelled in doubt', async () => {
+  it('does not count what was redriven as possibly sent and cancelled', async () => {
     const built = await failedBatch();
     const before = await built.read();
     await redrive(built, { state: 'unknown' });
@@ -155,7 +155,7 @@ describe('redriveBatch', () => {
     expect(redriven + left).toBe(3);
   });
 
-  it('counts what somebody else redrove first as gone', async () => {
+  it('counts what was redriven elsewhere first as gone', async () => {
     const built = await failedBatch();
     const second = {
       failures: (id: string) => built.ledger.failures(id),
@@ -170,10 +170,10 @@ describe('redriveBatch', () => {
 
   it('keeps to the rate', async () => {
     const built = await failedBatch();
-    const begun = performance.now();
+    const startedAt = performance.now();
     await redrive(built, { state: 'rejected', rate: 26 });
     // 13 contacts at 26 a second: the whole takes half a second.
-    expect(performance.now() - begun).toBeGreaterThan(480);
+    expect(performance.now() - startedAt).toBeGreaterThan(480);
   });
 
   it('leaves alone what was redriven and failed again meanwhile', async () => {
@@ -200,7 +200,7 @@ describe('redriveBatch', () => {
     expect(await countsOf(built)).toMatchObject({ pending: 13, rejected: 0, total: 30 });
   });
 
-  it('stops when it is told to', async () => {
+  it('stops when its signal aborts', async () => {
     const built = await failedBatch();
     const batch = await built.read();
     const stopped = AbortSignal.abort();

@@ -61,7 +61,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
       none,
     ],
     [
-      'text behind a quote',
+      'text after a closing quote',
       'contact,var1\r\n0101,"a"b\r\n',
       /Line 2, column 2: text after the closing quote/,
       none,
@@ -112,15 +112,15 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
   it('a directory, a missing file, a pipe', async () => {
     const world = importWorld(redis);
     const folder = temporaryFolder();
-    const says = async (file: string) => (await failureOf(world.import(file))).message;
-    expect(await says(folder)).toMatch(/is a directory/);
-    expect(await says(path.join(folder, 'none.csv'))).toMatch(/there is no such file/);
-    expect(await says('/dev/null')).toMatch(/not a regular file; pass it as a stream/);
+    const messageOf = async (file: string) => (await failureOf(world.import(file))).message;
+    expect(await messageOf(folder)).toMatch(/is a directory/);
+    expect(await messageOf(path.join(folder, 'none.csv'))).toMatch(/there is no such file/);
+    expect(await messageOf('/dev/null')).toMatch(/not a regular file; pass it as a stream/);
   });
 });
 
 describe('a stream, which is read only once', () => {
-  it('that breaks in the middle says what is queued already', async () => {
+  it('that breaks in the middle reports what is already queued', async () => {
     const world = importWorld(redis);
     const text = `${csvList(250)}0101,"open\n`;
     const failure = await failureOf(world.import(stream(text), { batchId: 'cut' }));
@@ -129,7 +129,7 @@ describe('a stream, which is read only once', () => {
     expect(await world.ledger.read('cut')).toMatchObject({ phase: 'importing' });
   });
 
-  it('that fails or is no list says so', async () => {
+  it('that fails or is not a list is reported', async () => {
     const world = importWorld(redis);
     const broken = new Readable({
       read() {

@@ -73,7 +73,7 @@ describe('an import', () => {
     expect(await world.contacts(batch, [payloadKey(key)])).toHaveLength(2);
   });
 
-  it('takes the first of equal numbers, however they are written, unless told otherwise', async () => {
+  it('imports the first of equal numbers, in any notation, unless duplicates are allowed', async () => {
     const world = importWorld(redis);
     const file = listFile('contact\n01012345678\n010-1234-5678\n01011112222\n');
     expect(await world.import(file)).toMatchObject({
@@ -104,7 +104,7 @@ describe('an import', () => {
     expect(new Set([first.batch, second.batch, third.batch]).size).toBe(3);
   });
 
-  it('tells how far it is', async () => {
+  it('reports its progress', async () => {
     const world = importWorld(redis);
     const seen: ImportProgress[] = [];
     const file = listFile(csvList(300));
@@ -120,7 +120,7 @@ describe('an import', () => {
 });
 
 describe('a dry run', () => {
-  it('says what an import would do, and needs no Redis', async () => {
+  it('reports what an import would do, without Redis', async () => {
     const away = importWorld(redis, { redis: { url: 'redis://127.0.0.1:1' } });
     const world = importWorld(redis);
     const file = listFile(csvList(250));
@@ -148,7 +148,7 @@ describe('the same import again', () => {
     expect((await world.ledger.read(first.batch))?.counts.total).toBe(250);
   });
 
-  it('goes on where it stopped, with the same duplicates and refused rows', async () => {
+  it('continues where it stopped, with the same duplicates and refused rows', async () => {
     const world = importWorld(redis);
     const rows = `${csvList(350)}${numberOf(0)},again\n+82,x\n`;
     const file = listFile(rows);
@@ -172,7 +172,7 @@ describe('the same import again', () => {
     expect(await world.jobIds()).toHaveLength(4);
   });
 
-  it('under an id that stands for something else is a conflict', async () => {
+  it('under an id of another import is a conflict', async () => {
     const world = importWorld(redis);
     const file = listFile(csvList(2));
     await world.import(file, { batchId: 'mine' });
@@ -198,7 +198,7 @@ describe('the same import again', () => {
 });
 
 describe('back-pressure', () => {
-  it('waits above the high water with all jobs queued, and goes on below it', async () => {
+  it('waits above the high water with all jobs queued, and continues below it', async () => {
     const world = importWorld(redis);
     const waiting = signal();
     const running = world.import(listFile(csvList(1_000)), {
@@ -252,7 +252,7 @@ describe('the file of refused rows', () => {
   const ROWS =
     'contact,var1\n01012345678,ok\n+821012345678,"=cmd, ""x"""\n1.01E+09,\'=y\n0101\n"x\ny",-3\n';
 
-  it('has line, field, value, reason and the row, and can be imported once mended', async () => {
+  it('has line, field, value, reason and the row, and can be imported once corrected', async () => {
     const world = importWorld(redis);
     const file = listFile(ROWS);
     const report = await world.import(file);
@@ -272,13 +272,13 @@ describe('the file of refused rows', () => {
       /^3,contact,'\+821012345678,".*plus sign.*",'\+821012345678,"'=cmd, ""x"""$/,
     );
     expect(statSync(`${file}.rejected.csv`).mode & 0o777).toBe(0o600);
-    const mended = listFile(
+    const corrected = listFile(
       text
         .replaceAll("'+821012345678", '01011110000')
         .replaceAll('1.01E+09', '01022220000')
         .replace(/^5,.*$/m, ''),
     );
-    const again = await world.import(mended);
+    const again = await world.import(corrected);
     expect(again).toMatchObject({ contacts: 2, refused: 1 });
     expect(await world.contacts(again.batch)).toStrictEqual([
       { contact: '01011110000', var1: '=cmd, "x"' },
@@ -294,12 +294,12 @@ describe('the file of refused rows', () => {
     expect(await world.import(contacts, { rejectsFile })).toMatchObject({ rejectsFile });
     const text = readFileSync(rejectsFile, 'utf8');
     expect(JSON.parse(text)).toMatchObject({ rejected_line: 1, contact: '+82', var1: 'a' });
-    const mended = listFile(text.replaceAll('"+82"', '"0102"'), 'mended.ndjson');
-    const again = await world.import(mended);
+    const corrected = listFile(text.replaceAll('"+82"', '"0102"'), 'corrected.ndjson');
+    const again = await world.import(corrected);
     expect(await world.contacts(again.batch)).toStrictEqual([{ contact: '0102', var1: 'a' }]);
   });
 
-  it('that cannot be written is said, before anything is queued where that can be known', async () => {
+  it('that cannot be written is reported, if possible before anything is queued', async () => {
     const world = importWorld(redis);
     const file = listFile(ROWS);
     for (const rejectsFile of ['/nowhere/at/all.csv', temporaryFolder(), file]) {
@@ -311,7 +311,7 @@ describe('the file of refused rows', () => {
   });
 
   it.runIf(existsSync('/dev/full'))(
-    'on a full disk ends the import, which goes on later',
+    'on a full disk ends the import, which can be continued',
     async () => {
       const world = importWorld(redis);
       const file = listFile(ROWS);
@@ -327,7 +327,7 @@ describe('a file that changes while it is read', () => {
   it.each([
     ['grows', (file: string) => appendFileSync(file, '01099990000,new\n')],
     ['shrinks', (file: string) => writeFileSync(file, csvList(10))],
-  ])('and %s is noticed, and said', async (_, change) => {
+  ])('and %s is detected and reported', async (_, change) => {
     const world = importWorld(redis);
     const file = listFile(csvList(20_000));
     let changed = false;
@@ -347,7 +347,7 @@ describe('a file that changes while it is read', () => {
     expect(await world.ledger.read('moving')).toMatchObject({ phase: 'importing' });
   });
 
-  it('is noticed before its last chunk is stored: nothing of a short list is queued', async () => {
+  it('is detected before its last chunk is stored: nothing of a short list is queued', async () => {
     const world = importWorld(redis);
     const file = listFile(csvList(50));
     let changed = false;

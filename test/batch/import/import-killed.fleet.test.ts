@@ -13,7 +13,7 @@ const IMPORTER = fileURLToPath(new URL('../support/importer.mjs', import.meta.ur
 const ROWS = 60_000;
 const KILLS = 12;
 
-/** The list: every thousandth row is wrong, and every 700th stands twice. */
+/** The list: every thousandth row is invalid, and every 700th is repeated. */
 function list(): string {
   const rows: string[] = ['contact,var1\n'];
   for (let index = 0; index < ROWS; index++) {

@@ -49,7 +49,7 @@ async function take(events: AsyncIterable<BatchEvent>, count: number): Promise<B
   return taken;
 }
 
-/** Waits until somebody asks the stream for more. */
+/** Waits until a client blocks on the stream. */
 const waiting = (blocked = 1) =>
   until(
     async () => {
@@ -60,7 +60,7 @@ const waiting = (blocked = 1) =>
   );
 
 describe('batchEvents', () => {
-  it('tells what became of batches, from any cursor on', async () => {
+  it('returns the events of batches, from any cursor', async () => {
     const bench = await eventful();
     const queue = queueOf(bench);
     const events = await take(queue.batchEvents({ from: '0' }), 2);
@@ -106,7 +106,7 @@ describe('batchEvents', () => {
     ]);
   });
 
-  it('waits on an account that never had an event, and tells of a standstill', async () => {
+  it('waits on an account that never had an event, and reports a stall', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const taken = take(queueOf(bench).batchEvents(), 1);
     await waiting();
@@ -168,7 +168,7 @@ describe('batchEvents', () => {
     expect(call).toThrow(field);
   });
 
-  it('goes on after its connection broke', async () => {
+  it('continues after its connection broke', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const taken = take(queueOf(bench).batchEvents(), 1);
     await waiting();
@@ -180,7 +180,7 @@ describe('batchEvents', () => {
     expect(await taken).toMatchObject([{ event: 'batch.finished' }]);
   });
 
-  it('replaces a connection that says nothing any more', async () => {
+  it('replaces a connection that no longer replies', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const proxy = await dumbProxy();
     open.push(proxy);
@@ -202,7 +202,7 @@ describe('batchEvents', () => {
   });
 });
 
-/** An iteration whose signal was there before it began: no connection is made. */
+/** An iteration whose signal aborted before it started: no connection is made. */
 function endedBefore(bench: BatchBench): AsyncIterable<BatchEvent> {
   return batchEvents(settings(), bench.keys, { signal: AbortSignal.abort() });
 }
@@ -215,7 +215,7 @@ interface DumbProxy {
   close(): Promise<unknown>;
 }
 
-/** Stands between a client and Redis, as a network whose middle forgets a connection. */
+/** A proxy between a client and Redis, like a network that drops a connection silently. */
 async function dumbProxy(): Promise<DumbProxy> {
   const { hostname, port } = new URL(redis.url);
   const sockets: (readonly [Socket, Socket])[] = [];

@@ -26,7 +26,7 @@ const INTO: Readonly<Record<ChunkState, (bench: BatchBench) => Promise<unknown>>
   },
 };
 
-/** What makes a batch refuse to hand out. A second chunk keeps it from being finished. */
+/** What makes a batch refuse claims. A second chunk prevents it from finishing. */
 const STEERED: Readonly<Record<string, (bench: BatchBench) => Promise<unknown>>> = {
   open: () => Promise.resolve(),
   paused: (bench) => bench.ledger.control(bench.id, 'pause'),
@@ -120,7 +120,7 @@ const AT_LEAST_ONCE_ROWS: readonly Row[] = [
   row('settled', 'past its deadline', 'settled', 'settled', { pending: 10, accepted: 10 }),
 ];
 
-/** An attempt that is under way is never repeated, whatever the batch is told meanwhile. */
+/** An attempt that is under way is never repeated, whatever happens to the batch meanwhile. */
 const AT_MOST_ONCE_ROWS: readonly Row[] = [
   row('pending', 'open', 'send', 'sending', { pending: 20, sending: 10 }),
   row('pending', 'paused', 'paused', 'pending', { pending: 20 }),
@@ -150,13 +150,13 @@ describe('claim', () => {
       expect(await bench.claimKind(0, 'b')).toBe(answer);
       expect(await bench.state(0)).toBe(to);
       expect(await bench.counts()).toEqual(counts);
-      // A claim that hands nothing out leaves no attempt behind.
+      // A refused claim stores no attempt.
       const holder = await redis.client.hget(bench.keys.batch(bench.id).inflight, '0');
       expect(holder).toBe(answer === 'send' ? 'b' : null);
     },
   );
 
-  it('hands out everything that one send call needs', async () => {
+  it('returns everything that one send request needs', async () => {
     const bench = await openBatch(redis, { bisect: false }, [3]);
     expect(await bench.claim(0)).toEqual({
       kind: 'send',
@@ -170,7 +170,7 @@ describe('claim', () => {
     expect(await bench.claim(0, 'b')).toMatchObject({ possiblySent: true, size: 3 });
   });
 
-  it('hands out nothing to a worker that does not own the job', async () => {
+  it('refuses a worker that does not own the job', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const key = `${bench.keys.bullPrefix}:job-1:lock`;
     const claimWith = (lock: { key: string; token: string }) =>
@@ -183,7 +183,7 @@ describe('claim', () => {
     expect(await bench.counts()).toEqual({ pending: 10 });
   });
 
-  it('says that a batch or a chunk is gone', async () => {
+  it('reports that a batch or a chunk does not exist', async () => {
     const bench = await openBatch(redis, {}, [10]);
     expect(await bench.claim(1)).toEqual({ kind: 'gone' });
     await redis.client.del(bench.keys.batch(bench.id).record);
@@ -203,7 +203,7 @@ describe('claim', () => {
     },
   );
 
-  it('repeated in doubt keeps its doubt and counts it once', async () => {
+  it('repeated after a possibly sent attempt stays possibly sent and counts it once', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'a');
     const first = await bench.claim(0, 'b');
@@ -212,7 +212,7 @@ describe('claim', () => {
     expect(await bench.counts()).toEqual({ pending: 10, sending: 10, possiblySentTwice: 10 });
   });
 
-  it('keeps the pace of the batch by the contacts of each chunk', async () => {
+  it('applies the rate of the batch to the contacts of each chunk', async () => {
     const bench = await openBatch(redis, { rate: 2 }, [3, 10]);
     expect(await bench.claimKind(0)).toBe('send');
     const [seconds = '0', micros = '0'] = await redis.client.time();
@@ -265,7 +265,7 @@ describe('claim', () => {
     expect(await eventNames(bench)).toEqual(['batch.finished']);
   });
 
-  it('does not let a batch hang whose contacts somebody deleted', async () => {
+  it('finishes a batch whose contacts were deleted', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await redis.client.del(bench.keys.batch(bench.id).payload);
     expect(await bench.claimKind(0)).toBe('parked');
@@ -275,7 +275,7 @@ describe('claim', () => {
     expect(await bench.batch()).toMatchObject({ phase: 'finished' });
   });
 
-  it('says when the batch moved last', async () => {
+  it('records when the batch last changed', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
     const expire = async () => {
       await bench.setField('expiresAt', 1);

@@ -42,7 +42,7 @@ const ROWS: readonly (readonly [BatchPhase, Verb, boolean, BatchPhase])[] = [
   ['finished', 'cancel', false, 'finished'],
 ];
 
-describe('steer', () => {
+describe('control', () => {
   it.each(ROWS)('%s, %s: done %s, then %s', async (phase, verb, done, after) => {
     const bench = await inPhase(phase);
     const ends = (await eventNames(bench)).length;
@@ -61,7 +61,7 @@ describe('steer', () => {
     expect(await bench.ledger.control('b-2', 'pause')).toBeUndefined();
   });
 
-  it('lets what is being sent finish, and hands out nothing else', async () => {
+  it('lets requests under way finish, and refuses further claims', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
     await bench.claim(0);
     await bench.ledger.control(bench.id, 'pause');
@@ -70,25 +70,25 @@ describe('steer', () => {
     expect(await bench.counts()).toEqual({ accepted: 10, pending: 10 });
   });
 
-  it('gives all chunks their jobs anew at a resume, and hints it to the workers', async () => {
+  it('gives all chunks jobs again at a resume, and notifies the workers', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
     await bench.ledger.markQueued(bench.id, 0, 2);
-    const heard: string[] = [];
+    const received: string[] = [];
     const subscriber = redis.connect();
     await subscriber.subscribe(bench.keys.batchHints);
-    subscriber.on('message', (_, text) => heard.push(text));
+    subscriber.on('message', (_, text) => received.push(text));
     await bench.ledger.control(bench.id, 'pause');
     expect(await bench.ledger.unqueued(bench.id, 10)).toBeUndefined();
     await bench.setField('movedAt', 1);
     await bench.ledger.control(bench.id, 'resume');
     expect(await bench.ledger.unqueued(bench.id, 10)).toEqual({ first: 0, end: 2 });
     expect((await bench.batch()).movedAt).toBeGreaterThan(1);
-    // Answered on the subscriber's own connection, so behind every hint.
+    // The reply comes on the subscriber's own connection, so after every hint.
     await subscriber.ping();
-    expect(heard).toEqual([bench.id]);
+    expect(received).toEqual([bench.id]);
   });
 
-  it('goes on importing after a pause while it was importing', async () => {
+  it('continues importing after a pause during the import', async () => {
     const bench = await openBatch(redis, {}, [10], false);
     await bench.ledger.control(bench.id, 'pause');
     expect(await bench.store()).toBe('stored');
@@ -146,7 +146,7 @@ describe('steer', () => {
     ]);
   });
 
-  it('counts as unknown what a cancelled batch had in doubt, and ends after what is under way', async () => {
+  it('counts possibly sent contacts of a cancelled batch as unknown, and ends after attempts under way', async () => {
     const bench = await openBatch(redis, {}, [10, 10, 10]);
     await bench.claim(0);
     await bench.settle(0, allBack(10, true));
@@ -166,7 +166,7 @@ describe('steer', () => {
     expect(await eventNames(bench)).toEqual(['batch.finished']);
   });
 
-  it('counts no doubt that is over when it cancels', async () => {
+  it('does not count as unknown what was accepted before the cancel', async () => {
     const bench = await openBatch(redis, {}, [10, 10, 10]);
     for (const chunk of [0, 1]) {
       await bench.claim(chunk);
@@ -185,7 +185,7 @@ describe('steer', () => {
     });
   });
 
-  it('knows the doubt of a chunk that came back in a pause', async () => {
+  it('counts a possibly sent chunk that was requeued during a pause as unknown', async () => {
     const bench = await openBatch(redis, {}, [10, 10]);
     await bench.claim(0, 'dead');
     await bench.ledger.control(bench.id, 'pause');
@@ -219,7 +219,7 @@ async function storeMany(bench: BatchBench, chunks: number): Promise<void> {
         bench.ledger.store(bench.id, { chunk, size: 1, rows: chunk + 1, payload }),
       ),
     );
-    expect(stored.every((word) => word === 'stored')).toBe(true);
+    expect(stored.every((result) => result === 'stored')).toBe(true);
   }
   await bench.ledger.endImport(bench.id, 0, 0);
 }

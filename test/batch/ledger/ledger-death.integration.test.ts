@@ -6,11 +6,11 @@ import type { BatchBench } from '../support/batch-bench.ts';
 
 const redis = testRedis();
 
-/** Where a worker dies, as what it did before; its chunk has ten contacts. */
+/** Where a worker crashes, as what it did before; its chunk has ten contacts. */
 const DEATHS: readonly {
   readonly at: string;
   readonly did: (bench: BatchBench) => Promise<unknown>;
-  /** It may have sent, and nothing said what became of it. */
+  /** It may have sent, and reported no result. */
   readonly mayHaveSent: boolean;
   readonly settled: boolean;
 }[] = [
@@ -46,7 +46,7 @@ const DEATHS: readonly {
   },
 ];
 
-/** Five more workers take the job, and each dies after its claim; the last settles. */
+/** Five more workers take the job, and each crashes after its claim; the last settles. */
 async function followers(bench: BatchBench): Promise<number> {
   let handedOut = 0;
   for (const nonce of ['w1', 'w2', 'w3', 'w4', 'w5']) {
@@ -57,7 +57,7 @@ async function followers(bench: BatchBench): Promise<number> {
   return handedOut;
 }
 
-describe.each(DEATHS)('a worker that dies $at', ({ did, mayHaveSent, settled }) => {
+describe.each(DEATHS)('a worker that crashes $at', ({ did, mayHaveSent, settled }) => {
   it('sends nothing twice under at-most-once', async () => {
     const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
     await did(bench);

@@ -5,7 +5,7 @@ import { eventNames, openBatch, PLAN, RETENTION_MS } from '../support/batch-benc
 
 const redis = testRedis();
 
-describe('begin', () => {
+describe('start', () => {
   it('keeps the plan and the state of a new batch', async () => {
     const plan = { expiresAt: 5, rate: 7, bisect: false, delivery: 'at-most-once' } as const;
     const bench = await openBatch(redis, plan, [], false);
@@ -17,7 +17,7 @@ describe('begin', () => {
     expect(await bench.ledger.list(10)).toEqual([batch]);
   });
 
-  it('goes on with the same, refuses another, and changes neither', async () => {
+  it('continues the same batch, refuses a different one, and changes neither', async () => {
     const bench = await openBatch(redis, {}, [10], false);
     const before = await bench.batch();
     const again = (print: string) =>
@@ -101,7 +101,7 @@ describe('store', () => {
 });
 
 describe('the end of an import', () => {
-  it('is kept once, with what the import says of its rows', async () => {
+  it('is recorded once, with the refused and duplicate rows', async () => {
     const bench = await openBatch(redis, {}, [10], false);
     await bench.ledger.endImport(bench.id, 3, 2);
     const ended = await bench.batch();
@@ -142,7 +142,7 @@ describe('chunks without jobs', () => {
     await ledger.markQueued(id, 0, 2);
     await ledger.markQueued(id, 0, 2);
     expect(await ledger.unqueued(id, 9)).toEqual({ first: 2, end: 5 });
-    // Somebody who looked earlier comes late.
+    // A process that read the range earlier is late.
     await ledger.markQueued(id, 0, 1);
     await ledger.markQueued(id, 3, 5);
     expect((await bench.batch()).queued).toBe(2);
@@ -163,7 +163,7 @@ describe('chunks without jobs', () => {
   });
 });
 
-describe('a batch that stands still', () => {
+describe('a stalled batch', () => {
   const AFTER_MS = 60_000;
 
   async function still(imported = true) {
@@ -173,7 +173,7 @@ describe('a batch that stands still', () => {
     return { bench, restart, age: () => bench.setField('movedAt', 1) };
   }
 
-  it('gets its jobs anew, and says so once', async () => {
+  it('gets its jobs again, with one event', async () => {
     const { bench, restart, age } = await still();
     expect(await restart()).toBe(false);
     await age();

@@ -7,7 +7,7 @@ import { MOVES, Pair } from '../support/ledger-pair.ts';
 
 const redis = testRedis();
 
-it('adds up after every move, whoever repeats, dies or comes late', async () => {
+it('adds up after every operation, with repeated, crashed and late attempts', async () => {
   const moves = fc.array(fc.tuple(fc.boolean(), MOVES), { minLength: 30, maxLength: 90 });
   await fc.assert(
     fc.asyncProperty(moves, async (list) => {
@@ -17,7 +17,7 @@ it('adds up after every move, whoever repeats, dies or comes late', async () => 
         new Pair('at-least', 'at-least-once', redis, ledger, keys),
         new Pair('at-most', 'at-most-once', redis, ledger, keys),
       ] as const;
-      for (const pair of pairs) await pair.begin();
+      for (const pair of pairs) await pair.start();
       for (const [first, move] of list) {
         const pair = pairs[first ? 0 : 1];
         await pair.play(move);

@@ -7,8 +7,8 @@ import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 
 /**
- * The ledger of one batch in plain words, without Redis: what it must answer to each move, and how
- * many contacts are in each state. It keeps every contact by name and counts anew each time, so that
+ * A model of the ledger of one batch, without Redis: the expected result of each operation, and how
+ * many contacts are in each state. It stores every contact by name and recounts each time, so that
  * it cannot make the mistakes of a ledger that adds and subtracts.
  */
 
@@ -24,7 +24,7 @@ interface ModelChunk {
   parts: number;
 }
 
-/** What an attempt says of its contacts. */
+/** The result of an attempt for its contacts. */
 export interface ModelSettlement {
   readonly accepted: readonly string[];
   readonly rest: readonly string[];
@@ -156,7 +156,7 @@ export class LedgerModel {
     return 'settled';
   }
 
-  steer(verb: 'pause' | 'resume' | 'cancel'): boolean {
+  control(verb: 'pause' | 'resume' | 'cancel'): boolean {
     const open = this.phase === 'importing' || this.phase === 'sending';
     const movable = open || this.phase === 'paused';
     if (verb === 'cancel') {

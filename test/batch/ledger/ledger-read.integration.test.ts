@@ -103,7 +103,7 @@ it('fails with an error of ours, and nothing of the command in it', async () => 
   }
 });
 
-it('says that Redis refused where another program holds its keys', async () => {
+it('reports QUEUE_REFUSED if another program uses its keys', async () => {
   const bench = await openBatch(redis);
   await redis.client.set(bench.keys.batch('b-2').record, 'theirs');
   await expect(bench.ledger.read('b-2')).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });

@@ -11,7 +11,7 @@ const redis = testRedis();
 async function failed(state: FailureRecord['state'], plan = {}): Promise<BatchBench> {
   const bench = await openBatch(redis, plan, [7]);
   await bench.claim(0);
-  await bench.settle(0, allFailed(7, state, 'CODE', 'words'));
+  await bench.settle(0, allFailed(7, state, 'CODE', 'message'));
   expect(await bench.counts()).toEqual({ [state]: 7 });
   return bench;
 }
@@ -122,7 +122,7 @@ describe('redrive', () => {
 });
 
 describe('retention', () => {
-  it('begins for every key of a batch at its end, stops at a redrive and begins anew', async () => {
+  it('starts for every key of a batch at its end, stops at a redrive and starts again', async () => {
     const bench = await openBatch(redis, {}, [10, 7]);
     await bench.claim(0);
     await bench.claim(1);

@@ -31,9 +31,9 @@ interface Row {
   readonly settlement: Settlement;
   readonly to: ChunkState;
   readonly counts: Readonly<Record<string, number>>;
-  /** Where they differ after an attempt in doubt: state and counts. */
-  readonly maybeTo: ChunkState;
-  readonly maybeCounts: Readonly<Record<string, number>>;
+  /** State and counts if they differ after a possibly sent attempt. */
+  readonly possiblySentTo: ChunkState;
+  readonly possiblySentCounts: Readonly<Record<string, number>>;
   readonly keepsPayload: boolean;
 }
 
@@ -43,8 +43,8 @@ const ROWS: readonly Row[] = [
     settlement: allAccepted(10),
     to: 'settled',
     counts: { accepted: 10 },
-    maybeTo: 'settled',
-    maybeCounts: { accepted: 10 },
+    possiblySentTo: 'settled',
+    possiblySentCounts: { accepted: 10 },
     keepsPayload: false,
   },
   {
@@ -52,26 +52,26 @@ const ROWS: readonly Row[] = [
     settlement: allBack(10, false),
     to: 'pending',
     counts: { pending: 10 },
-    maybeTo: 'pending-possibly-sent',
-    maybeCounts: { pending: 10 },
+    possiblySentTo: 'pending-possibly-sent',
+    possiblySentCounts: { pending: 10 },
     keepsPayload: true,
   },
   {
-    what: 'all back in doubt',
+    what: 'all back, possibly sent',
     settlement: allBack(10, true),
     to: 'pending-possibly-sent',
     counts: { pending: 10 },
-    maybeTo: 'pending-possibly-sent',
-    maybeCounts: { pending: 10 },
+    possiblySentTo: 'pending-possibly-sent',
+    possiblySentCounts: { pending: 10 },
     keepsPayload: true,
   },
   ...(['rejected', 'unknown', 'expired'] as const).map((state) => ({
     what: `all ${state}`,
-    settlement: allFailed(10, state, 'CODE', 'words'),
+    settlement: allFailed(10, state, 'CODE', 'message'),
     to: 'settled' as const,
     counts: { [state]: 10 },
-    maybeTo: 'settled' as const,
-    maybeCounts: { unknown: 10 },
+    possiblySentTo: 'settled' as const,
+    possiblySentCounts: { unknown: 10 },
     keepsPayload: true,
   })),
   {
@@ -85,8 +85,8 @@ const ROWS: readonly Row[] = [
     },
     to: 'settled',
     counts: { rejected: 10 },
-    maybeTo: 'settled',
-    maybeCounts: { unknown: 10 },
+    possiblySentTo: 'settled',
+    possiblySentCounts: { unknown: 10 },
     keepsPayload: false,
   },
   {
@@ -94,8 +94,8 @@ const ROWS: readonly Row[] = [
     settlement: MIXED,
     to: 'pending',
     counts: { pending: 2, accepted: 5, rejected: 1, unknown: 2 },
-    maybeTo: 'pending-possibly-sent',
-    maybeCounts: { pending: 2, accepted: 5, unknown: 3 },
+    possiblySentTo: 'pending-possibly-sent',
+    possiblySentCounts: { pending: 2, accepted: 5, unknown: 3 },
     keepsPayload: true,
   },
 ];
@@ -122,19 +122,19 @@ describe('settle', () => {
   );
 
   it.each(ROWS)(
-    '$what: from maybe-sending to $maybeTo, and a refusal proves nothing',
-    async ({ settlement, maybeTo, maybeCounts }) => {
+    '$what: from sending-possibly-sent to $possiblySentTo, and a rejection proves nothing',
+    async ({ settlement, possiblySentTo, possiblySentCounts }) => {
       const bench = await openBatch(redis, {}, [10]);
       await bench.claim(0, 'dead');
       await bench.claim(0);
       expect(await bench.settle(0, settlement)).toBe('settled');
-      expect(await bench.state(0)).toBe(maybeTo);
-      expect(await bench.counts()).toEqual({ possiblySentTwice: 10, ...maybeCounts });
+      expect(await bench.state(0)).toBe(possiblySentTo);
+      expect(await bench.counts()).toEqual({ possiblySentTwice: 10, ...possiblySentCounts });
       expect(await eventNames(bench)).not.toContain('contact.rejected');
     },
   );
 
-  it.each(ROWS)('$what: under at-most-once nothing goes back in doubt', async (row) => {
+  it.each(ROWS)('$what: under at-most-once nothing possibly sent is tried again', async (row) => {
     const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
     await bench.claim(0);
     expect(await bench.settle(0, row.settlement)).toBe('settled');
@@ -143,7 +143,7 @@ describe('settle', () => {
     expect(await bench.counts()).toEqual(possiblySent ? { unknown: 10 } : row.counts);
   });
 
-  it('parks a part in doubt under at-most-once with its own contacts', async () => {
+  it('parks a possibly sent part under at-most-once with its own contacts', async () => {
     const bench = await openBatch(redis, AT_MOST_ONCE, [10]);
     await bench.claim(0);
     const rest = { size: 4, payload: Buffer.from('four'), possiblySent: true };
@@ -201,12 +201,12 @@ describe('settle', () => {
     expect(await bench.counts()).toEqual({ pending: 8, rejected: 2 });
   });
 
-  it('hears an attempt that lost the chunk only where it says that all was accepted', async () => {
+  it('accepts the result of an attempt that lost the chunk only if all was accepted', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'late');
     await bench.claim(0, 'new');
-    for (const said of [allBack(10, false), allFailed(10, 'rejected', 'C', ''), MIXED]) {
-      expect(await bench.settle(0, said, 'late')).toBe('known');
+    for (const result of [allBack(10, false), allFailed(10, 'rejected', 'C', ''), MIXED]) {
+      expect(await bench.settle(0, result, 'late')).toBe('known');
     }
     expect(await bench.state(0)).toBe('sending-possibly-sent');
     expect(await bench.settle(0, allAccepted(10), 'late')).toBe('settled');
@@ -214,14 +214,14 @@ describe('settle', () => {
     expect(await bench.counts()).toEqual({ accepted: 10, possiblySentTwice: 10 });
   });
 
-  it('does not take a late word about the whole for one about what is left of it', async () => {
+  it('does not apply a late result of the whole chunk to its rest', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'late');
     await bench.claim(0, 'new');
     const rest = { size: 5, payload: Buffer.from('five'), possiblySent: true };
     await bench.settle(0, { accepted: 5, rest, failed: [] }, 'new');
     await bench.claim(0, 'newer');
-    // Said by an attempt that had ten: half of them went through.
+    // From an attempt that had ten: half of them were accepted.
     expect(await bench.settle(0, { accepted: 5, rest, failed: [] }, 'late')).toBe('known');
     expect(await bench.settle(0, allAccepted(10), 'late')).toBe('known');
     expect(await bench.counts()).toEqual({
@@ -232,7 +232,7 @@ describe('settle', () => {
     });
   });
 
-  it('does not hear an attempt that had given the chunk back', async () => {
+  it('ignores an attempt that had requeued the chunk', async () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'a');
     await bench.settle(0, allBack(10, false), 'a');

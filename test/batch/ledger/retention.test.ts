@@ -46,7 +46,7 @@ describe('nearEndOfRetention', () => {
     expect(nearEndOfRetention({ ...batch, ...change }, now) !== undefined).toBe(warns);
   });
 
-  it('says how many contacts, and for how long', () => {
+  it('returns how many contacts, and for how long', () => {
     expect(nearEndOfRetention(batch, 129 * DAY)).toEqual({
       contacts: 3,
       keptUntil: 130 * DAY,

@@ -51,15 +51,15 @@ describe('a payload', () => {
     expect(new Set(ids).size).toBe(1);
   });
 
-  it('that cannot be opened says why', async () => {
+  it('that cannot be decrypted reports why', async () => {
     const sealed = await encodePayload(JSON_TEXT, key);
     const plain = await encodePayload(JSON_TEXT);
-    expect(await refusal(sealed, [other])).toMatch(/^PAYLOAD_UNREADABLE .*sealed with a key/);
+    expect(await refusal(sealed, [other])).toMatch(/^PAYLOAD_UNREADABLE .*encrypted with a key/);
     expect(await refusal(sealed, [])).toMatch(/encrypted with a key that is not configured/);
     expect(await refusal(sealed.subarray(0, 20))).toMatch(/is cut off/);
     expect(await refusal(plain.subarray(0, -4))).toMatch(/is damaged/);
-    expect(await refusal(Buffer.of(9, 1, 2))).toMatch(/has version 9/);
-    expect(await refusal(Buffer.alloc(0))).toMatch(/has version none/);
+    expect(await refusal(Buffer.of(9, 1, 2))).toMatch(/has the unknown version 9/);
+    expect(await refusal(Buffer.alloc(0))).toMatch(/has the unknown version none/);
     for (const at of [5, 18, sealed.length - 1]) {
       const changed = Buffer.from(sealed);
       changed[at] = (changed[at] ?? 0) ^ 1;

@@ -10,8 +10,8 @@ function* contacts(count: number, from: number) {
   for (let index = from; index < from + count; index++) yield contactAt(index);
 }
 
-/** A server of its own: nobody else's bytes are counted. */
-it('a waiting contact with random data takes at most 20 bytes of Redis, and the report says so', async () => {
+/** Its own server: only the bytes of this test are counted. */
+it('a waiting contact with random data takes at most 20 bytes of Redis, as the report states', async () => {
   const server = await startRedisServer();
   const redis = new Redis(server.url);
   const queue = new NoticeQueue({ redis: { url: server.url }, payloadKey: '42'.repeat(32) });

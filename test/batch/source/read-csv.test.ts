@@ -8,7 +8,7 @@ import { CsvStructure } from '../../../src/batch/source/csv-structure.ts';
 import { readCsv } from '../../../src/batch/source/read-csv.ts';
 import type { SourcePart } from '../../../src/batch/source/source-row.ts';
 
-/** A row as either way tells it. */
+/** A row, as either reader returns it. */
 interface Row {
   readonly line: number;
   readonly check: RowCheck;
@@ -125,7 +125,7 @@ const sizes = fc.array(fc.constantFrom(1, 2, 3, 7, 50, 1_000, 100_000), {
 });
 
 describe('reading a CSV list', () => {
-  it('comes to what csv-parse and a check of each row come to, however it is cut', async () => {
+  it('gives the same rows as csv-parse with a check of each row, for any piece sizes', async () => {
     await fc.assert(
       fc.asyncProperty(list, sizes, async ({ delimiter, text }, cut) => {
         expect(await ours(text, delimiter, cut)).toStrictEqual(slowly(text, delimiter));
@@ -134,13 +134,13 @@ describe('reading a CSV list', () => {
     );
   });
 
-  it('names the line a row begins in, whatever breaks stand in the cells before', async () => {
+  it('reports the line on which a row starts, after cells with line breaks', async () => {
     const text = 'contact,name\r\n0101,"a\r\nb\nc\rd"\r\n\r\n0102,e\r\n';
     const rows = await ours(text, ',', [3]);
     expect(rows.map(({ line }) => line)).toStrictEqual([2, 7]);
   });
 
-  it('reads a plain row from its bytes, and says the same of a long list of them', async () => {
+  it('reads plain rows with the fast path, in few runs', async () => {
     const lines = Array.from(
       { length: 5_000 },
       (_, row) => `0101${String(row).padStart(7, '0')},홍,A-${row}\n`,
@@ -160,7 +160,7 @@ describe('reading a CSV list', () => {
     expect(runs).toBeLessThan(20);
   });
 
-  it('finds every quote that is wrong, and none that is right, in a file and in a stream', async () => {
+  it('finds exactly the misplaced quotes, in a file and in a stream', async () => {
     const text = fc
       .array(fc.constantFrom('"', ',', '\n', '\r\n', 'a', '가'), { minLength: 1, maxLength: 12 })
       .map((parts) => `contact\n${parts.join('')}`);

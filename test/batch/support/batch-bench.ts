@@ -25,7 +25,7 @@ export const AT_MOST_ONCE = { delivery: 'at-most-once' } as const;
 /** Name of the lock that a test's attempts own. */
 const LOCK = { key: 'job-1:lock', token: 'worker-1' };
 
-/** One account with one batch in a namespace of its own, as tests of the ledger look at it. */
+/** One account with one batch in its own namespace, for tests of the ledger. */
 export interface BatchBench {
   readonly ledger: Ledger;
   readonly keys: Keys;
@@ -37,7 +37,7 @@ export interface BatchBench {
   claimKind(chunk: number, nonce?: string): Promise<string>;
   settle(chunk: number, settlement: Settlement, nonce?: string): Promise<string>;
   batch(): Promise<Batch>;
-  /** Counts that are not zero, after a look at the law: the states add up to the total. */
+  /** Counts that are not zero; also checks that the states add up to the total. */
   counts(): Promise<Partial<BatchCounts>>;
   state(chunk: number): Promise<ChunkState | undefined>;
   failures(): Promise<FailureRecord[]>;
@@ -51,7 +51,7 @@ export interface BatchBench {
 export const payloadOf = (chunk: number) => Buffer.from(`contacts of chunk ${chunk}`);
 
 /**
- * Begins a batch with chunks of these sizes.
+ * Starts a batch with chunks of these sizes.
  *
  * @param imported whether its import has ended, too. Default true
  */

@@ -10,7 +10,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 export interface BuiltBatch {
   readonly id: string;
   readonly ledger: Ledger;
-  /** The batch as it stands. */
+  /** The batch as it is stored. */
   read(): Promise<Batch>;
   /** Claims a chunk, as a worker does before its send. */
   claim(chunk: number): Promise<void>;
@@ -28,7 +28,7 @@ const PLAN: BatchPlan = {
   bisect: true,
 };
 
-/** Numbers that nobody has. */
+/** Numbers that do not exist. */
 export function contacts(count: number, from = 0): Contact[] {
   return Array.from({ length: count }, (_, index) => ({
     contact: `0100${String(from + index).padStart(7, '0')}`,
@@ -37,7 +37,7 @@ export function contacts(count: number, from = 0): Contact[] {
 }
 
 /**
- * Stores a batch, its import ended unless said otherwise.
+ * Stores a batch, its import ended by default.
  *
  * @param chunks the contacts of each chunk
  */

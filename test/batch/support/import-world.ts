@@ -17,7 +17,7 @@ import {
 import { keysOf } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 
-/** A folder that goes away with the test. */
+/** A folder that is removed after the test. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'notice-import-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

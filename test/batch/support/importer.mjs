@@ -9,7 +9,7 @@ const report = await queue.import(file, {
   templateCode: 'T',
   chunkSize: 100,
   highWater: 1_000_000,
-  // Whoever started this process knows then that it is under way.
+  // Signals the parent process that the import is under way.
   onProgress: ({ rows }) => process.stdout.write(`${rows}\n`),
 });
 process.stdout.write(`${JSON.stringify(report)}\n`);

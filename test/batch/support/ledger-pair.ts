@@ -8,11 +8,11 @@ import type { TestRedis } from '../../support/redis.ts';
 import { LedgerModel, type ModelSettlement } from '../ledger/ledger-model.ts';
 import { PLAN, RETENTION_MS } from './batch-bench.ts';
 
-/** A payload is the names of its contacts, so that what was handed out can be told contact by contact. */
+/** A payload is the names of its contacts, so that claims can be checked contact by contact. */
 const encode = (contacts: readonly string[]) => Buffer.from(contacts.join(' '));
 const decode = (payload: Buffer | undefined) => payload?.toString().split(' ') ?? [];
 
-/** An attempt that was handed a chunk. It may settle, settle again, or come back late. */
+/** An attempt that claimed a chunk. It may settle, settle again, or be late. */
 interface Attempt {
   readonly chunk: number;
   readonly nonce: string;
@@ -92,7 +92,7 @@ export const MOVES = fc.oneof(
   move(24, 'claim', { chunk: index, owned: fc.nat(9) }),
   move(3, 'claim again', { attempt: index }),
   move(24, 'settle', { attempt: index, ending: fc.constantFrom(...ENDINGS), cut: fc.nat(9) }),
-  move(8, 'steer', {
+  move(8, 'control', {
     verb: fc.constantFrom('pause', 'pause', 'resume', 'resume', 'resume', 'cancel'),
   }),
   move(8, 'redrive', {
@@ -100,7 +100,7 @@ export const MOVES = fc.oneof(
     state: fc.constantFrom('rejected', 'unknown', 'expired'),
   }),
   move(1, 'deadline'),
-  move(2, 'stand still'),
+  move(2, 'stall'),
   move(3, 'queue', { limit: fc.integer({ min: 1, max: 3 }) }),
 ) as fc.Arbitrary<Move>;
 
@@ -108,7 +108,7 @@ export const MOVES = fc.oneof(
 export type Move =
   | { readonly move: 'store'; readonly size: number }
   | { readonly move: 'store again'; readonly chunk: number }
-  | { readonly move: 'end import' | 'deadline' | 'stand still' }
+  | { readonly move: 'end import' | 'deadline' | 'stall' }
   | { readonly move: 'claim'; readonly chunk: number; readonly owned: number }
   | { readonly move: 'claim again'; readonly attempt: number }
   | {
@@ -117,7 +117,7 @@ export type Move =
       readonly ending: Ending;
       readonly cut: number;
     }
-  | { readonly move: 'steer'; readonly verb: 'pause' | 'resume' | 'cancel' }
+  | { readonly move: 'control'; readonly verb: 'pause' | 'resume' | 'cancel' }
   | {
       readonly move: 'redrive';
       readonly failure: number;
@@ -125,7 +125,7 @@ export type Move =
     }
   | { readonly move: 'queue'; readonly limit: number };
 
-/** A batch of the ledger beside its model, and what was handed out of it. */
+/** A batch of the ledger and its model, and what was claimed from it. */
 export class Pair {
   readonly id: string;
   readonly model: LedgerModel;
@@ -134,7 +134,7 @@ export class Pair {
   readonly #keys: Keys;
   readonly #delivery: DeliveryPolicy;
   readonly #attempts: Attempt[] = [];
-  /** Contacts that were handed out and may have been taken: nothing has proved the contrary. */
+  /** Contacts that were claimed and may have been accepted. */
   readonly #open = new Set<string>();
   #twice = 0;
   #names = 0;
@@ -148,7 +148,7 @@ export class Pair {
     this.#delivery = delivery;
   }
 
-  async begin(): Promise<void> {
+  async start(): Promise<void> {
     const plan = { ...PLAN, chunkSize: 3, delivery: this.#delivery };
     strictEqual(await this.#ledger.start(this.id, plan, 'print', RETENTION_MS), 'started');
     await this.#redis.client.set(`${this.#keys.bullPrefix}:lock`, 'mine');
@@ -195,8 +195,8 @@ export class Pair {
       }
       case 'settle':
         return this.#settle(move);
-      case 'steer': {
-        const done = model.steer(move.verb);
+      case 'control': {
+        const done = model.control(move.verb);
         deepStrictEqual(await ledger.control(id, move.verb), { done, phase: model.phase });
         return;
       }
@@ -215,7 +215,7 @@ export class Pair {
       case 'deadline':
         model.passDeadline();
         return this.#set('expiresAt');
-      case 'stand still':
+      case 'stall':
         await this.#set('movedAt');
         strictEqual(await ledger.restartStalled(id, 60_000), model.restart());
         return;
@@ -295,14 +295,14 @@ export class Pair {
     const attempt = this.#attempts[Math.max(0, this.#attempts.length - 1 - at)];
     if (attempt === undefined) return;
     const { chunk, nonce, contacts } = attempt;
-    const said = settlementOf(ending, contacts, cut);
+    const result = settlementOf(ending, contacts, cut);
     const wasSending = this.model.chunks[chunk]?.state === 'sending';
-    const answer = await this.#ledger.settle(this.id, chunk, nonce, told(said, contacts.length));
-    strictEqual(answer, this.model.settle(chunk, nonce, said));
+    const answer = await this.#ledger.settle(this.id, chunk, nonce, told(result, contacts.length));
+    strictEqual(answer, this.model.settle(chunk, nonce, result));
     if (answer !== 'settled' || !wasSending) return;
     const proved = [
-      ...(said.possiblySent ? [] : said.rest),
-      ...said.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
+      ...(result.possiblySent ? [] : result.rest),
+      ...result.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
     ];
     for (const contact of proved) this.#open.delete(contact);
   }

@@ -1,3 +1,4 @@
+import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import { NETWORK_SCENARIOS } from '../scenarios/network.ts';
 import { REDIS_SCENARIOS } from '../scenarios/redis.ts';
 import { ANSWER_SCENARIOS, TOKEN_SCENARIOS } from '../scenarios/service.ts';
@@ -7,7 +8,7 @@ import type { Scenario } from './scenario.ts';
 /** Whether this run is the short form. */
 export const IS_SHORT = process.env['CHAOS_SHORT'] === '1';
 
-/** What the short form plays, one of each kind; and a storm on fewer contacts. */
+/** What the short form plays, of each kind one at least; and a wrong clock, and a storm on fewer contacts. */
 const SHORT: ReadonlySet<string> = new Set([
   'workers killed in turn',
   'a worker frozen past its locks',
@@ -63,4 +64,9 @@ export function scenariosOfRun(): Scenario[] {
   return CATALOGUE.flatMap(({ scenarios }) => scenarios)
     .filter((scenario) => 'disturb' in scenario)
     .filter(({ name }) => !IS_SHORT || SHORT.has(name));
+}
+
+/** The policies under which this run plays a scenario: one of them in the short form, in turn. */
+export function policiesOf(scenario: number): readonly DeliveryPolicy[] {
+  return DELIVERY_POLICIES.filter((_, policy) => !IS_SHORT || policy === scenario % 2);
 }

@@ -19,7 +19,7 @@ describe('notices alerts test', () => {
     const env = { ALERT_WEBHOOK_URL: receiver.url, ALERT_WEBHOOK_SECRET: SECRET };
     const taken = await run(['alerts', 'test'], env);
     expect([taken.code, taken.stderr]).toEqual([0, '']);
-    expect(taken.stdout).toContain('the receiver took it (HTTP 204)');
+    expect(taken.stdout).toMatch(/^The receiver accepted the alert \S+ \(HTTP 204\)\.$/m);
     expect(receiver.received[0]?.alert).toMatchObject({ event: 'test', queue: 'notices:default' });
     expect(receiver.received[0]?.headers['notices-signature']).toMatch(/^t=\d+,v1=[0-9a-f]{64}$/);
     receiver.answer(401);

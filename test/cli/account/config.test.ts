@@ -45,7 +45,7 @@ describe('notices config', () => {
     ]);
     const words = await run(['config'], env);
     expect(words.code).toBe(2);
-    expect(words.stdout).toMatch(/^wrong: CONCURRENCY: /m);
+    expect(words.stdout).toMatch(/^invalid: CONCURRENCY: /m);
     expect(json.stdout + words.stdout).not.toContain(CANARY);
   });
 

@@ -69,7 +69,7 @@ describe('notices hold', () => {
     const env = freshEnv();
     expect((await run(['hold'], env)).stdout.trim()).toBe('none');
     expect(JSON.parse((await run(['hold', '--json'], env)).stdout)).toEqual({ hold: null });
-    expect((await run(['hold', 'lift'], env)).stdout).toContain('nothing was held');
+    expect((await run(['hold', 'lift'], env)).stdout).toContain('No hold was active.');
     const placed = await run(['hold', 'place', '--why', 'test', '--json'], env);
     expect(JSON.parse(placed.stdout)).toMatchObject({ hold: { kind: 'manual', code: 'test' } });
   });

@@ -4,34 +4,48 @@ import { describeRateLimit } from '../../../src/cli/account/rate-limit.ts';
 import { testRedis } from '../../support/redis.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
 
-describe('notices pace', () => {
+describe('notices rate-limit', () => {
   const redis = testRedis();
   const freshEnv = () => ({ REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() });
 
-  const paceOf = async (env: Readonly<Record<string, string>>): Promise<RateLimitStatus | null> => {
-    const { code, stdout, stderr } = await run(['pace', '--json'], env);
+  const limitOf = async (
+    env: Readonly<Record<string, string>>,
+  ): Promise<RateLimitStatus | null> => {
+    const { code, stdout, stderr } = await run(['rate-limit', '--json'], env);
     expect([code, stderr]).toEqual([0, '']);
-    return (JSON.parse(stdout) as { pace: RateLimitStatus | null }).pace;
+    const { rateLimit, pace } = JSON.parse(stdout) as Record<'rateLimit' | 'pace', RateLimitStatus>;
+    // The deprecated field has the same values under their former names.
+    const { manual, ...others } = rateLimit ?? {};
+    const former = manual === undefined ? others : { ...others, byHand: manual };
+    expect(pace).toEqual(rateLimit === null ? null : former);
+    return rateLimit;
   };
 
-  it('sets, shows and gives back, and the audit stream says who and why', async () => {
+  it('sets, shows and resets the rate limit, and records who and why in the audit stream', async () => {
     const env = freshEnv();
-    expect(await paceOf(env)).toBeNull();
+    expect(await limitOf(env)).toBeNull();
     expect(await redis.keys(env.REDIS_PREFIX)).toEqual([]);
 
-    const set = await run(['pace', '50', '--why', 'campaign at noon'], env);
+    const set = await run(['rate-limit', '50', '--why', 'campaign at noon'], env);
     expect(set).toMatchObject({ code: 0, stderr: '' });
-    expect(set.stdout).toBe('50 send calls a second, set by hand\n');
-    expect(await paceOf(env)).toEqual({ configured: 0, byHand: 50, now: 50 });
+    expect(set.stdout).toBe('50 send requests per second, set manually\n');
+    expect(await limitOf(env)).toEqual({ configured: 0, manual: 50, now: 50 });
     const status = await run(['status', '--json'], env);
-    expect(JSON.parse(status.stdout)).toMatchObject({ pace: { byHand: 50, now: 50 } });
+    expect(JSON.parse(status.stdout)).toMatchObject({
+      rateLimit: { manual: 50, now: 50 },
+      pace: { byHand: 50, now: 50 },
+    });
 
-    expect((await run(['pace', 'off'], env)).stdout).toBe('no limit, set by hand\n');
-    expect((await run(['pace', 'default'], env)).stdout).toBe('no limit\n');
-    expect(await paceOf(env)).toBeNull();
+    expect((await run(['rate-limit', 'off'], env)).stdout).toBe('no limit, set manually\n');
+    expect((await run(['rate-limit', 'default'], env)).stdout).toBe('no limit\n');
+    expect(await limitOf(env)).toBeNull();
 
     const { stdout } = await run(['audit', '--json'], env);
-    const common = { who: expect.stringContaining('@') as string, what: 'pace', target: 'queue' };
+    const common = {
+      who: expect.stringContaining('@') as string,
+      what: 'rate-limit',
+      target: 'queue',
+    };
     expect(JSON.parse(stdout)).toMatchObject([
       { ...common, as: 'default', why: '' },
       { ...common, as: 'off', why: '' },
@@ -39,9 +53,9 @@ describe('notices pace', () => {
     ]);
   }, 120_000);
 
-  it('shows the configured pace, and why it is lower', async () => {
+  it('shows the configured rate limit, and why it is lower', async () => {
     const env = { ...freshEnv(), RATE_LIMIT: '40' };
-    expect((await run(['pace'], env)).stdout).toBe('40 send calls a second\n');
+    expect((await run(['rate-limit'], env)).stdout).toBe('40 send requests per second\n');
     const now = Date.now();
     await redis.client.hset(`{${env.REDIS_PREFIX}:default}:pace`, {
       configured: 40,
@@ -54,22 +68,22 @@ describe('notices pace', () => {
     });
     const words = await run(['status'], env);
     expect(words.stdout).toMatch(
-      /^pace +20 of 40 send calls a second: 429 \d+ (s|min) ago at 40 a second; back at 40 in 6[01] min$/m,
+      /^rate limit +20 of 40 send requests per second: 429 \d+ (s|min) ago at 40\/s; back at 40 in 6[01] min$/m,
     );
-    expect(await paceOf(env)).toMatchObject({ now: 20, fall: { from: 40, to: 20 } });
-    // A pace set by hand is in force at once.
-    await run(['pace', '30'], env);
-    expect(await paceOf(env)).toEqual({ configured: 40, byHand: 30, now: 30 });
+    expect(await limitOf(env)).toMatchObject({ now: 20, fall: { from: 40, to: 20 } });
+    // A pace set manually is in force at once.
+    await run(['rate-limit', '30'], env);
+    expect(await limitOf(env)).toEqual({ configured: 40, manual: 30, now: 30 });
   }, 120_000);
 
   it.each([
-    [['pace', '0'], 'whole number from 1'],
-    [['pace', 'fast'], 'whole number from 1'],
-    [['pace', '1.5'], 'whole number from 1'],
-    [['pace', '100001'], 'whole number from 1'],
-    [['pace', '50', '60'], 'too many arguments'],
-    [['pace', '50', '--why', ' '], '--why'],
-    [['pace', '--why', 'x'], '--why'],
+    [['rate-limit', '0'], 'whole number from 1'],
+    [['rate-limit', 'fast'], 'whole number from 1'],
+    [['rate-limit', '1.5'], 'whole number from 1'],
+    [['rate-limit', '100001'], 'whole number from 1'],
+    [['rate-limit', '50', '60'], 'too many arguments'],
+    [['rate-limit', '50', '--why', ' '], '--why'],
+    [['rate-limit', '--why', 'x'], '--why'],
   ])('%j is wrong usage and sets nothing', async (args, named) => {
     const env = freshEnv();
     const ended = await run([...args, '--json'], env);
@@ -80,24 +94,63 @@ describe('notices pace', () => {
   });
 });
 
+describe('deprecated names', () => {
+  const redis = testRedis();
+  const freshEnv = () => ({ REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() });
+
+  it('"notices pace" works and warns once on standard error', async () => {
+    const { code, stdout, stderr } = await run(['pace', '50'], freshEnv());
+    expect([code, stdout]).toEqual([0, '50 send requests per second, set manually\n']);
+    expect(stderr).toBe('warning: "notices pace" is deprecated: use "notices rate-limit"\n');
+  });
+
+  it('with --json the warning is JSON, too', async () => {
+    const { code, stderr } = await run(['--json', 'pace'], freshEnv());
+    expect([code, JSON.parse(stderr)]).toEqual([
+      0,
+      { warning: { message: '"notices pace" is deprecated: use "notices rate-limit"' } },
+    ]);
+  });
+
+  it('PACE works and warns once on standard error', async () => {
+    const { code, stdout, stderr } = await run(['rate-limit'], { ...freshEnv(), PACE: '40' });
+    expect([code, stdout]).toEqual([0, '40 send requests per second\n']);
+    expect(stderr).toBe(
+      'warning: PACE is deprecated and will be removed: set RATE_LIMIT instead\n',
+    );
+  });
+
+  it('PACE and RATE_LIMIT with different values are an invalid configuration', async () => {
+    const ended = await run(['rate-limit', '--json'], {
+      ...freshEnv(),
+      PACE: '40',
+      RATE_LIMIT: '50',
+    });
+    expect(ended.code).toBe(2);
+    expect(JSON.parse(ended.stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
+      error: { code: 'CONFIG_INVALID', issues: [{ field: 'RATE_LIMIT' }] },
+    });
+  });
+});
+
 describe('describeRateLimit', () => {
   const NOW = 1_000_000;
   const fall = { at: NOW - 5_000, from: 40, to: 20, risesFrom: NOW, recoveryMs: 100_000 };
 
   it.each<[RateLimitStatus | undefined, string]>([
     [undefined, 'no limit'],
-    [{ configured: 40, now: 40 }, '40 send calls a second'],
-    [{ configured: 40, manual: 0 }, 'no limit, set by hand'],
-    // A fall that is over.
-    [{ configured: 40, now: 40, fall }, '40 send calls a second'],
+    [{ configured: 40, now: 40 }, '40 send requests per second'],
+    [{ configured: 40, manual: 0 }, 'no limit, set manually'],
+    // A decrease that is over.
+    [{ configured: 40, now: 40, fall }, '40 send requests per second'],
     [{ configured: 0, fall }, 'no limit'],
     [
       { configured: 0, now: 20.04, fall, lowUntil: NOW + 75_000 },
-      '20 send calls a second: 429 5 s ago at 40 a second; no limit again in 75 s',
+      '20 send requests per second: 429 5 s ago at 40/s; no limit again in 75 s',
     ],
     [
       { configured: 10, manual: 40, now: 22.55, fall, lowUntil: NOW + 50_000 },
-      '22.6 of 40 send calls a second, set by hand: 429 5 s ago at 40 a second; back at 40 in 50 s',
+      '22.6 of 40 send requests per second, set manually: 429 5 s ago at 40/s; back at 40 in 50 s',
     ],
   ])('%j', (pace, text) => {
     expect(describeRateLimit(pace, NOW)).toBe(text);

@@ -59,7 +59,7 @@ describe('notices status --watch', () => {
   it('ends with 3 where Redis is away at the end, and at once although a look is under way', async () => {
     const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
     const watching = start(['status', '--watch'], env);
-    await watching.says(/Redis does not serve since .*QUEUE_UNAVAILABLE/);
+    await watching.says(/Redis unavailable since .*QUEUE_UNAVAILABLE/);
     watching.stop('SIGTERM');
     const { code, stderr } = await watching.ended;
     expect([code, stderr]).toEqual([3, '']);
@@ -74,6 +74,6 @@ describe('notices status --watch', () => {
   it('refuses --worker beside it', async () => {
     const { code, stderr } = await run(['status', '--watch', '--worker', 'host']);
     expect(code).toBe(2);
-    expect(stderr).toContain('--worker asks once');
+    expect(stderr).toContain('use either --worker or --watch');
   });
 });

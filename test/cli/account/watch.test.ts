@@ -74,12 +74,12 @@ describe('watch', () => {
     const { answered, written } = await watched([seen('one'), AWAY, AWAY, seen('two')]);
     expect(answered).toBe(true);
     const [, second, third, fourth] = written;
-    expect(second).toContain('Redis does not serve since');
+    expect(second).toContain('Redis unavailable since');
     expect(second).toContain('QUEUE_UNAVAILABLE: Redis did not answer.');
-    expect(second).toContain('seen last:\none\n');
+    expect(second).toContain('Last known state:\none\n');
     // Since when stays the time at which it began.
     expect(/since (\S+):/.exec(third ?? '')?.[1]).toBe(/since (\S+):/.exec(second ?? '')?.[1]);
-    expect(fourth).not.toContain('Redis does not serve');
+    expect(fourth).not.toContain('Redis unavailable');
   });
 
   it('ends with what is a defect', async () => {

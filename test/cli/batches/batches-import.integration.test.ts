@@ -44,11 +44,11 @@ describe('notices import', () => {
     const list = file('list.csv', LIST);
     const args = ['import', list, '--template', 'T', '--chunk', '1', '--batch', 'b'];
     const words = await run(args, envOf(prefix));
-    expect([words.code, words.stdout.split('\n')[0]]).toEqual([0, 'batch b']);
+    expect([words.code, words.stdout.split('\n')[0]]).toEqual([0, 'Batch b.']);
     expect(words.stdout).toMatch(/^ {2}rows +4$/m);
     expect(words.stdout).toMatch(/^ {2}contacts +2 in 2 chunks/m);
     expect(words.stdout).toMatch(/^ {2}duplicates +1 \(.*line 4\)$/m);
-    expect(words.stdout).toMatch(/^ {2}refused +1, see .*list\.csv\.rejected\.csv$/m);
+    expect(words.stdout).toMatch(/^ {2}rejected +1, see .*list\.csv\.rejected\.csv$/m);
     expect(words.stdout).toMatch(/^ {2}normalised +1 /m);
     expect(words.stdout).toMatch(/^line 5, contact: expected a phone number/m);
     expect(words.stdout).toContain('notices batch b --watch');
@@ -87,7 +87,7 @@ describe('notices import', () => {
       batch: expect.stringMatching(/^b-/) as string,
     });
     const words = await run(['import', list, '--template', 'T', '--dry-run'], env);
-    expect(words.stdout).toMatch(/^dry run, nothing was queued; the import would be batch b-/);
+    expect(words.stdout).toMatch(/^Dry run: nothing was enqueued\. The import would be batch b-/);
     expect(words.stderr).not.toContain('01000000000');
   });
 

@@ -57,27 +57,27 @@ describe('ProgressBar', () => {
 
 describe('Pace', () => {
   it('is zero until something moved, and has no end then', () => {
-    const pace = new ProgressRate();
-    expect([pace.rate, pace.timeFor(10)]).toEqual([0, undefined]);
-    pace.read(0, 5);
-    expect(pace.rate).toBe(0);
-    pace.read(1_000, 5);
-    expect([pace.rate, pace.timeFor(10)]).toEqual([0, undefined]);
+    const progress = new ProgressRate();
+    expect([progress.rate, progress.timeFor(10)]).toEqual([0, undefined]);
+    progress.read(0, 5);
+    expect(progress.rate).toBe(0);
+    progress.read(1_000, 5);
+    expect([progress.rate, progress.timeFor(10)]).toEqual([0, undefined]);
   });
 
   it('looks back over its window only', () => {
-    const pace = new ProgressRate(10_000);
-    for (let second = 0; second <= 10; second += 1) pace.read(second * 1_000, second * 100);
-    expect([pace.rate, pace.timeFor(500)]).toEqual([100, 5_000]);
-    for (let second = 11; second <= 25; second += 1) pace.read(second * 1_000, 1_000);
-    expect(pace.rate).toBe(0);
+    const progress = new ProgressRate(10_000);
+    for (let second = 0; second <= 10; second += 1) progress.read(second * 1_000, second * 100);
+    expect([progress.rate, progress.timeFor(500)]).toEqual([100, 5_000]);
+    for (let second = 11; second <= 25; second += 1) progress.read(second * 1_000, 1_000);
+    expect(progress.rate).toBe(0);
   });
 
   it('is never negative: a redrive takes settled contacts back', () => {
-    const pace = new ProgressRate();
-    pace.read(0, 100);
-    pace.read(1_000, 50);
-    expect(pace.rate).toBe(0);
+    const progress = new ProgressRate();
+    progress.read(0, 100);
+    progress.read(1_000, 50);
+    expect(progress.rate).toBe(0);
   });
 });
 

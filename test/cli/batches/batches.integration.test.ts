@@ -65,7 +65,7 @@ describe('notices batch', () => {
     const words = await run(['batch', 'b'], envOf(prefix));
     expect([words.code, words.stderr]).toEqual([0, '']);
     expect(words.stdout).toMatch(/^phase +finished/m);
-    expect(words.stdout).toMatch(/^import +ended, 2 rows refused, 3 duplicates$/m);
+    expect(words.stdout).toMatch(/^import +finished, 2 rows rejected, 3 duplicates$/m);
     expect(words.stdout).toMatch(/^contacts +20$/m);
     expect(words.stdout).toMatch(/^ {2}accepted +17$/m);
     expect(words.stdout).toMatch(/^ {2}rejected +BAD_NUMBER +2 +about BAD_NUMBER$/m);
@@ -87,10 +87,10 @@ describe('notices batch', () => {
     const keys = keysOf(prefix, 'default');
     await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
     const shown = async () => (await run(['batch', 'b'], envOf(prefix))).stdout;
-    expect(await shown()).toMatch(/^It stands still: no worker is running.*"notices worker"\.$/m);
+    expect(await shown()).toMatch(/^Not sending: no worker is running.*"notices worker"\.$/m);
     const worker = { id: 'w', host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
     await beat(redis.client, keys, { ...worker, startedAt: 0, loopDelayMs: 0 }, 60_000);
-    expect(await shown()).not.toContain('stands still');
+    expect(await shown()).not.toContain('Not sending');
     const at = String(Date.now());
     const hold = {
       kind: 'credit',
@@ -100,9 +100,9 @@ describe('notices batch', () => {
       failedProbes: '0',
     };
     await redis.client.hset(keys.hold, hold);
-    expect(await shown()).toMatch(/^It stands still: the queue is held \(credit\).*top up/m);
+    expect(await shown()).toMatch(/^Not sending: the queue is held \(credit\).*top up/m);
     await run(['pause', 'b'], envOf(prefix));
-    expect(await shown()).toMatch(/^It stands still: it is paused; "notices resume b"/m);
+    expect(await shown()).toMatch(/^Not sending: it is paused; "notices resume b"/m);
     await endHeartbeat(redis.client, keys, 'w', 60_000);
   });
 
@@ -112,7 +112,9 @@ describe('notices batch', () => {
     for (const command of commands) {
       const ended = await run([command, 'nobody', '--json'], env);
       expect([ended.code, ended.stdout, errorOf(ended).code]).toEqual([2, '', 'USAGE']);
-      expect(errorOf(ended).message).toContain('no batch nobody');
+      expect(errorOf(ended).message).toContain(
+        'No batch named "nobody" (it may have been deleted).',
+      );
     }
     const odd = await run(['batch', 'a b', '--json'], env);
     expect([odd.code, odd.stdout]).toEqual([2, '']);
@@ -121,7 +123,7 @@ describe('notices batch', () => {
 });
 
 describe('notices batch --watch', () => {
-  it('follows until all is settled, then shows the whole; a standstill is told once', async () => {
+  it('follows until all is settled, then shows the whole; the reason why it is not sending is written once', async () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10), contacts(10, 10)]);
     await built.settle(0, allAccepted(10));
@@ -146,7 +148,7 @@ describe('notices batch --watch', () => {
     watching.stop('SIGINT');
     const { code, stdout, stderr } = await watching.ended;
     expect(code).toBe(0);
-    expect(stderr.match(/It stands still/g)).toHaveLength(1);
+    expect(stderr.match(/Not sending/g)).toHaveLength(1);
     expect(stdout).toMatch(/^phase +sending/m);
     expect((await built.read()).phase).toBe('sending');
   });
@@ -157,12 +159,12 @@ describe('notices pause, resume, cancel', () => {
     const prefix = redis.freshPrefix();
     const built = await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
     const env = envOf(prefix);
-    expect((await run(['pause', 'b'], env)).stdout).toMatch(/^b is paused/);
+    expect((await run(['pause', 'b'], env)).stdout).toMatch(/^Batch b is paused\. /);
     expect((await built.read()).phase).toBe('paused');
-    expect((await run(['resume', 'b'], env)).stdout).toMatch(/^b goes on/);
+    expect((await run(['resume', 'b'], env)).stdout).toMatch(/^Batch b is resumed\.$/m);
     const asks = await run(['cancel', 'b', '--json'], env);
     expect([asks.code, asks.stdout]).toEqual([2, '']);
-    expect(errorOf(asks).message).toMatch(/10 of 10 contacts.*give --yes/);
+    expect(errorOf(asks).message).toMatch(/10 of 10 contacts.*add --yes/);
     expect((await built.read()).phase).toBe('sending');
     const json = await run(['cancel', 'b', '--yes', '--json'], env);
     expect(JSON.parse(json.stdout)).toEqual({
@@ -185,7 +187,9 @@ describe('notices pause, resume, cancel', () => {
     ]) {
       const ended = await run(args, env);
       expect([ended.code, ended.stderr]).toEqual([1, '']);
-      expect(ended.stdout).toMatch(/^b is finished: nothing is pending; nothing was done$/m);
+      expect(ended.stdout).toMatch(
+        /^Batch b is finished: no contact is pending; nothing was done\.$/m,
+      );
     }
     const json = await run(['pause', 'b', '--json'], env);
     expect(json.code).toBe(1);
@@ -207,7 +211,7 @@ describe('notices failures', () => {
       failures: [{ state: 'unknown', code: 'HTTP_500', contacts: 1 }],
     });
     const csv = await run(['failures', 'b', '--csv', '--code', 'BAD_NUMBER'], env);
-    expect([csv.code, csv.stderr]).toEqual([0, '2 contacts, as imported\n']);
+    expect([csv.code, csv.stderr]).toEqual([0, 'Exported 2 contacts.\n']);
     const rows = parse(csv.stdout, { columns: true });
     expect(rows).toMatchObject([
       { contact: '01000000010', rejected_state: 'rejected', rejected_code: 'BAD_NUMBER' },
@@ -215,7 +219,7 @@ describe('notices failures', () => {
     ]);
     const none = await run(['failures', 'b', '--csv', '--state', 'expired'], env);
     expect(none.stdout).toMatch(/^contact,.*\n$/);
-    expect(none.stderr).toBe('no contacts match\n');
+    expect(none.stderr).toBe('No contact matches.\n');
   });
 
   it('refuses a state that is none, and --csv with --json', async () => {
@@ -235,10 +239,10 @@ describe('notices redrive', () => {
     const asks = await run(['redrive', 'b'], env);
     expect([asks.code, asks.stdout]).toEqual([2, '']);
     expect(asks.stderr).toMatch(/^ {2}rejected +BAD_NUMBER +2 /m);
-    expect(asks.stderr).toContain('Send 2 contacts of b again? There is no terminal');
+    expect(asks.stderr).toContain('Send 2 contacts of batch b again? There is no terminal');
     expect((await built.read()).counts.pending).toBe(0);
     const none = await run(['redrive', 'b', '--code', 'OTHER'], env);
-    expect([none.code, none.stdout]).toEqual([0, 'nothing matches; nothing was done\n']);
+    expect([none.code, none.stdout]).toEqual([0, 'No contact matches; nothing was done.\n']);
     const json = await run(['redrive', 'b', '--yes', '--json'], env);
     expect([json.code, JSON.parse(json.stdout)]).toEqual([
       0,
@@ -246,7 +250,7 @@ describe('notices redrive', () => {
     ]);
     expect((await built.read()).counts).toMatchObject({ pending: 2, rejected: 0, unknown: 1 });
     const unknown = await run(['redrive', 'b', '--state', 'unknown', '--yes'], env);
-    expect(unknown.stdout).toMatch(/^1 contact to be sent again, in 1 chunk$/m);
+    expect(unknown.stdout).toMatch(/^1 contact in 1 chunk will be sent again\.$/m);
     expect((await built.read()).counts).toMatchObject({ pending: 3, unknown: 0 });
   });
 
@@ -258,11 +262,11 @@ describe('notices redrive', () => {
     const refused = await run(['redrive', 'p', '--yes'], envOf(prefix));
     expect([refused.code, refused.stderr]).toEqual([1, '']);
     expect(refused.stdout).toMatch(
-      /^p cannot be redriven: it is paused; run "notices resume p" first/,
+      /^Batch p cannot be sent again: it is paused; run "notices resume p" first/,
     );
     await run(['resume', 'p'], envOf(prefix));
     const small = await run(['redrive', 'p', '--yes', '--limit', '5'], envOf(prefix));
     expect(small.code).toBe(0);
-    expect(small.stdout).toMatch(/^0 contacts to be sent again[^]*raise --limit/);
+    expect(small.stdout).toMatch(/^0 contacts in 0 chunks will be sent again[^]*increase --limit/);
   });
 });

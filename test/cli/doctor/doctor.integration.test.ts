@@ -57,7 +57,7 @@ const find = ({ report }: { report: Report }, check: string) =>
   report.findings.find((one) => one.check === check);
 
 describe('notices doctor', () => {
-  it('looks at everything, proves the path end to end, and leaves nothing behind', async () => {
+  it('runs all checks, sends end to end, and leaves nothing behind', async () => {
     const emulator = await emulatorWith();
     const env = envOf(emulator);
     const ended = await run(['doctor', '--json'], env);
@@ -79,7 +79,7 @@ describe('notices doctor', () => {
     expect(left).toEqual([]);
   });
 
-  it('issues one token for the fleet where there is none, and none where one lives', async () => {
+  it('issues one token for the fleet if there is none, and none if there is a valid one', async () => {
     const emulator = await emulatorWith();
     const env = envOf(emulator);
     const issued = () => emulator.record().tokens.issued;
@@ -93,16 +93,14 @@ describe('notices doctor', () => {
     expect(issued()).toBe(2);
   });
 
-  it('for a person: a line a finding, what to do below it, and a summary', async () => {
+  it('as text: one line per finding, its fix below it, and a summary', async () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
     const { code, stdout } = await run(['doctor', '--no-dry-send'], env);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^ok {4}redis\.policy +noeviction/m);
-    expect(stdout).toMatch(
-      /^warn {2}queue\.workers .*\n +to do: start one with "notices worker"$/m,
-    );
-    expect(stdout).toMatch(/^skip {2}service\.token .*as for a producer$/m);
-    expect(stdout).toMatch(/\n0 to mend, \d to look at\n$/);
+    expect(stdout).toMatch(/^warn {2}queue\.workers .*\n +fix: start one with "notices worker"$/m);
+    expect(stdout).toMatch(/^skip {2}service\.token .*SECRET_KEY are not set$/m);
+    expect(stdout).toMatch(/\n0 problems and \d warnings? found\.\n$/);
   });
 
   it('with --strict ends with 1 where there are only warnings', async () => {
@@ -112,7 +110,7 @@ describe('notices doctor', () => {
   });
 });
 
-describe('notices doctor, where something is wrong', () => {
+describe('notices doctor with problems', () => {
   it('the address is refused: which one the service saw, where it says so', async () => {
     const refused = await doctor(envOf(await emulatorWith({ allowlist: ['203.0.113.0/24'] })));
     expect(refused.code).toBe(1);
@@ -156,7 +154,7 @@ describe('notices doctor, where something is wrong', () => {
     expect(emulator.record().tokens.issued).toBe(1);
   });
 
-  it('nobody listens at BASE_URL', async () => {
+  it('no server listens at BASE_URL', async () => {
     const emulator = await emulatorWith();
     const env = envOf(emulator, {
       BASE_URL: `http://127.0.0.1:${await freePort()}`,
@@ -228,7 +226,7 @@ describe('notices doctor, where something is wrong', () => {
     expect(ended.code).toBe(level === 'fail' ? 1 : 0);
   });
 
-  it('the configuration is wrong: exit code 2, each value named, nothing else looked at', async () => {
+  it('invalid configuration: exit code 2, each value named, no other checks', async () => {
     const ended = await doctor({ CONCURRENCY: '0', REDIS_URL: 'CANARY' });
     expect(ended.code).toBe(2);
     expect(ended.report.findings.map(({ check, level }) => [check, level])).toEqual([
@@ -255,7 +253,7 @@ describe('notices doctor, where something is wrong', () => {
     expect(fine).toMatchObject({ check: 'config', level: 'ok' });
   });
 
-  it('the queue is held and nobody works: both are said, with what to do', async () => {
+  it('a hold and no workers: both are reported, with a fix', async () => {
     const emulator = await emulatorWith();
     const env = envOf(emulator);
     const prefix = env['REDIS_PREFIX'] ?? '';
@@ -285,7 +283,7 @@ describe('notices doctor --send', () => {
     expect(emulator.record().tokens.issued).toBe(1);
   });
 
-  it('says what the service refuses', async () => {
+  it('reports what the service rejects', async () => {
     const emulator = await emulatorWith({ unknownTemplates: ['CANARY'] });
     const ended = await doctor(envOf(emulator), ...flags);
     expect(ended.code).toBe(1);
@@ -293,9 +291,9 @@ describe('notices doctor --send', () => {
   });
 
   it.each([
-    [['--send', NUMBER], '--send needs --template'],
-    [['--template', 'T'], 'belong to --send'],
-    [['--send', NUMBER, '--template', 'T'], 'give --yes'],
+    [['--send', NUMBER], '--send requires --template'],
+    [['--template', 'T'], 'require --send'],
+    [['--send', NUMBER, '--template', 'T'], 'add --yes'],
     [['--send', '+82107', '--template', 'T', '--yes'], 'national format'],
   ])('%j is refused, and nothing is sent', async (given, words) => {
     const emulator = await emulatorWith();
@@ -307,15 +305,15 @@ describe('notices doctor --send', () => {
   });
 });
 
-describe('what an answer says to a person', () => {
+describe('finding for the response of the service', () => {
   const answer = { durationMs: 12.3, message: 'words' };
 
   it.each([
     [{ kind: 'accepted', confirmed: true }, 'ok', '12 ms'],
-    [{ kind: 'accepted', confirmed: false }, 'warn', 'could not be read'],
+    [{ kind: 'accepted', confirmed: false }, 'warn', 'unreadable body'],
     [{ kind: 'rejected', code: 'C' }, 'fail', '(C): words'],
     [{ kind: 'hold', hold: 'credit', code: 'HTTP_402' }, 'fail', 'credit'],
-    [{ kind: 'unknown', code: 'ECONNRESET' }, 'fail', 'may have been taken'],
+    [{ kind: 'unknown', code: 'ECONNRESET' }, 'fail', 'may have accepted it'],
     [{ kind: 'retry', code: 'SERVICE_UNREACHABLE', counted: true }, 'fail', 'nothing was sent'],
   ] as const)('%j: %s', (outcome, level, words) => {
     expect(judgeSend(outcome, answer)).toMatchObject({

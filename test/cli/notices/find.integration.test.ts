@@ -30,7 +30,7 @@ describe('notices find', () => {
     expect(stdout).toMatch(/^WHERE +STATE +CONFIRMED/m);
     expect(stdout).toMatch(new RegExp(`^notice ${job} +pending +yes +\\S+Z +T$`, 'm'));
     expect(stdout).toMatch(/^batch autumn, chunk 0 +pending +yes +\S+Z +LIST$/m);
-    expect(stdout).toContain('in the last 7 d');
+    expect(stdout).toContain('of the last 7 d');
     expect(stdout).not.toMatch(/7777-?8888/);
   });
 
@@ -46,7 +46,7 @@ describe('notices find', () => {
   it('ends with 1 where there is nothing', async () => {
     const { code, stdout } = await run(['find', '01077778889'], env);
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^nothing was found$/m);
+    expect(stdout).toMatch(/^No notice found\.$/m);
   });
 
   it('without a key says how to switch the index on', async () => {

@@ -35,7 +35,7 @@ describe('notices resolve', () => {
     await until(() => Date.now() > deadline, { what: 'the deadline' });
     const ended = await run(['resolve', id, '--as', 'resend', '--yes'], envOf(prefix));
     expect(ended.code).toBe(1);
-    expect(ended.stdout).toContain('the deadline has passed');
+    expect(ended.stdout).toContain('their deadline has passed');
     expect((await run(['unknown'], envOf(prefix))).stdout).toContain(id);
   });
 
@@ -51,7 +51,7 @@ describe('notices resolve', () => {
     await until(some, { what: 'the first', everyMs: 1, deadlineMs: 20_000 });
     running.stop('SIGINT');
     const { code, stdout } = await running.ended;
-    expect([code, stdout]).toMatchObject([1, expect.stringContaining('run it again')]);
+    expect([code, stdout]).toMatchObject([1, expect.stringContaining('Run the command again')]);
     const { accepted, unknown } = (await batch.read()).counts;
     expect(unknown).toBeGreaterThan(0);
     expect(accepted + unknown).toBe(6_000);

@@ -76,10 +76,13 @@ describe('notices send', () => {
     const first = await run(args, envOf(prefix));
     expect([first.code, first.stdout]).toEqual([
       0,
-      expect.stringMatching(/^queued n-\S+: 1 contact/),
+      expect.stringMatching(/^Enqueued n-\S+: 1 contact in 1 job\.\n$/),
     ]);
     const again = await run(args, envOf(prefix));
-    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('nothing was queued')]);
+    expect([again.code, again.stdout]).toEqual([
+      0,
+      expect.stringContaining('nothing was enqueued'),
+    ]);
     expect(await waitingIds(redis.client, prefix)).toHaveLength(1);
     const other = await run([...args, '--contact', '0102', '--json'], envOf(prefix));
     expect([other.code, errorOf(other).code]).toEqual([2, 'IDEMPOTENCY_CONFLICT']);

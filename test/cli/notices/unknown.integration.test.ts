@@ -73,7 +73,7 @@ describe('notices unknown and resolve', () => {
 
     const why = ['--why', 'seen in the console', '--by', 'kim'];
     const accepted = await run(['resolve', a, '--as', 'accepted', '--yes', ...why], env);
-    expect([accepted.code, accepted.stdout.trim()]).toEqual([0, '1 contact resolved as accepted']);
+    expect([accepted.code, accepted.stdout.trim()]).toEqual([0, '1 contact resolved as accepted.']);
     expect((await run(['resolve', b, '--as', 'discard', '--yes'], env)).code).toBe(0);
     expect((await run(['resolve', c, '--as', 'resend', '--yes'], env)).code).toBe(0);
     expect([await stateOf(a), await stateOf(b), await stateOf(c)]).toEqual([
@@ -122,9 +122,9 @@ describe('notices unknown and resolve', () => {
     expect(JSON.parse(first.stdout)).toMatchObject({ resolved: 1, contacts: 1, gone: 0 });
     expect((await list()).notices).toHaveLength(2);
     expect(JSON.parse((await run(all, env)).stdout)).toMatchObject({ resolved: 2 });
-    expect((await run(['unknown'], env)).stdout.trim()).toBe('nothing is unknown');
+    expect((await run(['unknown'], env)).stdout.trim()).toBe('No outcome is unknown.');
     const none = await run(all.slice(0, -1), env);
-    expect([none.code, none.stdout.trim()]).toEqual([0, 'nothing was done']);
+    expect([none.code, none.stdout.trim()]).toEqual([0, 'Nothing was done.']);
   }, 60_000);
 
   it.each([
@@ -170,11 +170,14 @@ describe('notices unknown and resolve', () => {
   });
 
   it.each([
-    [['resolve', '--as', 'accepted'], 'give either ids'],
-    [['resolve', 'n-1', '--all', '--as', 'accepted'], 'give either ids'],
+    [['resolve', '--as', 'accepted'], 'use either ids'],
+    [['resolve', 'n-1', '--all', '--as', 'accepted'], 'use either ids'],
     [['resolve', 'n-1'], '--as'],
     [['resolve', 'n-1', '--as', 'lost'], '--as'],
-    [['resolve', '--batch', 'nobody', '--as', 'accepted'], 'no batch nobody'],
+    [
+      ['resolve', '--batch', 'nope', '--as', 'accepted'],
+      String.raw`No batch named \"nope\" (it may have been deleted).`,
+    ],
     [['unknown', '--older-than', '3'], '3d'],
   ])('%j is wrong usage', async (args, words) => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
@@ -188,7 +191,7 @@ describe('notices unknown and resolve', () => {
     const { env, list } = await unknownNotices(1);
     const ended = await run(['resolve', '--all', '--as', 'resend'], env);
     expect(ended.code).toBe(2);
-    expect(ended.stderr).toContain('some may get it twice');
+    expect(ended.stderr).toContain('some may arrive twice');
     expect((await list()).notices).toHaveLength(1);
   });
 });

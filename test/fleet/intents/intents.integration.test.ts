@@ -37,7 +37,7 @@ describe('the intent of a notice', () => {
     expect([await begin(), await begin()]).toEqual(['send', 'send']);
   });
 
-  it('is refused to whoever does not hold the lock, and records nothing', async () => {
+  it('is refused without the lock of the job, and records nothing', async () => {
     expect(await intents.begin([{ ...first, lockToken: 'other' }], 'worker')).toEqual(['lost']);
     expect(await begin(second)).toBe('send');
   });
@@ -63,7 +63,7 @@ describe('the intent of a notice', () => {
     expect([await begin(second), await listed()]).toEqual(['unknown', undefined]);
   });
 
-  it('that was accepted lets nobody send again, until BullMQ has heard it', async () => {
+  it('that was accepted prevents another send, until BullMQ has recorded it', async () => {
     await begin();
     await intents.end([first], 'accepted');
     expect(await begin(second)).toBe('accepted');
@@ -82,7 +82,7 @@ describe('the intent of a notice', () => {
     expect(await redis.client.zrangebyscore(keys.intents.accepted, '-inf', '+inf')).toEqual(['c']);
   });
 
-  it('an answer that comes after the notice was set aside is kept for whoever decides', async () => {
+  it('an answer that arrives after the notice was listed is recorded for the decision', async () => {
     await begin();
     await begin(second);
     await intents.park([{ ...second, facts: { ...FACTS, stage: 'begun' } }], 'any', KEEP_MS);
@@ -103,7 +103,7 @@ describe('the intent of a notice', () => {
     expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('resolved as resend it may be begun once more, and is listed until then', async () => {
+  it('resolved as resend it may be sent once more, and is listed until then', async () => {
     await begin();
     await intents.park([{ ...first, facts: FACTS }], 'own', KEEP_MS);
     expect(await intents.resolve('a', 'resend')).toBe(true);
@@ -119,7 +119,7 @@ describe('the intent of a notice', () => {
     expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
   });
 
-  it('an entry past its retention goes, unless its job has still to hear of it', async () => {
+  it('an entry past its retention is removed, unless its job has not ended', async () => {
     await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
     await redis.client.zadd(keys.intents.unknownAt, 1, 'a');
     const other = { job: 'b', nonce: 'b' };

@@ -135,8 +135,8 @@ describe('the scripts of the rate limit', () => {
     const keys = freshKeys();
     // BullMQ's own counter of one lane, and a hold on the other.
     await redis.client.set(keys.limiter, '3', 'PX', 60_000);
-    const stands = String(Number.MAX_SAFE_INTEGER);
-    await redis.client.set(keys.chunkLimiter, stands, 'PX', 60_000);
+    const blocked = String(Number.MAX_SAFE_INTEGER);
+    await redis.client.set(keys.chunkLimiter, blocked, 'PX', 60_000);
     // On one connection, so that they follow each other at once.
     const takeAndLook = () =>
       Promise.all([
@@ -148,7 +148,7 @@ describe('the scripts of the rate limit', () => {
     let [permits, notices, noticesMs, chunksMs] = await takeAndLook();
     while (permits.kind !== 'none') [permits, notices, noticesMs, chunksMs] = await takeAndLook();
     expect(permits.inMs).toBeGreaterThan(REACH_MS);
-    expect(notices).toBe(stands);
+    expect(notices).toBe(blocked);
     expect(noticesMs).toBeGreaterThan(0);
     expect(noticesMs).toBeLessThanOrEqual(REACH_MS * 1.5);
     expect(chunksMs).toBeGreaterThan(30_000);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { MINUTE, NOON, told, wanted, type Row } from './support/epoch-rows.ts';
+import { MINUTE, NOON, verdictOf, wanted, type Row } from './support/epoch-rows.ts';
 
-describe('a Redis that nobody remembers', () => {
+describe('a Redis without a memory of its epoch', () => {
   it.each<Row>([
     {
       name: 'workers were restarted',
@@ -72,5 +72,5 @@ describe('a Redis that nobody remembers', () => {
       seen: { now: NOON - 60 * MINUTE, startedAt: NOON - 61 * MINUTE },
       expected: 'continue crashed',
     },
-  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
 });

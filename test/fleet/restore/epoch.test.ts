@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EVENT, MINUTE, NOON, told, wanted, type Row } from './support/epoch-rows.ts';
+import { EVENT, MINUTE, NOON, verdictOf, wanted, type Row } from './support/epoch-rows.ts';
 
 describe('a Redis without an epoch', () => {
   it.each<Row>([
@@ -17,10 +17,10 @@ describe('a Redis without an epoch', () => {
       expected: 'suspect no-epoch',
       missing: 10 * MINUTE,
     },
-  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
 });
 
-describe('a Redis that somebody remembers', () => {
+describe('a Redis with a memory of its epoch', () => {
   it.each<Row>([
     { name: 'nothing has happened', memory: {}, epoch: {}, expected: 'continue remembered' },
     { name: 'others went on', memory: { beats: 90 }, epoch: {}, expected: 'continue remembered' },
@@ -32,21 +32,21 @@ describe('a Redis that somebody remembers', () => {
       expected: 'continue remembered',
     },
     {
-      name: 'the same, told by a file',
+      name: 'the same, by a file',
       memory: { by: 'file' },
       epoch: {},
       seen: { now: NOON + 600 * MINUTE, startedAt: NOON + 599 * MINUTE },
       expected: 'continue remembered',
     },
     {
-      name: 'a nightly copy put back',
+      name: 'a restored nightly copy',
       memory: { beats: 5_000, at: NOON + 400 * MINUTE },
       epoch: {},
       expected: 'suspect went-back',
       missing: 400 * MINUTE,
     },
     {
-      name: 'the same, told by a file',
+      name: 'the same, by a file',
       memory: { beats: 5_000, at: NOON + 400 * MINUTE, by: 'file' },
       epoch: {},
       expected: 'suspect went-back',
@@ -158,7 +158,7 @@ describe('a Redis that somebody remembers', () => {
       expected: 'suspect went-back',
       missing: 25_000,
     },
-  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
 });
 
 describe('a Redis in another epoch than is remembered', () => {
@@ -196,7 +196,7 @@ describe('a Redis in another epoch than is remembered', () => {
       expected: 'suspect gap',
       missing: 499 * MINUTE,
     },
-  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
 });
 
 describe('a Redis that looked like an old copy before', () => {
@@ -260,5 +260,5 @@ describe('a Redis that looked like an old copy before', () => {
       epoch: { event: { ...EVENT, id: 'e2', past: ['e1', 'e0'] } },
       expected: 'continue known',
     },
-  ])('$name', (row) => expect(told(row)).toBe(wanted(row)));
+  ])('$name', (row) => expect(verdictOf(row)).toBe(wanted(row)));
 });

@@ -59,7 +59,7 @@ describe('a condition', () => {
     ],
   ] as const)('%s', (_, told, on, now, tell, untold, next) => {
     const verdict = judgeCondition(told, on, now, QUIET);
-    expect([verdict.tell, verdict.untold, verdict.told]).toEqual([tell, untold, next]);
+    expect([verdict.report, verdict.untold, verdict.reported]).toEqual([tell, untold, next]);
   });
 
   it('that flaps a hundred times is told twice, and what is true at last is told', () => {
@@ -68,21 +68,21 @@ describe('a condition', () => {
     let repeated = 0;
     for (let look = 0; look < 200; look++) {
       const verdict = judgeCondition(memory, look % 2 === 0, look * 4, QUIET);
-      if (verdict.tell !== undefined) told.push(verdict.tell);
-      memory = verdict.told;
+      if (verdict.report !== undefined) told.push(verdict.report);
+      memory = verdict.reported;
     }
     expect(told).toEqual(['on', 'off']);
     const verdict = judgeCondition(memory, true, 1_000, QUIET);
     repeated = verdict.untold;
-    expect([verdict.tell, repeated]).toEqual(['on', 99]);
+    expect([verdict.report, repeated]).toEqual(['on', 99]);
   });
 
   it('without a quiet period is told each time', () => {
     let memory: ReportedCondition | undefined;
     const told = [true, false, true, false].map((on, look) => {
       const verdict = judgeCondition(memory, on, look, 0);
-      memory = verdict.told;
-      return verdict.tell;
+      memory = verdict.reported;
+      return verdict.report;
     });
     expect(told).toEqual(['on', 'off', 'on', 'off']);
   });

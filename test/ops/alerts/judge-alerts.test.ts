@@ -173,7 +173,7 @@ describe('batches', () => {
     });
     expect(alerts?.[0]?.remedy).toContain('notices failures');
     const all = { ...finished, accepted: 10, rejected: 0, unknown: 0 };
-    expect(told({ batchEvents: [all] })[0]?.[0]?.remedy).toBe('nothing is to be done');
+    expect(told({ batchEvents: [all] })[0]?.[0]?.remedy).toBe('none needed');
   });
 
   it('stalled, once in the quiet period for each batch', () => {

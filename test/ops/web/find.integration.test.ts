@@ -75,7 +75,7 @@ describe('the API', () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const { status, json } = await find(await bench.viewer(), { number: NUMBER });
     expect([status, json['code']]).toEqual([409, 'NOT_POSSIBLE']);
-    expect(json['detail']).toMatch(/^FIND_KEY is not set, so nothing is kept to find by/);
+    expect(json['detail']).toMatch(/^The search is off because FIND_KEY is not set/);
   });
 
   it('is there for programs, up to its limit', async () => {

@@ -143,10 +143,10 @@ describe('what is likely wrong with Redis', () => {
 
   test.each([
     [failure('ECONNREFUSED'), 'Nothing listens at db:6380: Redis is down'],
-    [failure('ENOTFOUND'), 'The name of db:6380 is not known here'],
+    [failure('ENOTFOUND'), 'The host name of db:6380 does not exist'],
     [failure('ETIMEDOUT'), 'db:6380 does not answer: a firewall'],
     [new Error('WRONGPASS invalid username-password pair'), 'refuses the user or the password'],
-    [new Error('NOAUTH Authentication required.'), 'wants a password: set REDIS_PASSWORD'],
+    [new Error('NOAUTH Authentication required.'), 'requires a password: set REDIS_PASSWORD'],
     [new Error('Command timed out'), 'does not answer in time'],
     ['nonsense', 'does not answer in time'],
   ])('%s', (error, words) => {

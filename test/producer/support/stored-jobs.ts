@@ -55,7 +55,7 @@ export function publishedSchema(): z.ZodType {
   return z.fromJSONSchema(JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>);
 }
 
-/** Contacts with numbers that nobody has. */
+/** Contacts with numbers that do not exist. */
 export function contacts(count: number, from = 0): { contact: string }[] {
   return Array.from({ length: count }, (_, index) => ({
     contact: `0100${String(from + index).padStart(7, '0')}`,

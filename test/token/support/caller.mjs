@@ -1,4 +1,4 @@
-// One process of a fleet: so many callers that send with the shared token, until told to end. It is
+// One process of a fleet: a number of callers that send with the shared token, until it is stopped. It is
 // started by plain node and runs on the built files; their types are those of the sources.
 import { Agent, request } from 'node:http';
 import { Redis } from 'ioredis';

@@ -43,7 +43,7 @@ type Limits = Pick<
   'lockTtlMs' | 'budget' | 'budgetWindowMs' | 'refusedMinMs' | 'refusedMaxMs'
 >;
 
-/** The decision of the acquire script, said once more without Redis: the model stands on it. */
+/** The decision of the acquire script without Redis, for the model. */
 export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits): Verdict {
   const { refusal, token, lock } = state;
   if (refusal !== undefined && isLive(refusal.ttl, limits.refusedMaxMs)) {

@@ -25,7 +25,7 @@ export type Mutation =
   | 'no comparison'
   /** A worker decides first and locks later, without looking again. */
   | 'no re-check under the lock'
-  /** Whoever issued stores, a late holder over a newer token too. */
+  /** Every holder stores, even a late one over a newer token. */
   | 'no fence';
 
 type Phase =
@@ -33,7 +33,7 @@ type Phase =
   | 'taken' // the service took the call; the answer is on its way
   | 'turned down' // the service refused the token; the answer is on its way
   | 'want' // asks the shared
-  | 'decided' // mutation only: was told to lock, and has not yet
+  | 'decided' // mutation only: may lock, and has not yet
   | 'issue' // holds a fence, and perhaps still the lock
   | 'store' // has an issued token in hand
   | 'done'
@@ -79,7 +79,7 @@ export interface Findings {
   readonly stuck: number;
 }
 
-const NOBODY = -1;
+const NONE = -1;
 const LIMITS = {
   lockTtlMs: 10,
   budget: 1000,
@@ -137,7 +137,7 @@ function begin({ workers, warm, invalidations, expiries, kills }: Scenario): Sta
     proven: warm,
     unproven: 0,
     contested: false,
-    holder: NOBODY,
+    holder: NONE,
     fence: token,
     refusal: false,
     invalidations,
@@ -162,11 +162,11 @@ function* steps(state: State, mutation: Mutation | undefined): Generator<State> 
   if (state.alive && state.invalidations > 0) {
     yield { ...state, alive: false, invalidations: state.invalidations - 1 };
   }
-  if (state.holder !== NOBODY) {
+  if (state.holder !== NONE) {
     const dead = state.workers[state.holder]?.phase === 'killed';
-    if (dead) yield { ...state, holder: NOBODY };
+    if (dead) yield { ...state, holder: NONE };
     else if (state.expiries > 0) {
-      yield { ...state, holder: NOBODY, expiries: state.expiries - 1 };
+      yield { ...state, holder: NONE, expiries: state.expiries - 1 };
     }
   }
   if (state.refusal) yield { ...state, refusal: false };
@@ -196,7 +196,7 @@ function* workerSteps(
       yield* ask(state, index, worker, mutation);
       return;
     case 'decided':
-      if (state.holder === NOBODY) yield lock(state, index, worker);
+      if (state.holder === NONE) yield lock(state, index, worker);
       return;
     case 'issue':
       yield {
@@ -230,7 +230,7 @@ function* ask(
         : lock(state, index, worker);
       return;
     case 'refused':
-      // Refused by what stands already: the worker waits for its end, which is a step of its own.
+      // Refused by the refusal in effect: the worker waits for its end, which is a separate step.
       if (verdict.fresh) yield { ...state, refusal: true, contested: true };
       return;
     case 'young':
@@ -248,7 +248,7 @@ function decide(state: State, { refused }: Worker, mutation: Mutation | undefine
     ...(stored === 0
       ? {}
       : { token: { id: `${stored}`, ageMs: 1, fence: storedFence, proven, unproven, contested } }),
-    ...(holder === NOBODY ? {} : { lock: 5 }),
+    ...(holder === NONE ? {} : { lock: 5 }),
     ...(refusal ? { refusal: { kind: 'contested', code: 'TOKEN_CONTESTED', ttl: 5 } } : {}),
   };
   return decideAcquire(shared, want, LIMITS);
@@ -260,7 +260,7 @@ function lock(state: State, index: number, worker: Worker): State {
 }
 
 function store(state: State, index: number, worker: Worker, mutation: Mutation | undefined): State {
-  const holder = state.holder === index ? NOBODY : state.holder;
+  const holder = state.holder === index ? NONE : state.holder;
   if (worker.fence <= state.storedFence && mutation !== 'no fence') {
     return { ...put(state, index, { ...worker, phase: 'want', copy: 0 }), holder };
   }

@@ -42,7 +42,7 @@ export class TokenServer {
     return `http://127.0.0.1:${port}`;
   }
 
-  /** The current token dies; nobody is told. */
+  /** Invalidates the current token without notice. */
   invalidate(fate: Fate = 'live'): void {
     this.#token = undefined;
     this.#fate = fate;

@@ -29,15 +29,15 @@ export const SETTINGS: TokenSettings = {
 function hintsOver(redis: Redis): Pick<Hints, 'subscribe'> {
   return {
     subscribe(channel, listener) {
-      const hear = (from: string, text: string) => {
+      const onMessage = (from: string, text: string) => {
         if (from === channel) listener(text);
       };
-      redis.on('message', hear);
+      redis.on('message', onMessage);
       redis.subscribe(channel).then(
         () => listener(undefined),
         () => undefined,
       );
-      return () => redis.off('message', hear);
+      return () => redis.off('message', onMessage);
     },
   };
 }
@@ -45,7 +45,7 @@ function hintsOver(redis: Redis): Pick<Hints, 'subscribe'> {
 /** A subscription without hints. */
 export const NO_HINTS: Pick<Hints, 'subscribe'> = { subscribe: () => () => undefined };
 
-/** What stands in for the token endpoint: counts, and does what the test tells it next. */
+/** A fake token endpoint: counts calls, and runs the plans of the test. */
 class Issuer {
   readonly issued: string[] = [];
   asked = 0;
@@ -135,7 +135,7 @@ export class World {
     await this.client.hset(this.keys.current, 'proven', '1');
   }
 
-  /** Ends the refusal that stands, as its ttl would. */
+  /** Ends the refusal in effect, as its ttl would. */
   async forgetRefusal(): Promise<void> {
     await this.client.del(this.keys.refused);
   }

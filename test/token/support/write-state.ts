@@ -33,7 +33,7 @@ export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState
     expire(keys.refused, refusal.ttl);
   }
   if (lock !== undefined) {
-    write.set(keys.lock, 'somebody');
+    write.set(keys.lock, 'another');
     expire(keys.lock, lock);
   }
   if (fence !== undefined) write.set(keys.fence, fence);

@@ -5,8 +5,8 @@ import {
   readiness,
   startHealthServer,
   type HealthServer,
-  type Unready,
 } from '../../../workers/health/health-server.ts';
+import type { Unready } from '../../../workers/health/readiness.ts';
 
 const AT = { host: '127.0.0.1', port: 0 };
 

@@ -42,8 +42,8 @@ describe('the health port of a worker', () => {
   }
 
   it.each([
-    ['each alone', '1', { least: 40, most: 40, slots: 32 + 8 }],
-    ['in groups', '100', { least: 1, most: 39, slots: 256 + 8 }],
+    ['each alone', '1', { least: 40, most: 40, jobs: 32 + 8 }],
+    ['in groups', '100', { least: 1, most: 39, jobs: 256 + 8 }],
   ])(
     'tells what the worker did, %s, as the traffic record of the fleet does',
     async (_, together, expected) => {
@@ -67,7 +67,7 @@ describe('the health port of a worker', () => {
       expect(value('notices_queue_wait_seconds_count', { lane: 'notices' })).toBe(40);
       expect(value('notices_token_wait_seconds_count')).toBe(requests);
       expect(value('notices_token_issuances_total')).toBe(1);
-      expect(value('notices_job_slots')).toBe(expected.slots);
+      expect(value('notices_job_slots')).toBe(expected.jobs);
       expect(value('notices_worker_ready')).toBe(1);
       const counted = async () => (await readTraffic(redis.client, keys, { minutes: 5 })).total;
       await until(async () => (await counted()).attempts.accepted === 40, {

@@ -98,9 +98,9 @@ describe('a fleet on a Redis that changes', () => {
       redis: { findings: RedisFinding[] };
     };
     expect(json.redis.findings.map(({ code }) => code)).toEqual(['evicts', 'not-persistent']);
-    // Several looks of the watch, and more than the grace of the stall watch: it rests on purpose.
+    // Several checks of the monitor, and more than the grace of the stall detector: it pauses on purpose.
     const later = performance.now() + 3_000;
-    await until(() => performance.now() > later, { what: 'several looks' });
+    await until(() => performance.now() > later, { what: 'several checks' });
     expect(on.emulator.record().requests).toBe(0);
     expect(evicts()).toHaveLength(1);
     expect(said(on, 'standing-still')).toEqual([]);

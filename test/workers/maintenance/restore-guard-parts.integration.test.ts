@@ -26,7 +26,7 @@ const SETTINGS: RestoreConfig = { guard: 'hold', toleranceMs: 0, gapMs: 60_000 }
 const HEARTBEAT_MS = 60_000;
 
 /**
- * A last heartbeat from before any server of today was started. One of ten minutes ago would look like
+ * A last heartbeat from before any present server was started. One of ten minutes ago would look like
  * a crash, not like a copy, to tests that run ten minutes after their server was started.
  */
 const LONG_AGO = String(Date.UTC(2001, 0, 1));
@@ -68,7 +68,7 @@ describe('the restore guard', () => {
   const epochOf = async (keys: Keys) => (await readEpoch(redis.client, keys)).epoch;
   const heldAs = async (keys: Keys) => (await readHold(redis.client, keys))?.kind;
 
-  /** What a copy looks like: the epoch as it was, on a server of another name. */
+  /** Simulates a copy: the epoch as it was, on a server of another name. */
   async function goBack(keys: Keys, copy: Readonly<Record<string, string>>): Promise<void> {
     await redis.client.del(keys.epoch, keys.hold);
     await redis.client.hset(keys.epoch, copy);
@@ -190,10 +190,10 @@ describe('the restore guard', () => {
     const witness = worker(keys, 'witness');
     await witness.guard.start();
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
-    // To a newcomer this is a Redis that nobody has heard of for years.
+    // To a newcomer this is a Redis without heartbeats for years.
     const newcomer = worker(keys, 'newcomer');
     const beginning = newcomer.guard.start();
-    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
+    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the check', everyMs: 5 });
     expect(await heldAs(keys)).toBeUndefined();
     await redis.client.hset(keys.epoch, { earlier: `${(await serverName()) ?? ''}:1:${LONG_AGO}` });
     await witness.guard.check();
@@ -213,7 +213,7 @@ describe('the restore guard', () => {
     expect(await newcomer.guard.start()).toBe(true);
     expect((await epochOf(keys))?.event).toMatchObject({ why: 'gap', verdict: 'held' });
     expect(await heldAs(keys)).toBe('restored');
-    // A hold by hand does not take its place: who lifts it must know what it is about.
+    // A manual hold does not replace it: a person who lifts it must have read its report.
     await placeManualHold(redis.client, keys, 'something else');
     expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'restored', code: 'gap' });
     expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(86_400_000);
@@ -226,7 +226,7 @@ describe('the restore guard', () => {
     await redis.client.hset(keys.epoch, { server: 'abc123', at: LONG_AGO });
     const newcomer = worker(keys, 'newcomer');
     const beginning = newcomer.guard.start();
-    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the doubt', everyMs: 5 });
+    await until(() => newcomer.readiness.reasons().length > 0, { what: 'the check', everyMs: 5 });
     newcomer.stop.abort();
     expect(await beginning).toBe(false);
     expect(await newcomer.guard.passed()).toBe(false);
@@ -241,7 +241,7 @@ describe('the restore guard', () => {
     const copy = await redis.client.hgetall(keys.epoch);
     await a.guard.check();
     await goBack(keys, copy);
-    // Nothing has told it yet.
+    // It has got no hint yet.
     expect(await a.guard.passed()).toBe(true);
     const list = String(await redis.client.client('LIST'));
     const id = /id=(\d+) .*name=cut-off /.exec(list)?.[1] ?? '';

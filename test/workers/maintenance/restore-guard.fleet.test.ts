@@ -1,206 +1,28 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, it } from 'vitest';
-import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import type { RestoredReport } from '../../../src/ops/restored.ts';
+import { describe, expect, it } from 'vitest';
 import { run } from '../../cli/support/run.ts';
-import { numbers, startFleet, type Fleet, type LogLine } from '../../support/fleet.ts';
+import { numbers } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
+import { IN_FLIGHT, PATIENCE, restoredQueue } from './support/restored-queue.ts';
 
-const PATIENCE = { deadlineMs: 30_000 };
-const PREFIX = 'restore';
-
-/**
- * Redis writes to its file before it answers. With `everysec` it may write two seconds later, while the
- * disk is busy with a flush: a copy of the file then lacks what was sent, and SIGKILL loses it.
- */
-const WRITTEN_AT_ONCE = ['--appendfsync', 'no'];
-
-/** Sends of a worker at a time: so many may be under way when Redis goes away. */
-const IN_FLIGHT = 8;
-
-/** Real copies of a real Redis, put back under real workers; the emulator's record is the judge. */
 describe('an old copy of the queue', () => {
-  const folders: string[] = [];
-  let server: RedisServer | undefined;
-  let fleet: Fleet | undefined;
-
-  afterEach(async () => {
-    await fleet?.close();
-    await server?.close();
-    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
-    fleet = undefined;
-    server = undefined;
-  });
-
-  function freshFolder(): string {
-    const folder = mkdtempSync(path.join(tmpdir(), 'notices-copy-'));
-    folders.push(folder);
-    return folder;
-  }
-
-  async function start(
-    options: { persistence?: boolean; processes?: number; env?: Record<string, string> } = {},
-  ) {
-    const dir = freshFolder();
-    const { persistence = true, processes = 1, env = {} } = options;
-    const started = await startRedisServer({ dir, persistence, args: WRITTEN_AT_ONCE });
-    server = started;
-    const on = await startFleet({
-      redisUrl: started.url,
-      prefix: PREFIX,
-      processes,
-      env: {
-        HEARTBEAT_MS: '200',
-        RESTORE_GAP_MS: '1000',
-        RESTORE_TOLERANCE_MS: '0',
-        LOCK_DURATION_MS: '4000',
-        SEND_DEADLINE_MS: '1500',
-        ANSWER_TIMEOUT_MS: '1000',
-        CONNECT_TIMEOUT_MS: '500',
-        ISSUE_DEADLINE_MS: '1500',
-        STALLED_INTERVAL_MS: '500',
-        CONCURRENCY: String(IN_FLIGHT),
-        BATCH_CONCURRENCY: '2',
-        // What is under way when Redis goes away is counted in notices.
-        COALESCE_MAX_CONTACTS: '1',
-        ...env,
-      },
-      emulator: { latencyMs: 30 },
-    });
-    fleet = on;
-    return { server: started, fleet: on, dir };
-  }
-
-  /** Copies what Redis has on its disk, as a backup would. */
-  function copyOf(dir: string): string {
-    const copy = freshFolder();
-    cpSync(path.join(dir, 'appendonlydir'), path.join(copy, 'appendonlydir'), { recursive: true });
-    return copy;
-  }
-
-  function putBack(copy: string, dir: string): void {
-    rmSync(path.join(dir, 'appendonlydir'), { recursive: true });
-    cpSync(path.join(copy, 'appendonlydir'), path.join(dir, 'appendonlydir'), { recursive: true });
-  }
-
-  const said = (on: Fleet, event: string): LogLine[] =>
-    on.workers.flatMap(({ lines }) => lines.filter((line) => line.event === event));
-
-  const sent = (on: Fleet, count: number) =>
-    until(() => Number(on.emulator.record().distinct) >= count, {
-      what: `${count} sent`,
-      everyMs: 5,
-      ...PATIENCE,
-    });
-
-  const held = (on: Fleet) =>
-    until(
-      async () => {
-        const { stdout } = await run(['hold', '--json'], on.env);
-        const { hold } = JSON.parse(stdout) as { hold?: { kind: string; code: string } };
-        return hold?.kind === 'restored' ? hold : undefined;
-      },
-      { what: 'the hold', everyMs: 200, ...PATIENCE },
-    );
-
-  const wait = async (ms: number) => {
-    const end = performance.now() + ms;
-    await until(() => performance.now() > end, { what: 'a while' });
-  };
-
-  async function stopAll(on: Fleet, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-    for (const worker of on.workers) worker.kill(signal);
-    await Promise.all(on.workers.map(({ ended }) => ended));
-  }
-
-  async function listed(on: Fleet): Promise<{ report: RestoredReport; numbers: Set<string> }> {
-    const json = await run(['restored', '--json'], on.env);
-    const csv = await run(['restored', '--csv'], on.env);
-    expect([json.code, csv.code]).toEqual([0, 0]);
-    const [header, ...rows] = csv.stdout.trim().split(/\r?\n/);
-    expect(header).toContain('contact');
-    const report = JSON.parse(json.stdout) as RestoredReport;
-    const total = report.batches.reduce((sum, { contacts }) => sum + contacts, 0);
-    expect(rows).toHaveLength(report.notices.contacts + total);
-    return {
-      report,
-      numbers: new Set(rows.map((row) => row.split(',')[0]?.replaceAll('"', '') ?? '')),
-    };
-  }
-
-  /** Waits until every worker has been heard twice more: the copy lacks what they remember then. */
-  async function heartbeats(on: Fleet): Promise<void> {
-    const redis = new Redis(on.env['REDIS_URL'] ?? '');
-    const beats = async () => Number(await redis.hget(`{${PREFIX}:default}:epoch`, 'beats'));
-    const wanted = (await beats()) + 2 * on.workers.filter(({ gone }) => !gone).length;
-    await until(async () => (await beats()) >= wanted, { what: 'heartbeats', ...PATIENCE });
-    redis.disconnect();
-  }
-
-  const takenTwice = (on: Fleet): string[] =>
-    [...on.emulator.contacts(true)].map(({ contact }) => contact);
-
-  const LIST = numbers(300, 1_000);
-
-  async function handOver(on: Fleet): Promise<void> {
-    await on.sendEach(numbers(300));
-    await on.queue.import(
-      (function* list() {
-        for (const contact of LIST) yield { contact };
-      })(),
-      { templateCode: 'B', batchId: 'b', chunkSize: 5 },
-    );
-  }
-
-  it('restored while everything was stopped: held before anything is sent, reported, and lifted manually', async () => {
-    const { server, fleet: on, dir } = await start({ processes: 2 });
-    await handOver(on);
-    await sent(on, 100);
-    const copy = copyOf(dir);
-    await sent(on, 300);
-    await stopAll(on, 'SIGKILL');
-    await server.kill('SIGKILL');
-    const before = on.emulator.record();
-    putBack(copy, dir);
-    // So long that it may be a copy from last night.
-    await wait(1_500);
-    await server.restart();
-
-    await Promise.all([on.addWorker(), on.addWorker()]);
-    expect(await held(on)).toMatchObject({ code: 'gap' });
-    expect(said(on, 'restored')).toHaveLength(1);
-    await wait(1_000);
-    expect(on.emulator.record().requests).toBe(before.requests);
-
-    const { report, numbers: might } = await listed(on);
-    expect(report).toMatchObject({ held: true, event: { why: 'gap', verdict: 'held' } });
-    expect(report.batches).toMatchObject([{ batch: 'b', importing: false, phase: 'sending' }]);
-    const words = await run(['restored'], on.env);
-    expect(words.stdout).toMatch(/might be sent again/);
-    expect(words.stdout).not.toMatch(/0100\d{7}/);
-
-    // A restart neither lifts the hold nor places it again.
-    await on.addWorker();
-    expect(said(on, 'restored')).toHaveLength(1);
-    expect((await run(['hold', 'lift'], on.env)).stdout).toContain('restored');
-    await sent(on, 600);
-    await until(() => on.emulator.record().requests > before.requests, { what: 'sends' });
-    const batch = async () => (await run(['batch', 'b', '--json'], on.env)).stdout;
-    await until(async () => (await batch()).includes('"finished"'), {
-      what: 'the end',
-      ...PATIENCE,
-    });
-    const twice = takenTwice(on);
-    expect(twice.length).toBeGreaterThan(100);
-    for (const number of twice) expect(might).toContain(number);
-    await on.addWorker();
-    expect((await run(['hold'], on.env)).stdout.trim()).toBe('none');
-    const audit = await run(['audit'], on.env);
-    expect(audit.stdout).toContain('lifted restored');
-  }, 180_000);
+  const {
+    freshFolder,
+    start,
+    copyOf,
+    putBack,
+    said,
+    sent,
+    held,
+    wait,
+    stopAll,
+    listed,
+    heartbeats,
+    takenTwice,
+    handOver,
+  } = restoredQueue();
 
   it('restored under running workers: they remember, and send nothing from it', async () => {
     const { server, fleet: on, dir } = await start({ processes: 2 });

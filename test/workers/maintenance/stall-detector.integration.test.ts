@@ -74,7 +74,7 @@ describe('startStallDetector', () => {
 
   it('makes the worker unready and logs once when jobs wait and it takes none', async () => {
     const { seen, readiness } = await watchOver(2);
-    await until(() => readiness.reasons().length > 0, { what: 'the first look at it', everyMs: 5 });
+    await until(() => readiness.reasons().length > 0, { what: 'the first check', everyMs: 5 });
     expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
     expect(seen.stalls).toBe(0);
     await until(() => seen.stalls === 1, { what: 'the stall' });

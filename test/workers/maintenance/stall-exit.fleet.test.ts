@@ -10,7 +10,7 @@ const ENV = { HEARTBEAT_MS: '200', STALL_GRACE_MS: '1000' };
 
 /**
  * The list of active jobs is of the wrong type: every fetch fails, while the connections are well and
- * jobs wait. So a worker stands still for certain, and for a reason that nothing of ours looks for.
+ * jobs wait. So a worker certainly stalls, for a reason that no other check detects.
  */
 describe('a stalled worker process', () => {
   const redis = testRedis();

@@ -1,10 +1,10 @@
 // @ts-check
-// Charts of the traffic record. Without this file, or without script, its figures stand as text.
+// Charts of the traffic. Without scripts the page shows only the figures.
 
 const EVERY_MS = 15_000;
 const HEIGHT = 180;
 
-/** How a number of each chart is written. @type {Readonly<Record<string, (value: number) => string>>} */
+/** Formats the numbers of each chart. @type {Readonly<Record<string, (value: number) => string>>} */
 const WORDS = {
   rates: (value) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en')),
   answers: (value) =>
@@ -14,7 +14,7 @@ const WORDS = {
 /** @param {any} point @param {number} sum */
 const perSecond = (point, sum) => (sum * 1_000) / Math.max(1, point.spanMs);
 
-/** What a line shows of a point. @type {Readonly<Record<string, (point: any) => number | null>>} */
+/** The value of each line at a point. @type {Readonly<Record<string, (point: any) => number | null>>} */
 const LINES = {
   requests: (point) => perSecond(point, point.requests),
   contacts: (point) => perSecond(point, point.contacts.accepted),
@@ -35,7 +35,7 @@ function linesOf(figure) {
   }));
 }
 
-/** The time of a mark below a chart; with the day where there are several. @param {number} at @param {number[]} times */
+/** Label of the time axis; with the day if it covers more than one. @param {number} at @param {number[]} times */
 function clock(at, times) {
   const days = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 86_400;
   return new Date(at * 1_000).toLocaleString([], {
@@ -46,7 +46,7 @@ function clock(at, times) {
   });
 }
 
-/** Makes the chart of a figure. @param {any} Plot @param {HTMLElement} figure @param {any[]} data */
+/** Creates the chart of a figure. @param {any} Plot @param {HTMLElement} figure @param {any[]} data */
 function draw(Plot, figure, data) {
   const place = figure.querySelector('.plot');
   if (place === null) return undefined;
@@ -95,7 +95,7 @@ function draw(Plot, figure, data) {
         ...lines.map(({ dot }) => ({
           stroke: colour(dot, 'backgroundColor'),
           width: 2,
-          // A moment with a quiet one on either side has no line.
+          // A point without neighbours has no line.
           points: { show: true, size: 4, fill: colour(dot, 'backgroundColor') },
           spanGaps: false,
         })),
@@ -108,7 +108,7 @@ function draw(Plot, figure, data) {
 }
 
 /** @param {HTMLElement} box */
-async function begin(box) {
+async function start(box) {
   const { default: Plot } = await import(new URL('./uplot.js', import.meta.url).href);
   /** @type {HTMLElement[]} */
   const figures = [...box.querySelectorAll('figure')];
@@ -149,4 +149,4 @@ async function begin(box) {
 }
 
 const box = document.querySelector('[data-traffic]');
-if (box instanceof HTMLElement) void begin(box);
+if (box instanceof HTMLElement) void start(box);

@@ -1,9 +1,9 @@
 // @ts-check
-// What pages do in the browser: they work without it, and with it they stay up to date by themselves.
+// Keeps pages up to date in the browser; they also work without this script.
 
 /**
- * Listens to the server's events while the page is seen. The browser connects anew by itself; where
- * the session has ended the page is loaded again, and asks to sign in.
+ * Listens to the events of the server while the page is visible. The browser reconnects by itself; when
+ * the session has ended, the page is reloaded and shows the sign-in form.
  *
  * @param {string} question the query, such as `?batch=ID`
  * @param {Readonly<Record<string, (data: any) => void>>} handlers by name of the event
@@ -18,7 +18,7 @@ export function listen(question, handlers) {
     }
     source.addEventListener('error', () => {
       if (source?.readyState === EventSource.CLOSED) void checkSession();
-      else showTrouble('The ops server does not answer; this page goes on trying.');
+      else showTrouble('The ops server does not respond; this page retries by itself.');
     });
   };
   const follow = () => {
@@ -31,7 +31,7 @@ export function listen(question, handlers) {
   follow();
 }
 
-/** Says above the page what is wrong; without a text it is over. @param {string} [text] */
+/** Shows a problem above the page, or removes it where there is no text. @param {string} [text] */
 export function showTrouble(text = '') {
   const box = document.getElementById('trouble');
   if (box === null || box.textContent === text) return;
@@ -40,11 +40,11 @@ export function showTrouble(text = '') {
 }
 
 /**
- * Changes something by script, as a form of the page would.
+ * Changes something by script, like a form of the page.
  *
  * @param {string} path
  * @param {unknown} body
- * @returns {Promise<any>} what was answered
+ * @returns {Promise<any>} the answer
  */
 export async function change(path, body) {
   const token = document.querySelector('meta[name="csrf-token"]')?.getAttribute('content') ?? '';
@@ -58,14 +58,14 @@ export async function change(path, body) {
   return found;
 }
 
-/** A stream that was refused ends for good: because nobody is signed in, or for the moment. */
+/** Reloads the page after a refused stream: at once where the session has ended, else after a delay. */
 async function checkSession() {
   const answer = await fetch('/api/v1/session').catch(() => undefined);
   if (answer?.status === 401) location.reload();
   else setTimeout(() => location.reload(), 5_000);
 }
 
-/** Writes what is new into the elements that name a field of it. @param {any} data */
+/** Writes new values into the elements that name their field. @param {any} data */
 function fill(data) {
   for (const element of document.querySelectorAll('[data-field]')) {
     const path = element.getAttribute('data-field')?.split('.') ?? [];
@@ -75,23 +75,23 @@ function fill(data) {
   }
 }
 
-/** A page that could not be shown is asked for again until it can. */
+/** Reloads a page that failed once the server is ready again. */
 function retry() {
   const seconds = Number(document.querySelector('[data-retry]')?.getAttribute('data-retry') ?? 0);
   if (seconds <= 0) return;
-  const look = async () => {
+  const check = async () => {
     const answer = await fetch('/readyz').catch(() => undefined);
     if (answer?.ok === true) location.reload();
-    else setTimeout(() => void look(), seconds * 1_000);
+    else setTimeout(() => void check(), seconds * 1_000);
   };
-  void look();
+  void check();
 }
 
-/** How often sections are asked for anew; their numbers come once a second with the events. */
+/** Interval between refreshes of sections, in milliseconds; numbers are updated by events. */
 const REFRESH_MS = 4_000;
 let refreshedAt = performance.now();
 
-/** A section that somebody is using stays as it is. @param {Element} section */
+/** Whether the user is working in a section: it is then not replaced. @param {Element} section */
 function inUse(section) {
   if (section.contains(document.activeElement)) return true;
   if (section.querySelector('details[open], input:checked') !== null) return true;
@@ -101,8 +101,7 @@ function inUse(section) {
 }
 
 /**
- * Puts the server's newest sections in place of those on the page: one way to draw them, with script
- * and without.
+ * Replaces the sections of the page with new ones of the server, so that only the server renders them.
  */
 async function refresh() {
   if (performance.now() - refreshedAt < REFRESH_MS) return;
@@ -119,7 +118,7 @@ async function refresh() {
   }
 }
 
-/** One box that ticks all of its name. @param {ParentNode} place */
+/** Makes the checkboxes work that check all others of a name. @param {ParentNode} place */
 function offerAll(place) {
   for (const box of place.querySelectorAll('[data-choose]')) {
     if (!(box instanceof HTMLInputElement)) continue;

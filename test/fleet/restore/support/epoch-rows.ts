@@ -44,7 +44,7 @@ export const EVENT: RestoreEvent = {
 };
 
 /** What is looked at: server `b`, which has just started, unless said otherwise. */
-const look = (epoch: Epoch | undefined, changes: Partial<EpochReading> = {}): EpochReading => ({
+const reading = (epoch: Epoch | undefined, changes: Partial<EpochReading> = {}): EpochReading => ({
   epoch,
   now: NOON + 2 * MINUTE,
   server: 'b',
@@ -64,10 +64,10 @@ export interface Row {
 }
 
 /** The verdict on a row, with how much is missing where something is. */
-export function told({ memory, epoch, seen, olderWork = false }: Row): string {
+export function verdictOf({ memory, epoch, seen, olderWork = false }: Row): string {
   const verdict = judgeEpoch(
     memory === undefined ? undefined : { ...MEMORY, ...memory },
-    look(epoch === undefined ? undefined : { ...EPOCH, ...epoch }, seen),
+    reading(epoch === undefined ? undefined : { ...EPOCH, ...epoch }, seen),
     BOUNDS,
     olderWork,
   );

@@ -1,0 +1,234 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterEach, expect } from 'vitest';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { decodeContacts } from '../../../src/batch/payload/payload.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
+import { until } from '../../support/wait.ts';
+
+const WORKERS = 3;
+const BATCH = 'kill-matrix';
+
+const CLI = new URL('../../../dist/src/cli/main.js', import.meta.url).pathname;
+
+/** Locks short enough that what a killed worker held comes back within seconds. */
+const ENV = {
+  CONCURRENCY: '4',
+  BATCH_CONCURRENCY: '8',
+  LOCK_DURATION_MS: '6000',
+  STALLED_INTERVAL_MS: '1000',
+  SEND_DEADLINE_MS: '2500',
+  ANSWER_TIMEOUT_MS: '1500',
+  CONNECT_TIMEOUT_MS: '500',
+  ISSUE_DEADLINE_MS: '1500',
+  TOKEN_LOCK_TTL_MS: '3000',
+  HOLD_PROBE_MIN_MS: '200',
+  BACKOFF_BASE_MS: '50',
+  BACKOFF_CAP_MS: '500',
+  ATTEMPTS: '1000',
+  HIGH_WATER: '20000',
+};
+
+/** How large the batch is, and how often something is killed. */
+export interface KillMatrix {
+  readonly contacts: number;
+  /** Contacts of a send. */
+  readonly chunk: number;
+  readonly kills: number;
+  readonly redisRestarts: number;
+}
+
+/**
+ * Plays a batch while its importer, its workers and its Redis are killed. The record of the emulator
+ * says what was sent, and the ledger has to agree with it.
+ *
+ * The moments are random; NOTICES_SEED repeats a run.
+ */
+export function killMatrix() {
+  let server: RedisServer | undefined;
+  let fleet: Fleet | undefined;
+  let folder = '';
+  const children = new Set<ChildProcess>();
+
+  afterEach(async () => {
+    for (const child of children) child.kill('SIGKILL');
+    await fleet?.close();
+    await server?.close();
+    rmSync(folder, { recursive: true, force: true });
+    fleet = undefined;
+    server = undefined;
+  });
+
+  /** Numbers from 0 to 1 that a seed repeats (mulberry32). */
+  function randomFrom(seed: number): () => number {
+    let state = seed;
+    return () => {
+      state = (state + 0x6d2b79f5) | 0;
+      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+    };
+  }
+
+  /** `notices import`, run again with the same command whenever it did not end by itself. */
+  function importer(
+    file: string,
+    chunk: number,
+    env: Readonly<Record<string, string>>,
+    delivery: string,
+  ) {
+    let child: ChildProcess | undefined;
+    let done = false;
+    const start = () => {
+      const args = ['import', file, '--template', 'KILL', '--batch', BATCH];
+      child = spawn(
+        process.execPath,
+        [CLI, ...args, '--chunk', String(chunk), '--delivery', delivery, '--json'],
+        { env, stdio: 'ignore' },
+      );
+      children.add(child);
+      const current = child;
+      void once(current, 'exit').then(([code]) => {
+        children.delete(current);
+        if (code === 0) done = true;
+        else start();
+      });
+    };
+    start();
+    return {
+      kill: () => child?.kill('SIGKILL'),
+      isDone: () => done,
+    };
+  }
+
+  const sumOf = ({ counts }: Batch) =>
+    counts.pending +
+    counts.accepted +
+    counts.rejected +
+    counts.unknown +
+    counts.expired +
+    counts.cancelled;
+
+  /** Answers who was lost, and the looks at which the states did not add up to the total. */
+  async function play(
+    delivery: DeliveryPolicy,
+    { contacts, chunk, kills, redisRestarts }: KillMatrix,
+  ): Promise<{ lost: string[]; wrongSums: string[] }> {
+    const seed = Number(process.env['NOTICES_SEED'] ?? Date.now() % 1_000_000);
+    const random = randomFrom(seed);
+    folder = mkdtempSync(path.join(tmpdir(), 'notices-kill-'));
+    const file = path.join(folder, 'contacts.csv');
+    writeFileSync(file, `contact,var1\n${numbers(contacts).join(',a\n')},a\n`);
+
+    const redisServer = await startRedisServer({ persistence: true });
+    server = redisServer;
+    const on = await startFleet({
+      redisUrl: redisServer.url,
+      prefix: 'kill',
+      processes: WORKERS,
+      env: ENV,
+      // Slow enough that the batch is still under way at the last kill.
+      emulator: { latencyMs: 400 },
+    });
+    fleet = on;
+    const redis = new Redis(redisServer.url, { maxRetriesPerRequest: 0, commandTimeout: 500 });
+    redis.on('error', () => {});
+    const ledger = new Ledger(redis, keysOf('kill', 'default'));
+
+    // Fifty times a second the states must add up to the total; a Redis that is away says nothing.
+    let polls = 0;
+    const wrong: string[] = [];
+    const watching = new AbortController();
+    const watch = (async () => {
+      while (!watching.signal.aborted) {
+        const batch = await ledger.read(BATCH).catch(() => undefined);
+        if (batch !== undefined) {
+          polls++;
+          if (sumOf(batch) !== batch.counts.total) wrong.push(JSON.stringify(batch.counts));
+        }
+        await pause(12);
+      }
+    })();
+
+    const importing = importer(file, chunk, { ...on.env }, delivery);
+    const live = () => on.workers.filter((worker) => !killed.has(worker.pid));
+    const killed = new Set<number>();
+    let hits = 0;
+    for (let round = 1; round <= kills; round++) {
+      await pause(200 + random() * 800);
+      const phase = (await ledger.read(BATCH).catch(() => undefined))?.phase;
+      if (phase !== 'finished') hits++;
+      const choice = random();
+      if (choice < 0.35 && !importing.isDone()) {
+        importing.kill();
+      } else {
+        const workers = live();
+        const victim = workers[Math.floor(random() * workers.length)];
+        if (victim !== undefined) {
+          killed.add(victim.pid);
+          victim.kill('SIGKILL');
+          // It may be killed before it has started; the next one takes its place.
+          on.addWorker().catch(() => {});
+        }
+      }
+      if (round % Math.floor(kills / redisRestarts) === 0) {
+        await redisServer.kill('SIGKILL');
+        await redisServer.restart();
+      }
+    }
+
+    const batch = await until(
+      async () => {
+        const found = await ledger.read(BATCH).catch(() => undefined);
+        return found?.phase === 'finished' ? found : undefined;
+      },
+      { what: `the end of the batch (seed ${seed})`, deadlineMs: 240_000, everyMs: 200 },
+    );
+    watching.abort();
+    await watch;
+
+    const record = on.emulator.record();
+    const { counts } = batch;
+    console.log(
+      `${delivery}, seed ${seed}: ${JSON.stringify(counts)}, sent twice ${record.twice}, ` +
+        `tokens ${record.tokens.issued}, polls ${polls}`,
+    );
+    // A kill that meets a batch that is over proves nothing.
+    expect(hits).toBe(kills);
+    expect(polls).toBeGreaterThan(100);
+    expect(counts.total).toBe(contacts);
+    expect(sumOf(batch)).toBe(contacts);
+
+    const taken = new Set([...on.emulator.contacts()].map(({ contact }) => contact));
+    const unknown = new Set<string>();
+    for await (const failure of ledger.failures(BATCH)) {
+      expect(failure.state).toBe('unknown');
+      const payload = await ledger.payload(BATCH, failure.name);
+      if (payload === undefined) throw new Error(`failure ${failure.name} has no contacts`);
+      for (const { contact } of await decodeContacts(payload, [])) {
+        unknown.add(contact);
+      }
+    }
+    expect(unknown.size).toBe(counts.unknown);
+    // Neither taken by the service nor listed as unknown.
+    const lost = numbers(contacts).filter((number) => !taken.has(number) && !unknown.has(number));
+    expect(counts.rejected + counts.expired + counts.cancelled).toBe(0);
+    // Twice got a contact only what the ledger has counted as handed out twice, or nothing at all.
+    expect(record.twice).toBeLessThanOrEqual(counts.possiblySentTwice);
+    expect(delivery === 'at-most-once' ? counts.possiblySentTwice : counts.unknown).toBe(0);
+    expect(counts.accepted).toBeLessThanOrEqual(record.distinct ?? -1);
+    redis.disconnect();
+    return { lost, wrongSums: wrong };
+  }
+
+  return { play };
+}

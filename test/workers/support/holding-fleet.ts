@@ -1,0 +1,48 @@
+import type { Job, Queue } from 'bullmq';
+import { afterEach } from 'vitest';
+import { readHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
+import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { testRedis } from '../../support/redis.ts';
+
+/** A fleet that probes a hold often. */
+export function holdingFleet() {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+  let board: Queue | undefined;
+
+  afterEach(async () => {
+    await board?.close();
+    await fleet?.close();
+    fleet = undefined;
+  });
+
+  async function start(processes: number): Promise<Fleet> {
+    const prefix = redis.freshPrefix();
+    fleet = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes,
+      env: {
+        CONCURRENCY: '16',
+        HOLD_PROBE_MIN_MS: '500',
+        HOLD_PROBE_MAX_MS: '2000',
+        TOKEN_REFUSED_MIN_MS: '500',
+        TOKEN_REFUSED_MAX_MS: '2000',
+        TOKEN_GRACE_MS: '500',
+        TOKEN_MIN_AGE_MS: '1000',
+      },
+    });
+    board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keysOf(prefix, 'default'));
+    return fleet;
+  }
+
+  const hold = (on: Fleet) =>
+    readHold(redis.client, keysOf(on.env['REDIS_PREFIX'] ?? '', 'default'));
+
+  const jobsLeft = async (): Promise<Job[]> =>
+    (await board?.getJobs(['waiting', 'active', 'delayed', 'failed'])) ?? [];
+
+  return { start, hold, jobsLeft };
+}
