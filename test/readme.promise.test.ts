@@ -123,7 +123,7 @@ describe('the commands and the program that README shows', () => {
     expect(others).toEqual([]);
     expect(await shell.run(addresses(start))).toMatch(/queued n-\S+[\s\S]*workers/);
     const imported = await shell.run(addresses(list));
-    expect(imported).toMatch(/dry run, nothing was queued[\s\S]*accepted +2/);
+    expect(imported).toMatch(/Dry run: nothing was enqueued[\s\S]*accepted +2/);
 
     // What the reader is told to do with the output of `new-key`, before the server is started.
     const [newKey = '', ...serve] = addresses(ops).split('\n');

@@ -1,14 +1,15 @@
-import { setTimeout } from 'node:timers/promises';
+import { pause } from './cancellation.ts';
 
-/** Longest wait between two tries. */
+/** Longest pause between two tries, in milliseconds. */
 const LONGEST_MS = 1_000;
 
 /**
- * Tells the ledger what became of a chunk, again and again until Redis has heard it: an outcome that
- * is known must not become unknown because Redis restarts. The process ends before only when it is
- * killed or its time to stop runs out; the chunk is then found as under way.
+ * Records a known outcome in Redis, repeating the command until Redis has answered it: a known outcome
+ * must not become unknown because Redis restarts. It gives up only when the process ends, killed or at the
+ * end of its time to stop; the attempt is then found as one that never ended.
  *
- * @param onFailure told of the first failure
+ * @param settle records the outcome; must have the same effect when repeated
+ * @param onFailure called with the first error
  */
 export async function settleWithRetry(
   settle: () => Promise<unknown>,
@@ -21,6 +22,6 @@ export async function settleWithRetry(
     } catch (error) {
       if (tries === 0) onFailure(error);
     }
-    await setTimeout(Math.min(LONGEST_MS, 50 * 2 ** Math.min(tries, 10)));
+    await pause(Math.min(LONGEST_MS, 50 * 2 ** Math.min(tries, 10)));
   }
 }

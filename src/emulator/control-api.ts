@@ -6,7 +6,7 @@ import { checkedRevocation, type EmulatorControls } from './controls.ts';
 import { checkedFault } from './faults/fault.ts';
 import type { RefusalCode } from './service/refusals.ts';
 
-/** A control request: `path` is what follows `/control/`. */
+/** A control request; `path` is the part after `/control/`. */
 export interface ControlRequest {
   readonly method: string;
   readonly path: string;
@@ -14,14 +14,14 @@ export interface ControlRequest {
   readonly body: string;
 }
 
-/** An answer at once, or lines that are written as fast as the caller reads them. */
+/** A complete response, or lines that are streamed as fast as the caller reads them. */
 export type ControlAnswer = EmulatedAnswer | { readonly lines: Iterable<unknown> };
 
 type Handler = (controls: EmulatorControls, body: unknown, query: URLSearchParams) => ControlAnswer;
 
 const ok = (body: unknown) => jsonAnswer(200, 'SUCCESS', body);
 
-/** Every control request, by method and path. Bodies are JSON; none is read as `{}`. */
+/** Every control request, by method and path. Bodies are JSON; a missing body counts as `{}`. */
 const HANDLERS: ReadonlyMap<string, Handler> = new Map(
   Object.entries<Handler>({
     'GET record': (controls) => ok(controls.record()),
@@ -59,7 +59,7 @@ const HANDLERS: ReadonlyMap<string, Handler> = new Map(
 
 const PATHS = new Set([...HANDLERS.keys()].map((key) => key.slice(key.indexOf(' ') + 1)));
 
-/** Carries out a control request. */
+/** Handles a control request. */
 export function control(controls: EmulatorControls, request: ControlRequest): ControlAnswer {
   const handler = HANDLERS.get(`${request.method} ${request.path}`);
   if (handler === undefined) {
@@ -74,7 +74,7 @@ export function control(controls: EmulatorControls, request: ControlRequest): Co
   try {
     return handler(controls, body, request.query);
   } catch (error) {
-    // The checks of what came in throw these two, with a message made for the caller.
+    // The input checks throw these two, with a message for the caller.
     if (error instanceof TypeError || error instanceof RangeError) {
       return refusalAnswer('INVALID_REQUEST', error.message);
     }
@@ -83,8 +83,8 @@ export function control(controls: EmulatorControls, request: ControlRequest): Co
 }
 
 /**
- * Who may use the control API: on loopback everybody, beyond it nobody without a key. Once a key is
- * set it is asked for everywhere.
+ * Access to the control API: on loopback without a key, from other machines only with a key. A key that
+ * is set is required everywhere.
  */
 export function controlGate(
   expected: string | undefined,

@@ -8,32 +8,32 @@ import type { AnswerCounts, MessagingService } from './service/messaging-service
 import { parseFault } from './faults/parse-fault.ts';
 import type { EmulatedToken } from './service/tokens.ts';
 
-/** Exact counts of all that happened since the start or the last reset. */
+/** Exact counts since the start or the last reset. */
 export interface RecordSummary extends AcceptanceCounts {
   readonly tokens: IssuanceCounts;
-  /** How often a revocation killed at least one live token. */
+  /** Number of revocations that invalidated at least one valid token. */
   readonly revocations: number;
-  /** Codes answered by each endpoint; calls that a fault kept from being acted on are not in it. */
+  /** Responses of each endpoint by code, without requests that a fault kept from being processed. */
   readonly answers: { readonly token: AnswerCounts; readonly send: AnswerCounts };
 }
 
 /** Which tokens to revoke, and when. */
 export interface Revocation {
-  /** The app whose tokens are revoked; all apps' when left out. */
+  /** The app whose tokens are revoked. Default: all apps. */
   readonly accessKey?: string;
   /**
    * Revoke once the record's total of accepted contacts has reached this number, right after the
-   * send that reaches it; now when left out. Several may wait at once.
+   * send that reaches it. Default: now. Several can be pending.
    */
   readonly afterAccepted?: number;
 }
 
 const FIELDS = ['accessKey', 'afterAccepted'];
 
-/** What tests and tools can read and do, in the process and over `/control/`. */
+/** Controls for tests and tools, in the process and over `/control/`. */
 export interface EmulatorControls {
   record(): RecordSummary;
-  /** Accepted numbers in the order of first arrival; those accepted more than once only, if asked. */
+  /** Accepted numbers in the order of first arrival; optionally only those accepted more than once. */
   contacts(onlyTwice?: boolean): Iterable<NumberCount>;
   /** The last accepted contacts with their variables, template and request, oldest first. */
   details(): AcceptedContact[];
@@ -41,15 +41,15 @@ export interface EmulatorControls {
   issuances(): Issuance[];
   /** Creates or changes an app. @throws TypeError or RangeError that names the field */
   setApp(change: AppChange): void;
-  /** Answers how many live tokens were revoked at once. @throws TypeError or RangeError */
+  /** Returns how many valid tokens were revoked at once. @throws TypeError or RangeError */
   revokeTokens(revocation?: Revocation): number;
   /** Issues a token as another program that shares the app would; the first app by default. */
   issueForeign(accessKey?: string): EmulatedToken;
-  /** Adds a fault, as an object or as {@link parseFault} reads it; answers its id. @throws TypeError or RangeError */
+  /** Adds a fault, as an object or in the syntax of {@link parseFault}; returns its id. @throws TypeError or RangeError */
   addFault(fault: Fault | string): number;
   faults(): FaultReport[];
   clearFaults(): void;
-  /** Forgets the record, the issuances, waiting revocations and all faults; apps and tokens stay. */
+  /** Deletes the record, the issuances, pending revocations and all faults; keeps apps and tokens. */
   reset(): void;
 }
 

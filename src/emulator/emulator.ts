@@ -10,19 +10,19 @@ import { type Parts, serve } from './serve.ts';
 
 /** A running emulator. Its controls are also served over HTTP, under `/control/`. */
 export interface Emulator extends EmulatorControls {
-  /** Base address for a client, such as `http://127.0.0.1:4010`. */
+  /** Base URL for a client, such as `http://127.0.0.1:4010`. */
   readonly url: string;
   readonly port: number;
-  /** Stops listening and cuts every connection. May be called again. */
+  /** Stops listening and closes every connection. Can be called repeatedly. */
   close(): Promise<void>;
 }
 
 /**
- * Starts a stand-in of the messaging service: the documented surface, its rules and its errors,
- * with a record of all it took and faults on demand. Nothing of it outlives the process.
+ * Starts an emulator of the messaging service: the documented endpoints, their rules and errors, a record
+ * of everything it accepted, and fault injection. It keeps everything in memory.
  *
- * @throws TypeError or RangeError that names a wrong option; the error of Node when the address
- * cannot be listened on
+ * @throws TypeError or RangeError that names an invalid option; the error of Node.js when it
+ * cannot listen on the address
  */
 export async function startEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   const settings = settingsFrom(options);
@@ -67,7 +67,7 @@ function listen(
   });
 }
 
-/** Sockets are followed here because a fault leaves some of them in no state that Node closes. */
+/** Tracks the sockets because a fault leaves some of them in a state that Node.js does not close. */
 function closer(server: Server): () => Promise<void> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { EmulatedAnswer } from './service/answer.ts';
 
-/** The body of a request; `gone` when the caller left before its end, `too-large` beyond the limit. */
+/** The body of a request; `gone` when the caller disconnected, `too-large` above the limit. */
 export type ReadBody = Buffer | 'gone' | 'too-large';
 
 /** Largest body that is read: 64 MiB. */
@@ -21,7 +21,7 @@ export function readBody(request: IncomingMessage): Promise<ReadBody> {
       const [only = NOTHING] = chunks;
       resolve(chunks.length <= 1 ? only : Buffer.concat(chunks));
     });
-    // A caller that leaves is everyday; without these listeners it would end the process.
+    // Callers that disconnect are normal; without these listeners they would crash the process.
     request.on('error', () => resolve('gone'));
     request.on('close', () => resolve('gone'));
   });
@@ -33,7 +33,7 @@ export function writeAnswer(response: ServerResponse, answer: EmulatedAnswer): v
   response.end(answer.body);
 }
 
-/** Waits without keeping the process alive; not at all for 0. */
+/** Waits without keeping the process alive; resolves at once for 0. */
 export async function waitFor(milliseconds: number): Promise<void> {
   if (milliseconds === 0) return;
   await new Promise((resolve) => {

@@ -3,13 +3,13 @@ import { fieldsOf, flagOf, integerIn, oneOf, textOf, textsOf } from './service/c
 import { checkedFault, type Fault } from './faults/fault.ts';
 import { DEAD_TOKEN_CODES, type DeadTokenCodes } from './service/refusals.ts';
 
-/** How a caller can learn when a token ends. */
+/** Where a caller finds the expiry of a token. */
 const EXPIRY_SHOWN = ['none', 'answer', 'jwt'] as const;
 type ExpiryShown = (typeof EXPIRY_SHOWN)[number];
 
-/** Everything that can be set; the defaults are {@link EMULATOR_DEFAULTS}. */
+/** All settings; the defaults are {@link EMULATOR_DEFAULTS}. */
 export interface EmulatorSettings extends AppDefaults {
-  /** Address to listen on. Beyond loopback the control API needs {@link controlKey}. */
+  /** Address to listen on. On other addresses than loopback the control API needs {@link controlKey}. */
   readonly host: string;
   /** Port to listen on; 0 takes a free one. */
   readonly port: number;
@@ -17,42 +17,42 @@ export interface EmulatorSettings extends AppDefaults {
   readonly accessKey: string;
   /** Secret key of the first app. */
   readonly secretKey: string;
-  /** Whether a new app is approved; one that is not is answered ACCESS_KEY_NOT_APPROVED. */
+  /** Whether a new app is approved; others get the error ACCESS_KEY_NOT_APPROVED. */
   readonly approved: AppDefaults['approved'];
   /** IP addresses and networks from which a new app may call; empty allows any. */
   readonly allowlist: AppDefaults['allowlist'];
-  /** `single`: each issuance kills the app's token before it; `many`: tokens live side by side. */
+  /** `single`: each issuance invalidates the previous token of the app; `many`: all stay valid. */
   readonly tokenMode: AppDefaults['tokenMode'];
-  /** Life of a token in milliseconds, 1 to 2147483647. */
+  /** Lifetime of a token in milliseconds, 1 to 2147483647. */
   readonly tokenLifetimeMs: AppDefaults['tokenLifetimeMs'];
   /**
-   * How a caller can learn when a token ends. `none`: not at all, the answer is only the documented
-   * `data.token`; `answer`: `data.expiresAt` stands beside it; `jwt`: the token holds `exp`.
+   * Where a caller finds the expiry of a token. `none`: nowhere, the response has only the documented
+   * `data.token`; `answer`: in `data.expiresAt`; `jwt`: in `exp` inside the token.
    */
   readonly showExpiry: ExpiryShown;
-  /** The codes for a token that is no good: the documented one, or those seen in the field. */
+  /** Codes for an invalid token: the documented one, or those seen at real services. */
   readonly deadTokenCodes: DeadTokenCodes;
-  /** Milliseconds every answer of the token and send endpoints waits; the call acts on arrival. */
+  /** Delay of every response of the token and send endpoints, in milliseconds; requests are processed on arrival. */
   readonly latencyMs: number;
-  /** A send with more contacts is answered 422 TOO_MANY_CONTACTS. */
+  /** A send with more contacts gets 422 TOO_MANY_CONTACTS. */
   readonly maxContactsPerRequest: number;
-  /** Template codes answered with 404 TEMPLATE_NOT_FOUND. */
+  /** Template codes that get 404 TEMPLATE_NOT_FOUND. */
   readonly unknownTemplates: readonly string[];
-  /** A send that holds one of these numbers is answered 400 INVALID_CONTACT. */
+  /** A send with one of these numbers gets 400 INVALID_CONTACT. */
   readonly rejectContacts: readonly string[];
   /** Whether numbers are recorded; false keeps the totals only. */
   readonly record: boolean;
-  /** How many of the last accepted contacts keep their variables, template and request. */
+  /** Number of last accepted contacts that are kept with their variables, template and request. */
   readonly keepDetails: number;
-  /** How many of the last issuances are kept; they are counted for ever. */
+  /** Number of last issuances that are kept; all of them are counted. */
   readonly keepIssuances: number;
-  /** Faults that stand from the start. */
+  /** Faults that are active from the start. */
   readonly faults: readonly Fault[];
-  /** When given, every control request must carry it as `X-Control-Key`. */
+  /** When set, every control request must have it in `X-Control-Key`. */
   readonly controlKey: string | undefined;
 }
 
-/** What {@link EmulatorSettings} a caller wants otherwise than by default. */
+/** {@link EmulatorSettings} that differ from the defaults. */
 export type EmulatorOptions = {
   readonly [Name in keyof EmulatorSettings]?: EmulatorSettings[Name] | undefined;
 };
@@ -79,12 +79,12 @@ export const EMULATOR_DEFAULTS: EmulatorSettings = {
   controlKey: undefined,
 };
 
-/** Longest answer delay: an hour. */
+/** Longest response delay: one hour. */
 const MAX_LATENCY_MS = 3_600_000;
 const MAX_KEPT = 10_000_000;
 
 /**
- * Fills in the defaults and checks every value.
+ * Adds the defaults and checks every value.
  *
  * @throws TypeError or RangeError that names the option
  */

@@ -1,6 +1,6 @@
 import type { EmulatedApiVersion } from './service/auth-header.ts';
 
-/** What a method and a path mean. */
+/** The meaning of a method and a path. */
 export type EmulatedRoute =
   | { readonly kind: 'token' | 'send'; readonly version: EmulatedApiVersion }
   | { readonly kind: 'control'; readonly path: string; readonly query: URLSearchParams }
@@ -20,7 +20,7 @@ const PATHS: ReadonlyMap<string, EmulatedRoute> = new Map([
 
 const CONTROL = '/control/';
 
-/** @param target path and query as they stand in the request line */
+/** @param target path and query of the request line */
 export function routeOf(method: string, target: string): EmulatedRoute {
   const mark = target.indexOf('?');
   const path = mark < 0 ? target : target.slice(0, mark);

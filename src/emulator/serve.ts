@@ -9,14 +9,14 @@ import type { EmulatedCall, MessagingService } from './service/messaging-service
 import { playFault } from './faults/play-fault.ts';
 import { type EmulatedRoute, routeOf } from './routes.ts';
 
-/** What the emulator is made of. */
+/** The parts of the emulator. */
 export interface Parts {
   readonly service: MessagingService;
   readonly faults: FaultList;
   readonly controls: EmulatorControls;
   readonly latencyMs: number;
   readonly controlKey: string | undefined;
-  /** Whether only this machine can reach the emulator. */
+  /** Whether the emulator listens on loopback only. */
   readonly onLoopback: boolean;
 }
 
@@ -88,7 +88,7 @@ async function serveControl(
   response: ServerResponse,
 ): Promise<void> {
   const method = request.method ?? '';
-  // Open to all, so that a container can be watched without its control key.
+  // Without a key, so that a health check of a container does not need it.
   if (path === 'health' && method === 'GET') {
     writeAnswer(response, jsonAnswer(200, 'SUCCESS', { status: 'ok' }));
     return;
@@ -116,7 +116,7 @@ function withAllow(answer: EmulatedAnswer): EmulatedAnswer {
 
 const LINES_AT_ONCE = 1_000;
 
-/** One JSON value a line, as fast as the caller reads. */
+/** One JSON value per line, as fast as the caller reads. */
 function writeLines(response: ServerResponse, lines: Iterable<unknown>): void {
   response.writeHead(200, { 'content-type': 'application/x-ndjson' });
   Readable.from(blocksOf(lines)).pipe(response);

@@ -44,23 +44,23 @@ afterAll(async () => {
 
 /** What each command is asked, the exit code, and what standard output has to hold. */
 const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegExp]>> = {
-  send: [['--template', 'T', '--contact', '01000000001'], 0, /^queued /],
-  import: [[list, '--template', 'T', '--batch', 'b'], 0, /^batch b$/m],
+  send: [['--template', 'T', '--contact', '01000000001'], 0, /^Enqueued /],
+  import: [[list, '--template', 'T', '--batch', 'b'], 0, /^Batch b\.$/m],
   batches: [[], 0, /^sending /m],
   batch: [['sending'], 0, /^phase +sending,/m],
   pause: [['sending'], 0, /is paused/],
-  resume: [['sending'], 0, /goes on/],
-  failures: [['sending'], 0, /^none$/m],
-  redrive: [['sending', '--yes'], 0, /^nothing matches/],
-  unknown: [[], 0, /^nothing is unknown$/m],
-  resolve: [['--all', '--as', 'accepted', '--yes'], 0, /^nothing was done$/m],
-  restored: [[], 0, /never/i],
+  resume: [['sending'], 0, /is resumed/],
+  failures: [['sending'], 0, /^No contact failed\.$/m],
+  redrive: [['sending', '--yes'], 0, /^No contact matches/],
+  unknown: [[], 0, /^No outcome is unknown\.$/m],
+  resolve: [['--all', '--as', 'accepted', '--yes'], 0, /^Nothing was done\.$/m],
+  restored: [[], 0, /^No old copy/],
   audit: [[], 0, /resume/],
-  alerts: [['test'], 1, /did not take it/],
+  alerts: [['test'], 1, /did not accept it/],
   find: [['01000000001'], 0, /./],
   config: [[], 0, /^REDIS_PREFIX /m],
-  hold: [['place', '--why', 'a test'], 0, /is held/],
-  pace: [[], 0, /^no limit$/m],
+  hold: [['place', '--why', 'a test'], 0, /is on hold/],
+  'rate-limit': [[], 0, /^no limit$/m],
   status: [[], 0, /^hold +manual/m],
   doctor: [['--no-dry-send'], 1, /queue\.hold/],
   cancel: [['sending', '--yes'], 0, /is cancelled/],
@@ -76,7 +76,7 @@ const LASTING: Readonly<Record<string, readonly [readonly string[], RegExp]>> = 
 describe('every command, as a process', () => {
   it('is listed here', async () => {
     const help = (await run(['help'])).stdout.split('Commands:')[1]?.split('Exit codes:')[0] ?? '';
-    const commands = [...help.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name);
+    const commands = [...help.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
     const listed = [...Object.keys(ENDING), ...Object.keys(LASTING), 'help'];
     expect(listed.toSorted()).toEqual(commands.toSorted());
   });

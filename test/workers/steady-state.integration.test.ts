@@ -8,9 +8,9 @@ import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
-import { lanesOf } from '../../workers/queue/lanes.ts';
+import { InFlight } from '../../workers/queue/in-flight.ts';
 import { startWorker } from '../../workers/process/start-worker.ts';
-import { buildSendWorker } from '../../workers/queue/send-worker.ts';
+import { buildSendWorker, lanesOf } from '../../workers/queue/send-worker.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 
@@ -78,10 +78,13 @@ describe('in steady state', () => {
     const connection = new Redis(server.url, { maxRetriesPerRequest: null });
     const settings = loadConfig({ STALLED_INTERVAL_MS: '60000' }, { service: false }).worker;
     const worker = buildSendWorker(
-      connection,
-      keysOf(prefix, 'default'),
-      lanesOf({ ...settings, concurrency: 1 }).notices,
-      settings,
+      {
+        redis: connection,
+        keys: keysOf(prefix, 'default'),
+        lane: lanesOf({ ...settings, concurrency: 1 }).notices,
+        settings,
+        inFlight: new InFlight(settings.lockDurationMs),
+      },
       () => Promise.resolve({ outcome: 'accepted', confirmed: true }),
     );
     const running = worker.run();

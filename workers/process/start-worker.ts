@@ -6,6 +6,7 @@ import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { payloadKey, payloadKeys } from '../../src/batch/payload/payload-key.ts';
 import type { Config, ServiceConfig, WorkerConfig } from '../../src/config/config.ts';
+import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { HoldGate, type HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
@@ -32,7 +33,7 @@ import { createTrafficReport } from '../maintenance/traffic-report.ts';
 import { WorkerClock } from '../maintenance/worker-clock.ts';
 import { InFlight } from '../queue/in-flight.ts';
 import { JobLockGuard } from '../queue/job-lock-guard.ts';
-import { lanesOf } from '../queue/lanes.ts';
+import { lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { SendGate } from '../send/send-gate.ts';
@@ -197,11 +198,16 @@ export async function startWorker({
       config.queue.payloadKey === undefined ? undefined : payloadKey(config.queue.payloadKey),
     lockKey: (job: string) => keys.chunkLock(job),
   };
-  const options = { redis, keys, settings: config.worker, lanes, inFlight };
+  const lane = (name: LaneName) => ({
+    options: { redis, keys, settings: config.worker, lane: lanes[name], inFlight },
+    context: { ...context, rateLimit: rateLimiter.lane(name) },
+  });
+  const notices = lane('notices');
+  const chunks = lane('chunks');
   const workers = new WorkerGroup(
     [
-      buildNoticeWorker(options, { ...context, rateLimit: rateLimiter.lane('notices') }),
-      buildChunkWorker(options, { ...context, rateLimit: rateLimiter.lane('chunks') }),
+      buildNoticeWorker(notices.options, notices.context),
+      buildChunkWorker(chunks.options, chunks.context),
     ],
     { redis, inFlight, lockGuard, onError: onRedisError },
   );

@@ -1,85 +1,158 @@
 import { Worker, type Job, type KeepJobs } from 'bullmq';
+import type { WorkerConfig } from '../../src/config/config.ts';
+import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import type { Keys } from '../../src/redis/keys.ts';
-import { backoffMs } from './backoff.ts';
+import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { jobSpan } from '../../src/tracing/spans.ts';
+import type { InFlight } from './in-flight.ts';
 
-/** One of the two queues a worker process takes jobs from, side by side. */
+/** One of the two queues from which a worker process takes jobs. */
 export interface Lane {
+  readonly name: LaneName;
   readonly queueName: string;
-  /** Jobs at the same time, to begin with. */
+  /** Jobs at the same time, at first. */
   readonly concurrency: number;
-  /** The most jobs at the same time (adaptive-concurrency.ts). */
+  /** Most jobs at the same time (adaptive-concurrency.ts). */
   readonly mostJobs: number;
-  /** How many of the jobs that are done, and that failed, are kept for a look back, and how long. */
+  /** How many completed and failed jobs are kept, and how long. */
   readonly keepDone: KeepJobs;
   readonly keepFailed: KeepJobs;
 }
 
-/** What a BullMQ worker of ours is told; milliseconds unless said otherwise. */
-export interface SendWorkerSettings {
-  readonly attempts: number;
-  readonly backoffBaseMs: number;
-  readonly backoffCapMs: number;
-  readonly lockDurationMs: number;
-  readonly stalledIntervalMs: number;
+/**
+ * Most notices that a process holds to group them: enough for several requests while others are under way
+ * and others end. Each may be sent twice when the process dies.
+ */
+const MOST_NOTICES = 256;
+
+/** Most accepted notices that are kept, whatever their age. */
+const KEEP_ACCEPTED_COUNT = 10_000;
+
+/**
+ * The two lanes of a worker process. Each has a concurrency of its own, so that a single notice never waits
+ * for a batch, and a batch makes progress however many notices there are.
+ *
+ * Jobs of chunks are not kept: the ledger has their results, and their ids must be free for a resumed
+ * batch.
+ */
+export function lanesOf(config: WorkerConfig): Readonly<Record<LaneName, Lane>> {
+  const inRequests = config.concurrency * config.coalesceMaxContacts;
+  const keepFailed = { age: seconds(config.keepFailedMs) };
+  return {
+    notices: {
+      name: 'notices',
+      queueName: QUEUE_NAME,
+      concurrency: config.concurrency,
+      mostJobs: Math.max(config.concurrency, Math.min(MOST_NOTICES, inRequests)),
+      keepDone: { age: seconds(config.keepAcceptedMs), count: KEEP_ACCEPTED_COUNT },
+      keepFailed,
+    },
+    chunks: {
+      name: 'chunks',
+      queueName: CHUNK_QUEUE_NAME,
+      concurrency: config.batchConcurrency,
+      mostJobs: config.batchConcurrency,
+      keepDone: { count: 0 },
+      keepFailed,
+    },
+  };
 }
 
-/**
- * A worker that sleeps through a hold looks up this often, and never keeps a fetched job so long. All
- * of the fleet is back so soon after a probe has lifted the hold.
- */
-const HOLD_NAP_MS = 250;
+/** BullMQ counts ages in seconds. */
+const seconds = (ms: number) => Math.ceil(ms / 1_000);
+
+/** What a BullMQ worker is built with. */
+export interface SendWorkerOptions {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly lane: Lane;
+  readonly settings: Pick<
+    WorkerConfig,
+    'attempts' | 'backoffBaseMs' | 'backoffCapMs' | 'lockDurationMs' | 'stalledIntervalMs'
+  >;
+  readonly inFlight: InFlight;
+}
+
+/** Runs a job; with three parameters it gets a signal that `cancelJob` of the worker aborts. */
+export type RunJob = (
+  job: Job,
+  lockToken: string | undefined,
+  signal?: AbortSignal,
+) => Promise<unknown>;
 
 /**
- * A stall is the death of a worker, not a fault of the job; BullMQ's own count would fail a job
- * that may never have been sent.
+ * A worker checks this often whether a hold is over, and never keeps a fetched job longer. The whole fleet
+ * continues this soon after a probe has lifted the hold.
+ */
+const HOLD_CHECK_MS = 250;
+
+/**
+ * A stall is the death of a worker and no fault of the job; BullMQ's own limit would fail a job that may
+ * never have been sent.
  */
 const STALLS_ALLOWED = 1_000;
 
 /**
- * Builds the BullMQ worker, not yet running. How often a job is tried, how long it waits between
- * and how long it is kept is the worker's to say, so that a job carries only its notice and
- * producers in any language need not know.
- *
- * @param run with three parameters it gets a signal that `cancelJob` of the worker aborts
+ * Builds the BullMQ worker of a lane, not yet running. The worker decides how often a job is tried, its
+ * backoff and how long it is kept, so that a job contains only its notice and producers in any language
+ * need not know.
  */
-export function buildSendWorker(
-  connection: RedisClient,
-  keys: Keys,
-  lane: Lane,
-  settings: SendWorkerSettings,
-  run: (job: Job, lockToken: string | undefined, signal?: AbortSignal) => Promise<unknown>,
-): Worker {
-  const withPolicy = (job: Job): Job => {
+export function buildSendWorker(options: SendWorkerOptions, run: RunJob): Worker {
+  const { redis, keys, lane, settings, inFlight } = options;
+  const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
-    return job;
+    return inFlight.run(job, () => jobSpan(job, lane.name, () => run(job, lockToken, signal)));
   };
   return new Worker(
     lane.queueName,
     // BullMQ makes a signal for each job only where the processor declares three parameters.
     run.length < 3
-      ? (job: Job, lockToken: string | undefined) => run(withPolicy(job), lockToken)
+      ? (job: Job, lockToken: string | undefined) => runJob(job, lockToken)
       : (job: Job, lockToken: string | undefined, signal: AbortSignal | undefined) =>
-          run(withPolicy(job), lockToken, signal),
+          runJob(job, lockToken, signal),
     {
-      connection,
+      connection: redis,
       prefix: keys.bullPrefix,
       autorun: false,
       concurrency: lane.concurrency,
       lockDuration: settings.lockDurationMs,
       stalledInterval: settings.stalledIntervalMs,
       maxStalledCount: STALLS_ALLOWED,
-      // Never reached; a worker without a limiter would not heed a hold.
+      // Never reached; a worker without a limiter would ignore a hold.
       limiter: { max: 1_000_000_000, duration: 1_000 },
-      maximumRateLimitDelay: HOLD_NAP_MS,
+      maximumRateLimitDelay: HOLD_CHECK_MS,
       runRetryDelay: 2_000,
       removeOnComplete: lane.keepDone,
       removeOnFail: lane.keepFailed,
       settings: {
-        backoffStrategy: (attemptsMade) =>
-          backoffMs(attemptsMade, settings.backoffBaseMs, settings.backoffCapMs, Math.random()),
+        backoffStrategy: (attemptsMade) => backoffMs(attemptsMade, settings, Math.random()),
       },
     },
   );
+}
+
+/**
+ * Milliseconds before the next attempt: exponential with a cap and full jitter, so that jobs that failed
+ * together are not retried together.
+ *
+ * | attempts made | base 1 s, cap 5 min: at most |
+ * |---|---|
+ * | 1 | 1 s |
+ * | 2 | 2 s |
+ * | 5 | 16 s |
+ * | 9 | 4 min 16 s |
+ * | 10 and more | 5 min |
+ *
+ * @param attemptsMade counted attempts, this one included; 1 or more
+ * @param random a number in [0, 1)
+ * @returns a whole number from 1 to the cap
+ */
+export function backoffMs(
+  attemptsMade: number,
+  { backoffBaseMs, backoffCapMs }: Pick<WorkerConfig, 'backoffBaseMs' | 'backoffCapMs'>,
+  random: number,
+): number {
+  const ceiling = Math.min(backoffCapMs, backoffBaseMs * 2 ** Math.max(0, attemptsMade - 1));
+  return Math.max(1, Math.ceil(ceiling * random));
 }

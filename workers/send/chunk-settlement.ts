@@ -1,34 +1,41 @@
-import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
 import {
   allAccepted,
   allBack,
   allFailed,
+  type FailedPart,
   type Settlement,
 } from '../../src/batch/ledger/settlement.ts';
+import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import { shouldSplit } from './should-split.ts';
+
+/** An attempt at a chunk whose outcome is known. */
+export interface EndedChunk {
+  /** Undefined when nothing was sent and no notice is to blame. */
+  readonly outcome: Outcome | undefined;
+  /** Number of contacts. */
+  readonly size: number;
+  readonly delivery: DeliveryPolicy;
+  /** No attempt is left after this one. */
+  readonly lastAttempt: boolean;
+  /** Status and message of the service, masked. */
+  readonly detail: string;
+}
 
 /**
- * What the ledger is told after an attempt at a chunk, by outcome and delivery policy.
+ * What is recorded in the ledger after an attempt at a chunk, by outcome and delivery policy.
  *
  * | outcome | at-least-once | at-most-once |
  * |---|---|---|
  * | accepted | accepted | accepted |
- * | rejected | rejected (after bisecting, where that may help) | the same |
- * | retry | back; with no attempts left rejected, for nothing was taken | the same |
- * | retry not counted, hold, not started | back | back |
- * | unknown | back with doubt; with no attempts left unknown | unknown |
+ * | rejected | rejected (after {@link bisect}, where it is split) | the same |
+ * | retry | tried again; with no attempts left rejected, because nothing was taken | the same |
+ * | retry not counted, hold, not started | tried again | tried again |
+ * | unknown | tried again as possibly sent; with no attempts left unknown | unknown |
  * | expired, cancelled | decided by the claim, never here | the same |
- *
- * @param lastAttempt no attempt is left after this one
- * @param detail the service's own words, masked
  */
-export function settlementOf(
-  outcome: Outcome | undefined,
-  size: number,
-  delivery: DeliveryPolicy,
-  lastAttempt: boolean,
-  detail: string,
-): Settlement {
+export function settlementOf(ended: EndedChunk): Settlement {
+  const { outcome, size, delivery, lastAttempt, detail } = ended;
   switch (outcome?.kind) {
     case 'accepted':
       return allAccepted(size);
@@ -48,4 +55,100 @@ export function settlementOf(
     case undefined:
       return allBack(size, false);
   }
+}
+
+/**
+ * After so many rejections in a row without one acceptance the contacts are not the cause: a wrong
+ * template would otherwise cost two requests per contact.
+ */
+const MAX_FRUITLESS = 12;
+
+/** Result of the send call for a part of a chunk. */
+export interface SentPart {
+  readonly outcome: Outcome | undefined;
+  readonly status: number | undefined;
+  readonly detail: string;
+}
+
+/** What a bisection works with. */
+export interface BisectOptions<Contact> {
+  /** Of a chunk that was just rejected as a whole. */
+  readonly contacts: readonly Contact[];
+  /** What the whole chunk was rejected with. */
+  readonly rejected: { readonly code: string; readonly detail: string };
+  readonly delivery: DeliveryPolicy;
+  /** Makes a send call for some of the contacts. */
+  readonly send: (contacts: readonly Contact[]) => Promise<SentPart>;
+  /** Makes a payload of some of the contacts. */
+  readonly encode: (contacts: readonly Contact[]) => Promise<Buffer>;
+}
+
+/**
+ * Finds the contacts that made the service reject a chunk, by sending halves of it, and so sends the
+ * others.
+ *
+ * The chunk stays claimed meanwhile; the results of all its contacts are settled in one step at the end.
+ * An attempt after which it cannot go on (a hold, a stop, a lost lock, a service that fails) ends it:
+ * what was not sent yet is tried again.
+ *
+ * @returns the settlement, and the outcome that ended it early, if one did
+ */
+export async function bisect<Contact>({
+  contacts,
+  rejected,
+  delivery,
+  send,
+  encode,
+}: BisectOptions<Contact>): Promise<{
+  readonly settlement: Settlement;
+  readonly ended: Outcome | undefined;
+}> {
+  const waiting: (readonly Contact[])[] = halves(contacts);
+  const failed: FailedPart[] = [];
+  const fail = async (
+    part: readonly Contact[],
+    { state, code, message }: Pick<FailedPart, 'state' | 'code' | 'message'>,
+  ) => {
+    failed.push({ state, size: part.length, code, message, payload: await encode(part) });
+  };
+  let accepted = 0;
+  let rejections = 0;
+  let possiblySent = false;
+  let ended: Outcome | undefined;
+
+  for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
+    if (accepted === 0 && rejections >= MAX_FRUITLESS) {
+      const { code, detail: message } = rejected;
+      await fail([...part, ...waiting.splice(0).flat()], { state: 'rejected', code, message });
+      break;
+    }
+    const { outcome, status, detail: message } = await send(part);
+    const { length: size } = part;
+    if (outcome?.kind === 'accepted') {
+      accepted += size;
+    } else if (outcome?.kind === 'rejected') {
+      rejections++;
+      if (shouldSplit({ kind: 'chunk', size, status, bisect: true, possiblySent: false })) {
+        waiting.unshift(...halves(part));
+      } else await fail(part, { state: 'rejected', code: outcome.code, message });
+    } else if (outcome?.kind === 'unknown' && delivery === 'at-most-once') {
+      await fail(part, { state: 'unknown', code: outcome.code, message });
+    } else {
+      waiting.unshift(part);
+      possiblySent = outcome?.kind === 'unknown';
+      ended = outcome;
+      break;
+    }
+  }
+
+  const rest = waiting.flat();
+  if (rest.length === 0) return { settlement: { accepted, failed }, ended };
+  const payload = await encode(rest);
+  const settlement = { accepted, failed, rest: { size: rest.length, payload, possiblySent } };
+  return { settlement, ended };
+}
+
+function halves<Contact>(contacts: readonly Contact[]): [Contact[], Contact[]] {
+  const middle = Math.ceil(contacts.length / 2);
+  return [contacts.slice(0, middle), contacts.slice(middle)];
 }

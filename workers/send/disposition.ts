@@ -1,53 +1,53 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
-/**
- * What BullMQ is told after each outcome. A processor steers its job by what it returns or throws;
- * what it throws is stored with the job and shown by boards, so the messages hold codes and no
- * data, and no stack.
- *
- * | outcome | told | attempt | job |
- * |---|---|---|---|
- * | accepted, expired, cancelled | a value | spent, none, none | done |
- * | rejected | UnrecoverableError | spent | failed, kept |
- * | unknown, at-most-once or final | UnrecoverableError | spent | failed, kept, listed as unknown |
- * | retry, unknown | AttemptError | spent | backs off; failed, kept, when the attempts are used up |
- * | retry, not counted | DelayedError | none | comes back after a moment |
- * | hold | RateLimitError | none | first in line once the hold is over |
- */
+/** A job in its run, and the worker's token for its lock. */
+export interface LockedJob {
+  readonly job: Job;
+  readonly lockToken: string | undefined;
+}
+
+/** The result of a single notice's job. */
 export interface JobResult {
   readonly outcome: 'accepted' | 'expired' | 'cancelled';
   readonly confirmed: boolean;
 }
 
-/** An attempt that was spent and may be followed by another. */
+/** An attempt that was counted and may be followed by another. */
 class AttemptError extends Error {
   override readonly name = 'AttemptError';
 }
 
+/** Removes the stack: BullMQ would store it with the job, and it says no more than the code. */
 export function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
-  // BullMQ keeps the stack with the job; ours would say nothing that the code does not.
   error.stack = '';
   return error;
 }
 
-/** How long a job stays away that is given back without blame. */
+/** Delay of a job that is tried again without counting an attempt, in milliseconds. */
 const SHORT_DELAY_MS = 1_000;
 
 /**
- * Ends a processor run: returns what the job's result is, or throws what BullMQ acts upon.
+ * Ends the run of a job by its outcome. BullMQ acts by what a run returns or throws. What it throws is
+ * stored with the job and shown by boards, so the messages contain codes and no data.
  *
- * @param lockToken the worker's token for the job's lock
- * @param detail what is kept with a failed job beside the code: status and the service's own
- *   message, already masked
- * @param atMostOnce an unknown outcome is not tried again
+ * | outcome | returned or thrown | attempt | job |
+ * |---|---|---|---|
+ * | accepted, expired, cancelled | a {@link JobResult} | counted, no, no | done |
+ * | rejected | UnrecoverableError | counted | failed, kept |
+ * | unknown, at-most-once or final | UnrecoverableError | counted | failed, kept, listed as unknown |
+ * | retry, unknown | AttemptError | counted | backs off; failed, kept, when no attempts are left |
+ * | retry, not counted | DelayedError | not counted | delayed for a second |
+ * | hold | RateLimitError | not counted | first in the queue when the hold is over |
+ *
+ * @param detail what is kept with a failed job beside the code ({@link detailOf})
+ * @param atMostOnce an unknown outcome is not retried
  */
 export async function applyOutcome(
-  job: Job,
-  lockToken: string | undefined,
+  locked: LockedJob,
   outcome: Outcome,
-  detail: string,
-  atMostOnce = false,
+  { detail, atMostOnce = false }: { readonly detail: string; readonly atMostOnce?: boolean },
 ): Promise<JobResult> {
   switch (outcome.kind) {
     case 'accepted':
@@ -63,30 +63,38 @@ export async function applyOutcome(
       throw withoutStack(new AttemptError(join(outcome.code, detail)));
     case 'retry':
       if (outcome.counted) throw withoutStack(new AttemptError(join(outcome.code, detail)));
-      return delayJob(job, lockToken, SHORT_DELAY_MS, outcome.code);
+      return delayJob(locked, SHORT_DELAY_MS, outcome.code);
     case 'hold':
-      // The text is BullMQ's own signal; the hold itself says why (HOLDS).
-      throw withoutStack(new RateLimitError());
+      return requeue();
   }
 }
 
 /**
- * Gives a job back unsent, without spending an attempt, to come back after so many milliseconds. BullMQ
- * brings it back by the clock of a worker; ours is the one that is sure to be there.
+ * Delays an unsent job by `ms` milliseconds without counting an attempt. BullMQ promotes it by the clock
+ * of a worker, so the delay is added to our own.
  */
 export async function delayJob(
-  job: Job,
-  lockToken: string | undefined,
+  { job, lockToken }: LockedJob,
   ms: number,
-  why: string,
+  reason: string,
 ): Promise<never> {
   await job.moveToDelayed(Date.now() + ms, lockToken);
-  throw withoutStack(new DelayedError(why));
+  throw withoutStack(new DelayedError(reason));
 }
 
-/** Gives a job back unsent, without spending an attempt, to the front of the line. */
+/** Returns an unsent job to the front of the queue, without counting an attempt. */
 export function requeue(): never {
+  // The message is BullMQ's own signal.
   throw withoutStack(new RateLimitError());
+}
+
+/** What is kept of a failed attempt: the status and the service's own message, masked. */
+export function detailOf(answer: SendAnswer | undefined): string {
+  if (answer === undefined) return '';
+  const status = answer.status === undefined ? '' : `HTTP ${answer.status}`;
+  return [status, answer.message ?? answer.failureCode ?? '']
+    .filter((part) => part !== '')
+    .join(' ');
 }
 
 const join = (code: string, detail: string) => (detail === '' ? code : `${code}: ${detail}`);

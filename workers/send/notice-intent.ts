@@ -1,28 +1,100 @@
 import { randomBytes } from 'node:crypto';
 import type { Job } from 'bullmq';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { isPossiblySent } from './possibly-sent.ts';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 
-/** What the delivery policy of single notices needs. */
-export interface IntentContext {
-  readonly intents: Pick<Intents, 'begin' | 'end' | 'park'>;
-  readonly log: AttemptLog;
-  /** Id of the worker process. */
-  readonly worker: string;
-  readonly keepFailedMs: number;
+/** The delivery policy in one run of a notice's job. */
+export interface NoticeIntent {
+  readonly job: string;
+  readonly data: JobData;
+  /** Names the attempt; empty for at-least-once. */
+  readonly nonce: string;
+  /** The worker's token for the lock of the job. */
+  readonly lockToken: string;
+  /** No attempt is left after this one. */
+  readonly lastAttempt: boolean;
+  /** At-least-once: the service may have accepted an earlier attempt. */
+  readonly possiblySent: boolean;
+  /** `asked` while there is no answer; undefined until asked for, and for at-least-once. */
+  verdict: IntentVerdict | 'asked' | undefined;
 }
 
-/** What is told of an intent at the end of an attempt. */
+/** The delivery policy of a job that was just fetched. */
+export function noticeIntent(job: Job, data: JobData, lockToken: string | undefined): NoticeIntent {
+  return {
+    job: job.id ?? '',
+    data,
+    nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
+    lockToken: lockToken ?? '',
+    lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
+    possiblySent: data.delivery === undefined && isPossiblySent(job),
+    verdict: undefined,
+  };
+}
+
+/*
+ * At-least-once. Once possibly sent, always possibly sent until accepted: a later rejection, a deadline
+ * that passes or attempts that run out prove nothing about the earlier request. (At-most-once, the intents
+ * contain all that is known.)
+ */
+
+/** Stored with the reason of a failed attempt, so that the next attempt knows. */
+const MARK = '(may have been taken)';
+
+/** Whether the service may have accepted an earlier attempt of a job: it ended so, or its worker died. */
+export function isPossiblySent(job: Pick<Job, 'failedReason' | 'stalledCounter'>): boolean {
+  return job.stalledCounter > 0 || (job.failedReason ?? '').endsWith(MARK);
+}
+
+/** The reason that is stored with an attempt that the service may have accepted. */
+export function withPossiblySentMark(detail: string): string {
+  return detail === '' ? MARK : `${detail} ${MARK}`;
+}
+
+/**
+ * What is known of an at-least-once notice after an attempt.
+ *
+ * | possibly sent before | outcome of this attempt | attempts left | known |
+ * |---|---|---|---|
+ * | no | any | any | the same |
+ * | yes | rejected | any | unknown, and no attempt follows |
+ * | yes | expired | any | unknown, and no attempt follows |
+ * | yes | retry, counted | none | unknown, and no attempt follows |
+ * | yes | any other | any | the same |
+ */
+export function knownAfter(
+  outcome: Outcome | undefined,
+  { possiblySent, lastAttempt }: Pick<NoticeIntent, 'possiblySent' | 'lastAttempt'>,
+): Outcome | undefined {
+  if (!possiblySent) return outcome;
+  switch (outcome?.kind) {
+    case 'rejected':
+      return { kind: 'unknown', code: outcome.code, final: true };
+    case 'expired':
+      return { kind: 'unknown', code: 'OUTCOME_UNKNOWN', final: true };
+    case 'retry':
+      return outcome.counted && lastAttempt
+        ? { kind: 'unknown', code: outcome.code, final: true }
+        : outcome;
+    case undefined:
+    case 'accepted':
+    case 'unknown':
+    case 'hold':
+    case 'cancelled':
+      return outcome;
+  }
+}
+
+/** How an intent is ended after an attempt. */
 export type IntentEnd = 'nothing' | 'back' | 'accepted' | 'own' | 'any' | 'none';
 
 /**
- * How an attempt ends for the delivery policy: the intent is ended (`back`, `accepted`), or the notice
- * is listed as unknown in place of its `own` intent, of `any`, or of `none`.
+ * How an attempt ends for the delivery policy: the intent is ended (`back`, `accepted`), or the notice is
+ * listed as unknown and replaces its `own` intent, `any` intent, or `none`.
  *
  * | delivery | verdict | outcome | end |
  * |---|---|---|---|
@@ -61,40 +133,22 @@ export function intentEnd(
   }
 }
 
-/** The delivery policy in one run of a notice's job. */
-export interface NoticeIntent {
-  readonly job: string;
-  readonly data: JobData;
-  /** Names the attempt; empty at-least-once. */
-  readonly nonce: string;
-  /** The worker's token for the lock of the job. */
-  readonly lockToken: string;
-  /** No attempt is left after this one. */
-  readonly lastAttempt: boolean;
-  /** At-least-once: an earlier attempt may have been taken (possibly-sent.ts). */
-  readonly possiblySent: boolean;
-  /** `asked` while no answer has come; undefined until asked for, and at-least-once. */
-  verdict: IntentVerdict | 'asked' | undefined;
+/** What recording intents needs. */
+export interface IntentContext {
+  readonly intents: Pick<Intents, 'begin' | 'end' | 'park'>;
+  readonly log: AttemptLog;
+  /** Id of the worker process. */
+  readonly worker: string;
+  /** KEEP_FAILED_MS */
+  readonly keepFailedMs: number;
 }
 
-export function noticeIntent(job: Job, data: JobData, lockToken: string | undefined): NoticeIntent {
-  return {
-    job: job.id ?? '',
-    data,
-    nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
-    lockToken: lockToken ?? '',
-    lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    possiblySent: data.delivery === undefined && isPossiblySent(job),
-    verdict: undefined,
-  };
-}
-
-/** Whether nothing that is known so far forbids a request. */
+/** Whether the intent does not forbid a request. */
 export function maySend({ verdict }: NoticeIntent): boolean {
   return verdict === undefined || verdict === 'send';
 }
 
-/** The outcome that an earlier attempt has left, where that is why this one makes no request. */
+/** The outcome of an earlier attempt, where it is the reason why this one makes no request. */
 export function earlierOutcome({ verdict }: NoticeIntent): Outcome | undefined {
   if (verdict === 'accepted') return { kind: 'accepted', confirmed: true };
   if (verdict === 'unknown') return { kind: 'unknown', code: 'OUTCOME_UNKNOWN' };
@@ -102,8 +156,8 @@ export function earlierOutcome({ verdict }: NoticeIntent): Outcome | undefined {
 }
 
 /**
- * Records the intents of the notices of one request, in one round trip. Each is asked for once in a
- * run: a request that follows a refused token, or the refusal of a whole group, is of the same attempt.
+ * Records the intents of the notices of one request, in one round trip, and each once per run: a request
+ * after a refused token or a rejected group belongs to the same attempt.
  *
  * @returns whether a request with all of them may be made
  */
@@ -113,7 +167,7 @@ export async function beginIntents(
 ): Promise<boolean> {
   const due = all.filter(({ verdict }) => verdict === undefined);
   if (due.length > 0) {
-    // From here on they may be recorded, also when no answer comes.
+    // From here on they may be recorded, even if no answer comes.
     for (const intent of due) intent.verdict = 'asked';
     try {
       const verdicts = await intents.begin(due, worker);
@@ -125,18 +179,15 @@ export async function beginIntents(
   return all.every(maySend);
 }
 
-/** A notice's attempt whose end is known. */
+/** An attempt at a notice whose outcome is known. */
 export interface EndedAttempt {
   readonly intent: NoticeIntent;
-  /** Undefined when nothing was sent and nobody is to blame. */
+  /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer: SendAnswer | undefined;
 }
 
-/**
- * Ends attempts for the policy, in one round trip for each kind of end; tried again until Redis has
- * heard it.
- */
+/** Ends intents in one round trip per kind of end; repeated until Redis has answered. */
 export async function endIntents(
   ended: readonly EndedAttempt[],
   { intents, keepFailedMs, log }: IntentContext,
@@ -150,7 +201,7 @@ export async function endIntents(
     if (some === undefined) byEnd.set(end, [attempt]);
     else some.push(attempt);
   }
-  const told = [...byEnd].map(([end, some]) => {
+  const recorded = [...byEnd].map(([end, some]) => {
     const attempts = some.map((attempt) => ({ ...attempt.intent, facts: factsOf(attempt) }));
     return settleWithRetry(
       () =>
@@ -160,7 +211,7 @@ export async function endIntents(
       (error) => log.trouble('intent', error),
     );
   });
-  await Promise.all(told);
+  await Promise.all(recorded);
 }
 
 function factsOf({ intent, outcome, answer }: EndedAttempt): UnknownFacts {

@@ -1,87 +1,84 @@
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Notice } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { ServiceClient } from '../../src/service/client.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import type { SendCallOptions, ServiceClient } from '../../src/service/client.ts';
-import type { TokenSource } from '../../src/contracts/token.ts';
 import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
-import type { Group } from './coalescer.ts';
-import { splitGroup, shouldSplit } from './split-group.ts';
-import { knownAfter } from './possibly-sent.ts';
+import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
 import {
   beginIntents,
   earlierOutcome,
   endIntents,
+  knownAfter,
   maySend,
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
-import type { PendingNotice } from './pending-notices.ts';
+import { shouldSplit } from './should-split.ts';
 
 /** A single notice in this process, from the fetch of its job to the end of the run. */
 export interface HeldNotice extends PendingNotice {
   readonly data: JobData;
   readonly intent: NoticeIntent;
-  /** Whether the job's lock is surely ours. */
+  /** Whether the lock of the job is surely ours. */
   readonly owned: () => boolean;
   /** Whether its `expiresAt` has passed. */
   readonly isLate: () => boolean;
-  /** Told what became of it; once. */
+  /** Called exactly once with the result, unless `fail` is. */
   readonly end: (end: NoticeEnd) => void;
-  /** Told instead that the run broke in a way nobody foresaw. */
+  /** Called instead when the run failed unexpectedly. */
   readonly fail: (error: unknown) => void;
 }
 
-/** What became of a notice in one run. */
+/** The result of a notice in one run. */
 export interface NoticeEnd {
-  /** Undefined when it goes back unsent and nobody is to blame. */
+  /** Undefined when it is requeued unsent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer?: SendAnswer | undefined;
-  /** How many notices its request carried. */
+  /** How many notices its request contained. */
   readonly together?: number;
-  /** Its request was a hold's probe. */
+  /** Its request was the probe of a hold. */
   readonly probe?: boolean;
-  /** Requests of refused groups that are counted with it, beside its own. */
+  /** Requests of rejected groups that are counted with it, besides its own. */
   readonly uncounted?: number;
-  /** False where its request is counted with another notice that it carried. */
+  /** False where its request is counted with another notice. */
   readonly counted?: boolean | undefined;
 }
 
-/** What sending a group needs. */
+/** What sending groups needs; a worker process composes it once. */
 export interface GroupContext extends AttemptContext, IntentContext {
   readonly service: Pick<ServiceClient, 'send'>;
-  /** Lets what is asked of Redis next, up to the end of this turn, leave in one write. */
+  /** Writes the Redis commands from now to the end of this turn of the event loop at once. */
   readonly inOneWrite: () => void;
-  /** Aborted when the worker stops: what has not been sent goes back. */
-  readonly stopping: AbortSignal;
+  /** Aborted when the worker stops: what has not been sent is requeued. */
+  readonly stopping: CancelSignal;
 }
 
-const GONE_BACK: NoticeEnd = { outcome: undefined };
+const REQUEUED: NoticeEnd = { outcome: undefined };
 
 /**
- * Makes the attempt of a group of notices that are alike: one request, or two when the token had to
- * be renewed. A lone notice is a group of one.
+ * Makes the attempt of a group of notices: one request, or two when the token had to be refreshed. A
+ * single notice is a group of one.
  *
- * - formed -> left out: right before each request, the notice whose lock may be lost, whose
- *   `expiresAt` has passed or whose intent is not ours to begin. It ends by itself; the others go on.
- * - formed -> gone back, all: the worker stops, or the queue is held; unspent. A hold's probe carries
- *   one notice, and the others go back.
- * - formed -> sent: intents at-most-once are recorded in one round trip right before.
+ * - grouped -> left out: right before each request, a notice whose lock may be lost, whose `expiresAt` has
+ *   passed or whose intent could not be recorded. It ends by itself; the others are sent.
+ * - grouped -> requeued, all: the worker stops, or the queue is held; no attempt is counted. The probe of a
+ *   hold contains one notice; the others are requeued.
+ * - grouped -> sent: the intents of at-most-once notices are recorded in one round trip right before.
  * - sent -> ended, each with the outcome of the request: accepted, retry, unknown, hold, rejected.
- * - sent -> in parts: rejected as a group (split-group.ts). Its intents stay begun meanwhile.
+ * - sent -> split, when it was rejected as a group (should-split.ts). Its intents stay open meanwhile.
  *
- * Each notice that ends is told so, and its job then goes its own way.
- *
- * @returns the parts in which the group goes on
+ * @returns the parts in which the group is sent again
  */
 export async function sendGroup(
   group: Group<HeldNotice>,
-  parts: GroupContext,
+  context: GroupContext,
 ): Promise<Group<HeldNotice>[]> {
   try {
-    return await attemptGroup(group, parts);
+    return await attemptGroup(group, context);
   } catch (error) {
     for (const notice of group.notices) notice.fail(error);
     return [];
@@ -90,61 +87,69 @@ export async function sendGroup(
 
 async function attemptGroup(
   { notices, isPart, uncounted = 0 }: Group<HeldNotice>,
-  parts: GroupContext,
+  context: GroupContext,
 ): Promise<Group<HeldNotice>[]> {
-  let ready = await leaveOut(notices, parts);
+  const { gate, stopping } = context;
+  let ready = await leaveOut(notices, context);
   if (ready.length === 0) return [];
-  const passage = parts.stopping.aborted ? undefined : await parts.gate.enter();
+  const passage = stopping.aborted ? undefined : await gate.enter();
   if (passage === undefined) {
-    await endAll(ready, GONE_BACK, parts);
+    await endAll(ready, REQUEUED, context);
     return [];
   }
   const isProbe = passage.probe !== undefined;
   if (isProbe && ready.length > 1) {
-    await endAll(ready.slice(1), GONE_BACK, parts);
+    await endAll(ready.slice(1), REQUEUED, context);
     ready = ready.slice(0, 1);
   }
 
   let attempted: Attempted = { outcome: undefined };
   while (ready.length > 0) {
-    attempted = await attempt(ready, parts);
-    if (attempted.outcome !== undefined || parts.stopping.aborted) break;
-    const left: readonly HeldNotice[] = await leaveOut(ready, parts);
+    attempted = await attempt(ready, context);
+    if (attempted.outcome !== undefined || stopping.aborted) break;
+    const left: readonly HeldNotice[] = await leaveOut(ready, context);
     if (left.length === ready.length) break;
     ready = left;
   }
   const { outcome, answer } = attempted;
+  const { length: size } = ready;
+  const { status } = answer ?? {};
   if (
     outcome?.kind === 'rejected' &&
-    shouldSplit(ready.length, answer?.status, deliveryOf(ready))
+    shouldSplit({ kind: 'group', size, status, delivery: deliveryOf(ready) })
   ) {
-    await parts.gate.leave(outcome, passage);
-    parts.log.groupRefused(ready.length, outcome.code, answer);
+    await gate.leave(outcome, passage);
+    context.log.groupRefused(size, outcome.code, answer);
     return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
   }
-  const end = { outcome, answer, together: ready.length, probe: isProbe, uncounted };
-  await endAll(ready, end, parts, passage);
+  const end = { outcome, answer, together: size, probe: isProbe, uncounted };
+  await endAll(ready, end, context, passage);
   return [];
 }
 
-function attempt(ready: readonly HeldNotice[], parts: GroupContext): Promise<Attempted> {
-  const intents = ready.map(({ intent }) => intent);
+function attempt(ready: readonly HeldNotice[], context: GroupContext): Promise<Attempted> {
   const ownConnection = deliveryOf(ready) === 'at-most-once';
-  const options = {
-    send: (tokens: TokenSource, call: SendCallOptions) =>
-      parts.service.send(together(ready), tokens, call),
-    ownConnection,
-    cancel: parts.stopping,
-    owned: () => ready.every(mayGo),
-    recordIntents: ownConnection ? () => beginIntents(intents, parts) : undefined,
-  };
-  return attemptOnce(options, parts);
+  const recordIntents = () =>
+    beginIntents(
+      ready.map(({ intent }) => intent),
+      context,
+    );
+  return attemptOnce(
+    {
+      send: (tokens, options) => context.service.send(together(ready), tokens, options),
+      ownConnection,
+      cancel: context.stopping,
+      owned: () => ready.every(mayGo),
+      recordIntents: ownConnection ? recordIntents : undefined,
+    },
+    context,
+  );
 }
 
 /** One notice with the contacts of all: every other field of theirs is equal. */
 function together(notices: readonly HeldNotice[]): Notice {
   const [first] = notices;
-  if (first === undefined) throw new TypeError('a group of nobody');
+  if (first === undefined) throw new TypeError('empty group');
   if (notices.length === 1) return first.data.notice;
   return { ...first.data.notice, contacts: notices.flatMap(({ data }) => data.notice.contacts) };
 }
@@ -155,24 +160,24 @@ const deliveryOf = ([first]: readonly HeldNotice[]): DeliveryPolicy =>
 const mayGo = (notice: HeldNotice): boolean =>
   notice.owned() && !notice.isLate() && maySend(notice.intent);
 
-/** Ends the notices that may not be sent; answers the others. */
+/** Ends the notices that may not be sent; returns the others. */
 async function leaveOut(
   notices: readonly HeldNotice[],
-  parts: GroupContext,
+  context: GroupContext,
 ): Promise<readonly HeldNotice[]> {
   if (notices.every(mayGo)) return notices;
   const left = notices.filter(mayGo);
   const out = notices.filter((notice) => !left.includes(notice));
-  // An attempt before the deadline may have been taken: only the intents tell.
+  // The service may have accepted an attempt before the deadline: only the intents know.
   const asked = out.filter((notice) => notice.isLate() && notice.data.delivery === 'at-most-once');
   await beginIntents(
     asked.map(({ intent }) => intent),
-    parts,
+    context,
   );
   const ends = out.map((notice) => ({ notice, outcome: leftOutAs(notice) }));
   await endIntents(
     ends.map(({ notice: { intent }, outcome }) => ({ intent, outcome, answer: undefined })),
-    parts,
+    context,
   );
   for (const { notice, outcome } of ends.toReversed()) notice.end({ outcome });
   return left;
@@ -182,15 +187,15 @@ function leftOutAs(notice: HeldNotice): Outcome | undefined {
   const { data, intent } = notice;
   const earlier = earlierOutcome(intent);
   if (earlier !== undefined || !notice.isLate()) return earlier;
-  const neverBegun = data.delivery === undefined || intent.verdict === 'send';
-  return neverBegun ? knownAfter({ kind: 'expired' }, intent) : undefined;
+  const neverStarted = data.delivery === undefined || intent.verdict === 'send';
+  return neverStarted ? knownAfter({ kind: 'expired' }, intent) : undefined;
 }
 
-/** Ends notices by the outcome of their request: the delivery policy first, then the gate, then their jobs. */
+/** Ends notices by the outcome of their request: first the intents, then the gate, then the jobs. */
 async function endAll(
   notices: readonly HeldNotice[],
   end: NoticeEnd,
-  parts: GroupContext,
+  context: GroupContext,
   passage?: Passage,
 ): Promise<void> {
   const { outcome, answer } = end;
@@ -200,12 +205,12 @@ async function endAll(
     outcome: knownAfter(outcome, notice.intent),
     answer,
   }));
-  await endIntents(ends, parts);
-  if (passage !== undefined) await parts.gate.leave(outcome, passage);
-  parts.inOneWrite();
-  // Each that goes back is put before the one that went back just now.
-  const goBack = outcome === undefined || outcome.kind === 'hold';
-  for (const { notice, outcome: known } of goBack ? ends.toReversed() : ends) {
+  await endIntents(ends, context);
+  if (passage !== undefined) await context.gate.leave(outcome, passage);
+  context.inOneWrite();
+  // Each requeued notice is put before the one that was requeued just now.
+  const isRequeued = outcome === undefined || outcome.kind === 'hold';
+  for (const { notice, outcome: known } of isRequeued ? ends.toReversed() : ends) {
     const counted = notice === notices[0] ? end.counted : false;
     notice.end({ ...end, outcome: known, counted });
   }

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Fault } from './fault.ts';
 
-/** A fault in force, and how often it struck. */
+/** An active fault, and how often it was applied. */
 export interface FaultReport {
   readonly id: number;
   readonly fault: Fault;
   readonly fired: number;
-  /** True once it struck as often as its `times`. */
+  /** True once it was applied `times` times. */
   readonly spent: boolean;
 }
 
@@ -17,7 +17,7 @@ interface Standing {
   fired: number;
 }
 
-/** The faults in force, in the order in which they were added. */
+/** The active faults, in the order in which they were added. */
 export class FaultList {
   #standing: Standing[] = [];
   #lastId = 0;
@@ -29,7 +29,7 @@ export class FaultList {
     return this.#lastId;
   }
 
-  /** The fault that strikes this call: the first one that is not spent and whose rate hits. */
+  /** The fault for this request: the first one that is not used up and whose rate applies. */
   next(endpoint: 'send' | 'token'): Fault | undefined {
     for (const standing of this.#standing) {
       const { fault, random } = standing;

@@ -5,55 +5,55 @@ const RESET_STAGES = ['before-read', 'after-read', 'after-acting'] as const;
 const HANG_STAGES = ['before-acting', 'after-acting'] as const;
 
 /**
- * Something that goes wrong with calls of the token or send endpoint. A fault needs at least one
- * effect; those that contradict each other are refused. Without `times` and `rate` it strikes
- * every call until it is cleared.
+ * A fault injected into requests to the token or send endpoint. A fault needs at least one effect;
+ * contradicting effects are an error. Without `times` and `rate` it applies to every request until it is
+ * cleared.
  *
- * "Acting" is what the call is for: recording the contacts, issuing the token. A fault says whether
- * it strikes before or after it; a call that acts may still be refused, for its token say, and the
- * fault strikes all the same.
+ * "Acting" is the processing of the request: recording the contacts, issuing the token. A fault defines
+ * whether it applies before or after that; a request that is processed may still be rejected, for example
+ * for its token, and the fault applies all the same.
  */
 export interface Fault {
-  /** Which calls it strikes. */
+  /** The requests it applies to. */
   readonly on: (typeof FAULT_TARGETS)[number];
-  /** How many calls it strikes, then it is spent. */
+  /** Number of requests it applies to; then it is used up. */
   readonly times?: number;
-  /** The share of calls it strikes, 0 to 1. */
+  /** The share of requests it applies to, 0 to 1. */
   readonly rate?: number;
-  /** Makes `rate` strike the same calls each time, 0 to 4294967295. */
+  /** Makes `rate` choose the same requests each time, 0 to 4294967295. */
   readonly seed?: number;
 
-  /** Effect: the answer, or whatever else happens, comes this many milliseconds later. */
+  /** Effect: the response, or any other effect, is delayed by this many milliseconds. */
   readonly latencyMs?: number;
-  /** Effect: the connection is reset (RST); before or after the request was read, or acted on. */
+  /** Effect: the connection is reset (RST), before or after the request is read or processed. */
   readonly reset?: (typeof RESET_STAGES)[number];
-  /** Effect: no answer ever, on a connection that stays open. */
+  /** Effect: no response, and the connection stays open. */
   readonly hang?: (typeof HANG_STAGES)[number];
-  /** Effect: these raw bytes instead of an HTTP answer, then the connection ends. */
+  /** Effect: these raw bytes instead of an HTTP response, then the connection is closed. */
   readonly garbage?: string;
 
-  /** Effect: an answer with this status, 200 to 599, in place of the real one; not acted on. */
+  /** Effect: a response with this status, 200 to 599, instead of the real one; not processed. */
   readonly status?: number;
-  /** Headers of that answer, such as `Location`. */
+  /** Headers of that response, such as `Location`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Body of that answer, sent as JSON. */
+  /** Body of that response, sent as JSON. */
   readonly body?: unknown;
-  /** Body of that answer, sent as it is; as text/plain unless `headers` say otherwise. */
+  /** Body of that response, sent unchanged; text/plain unless `headers` set another type. */
   readonly bodyText?: string;
-  /** Body of that answer: an error body in the service's shape with this code. */
+  /** Body of that response: an error body of the service with this code. */
   readonly code?: string;
-  /** A `Retry-After` header of that answer, in seconds from now. */
+  /** A `Retry-After` header of that response, in seconds from now. */
   readonly retryAfter?: number;
   /** How `retryAfter` is written: as seconds (the default) or as an HTTP date. */
   readonly retryAfterAs?: 'seconds' | 'date';
-  /** With `status` or `garbage`: the call is acted on first. */
+  /** With `status` or `garbage`: the request is processed first. */
   readonly afterActing?: boolean;
 
-  /** Effect: the body, real or of `status`, drips: so many bytes at a time, so far apart. */
+  /** Effect: the body is sent slowly: this many bytes at this interval. */
   readonly slowBody?: { readonly bytes: number; readonly everyMs: number };
-  /** Effect: the connection ends after so many bytes of the body, fewer than it announced. */
+  /** Effect: the connection is closed after this many bytes of the body, fewer than announced. */
   readonly truncate?: number;
-  /** Effect: the body is padded with spaces to so many bytes. */
+  /** Effect: the body is padded with spaces to this many bytes. */
   readonly hugeBody?: number;
 }
 
@@ -65,7 +65,7 @@ const OF_STATUS = ['headers', ...BODIES, 'retryAfter'] as const;
 const MAX_COUNT = 1_000_000_000;
 const MAX_MS = 3_600_000;
 
-/** Whether the call is carried out under this fault. A pure row for each effect. */
+/** Whether a request with this fault is processed; one row per effect. */
 export function actsUnder(fault: Fault): boolean {
   if (fault.reset !== undefined) return fault.reset === 'after-acting';
   if (fault.hang !== undefined) return fault.hang === 'after-acting';
@@ -74,7 +74,7 @@ export function actsUnder(fault: Fault): boolean {
 }
 
 /**
- * Checks a fault that came from outside.
+ * Validates a fault.
  *
  * @throws TypeError or RangeError that names the field
  */
@@ -95,7 +95,7 @@ const oneIn =
   (name, value) =>
     oneOf(name, value, allowed);
 
-/** One row for each field but `on`; a body may be anything that JSON holds. */
+/** One row for each field except `on`; a body may be any JSON value. */
 const CHECKS: Readonly<Record<Exclude<keyof Fault, 'on'>, Check>> = {
   times: integer(1, MAX_COUNT),
   rate: checkRate,
@@ -126,7 +126,7 @@ function assertFault(value: unknown): asserts value is Fault {
   checkTogether((name) => fault[name] !== undefined);
 }
 
-/** What one fault may hold at the same time. */
+/** Which effects can be combined. */
 function checkTogether(given: (name: keyof Fault) => boolean): void {
   const effects = [...ENDINGS, ...BODY_EFFECTS, 'latencyMs'] as const;
   if (!effects.some(given)) {

@@ -1,12 +1,12 @@
 import { checkedFault, type Fault } from './fault.ts';
 
-/** A fault as far as it was read. */
+/** A partially parsed fault. */
 interface Draft {
   readonly fields: Record<string, unknown>;
   readonly headers: Record<string, string>;
 }
 
-/** Puts the value of a word into the draft. */
+/** Adds the value of a word to the draft. */
 type FaultTextReader = (draft: Draft, word: string, value: string) => void;
 
 const NUMBER = /^[0-9]+(\.[0-9]+)?$/;
@@ -34,7 +34,7 @@ const flag =
 
 const NOT_HTTP = '\u0000\u0001 this is not HTTP\r\n\r\n';
 
-/** What each word means. */
+/** The meaning of each word. */
 const READERS: ReadonlyMap<string, FaultTextReader> = new Map(
   Object.entries<FaultTextReader>({
     times: number('times'),
@@ -83,8 +83,8 @@ const header: FaultTextReader = ({ headers }, word, value) => {
 };
 
 /**
- * Reads a fault written in one line: the calls it strikes, then words. A value with spaces stands
- * in single or double quotes.
+ * Parses a fault written in one line: the requests it applies to, then words. A value with spaces is
+ * written in single or double quotes.
  *
  *     send status=503 times=5
  *     send status=429 retry-after=2 retry-after-as=date

@@ -4,10 +4,10 @@ import { waitFor, writeAnswer } from '../exchange.ts';
 import { actsUnder, type Fault } from './fault.ts';
 
 /**
- * Lets a fault strike a call whose request was read.
+ * Applies a fault to a request that was read.
  *
- * @param act carries the call out
- * @param latencyMs what the emulator's answers wait anyway
+ * @param act processes the request
+ * @param latencyMs delay of every response of the emulator
  */
 export async function playFault(
   fault: Fault,
@@ -32,7 +32,7 @@ export async function playFault(
   if (answer !== undefined) await writeFaulty(fault, response, answer);
 }
 
-/** The answer that a fault with a status puts in the place of the real one. */
+/** The response of a fault with a status. */
 function answerOf(fault: Fault, status: number, now: number): EmulatedAnswer {
   const headers: Record<string, string> = {};
   let body = '';
@@ -91,7 +91,7 @@ async function drip(
 
 function cut(response: ServerResponse, answer: EmulatedAnswer, bytes: number): void {
   const body = Buffer.from(answer.body);
-  // At least one byte is missing, whatever was asked: else the answer would be whole.
+  // At least one byte is missing; otherwise the response would be complete.
   const sent = body.subarray(0, Math.min(bytes, Math.max(body.length - 1, 0)));
   const announced = Math.max(body.length, 1);
   response.writeHead(answer.status, { ...answer.headers, 'content-length': announced });

@@ -7,15 +7,15 @@ export interface NumberCount {
   readonly count: number;
 }
 
-/** An accepted contact with all that is known of it. */
+/** An accepted contact with all details. */
 export interface AcceptedContact {
   readonly contact: string;
-  /** The fields of the contact object but its number. */
+  /** The fields of the contact except its number. */
   readonly vars: Readonly<Record<string, unknown>>;
   readonly templateCode: string;
-  /** Every field of the request's body but the contacts. */
+  /** Every field of the request body except the contacts. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The id that was answered as `data.requestId`. */
+  /** The id in `data.requestId` of the response. */
   readonly requestId: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -25,7 +25,7 @@ export interface AcceptedContact {
 export interface AcceptanceCounts {
   /** Send requests accepted. */
   readonly requests: number;
-  /** Contacts accepted, each as often as it was. */
+  /** Contacts accepted, repetitions included. */
   readonly contacts: number;
   /** Different numbers accepted; null when numbers are not recorded. */
   readonly distinct: number | null;
@@ -39,8 +39,8 @@ interface Accepted {
 }
 
 /**
- * What the service took, exactly. A million contacts cost some 64 MB: one map from number to
- * count, in the order of first arrival, and full details of the last contacts only.
+ * An exact record of accepted contacts. A million contacts take about 64 MB: one map from number to count,
+ * in the order of first arrival, and full details of the last contacts only.
  */
 export class AcceptanceRecord {
   readonly #keepNumbers: boolean;
@@ -52,8 +52,8 @@ export class AcceptanceRecord {
   #twice = 0;
 
   /**
-   * @param keepNumbers false keeps the totals only: no number and no detail
-   * @param keepDetails how many of the last contacts keep their full details
+   * @param keepNumbers false keeps only the totals
+   * @param keepDetails number of last contacts kept with full details
    */
   constructor(keepNumbers: boolean, keepDetails: number) {
     this.#keepNumbers = keepNumbers;
@@ -78,7 +78,7 @@ export class AcceptanceRecord {
     };
   }
 
-  /** Numbers in the order of first arrival; those accepted more than once only, if asked. */
+  /** Numbers in the order of first arrival; optionally only those accepted more than once. */
   *numbers(onlyTwice: boolean): Generator<NumberCount, void> {
     for (const [contact, count] of this.#counts) {
       if (!onlyTwice || count > 1) yield { contact, count };
@@ -97,7 +97,7 @@ export class AcceptanceRecord {
     }));
   }
 
-  /** Runs once the total of accepted contacts has reached a number; at once if it has already. */
+  /** Calls back once the total of accepted contacts reaches a number; at once if it already has. */
   whenTotal(total: number, run: () => void): void {
     if (total <= this.#contacts) {
       run();
@@ -107,7 +107,7 @@ export class AcceptanceRecord {
     this.#waiting.sort((a, b) => a.total - b.total);
   }
 
-  /** Forgets all, also what waits for a total. */
+  /** Deletes everything, pending callbacks included. */
   clear(): void {
     this.#counts.clear();
     this.#details.clear();

@@ -1,13 +1,13 @@
 import { LastItems } from './last-items.ts';
 import type { RefusalCode } from '../service/refusals.ts';
 
-/** One call for a token, or one issuance by somebody else. */
+/** One token request, or one issuance by another program. */
 export interface Issuance {
   /** Milliseconds since the epoch. */
   readonly at: number;
   /** Id of the app: first 16 hex digits of the SHA-256 of its access key; null for an unknown key. */
   readonly app: string | null;
-  /** Id of the token: first 16 hex digits of its SHA-256; null where none was issued. */
+  /** Id of the token: first 16 hex digits of its SHA-256; null if none was issued. */
   readonly token: string | null;
   readonly outcome: 'issued' | RefusalCode;
   /** True where the control API issued it, as another program that shares the app would. */
@@ -18,13 +18,13 @@ export interface Issuance {
 export interface IssuanceCounts {
   /** Tokens issued to callers of the token endpoint. */
   readonly issued: number;
-  /** Calls of the token endpoint that were refused. */
+  /** Rejected requests to the token endpoint. */
   readonly refused: number;
   /** Tokens issued by the control API as a foreign issuer. */
   readonly foreign: number;
 }
 
-/** Every issuance counted, the last ones kept. */
+/** Counts every issuance and keeps the last ones. */
 export class IssuanceLog {
   readonly #last: LastItems<Issuance>;
   #issued = 0;

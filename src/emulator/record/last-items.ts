@@ -1,8 +1,8 @@
-/** Keeps the last items of an endless series, in a fixed amount of memory. */
+/** Keeps the last items of a series, in a fixed amount of memory. */
 export class LastItems<T> {
   readonly #capacity: number;
   #items: T[] = [];
-  /** Where the next item goes once the ring is full: the oldest item stands there. */
+  /** Index of the oldest item, which the next one replaces once the ring is full. */
   #oldest = 0;
 
   constructor(capacity: number) {

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 
 /** The addresses from which an app may call. */
 export interface Allowlist {
-  /** As it was given. */
+  /** The entry as given. */
   readonly entries: readonly string[];
   allows(address: string): boolean;
 }
@@ -10,8 +10,8 @@ export interface Allowlist {
 type Family = 'ipv4' | 'ipv6';
 
 /**
- * Reads an allowlist. An empty one allows any address (service-api, Authentication rule 6). The
- * service's format is not shown; here an entry is an IP address or a network such as `10.0.0.0/8`.
+ * Parses an allowlist. An empty one allows any address (service-api, Authentication rule 6). The
+ * format of the service is not documented; here an entry is an IP address or a network such as `10.0.0.0/8`.
  *
  * @throws TypeError when an entry is neither
  */

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { REFUSALS, type RefusalCode } from './refusals.ts';
 
-/** What a call is answered with. */
+/** The response to a request. */
 export interface EmulatedAnswer {
   readonly status: number;
-  /** SUCCESS or the code of the refusal, for the counts. */
+  /** SUCCESS or the error code, for the counts. */
   readonly code: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -15,7 +15,7 @@ const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' } as co
 const RUN = randomBytes(4).toString('hex');
 let lastId = 0;
 
-/** An id that no other request of this machine has: unique per process, and cheap. */
+/** A request id that is unique on this machine. */
 export function nextId(kind: 'req' | 'trace'): string {
   lastId += 1;
   return `${kind}-${RUN}-${lastId}`;
@@ -25,13 +25,13 @@ export function jsonAnswer(status: number, code: string, body: unknown): Emulate
   return { status, code, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
-/** The error body in the shape that was seen at services of this kind; the document shows none. */
+/** The error body in the format of real services of this kind; the documentation shows none. */
 export function errorBody(code: string, message: string): string {
   const timestamp = new Date().toISOString();
   return JSON.stringify({ code, message, traceId: nextId('trace'), timestamp });
 }
 
-/** @param detail what the message points at, such as `contacts[3]` */
+/** @param detail the place of the error, such as `contacts[3]` */
 export function refusalAnswer(code: RefusalCode, detail?: string): EmulatedAnswer {
   const { status, message } = REFUSALS[code];
   const body = errorBody(code, detail === undefined ? message : `${detail}: ${message}`);

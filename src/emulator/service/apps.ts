@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { type Allowlist, allowlistOf } from './allowlist.ts';
 import { fieldsOf, flagOf, integerIn, oneOf, textOf, textsOf } from './check-input.ts';
 
-/** `single`: each issuance kills the token before it. `many`: tokens live side by side. */
+/** `single`: each issuance invalidates the previous token. `many`: all tokens stay valid. */
 export const TOKEN_MODES = ['single', 'many'] as const;
 type TokenMode = (typeof TOKEN_MODES)[number];
 
 /**
  * An app of the service, with its key pair.
  *
- * States: an app is *pending* or *approved*. Both moves are made from outside ({@link AppChange}
- * `approved`), at any time: a pending app is refused with ACCESS_KEY_NOT_APPROVED, on issuance and
- * on send, and its tokens stay; once approved, the same tokens serve again.
+ * States: an app is *pending* or *approved*; {@link AppChange} `approved` changes it at any time. A
+ * pending app gets ACCESS_KEY_NOT_APPROVED on issuance and on send, and keeps its tokens; once it is
+ * approved, the same tokens are valid again.
  */
 export interface App {
   /** Names the app in the record: first 16 hex digits of the SHA-256 of its access key. */
@@ -21,14 +21,14 @@ export interface App {
   readonly approved: boolean;
   readonly allowlist: Allowlist;
   readonly tokenMode: TokenMode;
-  /** Life of tokens issued from now on, in milliseconds. */
+  /** Lifetime of tokens issued from now on, in milliseconds. */
   readonly tokenLifetimeMs: number;
 }
 
-/** Creates an app, or changes the fields that are given of the one with this access key. */
+/** Creates an app, or changes the given fields of the app with this access key. */
 export interface AppChange {
   readonly accessKey: string;
-  /** Needed for a new app. A new secret for an old app revokes the app's tokens. */
+  /** Required for a new app. A new secret of an existing app revokes its tokens. */
   readonly secretKey?: string;
   readonly approved?: boolean;
   /** IP addresses and networks; empty allows any address. */
@@ -37,10 +37,10 @@ export interface AppChange {
   readonly tokenLifetimeMs?: number;
 }
 
-/** What a new app gets where the change does not say. */
+/** Defaults of a new app. */
 export type AppDefaults = Required<Omit<AppChange, 'accessKey' | 'secretKey'>>;
 
-/** Longest life of a token: what a timer of Node can wait. */
+/** Longest lifetime of a token: the limit of Node.js timers. */
 export const MAX_TOKEN_LIFETIME_MS = 2_147_483_647;
 
 const FIELDS = [
@@ -69,7 +69,7 @@ export function checkedAppChange(value: unknown): AppChange {
 
 function assertAppChange(value: unknown): asserts value is AppChange {
   const change = fieldsOf('app', value, FIELDS);
-  // A Basic credential ends the access key at the first colon.
+  // In a Basic credential the access key ends at the first colon.
   if (textOf('accessKey', change['accessKey']).includes(':')) {
     throw new TypeError('accessKey: expected no colon in it');
   }
@@ -83,7 +83,7 @@ function assertAppChange(value: unknown): asserts value is AppChange {
   }
 }
 
-/** The apps that exist. The first one is meant wherever no app is named. */
+/** The existing apps. The first one is the default. */
 export class AppBook {
   readonly #apps = new Map<string, App>();
   readonly #defaults: AppDefaults;
@@ -106,7 +106,7 @@ export class AppBook {
     return app;
   }
 
-  /** @throws TypeError or RangeError that names the field; nothing changed then */
+  /** @throws TypeError or RangeError that names the field; nothing is changed then */
   set(change: AppChange): { readonly app: App; readonly secretChanged: boolean } {
     const { accessKey } = checkedAppChange(change);
     const before = this.#apps.get(accessKey);

@@ -1,4 +1,4 @@
-/** A key pair as a caller sent it. */
+/** The key pair in a request. */
 export interface BasicCredentials {
   readonly accessKey: string;
   readonly secretKey: string;
@@ -10,7 +10,7 @@ export type EmulatedApiVersion = 'v1' | 'v2';
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 const BEARER = /^bearer +(\S+)$/i;
 
-/** Reads `Basic <base64 of "accessKey:secretKey">`; undefined when the header is anything else. */
+/** Parses `Basic <base64 of "accessKey:secretKey">`; undefined for any other header. */
 export function credentialsIn(header: string | undefined): BasicCredentials | undefined {
   const encoded = BASIC.exec(header ?? '')?.[1];
   if (encoded === undefined) return undefined;
@@ -21,9 +21,9 @@ export function credentialsIn(header: string | undefined): BasicCredentials | un
 }
 
 /**
- * Reads the token out of `Bearer <value>`: on v2 the value is the token (Authentication rule 2), on
- * v1 the base64 of it (rule 1). Undefined when the header is anything else. A raw token on v1 or an
- * encoded one on v2 reads as undefined or as a value that was never issued: 401 either way.
+ * Parses the token from `Bearer <value>`: on v2 the value is the token (Authentication rule 2), on
+ * v1 the base64 of it (rule 1). Undefined for any other header. A raw token on v1 or an
+ * encoded one on v2 results in undefined or in an unknown value: 401 in both cases.
  */
 export function tokenIn(
   header: string | undefined,
@@ -32,6 +32,6 @@ export function tokenIn(
   const value = BEARER.exec(header ?? '')?.[1];
   if (value === undefined || version === 'v2') return value;
   const token = Buffer.from(value, 'base64').toString('latin1');
-  // Node skips what is not base64, so only a value that encodes back to itself was encoded.
+  // Node.js ignores invalid base64, so only a value that encodes back to itself is valid.
   return Buffer.from(token, 'latin1').toString('base64') === value ? token : undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Checks of what a caller hands in as options, apps and faults. Each returns the value with its
- * type, or throws a TypeError (wrong kind) or RangeError (out of bounds) that names the field. A
- * value is never repeated in a message: some of them are secrets.
+ * Checks of options, apps and faults. Each returns the value with its type, or throws a TypeError (wrong
+ * type) or RangeError (out of bounds) that names the field. No message contains a value: some are
+ * secrets.
  */
 
 /** An object that is not null and not an array. */
@@ -9,7 +9,7 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** An object with no fields but `known` ones: a misspelt field must not pass as "not given". */
+/** An object with `known` fields only, so that a misspelt field is an error. */
 export function fieldsOf(
   what: string,
   value: unknown,

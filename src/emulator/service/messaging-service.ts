@@ -8,7 +8,7 @@ import { deadTokenCode, type RefusalCode } from './refusals.ts';
 import { readSendBody, type SendRules } from './send-body.ts';
 import { type EmulatedToken, TokenBook } from './tokens.ts';
 
-/** What of an HTTP call the service looks at. */
+/** The parts of an HTTP request that the service uses. */
 export interface EmulatedCall {
   readonly version: EmulatedApiVersion;
   readonly authorization: string | undefined;
@@ -18,10 +18,10 @@ export interface EmulatedCall {
   readonly body: Buffer;
 }
 
-/** How often each code was answered; SUCCESS for a call that was carried out. */
+/** Number of responses by code; SUCCESS for a processed request. */
 export type AnswerCounts = Readonly<Record<string, number>>;
 
-/** The messaging service itself: apps, tokens, and what it took. It knows nothing of sockets. */
+/** The messaging service itself: apps, tokens and accepted contacts; independent of HTTP connections. */
 export class MessagingService {
   readonly apps: AppBook;
   readonly record: AcceptanceRecord;
@@ -48,7 +48,7 @@ export class MessagingService {
     this.#answers = { token: {}, send: {} };
   }
 
-  /** Carries out a call of the token endpoint (service-api, Endpoints); the same on v1 and v2. */
+  /** Handles a request to the token endpoint (service-api, Endpoints); the same on v1 and v2. */
   issue(call: EmulatedCall): EmulatedAnswer {
     const credentials = credentialsIn(call.authorization);
     const found = credentials === undefined ? undefined : this.apps.find(credentials.accessKey);
@@ -72,7 +72,7 @@ export class MessagingService {
     );
   }
 
-  /** Carries out a call of the send endpoint (service-api, Endpoints). */
+  /** Handles a request to the send endpoint (service-api, Endpoints). */
   send(call: EmulatedCall): EmulatedAnswer {
     return this.#counted('send', this.#send(call));
   }
@@ -115,24 +115,24 @@ export class MessagingService {
     return token;
   }
 
-  /** Revokes live tokens, of one app or of all; answers how many there were. */
+  /** Revokes the valid tokens of one app or of all; returns their number. */
   revoke(accessKey: string | undefined): number {
     const revoked = this.#tokens.revoke(accessKey);
     if (revoked > 0) this.#revocations += 1;
     return revoked;
   }
 
-  /** Codes answered by each endpoint, calls that a fault kept from being carried out left out. */
+  /** Responses of each endpoint by code, without requests that a fault kept from being processed. */
   get answers(): { readonly token: AnswerCounts; readonly send: AnswerCounts } {
     return { token: { ...this.#answers.token }, send: { ...this.#answers.send } };
   }
 
-  /** How often a revocation killed at least one live token. */
+  /** Number of revocations that invalidated at least one valid token. */
   get revocations(): number {
     return this.#revocations;
   }
 
-  /** Forgets what was recorded. Apps and tokens stay as they are. */
+  /** Deletes the record; keeps apps and tokens. */
   clear(): void {
     this.record.clear();
     this.issuances.clear();

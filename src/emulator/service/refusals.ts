@@ -1,9 +1,9 @@
 import type { TokenEnd } from './tokens.ts';
 
 /**
- * Every code with which the emulator refuses a call. The first three are the documented ones
- * (service-api, Errors); the next four were seen at services of this kind; the rest are the
- * emulator's own, because the service's document shows none.
+ * Every error code of the emulator. The first three are documented (service-api, Errors); the next four
+ * were seen at real services of this kind; the others are the emulator's own, because the documentation
+ * of the service lists none.
  */
 export const REFUSALS = {
   INVALID_ACCESS_KEY: {
@@ -48,9 +48,9 @@ export const REFUSALS = {
 export type RefusalCode = keyof typeof REFUSALS;
 
 /**
- * What a bearer value that is no good is answered with.
+ * The error codes for an invalid bearer value.
  * - `documented`: INVALID_ACCESS_KEY, always (service-api, Errors, row one);
- * - `field`: the codes that were seen at services of this kind.
+ * - `field`: the codes of real services of this kind.
  */
 export const DEAD_TOKEN_CODES = ['documented', 'field'] as const;
 export type DeadTokenCodes = (typeof DEAD_TOKEN_CODES)[number];

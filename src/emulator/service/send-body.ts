@@ -1,21 +1,21 @@
 import { isObject } from './check-input.ts';
 import type { RefusalCode } from './refusals.ts';
 
-/** A contact object of a send request that passed the checks. */
+/** A valid contact of a send request. */
 export interface ContactObject {
   readonly contact: string;
   readonly [field: string]: unknown;
 }
 
-/** A send request that passed the checks. */
+/** A valid send request. */
 export interface SendBody {
   readonly templateCode: string;
   readonly contacts: readonly ContactObject[];
-  /** Every field of the body but the contacts. */
+  /** Every field of the body except the contacts. */
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-/** What is refused beyond what the document demands; see the options of the same names. */
+/** Additional reasons for rejection; see the options of the same names. */
 export interface SendRules {
   readonly maxContactsPerRequest: number;
   readonly unknownTemplates: ReadonlySet<string>;
@@ -29,10 +29,10 @@ const VARIABLE = /^var[0-9]+$/;
 const SENDER_KEYS = ['senderKey', 'chatSenderKey'] as const;
 
 /**
- * Reads the body of a send request, or says why it is refused. A request is taken whole or not at
- * all. Which fields the service requires is not shown: template code, schedule type and contacts
- * are required here, sender keys are not (the wire name of one of them is not shown either), and
- * unknown fields pass.
+ * Parses the body of a send request, or returns why it is rejected. A request is accepted as a whole or
+ * not at all. The documentation does not say which fields are required: here template code, schedule type
+ * and contacts are, sender keys are not (the field name of one of them is not documented), and unknown
+ * fields are allowed.
  */
 export function readSendBody(
   contentType: string | undefined,

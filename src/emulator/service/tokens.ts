@@ -2,25 +2,24 @@ import { createHash, createHmac, randomBytes, randomUUID } from 'node:crypto';
 import type { App } from './apps.ts';
 
 /**
- * The life of a token.
+ * States of a token.
  *
- * A token is *live* from its issuance. It leaves that state once, for one of these, and never
- * returns:
+ * A token is *live* (valid) from its issuance. It leaves this state once, for one of these:
  * - *expired*: its lifetime is over;
  * - *replaced*: its app issues one token at a time, and the next one was issued;
- * - *revoked*: somebody revoked the app's tokens, or gave the app a new secret.
+ * - *revoked*: the tokens of the app were revoked, or the app got a new secret.
  *
- * A value that was never issued, or whose end is long forgotten, is *unknown*.
+ * A value that was never issued, or that was deleted since, is *unknown*.
  */
 export type TokenState = 'live' | TokenEnd;
 
-/** How a bearer value can be no good. */
+/** Why a bearer value is invalid. */
 export type TokenEnd = 'expired' | 'replaced' | 'revoked' | 'unknown';
 
-/** A token as it was just issued. */
+/** A newly issued token. */
 export interface EmulatedToken {
   readonly value: string;
-  /** First 16 hex digits of the SHA-256 of the value: names it where the value must not stand. */
+  /** First 16 hex digits of the SHA-256 of the value: identifies it without its value. */
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number;
@@ -32,10 +31,10 @@ interface TokenEntry {
   end?: 'replaced' | 'revoked';
 }
 
-/** Beyond this many, the oldest tokens that are no longer live are forgotten. */
+/** Above this number, the oldest invalid tokens are deleted. */
 const KEPT_TOKENS = 10_000;
 
-/** Issues tokens and knows what became of each. */
+/** Issues tokens and tracks their states. */
 export class TokenBook {
   /** In order of issuance. */
   readonly #entries = new Map<string, TokenEntry>();
@@ -52,7 +51,7 @@ export class TokenBook {
     this.#now = now;
   }
 
-  /** Issues a token; in single mode the one before it is replaced. */
+  /** Issues a token; in single mode it replaces the previous one. */
   issue(app: App): EmulatedToken {
     const issuedAt = this.#now();
     const expiresAt = issuedAt + app.tokenLifetimeMs;
@@ -63,14 +62,14 @@ export class TokenBook {
     return { value, id: tokenId(value), expiresAt };
   }
 
-  /** What a bearer value is worth, and whose it is. */
+  /** The state of a bearer value, and its app. */
   judge(value: string): { readonly state: TokenState; readonly accessKey?: string } {
     const entry = this.#entries.get(value);
     if (entry === undefined) return { state: 'unknown' };
     return { state: this.#stateOf(entry), accessKey: entry.accessKey };
   }
 
-  /** Revokes the live tokens of an app, or of all apps. Answers how many there were. */
+  /** Revokes the valid tokens of an app, or of all apps. Returns their number. */
   revoke(accessKey?: string): number {
     return this.#endAll(accessKey, 'revoked');
   }
@@ -98,7 +97,7 @@ export class TokenBook {
     }
   }
 
-  /** The structure of a signed JSON web token, under a key that lives as long as the process. */
+  /** A signed JSON web token; the key exists as long as the process. */
   #sign(subject: string, issuedAt: number, expiresAt: number): string {
     const payload = {
       sub: subject,

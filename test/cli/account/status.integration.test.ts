@@ -39,7 +39,7 @@ describe('notices status', () => {
     expect(words.stdout).toMatch(/^waiting +0$/m);
     expect(words.stdout).toMatch(/^hold +none$/m);
     expect(words.stdout).toMatch(/^workers +none: nothing is being sent$/m);
-    expect(words.stdout).toMatch(/^redis +\S+, noeviction, nothing on disk, \d+ MB$/m);
+    expect(words.stdout).toMatch(/^redis +\S+, noeviction, nothing on disk, [\d.]+ MiB$/m);
     expect(words.stdout).toMatch(/^ {2}warning: Redis keeps nothing on disk.*appendonly/m);
     expect(await redis.keys(prefix)).toEqual([]);
   });

@@ -1,6 +1,8 @@
 import { assert, double, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../../workers/queue/backoff.ts';
+import { backoffMs } from '../../../workers/queue/send-worker.ts';
+
+const SETTINGS = { backoffBaseMs: 1_000, backoffCapMs: 300_000 };
 
 describe('backoffMs', () => {
   it.each([
@@ -11,9 +13,9 @@ describe('backoffMs', () => {
     [10, 300_000],
     [1_000, 300_000],
   ])('after %i attempts is at most %i ms', (attempts, most) => {
-    expect(backoffMs(attempts, 1_000, 300_000, 0.999_999)).toBe(most);
-    expect(backoffMs(attempts, 1_000, 300_000, 0)).toBe(1);
-    expect(backoffMs(attempts, 1_000, 300_000, 0.5)).toBe(most / 2);
+    expect(backoffMs(attempts, SETTINGS, 0.999_999)).toBe(most);
+    expect(backoffMs(attempts, SETTINGS, 0)).toBe(1);
+    expect(backoffMs(attempts, SETTINGS, 0.5)).toBe(most / 2);
   });
 
   it('is a whole number from 1 to the cap, whatever comes in', () => {
@@ -24,7 +26,11 @@ describe('backoffMs', () => {
         integer({ min: 0, max: 3_600_000 }),
         double({ min: 0, max: 0.999_999_999, noNaN: true }),
         (attempts, base, more, random) => {
-          const wait = backoffMs(attempts, base, base + more, random);
+          const wait = backoffMs(
+            attempts,
+            { backoffBaseMs: base, backoffCapMs: base + more },
+            random,
+          );
           expect(Number.isInteger(wait)).toBe(true);
           expect(wait).toBeGreaterThanOrEqual(1);
           expect(wait).toBeLessThanOrEqual(base + more);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { bisect } from '../../../workers/send/bisect.ts';
+import { bisect } from '../../../workers/send/chunk-settlement.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const UNKNOWN: Outcome = { kind: 'unknown', code: 'HTTP_503' };
@@ -19,16 +19,16 @@ describe('a bisection that ends early, at-least-once', () => {
     async (_, last, possiblySent) => {
       const answers = [ACCEPTED, last];
       const sent: (readonly number[])[] = [];
-      const { settlement, ended } = await bisect(
-        [1, 2, 3, 4],
-        REJECTED,
-        'at-least-once',
-        (part) => {
+      const { settlement, ended } = await bisect({
+        contacts: [1, 2, 3, 4],
+        rejected: REJECTED,
+        delivery: 'at-least-once',
+        send: (part) => {
           sent.push(part);
           return Promise.resolve({ outcome: answers.shift(), status: undefined, detail: '' });
         },
-        (part) => Promise.resolve(Buffer.from(JSON.stringify(part))),
-      );
+        encode: (part) => Promise.resolve(Buffer.from(JSON.stringify(part))),
+      });
       expect(sent).toEqual([
         [1, 2],
         [3, 4],

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Coalescer, type Group } from '../../../workers/send/coalescer.ts';
-import type { PendingNotice } from '../../../workers/send/pending-notices.ts';
+import type { PendingNotice } from '../../../workers/send/coalescer.ts';
 import { signal, type Signal } from '../../support/wait.ts';
 
 interface Named extends PendingNotice {

@@ -6,7 +6,7 @@ import {
   pendingNotice,
   PendingNotices,
   type PendingNotice,
-} from '../../../workers/send/pending-notices.ts';
+} from '../../../workers/send/coalescer.ts';
 
 interface Numbered extends PendingNotice {
   /** Its place in line when it came. */

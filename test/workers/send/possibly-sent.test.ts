@@ -4,7 +4,7 @@ import {
   isPossiblySent,
   knownAfter,
   withPossiblySentMark,
-} from '../../../workers/send/possibly-sent.ts';
+} from '../../../workers/send/notice-intent.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };

@@ -1,23 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
-import type { Group } from '../../../workers/send/coalescer.ts';
-import { splitGroup, shouldSplit } from '../../../workers/send/split-group.ts';
+import { splitGroup, type Group } from '../../../workers/send/coalescer.ts';
 
 describe('a refused group', () => {
-  it.each<[number, number | undefined, DeliveryPolicy, boolean]>([
-    [1, 400, 'at-least-once', false],
-    [2, 400, 'at-least-once', true],
-    [2, 404, 'at-least-once', true],
-    [2, 413, 'at-most-once', true],
-    [100, 422, 'at-most-once', true],
-    [2, 200, 'at-least-once', true],
-    [2, 200, 'at-most-once', false],
-    [2, undefined, 'at-most-once', false],
-  ])('of %i with status %s, %s, goes on in parts: %s', (size, status, delivery, worth) => {
-    expect(shouldSplit(size, status, delivery)).toBe(worth);
-  });
-
   /** Sends a group as the service would refuse it while a spoiler is in it; counts the requests. */
   function play(size: number, spoilers: ReadonlySet<number>) {
     const first = { notices: Array.from({ length: size }, (_, at) => at), isPart: false };

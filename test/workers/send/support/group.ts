@@ -18,7 +18,7 @@ import {
   type NoticeEnd,
 } from '../../../../workers/send/send-group.ts';
 import { noticeIntent } from '../../../../workers/send/notice-intent.ts';
-import { pendingNotice } from '../../../../workers/send/pending-notices.ts';
+import { pendingNotice } from '../../../../workers/send/coalescer.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 
 const LOCK = 'lock';

@@ -1,0 +1,268 @@
+import { randomBytes } from 'node:crypto';
+import { UnrecoverableError, type Job } from 'bullmq';
+import { Cancellation, pause } from '../../src/async/cancellation.ts';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
+import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
+import { encodePayload, openPayload } from '../../src/batch/payload/payload.ts';
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
+import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { ServiceClient } from '../../src/service/client.ts';
+import type { JobLockGuard } from '../queue/job-lock-guard.ts';
+import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
+import { bisect, settlementOf } from './chunk-settlement.ts';
+import { applyOutcome, delayJob, detailOf, requeue, withoutStack } from './disposition.ts';
+import type { LockedJob } from './disposition.ts';
+import { shouldSplit } from './should-split.ts';
+
+/** What the jobs of chunks need; a worker process composes it once. */
+export interface ChunkContext extends AttemptContext {
+  readonly lockGuard: Pick<JobLockGuard, 'guard'>;
+  /** Aborted when the worker stops: what has not been sent is requeued. */
+  readonly stopping: CancelSignal;
+  readonly service: Pick<ServiceClient, 'sendBytes'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
+  /** Keys with which a payload may be encrypted. */
+  readonly payloadKeys: readonly PayloadKey[];
+  /** Encrypts the payload of contacts that are tried again; stored unencrypted without it. */
+  readonly sealWith: PayloadKey | undefined;
+  /** The Redis key of a job's lock in BullMQ. */
+  readonly lockKey: (jobId: string) => string;
+}
+
+/** The result of a chunk's job; the ledger has the rest. */
+export interface ChunkResult {
+  readonly outcome: string;
+}
+
+/** Pause between two tries of a claim that Redis did not answer. */
+const CLAIM_RETRY_MS = 200;
+
+/**
+ * Runs the job of one chunk once: enter the gate, take a permit of the rate limit, claim, send, settle.
+ * The permit comes before the claim: a worker that dies while it waits leaves no chunk that may have been
+ * sent.
+ *
+ * The ledger decides: without a claim nothing is sent, and the result of the chunk is recorded there
+ * before the job ends. A job that is done, lost or run twice changes nothing there.
+ *
+ * @param signal aborted when the lock of the job is lost
+ */
+export async function runChunk(
+  locked: LockedJob,
+  signal: AbortSignal | undefined,
+  context: ChunkContext,
+): Promise<ChunkResult> {
+  const { job } = locked;
+  const data = chunkOf(job);
+  const { owned, release } = context.lockGuard.guard(job);
+  const cancel = new Cancellation(context.stopping, signal);
+  let permit: Permit | undefined;
+  try {
+    if (cancel.aborted) requeue();
+    const passage = await context.gate.enter();
+    if (passage === undefined) requeue();
+    permit = await context.rateLimit.take(cancel);
+    if (permit === undefined) {
+      await context.gate.leave(undefined, passage);
+      requeue();
+    }
+    const run = new ChunkRun({ locked, data, owned, cancel }, context);
+    const claim = await run.claim();
+    if (claim?.kind === 'send') return await run.finish(claim, passage, permit);
+    await context.gate.leave(undefined, passage);
+    // A paused batch gets new jobs when it is resumed.
+    if (claim === undefined || claim.kind === 'lost') requeue();
+    if (claim.kind === 'later') {
+      return await delayJob(locked, claim.afterMs, 'the rate of the batch');
+    }
+    return { outcome: claim.kind };
+  } finally {
+    permit?.release();
+    release();
+  }
+}
+
+function chunkOf(job: Job): ChunkJobData {
+  try {
+    return readChunkJob(job.data);
+  } catch (error) {
+    const text = error instanceof NoticeQueueError ? error.message : '';
+    throw withoutStack(new UnrecoverableError(`JOB_INVALID: ${text}`));
+  }
+}
+
+interface ChunkRunOptions {
+  readonly locked: LockedJob;
+  readonly data: ChunkJobData;
+  /** Whether the lock of the job is surely ours. */
+  readonly owned: () => boolean;
+  readonly cancel: CancelSignal;
+}
+
+type SendClaim = Extract<Claim, { kind: 'send' }>;
+
+/** A chunk from its claim to its settlement. */
+class ChunkRun {
+  readonly #options: ChunkRunOptions;
+  readonly #context: ChunkContext;
+  /** Names this claim. */
+  readonly #nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
+
+  constructor(options: ChunkRunOptions, context: ChunkContext) {
+    this.#options = options;
+    this.#context = context;
+  }
+
+  /**
+   * Claims the chunk. A claim whose answer was lost may exist, so it is repeated with the same nonce,
+   * as long as the job is surely ours.
+   *
+   * @returns undefined when Redis did not answer in that time: nothing may be sent
+   */
+  async claim(): Promise<Claim | undefined> {
+    const { locked, data, owned, cancel } = this.#options;
+    const { ledger, lockKey, log } = this.#context;
+    const lock = { key: lockKey(locked.job.id ?? ''), token: locked.lockToken ?? '' };
+    for (let tries = 0; owned() && !cancel.aborted; tries++) {
+      try {
+        return await ledger.claim(data.batch, data.chunk, this.#nonce, lock);
+      } catch (error) {
+        if (tries === 0) log.trouble('claim', error);
+      }
+      await pause(CLAIM_RETRY_MS);
+    }
+    return undefined;
+  }
+
+  /** Sends a claimed chunk and settles it. @param permit for the first request */
+  async finish(claim: SendClaim, passage: Passage, permit: Permit): Promise<ChunkResult> {
+    const { gate } = this.#context;
+    const { size, delivery, bisect: mayBisect, possiblySent } = claim;
+    const contacts = await this.#open(claim.payload);
+    if (contacts === undefined) {
+      await gate.leave(undefined, passage);
+      await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
+      return { outcome: 'rejected' };
+    }
+    const frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
+    const send = (part: Buffer, count: number, first?: { probe: boolean; permit: Permit }) =>
+      this.#send({ frame, delivery, contacts: part, size: count, ...first });
+
+    const { outcome, answer } = await send(contacts, size, {
+      probe: passage.probe !== undefined,
+      permit,
+    });
+    await gate.leave(outcome, passage);
+    const detail = detailOf(answer);
+    const { status } = answer ?? {};
+    if (
+      outcome?.kind === 'rejected' &&
+      shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect, possiblySent })
+    ) {
+      const { settlement, ended } = await bisect({
+        contacts: JSON.parse(contacts.toString()) as readonly unknown[],
+        rejected: { code: outcome.code, detail },
+        delivery,
+        send: async (some) => {
+          const sent = await send(Buffer.from(JSON.stringify(some)), some.length);
+          // Requests of a bisection are no probes.
+          if (sent.outcome?.kind === 'hold') await gate.leave(sent.outcome, NO_PROBE);
+          const { outcome: part, answer: of } = sent;
+          return { outcome: part, status: of?.status, detail: detailOf(of) };
+        },
+        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
+      });
+      await this.#settle(settlement);
+      if (settlement.rest === undefined) return { outcome: 'bisected' };
+      return this.#end(ended, claim, '');
+    }
+    const { lastAttempt } = this;
+    await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail }));
+    return this.#end(outcome, claim, detail);
+  }
+
+  get lastAttempt(): boolean {
+    const { attemptsMade, opts } = this.#options.locked.job;
+    return attemptsMade + 1 >= (opts.attempts ?? 1);
+  }
+
+  async #open(payload: Buffer): Promise<Buffer | undefined> {
+    try {
+      return await openPayload(payload, this.#context.payloadKeys);
+    } catch (error) {
+      this.#context.log.trouble('payload', error);
+      return undefined;
+    }
+  }
+
+  async #send({
+    frame,
+    delivery,
+    contacts,
+    size,
+    probe = false,
+    permit,
+  }: Pick<SendClaim, 'delivery' | 'size'> & {
+    readonly frame: Readonly<Record<string, unknown>>;
+    readonly contacts: Buffer;
+    readonly probe?: boolean;
+    readonly permit?: Permit;
+  }): Promise<Attempted> {
+    const { service, log } = this.#context;
+    const { locked, data, owned, cancel } = this.#options;
+    const line = log.begin(locked.job);
+    const attempted = await attemptOnce(
+      {
+        send: (tokens, options) => service.sendBytes(frame, contacts, tokens, options),
+        ownConnection: delivery === 'at-most-once',
+        owned,
+        cancel,
+        permit,
+      },
+      this.#context,
+    );
+    const { batch, chunk } = data;
+    line.end(attempted.outcome, attempted.answer, { batch, chunk, contacts: size, probe });
+    return attempted;
+  }
+
+  #settle(settlement: Settlement): Promise<void> {
+    const { ledger, log } = this.#context;
+    const { batch, chunk } = this.#options.data;
+    return settleWithRetry(
+      () => ledger.settle(batch, chunk, this.#nonce, settlement),
+      (error) => log.trouble('settle', error),
+    );
+  }
+
+  /** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */
+  async #end(
+    outcome: Outcome | undefined,
+    { delivery }: SendClaim,
+    detail: string,
+  ): Promise<ChunkResult> {
+    if (outcome === undefined) requeue();
+    const isFinal =
+      outcome.kind === 'rejected' ||
+      (outcome.kind === 'unknown' && delivery === 'at-most-once') ||
+      ((outcome.kind === 'unknown' || (outcome.kind === 'retry' && outcome.counted)) &&
+        this.lastAttempt);
+    if (isFinal) return { outcome: outcome.kind };
+    return applyOutcome(this.#options.locked, outcome, { detail });
+  }
+}
+
+const nothing = () => Promise.resolve();
+
+const NO_PROBE: Passage = {
+  probe: undefined,
+  succeeded: nothing,
+  undecided: nothing,
+  abandoned: nothing,
+};

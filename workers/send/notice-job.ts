@@ -1,0 +1,90 @@
+import type { Job } from 'bullmq';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { readJobData, type JobData } from '../../src/contracts/job.ts';
+import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
+import type { JobLockGuard } from '../queue/job-lock-guard.ts';
+import type { AttemptLog } from './attempt-log.ts';
+import { pendingNotice, type Coalescer } from './coalescer.ts';
+import {
+  applyOutcome,
+  delayJob,
+  detailOf,
+  requeue,
+  type JobResult,
+  type LockedJob,
+} from './disposition.ts';
+import { noticeIntent, withPossiblySentMark } from './notice-intent.ts';
+import type { HeldNotice, NoticeEnd } from './send-group.ts';
+
+/** What the jobs of single notices need; a worker process composes it once. */
+export interface NoticeContext {
+  readonly coalescer: Pick<Coalescer<HeldNotice>, 'add'>;
+  readonly concurrency: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
+  readonly lockGuard: Pick<JobLockGuard, 'guard'>;
+  readonly log: AttemptLog;
+  /** COALESCE_MAX_CONTACTS */
+  readonly maxContacts: number;
+  /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
+  readonly now: () => number;
+}
+
+/** A worker whose clock is fast fetches delayed notices early; up to this much is tolerated. */
+const EARLY_MS = 1_000;
+
+/**
+ * Runs the job of a single notice once: read it, pass it to the coalescer, which sends it with others
+ * (coalescer.ts, send-group.ts), and apply the outcome. The job keeps its own attempt, line in the log and
+ * result, whatever else its request contains.
+ *
+ * Nothing is sent by a process that is stopping, that may have lost the job's lock, or while the queue is
+ * held; the job is then requeued without counting an attempt. An at-most-once notice records its intent
+ * right before the request, and is not sent again once its outcome is unknown (notice-intent.ts).
+ */
+export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
+  const { job, lockToken } = locked;
+  const attempt = context.log.begin(job);
+  let data: JobData;
+  try {
+    data = readJobData(job.data);
+  } catch (error) {
+    const detail = error instanceof NoticeQueueError ? error.message : '';
+    attempt.end({ kind: 'rejected', code: 'JOB_INVALID' });
+    return applyOutcome(locked, { kind: 'rejected', code: 'JOB_INVALID' }, { detail });
+  }
+  const earlyMs = msUntilDue(job, context.now());
+  if (earlyMs > EARLY_MS) return delayJob(locked, earlyMs, 'not due yet');
+  const { concurrency } = context;
+  const { owned, release } = context.lockGuard.guard(job);
+  const contacts = data.notice.contacts.length;
+  const intent = noticeIntent(job, data, lockToken);
+  concurrency.taken(contacts);
+  try {
+    const { outcome, answer, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
+      context.coalescer.add({
+        ...pendingNotice(data, job.attemptsMade, context.maxContacts),
+        data,
+        intent,
+        owned,
+        isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
+        end,
+        fail,
+      });
+    });
+    attempt.end(outcome, answer, { contacts, ...facts });
+    if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
+    if (outcome === undefined) requeue();
+    const atMostOnce = data.delivery === 'at-most-once';
+    const possiblySent = !atMostOnce && (intent.possiblySent || outcome.kind === 'unknown');
+    const detail = possiblySent ? withPossiblySentMark(detailOf(answer)) : detailOf(answer);
+    return await applyOutcome(locked, outcome, { detail, atMostOnce });
+  } finally {
+    concurrency.freed(contacts);
+    release();
+  }
+}
+
+/** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */
+function msUntilDue(job: Job, now: number): number {
+  const { delay = 0 } = job.opts;
+  return delay > 0 ? Math.max(0, job.timestamp + delay - now) : 0;
+}
