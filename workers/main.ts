@@ -1,7 +1,7 @@
 import { describeFailure, exitCodeOf } from '../src/contracts/errors.ts';
 import { runWorkerProcess } from './process/worker-process.ts';
 
-// A supervisor says which of its processes this is.
+// A supervisor passes the index of the process.
 const [, , index] = process.argv;
 
 try {

@@ -1,6 +1,6 @@
 /**
- * Holds: the whole queue stands still for a reason that is not the job's fault, with a next probe.
- * One row per kind, in plain words for the person who is called when notices stop.
+ * Holds: sending is stopped for the whole account, for a cause that is not one notice's. One row per kind,
+ * for the person who is called when notices stop.
  */
 export const HOLDS = {
   credentials: {
@@ -9,7 +9,8 @@ export const HOLDS = {
       'check ACCESS_KEY, SECRET_KEY, API_VERSION, the approval of the app and its IP allowlist',
   },
   'token-contested': {
-    reason: 'tokens die as soon as they are issued: somebody else issues for this app',
+    reason:
+      'tokens become invalid as soon as they are issued: another program issues tokens for this app',
     remedy: 'stop the other program that uses this key pair, or give it an app of its own',
   },
   'token-unavailable': {
@@ -21,43 +22,43 @@ export const HOLDS = {
     remedy: 'top up the account at the service',
   },
   throttled: {
-    reason: 'the service asks for a slower pace (429)',
+    reason: 'the service limits the send requests (429)',
     remedy:
-      'wait: the pace has fallen; if it comes often, set RATE_LIMIT or ask the service for a higher limit',
+      'wait: the rate limit was decreased; if it happens often, set RATE_LIMIT or ask the service for a higher limit',
   },
   address: {
     reason:
-      'what answers is not the API: a redirect, an HTML page or a certificate that does not verify',
+      'not the API answers, but a redirect, an HTML page or a certificate that does not verify',
     remedy: 'check BASE_URL, SEND_PATH_V1 or SEND_PATH_V2, PROXY_URL and TLS_CA_FILE',
   },
   manual: {
-    reason: 'a person holds the queue',
-    remedy: 'lift the hold when the reason is gone',
+    reason: 'held manually',
+    remedy: 'lift the hold when its cause is gone',
   },
   restored: {
     reason:
-      'Redis holds an old copy of the queue, or may: what was sent since the copy was made would be sent again',
+      'Redis contains an old copy of the queue, or may: notices sent since the copy was made would be sent again',
     remedy:
-      '"notices restored" says what that is; park it, or cancel or pause its batches, then lift the hold',
+      '"notices restored" lists what may be sent again; park it, or cancel or pause its batches, then lift the hold',
   },
 } as const;
 
-/** Name of a hold. */
+/** Kind of a hold. */
 export type HoldKind = keyof typeof HOLDS;
 
-/** Whether one job probes from time to time whether the hold is over; else only a person ends it. */
+/** Whether a job checks from time to time if the hold is over; otherwise only a person ends it. */
 export function isProbed(kind: HoldKind): boolean {
   return kind !== 'manual' && kind !== 'restored';
 }
 
-/** A hold as it stands in Redis. Times are Redis time, in milliseconds since the epoch. */
+/** A hold as it is stored in Redis. Times are Redis time, in milliseconds since the epoch. */
 export interface Hold {
   readonly kind: HoldKind;
-  /** The code of the service or of ours that brought it on, for the log and the pages. */
+  /** The code of the service or of ours that caused it, for the log and the pages. */
   readonly code: string;
   readonly since: number;
-  /** When one job tries again. */
+  /** When one job is sent as a probe. */
   readonly nextProbeAt: number;
-  /** Probes that failed in a row; the distance to the next one grows with it. */
+  /** Probes that failed in a row; the time to the next one grows with it. */
   readonly failedProbes: number;
 }

@@ -1,17 +1,17 @@
 import type { HoldKind } from './hold.ts';
 
 /**
- * What is known after an attempt: a closed set. The table that decides it is
- * `src/service/outcome-table.ts`; what a worker does with each is `workers/send/disposition.ts`.
+ * What is known after an attempt: a closed set. `src/service/outcome-table.ts` decides it;
+ * `workers/send/disposition.ts` applies it to the job.
  *
- * - `accepted`: the service took it. `confirmed` is false where a 2xx came with a body that broke
- *   or could not be read; it is never sent again all the same.
- * - `rejected`: the service refused this request for itself; it fails for good, kept for redrive.
- * - `retry`: proof that nothing was taken; the job backs off. `counted` is false where the job is
- *   not to blame (its token was refused within the grace time): no attempt is spent.
- * - `hold`: not this job's fault, and the next job would meet the same; no attempt is spent.
- * - `unknown`: it may have been taken; the delivery policy decides.
- * - `expired`: its deadline passed before it could be sent.
+ * - `accepted`: the service accepted it. `confirmed` is false if the status was 2xx and the body broke or
+ *   could not be read; it is never sent again.
+ * - `rejected`: the service refused this request for its content; the job fails, and is kept for redrive.
+ * - `retry`: proof that the service accepted nothing; the job backs off. `counted` is false if the job is
+ *   not the cause (its token was refused within the grace time): no attempt is counted.
+ * - `hold`: not the fault of the job, and the next job would get the same; no attempt is counted.
+ * - `unknown`: the service may have accepted it; the delivery policy decides.
+ * - `expired`: its `expiresAt` passed before it could be sent.
  * - `cancelled`: its batch was cancelled first.
  */
 export type Outcome =
@@ -22,7 +22,7 @@ export type Outcome =
       readonly kind: 'hold';
       readonly hold: HoldKind;
       readonly code: string;
-      /** Milliseconds until the next probe, where the cause names them (Retry-After, a refusal's rest). */
+      /** Milliseconds to the next probe, if the cause says so (Retry-After, the rest of a refusal). */
       readonly forMs?: number;
     }
   | {
@@ -37,7 +37,7 @@ export type Outcome =
 /** Names of the outcomes, for logs, metrics and tables. */
 export type OutcomeKind = Outcome['kind'];
 
-/** Every outcome, in the order in which tables, metrics and the traffic record keep them. */
+/** Every outcome, in the order of tables, metrics and the traffic record. */
 export const OUTCOME_KINDS = [
   'accepted',
   'rejected',

@@ -8,24 +8,23 @@ export const LANES = ['notices', 'chunks'] as const;
 export type LaneName = (typeof LANES)[number];
 
 /**
- * One attempt that ended, as whoever counts attempts sees it: the traffic record, metrics and
- * traces. It names no job and holds nothing personal. A job that went back unsent without blame is
- * no attempt and is not seen.
+ * An attempt that ended, for the traffic record, metrics and traces. Names no job and contains nothing
+ * personal. A job that was requeued unsent is no attempt.
  */
 export interface SeenAttempt {
   readonly lane: LaneName;
   readonly outcome: OutcomeKind;
-  /** The service's code or ours; any text of the service's, so it is no label as it stands. */
+  /** The service's code or ours. It may be any text of the service, so do not use it as a label. */
   readonly code?: string;
   readonly hold?: HoldKind;
   /** 0 where the job could not be read. */
   readonly contacts: number;
   /** Requests that were put on a connected socket. */
   readonly requests: number;
-  /** From the last request on its socket to the end of its answer; absent where none came. */
+  /** Milliseconds from the last request to the end of its answer; absent without an answer. */
   readonly answerMs?: number;
   /**
-   * From when the job was due to this run of it, holds included. Only with the attempt that ended
+   * Milliseconds from when the job was due to this run, holds included. Only for the attempt that ended
    * the wait: absent after a hold, and from the second attempt on.
    */
   readonly waitedMs?: number;

@@ -5,8 +5,8 @@ import { CENSORED, redacted, SECRET_NAMES } from './redaction.ts';
 /**
  * The logger of a process: one JSON object a line, on standard output unless said otherwise.
  *
- * What is logged is chosen fact by fact (workers/send/attempt-log.ts); the redaction below is the second
- * net for a fact that should not have been there.
+ * Every logged field is chosen on purpose (workers/send/attempt-log.ts); the redaction is a second line of
+ * defence.
  *
  * @param destination 1 for standard output, 2 for standard error
  */
@@ -17,7 +17,7 @@ export function createLogger(level: string, destination: 1 | 2 = 1): Logger {
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }), log: redacted },
-      // What a child logger is bound to, the formatter does not see.
+      // For the bindings of child loggers: the formatter does not get them.
       redact: { paths: [...SECRET_NAMES], censor: CENSORED },
     },
     new LineGatherer(pino.destination({ dest: destination, sync: false })),

@@ -1,4 +1,4 @@
-/** Names under which a secret or a phone number could slip into a log line. */
+/** Fields that could contain a secret or a phone number. */
 export const SECRET_NAMES = ['authorization', 'accessKey', 'secretKey', 'contact'] as const;
 export const CENSORED = '[redacted]';
 
@@ -7,11 +7,10 @@ const SECRET: ReadonlySet<string> = new Set(SECRET_NAMES);
 type Facts = Record<string, unknown>;
 
 /**
- * A log line without what must not be in it: the fields of these names, the numbers in a list
- * `contacts`, and both of them one level down.
+ * A log line with these fields and the numbers of a list `contacts` replaced, also one level down.
  *
- * By hand, because paths with a wildcard cost pino three times as much as the rest of the line. A
- * line that holds nothing of the kind, which is every line, comes back as it is.
+ * Not by pino's wildcard paths: they cost three times as much as the rest of the line. A line without such
+ * a field (which is every line) is returned as it is.
  */
 export function redacted(line: Facts): Facts {
   return redactedAt(line, 1);

@@ -2,19 +2,20 @@ import type { Logger } from 'pino';
 import { redisErrorCode } from '../redis/failure.ts';
 
 /**
- * Redis that is away reports itself many times a second; the log hears it once a second, `onWord`
- * each time.
+ * Logs errors of the Redis connection at most once a second per code: a client without Redis emits many.
+ *
+ * @param onError called with the code of each error
  */
 export function throttledErrorLog(
   log: Logger,
-  onWord: (word: string) => void,
+  onError: (code: string) => void,
 ): (error: Error) => void {
   let lastAt = -Infinity;
   let lastCode = '';
   return (error) => {
     const code = redisErrorCode(error);
     const now = performance.now();
-    onWord(code);
+    onError(code);
     if (code === lastCode && now - lastAt < 1_000) return;
     lastAt = now;
     lastCode = code;

@@ -6,7 +6,7 @@ import type { ApiVersion } from './settings.ts';
  * The bearer value of a token: v1 encodes it a second time, v2 uses it as issued (service-api,
  * Authentication rules 1 and 2).
  */
-export function bearerValue(token: string, version: ApiVersion): string {
+function bearerValue(token: string, version: ApiVersion): string {
   return version === 'v1' ? Buffer.from(token).toString('base64') : token;
 }
 

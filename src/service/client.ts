@@ -7,12 +7,12 @@ import { withTimeout } from '../async/with-timeout.ts';
 import { basicHeader, TokenHeadersCache } from './bearer.ts';
 import { openDispatcher } from './http/dispatcher.ts';
 import { Exchange } from './http/exchange.ts';
-import { createHttpClient } from './http/http-client.ts';
+import { createHttpClient, post } from './http/http-client.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { requestBody, requestBodyOfBytes } from './request-body.ts';
 import type { SendAnswer } from './response/send-answer.ts';
 import { ISSUE_RETRY, sendRetry } from './retry-policies.ts';
-import { SendCall } from './send-call.ts';
+import { SendCall, type SendEndpoint } from './send-call.ts';
 import { sendWithRefresh, type RequestGuard } from './send-with-refresh.ts';
 import type { ServiceSettings } from './settings.ts';
 import { createUndiciAdapter } from './http/undici-adapter.ts';
@@ -83,8 +83,7 @@ class HttpServiceClient implements ServiceClient {
   readonly #wire: UndiciAdapter;
   readonly #issueHttp: AxiosInstance;
   readonly #issueHeaders: readonly string[];
-  readonly #sendHttp: AxiosInstance;
-  readonly #tokenHeaders: TokenHeadersCache;
+  readonly #sendEndpoint: SendEndpoint;
 
   constructor(settings: ServiceSettings) {
     const { origin, pathname } = new URL(settings.baseUrl);
@@ -101,9 +100,12 @@ class HttpServiceClient implements ServiceClient {
     this.#issueHttp = createHttpClient(adapter, ISSUE_RETRY);
     // No body, so no Content-Type (service-api, Request body: none).
     this.#issueHeaders = [...HEADERS, 'Authorization', basic];
-    this.#sendHttp = createHttpClient(adapter, sendRetry(settings.notSentRetries));
     const sendHeaders = [...HEADERS, 'Content-Type', 'application/json'];
-    this.#tokenHeaders = new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets);
+    this.#sendEndpoint = {
+      http: createHttpClient(adapter, sendRetry(settings.notSentRetries)),
+      url: this.#basePath + settings.sendPath,
+      tokenHeaders: new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets),
+    };
   }
 
   async issueToken(signal?: CancelSignal): Promise<IssuedToken> {
@@ -136,13 +138,9 @@ class HttpServiceClient implements ServiceClient {
     { signal, deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
     const deadline = new Deadline(deadlineMs, signal);
-    const call = new SendCall(body, deadline, ownConnection);
-    const request = async (token: Token): Promise<number | undefined> => {
-      call.useToken(token, this.#tokenHeaders.of(token));
-      await post(this.#sendHttp, this.#basePath + this.#settings.sendPath, call);
-      return call.noteStatus();
-    };
+    const call = new SendCall(this.#sendEndpoint, body, { deadline, ownConnection });
     try {
+      const request = (token: Token) => call.request(token);
       await sendWithRefresh({ tokens, deadline, guard, request });
       return call.answer();
     } finally {
@@ -154,17 +152,5 @@ class HttpServiceClient implements ServiceClient {
     this.#wire.cancelAll();
     const { kept, own } = this.#dispatchers;
     await withTimeout(Promise.all([kept.destroy(), own.destroy()]), CLOSE_TIMEOUT_MS, undefined);
-  }
-}
-
-/**
- * Makes the request of an exchange. What happened is in the facts of the exchange; the errors of axios
- * contain headers and body, so they go no further.
- */
-async function post(http: AxiosInstance, url: string, exchange: Exchange): Promise<void> {
-  try {
-    await http.request({ url, data: exchange, signal: exchange.deadline });
-  } catch {
-    // See above.
   }
 }

@@ -2,19 +2,19 @@ import type { Outcome } from '../contracts/outcome.ts';
 import type { SendAnswer } from './response/send-answer.ts';
 
 /**
- * What the token slot says about an attempt in which two different tokens were refused: `again`
- * when the second one died meanwhile or works for others, `refused` when it never worked.
+ * The verdict of the shared token on an attempt in which two different tokens were refused: `again` if the
+ * second one became invalid meanwhile or works for other notices, `refused` if it never worked.
  */
 export type SecondRefusal = 'again' | 'refused';
 
-/** One row of the table. */
+/** A row of the table. */
 export interface OutcomeRow {
   readonly name: string;
   readonly when: (answer: SendAnswer, judgement: SecondRefusal | undefined) => boolean;
   readonly outcome: (answer: SendAnswer) => Outcome;
 }
 
-/** Codes that speak of the key pair, the app or the caller, not of the notice (service-api, Errors). */
+/** Codes about the key pair, the app or the caller, not about the notice (service-api, Errors). */
 const CREDENTIAL_CODES = new Set([
   'INVALID_ACCESS_KEY',
   'ACCESS_KEY_NOT_APPROVED',
@@ -43,65 +43,65 @@ const reject = (answer: SendAnswer): Outcome => ({ kind: 'rejected', code: codeO
 const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
 const accept = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
 
-/** What follows from a send call; the first row that fits decides. */
+/** The outcome of a send call; the first matching row decides. */
 export const OUTCOME_ROWS: readonly OutcomeRow[] = [
   {
-    /** The worker is stopping or has lost the job's lock: it goes back as it was. */
+    /** The worker is stopping or has lost the lock of the job: it is retried, and nothing is counted. */
     name: 'not sent, given up',
     when: ({ stage, failure }) => stage === 'not-sent' && failure === 'aborted',
     outcome: () => retry('ABORTED', false),
   },
   {
-    /** Whoever answers is not the service we were told, and the next job would meet the same. */
+    /** Not the configured service answers, and the next job would get the same. */
     name: 'not sent, the certificate does not verify',
     when: ({ stage, failure }) => stage === 'not-sent' && failure === 'certificate',
     outcome: ({ failureCode }) => hold('address', failureCode ?? 'CERTIFICATE'),
   },
   {
-    /** Proof that nothing was taken. */
+    /** Proof that nothing was accepted. */
     name: 'not sent',
     when: ({ stage }) => stage === 'not-sent',
     outcome: () => retry('SERVICE_UNREACHABLE', true),
   },
   {
-    /** It was put on a connected socket and nobody can tell what became of it. */
+    /** It was written to a connected socket; whether the service accepted it is not known. */
     name: 'sent, no status',
     when: ({ stage, status }) => stage === 'sent' || status === undefined,
     outcome: ({ failureCode }) => unknown(failureCode ?? 'NO_ANSWER'),
   },
   {
-    /** A page: a login form, a captive portal, a parked domain. The API takes nothing there. */
+    /** A page: a login form, a captive portal, a parked domain. Not the API. */
     name: '2xx, a page',
     when: (answer) => within(answer, 200, 299) && isHtml(answer),
     outcome: () => hold('address', 'HTML_ANSWER'),
   },
   {
-    /** A status of success around a body that says the opposite: the body is more exact. */
+    /** A success status with a body that says the opposite: the body is more exact. */
     name: '2xx, success: false',
     when: (answer) => within(answer, 200, 299) && answer.success === false,
     outcome: ({ code }) => ({ kind: 'rejected', code: code ?? 'SERVICE_REFUSED' }),
   },
   {
-    /** It looks like this API. The success body of a send is not shown, so any JSON will do. */
+    /** The success body of a send is not shown (service-api), so any JSON counts. */
     name: '2xx, JSON or no body',
     when: (answer) =>
       within(answer, 200, 299) && (answer.body === 'json' || answer.body === 'none'),
     outcome: () => accept(true),
   },
   {
-    /** The status says accepted and the body cannot be read: never sent again, flagged. */
+    /** The status says accepted and the body cannot be read: unconfirmed, and never sent again. */
     name: '2xx, unreadable',
     when: (answer) => within(answer, 200, 299),
     outcome: () => accept(false),
   },
   {
-    /** Redirects are never followed: a POST would become a GET, or go to somebody else. */
+    /** Redirects are never followed: a POST would become a GET, or go to another server. */
     name: '3xx',
     when: (answer) => within(answer, 300, 399),
     outcome: holdAddress,
   },
   {
-    /** Gateways answer so, with pages too, when they lost the service behind them. */
+    /** Also gateways that lost the service behind them, with pages, too. */
     name: '5xx',
     when: (answer) => within(answer, 500, 599),
     outcome: (answer) => unknown(codeOf(answer)),
@@ -113,13 +113,13 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: (answer) => unknown(codeOf(answer)),
   },
   {
-    /** The service gave up waiting for the request, or would not risk a replay: nothing was taken. */
+    /** The service timed out waiting for the request, or refused a replay: nothing was accepted. */
     name: '408, 425',
     when: ({ status }) => status === 408 || status === 425,
     outcome: (answer) => retry(codeOf(answer), true),
   },
   {
-    /** Refused before anything was done; the next job would meet the same. */
+    /** Refused before anything was done; the next job would get the same. */
     name: '429',
     when: ({ status }) => status === 429,
     outcome: (answer) => ({
@@ -136,31 +136,31 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: (answer) => hold('credit', codeOf(answer)),
   },
   {
-    /** A proxy in between asks for credentials. */
+    /** A proxy asks for credentials. */
     name: '407',
     when: ({ status }) => status === 407,
     outcome: holdAddress,
   },
   {
-    /** Too large: this request's own fault, also when a gateway says so with a page. */
+    /** Too large: the fault of this request, also if a gateway answers with a page. */
     name: '413',
     when: ({ status }) => status === 413,
     outcome: reject,
   },
   {
-    /** A token too young to be known everywhere was tried twice: the job goes back, without blame. */
+    /** A token that is too young to be known everywhere was tried twice: retried, and not counted. */
     name: '401 or 403, within the grace of a young token',
     when: (answer) => isRefusal(answer) && oneTokenOnly(answer),
     outcome: (answer) => retry(codeOf(answer), false),
   },
   {
-    /** The second token died meanwhile, or works for others: the job goes back, without blame. */
+    /** The second token became invalid, or works for other notices: retried, and not counted. */
     name: '401 or 403, judged again',
     when: (answer, judgement) => isRefusal(answer) && judgement === 'again',
     outcome: (answer) => retry(codeOf(answer), false),
   },
   {
-    /** A page in place of the API's own refusal. */
+    /** A page instead of the API's own refusal. */
     name: '401 or 403, a page',
     when: (answer) => isRefusal(answer) && isHtml(answer),
     outcome: holdAddress,
@@ -179,19 +179,19 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: holdCredentials,
   },
   {
-    /** Some other permission, such as for a sender key: this job's rejection. */
+    /** Another permission, such as for a sender key: this notice is rejected. */
     name: '403, another code',
     when: ({ status }) => status === 403,
     outcome: reject,
   },
   {
-    /** A page on a wrong path. */
+    /** A page: the path is wrong. */
     name: 'other 4xx, a page',
     when: isHtml,
     outcome: holdAddress,
   },
   {
-    /** The service refused this request for itself. */
+    /** The service refused this request for its content. */
     name: 'other 4xx',
     when: () => true,
     outcome: reject,
@@ -199,7 +199,7 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
 ];
 
 /**
- * Whether the outcome needs the token slot's word first: the attempt ended in 401 or 403 with two
+ * Whether the outcome depends on the verdict of the shared token: the attempt ended in 401 or 403 with two
  * different tokens.
  */
 export function needsJudgement(answer: SendAnswer): boolean {
@@ -207,9 +207,9 @@ export function needsJudgement(answer: SendAnswer): boolean {
 }
 
 /**
- * What follows from a send call.
+ * The outcome of a send call.
  *
- * @param judgement where {@link needsJudgement} asks for one; left out it counts as `refused`
+ * @param judgement if {@link needsJudgement}. Default: refused
  */
 export function decideOutcome(answer: SendAnswer, judgement?: SecondRefusal): Outcome {
   for (const row of OUTCOME_ROWS) {

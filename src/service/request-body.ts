@@ -6,12 +6,12 @@ type BodySettings = Pick<
 >;
 
 /**
- * The body of a send request (service-api, Send request body): the notice with `chatSenderKey`
- * under its name on the wire and the default sender keys where it names none. Every other field
- * stands where it stood, with the value it had, whatever its name.
+ * The body of a send request (service-api, Send request body): the notice, with `chatSenderKey` under its
+ * wire name, and with the default sender keys where it has none. Every other field keeps its position and
+ * value, whatever its name.
  *
- * Written field by field: no object is made from the notice's names, so `__proto__` is a name like
- * any other. Where a notice holds both `chatSenderKey` and a field of the wire name, the first wins.
+ * Written field by field: no object is made from the names of the notice, so `__proto__` is a name like any
+ * other. If a notice has both `chatSenderKey` and a field of the wire name, `chatSenderKey` wins.
  */
 export function requestBody(
   notice: Readonly<Record<string, unknown>>,
@@ -40,9 +40,9 @@ const CONTACTS = Buffer.from('"contacts":');
 const END = Buffer.from('}');
 
 /**
- * The body of a send request whose contacts are already bytes, which are not looked at.
+ * The body of a send request whose contacts are already bytes; they are not parsed.
  *
- * @param frame the notice's other fields
+ * @param frame the other fields of the notice
  * @param contacts the bytes of a JSON array
  */
 export function requestBodyOfBytes(

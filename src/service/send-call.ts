@@ -1,8 +1,10 @@
+import type { AxiosInstance } from 'axios';
 import type { RefusalStatus, Token } from '../contracts/token.ts';
 import type { TransportFailure } from './http/classify-failure.ts';
 import type { Deadline } from '../async/deadline.ts';
-import type { TokenHeaders } from './bearer.ts';
+import type { TokenHeadersCache } from './bearer.ts';
 import { Exchange, headerOf } from './http/exchange.ts';
+import { post } from './http/http-client.ts';
 import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
@@ -11,32 +13,50 @@ type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
 
 const NO_HEADERS: readonly string[] = [];
 
-/** What is known of one send call: its one or two requests and the tokens they used. */
+/** Where send calls go. */
+export interface SendEndpoint {
+  readonly http: AxiosInstance;
+  /** Path of the send endpoint. */
+  readonly url: string;
+  readonly tokenHeaders: TokenHeadersCache;
+}
+
+/** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
 export class SendCall extends Exchange {
+  readonly #endpoint: SendEndpoint;
   readonly #refused: { tokenId: string; status: RefusalStatus }[] = [];
   readonly #startedAt = performance.now();
   #tokenId: string | undefined;
   /** Of the tokens so far. */
   #secrets: readonly string[] = [];
 
-  constructor(body: string | Uint8Array, deadline: Deadline, ownConnection: boolean) {
+  constructor(
+    endpoint: SendEndpoint,
+    body: string | Uint8Array,
+    { deadline, ownConnection }: { readonly deadline: Deadline; readonly ownConnection: boolean },
+  ) {
     super(body, NO_HEADERS, deadline, ownConnection);
+    this.#endpoint = endpoint;
   }
 
-  /** The next request is made with this token. */
-  useToken({ id }: Token, { headers, secrets }: TokenHeaders): void {
-    this.#tokenId = id;
+  /**
+   * Makes the request with this token, and records whether the service refused the token.
+   *
+   * @returns the status of the answer, if there is one
+   * @throws NoticeQueueError TOKEN_INVALID
+   */
+  async request(token: Token): Promise<number | undefined> {
+    const { http, url, tokenHeaders } = this.#endpoint;
+    const { headers, secrets } = tokenHeaders.of(token);
+    this.#tokenId = token.id;
     this.headers = headers;
     this.#secrets = this.#secrets.length === 0 ? secrets : [...secrets, ...this.#secrets];
-  }
-
-  /** Notes whether the service refused the token of the last request. Returns the status, if any. */
-  noteStatus(): number | undefined {
+    await post(http, url, this);
     const status = this.facts?.status;
     // A request that was cancelled before it was made leaves the facts of the one before.
     const isNew = this.#refused.length < this.requests;
-    if (isNew && this.#tokenId !== undefined && (status === 401 || status === 403)) {
-      this.#refused.push({ tokenId: this.#tokenId, status });
+    if (isNew && (status === 401 || status === 403)) {
+      this.#refused.push({ tokenId: token.id, status });
     }
     return status;
   }

@@ -1,7 +1,7 @@
-/** API versions of the service; they share the issuance and differ in the bearer value. */
+/** Versions of the API (service-api, Versioning): they differ in the bearer value. */
 export type ApiVersion = 'v1' | 'v2';
 
-/** What the service client needs to know. Times are in milliseconds. */
+/** Settings of the service client. Times are in milliseconds. */
 export interface ServiceSettings {
   /** Base address of the service, such as `https://api.example.com`; it may end in a path. */
   readonly baseUrl: string;
@@ -9,6 +9,7 @@ export interface ServiceSettings {
   readonly accessKey: string;
   /** Issued with the access key. Secret. */
   readonly secretKey: string;
+  /** v1 or v2. */
   readonly apiVersion: ApiVersion;
   /** Path of the token endpoint; one leading slash. */
   readonly tokenPath: string;
@@ -16,22 +17,22 @@ export interface ServiceSettings {
   readonly sendPath: string;
   /** Name that `chatSenderKey` has in the request body (service-api, Send request body). */
   readonly chatSenderKeyField: string;
-  /** Sender key of the messenger channel for notices that name none. */
+  /** Sender key of the messenger channel for notices without one. */
   readonly defaultChatSenderKey?: string | undefined;
-  /** Sender key for SMS for notices that name none. */
+  /** Sender key for SMS for notices without one. */
   readonly defaultSenderKey?: string | undefined;
-  /** PEM certificates to trust in place of Node's own; left out, Node's own. */
+  /** PEM certificates to trust instead of Node's own. Default: Node's own. */
   readonly tlsCa?: string | undefined;
-  /** Proxy to tunnel through; left out, none: the environment's proxy variables are never read. */
+  /** Proxy to tunnel through. Default: none; proxy variables of the environment are never read. */
   readonly proxyUrl?: string | undefined;
-  /** Longest time until a connection stands, TLS handshake included; accurate to about a second. */
+  /** Longest time to connect, TLS handshake included; accurate to about a second. */
   readonly connectTimeoutMs: number;
-  /** Longest silence of the service after a request; accurate to about a second. */
+  /** Longest time without data from the service after a request; accurate to about a second. */
   readonly answerTimeoutMs: number;
-  /** Longest time for an issuance, its retries included. */
+  /** Longest time for a token issuance, retries included. */
   readonly issueDeadlineMs: number;
-  /** How often one send call tries again what provably never left. */
+  /** How often one send call repeats a request that was provably not sent. */
   readonly notSentRetries: number;
-  /** Most connections held at once; a send beyond them waits within its deadline. */
+  /** Most connections at the same time; further sends wait within their deadline. */
   readonly connections: number;
 }

@@ -9,12 +9,11 @@ import {
 } from '@opentelemetry/api';
 
 /**
- * How a trace gets through the queue: as W3C Trace Context, in the place that BullMQ keeps for it in
- * a job's options, in the form in which BullMQ's own OpenTelemetry package writes it. So producers in
- * other languages that use that package are understood, and a job's data stays what it was.
+ * How a trace is passed through the queue: as W3C Trace Context in the job option that BullMQ reserves for
+ * it, in the format of BullMQ's own OpenTelemetry package. So producers in other languages that use that
+ * package are understood, and the data of jobs does not change.
  *
- * Only `traceparent` and `tracestate` travel. Baggage does not: an application may keep anything in
- * it, and a job must not hold what nobody knows of.
+ * Only `traceparent` and `tracestate` are passed. Baggage is not: it may contain personal data.
  */
 export interface CarriedTrace {
   readonly telemetry: { readonly metadata: string };
@@ -23,7 +22,7 @@ export interface CarriedTrace {
 /** https://www.w3.org/TR/trace-context/#traceparent-header */
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?$/;
 
-/** What a job carries of a span; undefined where nobody traces, and then the job carries nothing. */
+/** What is stored with a job of a span; undefined without tracing. */
 export function carriedTrace(span: SpanContext): CarriedTrace | undefined {
   if (!isSpanContextValid(span)) return undefined;
   const { traceId, spanId, traceFlags, traceState } = span;
@@ -36,7 +35,7 @@ export function carriedTrace(span: SpanContext): CarriedTrace | undefined {
   return { telemetry: { metadata: JSON.stringify(metadata) } };
 }
 
-/** The context that a job's span stands in; the root where the job carries none, or none we can read. */
+/** The parent context of a job's span; the root if the job has none, or an unreadable one. */
 export function traceOf(metadata: string | undefined): Context {
   const span = metadata === undefined ? undefined : readMetadata(metadata);
   return span === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, span);

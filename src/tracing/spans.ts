@@ -14,21 +14,22 @@ import { carriedTrace, traceOf, type CarriedTrace } from './job-trace.ts';
 
 /**
  * One trace from `send()` to the answer of the service: the call of the application (producer), each
- * run of the job (consumer), each request to the service (client). Nobody traces until the
- * application, or whoever starts the worker, registers an OpenTelemetry SDK; until then the API does
- * nothing, a job carries nothing, and nothing is asked of Redis.
+ * run of the job (consumer), each request to the service (client). Tracing is off until the application,
+ * or the program that starts the worker, registers an OpenTelemetry SDK; until then nothing is stored with
+ * a job.
  *
- * Attributes hold names, codes and counts: never a number, a variable, a token or a service's message.
+ * Attributes contain names, codes and counts: never a phone number, a variable, a token or a message of the
+ * service.
  */
 const tracer = () => trace.getTracer('notice-queue', VERSION);
 
 const MESSAGING = { 'messaging.system': 'bullmq' };
 
 /**
- * The span of one call that hands notices to the queue.
+ * The span of one call that enqueues notices.
  *
  * @param queue name of the queue
- * @param run gets what each job is to carry; undefined where nobody traces
+ * @param run gets what to store with each job; undefined without tracing
  */
 export async function sendSpan<Result>(
   queue: string,
@@ -55,7 +56,7 @@ export async function sendSpan<Result>(
 
 const carry = (span: Span) => carriedTrace(span.spanContext());
 
-/** What a job's span is about. */
+/** A job, as far as its span needs it. */
 export interface TracedJob {
   readonly id?: string | undefined;
   readonly queueName: string;
@@ -63,19 +64,19 @@ export interface TracedJob {
 }
 
 /**
- * The span of one run of a job, a child of the call that queued it. What it throws steers the job
- * and is no error; {@link noteAttempt} says what came of it, and without that it went back unsent.
+ * The span of one run of a job, a child of the call that enqueued it. What the run throws controls the job
+ * and is no error; {@link noteAttempt} records the outcome. Without it the job was requeued unsent.
  */
 export function jobSpan<Result>(
   job: TracedJob,
   lane: LaneName,
   run: () => Promise<Result>,
 ): Promise<Result> {
-  return nobodyTraces() ? run() : inJobSpan(job, lane, run);
+  return isTracingOff() ? run() : inJobSpan(job, lane, run);
 }
 
-/** Spans that go nowhere cost a job some microseconds, so none are made. */
-function nobodyTraces(): boolean {
+/** Spans without an SDK would cost some microseconds per job. */
+function isTracingOff(): boolean {
   const provider = trace.getTracerProvider();
   return (
     provider instanceof ProxyTracerProvider &&
@@ -109,7 +110,7 @@ async function inJobSpan<Result>(
   }
 }
 
-/** Notes an attempt in the span of its job; of several in one run the last one stands. */
+/** Records an attempt in the span of its job; of several in one run, the last one. */
 export function noteAttempt({ outcome, code, hold, contacts }: SeenAttempt): void {
   const span = trace.getActiveSpan();
   if (span === undefined) return;
@@ -122,13 +123,13 @@ export function noteAttempt({ outcome, code, hold, contacts }: SeenAttempt): voi
   if (outcome === 'rejected' || outcome === 'unknown') failed(span, code ?? outcome);
 }
 
-/** What is known of a request when it is over. */
+/** Result of a request. */
 interface RequestFacts {
   readonly status: number | undefined;
   readonly failureCode: string | undefined;
 }
 
-/** Where requests go, as spans say it. Worked out once, so that a request costs nothing more. */
+/** The attributes of the server. Computed once per client. */
 export function serverAttributes(origin: string): Attributes {
   const { hostname, port, protocol } = new URL(origin);
   return {
@@ -138,9 +139,9 @@ export function serverAttributes(origin: string): Attributes {
 }
 
 /**
- * The span of one request to the service. The trace ends here: the service is sent no context.
+ * The span of one request to the service. The trace ends here: the service gets no context.
  *
- * @param server what {@link serverAttributes} says
+ * @param server from {@link serverAttributes}
  */
 export async function requestSpan<Facts extends RequestFacts>(
   server: Attributes,

@@ -194,7 +194,7 @@ describe('the alert rules', () => {
     }
     const commandsPage = readFileSync('docs/commands.md', 'utf8');
     const commands = new Set(
-      [...text.matchAll(/"notices ([a-z]+)/g)].map(([, name]) => name ?? ''),
+      [...text.matchAll(/"notices ([a-z-]+)/g)].map(([, name]) => name ?? ''),
     );
     expect(commands.size).toBeGreaterThan(5);
     for (const name of commands) {

@@ -13,18 +13,18 @@ import { stopOnSignals } from './stop-signals.ts';
 /** Longer than a command to Redis may take. */
 const STOP_TIMEOUT_MS = 10_000;
 
-/** Where the server listens, and how to come in where nobody is configured. */
+/** Where the server listens, and how to sign in if no users are configured. */
 export interface OpsAddress {
   readonly url: string;
   readonly invitation: Invitation | undefined;
 }
 
 /**
- * One ops server from its start to its end. Redis may be away, at the start and later.
+ * Runs one ops server until it is stopped. Redis may be unavailable, at the start and later.
  *
- * @param config the environment's when left out; the key pair of the service is not needed
+ * @param config default: the environment; the key pair of the service is not needed
  * @param logTo 1 for standard output, 2 for standard error
- * @param onListening told where it listens; the invitation is for a terminal and for no log
+ * @param onListening called when it listens; the invitation is for a terminal and never for a log
  * @returns the exit code
  * @throws InputError CONFIG_INVALID
  */
@@ -45,7 +45,7 @@ export async function runOpsProcess(
     if (!isLoopbackHost(host) && config.ops.trustedProxy.length === 0) {
       logger.warn(
         { event: 'ops-without-tls' },
-        'passwords and keys travel as they are: put a proxy with TLS before this port, and name it in OPS_TRUSTED_PROXY',
+        'passwords and keys are not encrypted: put a proxy with TLS in front of this port, and set OPS_TRUSTED_PROXY',
       );
     }
     onListening({ url, invitation });
@@ -70,13 +70,13 @@ export async function runOpsProcess(
   return code;
 }
 
-/** Says on standard error how to come in; the log on standard output is kept, and must not know. */
+/** Prints on standard error how to sign in: the log on standard output is stored, and must not contain it. */
 function announce({ url, invitation }: OpsAddress): void {
   if (invitation === undefined) return;
   process.stderr.write(`${describeInvitation(url, invitation).join('\n')}\n`);
 }
 
-/** Lines for the terminal of whoever started a server without users. */
+/** Lines for the terminal on which a server without users was started. */
 export function describeInvitation(url: string, invitation: Invitation): string[] {
   const { user, password, linkKey } = invitation;
   return [
@@ -89,8 +89,8 @@ export function describeInvitation(url: string, invitation: Invitation): string[
 function cannotListen(error: unknown): unknown {
   const { code } = (error ?? {}) as { code?: unknown };
   const problems: Readonly<Record<string, string>> = {
-    EADDRINUSE: 'something else listens there already',
-    EADDRNOTAVAIL: 'OPS_HOST is no address of this machine',
+    EADDRINUSE: 'another program listens there already',
+    EADDRNOTAVAIL: 'OPS_HOST is not an address of this machine',
     EACCES: 'this user may not listen there',
     ENOTFOUND: 'the name of OPS_HOST is not known',
   };

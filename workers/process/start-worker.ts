@@ -86,7 +86,7 @@ export async function startWorker({
   const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
-  const connected = await waitForRedis(config, keys, onRedisError, log, abandoned);
+  const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
   if (connected === undefined) return undefined;
   const { redis, subscriber, found, disconnect } = connected;
   const lifecycle = new Lifecycle();
@@ -214,7 +214,7 @@ export async function startWorker({
   const stallDetector = createStallDetector({
     redis,
     keys,
-    worker: { active, started: () => inFlight.begun, resting: () => redisMonitor.unfit },
+    worker: { active, started: () => inFlight.started, resting: () => redisMonitor.unfit },
     graceMs: config.worker.stallGraceMs,
     readiness,
     log,

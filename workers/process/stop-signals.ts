@@ -1,17 +1,19 @@
 import type { Logger } from 'pino';
 
-/** Signals that ask a process to stop, with the exit code of one that did not stop in order. */
+/** Signals that ask a process to stop, with the exit code after an immediate stop. */
 const SIGNALS = { SIGTERM: 143, SIGINT: 130 } as const;
 
 /**
- * Keeps a process until it is asked to stop.
+ * Keeps a process running until it is asked to stop.
  *
  * - running: until SIGTERM or SIGINT.
- * - stopping, after the first signal: `stop` runs, for `timeoutMs` at most; then the process ends,
- *   with code 0 if it stopped in order and 1 if the time ran out (Redis that is gone, for one).
- * - ended at once, after a second signal: what was in flight is found and run again by the others.
+ * - stopping, after the first signal: `stop` runs, for at most `timeoutMs`; then the process ends, with code
+ *   0 after a clean stop and 1 if the time ran out (for example because Redis is gone).
+ * - ended at once, after a second signal: other workers find the jobs in progress and run them again.
  *
- * SIGHUP is left alone: a terminal that closes ends a worker that was started in it.
+ * SIGHUP has its default effect: closing a terminal ends a worker that was started in it.
+ *
+ * @returns the exit code, when `stop` has ended
  */
 export function stopOnSignals(
   stop: () => Promise<void>,

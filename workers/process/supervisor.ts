@@ -5,21 +5,21 @@ import { startHealthServer } from '../health/health-server.ts';
 import { stopOnSignals } from './stop-signals.ts';
 import { SupervisedHealth } from '../health/supervised-health.ts';
 
-/** A process that ended by itself is started again after this long, so that a crash is no storm. */
+/** Delay before a process that ended by itself is restarted, so that a crash loop stays slow. */
 const RESTART_DELAY_MS = 1_000;
 
-/** Exit code of a process whose configuration or Redis is not fit: starting it again would not help. */
-const HOPELESS = new Set([2, 3]);
+/** Exit codes of an invalid configuration or an unsuitable Redis: a restart would not help. */
+const NO_RESTART = new Set([2, 3]);
 
 /**
- * Runs several worker processes, for machines with several cores. Each is a whole worker; they
- * share the token and the holds through Redis like workers on other machines.
+ * Runs several worker processes, for machines with several cores. Each is a complete worker; they share
+ * the token and the holds through Redis like workers on other machines.
  *
- * A process that ends by itself is started again; SIGTERM and SIGINT are passed on, and the
- * supervisor ends when the last process has. One port, where one is wanted, speaks for all of them.
+ * A process that ends by itself is restarted; SIGTERM and SIGINT are passed on, and the supervisor ends
+ * when the last process has ended. One health port answers for all of them.
  *
  * @returns the exit code: 0, or that of the worst process
- * @throws NoticeQueueError CONFIG_INVALID where the health port cannot be listened on
+ * @throws NoticeQueueError CONFIG_INVALID if it cannot listen on the health port
  */
 export async function superviseWorkers(
   count: number,
@@ -44,7 +44,7 @@ export async function superviseWorkers(
     children.set(index, child);
     child.once('exit', (code, signal) => {
       children.delete(index);
-      if (stopping || HOPELESS.has(code ?? 0)) {
+      if (stopping || NO_RESTART.has(code ?? 0)) {
         worst = Math.max(worst, code ?? 1);
         if (children.size === 0 && restarts.size === 0) allEnded();
         return;
@@ -69,7 +69,7 @@ export async function superviseWorkers(
       if (children.size === 0) allEnded();
       await ended;
     },
-    // Each process keeps the time itself; this only outlasts it.
+    // Each process has the timeout itself; this one is longer.
     shutdownTimeoutMs + 5_000,
     logger,
   );

@@ -1,34 +1,47 @@
 import type { Logger } from 'pino';
+import { unlessAborted } from '../../src/async/cancellation.ts';
 import type { Config } from '../../src/config/config.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { requireSuitable, type RedisFinding } from '../../src/redis/suitability.ts';
 
-/** A worker waits this long for Redis at its start before it says so in the log. */
-const PATIENCE_MS = 5_000;
+/** A worker that waits for Redis at its start logs it this often. */
+const LOG_EVERY_MS = 5_000;
 
-/** Redis, as a worker needs it. */
+/** What a worker connects with. */
+export interface WaitForRedisOptions {
+  readonly config: Pick<Config, 'redis' | 'redisWatch'>;
+  readonly keys: Pick<Keys, 'hold'>;
+  /** Called with each error of the connections. */
+  readonly onError: (error: Error) => void;
+  readonly log: Logger;
+  /** Aborted when the worker is stopped before it has started. */
+  readonly abandoned: AbortSignal;
+}
+
+/** The connections of a worker. */
 export interface ConnectedRedis {
   readonly redis: RedisClient;
   readonly subscriber: RedisClient;
-  /** What is found at it and only warned of. */
+  /** Findings that are only logged as warnings. */
   readonly found: readonly RedisFinding[];
   readonly disconnect: () => void;
 }
 
 /**
- * Connects to Redis, waits for as long as it is away, and looks whether it is fit for the queue.
+ * Connects to Redis, waits as long as it is unavailable, and checks that it meets the requirements of the
+ * queue.
  *
- * @returns undefined when the worker is told to stop first
+ * @returns undefined if the worker is stopped first
  * @throws NoticeQueueError REDIS_UNSUITABLE, QUEUE_REFUSED
  */
-export async function waitForRedis(
-  config: Pick<Config, 'redis' | 'redisWatch'>,
-  keys: Pick<Keys, 'hold'>,
-  onError: (error: Error) => void,
-  log: Logger,
-  abandoned: AbortSignal,
-): Promise<ConnectedRedis | undefined> {
+export async function waitForRedis({
+  config,
+  keys,
+  onError,
+  log,
+  abandoned,
+}: WaitForRedisOptions): Promise<ConnectedRedis | undefined> {
   const redis = connectRedis(config.redis, 'worker', onError);
   const subscriber = connectRedis(config.redis, 'subscriber', onError);
   const disconnect = () => {
@@ -36,10 +49,10 @@ export async function waitForRedis(
     subscriber.disconnect();
   };
   try {
-    while (!(await readyWithin(redis, PATIENCE_MS, abandoned)) && !abandoned.aborted) {
+    while (!(await readyWithin(redis, LOG_EVERY_MS, abandoned)) && !abandoned.aborted) {
       log.warn({ event: 'waiting-for-redis' }, 'Redis does not answer yet; check REDIS_URL');
     }
-    // Redis that goes away again, or freezes, answers when it is back.
+    // If Redis becomes unavailable again, this waits for it.
     const suitable = requireSuitable(redis, config.redisWatch, keys);
     const found = await unlessAborted(suitable, abandoned);
     if (found !== undefined) return { redis, subscriber, found, disconnect };
@@ -49,16 +62,4 @@ export async function waitForRedis(
   }
   disconnect();
   return undefined;
-}
-
-/** What a step answers; undefined when the signal comes first. */
-async function unlessAborted<Result>(
-  step: Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result | undefined> {
-  const told = new Promise<undefined>((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
-  return Promise.race([step, told]);
 }

@@ -9,12 +9,12 @@ import { startWorker } from './start-worker.ts';
 import { stopOnSignals } from './stop-signals.ts';
 
 /**
- * One worker process from its start to its end.
+ * Runs one worker process until it is stopped.
  *
- * @param config the environment's when left out
- * @param index number of this process among those of its supervisor, which then answers for it on
- *   the health port; left out where there is none
- * @returns the exit code; 1 also after a stall, so that a supervisor starts it anew
+ * @param config default: the environment
+ * @param index number of this process among those of its supervisor, which then answers for it on the
+ *   health port; undefined without a supervisor
+ * @returns the exit code; 1 also after a stall, so that a supervisor restarts it
  * @throws InputError CONFIG_INVALID, NoticeQueueError REDIS_UNSUITABLE
  */
 export async function runWorkerProcess(
@@ -41,7 +41,7 @@ export async function runWorkerProcess(
   let stalled = false;
   const onStall = () => {
     stalled = true;
-    // The way out of a stop is bounded in time, whatever it is that stands still.
+    // A stop is limited in time, whatever is blocked.
     process.kill(process.pid, 'SIGTERM');
   };
   const withService = { ...config, service };

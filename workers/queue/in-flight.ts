@@ -1,68 +1,69 @@
 import type { Job, Worker } from 'bullmq';
 
-/** Errors by which a run gives its job back, unspent: nothing is lost with them. */
-const GIVES_BACK: ReadonlySet<string> = new Set(['DelayedError', 'RateLimitError']);
+/** Errors with which a run requeues or delays its job: nothing is lost with them. */
+const REQUEUES: ReadonlySet<string> = new Set(['DelayedError', 'RateLimitError']);
 
 /** Counts the jobs of a process. */
 export class InFlight {
   readonly #lockDurationMs: number;
   #active = 0;
-  #begun = 0;
-  /** When runs ended, the oldest first, with something that BullMQ has not heard yet. */
-  readonly #unheard = new Map<string, number>();
+  #started = 0;
+  /** When runs ended whose result BullMQ has not recorded yet, the oldest first. */
+  readonly #unrecorded = new Map<string, number>();
 
-  /** @param lockDurationMs after which a job is another worker's, whatever became of it here */
+  /** @param lockDurationMs LOCK_DURATION_MS: after that the job is taken by another worker anyway */
   constructor(lockDurationMs: number) {
     this.#lockDurationMs = lockDurationMs;
   }
 
-  /** Jobs in their runs right now. */
+  /** Jobs in progress. */
   get active(): number {
     return this.#active;
   }
 
-  /** Runs since the start. */
-  get begun(): number {
-    return this.#begun;
+  /** Runs since the start of the process. */
+  get started(): number {
+    return this.#started;
   }
 
-  /** Whether something is under way, or known that would be lost if the process ended now. */
+  /** Whether a job is in progress, or a result would be lost if the process ended now. */
   get busy(): boolean {
-    this.#forget();
-    return this.#active > 0 || this.#unheard.size > 0;
+    this.#removeExpired();
+    return this.#active > 0 || this.#unrecorded.size > 0;
   }
 
+  /** Runs a job and counts it. */
   async run<Result>(job: Job, run: () => Promise<Result>): Promise<Result> {
     this.#active++;
-    this.#begun++;
-    const known = () => this.#unheard.set(nameOf(job), performance.now());
+    this.#started++;
+    const hasResult = () => this.#unrecorded.set(nameOf(job), performance.now());
     try {
       const result = await run();
-      known();
+      hasResult();
       return result;
     } catch (error) {
-      if (!(error instanceof Error && GIVES_BACK.has(error.name))) known();
+      if (!(error instanceof Error && REQUEUES.has(error.name))) hasResult();
       throw error;
     } finally {
       this.#active--;
-      this.#forget();
+      this.#removeExpired();
     }
   }
 
-  /** Follows what BullMQ has heard of a worker's jobs. */
+  /** Follows which results of a worker BullMQ has recorded. */
   watch(worker: Worker): void {
-    const heard = (job: Job | undefined) => {
-      if (job !== undefined) this.#unheard.delete(nameOf(job));
+    const recorded = (job: Job | undefined) => {
+      if (job !== undefined) this.#unrecorded.delete(nameOf(job));
     };
-    worker.on('completed', heard);
-    worker.on('failed', heard);
+    worker.on('completed', recorded);
+    worker.on('failed', recorded);
   }
 
-  #forget(): void {
+  #removeExpired(): void {
     const before = performance.now() - this.#lockDurationMs;
-    for (const [name, endedAt] of this.#unheard) {
+    for (const [name, endedAt] of this.#unrecorded) {
       if (endedAt > before) return;
-      this.#unheard.delete(name);
+      this.#unrecorded.delete(name);
     }
   }
 }

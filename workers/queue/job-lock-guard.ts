@@ -1,16 +1,15 @@
 import type { Job, Worker } from 'bullmq';
 
 /**
- * Tells right before a send whether this process still owns its job's lock, at no round trip.
+ * Knows right before a send whether this process still owns the lock of its job, without a round trip.
  *
- * BullMQ renews locks in the background and does not stop a processor whose renewal is late, so a
- * paused machine, a blocked event loop or a Redis that is gone would let a second worker send what
- * this one is about to send. A lock counts as ours for half of its duration after the last renewal
- * we know of; the total deadline of a send is shorter than the other half, so a send that starts in
- * time also ends in time.
+ * BullMQ renews locks in the background and does not stop a processor whose renewal is late, so after a
+ * paused machine, a blocked event loop or an outage of Redis a second worker could send what this one is
+ * about to send. A lock counts as ours for half of its duration after the last known renewal; the total
+ * deadline of a send is shorter than the other half, so a send that starts in time also ends in time.
  *
- * Two clocks, because each has a blind spot: the wall clock sees the time a job spent between its
- * fetch and its start, the monotonic one is not fooled by a clock that is set back.
+ * Two clocks: the wall clock measures the time between fetch and start of a job, the monotonic clock does
+ * not jump when the wall clock is set back.
  */
 export class JobLockGuard {
   readonly #lockDurationMs: number;
@@ -20,7 +19,7 @@ export class JobLockGuard {
     this.#lockDurationMs = lockDurationMs;
   }
 
-  /** Follows the renewals of a worker: a job whose renewal failed is another's. */
+  /** Follows the renewals of a worker. A failed renewal means that the lock is lost. */
   watch(worker: Worker): void {
     worker.on('lockRenewalFailed', (jobIds) => {
       for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, -Infinity);
@@ -31,7 +30,7 @@ export class JobLockGuard {
     });
   }
 
-  /** Begins to guard a job that was just fetched; call the answer when its run ends. */
+  /** Guards a job that was just fetched; call `release` when its run ends. */
   guard(job: Job): { owned: () => boolean; release: () => void } {
     const id = job.id ?? '';
     const startedAt = performance.now();

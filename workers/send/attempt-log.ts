@@ -7,21 +7,22 @@ import { redisErrorCode } from '../../src/redis/failure.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
 /**
- * One line per attempt, named `attempt`, with every fact and nothing secret or personal: whoever
- * asks what happened to a job filters by `job` and reads one line for each attempt.
+ * Logs one line per attempt, event `attempt`, with all facts and nothing secret or personal. To see what
+ * happened to a job, filter by `job`.
  *
- * An attempt that ended without blame and without a request (`returned`) is written at level debug.
+ * An attempt that ended without a request and is not counted (`returned`) is logged at level debug.
  */
 export class AttemptLog {
   readonly #logger: Logger;
   readonly #onAttempt: (attempt: SeenAttempt) => void;
 
-  /** @param onAttempt told of each attempt that has an outcome, for those who count them */
+  /** @param onAttempt called with each attempt that has an outcome, for counting */
   constructor(logger: Logger, onAttempt: (attempt: SeenAttempt) => void = () => {}) {
     this.#logger = logger;
     this.#onAttempt = onAttempt;
   }
 
+  /** Starts the attempt of a job. */
   begin(job: Job): OpenAttempt {
     const startedAt = performance.now();
     const dueAt = job.timestamp + job.delay;
@@ -43,42 +44,42 @@ export class AttemptLog {
     };
   }
 
-  /** A request with several notices was refused, and goes on in parts. */
+  /** Logs that a request with several notices was rejected and is sent again in parts. */
   groupRefused(notices: number, code: string, answer: SendAnswer | undefined): void {
     const { status, message: serviceMessage, traceId: requestId } = answer ?? {};
     const facts = { notices, code, status, serviceMessage, requestId };
     this.#logger.info({ event: 'group-refused', ...facts });
   }
 
-  /** Redis failed at something that is not an attempt's outcome. */
+  /** Logs an error of Redis that does not change the outcome of an attempt. */
   trouble(where: string, error: unknown): void {
     const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
     this.#logger.warn({ event: 'trouble', where, code });
   }
 }
 
-/** An attempt under way. */
+/** An attempt in progress. */
 export interface OpenAttempt {
-  /** Writes the attempt's line; no outcome means that the job went back unsent. */
+  /** Logs the attempt. No outcome means that the job is requeued unsent. */
   end(outcome: Outcome | undefined, answer?: SendAnswer, facts?: AttemptFacts): void;
 }
 
-/** What an attempt was about. */
+/** Further facts of an attempt. */
 export interface AttemptFacts {
   readonly contacts?: number;
-  /** Single notices in the same request, where there were several. */
+  /** Single notices in the same request, if there were several. */
   readonly together?: number | undefined;
-  /** Requests of refused groups that are counted with this attempt, beside its own. */
+  /** Requests of rejected groups that are counted with this attempt, besides its own. */
   readonly uncounted?: number | undefined;
-  /** False where the request is counted with another notice that it carried. */
+  /** False if the request is counted with another notice of it. */
   readonly counted?: boolean | undefined;
-  /** It was a hold's probe. */
+  /** It was the probe of a hold. */
   readonly probe?: boolean | undefined;
   readonly batch?: string;
   readonly chunk?: number;
 }
 
-/** @param waitedMs absent where this is not the job's first attempt */
+/** @param waitedMs absent if this is not the first attempt of the job */
 function seenAttempt(
   outcome: Outcome,
   answer: SendAnswer | undefined,
@@ -98,7 +99,7 @@ function seenAttempt(
   };
 }
 
-/** Whether the job's wait for its first attempt is over: the service was really asked. */
+/** Whether the job's wait for its first attempt is over: a request was made. */
 function endsWait(outcome: Outcome): boolean {
   switch (outcome.kind) {
     case 'accepted':
@@ -115,8 +116,8 @@ function endsWait(outcome: Outcome): boolean {
 }
 
 /**
- * One object of one shape, with undefined for what does not apply: a line for each attempt is a good
- * part of what an attempt costs, and one put together from parts costs far more.
+ * Always the same properties, undefined where they do not apply: the log line is a good part of the cost of
+ * an attempt, and an object made by spreading costs far more.
  */
 function lineOf(
   job: Job,

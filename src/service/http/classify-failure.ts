@@ -1,4 +1,4 @@
-/** What broke a request, for logs and for the few decisions that depend on it. */
+/** Why a request failed, for logs and for the few decisions that depend on it. */
 export type TransportFailure =
   | 'refused-connection'
   | 'dns'
@@ -11,8 +11,8 @@ export type TransportFailure =
   | 'other';
 
 /**
- * Failures by error code, first match wins. The code names a cause; it never proves whether
- * anything was sent: ECONNRESET comes before, during and after a request.
+ * Failures by error code, first match wins. The code names a cause; it proves nothing about what was sent:
+ * ECONNRESET occurs before, during and after a request.
  */
 const FAILURES: readonly (readonly [RegExp, TransportFailure])[] = [
   [
@@ -35,7 +35,7 @@ const FAILURES: readonly (readonly [RegExp, TransportFailure])[] = [
   [/^UND_ERR_(DESTROYED|CLOSED)$/, 'aborted'],
 ];
 
-/** Names the failure behind an error of a socket, of TLS or of undici. */
+/** The failure behind an error of a socket, of TLS or of undici. */
 export function classifyFailure(error: unknown): {
   failure: TransportFailure;
   failureCode?: string;
@@ -50,7 +50,7 @@ export function classifyFailure(error: unknown): {
   return { failure: row?.[1] ?? 'other', failureCode: code };
 }
 
-/** The error's code where it looks like one; with several addresses, that of the first. */
+/** The code of the error; with several addresses, that of the first. */
 function codeOf(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
   const code: unknown = 'code' in error ? error.code : undefined;

@@ -2,29 +2,29 @@ import { Pool, ProxyAgent } from 'undici';
 import type { buildConnector, Dispatcher } from 'undici';
 import type { ServiceSettings } from '../settings.ts';
 
-/** Idle connections go before the service drops them: a stale one makes an outcome unknown. */
+/** Idle connections are closed before the service does it: a stale one makes an outcome unknown. */
 const KEEP_ALIVE_MS = 4_000;
-/** How much earlier than the service's own Keep-Alive hint says. */
+/** How much earlier than the Keep-Alive header of the service says. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /**
  * Opens the connections of a client: to the service, or through the configured proxy.
  *
- * @param keepAlive false: each request has a connection of its own, so that none can meet one that
- *   has died in silence
+ * @param keepAlive false: each request gets a connection of its own, so that none uses one that has died
+ *   in silence
  */
 export function openDispatcher(settings: ServiceSettings, keepAlive: boolean): Dispatcher {
   const { connectTimeoutMs, answerTimeoutMs, connections, proxyUrl, tlsCa } = settings;
   const connect = {
     timeout: connectTimeoutMs,
-    // Said aloud, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment changes nothing.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
     rejectUnauthorized: true,
     ...(tlsCa === undefined ? undefined : { ca: tlsCa }),
   };
   const options = {
     connections,
-    // 0 is undici's word for no keep-alive.
+    // 0 disables keep-alive in undici.
     pipelining: keepAlive ? 1 : 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
@@ -53,8 +53,8 @@ export function openDispatcher(settings: ServiceSettings, keepAlive: boolean): D
 }
 
 /**
- * undici takes a connect error of these codes for a lost idle socket and connects again at once, for
- * as long as a request waits: a proxy that hangs up on CONNECT would be called in a busy loop.
+ * undici treats a connect error with these codes as a lost idle socket and reconnects at once, as long as a
+ * request waits: a proxy that closes the connection on CONNECT would be called in a busy loop.
  */
 function failForGood(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>

@@ -1,53 +1,54 @@
 import type { TransportFailure } from './classify-failure.ts';
 import type { Deadline } from '../../async/deadline.ts';
 
-/** Headers of an answer by lower-case name; a name that came more than once has a list. */
+/** Headers of an answer by lower-case name; repeated headers have a list. */
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The value of a header; the first where there are several. */
+/** The value of a header; the first if there are several. */
 export function headerOf(headers: AnswerHeaders | undefined, name: string): string | undefined {
   const value = headers?.[name];
   return Array.isArray(value) ? value[0] : value;
 }
 
 /**
- * What was seen of one request.
+ * What was observed of one request.
  *
- * `started` is the proof that outcomes rest on: false means that the request was never put on a
- * connected (for https: secured) socket. A status that was seen decides, also where the body broke.
+ * `started` is the proof on which outcomes are based: false means that the request was never written to a
+ * connected (for https: secured) socket. A status decides, even if the body broke.
  */
 export interface WireFacts {
   started: boolean;
   /** Status of the final answer; 1xx answers are not final. */
   status: number | undefined;
   headers: AnswerHeaders | undefined;
-  /** The body as far as it was read, at most 64 kB; empty where it comes encoded. */
+  /** The body as far as it was read, at most 64 kB; empty if it is encoded. */
   chunks: Uint8Array[];
-  /** `broken`: cut off, or encoded although nothing of the kind was asked for. */
+  /** `broken`: cut off, or encoded although no encoding was requested. */
   ending: 'whole' | 'broken' | 'oversized';
   failure: TransportFailure | undefined;
   failureCode: string | undefined;
-  /** Milliseconds from the start on a connected socket to the end; undefined where it never started. */
+  /** Milliseconds from the start on a connected socket to the end; undefined if it never started. */
   tookMs: number | undefined;
 }
 
 /**
- * One call to the service with all its tries. It travels as the `data` of the axios request, so
- * that the adapter, the retry policy and the client share it without a global table.
+ * One call to the service with all its requests. It is the `data` of the axios request, so that the
+ * adapter, the retry policy and the client share it.
  */
 export class Exchange {
-  /** What goes out as the request's body, byte for byte; undefined for none. */
+  /** The body of the request, byte for byte; undefined for none. */
   readonly body: string | Uint8Array | undefined;
-  /** Names and values in turn, as undici takes them with the least work. */
+  /** Names and values in turn: the form that costs undici the least. */
   headers: readonly string[];
+  /** Ends the call. */
   readonly deadline: Deadline;
-  /** Each request goes on a connection made for it and closed after it. */
+  /** Each request gets a connection of its own, which is closed afterwards. */
   readonly ownConnection: boolean;
-  /** Facts of the last try; undefined before the first. */
+  /** Facts of the last request; undefined before the first. */
   facts: WireFacts | undefined;
-  /** Requests put on a connected socket. */
+  /** Requests written to a connected socket. */
   requests = 0;
-  /** Tries that provably never left. */
+  /** Requests that were provably not sent. */
   unsent = 0;
 
   constructor(
@@ -62,7 +63,7 @@ export class Exchange {
     this.ownConnection = ownConnection;
   }
 
-  /** Keeps what was seen of a try. */
+  /** Records the facts of a request. */
   record(facts: WireFacts): void {
     this.facts = facts;
     if (facts.started) this.requests += 1;

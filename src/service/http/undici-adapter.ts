@@ -6,30 +6,30 @@ import { classifyFailure } from './classify-failure.ts';
 import { Exchange, headerOf } from './exchange.ts';
 import type { AnswerHeaders, WireFacts } from './exchange.ts';
 
-/** Most bytes of an answer's body that are read; the status seen decides beyond them. */
+/** Most bytes of an answer's body that are read; of a longer answer only the status counts. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** An axios adapter over undici, and the way to end what is under way. */
+/** An axios adapter over undici. */
 export interface UndiciAdapter {
   readonly adapter: AxiosAdapter;
-  /** Ends every try under way as `aborted`. */
+  /** Ends every request under way as `aborted`. */
   cancelAll(): void;
 }
 
-/** Thrown into undici to drop a request before a byte of it is written; never leaves this file. */
+/** Thrown into undici to drop a request before a byte of it is written; never thrown to callers. */
 const DROPPED = new Error('dropped');
 
-/** The two ways out: over connections that are kept, and over one for each request. */
+/** Kept-alive connections, and connections for one request each. */
 export interface Dispatchers {
   readonly kept: Dispatcher;
   readonly own: Dispatcher;
 }
 
 /**
- * Makes an adapter that sends axios' requests through a dispatcher and records what it saw in the
- * request's {@link Exchange}. Redirects are answers like any other. Nothing is decompressed.
+ * Makes an adapter that sends axios' requests through a dispatcher and records what it observed in their
+ * {@link Exchange}. Redirects are answers like any other. Nothing is decompressed.
  *
- * @param origin scheme, host and port; a request cannot leave it
+ * @param origin scheme, host and port of all requests
  */
 export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): UndiciAdapter {
   const running = new Set<Try>();
@@ -78,13 +78,13 @@ export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): U
 }
 
 /**
- * One request on its way: waiting -> started -> answering -> settled.
+ * One request: waiting -> started -> answering -> settled.
  *
- * - waiting: queued in the pool, or its connection is being made. Ending here leaves the request in
- *   undici's queue; it is dropped when its turn comes.
- * - started: undici writes it onto a connected socket in the same turn of the event loop.
+ * - waiting: queued in the pool, or connecting. A request that ends here stays in undici's queue and is
+ *   dropped when its turn comes.
+ * - started: undici writes it to a connected socket in the same turn of the event loop.
  * - answering: the status is known; whatever breaks from here on, the status decides.
- * - settled: facts are final, once; later calls of undici change nothing.
+ * - settled: the facts are final; later calls of undici have no effect.
  */
 class Try implements Dispatcher.DispatchHandler {
   readonly #exchange: Exchange;
@@ -112,7 +112,7 @@ class Try implements Dispatcher.DispatchHandler {
 
   readonly #onAbort = (): void => this.cancel(this.#exchange.deadline.cause ?? 'aborted');
 
-  /** Ends the try wherever it stands. */
+  /** Ends the request in any state. */
   cancel(cause: 'timeout' | 'aborted'): void {
     if (!this.#open) return;
     this.#facts.failure = cause;
@@ -123,12 +123,12 @@ class Try implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    // A throw makes undici drop the request before a byte is written and keep the socket for the
-    // next one; controller.abort() would destroy the socket.
+    // An error makes undici drop the request before a byte is written and keep the socket for the next
+    // one; controller.abort() would destroy the socket.
     const { cause } = this.#exchange.deadline;
     if (cause !== undefined) this.cancel(cause);
     if (!this.#open) throw DROPPED;
-    // A second start would put the request on the wire twice. It ends as sent, with no answer.
+    // A second start would send the request twice. It ends as sent, without an answer.
     if (this.#facts.started) throw DROPPED;
     this.#facts.started = true;
     this.#startedAt = performance.now();
@@ -144,7 +144,7 @@ class Try implements Dispatcher.DispatchHandler {
     this.#facts.status = status;
     this.#facts.headers = headers;
     const encoding = headerOf(headers, 'content-encoding');
-    // We ask for no encoding. Decoding one all the same would let a few kB grow without bound.
+    // No encoding was requested. Decoding one could turn a few kB into gigabytes.
     if (encoding !== undefined && !/^\s*identity\s*$/i.test(encoding)) {
       this.#facts.ending = 'broken';
     }
@@ -187,12 +187,12 @@ class Try implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Axios makes this of the headers of every answer, unless it is this already. */
+/** Axios converts the headers of every answer to this class, unless they are an instance. */
 const NO_HEADERS = new AxiosHeaders();
 
 /**
- * Answers axios. Headers and body stay in the facts: the client reads them there, and axios would
- * only copy them.
+ * The answer for axios. Headers and body stay in the facts, where the client reads them: axios would only
+ * copy them.
  */
 function toResponse({ status, failureCode }: WireFacts, config: InternalAxiosRequestConfig) {
   const response: AxiosResponse | undefined =

@@ -1,13 +1,13 @@
 import { isIP } from 'node:net';
 
-/** What may be an address of either family, inside any text. Bounded, for the text is foreign. */
+/** An address of either family inside any text. Bounded, because the text is foreign. */
 const CANDIDATE =
   /(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)|(?<![\w.:])[0-9a-f:]{0,39}:[0-9a-f:.]{0,45}[0-9a-f](?![\w:]|\.\d)/gi;
 
 /**
- * The address from which the service saw itself called, where its answer names one. What it says is
- * not shown (service-api, Errors): so any text of the answer will do, and an answer with several
- * addresses, such as the allowlist, names none.
+ * The caller's address as the service saw it, if its answer contains one. The shape of the answer is not
+ * shown (service-api, Errors), so any text of it counts; an answer with several addresses, such as the
+ * allowlist, has none.
  *
  * @param json the answer's body
  */

@@ -3,23 +3,23 @@ import { headerOf } from '../http/exchange.ts';
 import type { WireFacts } from '../http/exchange.ts';
 import { maskMessage, readCode, readTraceId } from './mask-text.ts';
 
-/** What the body of an answer looked like. */
+/** Kind of an answer's body. */
 export type BodyKind = 'none' | 'json' | 'html' | 'text' | 'broken' | 'oversized';
 
-/** What an answer says. The shape of error bodies is not shown, so every one is tolerated. */
+/** Contents of an answer. The shape of error bodies is not shown (service-api), so any is tolerated. */
 export interface ReadAnswer {
   readonly body: BodyKind;
   readonly code?: string;
-  /** For people: masked and at most 200 characters. */
+  /** Masked, at most 200 characters. */
   readonly message?: string;
   readonly traceId?: string;
-  /** JSON's own `success`, where it has one. */
+  /** The field `success` of the JSON, if it has one. */
   readonly success?: boolean;
-  /** The JSON value itself; it may hold secrets and stays inside this room. */
+  /** The JSON value itself. It may contain secrets: do not pass it out of `src/service`. */
   readonly json?: unknown;
 }
 
-/** An answer as the wire brought it. */
+/** An answer as it was received. */
 export type RawAnswer = Pick<WireFacts, 'headers' | 'chunks' | 'ending'>;
 
 const UTF8_LENIENT = new TextDecoder('utf-8');
@@ -27,8 +27,8 @@ const UTF8_LENIENT = new TextDecoder('utf-8');
 /**
  * Reads an answer, whatever it is.
  *
- * A page is a page also where it was cut: it says that something else than the API answers. JSON
- * is JSON whatever its content type says, for many servers label everything as a page.
+ * A page counts as one even if it was cut off: it proves that not the API answered. JSON is JSON whatever
+ * its content type, because many servers label everything as a page.
  *
  * @param secrets never to appear in code, message or traceId, should the service echo them
  */

@@ -7,7 +7,7 @@ import { own, readAnswer } from './read-answer.ts';
 import { refusalError } from './service-refusal.ts';
 import { tokenLifetime } from './token-lifetime.ts';
 
-/** Statuses that say that the path is wrong rather than the request. */
+/** Statuses of a wrong path rather than a wrong request. */
 const WRONG_PLACE = new Set([404, 405, 407, 410]);
 /** Statuses below 500 after which the same request may do. */
 const PASSING = new Set([408, 425, 429]);

@@ -6,7 +6,7 @@ export interface RefusalFacts {
   readonly status: number;
   readonly serviceCode?: string | undefined;
   readonly traceId?: string | undefined;
-  /** From where the service was called, where its answer says so. */
+  /** The caller's address as the service saw it, if its answer contains it. */
   readonly callerAddress?: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export class AccessKeyNotApprovedError extends ServiceRefusalError {
 /** 403 IP_NOT_ALLOWED: the call comes from outside the app's IP allowlist (service-api, Errors). */
 export class IpNotAllowedError extends ServiceRefusalError {
   override readonly name: string = 'IpNotAllowedError';
-  /** The address that the service saw, where its answer says so. */
+  /** The caller's address as the service saw it, if its answer contains it. */
   readonly callerAddress: string | undefined;
 
   constructor(facts: RefusalFacts) {

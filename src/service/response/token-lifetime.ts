@@ -42,7 +42,7 @@ export function tokenLifetime(
 /**
  * `exp - iat` needs no clock but the issuer's, so it is right however wrong ours or a gateway's is.
  * Where the service hands out an older token again it is too long, and the token is refused first:
- * harmless. Without `iat`, the answer's Date stands for the issuer's clock, and ours for want of it.
+ * harmless. Without `iat`, the answer's Date is used as the issuer's clock, and without a Date ours.
  */
 function jwtLifetime(token: string, nowMs: number): number | undefined {
   const payload = decodePayload(token);

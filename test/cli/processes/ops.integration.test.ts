@@ -60,7 +60,7 @@ describe('notices ops', () => {
     const [, port = ''] = await first.says(/"url": "http:\/\/127\.0\.0\.1:(\d+)"/);
     const ended = await run(['ops', '--port', port], freshEnv());
     expect(ended.code).toBe(2);
-    expect(ended.stderr).toContain('OPS_PORT: something else listens there already');
+    expect(ended.stderr).toContain('OPS_PORT: another program listens there already');
     expect(ended.stderr).not.toMatch(STACK);
   });
 
