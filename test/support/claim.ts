@@ -7,7 +7,7 @@ const EVERY_MS = 20;
 /** One of several things that test processes share, taken by this one. */
 export interface Claim {
   readonly index: number;
-  release(): void;
+  readonly release: () => void;
 }
 
 /**
