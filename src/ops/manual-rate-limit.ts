@@ -64,7 +64,7 @@ function valueOf(limit: ExplainedRateLimit): number | undefined {
   return limit === 'off' ? 0 : limit;
 }
 
-/** The deprecated name and shape of {@link RateLimitStatus} in JSON: `byHand` stands for `manual`. */
+/** The deprecated name and shape of {@link RateLimitStatus} in JSON: `byHand` is `manual`. */
 export type DeprecatedPace = Omit<RateLimitStatus, 'manual'> & { readonly byHand?: number };
 
 /** @returns the rate limit under its deprecated field names */

@@ -4,7 +4,7 @@ import { LEAST_OBSERVED, RECOVERED_AT } from './rate-limit-state.ts';
 /**
  * The changes of the rate limit, one script each, so that they are atomic for the fleet (see
  * rate-limiter.ts). KEYS[1] of all is the hash of the rate limit; its field `nextAt` is the time of the
- * next permit that nobody has taken yet.
+ * next permit that is not taken yet.
  */
 
 /** How far ahead permits are issued, in milliseconds; no job waits for a permit longer than this. */
