@@ -6,7 +6,8 @@ import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { until } from './wait.ts';
 
-const CLI = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
+/** The built program. */
+export const CLI = new URL('../../dist/src/cli/main.js', import.meta.url).pathname;
 
 /** One line of a worker's log. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly event?: string };

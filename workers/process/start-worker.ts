@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { Cancellation } from '../../src/async/cancellation.ts';
@@ -93,6 +94,8 @@ export async function startWorker({
   lifecycle.onStop(disconnect);
 
   const stopping = new AbortController();
+  // Every job in progress listens to it; Node would warn of a leak at eleven.
+  setMaxListeners(0, stopping.signal);
   const readiness = new UnreadyReasons();
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));

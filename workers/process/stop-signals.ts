@@ -4,12 +4,23 @@ import type { Logger } from 'pino';
 const SIGNALS = { SIGTERM: 143, SIGINT: 130 } as const;
 
 /**
+ * Requests within this time of the first are the same request, in milliseconds. Ctrl-C, systemd and
+ * `tini -g` signal a whole process group, and a process may get the signal and the message of its
+ * supervisor, or SIGTERM and SIGINT, at nearly the same time.
+ */
+const SAME_REQUEST_MS = 1_000;
+
+/** The message by which a supervisor asks its processes to stop. */
+export const STOP_MESSAGE = 'stop';
+
+/**
  * Keeps a process running until it is asked to stop.
  *
- * - running: until SIGTERM or SIGINT.
- * - stopping, after the first signal: `stop` runs, for at most `timeoutMs`; then the process ends, with code
- *   0 after a clean stop and 1 if the time ran out (for example because Redis is gone).
- * - ended at once, after a second signal: other workers find the jobs in progress and run them again.
+ * - running: until SIGTERM, SIGINT or the {@link STOP_MESSAGE} of a supervisor.
+ * - stopping, after the first request: `stop` runs, for at most `timeoutMs`; then the process ends, with
+ *   code 0 after a clean stop and 1 if the time ran out (for example because Redis is gone).
+ * - ended at once, after a signal more than {@link SAME_REQUEST_MS} later: other workers find the jobs in
+ *   progress and run them again.
  *
  * SIGHUP has its default effect: closing a terminal ends a worker that was started in it.
  *
@@ -21,13 +32,10 @@ export function stopOnSignals(
   logger: Logger,
 ): Promise<number> {
   return new Promise((resolve) => {
-    let stopping = false;
-    const onSignal = (signal: keyof typeof SIGNALS) => {
-      if (stopping) {
-        logger.warn({ event: 'stopped-at-once', signal });
-        process.exit(SIGNALS[signal]);
-      }
-      stopping = true;
+    let requestedAt: number | undefined;
+    const request = () => {
+      if (requestedAt !== undefined) return;
+      requestedAt = performance.now();
       const timer = setTimeout(() => {
         logger.error({ event: 'stop-timed-out', timeoutMs });
         process.exit(1);
@@ -40,7 +48,17 @@ export function stopOnSignals(
         () => resolve(1),
       );
     };
+    const onSignal = (signal: keyof typeof SIGNALS) => {
+      if (requestedAt !== undefined && performance.now() - requestedAt >= SAME_REQUEST_MS) {
+        logger.warn({ event: 'stopped-at-once', signal });
+        process.exit(SIGNALS[signal]);
+      }
+      request();
+    };
     process.on('SIGTERM', onSignal);
     process.on('SIGINT', onSignal);
+    process.on('message', (message) => {
+      if (message === STOP_MESSAGE) request();
+    });
   });
 }

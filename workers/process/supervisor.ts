@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import type { Logger } from 'pino';
 import type { HealthConfig } from '../../src/config/config.ts';
 import { startHealthServer } from '../health/health-server.ts';
-import { stopOnSignals } from './stop-signals.ts';
+import { STOP_MESSAGE, stopOnSignals } from './stop-signals.ts';
 import { SupervisedHealth } from '../health/supervised-health.ts';
 
 /** Delay before a process that ended by itself is restarted, so that a crash loop stays slow. */
@@ -15,8 +15,9 @@ const NO_RESTART = new Set([2, 3]);
  * Runs several worker processes, for machines with several cores. Each is a complete worker; they share
  * the token and the holds through Redis like workers on other machines.
  *
- * A process that ends by itself is restarted; SIGTERM and SIGINT are passed on, and the supervisor ends
- * when the last process has ended. One health port answers for all of them.
+ * A process that ends by itself is restarted. At SIGTERM or SIGINT the supervisor asks its processes by
+ * message to stop: a signal to the whole group has reached them already, and a second one would end them
+ * in the middle of their sends. It ends when the last process has ended. One health port answers for all.
  *
  * @returns the exit code: 0, or that of the worst process
  * @throws NoticeQueueError CONFIG_INVALID if it cannot listen on the health port
@@ -65,7 +66,7 @@ export async function superviseWorkers(
       stopping = true;
       for (const restart of restarts) clearTimeout(restart);
       restarts.clear();
-      for (const child of children.values()) child.kill('SIGTERM');
+      for (const child of children.values()) askToStop(child);
       if (children.size === 0) allEnded();
       await ended;
     },
@@ -76,4 +77,15 @@ export async function superviseWorkers(
   await Promise.race([ended, signalled]);
   server?.close();
   return worst;
+}
+
+/** A process that is not connected (any more) gets a signal instead. */
+function askToStop(child: ChildProcess): void {
+  if (!child.connected) {
+    child.kill('SIGTERM');
+    return;
+  }
+  child.send(STOP_MESSAGE, (error) => {
+    if (error !== null) child.kill('SIGTERM');
+  });
 }

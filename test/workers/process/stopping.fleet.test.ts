@@ -78,7 +78,7 @@ describe('a worker that is told to stop', () => {
     expect(on.attempts()).toEqual([]);
   }, 60_000);
 
-  it('a second time ends at once', async () => {
+  it('a second time ends at once, more than a second later', async () => {
     const on = await start({ COALESCE_MAX_CONTACTS: '1' });
     on.emulator.addFault({ on: 'send', hang: 'before-acting' });
     await on.sendEach(numbers(4));
@@ -87,8 +87,13 @@ describe('a worker that is told to stop', () => {
     await until(() => first(on).lines.some(({ event }) => event === 'stopping'), {
       what: 'the stop to begin',
     });
-    first(on).kill('SIGTERM');
-    expect(await first(on).ended).toBe(143);
+    // Signals of the first second are the same request, so one is sent until the process ends.
+    const again = setInterval(() => first(on).kill('SIGTERM'), 100);
+    try {
+      expect(await first(on).ended).toBe(143);
+    } finally {
+      clearInterval(again);
+    }
   }, 60_000);
 
   it('while Redis is away ends within its time', async () => {
