@@ -10,18 +10,18 @@ contacts=20
 control_key=compose-smoke-control-key
 compose=${COMPOSE:-docker-compose}
 
-# The project's own names, so that it never meets another one on the same engine.
+# A project name of its own, so that it does not collide with others on the same engine.
 export COMPOSE_PROJECT_NAME="notice-queue-smoke-$$"
 export NOTICES_IMAGE="$COMPOSE_PROJECT_NAME"
 # One job and one request for each contact, so that both workers get some and requests can be counted.
 export CHUNK_SIZE=1 COALESCE_MAX_CONTACTS=1
-# Everything else as a newcomer has it: no .env, nothing set.
+# Everything else as after a fresh clone: no .env, no variables.
 export EMULATOR_CONTROL_KEY="$control_key"
 EMULATOR_PORT=$(node --eval 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
 export EMULATOR_PORT
 
 why=''
-# fail WHY: the reason is told once more below the logs, where a reader looks first.
+# fail WHY: prints the reason again below the logs, where readers see it first.
 fail() {
   why=$1
   exit 1
@@ -79,7 +79,7 @@ until_true 60 'the emulator' emulator_answers
 until_true 90 'two healthy workers' workers_are_healthy
 
 numbers() { for number in $(seq "$contacts"); do printf -- '--contact 010%08d ' "$number"; done; }
-# shellcheck disable=SC2046 # a word for each flag and number
+# shellcheck disable=SC2046 # split into flags and numbers
 $compose run --rm --no-deps -T worker send --template COMPOSE_SMOKE $(numbers)
 
 until_true 60 "$contacts accepted contacts" all_accepted
@@ -87,7 +87,7 @@ counts=$(record requests distinct twice tokens.issued)
 [ "$counts" = "$contacts $contacts 0 1" ] ||
   fail "expected $contacts requests, $contacts numbers, 0 twice, 1 token; got $counts"
 
-# A worker that is told to stop ends by itself, well before it would be killed.
+# A stopping worker exits by itself, well before it would be killed.
 workers=$($compose ps -q worker)
 [ "$(wc -w <<<"$workers")" = 2 ] || fail "expected two workers, got: $workers"
 $compose stop --timeout 45 worker

@@ -1,5 +1,5 @@
 /**
- * Writes the documents that are made from code: `.env.example`, `docs/configuration.md`,
+ * Writes the documents that are generated from code: `.env.example`, `docs/configuration.md`,
  * `docs/errors.md`, `docs/job.schema.json`, `docs/metrics.md` and `docs/openapi.json`. With `--check` it writes nothing
  * and fails when one of them is stale.
  * Paths are relative to the directory it runs in.
@@ -41,7 +41,7 @@ export function generatedFiles(): ReadonlyMap<string, string> {
   ]);
 }
 
-/** Names of the generated files under `root` that are missing or differ from what the code says. */
+/** Names of the generated files under `root` that are missing or out of date. */
 export async function staleFiles(root: string): Promise<string[]> {
   const stale: string[] = [];
   for (const [name, text] of generatedFiles()) {
@@ -156,7 +156,7 @@ function tableRow(row: Row): string {
   return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 }
 
-/** Sets the names of variables in a sentence as code. */
+/** Formats the names of variables in a sentence as code. */
 function linkNames(text: string): string {
   return text.replaceAll(/(?<!`)\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b(?!`)/g, asCode);
 }

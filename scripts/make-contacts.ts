@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 
 /**
  * Writes examples/contacts.csv: contacts with Korean names and three variables. The same count
- * always makes the same file. The numbers begin with 010-0000, which no one has.
+ * always makes the same file. The numbers start with 010-0000, which is not assigned.
  *
  * Usage: node dist/scripts/make-contacts.js [count] [file]
  */
@@ -30,7 +30,7 @@ function* lines(count: number): Generator<string> {
   for (let index = 0; index < count; index++) yield `${row(index)}\n`;
 }
 
-/** Writes so many contacts; ten million at most, for the numbers to stay distinct. */
+/** Writes `count` contacts; at most ten million, so that the numbers are distinct. */
 export async function makeContacts(count: number, file: string): Promise<void> {
   await pipeline(Readable.from(lines(count)), createWriteStream(file));
 }

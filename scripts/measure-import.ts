@@ -20,7 +20,7 @@ import { NoticeQueue } from '../src/index.ts';
 const SIZES = [1_000_000, 4_000_000];
 const PREFIX = `measure-${process.pid}`;
 
-/** What one import told of itself. */
+/** Measurements of one import. */
 interface Measured {
   readonly seconds: number;
   readonly peakMb: number;
@@ -34,7 +34,7 @@ function* rows(count: number): Generator<string> {
   }
 }
 
-/** One import, in this process alone. */
+/** Measures one import in this process. */
 async function measure(file: string, redisUrl: string): Promise<void> {
   const queue = new NoticeQueue({
     ...(redisUrl === '' ? {} : { redis: { url: redisUrl } }),

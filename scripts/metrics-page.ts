@@ -2,7 +2,7 @@ import { FLEET_METRICS } from '../src/metrics/fleet-table.ts';
 import type { Metric, MetricRows } from '../src/metrics/metric.ts';
 import { SUPERVISOR_METRICS, WORKER_METRICS } from '../src/metrics/worker-table.ts';
 
-/** A label with more values than that shows none of them. */
+/** A label with more values than this is shown without them. */
 const MOST_SHOWN = 12;
 
 /** Text of docs/metrics.md, made from the tables that the program exports from. */
@@ -16,7 +16,7 @@ In the text form of Prometheus, in two places that complete each other. Names st
 labels take their values from closed sets, so that the number of series is bounded: no label holds an
 id, a phone number, a template or a text of the service.
 
-- **Workers** tell what they do, on \`HEALTH_PORT\`. With \`PROCESSES\` above 1 one port tells of all
+- **Workers** export their metrics on \`HEALTH_PORT\`. With \`PROCESSES\` above 1 one port exports those of all
   processes; the label \`process\` (0, 1, ...) keeps them apart, so add up over it.
 - **The fleet**: what Redis knows of the account, whichever worker or none runs.
 
@@ -67,7 +67,7 @@ function labels({ labels = {} }: Metric): string {
     .join('; ');
 }
 
-/** Sets the names of variables in a sentence as code. */
+/** Formats the names of variables in a sentence as code. */
 function asCode(text: string): string {
   return text.replaceAll(/\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g, (name) => `\`${name}\``);
 }

@@ -21,7 +21,7 @@ const EXAMPLE = /<!-- example -->[\s\S]*?```(?:ts|js)\n([\s\S]*?)```/;
 const DEADLINE_MS = 60_000;
 const KEYS = { ACCESS_KEY: 'smoke-access-key', SECRET_KEY: 'smoke-secret-key' };
 
-/** The part of the emulator's record that is looked at. */
+/** The part of the emulator's record that is checked. */
 const recordSchema = z.object({
   contacts: z.number(),
   twice: z.number(),
@@ -100,7 +100,7 @@ async function awaitRecord(
   throw new Error(`waited ${DEADLINE_MS} ms for ${what}`);
 }
 
-/** Undefined while nobody answers. */
+/** Undefined while there is no response. */
 async function readRecord(url: string): Promise<EmulatorRecord | undefined> {
   try {
     const answer = await fetch(`${url}/control/record`);

@@ -8,38 +8,38 @@ import { ProgressBar } from '../src/cli/progress.ts';
 import { describeFailure, NoticeQueueError } from '../src/contracts/errors.ts';
 import { NoticeQueue } from '../src/producer/notice-queue.ts';
 import { expireTokenAfter, readRecord } from './demo/emulator-record.ts';
-import { FaultPlay } from './demo/faults.ts';
+import { FaultSchedule } from './demo/faults.ts';
 import { setUp, type Closers, type DemoMode, type Stage } from './demo/stage.ts';
 import { LedgerView, summarise } from './demo/summary.ts';
 import { makeContacts } from './make-contacts.ts';
 
 /**
- * `npm start`: the main job on a machine that has only Node. Finds or gets a Redis, starts the
- * emulator and two worker processes, imports the contacts of examples/contacts.csv as a batch, lets
- * the token die on the way, and compares what was handed over with the emulator's own record. Ends
- * with code 1 when they differ.
+ * `npm start`: a demo on a machine that has only Node.js. Finds or installs Redis, starts the emulator
+ * and two worker processes, imports the contacts of examples/contacts.csv as a batch, lets the token
+ * expire meanwhile, and compares the imported contacts with the record of the emulator. Exits with code 1
+ * if they differ.
  *
- * `--contacts N` imports a list of N contacts that is made for the purpose.
- * `--keep` is for looking on: slow enough to watch, with the ops server, whose address it prints, and
- * everything goes on running until Ctrl-C.
- * `--faults` breaks things on purpose on the way; the list is sent at-most-once.
+ * `--contacts N` imports a generated list of N contacts.
+ * `--keep` is slow enough to watch, starts the ops server and prints its URL, and keeps everything running
+ * until Ctrl-C.
+ * `--faults` injects faults while sending; the list is sent at-most-once.
  */
 
 const SAMPLE = { file: 'examples/contacts.csv', contacts: 10_000 };
 const TEMPLATE = 'ORDER_READY';
 
-/** Send calls of the demo, about, however long the list: few enough to be quick, enough to be seen. */
+/** Approximate number of send requests of the demo, for a list of any length. */
 const SENDS = 1_000;
 
-/** The demo gives up when nothing moves for so long. */
-const PATIENCE_MS = 60_000;
+/** The demo fails when there is no progress for this long, in milliseconds. */
+const STALL_TIMEOUT_MS = 60_000;
 
-/** While it is kept, somebody orders something this often. */
+/** With `--keep`, a single notice is sent at this interval, in milliseconds. */
 const TRICKLE_MS = 1_000;
 
-const say = (text: string) => process.stdout.write(`${text}\n`);
+const print = (text: string) => process.stdout.write(`${text}\n`);
 
-/** The list to import: the sample, or one that is made. */
+/** The list to import: the sample, or a generated one. */
 async function listOf(contacts: number, folder: string): Promise<string> {
   if (contacts === SAMPLE.contacts) return SAMPLE.file;
   const file = join(folder, 'contacts.csv');
@@ -47,7 +47,7 @@ async function listOf(contacts: number, folder: string): Promise<string> {
   return file;
 }
 
-async function handOver(file: string, contacts: number, queue: NoticeQueue, mode: DemoMode) {
+async function importList(file: string, contacts: number, queue: NoticeQueue, mode: DemoMode) {
   const bar = new ProgressBar('importing', process.stdout);
   const report = await queue.import(file, {
     templateCode: TEMPLATE,
@@ -60,16 +60,16 @@ async function handOver(file: string, contacts: number, queue: NoticeQueue, mode
   return report;
 }
 
-/** Shows how the batch moves, and lets the mishaps happen, until all of it is settled. */
+/** Shows the progress of the batch and injects the faults until every contact is settled. */
 async function follow(
   batch: string,
-  begun: number,
+  startedAt: number,
   view: LedgerView,
   stage: Stage,
   mode: DemoMode,
 ) {
   const bar = new ProgressBar('sending  ', process.stdout);
-  const play = mode.faults ? new FaultPlay(stage.emulatorUrl, say) : undefined;
+  const play = mode.faults ? new FaultSchedule(stage.emulatorUrl, print) : undefined;
   let movedAt = performance.now();
   let seen = -1;
   for (;;) {
@@ -79,10 +79,10 @@ async function follow(
     if (pending !== seen) movedAt = now;
     seen = pending;
     const share = (total - pending) / total;
-    const rate = formatCount(Math.round((total - pending) / ((now - begun) / 1_000 || 1)));
+    const rate = formatCount(Math.round((total - pending) / ((now - startedAt) / 1_000 || 1)));
     const done = `${formatCount(total - pending)} of ${formatCount(total)}`;
     bar.show(share, `${done}, ${rate}/s, ${record.tokens.issued} tokens`);
-    if (pending === 0 || now - movedAt > PATIENCE_MS) {
+    if (pending === 0 || now - movedAt > STALL_TIMEOUT_MS) {
       bar.end();
       return { counts, record };
     }
@@ -92,12 +92,12 @@ async function follow(
 }
 
 async function main(contacts: number, mode: DemoMode): Promise<number> {
-  const begun = performance.now();
+  const startedAt = performance.now();
   const closers: Closers = [];
   const folder = await mkdtemp(join(tmpdir(), 'notices-demo-'));
   try {
-    const stage = await setUp(mode, folder, closers, say);
-    if (stage.opsUrl !== undefined) say(`\nOpen this in a browser: ${stage.opsUrl}\n`);
+    const stage = await setUp(mode, folder, closers, print);
+    if (stage.opsUrl !== undefined) print(`\nOpen this in a browser: ${stage.opsUrl}\n`);
     await expireTokenAfter(stage.emulatorUrl, Math.floor(contacts / 2));
     const { REDIS_URL: url, REDIS_PREFIX: prefix } = stage.env;
     const queue = new NoticeQueue({ redis: { url }, prefix });
@@ -105,12 +105,12 @@ async function main(contacts: number, mode: DemoMode): Promise<number> {
     const view = new LedgerView(stage.env);
     closers.push(() => Promise.resolve(view.close()));
     const sendingSince = performance.now();
-    const { batch } = await handOver(await listOf(contacts, folder), contacts, queue, mode);
+    const { batch } = await importList(await listOf(contacts, folder), contacts, queue, mode);
     const { counts, record } = await follow(batch, sendingSince, view, stage, mode);
     const { lines, agrees } = summarise(counts, record);
-    say('');
-    for (const line of lines) say(line);
-    say(`seconds                 ${((performance.now() - begun) / 1_000).toFixed(1)}`);
+    print('');
+    for (const line of lines) print(line);
+    print(`seconds                 ${((performance.now() - startedAt) / 1_000).toFixed(1)}`);
     if (mode.keep) await keepRunning(stage, batch, queue);
     return agrees ? 0 : 1;
   } finally {
@@ -119,20 +119,20 @@ async function main(contacts: number, mode: DemoMode): Promise<number> {
   }
 }
 
-/** Notices come one by one, until somebody has seen enough. */
+/** Sends single notices until Ctrl-C. */
 async function keepRunning({ env }: Stage, batch: string, queue: NoticeQueue): Promise<void> {
-  say('\nEverything goes on running; Ctrl-C ends it. In another terminal:\n');
-  // Fine to show: this Redis is the demo's own, or the reader's own REDIS_URL.
-  for (const [name, value] of Object.entries(env)) say(`  export ${name}='${value}'`);
-  say(`  npx notices batch ${batch}`);
-  say('  npx notices send --template ORDER_READY --contact 01000012345 --var var1=Kim');
-  say('  npx notices status');
+  print('\nEverything goes on running; Ctrl-C ends it. In another terminal:\n');
+  // Safe to print: this Redis belongs to the demo, or is the user's own REDIS_URL.
+  for (const [name, value] of Object.entries(env)) print(`  export ${name}='${value}'`);
+  print(`  npx notices batch ${batch}`);
+  print('  npx notices send --template ORDER_READY --contact 01000012345 --var var1=Kim');
+  print('  npx notices status');
   const enough = new AbortController();
   process.once('SIGINT', () => enough.abort());
   process.once('SIGTERM', () => enough.abort());
   for (let order = 1; !enough.signal.aborted; order += 1) {
     const contact = `0109${String(order % 10_000_000).padStart(7, '0')}`;
-    // An outage that a visitor makes on purpose must not end the demo.
+    // An outage that the user causes must not end the demo.
     await queue
       .send({ templateCode: TEMPLATE, contacts: [{ contact, var1: `A-${order}` }] })
       .catch(() => undefined);

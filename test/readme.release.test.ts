@@ -15,7 +15,7 @@ const application = path.join(folder, 'application');
 /** Runs a block of README and returns what it writes to standard output. */
 function run(block: string, cwd: string): string {
   const { REDIS_URL: _, ...env } = process.env;
-  const [redis = ''] = inject('redisUrls');
+  const [redis = ''] = inject('redis').urls;
   return execFileSync('bash', ['-ec', block], {
     cwd,
     env: { ...env, REDIS_URL: redis },
@@ -30,7 +30,7 @@ beforeAll(() => {
   writeFileSync(path.join(application, 'package.json'), '{ "private": true, "type": "module" }\n');
 });
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true }), DEADLINE_MS);
 
 it(
   'what README shows for a clone works in a fresh clone, and prints what it shows',

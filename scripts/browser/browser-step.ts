@@ -3,22 +3,22 @@ import { findOnPath } from '../redis/find-on-path.ts';
 /** Variables that the search reads: CHROMIUM_PATH and PATH. */
 type BrowserEnv = Readonly<Record<string, string | undefined>>;
 
-/** What every way is told. */
+/** Input of every step. */
 export interface BrowserContext {
   readonly env: BrowserEnv;
   readonly say: (line: string) => void;
 }
 
-/** Absolute path of a browser's program, or in one sentence why this way to it is closed. */
+/** Absolute path of a browser, or one sentence why this step found none. */
 export type FoundBrowser = { readonly program: string } | { readonly closed: string };
 
 /**
- * One way to a browser. It throws only where looking further would be wrong: CHROMIUM_PATH names
- * something that is no program.
+ * One step of the search for a browser. It throws only when the search must stop: CHROMIUM_PATH does not
+ * name a program.
  */
 export type BrowserStep = (context: BrowserContext) => FoundBrowser | Promise<FoundBrowser>;
 
-/** Names of the program, in the order they are looked for. */
+/** Names of the program, in search order. */
 const PROGRAMS = ['chromium', 'chromium-browser'] as const;
 
 /** The first of {@link PROGRAMS} on a PATH. */

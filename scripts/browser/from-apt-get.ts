@@ -5,12 +5,12 @@ import { browserOnPath, type BrowserContext, type FoundBrowser } from './browser
 const COMMAND_DEADLINE_MS = 600_000;
 const PACKAGES = ['chromium', 'fonts-dejavu-core'] as const;
 
-/** The distribution's own package, where we may install it: Debian or a relative of it, as root. */
+/** Installs the package of the distribution: Debian or a derivative, as root. */
 export async function fromAptGet({ env, say }: BrowserContext): Promise<FoundBrowser> {
   const aptGet = findOnPath('apt-get', env['PATH']);
   if (aptGet === undefined) return { closed: 'This machine has no apt-get.' };
   if (process.getuid?.() !== 0) return { closed: 'Only root may install chromium.' };
-  say("No browser is at hand: installing Debian's chromium (apt-get).");
+  say("No browser found: installing Debian's chromium (apt-get).");
   const run = (args: readonly string[]) => succeeds(aptGet, args, env);
   const install = ['install', '-y', '-qq', '--no-install-recommends', ...PACKAGES];
   if (!((await run(['update', '-qq'])) && (await run(install)))) {
@@ -22,7 +22,7 @@ export async function fromAptGet({ env, say }: BrowserContext): Promise<FoundBro
     : { program };
 }
 
-/** True when the program ended with 0 in time. Its words would drown ours, so they are dropped. */
+/** Whether the program exited with 0 in time. Its output is discarded. */
 function succeeds(
   program: string,
   args: readonly string[],

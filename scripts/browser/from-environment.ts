@@ -3,8 +3,8 @@ import { findOnPath } from '../redis/find-on-path.ts';
 import type { BrowserContext, FoundBrowser } from './browser-step.ts';
 
 /**
- * The program that CHROMIUM_PATH names. One that is none ends the search: another browser in its
- * place would be a surprise.
+ * The program that CHROMIUM_PATH names. A wrong path ends the search: another browser would be
+ * unexpected.
  */
 export function fromEnvironment({ env }: BrowserContext): FoundBrowser {
   const named = env['CHROMIUM_PATH']?.trim() ?? '';

@@ -3,15 +3,15 @@ import { fromAptGet } from './from-apt-get.ts';
 import { fromEnvironment } from './from-environment.ts';
 import { fromPath } from './from-path.ts';
 
-/** The ways to a browser, in the order they are tried: what is there goes before what is fetched. */
+/** The steps of the search, in order: installed browsers first. */
 export const BROWSER_STEPS: readonly BrowserStep[] = [fromEnvironment, fromPath, fromAptGet];
 
 /**
- * Finds or gets a Chromium, as tests find or get a Redis.
+ * Finds or installs Chromium, as tests find or install Redis.
  *
- * @param context by default the process's environment, and a voice that writes to stderr
+ * @param context by default the process's environment, and messages to standard error
  * @returns absolute path of its program
- * @throws Error when every way is closed; the message says why each is, and what to do
+ * @throws Error when every step fails; the message has the reason of each, and what to do
  */
 export async function provideBrowser(
   context: Partial<BrowserContext> = {},

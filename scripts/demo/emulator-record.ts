@@ -1,6 +1,6 @@
-/** The emulator's own account of what it took; the demo judges itself by nothing else. */
+/** The record of the emulator, with which the demo compares its result. */
 export interface EmulatorRecord {
-  /** Contacts accepted, repeats counted. */
+  /** Contacts accepted, repetitions included. */
   readonly contacts: number;
   /** Different numbers among them. */
   readonly distinct: number;
@@ -15,7 +15,7 @@ export async function readRecord(url: string): Promise<EmulatorRecord> {
   return (await response.json()) as EmulatorRecord;
 }
 
-/** Lets the live token die once so many contacts have been accepted. */
+/** Revokes the current token once this many contacts have been accepted. */
 export async function expireTokenAfter(url: string, contacts: number): Promise<void> {
   const response = await fetch(`${url}/control/tokens/revoke`, {
     method: 'POST',

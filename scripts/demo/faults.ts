@@ -1,42 +1,43 @@
-/** Numbers of the sample that the emulator refuses, so that a chunk has to be taken apart. */
+/** Numbers of the sample that the emulator rejects, so that a chunk has to be split. */
 export const SPOILED = ['01000001234', '01000004321', '01000007777'];
 
-/** Something that goes wrong on purpose, once a share of the list was accepted. */
-interface Mishap {
+/** A fault that is injected once a share of the list was accepted. */
+interface DemoFault {
   readonly after: number;
-  /** For the terminal, while it lasts. */
-  readonly says: string;
-  readonly begin: (url: string) => Promise<void>;
-  /** What mends it, so many milliseconds later; left out where it passes by itself. */
-  readonly end?: { readonly afterMs: number; readonly mend: (url: string) => Promise<void> };
+  /** Message on the terminal. */
+  readonly message: string;
+  readonly start: (url: string) => Promise<void>;
+  /** Ends the fault after this many milliseconds; absent if it ends by itself. */
+  readonly end?: { readonly afterMs: number; readonly run: (url: string) => Promise<void> };
 }
 
 const APP = 'emulator-access-key';
 
-const MISHAPS: readonly Mishap[] = [
+const FAULTS: readonly DemoFault[] = [
   {
     after: 0.15,
-    says: 'the app has lost its approval for 12 s: the queue is held, and nothing is spent',
-    begin: (url) => post(url, 'apps', { accessKey: APP, approved: false }),
+    message: 'the app loses its approval for 12 s: sending is on hold, and no retries are used up',
+    start: (url) => post(url, 'apps', { accessKey: APP, approved: false }),
     end: {
       afterMs: 12_000,
-      mend: (url) => post(url, 'apps', { accessKey: APP, approved: true }),
+      run: (url) => post(url, 'apps', { accessKey: APP, approved: true }),
     },
   },
   {
     after: 0.4,
-    says: 'the service asks for a slower pace (429): held as long as it says',
-    begin: (url) => post(url, 'faults', { on: 'send', times: 1, status: 429, retryAfter: 5 }),
+    message: 'the service responds with 429: sending is on hold for its Retry-After',
+    start: (url) => post(url, 'faults', { on: 'send', times: 1, status: 429, retryAfter: 5 }),
   },
   {
     after: 0.6,
-    says: 'three answers are lost after the service has acted: unknown, for a person to decide',
-    begin: (url) => post(url, 'faults', { on: 'send', times: 3, reset: 'after-acting' }),
+    message:
+      'three responses are lost after the service has accepted: unknown, for an operator to decide',
+    start: (url) => post(url, 'faults', { on: 'send', times: 3, reset: 'after-acting' }),
   },
   {
     after: 0.8,
-    says: 'the service answers 503 three times: nobody knows whether it acted',
-    begin: (url) => post(url, 'faults', { on: 'send', times: 3, status: 503 }),
+    message: 'the service responds with 503 three times: unknown whether it has accepted',
+    start: (url) => post(url, 'faults', { on: 'send', times: 3, status: 503 }),
   },
 ];
 
@@ -49,35 +50,35 @@ async function post(url: string, path: string, body: unknown): Promise<void> {
   if (!response.ok) throw new Error(`the emulator answered ${response.status}`);
 }
 
-/** Lets the mishaps happen one after the other as the list moves on. */
-export class FaultPlay {
+/** Injects the faults one after the other while the list is sent. */
+export class FaultSchedule {
   readonly #url: string;
-  readonly #say: (text: string) => void;
+  readonly #write: (text: string) => void;
   #next = 0;
-  #mend: { readonly at: number; readonly run: (url: string) => Promise<void> } | undefined;
+  #pendingEnd: { readonly at: number; readonly run: (url: string) => Promise<void> } | undefined;
 
-  constructor(url: string, say: (text: string) => void) {
+  constructor(url: string, write: (text: string) => void) {
     this.#url = url;
-    this.#say = say;
+    this.#write = write;
   }
 
   /**
-   * To be called again and again while the list is sent.
+   * Call it repeatedly while the list is sent.
    *
    * @param share of the list that has been accepted, 0 to 1
-   * @param now milliseconds of a clock that only goes forward
+   * @param now milliseconds of a monotonic clock
    */
   async moved(share: number, now: number): Promise<void> {
-    if (this.#mend !== undefined && now >= this.#mend.at) {
-      await this.#mend.run(this.#url);
-      this.#mend = undefined;
+    if (this.#pendingEnd !== undefined && now >= this.#pendingEnd.at) {
+      await this.#pendingEnd.run(this.#url);
+      this.#pendingEnd = undefined;
     }
-    const mishap = MISHAPS[this.#next];
-    if (mishap === undefined || this.#mend !== undefined || share < mishap.after) return;
+    const fault = FAULTS[this.#next];
+    if (fault === undefined || this.#pendingEnd !== undefined || share < fault.after) return;
     this.#next += 1;
-    this.#say(`          ${mishap.says}`);
-    await mishap.begin(this.#url);
-    const { end } = mishap;
-    if (end !== undefined) this.#mend = { at: now + end.afterMs, run: end.mend };
+    this.#write(`          ${fault.message}`);
+    await fault.start(this.#url);
+    const { end } = fault;
+    if (end !== undefined) this.#pendingEnd = { at: now + end.afterMs, run: end.run };
   }
 }

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 /** The built command line, beside the built scripts. */
 const CLI = new URL('../../src/cli/main.js', import.meta.url).pathname;
 
-/** How long a process may take to say that it is there, and to end. */
+/** Timeout of the start and the stop of a process, in milliseconds. */
 const DEADLINE_MS = 15_000;
 
 /** A `notices` process of the demo; its output goes to a file. */

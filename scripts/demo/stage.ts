@@ -7,19 +7,19 @@ import { startNotices } from './processes.ts';
 export interface DemoMode {
   /** Slow enough to watch, with the ops server, and left running at the end. */
   readonly keep: boolean;
-  /** Breaks things on purpose on the way. */
+  /** Injects faults while sending. */
   readonly faults: boolean;
 }
 
-/** Everything that has to be ended, the last begun first. */
+/** Everything that has to be stopped, in reverse order of its start. */
 export type Closers = (() => Promise<unknown>)[];
 
-/** Where the demo's programs are. */
+/** The programs of the demo. */
 export interface Stage {
-  /** The environment of its workers, and of a reader who wants to join in. */
+  /** The environment of its workers, and for commands of the user. */
   readonly env: Readonly<Record<string, string>>;
   readonly emulatorUrl: string;
-  /** Where to look on, signed in once by this link; undefined where nobody is meant to. */
+  /** Sign-in link of the ops server; undefined without one. */
   readonly opsUrl: string | undefined;
 }
 
@@ -28,7 +28,7 @@ const WORKERS = 2;
 /** With one chunk at a time for each worker, the sample's thousand sends take about two minutes. */
 const WATCHABLE_LATENCY_MS = 200;
 
-/** Holds that a visitor sees come and go. */
+/** Short enough for holds to start and end while the user watches. */
 const WATCHABLE_ENV = {
   BATCH_CONCURRENCY: '1',
   HOLD_PROBE_MIN_MS: '2000',
@@ -36,7 +36,7 @@ const WATCHABLE_ENV = {
   HEARTBEAT_MS: '1000',
 };
 
-/** Starts the emulator, the workers and, where somebody looks on, the ops server. */
+/** Starts the emulator, the workers and, with `--keep`, the ops server. */
 export async function setUp(
   { keep, faults }: DemoMode,
   folder: string,
@@ -90,7 +90,7 @@ async function startOps(
   folder: string,
   closers: Closers,
 ): Promise<string> {
-  // Nobody but the visitor of this terminal, whatever the environment configures.
+  // Only the user of this terminal, regardless of the environment.
   const users = { OPS_USERS: '', OPS_USER_HEADER: '', OPS_ROLE_HEADER: '' };
   const ops = await startNotices(
     ['ops', '--host', '127.0.0.1', '--port', '0'],

@@ -5,7 +5,7 @@ import { connectRedis } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import type { EmulatorRecord } from './emulator-record.ts';
 
-/** Reads what the ledger says of the demo's batch, as the pages and the command line do. */
+/** Reads the batch of the demo from the ledger, as the pages and the command line do. */
 export class LedgerView {
   readonly #redis: ReturnType<typeof connectRedis>;
   readonly #ledger: Ledger;
@@ -23,7 +23,7 @@ export class LedgerView {
 
   async counts(batch: string): Promise<BatchCounts> {
     const found = await this.#ledger.read(batch);
-    if (found === undefined) throw new Error(`the batch ${batch} is gone`);
+    if (found === undefined) throw new Error(`the batch ${batch} was deleted`);
     return found.counts;
   }
 
@@ -32,15 +32,16 @@ export class LedgerView {
   }
 }
 
-/** The end of the demo in words, and whether the ledger and the emulator agree. */
+/** The summary of the demo, and whether the ledger and the emulator agree. */
 export interface Summary {
   readonly lines: readonly string[];
   readonly agrees: boolean;
 }
 
 /**
- * Sets what the ledger knows against what the emulator recorded. What is accepted was taken, what
- * was taken is accepted or unknown, and nothing was taken twice.
+ * Compares the ledger with the record of the emulator: the emulator accepted every contact that the ledger
+ * counts as accepted, the ledger counts every contact that the emulator accepted as accepted or unknown,
+ * and no contact was accepted twice.
  */
 export function summarise(counts: BatchCounts, record: EmulatorRecord): Summary {
   const { total, accepted, rejected, unknown } = counts;

@@ -16,7 +16,7 @@ export const BATCH_PHASES = [
 ] as const satisfies readonly BatchPhase[];
 
 /** The newest batches that are counted. */
-export const NEWEST_BATCHES = 500;
+const NEWEST_BATCHES = 500;
 
 const NEWEST = `of the ${NEWEST_BATCHES} newest batches`;
 

@@ -43,10 +43,7 @@ it.each(PAGES)('%s links only to files and headings that exist', (page) => {
 const RIDDLES =
   /\b(?:mend(?:s|ed|ing)?|bears?|whoever|somebody|nobody|(?:is|are|was) told|stands?|stood|hears?|by hand|standstill)\b/gi;
 
-/** Still to be rewritten. */
-const NOT_YET = new Set(['docs/alerts.md', 'docs/ops-server.md']);
-
-it.each(PAGES.filter((page) => !NOT_YET.has(page)))('%s is in plain English', (page) => {
+it.each(PAGES)('%s is in plain English', (page) => {
   // Titles of tests and other code are quoted as they are.
   const prose = proseOf(page).replaceAll(/`[^`]*`|\]\([^)]*\)(?:: [^|<]*)?/g, '');
   expect(prose.match(RIDDLES) ?? []).toEqual([]);

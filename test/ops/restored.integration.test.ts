@@ -132,13 +132,15 @@ describe('what an old copy might send again', () => {
 });
 
 describe('notices restored', () => {
-  it('says so where Redis never looked like an old copy', async () => {
+  it('reports that no old copy was detected', async () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
-    expect((await run(['restored'], env)).stdout).toContain('never looked like an old copy');
+    expect((await run(['restored'], env)).stdout).toContain(
+      'No old copy of the queue has been detected',
+    );
     expect(JSON.parse((await run(['restored', '--json'], env)).stdout)).toEqual({ event: null });
     const csv = await run(['restored', '--csv'], env);
     expect(csv).toMatchObject({ code: 0, stdout: '' });
-    expect(csv.stderr).toContain('never looked like');
+    expect(csv.stderr).toContain('No old copy of the queue has been detected');
     const park = await run(['restored', 'park', '--json'], env);
     expect(park.code).toBe(1);
     expect(JSON.parse(park.stdout)).toMatchObject({ jobs: 0, notHeld: true });

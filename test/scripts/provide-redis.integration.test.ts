@@ -59,7 +59,7 @@ describe('the order of the ways', () => {
       code: 'REDIS_MISSING',
       message:
         'No Redis was found: First is closed. Second too. ' +
-        'Set REDIS_URL, install redis-server, or start a Docker engine.',
+        'Set REDIS_URL, install redis-server, or start Docker.',
     });
   });
 

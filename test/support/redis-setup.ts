@@ -1,12 +1,22 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { provideRedis } from '../../scripts/redis/provide-redis.ts';
 
+/** The Redis servers of a project, one for each worker of vitest. */
+export interface TestServers {
+  readonly urls: readonly string[];
+  /** Where a worker notes which of them is its own: see `claimOne`. */
+  readonly claims: string;
+  /** False where REDIS_URL named it: others may use it, so nothing of theirs is counted. */
+  readonly areOurs: boolean;
+}
+
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Address of a Redis for each worker of vitest. A tier without Redis is given none. */
-    redisUrls: readonly string[];
-    /** False where REDIS_URL named it: others may use it, so nothing of theirs is counted. */
-    redisIsOurs: boolean;
+    /** A tier without Redis is given none. */
+    redis: TestServers;
   }
 }
 
@@ -16,12 +26,11 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const first = await provideRedis();
   const more = Array.from({ length: project.config.maxWorkers - 1 }, () => provideRedis());
   const all = [first, ...(await Promise.all(more))];
-  project.provide(
-    'redisUrls',
-    all.map(({ url }) => url),
-  );
-  project.provide('redisIsOurs', first.how !== 'REDIS_URL');
+  const claims = mkdtempSync(path.join(tmpdir(), 'notices-test-redis-'));
+  const areOurs = first.how !== 'REDIS_URL';
+  project.provide('redis', { urls: all.map(({ url }) => url), claims, areOurs });
   return async () => {
     await Promise.all(all.map((redis) => redis.close()));
+    rmSync(claims, { recursive: true, force: true });
   };
 }

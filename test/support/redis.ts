@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, inject } from 'vitest';
+import { claimOne } from './claim.ts';
+import type { TestServers } from './redis-setup.ts';
 import { until } from './wait.ts';
 
 const LEFTOVER_DEADLINE_MS = 5_000;
@@ -37,8 +39,7 @@ export interface TestRedis {
  * the namespace. On a Redis that REDIS_URL named, others come and go: there it only deletes.
  */
 export function testRedis(): TestRedis {
-  const url = redisOfThisWorker();
-  const ours = inject('redisIsOurs');
+  const { url, ours, release } = redisOfThisWorker();
   const prefix = `nq-test-${randomBytes(6).toString('hex')}`;
   const opened: Redis[] = [];
   let client: Redis | undefined;
@@ -72,8 +73,12 @@ export function testRedis(): TestRedis {
       if (before !== undefined) await noStrangers(admin(), before.clients);
     } finally {
       await cleanup();
-      if (before !== undefined) await noStrayKeys(admin(), before.keys);
-      client?.disconnect();
+      try {
+        if (before !== undefined) await noStrayKeys(admin(), before.keys);
+      } finally {
+        client?.disconnect();
+        release();
+      }
     }
   });
 
@@ -91,15 +96,14 @@ export function testRedis(): TestRedis {
 }
 
 /** @throws Error in a tier that has no Redis */
-function redisOfThisWorker(): string {
+function redisOfThisWorker(): { url: string; ours: boolean; release: () => void } {
   // Undefined where no setup of the project provided it.
-  const urls = inject('redisUrls') as readonly string[] | undefined;
-  const worker = Number(process.env['VITEST_POOL_ID']);
-  const url = urls?.[worker - 1];
-  if (url === undefined) {
+  const servers = inject('redis') as TestServers | undefined;
+  if (servers === undefined) {
     throw new Error('this tier has no Redis: name the file *.integration.test.ts');
   }
-  return url;
+  const { index, release } = claimOne(servers.claims, servers.urls.length);
+  return { url: servers.urls[index] ?? '', ours: servers.areOurs, release };
 }
 
 /** Closing a connection takes a moment on the server's side, so a leftover is one that stays. */

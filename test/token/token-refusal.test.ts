@@ -49,7 +49,7 @@ describe('refusedError', () => {
     const error = refusedError({ kind, code: refusalCode, restMs: 1500 });
     expect(error).toBeInstanceOf(TokenRefusedError);
     expect(error).toMatchObject({ hold, code, refusalCode, retryInMs: 1500 });
-    expect(error.message).toContain('in the next 2 s');
+    expect(error.message).toContain('for the next 2 s');
   });
 
   it('reads an unknown record as an endpoint that failed', () => {

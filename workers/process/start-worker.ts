@@ -223,6 +223,8 @@ export async function startWorker({
   });
 
   lifecycle.onStop(() => service.close());
+  // BullMQ workers connect when they are built: they are closed also where the start ends before theirs.
+  lifecycle.onStop(() => workers.stop(), Infinity);
   if (!(await lifecycle.start(restoreGuard))) {
     await lifecycle.stop();
     return undefined;

@@ -50,7 +50,7 @@ export function assetPath(name: string): string {
 }
 
 /** Whether a stamp is the one of the current assets. */
-export function isCurrentStamp(stamp: string): boolean {
+function isCurrentStamp(stamp: string): boolean {
   return stamp === assets().stamp;
 }
 

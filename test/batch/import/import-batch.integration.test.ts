@@ -69,7 +69,7 @@ describe('an import', () => {
     const key = randomBytes(32).toString('base64');
     const world = importWorld(redis, { payloadKey: key });
     const { batch } = await world.import(listFile(csvList(2)));
-    await expect(world.contacts(batch)).rejects.toThrow(/sealed/);
+    await expect(world.contacts(batch)).rejects.toThrow(/encrypted/);
     expect(await world.contacts(batch, [payloadKey(key)])).toHaveLength(2);
   });
 

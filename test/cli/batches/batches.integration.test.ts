@@ -188,7 +188,7 @@ describe('notices pause, resume, cancel', () => {
       const ended = await run(args, env);
       expect([ended.code, ended.stderr]).toEqual([1, '']);
       expect(ended.stdout).toMatch(
-        /^Batch b is finished: no contact is pending; nothing was done\.$/m,
+        /^Batch b is finished: nothing is pending; nothing was done\.$/m,
       );
     }
     const json = await run(['pause', 'b', '--json'], env);

@@ -118,7 +118,7 @@ describe('notices doctor with problems', () => {
       level: 'fail',
       remedy: expect.stringContaining('allowlist') as string,
     });
-    expect(find(refused, 'service.address')?.says).toContain('does not say which address');
+    expect(find(refused, 'service.address')?.says).toContain('does not report which address');
 
     const telling = await emulatorWith({
       faults: [
@@ -132,7 +132,7 @@ describe('notices doctor with problems', () => {
     const told = await doctor(envOf(telling));
     expect(find(told, 'service.address')).toMatchObject({
       level: 'fail',
-      says: 'the service was called from 203.0.113.7, and refuses it',
+      says: 'the service refuses the address 203.0.113.7 of this machine',
     });
   });
 

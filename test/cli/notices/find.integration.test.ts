@@ -52,7 +52,7 @@ describe('notices find', () => {
   it('without a key says how to switch the index on', async () => {
     const { code, stdout, stderr } = await run(['find', NUMBER], { ...env, FIND_KEY: '' });
     expect([code, stdout]).toEqual([2, '']);
-    expect(stderr).toMatch(/^CONFIG_INVALID: FIND_KEY: is not set, so nothing is kept to find by/);
+    expect(stderr).toMatch(/^CONFIG_INVALID: FIND_KEY: is not set, so notices are not searchable/);
     expect(stderr).not.toContain(NUMBER);
   });
 

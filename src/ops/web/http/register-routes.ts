@@ -125,7 +125,7 @@ export function localPath(text: string): string {
 type WrittenAnswer = Exclude<RouteAnswer, { readonly kind: 'events' }>;
 
 /** Writes an answer. */
-export function writeAnswer(
+function writeAnswer(
   request: FastifyRequest,
   reply: FastifyReply,
   answer: WrittenAnswer,
