@@ -1,5 +1,4 @@
 import { pino, type Logger } from 'pino';
-import { LineGatherer } from './line-gatherer.ts';
 import { CENSORED, redacted, SECRET_NAMES } from './redaction.ts';
 
 /**
@@ -20,6 +19,6 @@ export function createLogger(level: string, destination: 1 | 2 = 1): Logger {
       // For the bindings of child loggers: the formatter does not get them.
       redact: { paths: [...SECRET_NAMES], censor: CENSORED },
     },
-    new LineGatherer(pino.destination({ dest: destination, sync: false })),
+    pino.destination({ dest: destination, sync: false }),
   );
 }

@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+
+const LOGGER = new URL('../../dist/src/logging/logger.js', import.meta.url).href;
+
+describe('the lines of the log', () => {
+  it.each([
+    ['that ends by itself', ''],
+    ['that exits in the turn in which it logged them', 'process.exit(0);'],
+  ])('are all written by a process %s', (_name, end) => {
+    const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
+      const logger = createLogger('info').child({ worker: 'w' });
+      for (let at = 0; at < 500; at++) logger.info({ event: 'test', at, contact: '01012345678' });
+      ${end}
+    });`;
+    const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
+    expect(lines).toMatchObject(
+      Array.from({ length: 500 }, (_, at) => ({ level: 'info', worker: 'w', at })),
+    );
+    expect(stdout).not.toContain('01012345678');
+  });
+});
