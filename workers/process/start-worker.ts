@@ -244,7 +244,8 @@ export async function startWorker({
     await lifecycle.start(createAlertWatch(redis, keys, settings, log, true));
   }
   await lifecycle.start(heartbeat);
-  await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log));
+  // The last report must not use up the time of the others when Redis does not answer.
+  await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);
   await lifecycle.start(createChunkSweeper(redis, hints, keys, ledger, log));
   await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: active, slots: concurrency });

@@ -25,6 +25,7 @@ export interface WorkerGroupOptions {
 export class WorkerGroup implements BackgroundService {
   readonly #workers: readonly Worker[];
   readonly #options: WorkerGroupOptions;
+  #stopping: Promise<void> | undefined;
 
   /** @param workers not yet running */
   constructor(workers: readonly Worker[], options: WorkerGroupOptions) {
@@ -60,7 +61,12 @@ export class WorkerGroup implements BackgroundService {
    * record, there is nothing to wait for, and this resolves. Otherwise it waits, for Redis may come back,
    * until the time to stop runs out (stop-signals.ts).
    */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
+    this.#stopping ??= this.#close();
+    return this.#stopping;
+  }
+
+  async #close(): Promise<void> {
     const closed = new AbortController();
     const closing = Promise.all(this.#workers.map((worker) => worker.close())).finally(() =>
       closed.abort(),
