@@ -142,7 +142,7 @@ describe('an old copy of the queue', () => {
     expect(said(on, 'restored')[0]).toMatchObject({ verdict: 'warned', why: 'went-back' });
     await on.sendEach(numbers(1, 100));
     await sent(on, 31);
-    expect((await run(['restored'], on.env)).stdout).toContain('none: only warned');
+    expect((await run(['restored'], on.env)).stdout).toContain('none: warning only');
 
     await stopAll(on, 'SIGTERM');
     await on.addWorker({ RESTORE_GUARD: 'off' });
@@ -167,7 +167,7 @@ describe('an old copy of the queue', () => {
       await late;
       await sent(on, 300);
       expect(said(on, 'restored')).toEqual([]);
-      expect((await run(['restored'], on.env)).stdout).toContain('never looked like');
+      expect((await run(['restored'], on.env)).stdout).toContain('No old copy of the queue');
     }, 120_000);
 
     it('after a clean shutdown of everything', async () => {
