@@ -92,7 +92,9 @@ describe('a fleet on a Redis that changes', () => {
 
     await on.sendEach(numbers(20));
     const status = await run(['status'], on.env);
-    expect(status.stdout).toContain('workers refuse to send: under memory pressure Redis would evict');
+    expect(status.stdout).toContain(
+      'workers refuse to send: under memory pressure Redis would evict',
+    );
     expect(status.stdout).toContain('not ready: redis-unsuitable');
     const json = JSON.parse((await run(['status', '--json'], on.env)).stdout) as {
       redis: { findings: RedisFinding[] };
