@@ -67,8 +67,8 @@ export interface NoticeQueueOptions {
    */
   idempotencyWindowMs?: number | undefined;
   /**
-   * A call fails with QUEUE_UNAVAILABLE if Redis does not answer within this time, in milliseconds.
-   * Variable ENQUEUE_TIMEOUT_MS.
+   * A call fails with QUEUE_UNAVAILABLE if Redis answers nothing within this time, in milliseconds; at most
+   * 30 s. Variable ENQUEUE_TIMEOUT_MS.
    * @default 2000
    */
   enqueueTimeoutMs?: number | undefined;

@@ -28,9 +28,10 @@ export const queueVariables = {
       note: 'Raised: more memory in Redis. Lowered: a caller that retries later sends a second time.',
     },
   ),
-  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', milliseconds(50, 60_000).default(2_000), {
+  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', milliseconds(50, 30_000).default(2_000), {
     description:
-      'Time for Redis to accept a notice; after it the caller gets the error QUEUE_UNAVAILABLE.',
+      'How long Redis may answer nothing while notices are enqueued; after it the caller gets the error QUEUE_UNAVAILABLE.',
+    note: 'Raised: calls survive longer failovers. Lowered: callers get the error sooner.',
   }),
   highWater: variable('HIGH_WATER', integer('contacts', 1, 1_000_000_000).default(1_000_000), {
     description:
