@@ -61,8 +61,8 @@ export interface NoticeQueueOptions {
    */
   delivery?: DeliveryPolicy | undefined;
   /**
-   * For how long an idempotency key prevents a second notice, in milliseconds. Variable
-   * IDEMPOTENCY_WINDOW_MS.
+   * For how long after a notice is due its idempotency key prevents a second one, in milliseconds.
+   * Variable IDEMPOTENCY_WINDOW_MS.
    * @default 86400000 (a day)
    */
   idempotencyWindowMs?: number | undefined;

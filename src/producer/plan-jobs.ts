@@ -18,7 +18,7 @@ import type { sendOptionsSchema } from '../contracts/send-options.ts';
  *
  * Each job has its own id as BullMQ's deduplication id, so that an add whose reply was lost can be
  * repeated ({@link ADD_ONCE_MS}). The first job of a notice with an idempotency key has a hash of that key
- * instead, for the whole window; the key itself is not stored.
+ * instead, until the window after its due time has passed; the key itself is not stored.
  */
 export interface PlannedNotice {
   readonly id: string;
@@ -139,7 +139,7 @@ function planJob(
       ...(priority > 0 ? { priority } : {}),
       deduplication: {
         id: chunk === 0 ? (keyHash ?? id) : id,
-        ttl: keyHash === undefined ? ADD_ONCE_MS : idempotencyWindowMs,
+        ttl: keyHash === undefined ? ADD_ONCE_MS : delay + idempotencyWindowMs,
       },
     },
   };

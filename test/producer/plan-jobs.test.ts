@@ -90,6 +90,15 @@ describe('planNotice', () => {
     expect(JSON.stringify(jobs)).not.toContain('my secret key');
   });
 
+  it('counts the window of a key from the time at which the notice is due', () => {
+    for (const options of [{ delay: 500 }, { sendAt: NOW + 500 }]) {
+      const jobs = all(plan(3, 1, { idempotencyKey: 'k', ...options }));
+      expect(jobs.map(({ opts }) => opts.deduplication.ttl)).toEqual(
+        [1, 1, 1].map(() => WINDOW + 500),
+      );
+    }
+  });
+
   it('without a key, deduplicates every job by its own id, for as long as an add may be repeated', () => {
     for (const { opts } of all(plan(3, 1))) {
       expect(opts.deduplication).toEqual({ id: opts.jobId, ttl: ADD_ONCE_MS });
