@@ -29,7 +29,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
- * | `<tag>:sweep` | string | nonce of the worker that searches for chunks without jobs | a minute |
+ * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
+ * | `<tag>:sweep` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
  * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
  * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
@@ -67,7 +68,9 @@ export interface Keys {
   /** Number of contacts of all batches that are stored and not settled. */
   readonly unsent: string;
   readonly batchEvents: string;
-  /** Lock of the worker that searches for chunks without jobs. */
+  /** Open batches, by the time of their next look (open-batches.ts). */
+  readonly openBatches: string;
+  /** Set when a worker of the fleet has read the list of all batches. */
   readonly sweep: string;
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
@@ -166,6 +169,7 @@ export function keysOf(prefix: string, account: string): Keys {
     batches: `${tag}:batches`,
     unsent: `${tag}:unsent`,
     batchEvents: `${tag}:batch-events`,
+    openBatches: `${tag}:batches:open`,
     sweep: `${tag}:sweep`,
     batchHints: `${tag}:batch-hints`,
     batch: (id) => {
