@@ -35,6 +35,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
  * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
+ * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
  * | `<tag>:audit` | stream | manual actions: holds, resolutions, rate limits | about the last 10,000 |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
@@ -77,6 +78,8 @@ export interface Keys {
   batch(id: string): BatchKeys;
   /** Intents of at-most-once notices, and notices whose outcome is unknown. */
   readonly intents: IntentKeys;
+  /** Contacts that were sent again after an unknown outcome, by lane (possibly-sent-twice.ts). */
+  readonly possiblySentTwice: string;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
@@ -189,6 +192,7 @@ export function keysOf(prefix: string, account: string): Keys {
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,
     },
+    possiblySentTwice: `${tag}:possibly-sent-twice`,
     batchFind: (id) => `${tag}:batch:${id}:find`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,

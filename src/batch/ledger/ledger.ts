@@ -111,6 +111,7 @@ export class Ledger extends LedgerReader {
     const kind = String(result);
     if (kind === 'send') {
       const [frame, payload, size, possiblySent, delivery, bisect] = rest;
+      if (possiblySent === 1) await this.#countTwice(Number(size));
       return {
         kind,
         frame: String(frame),
@@ -190,8 +191,9 @@ export class Ledger extends LedgerReader {
     code = '',
   ): Promise<boolean> {
     const find = this.keys.batchFind(id);
-    const [result] = await this.#run(redriveFailure, id, [name, state, code], [find]);
+    const [result, , size] = await this.#run(redriveFailure, id, [name, state, code], [find]);
     if (result !== 'redriven') return false;
+    if (state === 'unknown') await this.#countTwice(Number(size));
     await this.#publishHint(id);
     return true;
   }
@@ -290,6 +292,11 @@ export class Ledger extends LedgerReader {
     const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
     const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
     return reply as readonly unknown[];
+  }
+
+  /** Adds contacts that are sent again after an unknown outcome to the total of the account. */
+  async #countTwice(contacts: number): Promise<void> {
+    await this.ask(() => this.redis.hincrby(this.keys.possiblySentTwice, 'chunks', contacts));
   }
 
   /** Notifies the workers that chunks may have no job. */
