@@ -5,6 +5,7 @@ import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PayloadKey } from '../payload/payload-key.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
+import type { SentColumns } from '../source/sent-columns.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
 import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import {
@@ -113,7 +114,7 @@ class ImportRun {
     const started = target === undefined ? undefined : await this.#start(target.ledger);
     if (started !== undefined && started.batch.importedAt > 0) {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
-      return alreadyImported(started.batch);
+      return alreadyImported(started.batch, reader.columns());
     }
     const writer = this.#writer(target, started?.batch.chunks ?? 0);
     let written: boolean;
@@ -134,6 +135,7 @@ class ImportRun {
     return {
       batch: id,
       ...this.#tally.report(),
+      columns: reader.columns(),
       chunks: writer.chunks,
       bytes: writer.bytes,
       resumed: started?.resumed ?? false,
@@ -245,7 +247,7 @@ class ImportRun {
   }
 }
 
-function alreadyImported(batch: Batch): ImportReport {
+function alreadyImported(batch: Batch, columns: SentColumns): ImportReport {
   const { refusedRows: refused, duplicateRows: duplicates, counts } = batch;
   return {
     batch: batch.id,
@@ -254,6 +256,7 @@ function alreadyImported(batch: Batch): ImportReport {
     chunks: batch.chunks,
     duplicates,
     refused,
+    columns,
     normalised: 0,
     bytes: 0,
     resumed: true,

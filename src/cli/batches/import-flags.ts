@@ -7,6 +7,7 @@ export interface ImportFlags {
   readonly template: string;
   readonly map?: readonly string[];
   readonly varMap?: readonly string[];
+  readonly passThrough?: boolean;
   readonly batch?: string;
   readonly chunk?: number;
   readonly delivery?: DeliveryPolicy;
@@ -35,6 +36,10 @@ export function withImportFlags(command: Command): Command {
     .requiredOption('--template <code>', 'template code')
     .option('--map <field=column,...>', 'columns to use, such as contact=phone,var1=name', collect)
     .addOption(new Option('--var-map <field=column,...>', 'the same').argParser(collect).hideHelp())
+    .option(
+      '--pass-through',
+      'also send the columns that are neither mapped nor named contact, var1, var2, ...',
+    )
     .option(
       '--batch <id>',
       'id of the batch (default: derived from the file and the options)',

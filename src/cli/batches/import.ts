@@ -74,6 +74,7 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     senderKey,
     batchId: flags.batch,
     map: fieldMap([...(flags.map ?? []), ...(flags.varMap ?? [])]),
+    passThrough: flags.passThrough,
     chunkSize: flags.chunk,
     delivery,
     expiresAt: flags.expires,
@@ -111,6 +112,7 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
         `${formatCount(refused)}${rejectsFile === undefined ? '' : `, see ${rejectsFile}`}`,
       ],
       ['  normalised', `${formatCount(normalised)}${normalised > 0 ? NORMALISED : ''}`],
+      ['  columns', describeColumns(report.columns)],
     ]),
     ...report.firstRefused
       .slice(0, MAX_SHOWN)
@@ -123,6 +125,11 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
 function heading({ batch, dryRun, resumed }: ImportReport): string {
   if (dryRun) return `Dry run: nothing was enqueued. The import would be batch ${batch}.`;
   return resumed ? `Batch ${batch}, resumed.` : `Batch ${batch}.`;
+}
+
+function describeColumns({ sent, leftOut }: ImportReport['columns']): string {
+  const rest = leftOut.length === 0 ? '' : `; not sent: ${leftOut.join(', ')}`;
+  return `sent: ${sent.join(', ')}${rest}`;
 }
 
 function placesOf(lines: readonly number[], all: number): string {

@@ -69,6 +69,37 @@ describe('notices import', () => {
     expect([other.code, errorOf(other).code]).toEqual([2, 'BATCH_CONFLICT']);
   });
 
+  it.each([
+    ['people.csv', 'contact,var1,email,id\n01000000001,Kim,kim@mail.example,900101-1\n'],
+    [
+      'people.ndjson',
+      '{"contact":"01000000001","var1":"Kim","email":"kim@mail.example","id":"900101-1"}\n',
+    ],
+  ])('%s: sends no column that is not mapped, and lists which it left out', async (name, text) => {
+    const prefix = redis.freshPrefix();
+    const list = file(name, text);
+    const contactsOf = async (id: string) => {
+      const payload = await new Ledger(redis.client, keysOf(prefix, 'default')).payload(id, '0');
+      return payload === undefined ? [] : decodeContacts(payload, []);
+    };
+    const args = (id: string) => ['import', list, '--template', id, '--batch', id];
+    const words = await run(args('few'), envOf(prefix));
+    expect(words.stdout).toMatch(/^ {2}columns +sent: contact, var1; not sent: email, id$/m);
+    expect(await contactsOf('few')).toEqual([{ contact: '01000000001', var1: 'Kim' }]);
+    const mapped = await run(
+      [...args('map'), '--map', 'contact=contact,var2=email', '--json'],
+      envOf(prefix),
+    );
+    expect(reportOf(mapped.stdout).columns).toEqual({
+      sent: ['contact', 'email'],
+      leftOut: ['var1', 'id'],
+    });
+    expect(await contactsOf('map')).toEqual([{ contact: '01000000001', var2: 'kim@mail.example' }]);
+    const all = await run([...args('all'), '--pass-through'], envOf(prefix));
+    expect(all.stdout).toMatch(/^ {2}columns +sent: contact, var1, email, id$/m);
+    expect(await contactsOf('all')).toMatchObject([{ email: 'kim@mail.example', id: '900101-1' }]);
+  });
+
   it('--dry-run reads everything, queues nothing, and needs no Redis', async () => {
     const list = file('dry.csv', LIST);
     const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
