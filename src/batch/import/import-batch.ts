@@ -14,6 +14,7 @@ import {
   type ImportOptions,
   type ImportReport,
 } from './import-options.ts';
+import { ImportLease } from './import-lease.ts';
 import { planImport, type ImportPlan } from './import-plan.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
@@ -117,20 +118,24 @@ class ImportRun {
       return alreadyImported(started.batch, reader.columns());
     }
     const writer = this.#writer(target, started?.batch.chunks ?? 0);
+    const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
+    lease?.start();
     let written: boolean;
     try {
       await this.#readAll(first, reader, writer, rejects);
       await writer.end();
       written = (await rejects?.end()) ?? false;
+      const { refused, duplicates } = this.#tally;
+      await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
       // Not awaited: a source that does not answer would block here.
       void reader.rows.return?.().catch(() => {});
       throw this.#withQueuedCount(error, started, writer);
+    } finally {
+      await lease?.stop();
     }
-    const { refused, duplicates } = this.#tally;
-    await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
     this.#reportProgress();
     return {
       batch: id,

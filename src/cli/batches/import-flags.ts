@@ -1,5 +1,6 @@
 import { collect, wholeNumber, batchId, UsageError } from '../arguments.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 
 /** Options of `notices import`. */
@@ -21,6 +22,7 @@ export interface ImportFlags {
   readonly encoding?: string;
   readonly header: boolean;
   readonly rejects?: string;
+  readonly maxRefused?: RefusedLimit;
   readonly highWater?: number;
   readonly scheduleType?: string;
   readonly chatSenderKey?: string;
@@ -74,6 +76,11 @@ export function withImportFlags(command: Command): Command {
       'the first row is a contact; --map then names columns by position, starting at 1',
     )
     .option('--rejects <file>', 'file for rejected rows (default: FILE.rejected.csv)')
+    .option(
+      '--max-refused <n>',
+      'exit with 1 if more rows are rejected: a number, or a percentage such as 5% (default: any number, but not all)',
+      refusedLimit,
+    )
     .option(
       '--high-water <n>',
       'pause above this number of unsent contacts',
