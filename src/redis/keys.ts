@@ -25,6 +25,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size | with the batch |
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
+ * | `<tag>:batch:<id>:import` | string | the import of the batch is running | 5 s, renewed each second |
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
@@ -80,6 +81,8 @@ export interface Keys {
   readonly intents: IntentKeys;
   /** Contacts that were sent again after an unknown outcome, by lane (possibly-sent-twice.ts). */
   readonly possiblySentTwice: string;
+  /** Exists while the import of a batch is running. */
+  batchImport(id: string): string;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
@@ -193,6 +196,7 @@ export function keysOf(prefix: string, account: string): Keys {
       unknownAt: `${tag}:unknown:at`,
     },
     possiblySentTwice: `${tag}:possibly-sent-twice`,
+    batchImport: (id) => `${tag}:batch:${id}:import`,
     batchFind: (id) => `${tag}:batch:${id}:find`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,

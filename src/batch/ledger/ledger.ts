@@ -89,6 +89,16 @@ export class Ledger extends LedgerReader {
     return result as 'stored' | 'known' | 'gone';
   }
 
+  /** Shows for the next `forMs` milliseconds that the batch is being imported. */
+  async holdImport(id: string, forMs: number): Promise<void> {
+    await this.ask(() => this.redis.set(this.keys.batchImport(id), '1', 'PX', forMs));
+  }
+
+  /** Shows that the batch is no longer being imported. */
+  async releaseImport(id: string): Promise<void> {
+    await this.ask(() => this.redis.del(this.keys.batchImport(id)));
+  }
+
   /** Marks the import as finished; the batch finishes once nothing is pending. */
   async endImport(id: string, refusedRows: number, duplicateRows: number): Promise<void> {
     await this.#run(endImport, id, [refusedRows, duplicateRows]);
