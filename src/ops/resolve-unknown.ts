@@ -3,6 +3,7 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
+import { forgetEnd } from '../fleet/job-ends.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
@@ -110,6 +111,7 @@ async function resolveNotice(
   if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
   // Marked first: the job may run before the next command, and must not be parked again.
   if (!(await intents.resolve(id, 'resend'))) return 'gone';
+  await forgetEnd(redis, keys.noticeJob(id));
   try {
     await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
   } catch (error) {
