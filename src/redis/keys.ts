@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
- * `<tag>:send:*` and `<tag>:chunks:*`. Names and formats of keys never change between versions: a running
- * installation must survive an upgrade. Some therefore use older terms than the code (`pace` is the rate
- * limit).
+ * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours (job-ends.ts).
+ * Names and formats of keys never change between versions: a running installation must survive an upgrade.
+ * Some therefore use older terms than the code (`pace` is the rate limit).
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|

@@ -101,7 +101,7 @@ export async function startWorker({
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
   const hints = new Hints(subscriber);
-  const inFlight = new InFlight(lockDurationMs);
+  const inFlight = new InFlight();
   const active = () => inFlight.active;
   const lanes = lanesOf(config.worker);
   const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
