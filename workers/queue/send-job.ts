@@ -59,7 +59,7 @@ export class SendWorker extends Worker {
  * - moving -> stored: the job is no longer ours (its lock ended meanwhile), or the move can never succeed.
  *   An end for good is stored with the job, for the worker that gets it next (job-ends.ts).
  */
-export class SendJob extends Job {
+class SendJob extends Job {
   #isStored = false;
 
   override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {
