@@ -74,5 +74,6 @@ describe('notices worker with several processes', () => {
     }
     await on.sendEach(numbers(5));
     await until(() => on.emulator.record().distinct === 5, { what: 'all sent' });
+    expect(on.emulator.record()).toMatchObject({ twice: 0 });
   }, 90_000);
 });
