@@ -55,8 +55,8 @@ export interface NoticeQueueOptions {
    */
   chunkSize?: number | undefined;
   /**
-   * What happens after an unknown outcome, for sends without their own `delivery`.
-   * Variable DELIVERY.
+   * What happens after an unknown outcome, for sends and imports without their own
+   * `delivery`. Variable DELIVERY.
    * @default 'at-least-once'
    */
   delivery?: DeliveryPolicy | undefined;

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
 import type { Batch } from '../ledger/batch-record.ts';
@@ -22,6 +23,8 @@ import { RowProcessor, RowTally } from './row-processor.ts';
 export interface ImportSettings {
   /** Contacts of a chunk, unless the options give another number. */
   readonly chunkSize: number;
+  /** What happens after an unknown outcome, unless the options decide it. */
+  readonly delivery: DeliveryPolicy;
   /** The import waits while Redis holds this many unsent contacts. */
   readonly highWater: number;
   /** How long the batch is kept after its end, in milliseconds. */
@@ -62,10 +65,10 @@ export async function importBatch(
 ): Promise<ImportReport> {
   const checked = readImportOptions(options);
   // Reports an invalid notice before reading the list.
-  planImport(checked, undefined, settings.chunkSize);
+  planImport(checked, undefined, settings);
   const list = await openSource(source, checked);
   try {
-    const plan = planImport(checked, list.digest, settings.chunkSize);
+    const plan = planImport(checked, list.digest, settings);
     const run = new ImportRun(list, checked, plan, settings);
     return await run.into(checked.dryRun ? undefined : target);
   } finally {

@@ -36,7 +36,7 @@ export interface ImportOptions {
   map?: FieldMap | undefined;
   /** Contacts of one send request: 1 to 10,000. @default the queue's `chunkSize` (1000) */
   chunkSize?: number | undefined;
-  /** What happens after an unknown outcome; see `SendOptions`. @default 'at-least-once' */
+  /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
   delivery?: DeliveryPolicy | undefined;
   /**
    * Latest time of sending; contacts that are not sent by then expire. A Date, milliseconds since the
@@ -169,7 +169,7 @@ const optionsSchema = z
       chunkSize: count('contacts', 10_000),
       delivery: z
         .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
-        .default('at-least-once'),
+        .optional(),
       expiresAt: sendOptionsSchema.shape.expiresAt,
       rate: count('contacts per second', 1_000_000_000),
       allowDuplicates: flag.default(false),

@@ -48,7 +48,7 @@ export function withImportFlags(command: Command): Command {
     .addOption(
       new Option(
         '--delivery <policy>',
-        'what happens to contacts whose outcome is unknown',
+        'what happens to contacts whose outcome is unknown (default: DELIVERY)',
       ).choices(DELIVERY_POLICIES),
     )
     .option('--expires <time>', 'do not send after this time: ISO 8601 with a zone')

@@ -17,8 +17,8 @@ export const queueVariables = {
   }),
   delivery: variable('DELIVERY', choice(DELIVERY_POLICIES).default('at-least-once'), {
     description:
-      'What happens to a single notice whose outcome is unknown: at-least-once sends it again, at-most-once keeps it aside until an operator decides.',
-    note: 'at-least-once: the service may accept such a notice twice. at-most-once: two more round trips to Redis for each send.',
+      'What happens to notices and contacts of lists whose outcome is unknown: at-least-once sends them again, at-most-once keeps them aside until an operator decides.',
+    note: 'at-least-once: the service may accept such notices twice. at-most-once: a connection of its own for each request, and two more round trips to Redis for each single notice.',
   }),
   idempotencyWindowMs: variable(
     'IDEMPOTENCY_WINDOW_MS',

@@ -137,6 +137,16 @@ describe('notices import', () => {
     });
   });
 
+  it('a list without --delivery has the policy of DELIVERY, as single notices have', async () => {
+    const prefix = redis.freshPrefix();
+    const list = file('policy.csv', 'contact\n01000000001\n');
+    const env = { ...envOf(prefix), DELIVERY: 'at-most-once' };
+    const { code } = await run(['import', list, '--template', 'T', '--batch', 'b'], env);
+    expect(code).toBe(0);
+    const batch = await new Ledger(redis.client, keysOf(prefix, 'default')).read('b');
+    expect(batch?.delivery).toBe('at-most-once');
+  });
+
   it('refuses what cannot be: exit code 2, one line, nothing queued', async () => {
     const prefix = redis.freshPrefix();
     const list = file('bad.csv', LIST);
