@@ -4,6 +4,7 @@ import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
+import { forgetEnd } from '../fleet/job-ends.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
@@ -113,6 +114,7 @@ async function resolveNotice(
   // Marked first: the job may run before the next command, and must not be parked again.
   if (!(await intents.resolve(id, 'resend'))) return 'gone';
   await countPossiblySentTwice(redis, keys, 'notices', contacts);
+  await forgetEnd(redis, keys.noticeJob(id));
   try {
     await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
   } catch (error) {

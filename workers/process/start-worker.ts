@@ -25,7 +25,7 @@ import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/tally.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
 import { UnreadyReasons, type Readiness } from '../health/readiness.ts';
-import { createChunkSweeper } from '../maintenance/chunk-sweeper.ts';
+import { createBatchWalker } from '../maintenance/batch-walker.ts';
 import { createHeartbeat } from '../maintenance/heartbeat.ts';
 import { RedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
@@ -101,7 +101,7 @@ export async function startWorker({
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
   const hints = new Hints(subscriber);
-  const inFlight = new InFlight(lockDurationMs);
+  const inFlight = new InFlight();
   const active = () => inFlight.active;
   const lanes = lanesOf(config.worker);
   const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
@@ -248,7 +248,7 @@ export async function startWorker({
   await lifecycle.start(heartbeat);
   // The last report must not use up the time of the others when Redis does not answer.
   await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);
-  await lifecycle.start(createChunkSweeper(redis, hints, keys, ledger, log));
+  await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log }));
   await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.

@@ -253,10 +253,10 @@ class ChunkRun {
     return attempted;
   }
 
-  #settle(settlement: Settlement): Promise<void> {
+  async #settle(settlement: Settlement): Promise<void> {
     const { ledger, log } = this.#context;
     const { batch, chunk } = this.#options.data;
-    return settleWithRetry(
+    await settleWithRetry(
       () => ledger.settle(batch, chunk, this.#nonce, settlement),
       (error) => log.trouble('settle', error),
     );

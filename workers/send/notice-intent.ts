@@ -244,7 +244,8 @@ export async function endIntents(
       (error) => log.trouble('intent', error),
     );
   });
-  await Promise.all(recorded);
+  // A program error is logged; the jobs end by their outcomes all the same.
+  await Promise.allSettled(recorded);
 }
 
 function factsOf({ intent, outcome, answer, results = [] }: EndedAttempt): UnknownFacts {

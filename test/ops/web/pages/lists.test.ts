@@ -23,6 +23,7 @@ function dataOf(some: Partial<BatchPageData> = {}): BatchPageData {
   return {
     batch: someBatch(),
     standstill: undefined,
+    importStopped: false,
     failures: { groups: [], complete: true },
     noRedrive: undefined,
     ...some,
