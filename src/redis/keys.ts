@@ -26,6 +26,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
+ * | `<tag>:batch:<id>:done:<nonce>` | string | name of the failure that a request redrove or resolved, so that the request can be repeated | half a minute |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
@@ -76,6 +77,8 @@ export interface Keys {
   readonly intents: IntentKeys;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
+  /** Marks a request to redrive or resolve a failure of a batch as done. */
+  batchDone(id: string, nonce: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
   readonly audit: string;
@@ -186,6 +189,7 @@ export function keysOf(prefix: string, account: string): Keys {
       unknownAt: `${tag}:unknown:at`,
     },
     batchFind: (id) => `${tag}:batch:${id}:find`,
+    batchDone: (id, nonce) => `${tag}:batch:${id}:done:${nonce}`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
     alerts: {
