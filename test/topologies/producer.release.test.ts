@@ -22,10 +22,10 @@ it('on a Redis Cluster whose nodes drop their connections, a producer queues eac
 
   const notice = { templateCode: 'T', contacts: [{ contact: '01000000000' }] };
   await queue.send(notice);
-  let ended = false;
+  const ended = new AbortController();
   let killed = 0;
   const killing = (async () => {
-    while (!ended) {
+    while (!ended.signal.aborted) {
       for (const admin of admins) {
         killed += Number(await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'));
       }
@@ -34,7 +34,7 @@ it('on a Redis Cluster whose nodes drop their connections, a producer queues eac
   })();
   const sends = Array.from({ length: CALLS }, () => queue.send(notice));
   const results = await Promise.allSettled(sends);
-  ended = true;
+  ended.abort();
   await killing;
   expect(results.filter(({ status }) => status === 'rejected')).toEqual([]);
   expect(killed).toBeGreaterThan(2);
