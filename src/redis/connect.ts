@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
+import { replyCode } from './script.ts';
 
 /** Address of Redis: one server, a Sentinel set, or a Cluster. */
 export interface RedisSettings {
@@ -80,6 +81,25 @@ function timeoutsOf(commandTimeoutMs: number | undefined) {
   return { commandTimeout: commandTimeoutMs, socketTimeout };
 }
 
+/** A connection that meets a read-only server is reopened at most this often, in milliseconds. */
+const REOPEN_EVERY_MS = 1_000;
+
+/**
+ * Reopens a connection whose server refuses writes because it is a replica: after a failover the name, the
+ * proxy or Sentinel leads to the new master, while the old connection stays with the old one. The refused
+ * command still fails, and its caller decides.
+ */
+function reconnectOnReadOnly(): (error: Error) => boolean {
+  let lastAt = -Infinity;
+  return (error) => {
+    if (replyCode(error) !== 'READONLY') return false;
+    const now = performance.now();
+    if (now - lastAt < REOPEN_EVERY_MS) return false;
+    lastAt = now;
+    return true;
+  };
+}
+
 /**
  * Opens a connection; it connects in the background.
  *
@@ -113,6 +133,7 @@ function openClient(
       ? { tls: settings.tlsCa === undefined ? {} : { ca: settings.tlsCa } }
       : {}),
     connectTimeout: settings.connectTimeoutMs,
+    reconnectOnError: reconnectOnReadOnly(),
     ...roleOptions(role, commandTimeoutMs),
   };
   if (settings.cluster.length > 0) {

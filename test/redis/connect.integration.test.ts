@@ -69,3 +69,36 @@ describe('a connection that died in silence', () => {
     expect(through.struck).toBe(1);
   }, 60_000);
 });
+
+describe('a connection to a server that has become a replica', () => {
+  const redis = testRedis();
+
+  afterEach(async () => {
+    await redis.client.call('REPLICAOF', 'NO', 'ONE');
+  });
+
+  it('is opened anew after a refused write, once a second at most', async () => {
+    const opened = connectRedis(
+      { url: redis.url, sentinels: [], cluster: [], connectTimeoutMs: 1_000 },
+      'worker',
+      () => {},
+    );
+    try {
+      await until(() => opened.status === 'ready', { what: 'the connection' });
+      let closes = 0;
+      opened.on('close', () => closes++);
+      // Of a server that does not answer, so that it keeps its data.
+      await redis.client.call('REPLICAOF', '127.0.0.1', '1');
+      const write = () => opened.set(`${redis.prefix}:written`, '1');
+      await expect(write()).rejects.toThrow('READONLY');
+      await until(() => closes === 1 && opened.status === 'ready', { what: 'it to be reopened' });
+      await expect(write()).rejects.toThrow('READONLY');
+      await opened.ping();
+      expect(closes).toBe(1);
+      await redis.client.call('REPLICAOF', 'NO', 'ONE');
+      expect(await write()).toBe('OK');
+    } finally {
+      opened.disconnect();
+    }
+  });
+});
