@@ -27,7 +27,6 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
  * | `<tag>:batch:<id>:import` | string | the import of the batch is running | 5 s, renewed each second |
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
- * | `<tag>:batch:<id>:done:<nonce>` | string | contacts that a request redrove or resolved, so that the request can be repeated | half a minute |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
@@ -39,6 +38,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
+ * | `<tag>:done:<nonce>` | string | mark of a manual request that is done, so that it can be repeated | half a minute |
  * | `<tag>:audit` | stream | manual actions: holds, resolutions, rate limits | about the last 10,000 |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
@@ -86,8 +86,8 @@ export interface Keys {
   batchImport(id: string): string;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
-  /** Marks a request to redrive or resolve a failure of a batch as done. */
-  batchDone(id: string, nonce: string): string;
+  /** Marks a manual request as done: a connection that is reopened repeats its commands. */
+  done(nonce: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
   readonly audit: string;
@@ -201,7 +201,7 @@ export function keysOf(prefix: string, account: string): Keys {
     possiblySentTwice: `${tag}:possibly-sent-twice`,
     batchImport: (id) => `${tag}:batch:${id}:import`,
     batchFind: (id) => `${tag}:batch:${id}:find`,
-    batchDone: (id, nonce) => `${tag}:batch:${id}:done:${nonce}`,
+    done: (nonce) => `${tag}:done:${nonce}`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
     alerts: {

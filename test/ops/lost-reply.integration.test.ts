@@ -4,7 +4,7 @@ import { redriveFailure, resolveFailure } from '../../src/batch/ledger/chunk-scr
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';
-import { readAudit } from '../../src/ops/audit.ts';
+import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { RESOLUTIONS, resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
@@ -41,6 +41,7 @@ const STEPS = [
   { step: 'the removal of the job', when: 'Remove a job from all', as: ['accepted', 'discard'] },
   { step: 'the retry of the job', when: 'Attempts to reprocess a job', as: ['resend'] },
   { step: 'the end of the entry', when: () => shaOf(resolvedIntents), as: RESOLUTIONS },
+  { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
 ] as const;
 
 describe('the reply to a step of resolving a notice is lost', () => {
@@ -52,6 +53,7 @@ describe('the reply to a step of resolving a notice is lost', () => {
     // Otherwise the lost reply is that Redis does not know the script yet.
     await intents.decide({ job: 'none', nonce: '' }, 'over');
     await intents.resolved({ job: 'none', nonce: '' });
+    await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
     const report = await resolveNotices(client, keys, [id], { ...WHO, as });
     expect(proxy.struck).toBe(1);
@@ -59,7 +61,10 @@ describe('the reply to a step of resolving a notice is lost', () => {
     expect(await listUnknownNotices(redis.client, keys)).toEqual([]);
     expect(await redis.client.exists(keys.intents.unknown, keys.intents.unknownAt)).toBe(0);
     expect(await parked.board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
-    expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ ...WHO, as, target: id }]);
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
+      { ...WHO, as, target: id },
+      { what: 'hold' },
+    ]);
   });
 });
 

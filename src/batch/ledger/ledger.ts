@@ -201,7 +201,7 @@ export class Ledger extends LedgerReader {
     state: FailureRecord['state'],
     code = '',
   ): Promise<boolean> {
-    const keys = [this.keys.batchFind(id), this.keys.batchDone(id, randomUUID())];
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
     const [result, size] = await this.#run(redriveFailure, id, [name, state, code], keys);
     if (result !== 'redriven') return false;
     if (state === 'unknown') await this.#countTwice(Number(size));
@@ -215,7 +215,7 @@ export class Ledger extends LedgerReader {
    * @returns false if it no longer exists or is not unknown
    */
   async resolve(id: string, name: string, as: 'accepted' | 'cancelled'): Promise<boolean> {
-    const keys = [this.keys.batchFind(id), this.keys.batchDone(id, randomUUID())];
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
     const [result] = await this.#run(resolveFailure, id, [name, as], keys);
     return result === 'resolved';
   }
