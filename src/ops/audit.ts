@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
+import { defineScript } from '../redis/script.ts';
 
 /** Kinds of manual actions. */
 export const AUDITED = [
@@ -51,17 +53,29 @@ const KEPT = 10_000;
 /** Kinds that are stored under another name, so that older versions can still read new entries. */
 const STORED_AS: Partial<Record<Audited, string>> = { 'rate-limit': 'pace' };
 
+/** How long an entry that is written is remembered: longer than a connection takes to be reopened. */
+const DONE_MS = 30_000;
+
+/** Appends an entry, once also when it is repeated. KEYS: the stream, the mark. ARGV: the entry. */
+const append = defineScript({
+  name: 'audit',
+  keys: 2,
+  lua: `
+  if not redis.call('SET', KEYS[2], 1, 'NX', 'PX', ${DONE_MS}) then return end
+  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ${KEPT}, '*', unpack(ARGV))`,
+});
+
 /** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function appendAudit(
   redis: RedisClient,
-  keys: Pick<Keys, 'audit'>,
+  keys: Pick<Keys, 'audit' | 'done'>,
   { who, what, target, as, why, contacts }: AuditEntry,
 ): Promise<void> {
   const stored = STORED_AS[what] ?? what;
   const fields = ['who', who, 'what', stored, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
   try {
-    await redis.xadd(keys.audit, 'MAXLEN', '~', KEPT, '*', ...fields);
+    await append(redis, [keys.audit, keys.done(randomUUID())], fields);
   } catch (error) {
     throw redisFailure(error);
   }

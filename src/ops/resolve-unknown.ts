@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
@@ -96,34 +97,42 @@ export async function resolveNotices(
   }
 }
 
+/**
+ * The decision is recorded first, with a nonce; then it is carried out, and the notice leaves the list. Each
+ * step has the same effect when it is repeated, because the connection repeats a command whose reply was
+ * lost.
+ */
 async function resolveNotice(
   { queue, redis, keys, intents }: ResolveContext,
   { id, contacts }: Pick<UnknownNotice, 'id' | 'contacts'>,
   as: UnknownResolution,
 ): Promise<NoticeResult> {
-  if (as !== 'resend') {
+  const decision = { job: id, nonce: randomUUID() };
+  if (as === 'resend') {
+    const job: Job<JobData> | undefined = await queue.getJob(id);
+    if (job === undefined) return 'gone';
+    if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
+    if (!(await intents.decide(decision, 'resend'))) return 'gone';
+    await countPossiblySentTwice(redis, keys, 'notices', contacts);
+    await forgetEnd(redis, keys.noticeJob(id));
+    await runAgain(job);
+  } else {
+    if (!(await intents.decide(decision, 'over'))) return 'gone';
     // Removing a job also removes its idempotency key, unless the job has lost this field.
     await redis.hdel(keys.noticeJob(id), 'deid');
     if ((await queue.remove(id)) !== 1) return 'gone';
-    await intents.resolve(id, 'over');
-    return 'resolved';
   }
-  const job: Job<JobData> | undefined = await queue.getJob(id);
-  if (job === undefined) return 'gone';
-  if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
-  // Marked first: the job may run before the next command, and must not be parked again.
-  if (!(await intents.resolve(id, 'resend'))) return 'gone';
-  await countPossiblySentTwice(redis, keys, 'notices', contacts);
-  await forgetEnd(redis, keys.noticeJob(id));
+  await intents.resolved(decision);
+  return 'resolved';
+}
+
+async function runAgain(job: Job): Promise<void> {
   try {
     await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
   } catch (error) {
-    // Resolved by another person in between.
+    // Otherwise it does run again: the reply to the first of two such commands was lost.
     if (await job.isFailed()) throw error;
-    return 'gone';
   }
-  await intents.resolve(id, 'resent');
-  return 'resolved';
 }
 
 /**

@@ -38,6 +38,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
+ * | `<tag>:done:<nonce>` | string | mark of a manual request that is done, so that it can be repeated | half a minute |
  * | `<tag>:audit` | stream | manual actions: holds, resolutions, rate limits | about the last 10,000 |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
@@ -85,6 +86,8 @@ export interface Keys {
   batchImport(id: string): string;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
+  /** Marks a manual request as done: a connection that is reopened repeats its commands. */
+  done(nonce: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
   readonly audit: string;
@@ -198,6 +201,7 @@ export function keysOf(prefix: string, account: string): Keys {
     possiblySentTwice: `${tag}:possibly-sent-twice`,
     batchImport: (id) => `${tag}:batch:${id}:import`,
     batchFind: (id) => `${tag}:batch:${id}:find`,
+    done: (nonce) => `${tag}:done:${nonce}`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
     alerts: {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { readAudit } from '../../src/ops/audit.ts';
-import { resolveNotices, type UnknownResolution } from '../../src/ops/resolve-unknown.ts';
+import {
+  RESOLUTIONS,
+  resolveNotices,
+  type UnknownResolution,
+} from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -89,18 +93,21 @@ describe('a notice whose outcome is unknown, resolved', () => {
     expect(await resolve(parked, 'discard')).toEqual(DONE);
   });
 
-  it('by several people at once: one decision holds, the others hear that it is gone', async () => {
-    const parked = await parkNotice(redis);
-    const reports = await Promise.all(
-      Array.from({ length: 4 }, () =>
-        resolveNotices(redis.connect(), parked.keys, [parked.id], decided('resend')),
-      ),
-    );
-    expect(reports.reduce((sum, { resolved }) => sum + resolved, 0)).toBe(1);
-    expect(reports.reduce((sum, { gone }) => sum + gone, 0)).toBe(3);
-    expect(await parked.board.getWaitingCount()).toBe(1);
-    expect(await audited(parked)).toHaveLength(1);
-  });
+  it.each(RESOLUTIONS)(
+    'as %s by several people at once: one decision holds, the others are answered that it is gone',
+    async (as) => {
+      const parked = await parkNotice(redis);
+      const reports = await Promise.all(
+        Array.from({ length: 4 }, () =>
+          resolveNotices(redis.connect(), parked.keys, [parked.id], decided(as)),
+        ),
+      );
+      expect(reports.reduce((sum, { resolved }) => sum + resolved, 0)).toBe(1);
+      expect(reports.reduce((sum, { gone }) => sum + gone, 0)).toBe(3);
+      expect(await parked.board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
+      expect(await audited(parked)).toHaveLength(1);
+    },
+  );
 
   it('told to stop before: nothing is done', async () => {
     const parked = await parkNotice(redis);

@@ -225,12 +225,16 @@ finishIfDone(now)
 return { 'settled' }`,
 );
 
+/** How long a request that is done is remembered: longer than a connection takes to be reopened. */
+const DONE_MS = 30_000;
+
 /**
  * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
- * code it must have ('' for any code). Returns ['redriven', new chunk, its contacts], ['known'] if there is no such
+ * code it must have ('' for any code). Returns ['redriven', its contacts], ['known'] if there is no such
  * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
  *
- * The last key is the search index; it records the new chunk of the contacts.
+ * The last keys are the search index, which records the new chunk of the contacts, and the mark that this
+ * request is done: a connection that is reopened repeats its commands.
  *
  * If the deadline of the batch has passed it does not apply to the new chunk: a person asked to send
  * it.
@@ -240,6 +244,8 @@ export const redriveFailure = ledgerScript(
   `
 local name, phase = ARGV[1], field('phase')
 if not phase then return { 'gone' } end
+local done = redis.call('GET', KEYS[12])
+if done then return { 'redriven', done } end
 if phase ~= 'finished' and phase ~= 'sending' then return { 'refused', phase } end
 local stored = redis.call('HGET', failures, name)
 local bytes = redis.call('HGET', payload, name)
@@ -266,14 +272,15 @@ for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
 if redis.call('EXISTS', KEYS[11]) == 1 then
   redis.call('HSET', KEYS[11], '>' .. name, chunk, chunk, '')
 end
-return { 'redriven', chunk, size }`,
-  { extraKeys: 1 },
+redis.call('SET', KEYS[12], size, 'PX', ${DONE_MS})
+return { 'redriven', size }`,
+  { extraKeys: 2 },
 );
 
 /**
  * Applies a person's decision on an unknown failure. ARGV: its name, and the state that its contacts
- * count as from now on, 'accepted' or 'cancelled'. Deletes the contacts. The last key is the search
- * index; it records the decision.
+ * count as from now on, 'accepted' or 'cancelled'. Deletes the contacts. The last keys are the search
+ * index, which records the decision, and the mark that this request is done, as above.
  * Returns ['resolved'], ['known'] if there is no such failure or it is not unknown, or ['gone'].
  */
 export const resolveFailure = ledgerScript(
@@ -281,6 +288,7 @@ export const resolveFailure = ledgerScript(
   `
 local name = ARGV[1]
 if not field('phase') then return { 'gone' } end
+if redis.call('GET', KEYS[12]) then return { 'resolved' } end
 local stored = redis.call('HGET', failures, name)
 local failure = stored and cjson.decode(stored)
 if not failure or failure.state ~= 'unknown' then return { 'known' } end
@@ -291,6 +299,7 @@ add(ARGV[2], failure.size)
 if redis.call('EXISTS', KEYS[11]) == 1 then
   redis.call('HSET', KEYS[11], '>' .. name, ARGV[2] .. ' ' .. failure.size)
 end
+redis.call('SET', KEYS[12], failure.size, 'PX', ${DONE_MS})
 return { 'resolved' }`,
-  { extraKeys: 1 },
+  { extraKeys: 2 },
 );

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Script } from '../../redis/script.ts';
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
 import {
@@ -200,8 +201,8 @@ export class Ledger extends LedgerReader {
     state: FailureRecord['state'],
     code = '',
   ): Promise<boolean> {
-    const find = this.keys.batchFind(id);
-    const [result, , size] = await this.#run(redriveFailure, id, [name, state, code], [find]);
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const [result, size] = await this.#run(redriveFailure, id, [name, state, code], keys);
     if (result !== 'redriven') return false;
     if (state === 'unknown') await this.#countTwice(Number(size));
     await this.#publishHint(id);
@@ -214,8 +215,8 @@ export class Ledger extends LedgerReader {
    * @returns false if it no longer exists or is not unknown
    */
   async resolve(id: string, name: string, as: 'accepted' | 'cancelled'): Promise<boolean> {
-    const find = this.keys.batchFind(id);
-    const [result] = await this.#run(resolveFailure, id, [name, as], [find]);
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const [result] = await this.#run(resolveFailure, id, [name, as], keys);
     return result === 'resolved';
   }
 

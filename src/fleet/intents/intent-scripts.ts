@@ -130,21 +130,34 @@ export const parkIntents = intentScript<number>(
   return 1`,
 );
 
+/** How long a decision excludes others, in milliseconds; after it, its process is assumed to have died. */
+const DECISION_MS = 30_000;
+
 /**
- * Records a person's decision. ARGV[2] is 'resend' (may be sent again; the entry stays until BullMQ has
- * the job, so that a crash in between loses nothing), 'resent' (BullMQ has it) or 'over'. Answers 1, or
- * 0 when the notice is not listed.
+ * Records a person's decision, before it is carried out. ARGV[2] is 'resend' (the notice may be sent again)
+ * or another decision, the nonce names the decision. The entry stays until {@link resolvedIntents}, so that
+ * a crash in between loses nothing. Answers 1, also when it is repeated, or 0 when the notice is not listed
+ * or another decision on it is being carried out.
  */
-export const resolveIntents = intentScript<number>(
-  'resolve',
+export const decideIntents = intentScript<number>(
+  'decide',
+  `
+  local listed, now = read(unknown, job), clock()
+  if not listed then return 0 end
+  local other = listed.decision
+  if other and other.nonce ~= nonce and now - other.at < ${DECISION_MS} then return 0 end
+  listed.decision = { nonce = nonce, at = now }
+  listed.resend = ARGV[2] == 'resend' or nil
+  redis.call('HSET', unknown, job, cjson.encode(listed))
+  return 1`,
+);
+
+/** Removes the entries of notices whose decision is carried out. Answers 0 when it belongs to another one. */
+export const resolvedIntents = intentScript<number>(
+  'resolved',
   `
   local listed = read(unknown, job)
-  if not listed then return 0 end
-  if ARGV[2] == 'resend' then
-    listed.resend = true
-    redis.call('HSET', unknown, job, cjson.encode(listed))
-  elseif ARGV[2] == 'over' or listed.resend then
-    forget(job)
-  end
+  if not listed or not listed.decision or listed.decision.nonce ~= nonce then return 0 end
+  forget(job)
   return 1`,
 );

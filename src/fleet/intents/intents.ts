@@ -3,7 +3,13 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import { beginIntents, endIntents, parkIntents, resolveIntents } from './intent-scripts.ts';
+import {
+  beginIntents,
+  decideIntents,
+  endIntents,
+  parkIntents,
+  resolvedIntents,
+} from './intent-scripts.ts';
 
 /**
  * What an attempt may do:
@@ -48,7 +54,7 @@ export interface IntentAttempt {
  *   it. open -> accepted: {@link end}. open -> unknown: {@link park}, by the attempt itself or by the
  *   next run, which finds that the earlier one never ended.
  * - accepted: nothing is sent any more; removed once BullMQ has recorded the end of the job.
- * - unknown: listed until a person decides ({@link resolve}) or its retention ends.
+ * - unknown: listed until a person decides ({@link decide}, {@link resolved}) or its retention ends.
  *   unknown -> idle: resolved as resend.
  *
  * A notice with delivery at-least-once goes from idle to unknown when its last attempt ends as unknown,
@@ -102,13 +108,19 @@ export class Intents {
   }
 
   /**
-   * Records a person's decision on an unknown notice.
+   * Records a person's decision on an unknown notice, before it is carried out. Safe to repeat.
    *
-   * @param as `resend` before BullMQ runs the job again, `resent` after, `over` for both other decisions
-   * @returns false when it is not listed
+   * @param nonce names the decision
+   * @param as `resend`: BullMQ will run the job again, and it may be sent
+   * @returns false when it is not listed, or another decision on it is being carried out
    */
-  async resolve(job: string, as: 'resend' | 'resent' | 'over'): Promise<boolean> {
-    return (await this.#run(resolveIntents, as, '', [[job, '', '']]))[0] === 1;
+  async decide({ job, nonce }: IntentAttempt, as: 'resend' | 'over'): Promise<boolean> {
+    return (await this.#run(decideIntents, as, '', [[job, nonce, '']]))[0] === 1;
+  }
+
+  /** Removes a notice from the list, once the decision of this nonce is carried out. Safe to repeat. */
+  async resolved({ job, nonce }: IntentAttempt): Promise<void> {
+    await this.#run(resolvedIntents, '', '', [[job, nonce, '']]);
   }
 
   async #run<Answer>(

@@ -107,17 +107,43 @@ describe('the intent of a notice', () => {
   it('resolved as resend it may be sent once more, and is listed until then', async () => {
     await begin();
     await intents.park([{ ...first, facts: FACTS }], 'own', KEEP_MS);
-    expect(await intents.resolve('a', 'resend')).toBe(true);
+    const decision = { job: 'a', nonce: 'decision' };
+    expect(await intents.decide(decision, 'resend')).toBe(true);
     expect(await listed()).toMatchObject({ resend: true });
     expect(await begin(second)).toBe('send');
     expect(await listed()).toBeUndefined();
     // It was set aside anew before the one who resolved it was done.
     await intents.park([{ ...second, facts: FACTS }], 'own', KEEP_MS);
-    await intents.resolve('a', 'resent');
+    await intents.resolved(decision);
     expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
-    expect(await intents.resolve('a', 'over')).toBe(true);
-    expect(await intents.resolve('a', 'over')).toBe(false);
+    const next = { job: 'a', nonce: 'next' };
+    expect(await intents.decide(next, 'over')).toBe(true);
+    await intents.resolved(next);
+    expect(await intents.decide(next, 'over')).toBe(false);
     expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
+  });
+
+  it('one decision at a time, until its process must have died; a repeated one has the same answer', async () => {
+    await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
+    const mine = { job: 'a', nonce: 'mine' };
+    const other = { job: 'a', nonce: 'other' };
+    expect(await intents.decide(mine, 'resend')).toBe(true);
+    expect(await intents.decide(mine, 'resend')).toBe(true);
+    expect(await intents.decide(other, 'over')).toBe(false);
+    await intents.resolved(other);
+    expect(await listed()).toMatchObject({ resend: true });
+
+    // As if it had been made half a minute ago.
+    const text = (await redis.client.hget(keys.intents.unknown, 'a')) ?? '';
+    const entry = JSON.parse(text) as { decision: { at: number } };
+    entry.decision.at -= 30_000;
+    await redis.client.hset(keys.intents.unknown, 'a', JSON.stringify(entry));
+    expect(await intents.decide(other, 'over')).toBe(true);
+    expect((await listed())?.resend).toBeUndefined();
+    await intents.resolved(mine);
+    expect(await listed()).toBeDefined();
+    await intents.resolved(other);
+    expect(await listed()).toBeUndefined();
   });
 
   it('an entry past its retention is removed, unless its job has not ended', async () => {

@@ -1,0 +1,103 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { redriveBatch } from '../../src/batch/failures/redrive-batch.ts';
+import { redriveFailure, resolveFailure } from '../../src/batch/ledger/chunk-scripts.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { allFailed } from '../../src/batch/ledger/settlement.ts';
+import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';
+import { appendAudit, readAudit } from '../../src/ops/audit.ts';
+import { RESOLUTIONS, resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
+import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { buildBatch, contacts } from '../batch/support/built-batch.ts';
+import { shaOf } from '../chaos/support/script-sha.ts';
+import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { testRedis } from '../support/redis.ts';
+import { parkNotice } from './support/parked-notice.ts';
+
+const redis = testRedis();
+
+const WHO = { who: 'kim@desk', why: 'asked the service' };
+
+/** The connection of a command or of the ops server, which loses the reply to a command with this text. */
+async function losing(
+  when: string,
+  role: 'reader' | 'ops' = 'reader',
+): Promise<{ client: RedisClient; proxy: FaultProxy }> {
+  const proxy = await startFaultProxy(Number(new URL(redis.url).port));
+  onTestFinished(() => proxy.close());
+  const url = `redis://127.0.0.1:${proxy.port}`;
+  const settings = { url, sentinels: [], cluster: [], connectTimeoutMs: 2_000 };
+  const client = connectRedis(settings, role, () => {}, 5_000);
+  onTestFinished(() => client.disconnect());
+  expect(await readyWithin(client, 5_000)).toBe(true);
+  await proxy.place({ kind: 'drop-reply', when, times: 1 });
+  return { client, proxy };
+}
+
+/** The steps of a decision on a notice, by a text of their commands. */
+const STEPS = [
+  { step: 'the decision', when: () => shaOf(decideIntents), as: RESOLUTIONS },
+  { step: 'the removal of the job', when: 'Remove a job from all', as: ['accepted', 'discard'] },
+  { step: 'the retry of the job', when: 'Attempts to reprocess a job', as: ['resend'] },
+  { step: 'the end of the entry', when: () => shaOf(resolvedIntents), as: RESOLUTIONS },
+  { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
+] as const;
+
+describe('the reply to a step of resolving a notice is lost', () => {
+  it.each(
+    STEPS.flatMap(({ step, when, as }) => as.map((decision) => ({ step, when, as: decision }))),
+  )('$step, as $as: resolved once, and recorded', async ({ when, as }) => {
+    const parked = await parkNotice(redis);
+    const { keys, id, intents } = parked;
+    // Otherwise the lost reply is that Redis does not know the script yet.
+    await intents.decide({ job: 'none', nonce: '' }, 'over');
+    await intents.resolved({ job: 'none', nonce: '' });
+    await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
+    const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
+    const report = await resolveNotices(client, keys, [id], { ...WHO, as });
+    expect(proxy.struck).toBe(1);
+    expect(report).toEqual({ resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false });
+    expect(await listUnknownNotices(redis.client, keys)).toEqual([]);
+    expect(await redis.client.exists(keys.intents.unknown, keys.intents.unknownAt)).toBe(0);
+    expect(await parked.board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
+      { ...WHO, as, target: id },
+      { what: 'hold' },
+    ]);
+  });
+});
+
+describe('the reply to a step on a batch is lost', () => {
+  async function failedBatch(state: 'rejected' | 'unknown') {
+    const prefix = redis.freshPrefix();
+    const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
+    const built = await buildBatch(redis.client, prefix, 'b', lists);
+    await built.ledger.redrive('none', '0', state);
+    await built.ledger.resolve('none', '0', 'accepted');
+    for (const chunk of [0, 1, 2]) await built.settle(chunk, allFailed(10, state, 'CODE', ''));
+    return { built, keys: keysOf(prefix, 'default') };
+  }
+
+  it.each(['reader', 'ops'] as const)('redrive by %s: all are counted', async (role) => {
+    const { built, keys } = await failedBatch('rejected');
+    const { client, proxy } = await losing(await shaOf(redriveFailure), role);
+    const ledger = new Ledger(client, keys);
+    const report = await redriveBatch(ledger, await built.read(), { state: 'rejected' });
+    expect(proxy.struck).toBe(1);
+    expect(report).toEqual({ batch: 'b', redriven: 30, chunks: 3, left: 0, gone: 0 });
+    expect((await built.read()).counts).toMatchObject({ pending: 30, rejected: 0, total: 30 });
+  });
+
+  it.each(RESOLUTIONS)('resolve as %s: all are counted', async (as) => {
+    const { built, keys } = await failedBatch('unknown');
+    const script = as === 'resend' ? redriveFailure : resolveFailure;
+    const { client, proxy } = await losing(await shaOf(script));
+    const ledger = new Ledger(client, keys);
+    const open = { ledger, redis: client, keys };
+    const report = await resolveBatch(open, await built.read(), {}, { ...WHO, as });
+    expect(proxy.struck).toBe(1);
+    expect(report).toEqual({ resolved: 3, contacts: 30, gone: 0, late: 0, stopped: false });
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ as, contacts: 30 }]);
+  });
+});

@@ -1,0 +1,112 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ADD_ONCE_MS } from '../../src/producer/plan-jobs.ts';
+import { readQueueOptions } from '../../src/producer/options.ts';
+import { RedisCalls, type CallLimits } from '../../src/producer/redis-calls.ts';
+import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
+import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { testRedis } from '../support/redis.ts';
+import { signal, until } from '../support/wait.ts';
+
+const redis = testRedis();
+
+interface Bench {
+  readonly calls: RedisCalls;
+  readonly client: RedisClient;
+  readonly proxy: FaultProxy;
+  /** A counter in Redis: each execution of its command adds one. */
+  readonly key: string;
+}
+
+async function open(limits: Partial<CallLimits> = {}): Promise<Bench> {
+  const proxy = await startFaultProxy(Number(new URL(redis.url).port));
+  onTestFinished(() => proxy.close());
+  const url = `redis://127.0.0.1:${proxy.port}`;
+  const settings = { url, sentinels: [], cluster: [], connectTimeoutMs: 2_000 };
+  const client = connectRedis(settings, 'producer', () => {}, 2_000);
+  onTestFinished(() => client.disconnect());
+  const calls = new RedisCalls(client, { timeoutMs: 5_000, repeatWithinMs: 5_000, ...limits });
+  expect(await readyWithin(client, 5_000)).toBe(true);
+  return { calls, client, proxy, key: `${redis.freshPrefix()}:count` };
+}
+
+describe('a call whose reply is lost', () => {
+  it('is written again, and ends with the second answer', async () => {
+    const { calls, client, proxy, key } = await open();
+    await proxy.place({ kind: 'drop-reply', when: key, times: 1 });
+    expect(await calls.run(() => client.incr(key))).toBe(2);
+  });
+
+  it('is not written again once Redis may no longer detect the repetition', async () => {
+    const { calls, client, proxy, key } = await open({ repeatWithinMs: 50 });
+    await proxy.place({ kind: 'drop-reply', when: key, times: 1 });
+    // A connection is opened again after 100 ms at the earliest.
+    await expect(calls.run(() => client.incr(key))).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringContaining('may or may not have been queued') as string,
+    });
+    expect(await redis.client.get(key)).toBe('1');
+    expect(await calls.run(() => client.incr(key))).toBe(2);
+  });
+
+  it('keeps its place before calls that were never written', async () => {
+    const { calls, client, proxy, key } = await open();
+    const order: string[] = [];
+    const call = (name: string, weight: number) =>
+      calls.run(async () => {
+        await client.append(key, name);
+        order.push(name);
+      }, weight);
+    await proxy.place({ kind: 'drop-reply', when: 'first', times: 1 });
+    await Promise.all([call('first', 1_000), call('second', 1_000)]);
+    expect(order).toEqual(['first', 'second']);
+    expect(await redis.client.get(key)).toBe('firstfirstsecond');
+  });
+});
+
+describe('calls that wait', () => {
+  it('are written in order, so that no more than 1,000 jobs are unanswered', async () => {
+    const { calls } = await open();
+    const written: { readonly index: number; readonly answer: () => void }[] = [];
+    const all = Array.from({ length: 30 }, (_, index) =>
+      calls.run(() => {
+        const answered = signal();
+        written.push({ index, answer: () => answered.resolve() });
+        return answered.promise;
+      }, 100),
+    );
+    expect(written.map(({ index }) => index)).toEqual(Array.from({ length: 10 }, (_, at) => at));
+    for (let answered = 0; answered < 30; answered++) {
+      await until(() => written.length > answered, { what: 'the next call', everyMs: 1 });
+      expect(written.length - answered).toBeLessThanOrEqual(10);
+      written[answered]?.answer();
+    }
+    await Promise.all(all);
+    expect(written.map(({ index }) => index)).toEqual(Array.from({ length: 30 }, (_, at) => at));
+  });
+
+  it('a call larger than that is written alone', async () => {
+    const { calls, client, key } = await open();
+    const sizes = [1, 5_000, 5_000, 1];
+    const counts = sizes.map((weight) => calls.run(() => client.incr(key), weight));
+    expect(await Promise.all(counts)).toEqual([1, 2, 3, 4]);
+  });
+
+  it.each([
+    { follows: false, message: '; nothing was queued.' },
+    { follows: true, message: '; a part was queued.' },
+  ])('fail in time without a connection: $message', async ({ follows, message }) => {
+    const { calls, client, proxy } = await open({ timeoutMs: 200 });
+    await proxy.close();
+    await until(() => client.status !== 'ready', { what: 'the connection to end' });
+    await expect(calls.run(() => client.ping(), 1, follows)).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringContaining(message) as string,
+    });
+  });
+});
+
+it('the time limit is at most a quarter of the time for which Redis detects a repeated add', () => {
+  const limit = ADD_ONCE_MS / 4;
+  expect(readQueueOptions({ enqueueTimeoutMs: limit }).enqueueTimeoutMs).toBe(limit);
+  expect(() => readQueueOptions({ enqueueTimeoutMs: limit + 1 })).toThrow('enqueueTimeoutMs');
+});
