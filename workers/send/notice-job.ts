@@ -1,7 +1,13 @@
 import type { Job } from 'bullmq';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { readJobData, type JobData } from '../../src/contracts/job.ts';
+import {
+  isNewerJob,
+  JOB_VERSION,
+  NEWER_JOB_WAIT_MS,
+  readJobData,
+  type JobData,
+} from '../../src/contracts/job.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -14,6 +20,7 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
+import type { JobReturns } from './job-returns.ts';
 import { noticeIntent, withPossiblySentMark } from './notice-intent.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
@@ -23,6 +30,7 @@ export interface NoticeContext {
   readonly concurrency: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
   readonly lockGuard: Pick<JobLockGuard, 'guard'>;
   readonly log: AttemptLog;
+  readonly returns: Pick<JobReturns, 'returnJob'>;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
@@ -43,6 +51,9 @@ const EARLY_MS = 1_000;
  */
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
+  if (isNewerJob(job.data, JOB_VERSION)) {
+    await context.returns.returnJob(locked, 'newer-jobs', NEWER_JOB_WAIT_MS);
+  }
   const attempt = context.log.begin(job);
   let data: JobData;
   try {
