@@ -28,6 +28,19 @@ export function redisErrorCode(error: unknown): string {
   return refusal?.prefix ?? error.name;
 }
 
+/** The client's errors for a command that had no connection, or lost it; Redis' own errors are others. */
+const CONNECTION_LOST =
+  /^(?:Connection is closed|Command aborted due to connection close|Reached the max retries|Stream isn't writeable|Cluster isn't ready|Cluster is ended|Failed to refresh slots|None of startup nodes|Too many Cluster redirections|connect |read |write )/;
+
+/**
+ * Whether a command failed for want of a connection. It may have been executed: the reply may be lost.
+ */
+export function isConnectionLost(error: unknown): boolean {
+  return (
+    error instanceof Error && error.name !== 'ReplyError' && CONNECTION_LOST.test(error.message)
+  );
+}
+
 /**
  * Whether an error is a mistake in this program, which a repetition would repeat: an error in a script's
  * code, or one that JavaScript itself throws. Anything else comes from Redis or the way to it, and may be
