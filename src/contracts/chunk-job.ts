@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
 
-/** Version of the data of a chunk's job. A worker refuses jobs of any other version. */
+/** Version of the data of a chunk's job; other versions are treated as those of JOB_VERSION (job.ts). */
 export const CHUNK_JOB_VERSION = 1;
 
 /** Name of the BullMQ job of a chunk. */

@@ -89,7 +89,8 @@ export const ERROR_CODES = {
     remedy: 'Nothing was sent; send it again with a later expiresAt if it is still needed.',
   },
   PAYLOAD_UNREADABLE: {
-    meaning: 'The stored contacts of a chunk cannot be decrypted; they were not sent.',
+    meaning:
+      'The stored contacts of a chunk cannot be decrypted or are damaged; they were not sent.',
     remedy:
       'Set PAYLOAD_KEY (or PAYLOAD_KEY_PREVIOUS) of the workers to the key that encrypted them.',
   },

@@ -3,8 +3,14 @@ import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
 import { noticeSchema } from './notice.ts';
 
-/** Version of the job data. A worker refuses jobs of any other version. */
+/**
+ * Version of the job data. A worker returns jobs of a later version for updated workers, for
+ * {@link NEWER_JOB_WAIT_MS}; then, and at once for any other version, it refuses them.
+ */
 export const JOB_VERSION = 1;
+
+/** How long jobs of a later version wait for an updated worker, from when one met them: a day. */
+export const NEWER_JOB_WAIT_MS = 86_400_000;
 
 /** Name of the BullMQ job. */
 export const JOB_NAME = 'send';
@@ -37,6 +43,12 @@ export type JobData = z.output<typeof jobSchema> & {
    */
   readonly accepted?: readonly string[];
 };
+
+/** Whether the data of a job has a later version than the one a worker knows. */
+export function isNewerJob(data: unknown, known: number): boolean {
+  const version = (data as { v?: unknown } | null | undefined)?.v;
+  return typeof version === 'number' && Number.isInteger(version) && version > known;
+}
 
 /** More characters than any job of a producer of this package; a request is built from them in memory. */
 const MAX_CHARACTERS = 256 * 1024 * 1024;

@@ -6,12 +6,22 @@
  * - `copy-unchecked`: Redis reconnected and may contain an old copy; nothing is sent until that is known.
  * - `stalled`: jobs wait, nothing holds them, and this worker takes none.
  * - `event-loop`: the event loop was blocked for a second or more.
+ * - `payload-key`: it met chunks whose contacts are encrypted with a key that it does not have; they wait
+ *   for another worker. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
+ * - `newer-jobs`: it met jobs of a later version; they wait for an updated worker. Update this one.
  * - `stopping`: it is shutting down.
  *
  * A hold is not a reason: it concerns the queue, not the worker.
  */
 export type UnreadyReason =
-  'redis-away' | 'redis-unsuitable' | 'copy-unchecked' | 'stalled' | 'event-loop' | 'stopping';
+  | 'redis-away'
+  | 'redis-unsuitable'
+  | 'copy-unchecked'
+  | 'stalled'
+  | 'event-loop'
+  | 'payload-key'
+  | 'newer-jobs'
+  | 'stopping';
 
 /** A reason why a process cannot take and send jobs. */
 export interface Unready {
@@ -32,6 +42,8 @@ export interface Readiness {
 /** Collects the reasons from the components of a worker. */
 export class UnreadyReasons implements Readiness {
   readonly #since = new Map<UnreadyReason, number>();
+  /** When reasons that were reported for a time end. */
+  readonly #until = new Map<UnreadyReason, number>();
   readonly #now: () => number;
 
   /** @param now the clock, for tests */
@@ -45,7 +57,24 @@ export class UnreadyReasons implements Readiness {
     else if (!this.#since.has(reason)) this.#since.set(reason, this.#now());
   }
 
+  /** Reports that the reason applies now; it ends `forMs` milliseconds after the last report. */
+  report(reason: UnreadyReason, forMs: number): void {
+    this.#removeEnded();
+    this.set(reason, true);
+    this.#until.set(reason, this.#now() + forMs);
+  }
+
   reasons(): readonly Unready[] {
+    this.#removeEnded();
     return [...this.#since].map(([reason, since]) => ({ reason, since }));
+  }
+
+  #removeEnded(): void {
+    const now = this.#now();
+    for (const [reason, until] of this.#until) {
+      if (until > now) continue;
+      this.#until.delete(reason);
+      this.set(reason, false);
+    }
   }
 }

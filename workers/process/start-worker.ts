@@ -38,6 +38,7 @@ import { JobLockGuard } from '../queue/job-lock-guard.ts';
 import { lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
+import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
 import { buildChunkWorker, buildNoticeWorker } from './build-workers.ts';
 import { waitForRedis } from './wait-for-redis.ts';
@@ -188,6 +189,7 @@ export async function startWorker({
       log: attemptLog,
     }),
     lockGuard,
+    returns: new JobReturns(redis, (reason, forMs) => readiness.report(reason, forMs)),
     log: attemptLog,
     intents: new Intents(redis, keys),
     worker: id,

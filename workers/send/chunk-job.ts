@@ -3,11 +3,21 @@ import { UnrecoverableError, type Job } from 'bullmq';
 import { Cancellation, pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/settlement.ts';
+import {
+  allBack,
+  allFailed,
+  type Claim,
+  type Settlement,
+} from '../../src/batch/ledger/settlement.ts';
 import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
-import { encodePayload, openPayload } from '../../src/batch/payload/payload.ts';
+import { encodePayload, openPayload, PayloadKeyMissing } from '../../src/batch/payload/payload.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import {
+  CHUNK_JOB_VERSION,
+  readChunkJob,
+  type ChunkJobData,
+} from '../../src/contracts/chunk-job.ts';
+import { isNewerJob, NEWER_JOB_WAIT_MS } from '../../src/contracts/job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
@@ -19,6 +29,7 @@ import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
 import { bisect, settlementOf } from './chunk-settlement.ts';
 import { applyOutcome, delayJob, detailOf, requeue, withoutStack } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
+import type { JobReturns } from './job-returns.ts';
 import { shouldSplit } from './should-split.ts';
 
 /** What the jobs of chunks need; a worker process composes it once. */
@@ -28,6 +39,7 @@ export interface ChunkContext extends AttemptContext {
   readonly stopping: CancelSignal;
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
+  readonly returns: Pick<JobReturns, 'returnJob'>;
   /** Keys with which a payload may be encrypted. */
   readonly payloadKeys: readonly PayloadKey[];
   /** Encrypts the payload of contacts that are tried again; stored unencrypted without it. */
@@ -60,6 +72,9 @@ export async function runChunk(
   context: ChunkContext,
 ): Promise<ChunkResult> {
   const { job } = locked;
+  if (isNewerJob(job.data, CHUNK_JOB_VERSION)) {
+    await context.returns.returnJob(locked, 'newer-jobs', NEWER_JOB_WAIT_MS);
+  }
   const data = chunkOf(job);
   const { owned, release } = context.lockGuard.guard(job);
   const cancel = new Cancellation(context.stopping, signal);
@@ -146,8 +161,12 @@ class ChunkRun {
     const { gate } = this.#context;
     const { size, delivery, bisect: mayBisect, possiblySent } = claim;
     const contacts = await this.#open(claim.payload);
-    if (contacts === undefined) {
+    if (!Buffer.isBuffer(contacts)) {
       await gate.leave(undefined, passage);
+      if (contacts === 'no key') {
+        await this.#settle(allBack(size, false));
+        await this.#context.returns.returnJob(this.#options.locked, 'payload-key');
+      }
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
@@ -206,12 +225,13 @@ class ChunkRun {
     return attemptsMade + 1 >= (opts.attempts ?? 1);
   }
 
-  async #open(payload: Buffer): Promise<Buffer | undefined> {
+  async #open(payload: Buffer): Promise<Buffer | 'no key' | 'unreadable'> {
     try {
       return await openPayload(payload, this.#context.payloadKeys);
     } catch (error) {
+      if (error instanceof PayloadKeyMissing) return 'no key';
       this.#context.log.trouble('payload', error);
-      return undefined;
+      return 'unreadable';
     }
   }
 

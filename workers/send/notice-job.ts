@@ -1,8 +1,14 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import {
+  isNewerJob,
+  JOB_VERSION,
+  NEWER_JOB_WAIT_MS,
+  readJobData,
+  type JobData,
+} from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { readJobData, type JobData } from '../../src/contracts/job.ts';
 import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
@@ -17,6 +23,7 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
+import type { JobReturns } from './job-returns.ts';
 import { noticeIntent } from './notice-intent.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
@@ -26,6 +33,7 @@ export interface NoticeContext {
   readonly concurrency: Pick<AdaptiveConcurrency, 'taken' | 'freed' | 'ranDry'>;
   readonly lockGuard: Pick<JobLockGuard, 'guard'>;
   readonly log: AttemptLog;
+  readonly returns: Pick<JobReturns, 'returnJob'>;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
@@ -46,6 +54,9 @@ const EARLY_MS = 1_000;
  */
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
+  if (isNewerJob(job.data, JOB_VERSION)) {
+    await context.returns.returnJob(locked, 'newer-jobs', NEWER_JOB_WAIT_MS);
+  }
   const attempt = context.log.begin(job);
   let data: JobData;
   try {

@@ -55,11 +55,21 @@ export async function encodePayload(json: Buffer | string, key?: PayloadKey): Pr
   return Buffer.concat([head, nonce, cipher.update(deflated), cipher.final(), cipher.getAuthTag()]);
 }
 
+/** A payload is encrypted with a key that this process does not have; another one may have it. */
+export class PayloadKeyMissing extends NoticeQueueError {
+  constructor() {
+    super(
+      'PAYLOAD_UNREADABLE',
+      'The payload of a chunk is encrypted with a key that is not configured.',
+    );
+  }
+}
+
 /**
  * The bytes of the JSON array, not parsed.
  *
  * @param keys keys to decrypt with; not needed for a payload that is not encrypted
- * @throws NoticeQueueError PAYLOAD_UNREADABLE
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE, as {@link PayloadKeyMissing} where only the key is missing
  */
 export async function openPayload(bytes: Buffer, keys: readonly PayloadKey[]): Promise<Buffer> {
   const deflated = decrypt(bytes, keys);
@@ -104,7 +114,7 @@ function decrypt(bytes: Buffer, keys: readonly PayloadKey[]): Buffer {
   if (bytes.length < HEAD_BYTES + NONCE_BYTES + TAG_BYTES) throw unreadable('is cut off');
   const head = bytes.subarray(0, HEAD_BYTES);
   const key = keys.find(({ id }) => id.equals(head.subarray(1)));
-  if (key === undefined) throw unreadable('is encrypted with a key that is not configured');
+  if (key === undefined) throw new PayloadKeyMissing();
   const nonce = bytes.subarray(HEAD_BYTES, HEAD_BYTES + NONCE_BYTES);
   const decipher = createDecipheriv(CIPHER, key.key, nonce, { authTagLength: TAG_BYTES });
   decipher.setAAD(head);

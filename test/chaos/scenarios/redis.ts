@@ -108,6 +108,17 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
       await stage.client.config('SET', 'maxmemory', '0');
     }),
   },
+  ...[2, 8].map((seconds): Scenario => ({
+    name: `Redis refuses writes for ${seconds} s`,
+    breaks: `NOREPLICAS for ${seconds} s (locks of jobs last 6 s)`,
+    bound: 'redis',
+    plan: { seconds: 10 },
+    disturb: server(async (stage) => {
+      await stage.client.config('SET', 'min-replicas-to-write', '1');
+      await stage.wait(seconds * 1_000);
+      await stage.client.config('SET', 'min-replicas-to-write', '0');
+    }),
+  })),
   {
     name: 'all connections to Redis killed',
     breaks: 'CLIENT KILL of every connection, ten times in a second',

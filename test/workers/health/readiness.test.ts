@@ -20,3 +20,17 @@ it('a worker is ready while there are no reasons against it', () => {
   readiness.set('redis-away', true);
   expect(readiness.reasons()[1]).toEqual({ reason: 'redis-away', since: 3_000 });
 });
+
+it('a reason that is reported for a time ends that long after its last report', () => {
+  let now = 1_000;
+  const readiness = new UnreadyReasons(() => now);
+  readiness.report('payload-key', 100);
+  now = 1_050;
+  readiness.report('payload-key', 100);
+  now = 1_149;
+  expect(readiness.reasons()).toEqual([{ reason: 'payload-key', since: 1_000 }]);
+  now = 1_150;
+  expect(readiness.reasons()).toEqual([]);
+  readiness.report('payload-key', 100);
+  expect(readiness.reasons()).toEqual([{ reason: 'payload-key', since: 1_150 }]);
+});

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
+import { LedgerReader } from '../../../src/batch/ledger/ledger-reader.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
@@ -116,5 +117,34 @@ describe('while Redis refuses writes, an answer of the service', () => {
     expect(await untilDone(line)).toBe(0);
     expect(taken()).toEqual(Array.from({ length: NOTICES }, () => 1));
     expect(line.attempts()).toHaveLength(NOTICES);
+  });
+
+  it('is found by the next worker after a refusal longer than the lock, of chunks', async () => {
+    const service = await startEmulator();
+    emulator = service;
+    service.addFault({ on: 'send', latencyMs: LATENCY_MS });
+    const line = await lines.line(service.url, { ...SHORT_LOCK, BATCH_CONCURRENCY: '20' });
+    await line.addWorker();
+    const { batch } = await line.queue.import(
+      numbers(NOTICES).map((contact) => ({ contact })),
+      { templateCode: 'ONCE', chunkSize: 1 },
+    );
+    await until(() => service.record().requests >= NOTICES, { what: 'all to be at the service' });
+    await refusals.NOREPLICAS.begin();
+    const keys = keysOf(line.prefix, 'default');
+    await until(async () => (await redis.client.keys(keys.chunkLock('*'))).length === 0, {
+      what: 'the locks to end',
+    });
+    await refusals.NOREPLICAS.end();
+    const reader = new LedgerReader(redis.client, keys);
+    const counts = await until(
+      async () => {
+        const found = await reader.read(batch);
+        return found?.phase === 'finished' && found.counts;
+      },
+      { what: 'the batch to be finished', deadlineMs: 20_000 },
+    );
+    expect(counts).toMatchObject({ accepted: NOTICES, possiblySentTwice: 0 });
+    expect(taken()).toEqual(Array.from({ length: NOTICES }, () => 1));
   });
 });

@@ -232,7 +232,10 @@ describe('a job whose attempt was', () => {
   });
 
   it.each<[string, unknown]>([
-    ['of another version', { v: 2, notice: { templateCode: 'T', contacts: [{ contact: '010' }] } }],
+    [
+      'of an unknown version',
+      { v: 0, notice: { templateCode: 'T', contacts: [{ contact: '010' }] } },
+    ],
     ['without contacts', { v: 1, notice: { templateCode: 'T', contacts: [] } }],
     ['that is no object', 'text'],
     ['that is null', null],

@@ -1,0 +1,21 @@
+import type { RedisClient } from '../redis/connect.ts';
+import { defineScript } from '../redis/script.ts';
+
+const returned = defineScript({
+  name: 'note the return of a job',
+  keys: 1,
+  lua: `
+  if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+  redis.call('HSETNX', KEYS[1], 'notices:returned', clock())
+  return clock() - tonumber(redis.call('HGET', KEYS[1], 'notices:returned'))`,
+  parse: Number,
+});
+
+/**
+ * Notes in the job that a worker returns it for other workers, because it cannot run it.
+ *
+ * @returns milliseconds since the first return by any worker; 0 for the first one
+ */
+export function returnedForMs(redis: RedisClient, jobKey: string): Promise<number> {
+  return returned(redis, [jobKey], []);
+}

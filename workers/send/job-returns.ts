@@ -1,0 +1,48 @@
+import { returnedForMs } from '../../src/fleet/returned-jobs.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import { jobKeyOf } from '../queue/send-job.ts';
+import { delayJob, requeue, type LockedJob } from './disposition.ts';
+
+/**
+ * Why this worker cannot run a job that another worker can:
+ *
+ * - `payload-key`: it does not have the key that encrypted the contacts of a chunk.
+ * - `newer-jobs`: the job has a later version than this worker knows.
+ */
+export type ReturnReason = 'payload-key' | 'newer-jobs';
+
+/** Delays of a returned job: a quarter of the time since its first return, within these, in milliseconds. */
+const LEAST_MS = 5_000;
+const MOST_MS = 60_000;
+
+/** A worker is not ready for so long after it has returned a job, in milliseconds. */
+const UNREADY_MS = 2 * MOST_MS;
+
+/**
+ * Returns jobs for other workers: during a change of the key, or an update, workers that can run them exist
+ * or are about to be started.
+ */
+export class JobReturns {
+  readonly #redis: RedisClient;
+  readonly #onReturn: (reason: ReturnReason, forMs: number) => void;
+
+  /** @param onReturn called at each return, with how long the worker is not ready because of it */
+  constructor(redis: RedisClient, onReturn: (reason: ReturnReason, forMs: number) => void) {
+    this.#redis = redis;
+    this.#onReturn = onReturn;
+  }
+
+  /**
+   * Delays an unsent job without counting an attempt, by throwing as {@link delayJob} does.
+   *
+   * @param atMostMs it resolves without effect once the job is returned for longer. Default: no limit
+   */
+  async returnJob(locked: LockedJob, reason: ReturnReason, atMostMs = Infinity): Promise<void> {
+    this.#onReturn(reason, UNREADY_MS);
+    const forMs = await returnedForMs(this.#redis, jobKeyOf(locked.job)).catch(() => undefined);
+    // Redis does not answer.
+    if (forMs === undefined) requeue();
+    if (forMs > atMostMs) return;
+    await delayJob(locked, Math.min(MOST_MS, Math.max(LEAST_MS, forMs / 4)), reason);
+  }
+}
