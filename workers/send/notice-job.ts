@@ -1,6 +1,8 @@
 import type { Job } from 'bullmq';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
 import { readJobData, type JobData } from '../../src/contracts/job.ts';
+import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -13,7 +15,7 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
-import { noticeIntent, withPossiblySentMark } from './notice-intent.ts';
+import { noticeIntent } from './notice-intent.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
@@ -59,7 +61,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   const intent = noticeIntent(job, data, lockToken);
   concurrency.taken(contacts);
   try {
-    const { outcome, answer, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
+    const sent = new Promise<NoticeEnd>((end, fail) => {
       context.coalescer.add({
         ...pendingNotice(data, job.attemptsMade, context.maxContacts),
         data,
@@ -70,17 +72,34 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         fail,
       });
     });
-    attempt.end(outcome, answer, { contacts, ...facts });
+    const { outcome, answer, ...facts } = await sent.catch((error: unknown): NoticeEnd => {
+      context.log.trouble('notice', error);
+      return { outcome: afterProgramError(data) };
+    });
+    attempt.end(outcome, answer, { contacts, possiblySent: intent.possiblySent, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
-    const possiblySent = !atMostOnce && (intent.possiblySent || outcome.kind === 'unknown');
-    const detail = possiblySent ? withPossiblySentMark(detailOf(answer)) : detailOf(answer);
+    const endedUnknown = outcome.kind === 'unknown' && outcome.final !== true ? 1 : 0;
+    const detail = atMostOnce
+      ? detailOf(answer)
+      : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown);
     return await applyOutcome(locked, outcome, { detail, atMostOnce });
   } finally {
     concurrency.freed(contacts);
     release();
   }
+}
+
+/**
+ * The outcome of an attempt that an error in this program ended: it may have been sent. The next run of an
+ * at-most-once notice finds its intent and decides.
+ */
+function afterProgramError({ delivery }: JobData): Outcome {
+  const code = 'INTERNAL_ERROR';
+  return delivery === undefined
+    ? { kind: 'unknown', code }
+    : { kind: 'retry', code, counted: true };
 }
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */

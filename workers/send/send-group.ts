@@ -10,10 +10,12 @@ import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
 import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
 import {
   beginIntents,
+  countSentAgain,
   earlierOutcome,
   endIntents,
   knownAfter,
   maySend,
+  uncountSentAgain,
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
@@ -69,6 +71,7 @@ const REQUEUED: NoticeEnd = { outcome: undefined };
  *   hold contains one notice; the others are requeued.
  * - grouped -> sent: the intents of at-most-once notices are recorded in one round trip right before.
  * - sent -> ended, each with the outcome of the request: accepted, retry, unknown, hold, rejected.
+ * - grouped -> split into single notices, when an error in this program kept the request from being made.
  * - sent -> split, when it was rejected as a group (should-split.ts). Its intents stay open meanwhile.
  *
  * @returns the parts in which the group is sent again
@@ -122,6 +125,11 @@ async function attemptGroup(
     context.log.groupRefused(size, outcome.code, answer);
     return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
   }
+  if (attempted.isUnsendable === true && size > 1) {
+    await gate.leave(outcome, passage);
+    // One by one, so that only the notice that causes the error spends an attempt.
+    return splitGroup({ notices: ready, isPart: true, uncounted });
+  }
   const end = { outcome, answer, together: size, probe: isProbe, uncounted };
   await endAll(ready, end, context, passage);
   return [];
@@ -129,18 +137,16 @@ async function attemptGroup(
 
 function attempt(ready: readonly HeldNotice[], context: GroupContext): Promise<Attempted> {
   const ownConnection = deliveryOf(ready) === 'at-most-once';
-  const recordIntents = () =>
-    beginIntents(
-      ready.map(({ intent }) => intent),
-      context,
-    );
+  const intents = ready.map(({ intent }) => intent);
+  const recordIntents = () => (ownConnection ? beginIntents : countSentAgain)(intents, context);
+  const recorded = ownConnection || intents.some(({ possiblySent }) => possiblySent > 0);
   return attemptOnce(
     {
       send: (tokens, options) => context.service.send(together(ready), tokens, options),
       ownConnection,
       cancel: context.stopping,
       owned: () => ready.every(mayGo),
-      recordIntents: ownConnection ? recordIntents : undefined,
+      recordIntents: recorded ? recordIntents : undefined,
     },
     context,
   );
@@ -205,6 +211,11 @@ async function endAll(
     outcome: knownAfter(outcome, notice.intent),
     answer,
   }));
+  await uncountSentAgain(
+    ends.map(({ intent }) => intent),
+    outcome,
+    context,
+  );
   await endIntents(ends, context);
   if (passage !== undefined) await context.gate.leave(outcome, passage);
   context.inOneWrite();

@@ -148,6 +148,7 @@ describe('unknown outcomes', () => {
     code: 'ECONNRESET',
     stage: 'sent',
     delivery: 'at-most-once',
+    possiblySent: 1,
   };
   const ofBatch = {
     batch: 'spring-sale',
