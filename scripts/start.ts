@@ -51,6 +51,8 @@ async function importList(file: string, contacts: number, queue: NoticeQueue, mo
   const bar = new ProgressBar('importing', process.stdout);
   const report = await queue.import(file, {
     templateCode: TEMPLATE,
+    // The demo may run again on the same Redis.
+    again: true,
     chunkSize: Math.max(1, Math.ceil(contacts / SENDS)),
     ...(mode.faults ? { delivery: 'at-most-once' as const } : {}),
     onProgress: ({ rows }) => bar.show(rows / contacts, `${formatCount(rows)} rows`),

@@ -15,6 +15,7 @@ const begunAt = nowMs();
 const { contacts } = await queue.import(file, {
   templateCode: 'ORDER_SHIPPED',
   chunkSize: CHUNK_SIZE,
+  again: true,
 });
 tell({ rows: contacts, ms: nowMs() - begunAt });
 await queue.close();

@@ -105,7 +105,12 @@ export const ERROR_CODES = {
   },
   BATCH_CANCELLED: {
     meaning: 'The batch was cancelled; nothing more of it is enqueued.',
-    remedy: 'Import the list with another batch id if you want to send it.',
+    remedy: 'To send the list after all, import it with --again (again) and another batch id.',
+  },
+  LIST_REPEATED: {
+    meaning: 'The list was imported before; nothing was enqueued.',
+    remedy:
+      'Continue that batch with its id (--batch, batchId) and its options, or send to the whole list once more with --again (again).',
   },
   IMPORT_STOPPED: {
     meaning: 'The import was stopped before the end of the list.',
@@ -246,6 +251,7 @@ export function exitCodeOf(error: unknown): 1 | 2 | 3 {
     case 'IDEMPOTENCY_CONFLICT':
     case 'SOURCE_INVALID':
     case 'BATCH_CONFLICT':
+    case 'LIST_REPEATED':
       return 2;
     case 'QUEUE_UNAVAILABLE':
     case 'QUEUE_REFUSED':

@@ -137,16 +137,17 @@ export class NoticeQueue {
    * bytes (either may be gzipped), or an iterable of contacts. Sending starts with the first chunk. Memory
    * stays bounded. Invalid rows are refused one by one; the others are imported.
    *
-   * After a crash, run the same import again: with the same file and options, or with the same `batchId`
-   * and the same rows, it continues. It waits while Redis holds more than `highWater` unsent contacts, and
+   * After a crash, run the same import again: it continues. A list that was imported to its end is refused
+   * with LIST_REPEATED, in whatever format it comes; its `batchId` gives its report, and `again` sends it
+   * once more. It waits while Redis holds more than `highWater` unsent contacts, and
    * tolerates a Redis outage of up to one minute.
    *
    * @example
    * const report = await notices.import('contacts.csv', { templateCode: 'ORDER_SHIPPED' });
    * console.log(report.batch, report.contacts, report.refused);
    * @throws InputError NOTICE_INVALID that names every invalid option; nothing was queued
-   * @throws NoticeQueueError SOURCE_INVALID, BATCH_CONFLICT, BATCH_CANCELLED, REJECTS_UNWRITABLE,
-   *   IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED; the message contains how many
+   * @throws NoticeQueueError SOURCE_INVALID, LIST_REPEATED, BATCH_CONFLICT, BATCH_CANCELLED,
+   *   REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED, QUEUE_CLOSED; the message contains how many
    *   contacts were queued
    */
   async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {

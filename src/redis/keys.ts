@@ -19,6 +19,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:hold:probe` | string | nonce of the probing job | one send deadline |
  * | `<tag>:pace` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
+ * | `<tag>:list:<delivery>:<digest>` | string | id of the last batch with this list or beginning of a list | with that batch |
  * | `<tag>:batch:<id>` | hash | a batch: what to send, settings, counters | BATCH_RETENTION_MS after its end |
  * | `<tag>:batch:<id>:chunks` | string | four bits for the state of each chunk | with the batch |
  * | `<tag>:batch:<id>:payload` | hash | the contacts of each chunk, compressed | accepted: until settled; else with the batch |
@@ -78,6 +79,8 @@ export interface Keys {
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
+  /** Id of the last batch of a list, by its name: delivery policy and digest of the list or its head. */
+  list(name: string): string;
   /** Intents of at-most-once notices, and notices whose outcome is unknown. */
   readonly intents: IntentKeys;
   /** Contacts that were sent again after an unknown outcome, by lane (possibly-sent-twice.ts). */
@@ -198,6 +201,7 @@ export function keysOf(prefix: string, account: string): Keys {
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,
     },
+    list: (name) => `${tag}:list:${name}`,
     possiblySentTwice: `${tag}:possibly-sent-twice`,
     batchImport: (id) => `${tag}:batch:${id}:import`,
     batchFind: (id) => `${tag}:batch:${id}:find`,

@@ -46,12 +46,22 @@ async function busy(): Promise<Watched> {
     ['unknown-in-part', 503],
   ] as const) {
     emulator.addFault({ on: 'send', times: 3, status, code: 'INVALID_TEMPLATE' });
-    const options = { templateCode: 'ORDER_READY', batchId, delivery: 'at-most-once' as const };
+    const options = {
+      templateCode: 'ORDER_READY',
+      batchId,
+      delivery: 'at-most-once' as const,
+      again: true,
+    };
     await queue.import(rows, { ...options, chunkSize: 1 });
     await settled(`the batch ${batchId} to be settled`, batchId);
   }
   await operator.post('/api/v1/hold/place', { why: 'the text is being checked' });
-  await queue.import(rows, { templateCode: 'ORDER_READY', batchId: 'waits', chunkSize: 5 });
+  await queue.import(rows, {
+    templateCode: 'ORDER_READY',
+    batchId: 'waits',
+    chunkSize: 5,
+    again: true,
+  });
   await operator.post('/api/v1/batches/waits/pause');
   await operator.post('/api/v1/hold/lift', { why: 'checked' });
   return watched;

@@ -117,7 +117,7 @@ describe('findContact', () => {
     await queue.import(list, { templateCode: 'T', batchId: 'indexed' });
     const plain = new NoticeQueue({ redis: { url: redis.url }, prefix });
     onTestFinished(() => plain.close());
-    await plain.import(list, { templateCode: 'T', batchId: 'plain' });
+    await plain.import(list, { templateCode: 'T', batchId: 'plain', again: true });
     const report = await findContact('01012345678', options(prefix));
     expect(report.contacts).toMatchObject([{ batch: 'indexed', states: ['pending'] }]);
     expect(report.searched).toMatchObject({ batches: 2, contacts: 2, unindexedChunks: 1 });

@@ -34,6 +34,8 @@ export interface WriterTarget {
   readonly id: string;
   /** Chunks that an earlier run stored; they are skipped. */
   readonly known: number;
+  /** Digest of the list up to the last of them; empty if it is not known. */
+  readonly knownDigest: string;
   /** The import waits while Redis holds this many unsent contacts. */
   readonly highWater: number;
   /** Called when the import starts and stops waiting for workers. */
@@ -50,6 +52,8 @@ export interface NewChunk {
   readonly numbers: readonly string[];
   /** Rows of the list up to the end of this chunk. */
   readonly rows: number;
+  /** Digest of the list up to the end of this chunk. */
+  readonly digest: string;
 }
 
 /**
@@ -89,10 +93,19 @@ export class ChunkWriter {
     return this.#keys.find !== undefined;
   }
 
-  /** Accepts the next chunk; resolves before it is stored. */
-  async add({ json, size, numbers, rows }: NewChunk): Promise<void> {
+  /**
+   * Accepts the next chunk; resolves before it is stored.
+   *
+   * @throws NoticeQueueError BATCH_CONFLICT if the list is not the one whose chunks are stored already
+   */
+  async add({ json, size, numbers, rows, digest }: NewChunk): Promise<void> {
     const chunk = this.chunks++;
-    if (this.#target !== undefined && chunk < this.#target.known) return;
+    if (this.#target !== undefined && chunk < this.#target.known) {
+      const { id, known, knownDigest } = this.#target;
+      const isLast = chunk === known - 1 && knownDigest !== '';
+      if (isLast && digest !== knownDigest) throw otherList(id);
+      return;
+    }
     while (this.#pending >= MAX_PENDING) await this.#oneStored();
     const payload = encodePayload(json, this.#keys.payload);
     payload.catch(() => {});
@@ -103,7 +116,7 @@ export class ChunkWriter {
         : encodeFingerprints(numbers.map((number) => hashNumber(find.key, number)));
     this.#pending++;
     const tail = this.#tail.then(async () => {
-      await this.#store({ chunk, size, rows, payload: await payload, prints });
+      await this.#store({ chunk, size, rows, digest, payload: await payload, prints });
       this.#pending--;
       this.#wake();
     });
@@ -114,6 +127,9 @@ export class ChunkWriter {
 
   /** Resolves when all chunks are stored and have jobs. */
   async end(): Promise<void> {
+    if (this.#target !== undefined && this.chunks < this.#target.known) {
+      throw otherList(this.#target.id);
+    }
     await this.#tail;
     await this.#queue();
   }
@@ -140,12 +156,14 @@ export class ChunkWriter {
     chunk,
     size,
     rows,
+    digest,
     payload,
     prints,
   }: {
     readonly chunk: number;
     readonly size: number;
     readonly rows: number;
+    readonly digest: string;
     readonly payload: Buffer;
     readonly prints: Buffer | undefined;
   }): Promise<void> {
@@ -156,7 +174,7 @@ export class ChunkWriter {
     const find =
       prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
     const result = await retryWhileAway(
-      () => ledger.store(id, { chunk, size, rows, payload, find }),
+      () => ledger.store(id, { chunk, size, rows, payload, digest, find }),
       this.#signal,
     );
     if (result === 'gone') throw await this.#goneError(this.#target);
@@ -206,4 +224,11 @@ export class ChunkWriter {
       'Redis lost the chunks that were stored last; this can happen when Redis is killed.',
     );
   }
+}
+
+function otherList(id: string): NoticeQueueError {
+  return new NoticeQueueError(
+    'BATCH_CONFLICT',
+    `Batch ${id} was started with another list; nothing more was queued.`,
+  );
 }

@@ -7,7 +7,6 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { PayloadKey } from '../payload/payload-key.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
 import type { SentColumns } from '../source/sent-columns.ts';
-import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
 import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import {
   readImportOptions,
@@ -16,7 +15,10 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
-import { planImport, type ImportPlan } from './import-plan.ts';
+import { beginBatch, listName, type BegunBatch } from './begin-batch.ts';
+import { derivedId, planImport, type ImportPlan } from './import-plan.ts';
+import { BegunList } from './begun-list.ts';
+import { ListDigest } from './list-digest.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
 import { RowProcessor, RowTally } from './row-processor.ts';
@@ -52,12 +54,13 @@ export interface ImportTarget {
  * the first chunk.
  *
  * An import that was killed can be repeated: it reads the rows from the start, so the chunks come out
- * the same, and skips those that the ledger (not the queue) has already.
+ * the same, and skips those that the ledger (not the queue) has already. A list that was imported to its end
+ * is refused (begin-batch.ts).
  *
  * @param target undefined for a dry run without Redis
  * @throws InputError NOTICE_INVALID for invalid options; nothing was queued
- * @throws NoticeQueueError SOURCE_INVALID, BATCH_CONFLICT, BATCH_CANCELLED, REJECTS_UNWRITABLE,
- * IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED; the message contains how much was queued
+ * @throws NoticeQueueError SOURCE_INVALID, LIST_REPEATED, BATCH_CONFLICT, BATCH_CANCELLED,
+ * REJECTS_UNWRITABLE, IMPORT_STOPPED, QUEUE_UNAVAILABLE, QUEUE_REFUSED; the message contains how much was queued
  */
 export async function importBatch(
   target: ImportTarget | undefined,
@@ -76,12 +79,6 @@ export async function importBatch(
   } finally {
     await list.close();
   }
-}
-
-/** A batch that was created, or is continued. */
-interface StartedBatch {
-  readonly batch: Batch;
-  readonly resumed: boolean;
 }
 
 /** One run of an import. */
@@ -106,35 +103,33 @@ class ImportRun {
   }
 
   async into(target: ImportTarget | undefined): Promise<ImportReport> {
-    const { id } = this.#plan;
     const { signal } = this.#options;
-    // Detects an invalid header or first row before the batch is created.
-    const reader = await this.#list.read();
-    const first = await nextRows(reader.rows, signal);
-    if (first === undefined) {
-      throw new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
-    }
-    const rejects = await this.#prepareRejects(reader);
-    const started = target === undefined ? undefined : await this.#start(target.ledger);
-    if (started !== undefined && started.batch.importedAt > 0) {
+    const list = await BegunList.read(this.#list, this.#plan.identity, signal);
+    const rejects = await this.#prepareRejects(list.titles);
+    const started = target && (await this.#begin(target.ledger, list));
+    const id = started?.batch.id ?? this.#options.batchId ?? derivedId(list.head.identity);
+    if (started?.kind === 'ended') {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
-      return alreadyImported(started.batch, reader.columns());
+      return alreadyImported(started.batch, list.columns());
     }
-    const writer = this.#writer(target, started?.batch.chunks ?? 0);
+    const { chunkSize } = started?.batch ?? this.#plan.plan;
+    const writer = this.#writer(target, id, started);
     const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
     lease?.start();
     let written: boolean;
     try {
-      await this.#readAll(first, reader, writer, rejects);
+      const digest = await this.#readAll(list, chunkSize, writer, rejects);
       await writer.end();
       written = (await rejects?.end()) ?? false;
       const { refused, duplicates } = this.#tally;
-      await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
+      const { delivery } = started?.batch ?? this.#plan.plan;
+      const whole = digest === undefined ? undefined : { name: listName(delivery, digest), digest };
+      const end = async () => target?.ledger.endImport(id, refused, duplicates, whole);
+      await retryWhileAway(end, signal);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
-      // Not awaited: a source that does not answer would block here.
-      void reader.rows.return?.().catch(() => {});
+      list.abandon();
       throw this.#withQueuedCount(error, started, writer);
     } finally {
       await lease?.stop();
@@ -143,25 +138,29 @@ class ImportRun {
     return {
       batch: id,
       ...this.#tally.report(),
-      columns: reader.columns(),
+      columns: list.columns(),
       chunks: writer.chunks,
       bytes: writer.bytes,
-      resumed: started?.resumed ?? false,
+      resumed: started?.kind === 'continued',
       alreadyImported: false,
       dryRun: this.#options.dryRun,
       ...(written && rejects !== undefined ? { rejectsFile: rejects.path } : {}),
     };
   }
 
-  /** @param known chunks that an earlier run stored */
-  #writer(target: ImportTarget | undefined, known: number): ChunkWriter {
+  #writer(
+    target: ImportTarget | undefined,
+    id: string,
+    started: BegunBatch | undefined,
+  ): ChunkWriter {
     const { payloadKey: payload, findKey: key, findRetentionMs: keepMs } = this.#settings;
     const keys: WriterKeys = { payload, find: key === undefined ? undefined : { key, keepMs } };
     return new ChunkWriter(
       target && {
         ...target,
-        id: this.#plan.id,
-        known,
+        id,
+        known: started?.batch.chunks ?? 0,
+        knownDigest: started?.digest ?? '',
         highWater: this.#options.highWater ?? this.#settings.highWater,
         onWaiting: (waiting) => {
           this.#waiting = waiting;
@@ -173,52 +172,53 @@ class ImportRun {
     );
   }
 
-  async #prepareRejects(reader: SourceReader): Promise<RejectsFile | undefined> {
+  async #prepareRejects(titles: readonly string[] | undefined): Promise<RejectsFile | undefined> {
     const { file: listed } = this.#list;
-    const ending = reader.titles === undefined ? 'ndjson' : 'csv';
+    const ending = titles === undefined ? 'ndjson' : 'csv';
     const file = this.#options.rejectsFile ?? (listed && `${listed}.rejected.${ending}`);
     if (file === undefined) return undefined;
     if (listed !== undefined && path.resolve(listed) === path.resolve(file)) {
       throw new NoticeQueueError('REJECTS_UNWRITABLE', `${file} is the list itself.`);
     }
-    return RejectsFile.prepare(file, reader.titles);
+    return RejectsFile.prepare(file, titles);
   }
 
-  async #start(ledger: Ledger): Promise<StartedBatch> {
-    const { id, plan, fingerprint } = this.#plan;
+  #begin(ledger: Ledger, list: BegunList): Promise<BegunBatch> {
     const { batchRetentionMs } = this.#settings;
     // Not retried: if Redis is not available at the start the import fails at once.
-    const result = await ledger.start(id, plan, fingerprint, batchRetentionMs);
-    if (result === 'different') {
-      throw new NoticeQueueError(
-        'BATCH_CONFLICT',
-        `Batch ${id} was started with another list or other options; nothing was queued.`,
-      );
-    }
-    const batch = await retryWhileAway(() => ledger.read(id), this.#options.signal);
-    if (batch === undefined) throw new NoticeQueueError('IMPORT_STOPPED');
-    if (batch.phase === 'cancelled') throw new NoticeQueueError('BATCH_CANCELLED');
-    return { batch, resumed: result === 'known' };
+    return beginBatch(ledger, list, {
+      plan: this.#plan,
+      options: this.#options,
+      batchRetentionMs,
+    });
   }
 
+  /** @returns digest of the whole list; undefined if it has no contacts */
   async #readAll(
-    first: readonly SourcePart[],
-    reader: SourceReader,
+    list: BegunList,
+    chunkSize: number,
     writer: ChunkWriter,
     rejects: RejectsFile | undefined,
-  ): Promise<void> {
-    const { allowDuplicates, signal } = this.#options;
-    const { chunkSize } = this.#plan.plan;
+  ): Promise<string | undefined> {
+    const { allowDuplicates } = this.#options;
     const tally = this.#tally;
-    const processor = new RowProcessor({ tally, writer, rejects, chunkSize, allowDuplicates });
-    let rows: readonly SourcePart[] | undefined = first;
-    for (; rows !== undefined; rows = await nextRows(reader.rows, signal)) {
+    const digest = new ListDigest(this.#plan.identity);
+    const processor = new RowProcessor({
+      tally,
+      writer,
+      rejects,
+      chunkSize,
+      allowDuplicates,
+      digest,
+    });
+    for await (const rows of list.rows()) {
       await processor.process(rows);
       this.#reportProgress();
     }
     // Detects a file that changed during the import before its last chunk is stored.
     await this.#list.verify();
     await processor.end();
+    return digest.contacts === 0 ? undefined : digest.content();
   }
 
   #reportProgress(): void {
@@ -235,11 +235,7 @@ class ImportRun {
   }
 
   /** Adds to an error how many contacts were queued before it. */
-  #withQueuedCount(
-    error: unknown,
-    started: StartedBatch | undefined,
-    writer: ChunkWriter,
-  ): unknown {
+  #withQueuedCount(error: unknown, started: BegunBatch | undefined, writer: ChunkWriter): unknown {
     if (!(error instanceof NoticeQueueError) || started === undefined) return error;
     const queued = started.batch.counts.total + writer.stored;
     const { remedy } = ERROR_CODES[error.code];
@@ -250,7 +246,7 @@ class ImportRun {
         : '';
     return new NoticeQueueError(
       error.code,
-      `${message} ${queued} contacts are already queued, in batch ${this.#plan.id}.${warning}`,
+      `${message} ${queued} contacts are already queued, in batch ${started.batch.id}.${warning}`,
     );
   }
 }

@@ -21,13 +21,20 @@ export interface ImportOptions {
   fields?: Readonly<Record<string, unknown>> | undefined;
   /**
    * Id of the batch: 1 to 64 letters, digits, hyphens and underscores. An import with the id of an
-   * unfinished import continues it, if list and options are the same (otherwise BATCH_CONFLICT).
+   * unfinished import continues it; the list must be the same (otherwise BATCH_CONFLICT), and so must the
+   * options of sending that are set. If that import has ended, nothing is queued.
    *
-   * Without it the id of a file is derived from its content and these options, so the same import of a
-   * file always continues. For a stream or an iterable the id is random: to be able to continue, set it,
-   * and pass the same rows again; they are not compared.
+   * Without it the id is derived from the list, and an unfinished import of the same list is continued.
+   * @default derived from the list
    */
   batchId?: string | undefined;
+  /**
+   * Send to a list that was imported before, as a new batch; without it such a list is refused with
+   * LIST_REPEATED. A list is the same if it has the same contacts with the same values, in the same order,
+   * for the same template, sender keys and `fields`, whatever its format and the options of sending. An
+   * import that has not ended is continued instead, unless a new `batchId` is set. @default false
+   */
+  again?: boolean | undefined;
   /**
    * Maps fields of a contact to columns of a CSV list (title, or position from 1) or to fields of an
    * object. Only mapped columns are sent. Without it, the columns `contact`, `var1`, `var2`, ... become
@@ -155,6 +162,7 @@ const optionsSchema = z
       chatSenderKey: z.unknown().optional(),
       senderKey: z.unknown().optional(),
       fields: z.record(z.string(), z.unknown(), 'expected an object').optional(),
+      again: flag.default(false),
       batchId: z
         .string('expected text')
         .regex(BATCH_ID, 'expected 1 to 64 letters, digits, hyphens and underscores')
@@ -182,7 +190,7 @@ const optionsSchema = z
       expiresAt: sendOptionsSchema.shape.expiresAt,
       rate: count('contacts per second', 1_000_000_000),
       allowDuplicates: flag.default(false),
-      bisect: flag.default(true),
+      bisect: flag,
       dryRun: flag.default(false),
       highWater: count('contacts', 1_000_000_000),
       format: z.enum(['csv', 'ndjson'], 'expected csv or ndjson').optional(),

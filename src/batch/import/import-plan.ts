@@ -1,22 +1,21 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { readNotice } from '../../contracts/read-notice.ts';
 import type { BatchPlan } from '../ledger/batch-record.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 
 /** What an import creates its batch with. */
 export interface ImportPlan {
-  /** Id of the batch. */
-  readonly id: string;
   readonly plan: BatchPlan;
-  /** Hash of the plan, of the options for reading the list and, for a file, of its content. */
-  readonly fingerprint: string;
+  /** The part of the request body that all contacts share, as JSON with sorted fields. */
+  readonly identity: string;
+  /** What versions before list identities stored for this list and these options. */
+  readonly olderFingerprint: string;
 }
 
 /**
- * Derives the batch of an import from its options. The same file and options give the same batch id,
- * so that a repeated import continues its batch.
+ * Derives the plan of a batch from the options of its import.
  *
- * @param digest hash of the list's content; undefined if it can be read only once
+ * @param digest hash of the bytes of a file; undefined for another source
  * @param defaults used where the options have no chunk size or delivery policy
  * @throws InputError NOTICE_INVALID that names each invalid field of the notice
  */
@@ -42,25 +41,24 @@ export function planImport(
     delivery: options.delivery ?? defaults.delivery,
     expiresAt: options.expiresAt ?? 0,
     rate: options.rate ?? 0,
-    bisect: options.bisect,
+    bisect: options.bisect ?? true,
   };
-  const { map, passThrough, format, delimiter, encoding, header, allowDuplicates } = options;
-  const reading = {
-    map: map && sorted(map),
-    ...(passThrough ? { passThrough } : {}),
-    format,
-    delimiter,
-    encoding,
-    header,
-    allowDuplicates,
+  const { map, format, delimiter, encoding, header, allowDuplicates } = options;
+  const reading = { map: map && sorted(map), format, delimiter, encoding, header, allowDuplicates };
+  return {
+    plan,
+    identity: JSON.stringify(sorted(frame)),
+    olderFingerprint: createHash('sha256')
+      .update(JSON.stringify([digest ?? '', plan, reading]))
+      .digest('base64url'),
   };
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify([digest ?? '', plan, reading]))
-    .digest('base64url');
-  const generated = digest === undefined ? randomBytes(12).toString('base64url') : fingerprint;
-  return { id: options.batchId ?? `b-${generated.slice(0, 16)}`, plan, fingerprint };
 }
 
-function sorted(map: Readonly<Record<string, string | number>>): readonly unknown[] {
-  return Object.entries(map).sort(([left], [right]) => (left < right ? -1 : 1));
+/** Id of a batch, made of a hash or of random text. */
+export function derivedId(text: string): string {
+  return `b-${text.slice(0, 16)}`;
+}
+
+function sorted(fields: Readonly<Record<string, unknown>>): readonly unknown[] {
+  return Object.entries(fields).sort(([left], [right]) => (left < right ? -1 : 1));
 }

@@ -2,6 +2,7 @@ import type { RowRefusal } from '../source/check-row.ts';
 import type { ContactBlock, SourcePart, SourceRow, SourceRun } from '../source/source-row.ts';
 import type { ChunkWriter } from './chunk-writer.ts';
 import type { ImportReport } from './import-options.ts';
+import type { ListDigest } from './list-digest.ts';
 import { NumberSet } from './number-set.ts';
 import type { RejectsFile } from './rejects-file.ts';
 
@@ -17,6 +18,8 @@ export interface RowProcessorOptions {
   /** Contacts of a full chunk. */
   readonly chunkSize: number;
   readonly allowDuplicates: boolean;
+  /** Gets all valid rows, in order. */
+  readonly digest: ListDigest;
 }
 
 /**
@@ -48,7 +51,8 @@ export class RowProcessor {
   }
 
   async #processRow({ line, check, original }: SourceRow): Promise<void> {
-    const { tally, rejects, chunkSize } = this.#options;
+    const { tally, rejects, chunkSize, digest } = this.#options;
+    if (check.kind === 'contact') digest.addJson(check.json);
     if (check.kind === 'refused') {
       tally.countRefused(line, check);
       await rejects?.add(line, check, original);
@@ -62,7 +66,8 @@ export class RowProcessor {
   }
 
   async #processRun({ block, from, to }: SourceRun): Promise<void> {
-    const { tally, chunkSize } = this.#options;
+    const { tally, chunkSize, digest } = this.#options;
+    let digested = from;
     for (let index = from; index < to; index++) {
       if (this.#seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
         tally.countDuplicate(block.lines[index] ?? 0);
@@ -70,15 +75,19 @@ export class RowProcessor {
       }
       tally.countContact(false);
       this.#chunk.add(block, index);
-      if (this.#chunk.size === chunkSize) await this.#writeChunk();
+      if (this.#chunk.size < chunkSize) continue;
+      digest.addRun(block, digested, index + 1);
+      digested = index + 1;
+      await this.#writeChunk();
     }
+    digest.addRun(block, digested, to);
   }
 
   async #writeChunk(): Promise<void> {
-    const { tally, writer } = this.#options;
+    const { tally, writer, digest } = this.#options;
     const { size } = this.#chunk;
     const { json, numbers } = this.#chunk.take();
-    await writer.add({ json, size, numbers, rows: tally.rows });
+    await writer.add({ json, size, numbers, rows: tally.rows, digest: digest.content() });
   }
 }
 

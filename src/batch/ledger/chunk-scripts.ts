@@ -7,7 +7,8 @@ import { ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Stores the next chunk. ARGV: number, size, rows of the list up to its end, payload, fingerprints
- * ('' without a search index) and for how long these are kept. The last key is the search index.
+ * ('' without a search index), for how long these are kept, and the digest of the list up to its end. The
+ * last key is the search index.
  * A chunk that is stored already does not change, so an import can be repeated.
  * Returns ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it does
  * not exist).
@@ -23,7 +24,7 @@ if chunk > count('chunks') or field('importedAt') ~= '0' then return { 'gone' } 
 redis.call('HSET', payload, chunk, ARGV[4])
 if size ~= count('chunkSize') then redis.call('HSET', sizes, chunk, size) end
 setState(chunk, PENDING)
-redis.call('HSET', record, 'chunks', chunk + 1, 'rows', ARGV[3])
+redis.call('HSET', record, 'chunks', chunk + 1, 'rows', ARGV[3], 'digest', ARGV[7])
 add('total', size)
 add('pending', size)
 redis.call('INCRBY', unsent, size)
@@ -269,6 +270,7 @@ redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt'
 moved(now)
 lookAtOnce(now)
 for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
+eachListKey('PERSIST')
 if redis.call('EXISTS', KEYS[11]) == 1 then
   redis.call('HSET', KEYS[11], '>' .. name, chunk, chunk, '')
 end

@@ -49,6 +49,15 @@ local function takeOut() redis.call('ZREM', open, field('id')) end
 local function turnOf(chunk) return math.ceil(sizeOf(chunk) * 1000 / count('rate')) end
 local function freeTurn(now) return math.max(count('turnsTo'), count('nextAt'), now) end
 
+-- Runs a command on the keys that name the batch as the last one of its list (keys.ts, \`list\`), which are
+-- kept as long as its record. They are in the slot of the other keys.
+local function eachListKey(command, ...)
+  for _, name in ipairs({ 'listKey', 'contentKey' }) do
+    local key = field(name)
+    if key and redis.call('GET', key) == field('id') then redis.call(command, key, ...) end
+  end
+end
+
 -- Finishes the batch if nothing is pending and the import has ended.
 local function finishIfDone(now)
   local phase = field('phase')
@@ -59,6 +68,7 @@ local function finishIfDone(now)
   takeOut()
   if phase == 'sending' then redis.call('HSET', record, 'phase', 'finished') end
   for index = 1, 6 do redis.call('PEXPIRE', KEYS[index], count('retentionMs')) end
+  eachListKey('PEXPIRE', count('retentionMs'))
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),
     'accepted', count('accepted'), 'rejected', count('rejected'), 'unknown', count('unknown'),
     'expired', count('expired'), 'cancelled', count('cancelled'), 'maybeTwice', count('maybeTwice'))

@@ -19,6 +19,17 @@ export interface FailureRecord {
   readonly at: number;
 }
 
+/** A batch, and what identifies its list. */
+export interface ImportRecord {
+  readonly batch: Batch;
+  /** Identity of the list. */
+  readonly fingerprint: string;
+  /** Digest of the whole list; empty before the end of its import, and for a batch without a list. */
+  readonly content: string;
+  /** Digest of the list up to the last stored chunk; empty if no chunk is stored. */
+  readonly digest: string;
+}
+
 /**
  * Reads the account's batches. {@link Ledger} adds the operations that change them.
  *
@@ -37,6 +48,20 @@ export class LedgerReader {
   async read(id: string): Promise<Batch | undefined> {
     const { record } = this.keys.batch(id);
     return batchFrom(id, await this.ask(() => this.redis.hgetall(record)));
+  }
+
+  /** Id of the last batch of a list, by the name of the list; undefined if there is none. */
+  async batchOfList(name: string): Promise<string | undefined> {
+    return (await this.ask(() => this.redis.get(this.keys.list(name)))) ?? undefined;
+  }
+
+  /** One batch with what an import compares; undefined if there is none with this id. */
+  async importRecord(id: string): Promise<ImportRecord | undefined> {
+    const fields = await this.ask(() => this.redis.hgetall(this.keys.batch(id).record));
+    const batch = batchFrom(id, fields);
+    if (batch === undefined) return undefined;
+    const { fingerprint = '', content = '', digest = '' } = fields;
+    return { batch, fingerprint, content, digest };
   }
 
   /** Whether a process is importing the batch at this moment. */

@@ -4,25 +4,36 @@ import { ledgerScript } from './ledger-prelude.ts';
 /* The operations on a batch as a whole, each one Lua script; chunk-scripts.ts has those on chunks. */
 
 /**
- * Creates a batch, or continues the one with this id. ARGV: id, fingerprint of the plan and the
- * source, retention, then the fields and values of the plan.
- * Returns ['started'], ['known'], or ['different'] if the fingerprint differs.
+ * Creates a batch. ARGV: id, fingerprint of the list, retention, name of the list ('' for a batch that
+ * no repeated list must find), the batch that has this name so far ('' for none), then the fields and values
+ * of the plan. The last key holds the last batch with the name.
+ * Returns ['started'], ['known'] if the batch exists, ['different'] if it exists with another fingerprint,
+ * or ['changed'] if another batch has got the name meanwhile.
  */
 export const startBatch = ledgerScript(
   'start',
   `
 local known = field('fingerprint')
 if known then return { known == ARGV[2] and 'known' or 'different' } end
+if ARGV[4] ~= '' then
+  if (redis.call('GET', KEYS[11]) or '') ~= ARGV[5] then return { 'changed' } end
+  redis.call('SET', KEYS[11], ARGV[1])
+  redis.call('HSET', record, 'listKey', KEYS[11])
+end
 local now = clock()
 redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs', ARGV[3],
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
-  'nextAt', 0, unpack(ARGV, 4))
+  'nextAt', 0, unpack(ARGV, 6))
 redis.call('ZADD', batches, now, ARGV[1])
 lookAtOnce(now)
 return { 'started' }`,
+  { extraKeys: 1 },
 );
 
-/** Ends the import. ARGV: refused rows, duplicate rows. Returns ['imported'] or ['gone']. */
+/**
+ * Ends the import. ARGV: refused rows, duplicate rows, digest of the list ('' for none). The last key holds
+ * the last batch with this list. Returns ['imported'] or ['gone'].
+ */
 export const endImport = ledgerScript(
   'end import',
   `
@@ -32,9 +43,14 @@ if field('importedAt') == '0' then
   redis.call('HSET', record, 'importedAt', now, 'refusedRows', ARGV[1], 'duplicateRows', ARGV[2])
   if field('phase') == 'importing' then redis.call('HSET', record, 'phase', 'sending') end
   if field('resumeTo') == 'importing' then redis.call('HSET', record, 'resumeTo', 'sending') end
+  if ARGV[3] ~= '' then
+    redis.call('SET', KEYS[11], field('id'))
+    redis.call('HSET', record, 'content', ARGV[3], 'contentKey', KEYS[11])
+  end
   finishIfDone(now)
 end
 return { 'imported' }`,
+  { extraKeys: 1 },
 );
 
 /**

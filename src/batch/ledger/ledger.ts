@@ -31,6 +31,8 @@ export interface StoredChunk {
   readonly rows: number;
   /** Its contacts; see payload.ts. */
   readonly payload: Buffer;
+  /** Digest of the list up to the end of the chunk. */
+  readonly digest?: string | undefined;
   /** Fingerprints for the search index, and for how long it keeps them. */
   readonly find?: { readonly prints: Buffer; readonly keepMs: number } | undefined;
 }
@@ -48,6 +50,8 @@ export interface ChunksWithoutJob {
   readonly chunks: readonly { readonly chunk: number; readonly dueAt: number }[];
 }
 
+const NO_LIST = { name: '', owner: '' };
+
 /**
  * The account's batches: the record of what was sent and what was not, which stays right whatever
  * happens to jobs and processes. Each method that changes a batch runs one Lua script, so counters
@@ -57,21 +61,25 @@ export interface ChunksWithoutJob {
  */
 export class Ledger extends LedgerReader {
   /**
-   * Creates a batch, or continues one.
+   * Creates a batch.
    *
-   * @param fingerprint hash of the plan and the source; to continue a batch it must be the same
+   * @param fingerprint identity of the list
    * @param retentionMs how long the batch is kept after its end
-   * @returns `started`, `known` (continued), or `different` (same id, other fingerprint)
+   * @param list the name under which {@link batchOfList} finds the batch, and the id of the batch that has
+   *   it so far, empty for none; by default it is not found
+   * @returns `started`; `known` if the batch exists, `different` if it does with another fingerprint;
+   *   `changed` if another batch has got the name meanwhile
    */
   async start(
     id: string,
     plan: BatchPlan,
     fingerprint: string,
     retentionMs: number,
-  ): Promise<'started' | 'known' | 'different'> {
-    const args = [id, fingerprint, retentionMs, ...planFields(plan)];
-    const [result] = await this.#run(startBatch, id, args);
-    return result as 'started' | 'known' | 'different';
+    { name, owner }: { readonly name: string; readonly owner: string } = NO_LIST,
+  ): Promise<'started' | 'known' | 'different' | 'changed'> {
+    const args = [id, fingerprint, retentionMs, name, owner, ...planFields(plan)];
+    const [result] = await this.#run(startBatch, id, args, [this.keys.list(name)]);
+    return result as 'started' | 'known' | 'different' | 'changed';
   }
 
   /**
@@ -82,10 +90,10 @@ export class Ledger extends LedgerReader {
    */
   async store(
     id: string,
-    { chunk, size, rows, payload, find }: StoredChunk,
+    { chunk, size, rows, payload, digest = '', find }: StoredChunk,
   ): Promise<'stored' | 'known' | 'gone'> {
     const { prints = '', keepMs = 0 } = find ?? {};
-    const args = [chunk, size, rows, payload, prints, keepMs];
+    const args = [chunk, size, rows, payload, prints, keepMs, digest];
     const [result] = await this.#run(storeChunk, id, args, [this.keys.batchFind(id)]);
     return result as 'stored' | 'known' | 'gone';
   }
@@ -100,9 +108,20 @@ export class Ledger extends LedgerReader {
     await this.ask(() => this.redis.del(this.keys.batchImport(id)));
   }
 
-  /** Marks the import as finished; the batch finishes once nothing is pending. */
-  async endImport(id: string, refusedRows: number, duplicateRows: number): Promise<void> {
-    await this.#run(endImport, id, [refusedRows, duplicateRows]);
+  /**
+   * Marks the import as finished; the batch finishes once nothing is pending.
+   *
+   * @param list digest of the whole list, and the name under which {@link batchOfList} finds the batch
+   *   from now on; by default it is not found
+   */
+  async endImport(
+    id: string,
+    refusedRows: number,
+    duplicateRows: number,
+    { name, digest }: { readonly name: string; readonly digest: string } = { name: '', digest: '' },
+  ): Promise<void> {
+    const args = [refusedRows, duplicateRows, digest];
+    await this.#run(endImport, id, args, [this.keys.list(name)]);
   }
 
   /**

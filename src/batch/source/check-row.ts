@@ -2,7 +2,7 @@ import { whyNotJson } from '../../contracts/json-value.ts';
 import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
 import { checkNumber } from './check-number.ts';
 import { FORBIDDEN_NAMES, type Columns } from './column-map.ts';
-import type { FieldChoice } from './sent-columns.ts';
+import { compareFields, type FieldChoice } from './sent-columns.ts';
 
 /** Result of checking a row: a contact, ready for the body of the send request, or a refusal. */
 export type RowCheck = ContactRow | RowRefusal;
@@ -91,7 +91,8 @@ export function checkContact(contact: unknown, choice: FieldChoice): RowCheck {
   if (checked.kind === 'refused') return refused('contact', text, checked.reason);
   const { number, normalised } = checked;
   fields.delete('contact');
-  const rest = fields.size === 0 ? '}' : `,${JSON.stringify(Object.fromEntries(fields)).slice(1)}`;
+  const sorted = [...fields].sort(([left], [right]) => compareFields(left, right));
+  const rest = fields.size === 0 ? '}' : `,${JSON.stringify(Object.fromEntries(sorted)).slice(1)}`;
   return { kind: 'contact', number, json: `{"contact":"${number}"${rest}`, normalised };
 }
 

@@ -1,6 +1,7 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import {
+  compareFields,
   isSentByName,
   REJECTED_PREFIX,
   shownTitle,
@@ -95,6 +96,7 @@ export function readColumns(
     contact: columnOf(contact.index, titles[contact.index] ?? '', 'contact'),
     others: chosen
       .filter((column) => column !== contact)
+      .sort((left, right) => compareFields(left.name, right.name))
       .map(({ index, name }) => columnOf(index, titles[index] ?? '', name)),
     sent: sentColumns(titles, chosen),
     unescape: isPlain ? unchanged : unescaped,

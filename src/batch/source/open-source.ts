@@ -25,9 +25,11 @@ export interface OpenSource {
   readonly file: string | undefined;
   /** Size of the file; undefined if the list is not a file. */
   readonly totalBytes: number | undefined;
+  /** Whether {@link read} can be called again. */
+  readonly canReread: boolean;
   /** Bytes read so far, before decompression; 0 for an iterable. */
   bytesRead(): number;
-  /** Starts reading the rows. @throws NoticeQueueError SOURCE_INVALID */
+  /** Starts reading the rows, from the beginning. @throws NoticeQueueError SOURCE_INVALID */
   read(): Promise<SourceReader>;
   /** Call after the last row. @throws NoticeQueueError SOURCE_INVALID if the file has changed */
   verify(): Promise<void>;
@@ -80,9 +82,11 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
     const first = createHash('sha256');
     const kind = await checkFile(bytesOf(file, size, first, options.signal), format, options);
     const digest = first.digest('base64url');
-    const again = createHash('sha256');
+    let again = createHash('sha256');
     let bytesRead = 0;
     const counted = async function* () {
+      again = createHash('sha256');
+      bytesRead = 0;
       for await (const piece of bytesOf(file, size, again, options.signal)) {
         bytesRead += piece.length;
         yield piece;
@@ -92,6 +96,7 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
       digest,
       file: name,
       totalBytes: size,
+      canReread: true,
       bytesRead: () => bytesRead,
       read: () => readAs(kind, readUtf8(counted(), options.encoding), options),
       verify: async () => {
@@ -177,6 +182,7 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
     digest: undefined,
     file: undefined,
     totalBytes: undefined,
+    canReread: false,
     bytesRead: () => bytesRead,
     read: async () => {
       const text = readUtf8(bytes(), options.encoding);
@@ -205,6 +211,7 @@ function openContacts(
     digest: undefined,
     file: undefined,
     totalBytes: undefined,
+    canReread: Array.isArray(contacts),
     bytesRead: () => 0,
     read: () => Promise.resolve(readContacts(contacts, new FieldChoice(map, passThrough))),
     verify: () => Promise.resolve(),

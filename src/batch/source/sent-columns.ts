@@ -25,6 +25,19 @@ export function isSentByName(name: string): boolean {
   return name === 'contact' || VARIABLE_NAME.test(name);
 }
 
+/**
+ * Order of a contact's fields: `var2` before `var10`, then others by name. It does not depend on the list,
+ * so that the same content in another format is recognised (list-digest.ts).
+ */
+export function compareFields(left: string, right: string): number {
+  const numbers = [left, right].map((name) =>
+    VARIABLE_NAME.test(name) ? Number(name.slice(3)) : Infinity,
+  );
+  const [one = 0, other = 0] = numbers;
+  if (one !== other) return one < other ? -1 : 1;
+  return left < right ? -1 : 1;
+}
+
 /** A title as it may be shown: in the first row of a list without titles it may be a phone number. */
 export function shownTitle(title: string): string {
   return title.slice(0, 40).replaceAll(/[0-9]{4,}/g, '...');

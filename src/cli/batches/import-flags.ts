@@ -10,6 +10,7 @@ export interface ImportFlags {
   readonly varMap?: readonly string[];
   readonly passThrough?: boolean;
   readonly batch?: string;
+  readonly again?: boolean;
   readonly chunk?: number;
   readonly delivery?: DeliveryPolicy;
   readonly expires?: string;
@@ -44,9 +45,10 @@ export function withImportFlags(command: Command): Command {
     )
     .option(
       '--batch <id>',
-      'id of the batch (default: derived from the file and the options)',
+      'id of the batch: a new one, or the batch to continue (default: derived from the list)',
       batchId,
     )
+    .option('--again', 'send to a list that was imported before once more, as a new batch')
     .option(
       '--chunk <n>',
       'contacts per send request (default: CHUNK_SIZE)',

@@ -79,6 +79,7 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     chatSenderKey,
     senderKey,
     batchId: flags.batch,
+    again: flags.again,
     map: fieldMap([...(flags.map ?? []), ...(flags.varMap ?? [])]),
     passThrough: flags.passThrough,
     chunkSize: flags.chunk,
@@ -86,7 +87,8 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     expiresAt: flags.expires,
     rate,
     allowDuplicates,
-    bisect,
+    // Not set unless it is asked for: a batch is continued with its own options.
+    bisect: bisect ? undefined : false,
     dryRun,
     highWater,
     format,

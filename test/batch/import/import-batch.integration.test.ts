@@ -96,7 +96,7 @@ describe('an import', () => {
       firstDuplicates: [3],
       normalised: 0,
     });
-    expect(await world.import(file, { allowDuplicates: true })).toMatchObject({
+    expect(await world.import(file, { allowDuplicates: true, again: true })).toMatchObject({
       contacts: 3,
       duplicates: 0,
       normalised: 1,
@@ -152,7 +152,7 @@ describe('the same import again', () => {
     const file = listFile(csvList(250));
     const first = await world.import(file);
     const jobs = await world.jobIds();
-    expect(await world.import(file)).toMatchObject({
+    expect(await world.import(file, { batchId: first.batch })).toMatchObject({
       batch: first.batch,
       contacts: 250,
       alreadyImported: true,
@@ -195,6 +195,10 @@ describe('the same import again', () => {
       [file, { templateCode: 'OTHER' }],
       [file, { chunkSize: 7 }],
       [file, { map: { contact: 'contact' } }],
+      [file, { rate: 5 }],
+      [file, { bisect: false }],
+      [file, { delivery: 'at-most-once' }],
+      [file, { expiresAt: Date.now() + 60_000 }],
     ] as const) {
       const failure = await failureOf(world.import(source, { batchId: 'mine', ...more }));
       expect(failure.code).toBe('BATCH_CONFLICT');
@@ -207,7 +211,13 @@ describe('the same import again', () => {
     const file = listFile(csvList(2));
     const { batch } = await world.import(file);
     await world.ledger.control(batch, 'cancel');
-    expect((await failureOf(world.import(file))).code).toBe('BATCH_CANCELLED');
+    const same = await failureOf(world.import(file, { batchId: batch }));
+    expect(same.code).toBe('BATCH_CANCELLED');
+    const repeated = await failureOf(world.import(file));
+    expect([repeated.code, repeated.message]).toEqual([
+      'LIST_REPEATED',
+      expect.stringContaining(batch),
+    ]);
   });
 });
 
@@ -305,7 +315,9 @@ describe('the file of refused rows', () => {
     const rejectsFile = `${temporaryFolder()}/rejects.ndjson`;
     const contacts = [{ contact: '+82', var1: 'a' }, { contact: '0101' }];
     expect(await world.import(contacts)).not.toHaveProperty('rejectsFile');
-    expect(await world.import(contacts, { rejectsFile })).toMatchObject({ rejectsFile });
+    expect(await world.import(contacts, { rejectsFile, again: true })).toMatchObject({
+      rejectsFile,
+    });
     const text = readFileSync(rejectsFile, 'utf8');
     expect(JSON.parse(text)).toMatchObject({ rejected_line: 1, contact: '+82', var1: 'a' });
     const corrected = listFile(text.replaceAll('"+82"', '"0102"'), 'corrected.ndjson');

@@ -5,12 +5,17 @@ const { NoticeQueue } = /** @type {typeof import('../../../src/index.ts')} */ (a
 
 const [url, prefix = '', file = '', highWater = '1000000'] = process.argv.slice(2);
 const queue = new NoticeQueue({ redis: { url }, prefix });
-const report = await queue.import(file, {
-  templateCode: 'T',
-  chunkSize: 100,
-  highWater: Number(highWater),
-  // Signals the parent process that the import is under way.
-  onProgress: ({ rows }) => process.stdout.write(`${rows}\n`),
-});
+const report = await queue
+  .import(file, {
+    templateCode: 'T',
+    chunkSize: 100,
+    highWater: Number(highWater),
+    // Signals the parent process that the import is under way.
+    onProgress: ({ rows }) => process.stdout.write(`${rows}\n`),
+  })
+  .catch((/** @type {import('../../../src/index.ts').NoticeQueueError} */ error) => {
+    // It was killed after its end.
+    if (error.code !== 'LIST_REPEATED') throw error;
+  });
 process.stdout.write(`${JSON.stringify(report)}\n`);
 await queue.close();

@@ -178,6 +178,38 @@ describe('notices import', () => {
     expect(batch?.delivery).toBe('at-most-once');
   });
 
+  it.each([
+    ['a file', false],
+    ['standard input', true],
+  ])('%s: refuses a list that was imported before, unless --again', async (_, piped) => {
+    const prefix = redis.freshPrefix();
+    const text = 'contact,var1\n01000000001,Kim\n01000000002,Lee\n';
+    const list = file(`again-${piped}.csv`, text);
+    const importing = (...flags: string[]) =>
+      run(
+        ['import', piped ? '-' : list, '--template', 'T', ...flags],
+        envOf(prefix),
+        piped ? text : '',
+      );
+    expect((await importing('--batch', 'b')).code).toBe(0);
+    const ledger = new Ledger(redis.client, keysOf(prefix, 'default'));
+    const started = new Date((await ledger.read('b'))?.begunAt ?? 0).toISOString();
+    for (const flags of [[], ['--rate', '100'], ['--chunk', '1'], ['--batch', 'c']]) {
+      const ended = await importing(...flags);
+      expect([flags, ended.code, ended.stdout]).toEqual([flags, 2, '']);
+      expect(ended.stderr).toContain(
+        `LIST_REPEATED: This list is in batch b already, started ${started}`,
+      );
+      expect(ended.stderr).toMatch(/--batch.*--again/);
+    }
+    expect(await ledger.unsent()).toBe(2);
+    const named = await importing('--batch', 'b');
+    expect([named.code, named.stdout]).toEqual([0, expect.stringMatching(/imported before/)]);
+    expect(await ledger.unsent()).toBe(2);
+    expect((await importing('--rate', '100', '--again')).code).toBe(0);
+    expect(await ledger.unsent()).toBe(4);
+  });
+
   it('refuses what cannot be: exit code 2, one line, nothing queued', async () => {
     const prefix = redis.freshPrefix();
     const list = file('bad.csv', LIST);

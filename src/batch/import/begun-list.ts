@@ -1,0 +1,87 @@
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { OpenSource } from '../source/open-source.ts';
+import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
+import { ListDigest, readHead, type ListHead } from './list-digest.ts';
+
+/** A list whose head was read, to find out whether it was imported before. */
+export class BegunList {
+  readonly head: ListHead;
+  readonly #list: OpenSource;
+  readonly #digest: ListDigest;
+  readonly #signal: AbortSignal | undefined;
+  #reader: SourceReader;
+  #isRead = false;
+
+  private constructor(
+    list: OpenSource,
+    { reader, head, digest }: { reader: SourceReader; head: ListHead; digest: ListDigest },
+    signal: AbortSignal | undefined,
+  ) {
+    this.#list = list;
+    this.#reader = reader;
+    this.head = head;
+    this.#digest = digest;
+    this.#signal = signal;
+  }
+
+  /**
+   * Reads the head.
+   *
+   * @param frame see {@link ListDigest}
+   * @throws NoticeQueueError SOURCE_INVALID for an invalid header or first row, or an empty list
+   */
+  static async read(
+    list: OpenSource,
+    frame: string,
+    signal: AbortSignal | undefined,
+  ): Promise<BegunList> {
+    const reader = await list.read();
+    const digest = new ListDigest(frame);
+    const head = await readHead(reader.rows, digest, signal);
+    if (head === undefined) {
+      throw new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
+    }
+    return new BegunList(list, { reader, head, digest }, signal);
+  }
+
+  /** Whether {@link rows} can be called after {@link content}. */
+  get canReread(): boolean {
+    return this.#list.canReread;
+  }
+
+  /** Titles of the columns; undefined for a list of objects. */
+  get titles(): readonly string[] | undefined {
+    return this.#reader.titles;
+  }
+
+  /** Which columns are sent; of objects, those of the rows read so far. */
+  columns() {
+    return this.#reader.columns();
+  }
+
+  /** Reads the list to its end. @returns digest of the whole list */
+  async content(): Promise<string> {
+    while (!this.#isRead) {
+      const rows = await nextRows(this.#reader.rows, this.#signal);
+      for (const part of rows ?? []) this.#digest.addPart(part);
+      this.#isRead = rows === undefined;
+    }
+    return this.#digest.content();
+  }
+
+  /** All rows, those of the head included. */
+  async *rows(): AsyncGenerator<readonly SourcePart[], void> {
+    if (this.#isRead) this.#reader = await this.#list.read();
+    else yield this.head.parts;
+    for (;;) {
+      const rows = await nextRows(this.#reader.rows, this.#signal);
+      if (rows === undefined) return;
+      yield rows;
+    }
+  }
+
+  /** After a failure: ends reading. Not awaited: a source that does not answer would block here. */
+  abandon(): void {
+    void this.#reader.rows.return?.().catch(() => {});
+  }
+}

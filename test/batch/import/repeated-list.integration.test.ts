@@ -1,0 +1,290 @@
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import type { Contact, ImportOptions, ImportSource } from '../../../src/index.ts';
+import { testRedis } from '../../support/redis.ts';
+import { csvList, failureOf, importWorld, listFile, numberOf } from '../support/import-world.ts';
+
+const redis = testRedis();
+const stream = (text: string) => Readable.from([Buffer.from(text)], { objectMode: false });
+
+function objects(count: number): Contact[] {
+  return Array.from({ length: count }, (_, index) => ({
+    contact: numberOf(index),
+    var1: `홍${index}`,
+  }));
+}
+
+function* generated(count: number): Generator<Contact> {
+  yield* objects(count);
+}
+
+const ndjson = (count: number) =>
+  objects(count)
+    .map((contact) => `${JSON.stringify(contact)}\n`)
+    .join('');
+
+const later = Date.now() + 3_600_000;
+
+describe('a list that was imported before', () => {
+  it.each<readonly [string, () => ImportSource, Partial<ImportOptions>]>([
+    ['as it was', () => listFile(csvList(250)), {}],
+    ['with a rate', () => listFile(csvList(250)), { rate: 100 }],
+    ['with another chunk size', () => listFile(csvList(250)), { chunkSize: 7 }],
+    ['with a deadline', () => listFile(csvList(250)), { expiresAt: later }],
+    ['with another id', () => listFile(csvList(250)), { batchId: 'other' }],
+    ['with duplicates allowed', () => listFile(csvList(250)), { allowDuplicates: true }],
+    ['not bisected', () => listFile(csvList(250)), { bisect: false }],
+    ['under another name', () => listFile(csvList(250), 'other.txt'), {}],
+    ['compressed', () => listFile(gzipSync(csvList(250)), 'list.csv.gz'), {}],
+    ['as NDJSON', () => listFile(ndjson(250), 'list.ndjson'), {}],
+    ['with CRLF', () => listFile(csvList(250).replaceAll('\n', '\r\n')), {}],
+    [
+      'with other titles',
+      () => listFile(csvList(250).replace('contact,var1', 'Phone,Name')),
+      { map: { contact: 'Phone', var1: 'Name' } },
+    ],
+    ['as a stream', () => stream(csvList(250)), {}],
+    ['as an array', () => objects(250), {}],
+    ['from a generator', () => generated(250), {}],
+  ])(
+    '%s: is refused with the batch and its time, and with `again` sent twice',
+    async (_, source, more) => {
+      const world = importWorld(redis);
+      const first = await world.import(listFile(csvList(250)), { batchId: 'first' });
+      const { begunAt = 0 } = (await world.ledger.read('first')) ?? {};
+      const failure = await failureOf(world.import(source(), more));
+      expect(failure.code).toBe('LIST_REPEATED');
+      expect(failure.message).toContain(
+        `batch first already, started ${new Date(begunAt).toISOString()}`,
+      );
+      expect(await world.ledger.unsent()).toBe(250);
+      expect(await world.ledger.countBatches()).toBe(1);
+
+      const second = await world.import(source(), { ...more, again: true });
+      expect(second).toMatchObject({ contacts: 250, resumed: false });
+      expect(second.batch).not.toBe(first.batch);
+      expect(await world.ledger.unsent()).toBe(500);
+    },
+  );
+
+  it.each<readonly [string, () => ImportSource, Partial<ImportOptions>]>([
+    ['another template', () => listFile(csvList(250)), { templateCode: 'OTHER' }],
+    ['another sender key', () => listFile(csvList(250)), { senderKey: 'other' }],
+    ['other fields', () => listFile(csvList(250)), { fields: { at: 'x' } }],
+    [
+      'another mapping',
+      () => listFile(csvList(250)),
+      { map: { contact: 'contact', var2: 'var1' } },
+    ],
+    ['one contact more', () => listFile(csvList(251)), {}],
+  ])('with %s is another list', async (_, source, more) => {
+    const world = importWorld(redis);
+    await world.import(listFile(csvList(250)));
+    await world.import(source(), more);
+    expect(await world.ledger.countBatches()).toBe(2);
+  });
+
+  it('is refused whatever DELIVERY is meanwhile', async () => {
+    const world = importWorld(redis);
+    await world.import(listFile(csvList(3)), { delivery: 'at-most-once' });
+    expect((await failureOf(world.import(listFile(csvList(3))))).code).toBe('LIST_REPEATED');
+  });
+
+  it('with its batch id reports what was imported', async () => {
+    const world = importWorld(redis);
+    const { batch } = await world.import(listFile(csvList(2_500)));
+    const again = await world.import(stream(csvList(2_500)), { batchId: batch });
+    expect(again).toMatchObject({ batch, alreadyImported: true, contacts: 2_500 });
+    // The same beginning, and another end.
+    const other = await failureOf(world.import(stream(csvList(2_501)), { batchId: batch }));
+    expect(other.code).toBe('BATCH_CONFLICT');
+  });
+
+  it('is refused as long as the record of its batch is kept, redriven or not', async () => {
+    const world = importWorld(redis, { batchRetentionMs: 600_000 });
+    const { batch } = await world.import(listFile(csvList(1_500)), { chunkSize: 1_500 });
+    const lists = await redis.client.keys(`${world.keys.list('')}*`);
+    // That of its head and that of the whole list.
+    expect(lists).toHaveLength(2);
+    const ttls = () => Promise.all(lists.map((key) => redis.client.pttl(key)));
+    expect(await ttls()).toEqual([-1, -1]);
+    await world.ledger.control(batch, 'cancel');
+    for (const ttl of await ttls()) expect(ttl).toBeGreaterThan(590_000);
+    await redis.client.del(world.keys.batch(batch).record);
+    expect(await world.import(listFile(csvList(1_500)))).toMatchObject({ contacts: 1_500 });
+  });
+
+  it('imported at the same moment under several ids is imported once', async () => {
+    const world = importWorld(redis);
+    const ids = ['a', 'b', 'c', 'd'];
+    const file = listFile(csvList(1_200));
+    const ends = await Promise.allSettled(ids.map((batchId) => world.import(file, { batchId })));
+    expect(ends.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await world.ledger.unsent()).toBe(1_200);
+  });
+
+  it('imported at the same moment without an id is one batch', async () => {
+    const world = importWorld(redis);
+    const file = listFile(csvList(3_000));
+    await Promise.allSettled([1, 2, 3].map(() => world.import(file)));
+    expect(await world.ledger.countBatches()).toBe(1);
+    expect(await world.ledger.unsent()).toBe(3_000);
+  });
+});
+
+describe('a list that only begins like another one', () => {
+  it('is imported if it is a file or an array; repeated, both are refused', async () => {
+    const world = importWorld(redis);
+    const [short, long] = [listFile(csvList(1_500)), listFile(csvList(2_000))];
+    await world.import(short, { batchId: 'short' });
+    await world.import(long, { batchId: 'long' });
+    await world.import(objects(2_500), { batchId: 'objects' });
+    for (const [list, id] of [
+      [short, 'short'],
+      [long, 'long'],
+      [objects(2_500), 'objects'],
+    ] as const) {
+      const failure = await failureOf(world.import(list));
+      expect(failure.message).toContain(`This list is in batch ${id} already`);
+    }
+    expect(await world.ledger.unsent()).toBe(6_000);
+  });
+
+  it('is refused if it can be read only once', async () => {
+    const world = importWorld(redis);
+    await world.import(stream(csvList(1_500)), { batchId: 'short' });
+    const failure = await failureOf(world.import(stream(csvList(2_000))));
+    expect(failure.message).toMatch(/^The first 1000 contacts of this list are in batch short/);
+    expect(await world.import(stream(csvList(2_000)), { again: true })).toMatchObject({
+      contacts: 2_000,
+    });
+  });
+
+  it('is refused where the earlier import did not read its list to the end', async () => {
+    const world = importWorld(redis);
+    await stopped(world, csvList(2_000), 1_200);
+    await world.ledger.control('part', 'cancel');
+    expect((await failureOf(world.import(listFile(csvList(2_000))))).code).toBe('LIST_REPEATED');
+  });
+});
+
+/** An import that stops above that number of contacts, as batch `part`. */
+async function stopped(
+  world: ReturnType<typeof importWorld>,
+  text: string,
+  highWater: number,
+  more: Partial<ImportOptions> = { batchId: 'part' },
+): Promise<void> {
+  const stop = new AbortController();
+  const failure = await failureOf(
+    world.import(stream(text), {
+      highWater,
+      signal: stop.signal,
+      onProgress: ({ waiting }) => waiting && stop.abort(),
+      ...more,
+    }),
+  );
+  expect(failure.code).toBe('IMPORT_STOPPED');
+}
+
+describe('an import that did not reach its end', () => {
+  it.each<readonly [string, () => ImportSource]>([
+    ['a file', () => listFile(csvList(2_000))],
+    ['a stream', () => stream(csvList(2_000))],
+    ['a generator', () => generated(2_000)],
+  ])('is continued by the same list from %s, without an id', async (_, source) => {
+    const world = importWorld(redis);
+    await stopped(world, csvList(2_000), 1_200, {});
+    expect(await world.import(source())).toMatchObject({ resumed: true, contacts: 2_000 });
+    const [batch, ...others] = await world.ledger.list(10);
+    expect(others).toEqual([]);
+    const contacts = await world.contacts(batch?.id ?? '');
+    expect(contacts.map(({ contact }) => contact)).toEqual(
+      objects(2_000).map(({ contact }) => contact),
+    );
+  });
+
+  it('is continued in the chunks that it began with', async () => {
+    const world = importWorld(redis);
+    await stopped(world, csvList(2_000), 1_200, { chunkSize: 50, batchId: 'part' });
+    const { queue } = world;
+    const report = await queue.import(listFile(csvList(2_000)), { templateCode: 'T' });
+    expect(report).toMatchObject({ batch: 'part', resumed: true, chunks: 40, contacts: 2_000 });
+  });
+
+  it('is not continued with another rate: the difference is named', async () => {
+    const world = importWorld(redis);
+    await stopped(world, csvList(2_000), 1_200);
+    const failure = await failureOf(world.import(listFile(csvList(2_000)), { rate: 100 }));
+    expect([failure.code, failure.message]).toEqual([
+      'LIST_REPEATED',
+      expect.stringMatching(/batch part .*its import has not ended.*Other options.*: rate\./),
+    ]);
+  });
+
+  it.each([
+    ['another row among those that were stored', csvList(2_000).replace('홍1100', '김')],
+    ['fewer rows than were stored', csvList(1_050)],
+  ])('is not continued by a list with %s', async (_, text) => {
+    const world = importWorld(redis);
+    await stopped(world, csvList(2_000), 1_200);
+    const failure = await failureOf(world.import(stream(text), { batchId: 'part' }));
+    expect(failure.code).toBe('BATCH_CONFLICT');
+    expect(await world.ledger.unsent()).toBe(1_200);
+  });
+});
+
+describe('a batch of a version without list identities', () => {
+  /** As that version stored it: its fingerprint covers the bytes of the file and the options. */
+  async function older(world: ReturnType<typeof importWorld>, text: string): Promise<string> {
+    const plan = {
+      frame: '{"templateCode":"T","scheduleType":"DIRECTLY"}',
+      templateCode: 'T',
+      chunkSize: 100,
+      delivery: 'at-least-once',
+      expiresAt: 0,
+      rate: 0,
+      bisect: true,
+    } as const;
+    const reading = { delimiter: ',', encoding: 'utf-8', header: true, allowDuplicates: false };
+    const bytes = createHash('sha256').update(text).digest('base64url');
+    const fingerprint = createHash('sha256')
+      .update(JSON.stringify([bytes, plan, reading]))
+      .digest('base64url');
+    const id = `b-${fingerprint.slice(0, 16)}`;
+    await world.ledger.start(id, plan, fingerprint, 600_000);
+    return id;
+  }
+
+  it('is continued, and refused once it has ended', async () => {
+    const world = importWorld(redis);
+    const text = csvList(250);
+    const id = await older(world, text);
+    expect(await world.import(listFile(text))).toMatchObject({ batch: id, resumed: true });
+    const failure = await failureOf(world.import(listFile(text)));
+    expect([failure.code, failure.message]).toEqual(['LIST_REPEATED', expect.stringContaining(id)]);
+  });
+
+  it('that sent all columns is continued only with all columns', async () => {
+    const world = importWorld(redis);
+    const text = 'contact,mail\n0101,x\n';
+    const id = await older(world, text);
+    const failure = await failureOf(world.import(listFile(text)));
+    expect([failure.code, failure.message]).toEqual([
+      'BATCH_CONFLICT',
+      expect.stringContaining('--pass-through'),
+    ]);
+    const report = await world.import(listFile(text), { passThrough: true });
+    expect(report).toMatchObject({ batch: id, contacts: 1 });
+  });
+});
+
+describe('a list without a valid row', () => {
+  it('does not stop another one', async () => {
+    const world = importWorld(redis);
+    await world.import(listFile('contact\nx\n'));
+    expect(await world.import(listFile('contact\ny\nz\n'))).toMatchObject({ refused: 2 });
+  });
+});
