@@ -118,7 +118,7 @@ class ImportRun {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
       return alreadyImported(started.batch);
     }
-    const writer = this.#writer(target, started?.batch.chunks ?? 0);
+    const writer = this.#writer(target, started?.batch.chunksOfList ?? 0);
     let written: boolean;
     try {
       await this.#readAll(first, reader, writer, rejects);
