@@ -22,7 +22,8 @@ export const ERROR_CODES = {
     remedy: 'Use a separate key for each notice.',
   },
   QUEUE_UNAVAILABLE: {
-    meaning: 'Redis did not respond in time; the notice may or may not have been enqueued.',
+    meaning:
+      'Redis did not respond in time; the message states whether the notice may have been enqueued.',
     remedy:
       'Check Redis, then call again; with the same idempotency key a notice is enqueued at most once.',
   },

@@ -21,6 +21,8 @@ export interface SeenAttempt {
   readonly contacts: number;
   /** Requests that were put on a connected socket. */
   readonly requests: number;
+  /** Its contacts, if the service may have accepted both this attempt and an earlier one. Default: 0. */
+  readonly possiblySentTwice?: number;
   /** Milliseconds from the last request to the end of its answer; absent without an answer. */
   readonly answerMs?: number;
   /**

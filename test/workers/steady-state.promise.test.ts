@@ -102,7 +102,7 @@ describe('in steady state', () => {
         keys: keysOf(prefix, 'default'),
         lane: lanesOf({ ...settings, concurrency: 1 }).notices,
         settings,
-        inFlight: new InFlight(settings.lockDurationMs),
+        inFlight: new InFlight(),
       },
       () => Promise.resolve({ outcome: 'accepted', confirmed: true }),
     );

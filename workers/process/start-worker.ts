@@ -11,6 +11,7 @@ import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { HoldGate, type HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
+import { countPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
 import { createAlertWatch } from '../../src/ops/alerts/alert-watch.ts';
@@ -100,7 +101,7 @@ export async function startWorker({
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
   const hints = new Hints(subscriber);
-  const inFlight = new InFlight(lockDurationMs);
+  const inFlight = new InFlight();
   const active = () => inFlight.active;
   const lanes = lanesOf(config.worker);
   const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
@@ -191,6 +192,7 @@ export async function startWorker({
     intents: new Intents(redis, keys),
     worker: id,
     keepFailedMs,
+    countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, 'notices', contacts),
     sendDeadlineMs,
     now: clock.now,
     inOneWrite: () => inOneWrite(redis),

@@ -1,10 +1,12 @@
-import { Worker, type Job, type KeepJobs } from 'bullmq';
+import type { Job, KeepJobs, Worker } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
+import { endStoredAfterStall } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
+import { SendWorker } from './send-job.ts';
 
 /** One of the two queues from which a worker process takes jobs. */
 export interface Lane {
@@ -102,9 +104,13 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): Worker
   const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
-    return inFlight.run(job, () => jobSpan(job, lane.name, () => run(job, lockToken, signal)));
+    const runOnce = () => run(job, lockToken, signal);
+    const runAfterStall = async () => (await endStoredAfterStall(job, redis)) ?? runOnce();
+    return inFlight.run(job, () =>
+      jobSpan(job, lane.name, job.stalledCounter > 0 ? runAfterStall : runOnce),
+    );
   };
-  return new Worker(
+  return new SendWorker(
     lane.queueName,
     // BullMQ makes a signal for each job only where the processor declares three parameters.
     run.length < 3
@@ -129,6 +135,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): Worker
         backoffStrategy: (attemptsMade) => backoffMs(attemptsMade, settings, Math.random()),
       },
     },
+    { redis, lockDurationMs: settings.lockDurationMs, inFlight },
   );
 }
 

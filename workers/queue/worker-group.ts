@@ -31,14 +31,13 @@ export class WorkerGroup implements BackgroundService {
   constructor(workers: readonly Worker[], options: WorkerGroupOptions) {
     this.#workers = workers;
     this.#options = options;
-    const { onError, lockGuard, inFlight } = options;
+    const { onError, lockGuard } = options;
     for (const worker of workers) {
       worker.on('error', onError);
       worker.on('lockRenewalFailed', (ids) => {
         for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
       });
       lockGuard.watch(worker);
-      inFlight.watch(worker);
     }
   }
 

@@ -67,6 +67,8 @@ export interface OpenAttempt {
 /** Further facts of an attempt. */
 export interface AttemptFacts {
   readonly contacts?: number;
+  /** How many earlier attempts the service may have accepted. */
+  readonly possiblySent?: number;
   /** Single notices in the same request, if there were several. */
   readonly together?: number | undefined;
   /** Requests of rejected groups that are counted with this attempt, besides its own. */
@@ -94,10 +96,19 @@ function seenAttempt(
     ...(outcome.kind === 'hold' ? { hold: outcome.hold } : {}),
     contacts: facts.contacts ?? 0,
     requests: counted ? (answer?.requests ?? 0) + uncounted : 0,
+    ...(isSentAgain(outcome, facts) ? { possiblySentTwice: facts.contacts ?? 0 } : {}),
     ...(answer?.answerMs === undefined || !counted ? {} : { answerMs: answer.answerMs }),
     ...(waitedMs === undefined || !endsWait(outcome) ? {} : { waitedMs }),
   };
 }
+
+/** Whether the service may have accepted this attempt. */
+const mayBeAccepted = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === 'accepted' || (outcome?.kind === 'unknown' && outcome.final !== true);
+
+/** Whether the service may have accepted this attempt and an earlier one. */
+const isSentAgain = (outcome: Outcome, { possiblySent = 0 }: AttemptFacts): boolean =>
+  possiblySent > 0 && mayBeAccepted(outcome);
 
 /** Whether the job's wait for its first attempt is over: a request was made. */
 function endsWait(outcome: Outcome): boolean {
@@ -123,10 +134,11 @@ function lineOf(
   job: Job,
   outcome: Outcome | undefined,
   answer: SendAnswer | undefined,
-  { probe, together = 1, contacts, batch, chunk }: AttemptFacts,
+  { probe, together = 1, contacts, batch, chunk, possiblySent = 0 }: AttemptFacts,
   waitedMs: number,
   tookMs: number,
 ) {
+  const isUnknown = outcome?.kind === 'unknown' && outcome.final !== true;
   return {
     event: 'attempt',
     job: job.id,
@@ -139,6 +151,8 @@ function lineOf(
     probe: probe === true ? probe : undefined,
     together: together > 1 ? together : undefined,
     contacts,
+    // Attempts so far, this one included, that the service may have accepted without saying so.
+    possiblySent: possiblySent + (isUnknown ? 1 : 0) || undefined,
     batch,
     chunk,
     waitedMs,

@@ -152,7 +152,7 @@ class ChunkRun {
     }
     const frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
     const send = (part: Buffer, count: number, first?: { probe: boolean; permit: Permit }) =>
-      this.#send({ frame, delivery, contacts: part, size: count, ...first });
+      this.#send({ frame, delivery, contacts: part, size: count, possiblySent, ...first });
 
     const { outcome, answer } = await send(contacts, size, {
       probe: passage.probe !== undefined,
@@ -208,9 +208,10 @@ class ChunkRun {
     delivery,
     contacts,
     size,
+    possiblySent,
     probe = false,
     permit,
-  }: Pick<SendClaim, 'delivery' | 'size'> & {
+  }: Pick<SendClaim, 'delivery' | 'size' | 'possiblySent'> & {
     readonly frame: Readonly<Record<string, unknown>>;
     readonly contacts: Buffer;
     readonly probe?: boolean;
@@ -230,14 +231,20 @@ class ChunkRun {
       this.#context,
     );
     const { batch, chunk } = data;
-    line.end(attempted.outcome, attempted.answer, { batch, chunk, contacts: size, probe });
+    line.end(attempted.outcome, attempted.answer, {
+      batch,
+      chunk,
+      contacts: size,
+      probe,
+      possiblySent: possiblySent ? 1 : 0,
+    });
     return attempted;
   }
 
-  #settle(settlement: Settlement): Promise<void> {
+  async #settle(settlement: Settlement): Promise<void> {
     const { ledger, log } = this.#context;
     const { batch, chunk } = this.#options.data;
-    return settleWithRetry(
+    await settleWithRetry(
       () => ledger.settle(batch, chunk, this.#nonce, settlement),
       (error) => log.trouble('settle', error),
     );

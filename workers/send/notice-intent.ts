@@ -3,6 +3,7 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -17,8 +18,10 @@ export interface NoticeIntent {
   readonly lockToken: string;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
-  /** At-least-once: the service may have accepted an earlier attempt. */
-  readonly possiblySent: boolean;
+  /** At-least-once: how many earlier attempts the service may have accepted. */
+  readonly possiblySent: number;
+  /** Its contacts are counted as possibly sent twice in this run. */
+  countedTwice: boolean;
   /** `asked` while there is no answer; undefined until asked for, and for at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
 }
@@ -31,28 +34,10 @@ export function noticeIntent(job: Job, data: JobData, lockToken: string | undefi
     nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    possiblySent: data.delivery === undefined && isPossiblySent(job),
+    possiblySent: data.delivery === undefined ? possiblySentAttempts(job) : 0,
+    countedTwice: false,
     verdict: undefined,
   };
-}
-
-/*
- * At-least-once. Once possibly sent, always possibly sent until accepted: a later rejection, a deadline
- * that passes or attempts that run out prove nothing about the earlier request. (At-most-once, the intents
- * contain all that is known.)
- */
-
-/** Stored with the reason of a failed attempt, so that the next attempt knows. */
-const MARK = '(may have been taken)';
-
-/** Whether the service may have accepted an earlier attempt of a job: it ended so, or its worker died. */
-export function isPossiblySent(job: Pick<Job, 'failedReason' | 'stalledCounter'>): boolean {
-  return job.stalledCounter > 0 || (job.failedReason ?? '').endsWith(MARK);
-}
-
-/** The reason that is stored with an attempt that the service may have accepted. */
-export function withPossiblySentMark(detail: string): string {
-  return detail === '' ? MARK : `${detail} ${MARK}`;
 }
 
 /**
@@ -70,7 +55,7 @@ export function knownAfter(
   outcome: Outcome | undefined,
   { possiblySent, lastAttempt }: Pick<NoticeIntent, 'possiblySent' | 'lastAttempt'>,
 ): Outcome | undefined {
-  if (!possiblySent) return outcome;
+  if (possiblySent === 0) return outcome;
   switch (outcome?.kind) {
     case 'rejected':
       return { kind: 'unknown', code: outcome.code, final: true };
@@ -141,6 +126,8 @@ export interface IntentContext {
   readonly worker: string;
   /** KEEP_FAILED_MS */
   readonly keepFailedMs: number;
+  /** Counts contacts of single notices that are sent again after an unknown outcome. */
+  readonly countTwice: (contacts: number) => Promise<void>;
 }
 
 /** Whether the intent does not forbid a request. */
@@ -179,6 +166,48 @@ export async function beginIntents(
   return all.every(maySend);
 }
 
+/**
+ * Counts the notices of a request that were possibly sent before, right before it and once per run.
+ *
+ * @returns false where Redis did not record it: the request must not be made
+ */
+export async function countSentAgain(
+  all: readonly NoticeIntent[],
+  { countTwice, log }: IntentContext,
+): Promise<boolean> {
+  const due = all.filter(({ possiblySent, countedTwice }) => possiblySent > 0 && !countedTwice);
+  if (due.length === 0) return true;
+  try {
+    await countTwice(contactsOf(due));
+  } catch (error) {
+    log.trouble('possibly-sent-twice', error);
+    return false;
+  }
+  for (const intent of due) intent.countedTwice = true;
+  return true;
+}
+
+/** Takes back the count of notices of whose request the service provably accepted nothing. */
+export async function uncountSentAgain(
+  all: readonly NoticeIntent[],
+  outcome: Outcome | undefined,
+  { countTwice, log }: IntentContext,
+): Promise<void> {
+  const counted = all.filter(({ countedTwice }) => countedTwice);
+  if (counted.length === 0 || mayBeAccepted(outcome)) return;
+  for (const intent of counted) intent.countedTwice = false;
+  // Without an answer they stay counted: the count must never be too low.
+  await countTwice(-contactsOf(counted)).catch((error: unknown) =>
+    log.trouble('possibly-sent-twice', error),
+  );
+}
+
+const contactsOf = (all: readonly NoticeIntent[]): number =>
+  all.reduce((sum, { data }) => sum + data.notice.contacts.length, 0);
+
+const mayBeAccepted = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === 'accepted' || outcome?.kind === 'unknown';
+
 /** An attempt at a notice whose outcome is known. */
 export interface EndedAttempt {
   readonly intent: NoticeIntent;
@@ -211,17 +240,21 @@ export async function endIntents(
       (error) => log.trouble('intent', error),
     );
   });
-  await Promise.all(recorded);
+  // A program error is logged; the jobs end by their outcomes all the same.
+  await Promise.allSettled(recorded);
 }
 
 function factsOf({ intent, outcome, answer }: EndedAttempt): UnknownFacts {
   const { notice, delivery = 'at-least-once' } = intent.data;
   const stage = answer?.stage;
+  // A rejection after an unknown attempt is unknown, too, but that request was not accepted.
+  const isOwn = outcome?.kind === 'unknown' && outcome.final !== true;
   return {
     template: notice.templateCode,
     contacts: notice.contacts.length,
     code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
     stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
     delivery,
+    possiblySent: intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0),
   };
 }

@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { readJobData, type JobData } from '../../src/contracts/job.ts';
+import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -13,7 +14,7 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
-import { noticeIntent, withPossiblySentMark } from './notice-intent.ts';
+import { noticeIntent } from './notice-intent.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
@@ -70,12 +71,14 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         fail,
       });
     });
-    attempt.end(outcome, answer, { contacts, ...facts });
+    attempt.end(outcome, answer, { contacts, possiblySent: intent.possiblySent, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
-    const possiblySent = !atMostOnce && (intent.possiblySent || outcome.kind === 'unknown');
-    const detail = possiblySent ? withPossiblySentMark(detailOf(answer)) : detailOf(answer);
+    const endedUnknown = outcome.kind === 'unknown' && outcome.final !== true ? 1 : 0;
+    const detail = atMostOnce
+      ? detailOf(answer)
+      : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown);
     return await applyOutcome(locked, outcome, { detail, atMostOnce });
   } finally {
     concurrency.freed(contacts);

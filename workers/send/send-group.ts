@@ -10,10 +10,12 @@ import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
 import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
 import {
   beginIntents,
+  countSentAgain,
   earlierOutcome,
   endIntents,
   knownAfter,
   maySend,
+  uncountSentAgain,
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
@@ -129,18 +131,16 @@ async function attemptGroup(
 
 function attempt(ready: readonly HeldNotice[], context: GroupContext): Promise<Attempted> {
   const ownConnection = deliveryOf(ready) === 'at-most-once';
-  const recordIntents = () =>
-    beginIntents(
-      ready.map(({ intent }) => intent),
-      context,
-    );
+  const intents = ready.map(({ intent }) => intent);
+  const recordIntents = () => (ownConnection ? beginIntents : countSentAgain)(intents, context);
+  const recorded = ownConnection || intents.some(({ possiblySent }) => possiblySent > 0);
   return attemptOnce(
     {
       send: (tokens, options) => context.service.send(together(ready), tokens, options),
       ownConnection,
       cancel: context.stopping,
       owned: () => ready.every(mayGo),
-      recordIntents: ownConnection ? recordIntents : undefined,
+      recordIntents: recorded ? recordIntents : undefined,
     },
     context,
   );
@@ -205,6 +205,11 @@ async function endAll(
     outcome: knownAfter(outcome, notice.intent),
     answer,
   }));
+  await uncountSentAgain(
+    ends.map(({ intent }) => intent),
+    outcome,
+    context,
+  );
   await endIntents(ends, context);
   if (passage !== undefined) await context.gate.leave(outcome, passage);
   context.inOneWrite();

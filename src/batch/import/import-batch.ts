@@ -6,6 +6,7 @@ import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PayloadKey } from '../payload/payload-key.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
+import type { SentColumns } from '../source/sent-columns.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
 import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import {
@@ -14,6 +15,7 @@ import {
   type ImportOptions,
   type ImportReport,
 } from './import-options.ts';
+import { ImportLease } from './import-lease.ts';
 import { planImport, type ImportPlan } from './import-plan.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
@@ -116,27 +118,32 @@ class ImportRun {
     const started = target === undefined ? undefined : await this.#start(target.ledger);
     if (started !== undefined && started.batch.importedAt > 0) {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
-      return alreadyImported(started.batch);
+      return alreadyImported(started.batch, reader.columns());
     }
     const writer = this.#writer(target, started?.batch.chunksOfList ?? 0);
+    const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
+    lease?.start();
     let written: boolean;
     try {
       await this.#readAll(first, reader, writer, rejects);
       await writer.end();
       written = (await rejects?.end()) ?? false;
+      const { refused, duplicates } = this.#tally;
+      await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
       // Not awaited: a source that does not answer would block here.
       void reader.rows.return?.().catch(() => {});
       throw this.#withQueuedCount(error, started, writer);
+    } finally {
+      await lease?.stop();
     }
-    const { refused, duplicates } = this.#tally;
-    await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
     this.#reportProgress();
     return {
       batch: id,
       ...this.#tally.report(),
+      columns: reader.columns(),
       chunks: writer.chunks,
       bytes: writer.bytes,
       resumed: started?.resumed ?? false,
@@ -248,7 +255,7 @@ class ImportRun {
   }
 }
 
-function alreadyImported(batch: Batch): ImportReport {
+function alreadyImported(batch: Batch, columns: SentColumns): ImportReport {
   const { refusedRows: refused, duplicateRows: duplicates, counts } = batch;
   return {
     batch: batch.id,
@@ -257,6 +264,7 @@ function alreadyImported(batch: Batch): ImportReport {
     chunks: batch.chunks,
     duplicates,
     refused,
+    columns,
     normalised: 0,
     bytes: 0,
     resumed: true,

@@ -44,8 +44,16 @@ export function planImport(
     rate: options.rate ?? 0,
     bisect: options.bisect,
   };
-  const { map, format, delimiter, encoding, header, allowDuplicates } = options;
-  const reading = { map: map && sorted(map), format, delimiter, encoding, header, allowDuplicates };
+  const { map, passThrough, format, delimiter, encoding, header, allowDuplicates } = options;
+  const reading = {
+    map: map && sorted(map),
+    ...(passThrough ? { passThrough } : {}),
+    format,
+    delimiter,
+    encoding,
+    header,
+    allowDuplicates,
+  };
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([digest ?? '', plan, reading]))
     .digest('base64url');

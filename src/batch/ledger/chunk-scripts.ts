@@ -230,7 +230,7 @@ return { 'settled' }`,
 
 /**
  * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
- * code it must have ('' for any code). Returns ['redriven', new chunk], ['known'] if there is no such
+ * code it must have ('' for any code). Returns ['redriven', new chunk, its contacts], ['known'] if there is no such
  * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
  *
  * The last key is the search index; it records the new chunk of the contacts.
@@ -270,7 +270,7 @@ for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
 if redis.call('EXISTS', KEYS[11]) == 1 then
   redis.call('HSET', KEYS[11], '>' .. name, chunk, chunk, '')
 end
-return { 'redriven', chunk }`,
+return { 'redriven', chunk, size }`,
   { extraKeys: 1 },
 );
 

@@ -84,6 +84,16 @@ export class Ledger extends LedgerReader {
     return result as 'stored' | 'known' | 'gone';
   }
 
+  /** Shows for the next `forMs` milliseconds that the batch is being imported. */
+  async holdImport(id: string, forMs: number): Promise<void> {
+    await this.ask(() => this.redis.set(this.keys.batchImport(id), '1', 'PX', forMs));
+  }
+
+  /** Shows that the batch is no longer being imported. */
+  async releaseImport(id: string): Promise<void> {
+    await this.ask(() => this.redis.del(this.keys.batchImport(id)));
+  }
+
   /** Marks the import as finished; the batch finishes once nothing is pending. */
   async endImport(id: string, refusedRows: number, duplicateRows: number): Promise<void> {
     await this.#run(endImport, id, [refusedRows, duplicateRows]);
@@ -106,6 +116,7 @@ export class Ledger extends LedgerReader {
     const kind = String(result);
     if (kind === 'send') {
       const [frame, payload, size, possiblySent, delivery, bisect] = rest;
+      if (possiblySent === 1) await this.#countTwice(Number(size));
       return {
         kind,
         frame: String(frame),
@@ -189,8 +200,9 @@ export class Ledger extends LedgerReader {
     code = '',
   ): Promise<boolean> {
     const find = this.keys.batchFind(id);
-    const [result] = await this.#run(redriveFailure, id, [name, state, code], [find]);
+    const [result, , size] = await this.#run(redriveFailure, id, [name, state, code], [find]);
     if (result !== 'redriven') return false;
+    if (state === 'unknown') await this.#countTwice(Number(size));
     await this.#publishHint(id);
     return true;
   }
@@ -289,6 +301,11 @@ export class Ledger extends LedgerReader {
     const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
     const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
     return reply as readonly unknown[];
+  }
+
+  /** Adds contacts that are sent again after an unknown outcome to the total of the account. */
+  async #countTwice(contacts: number): Promise<void> {
+    await this.ask(() => this.redis.hincrby(this.keys.possiblySentTwice, 'chunks', contacts));
   }
 
   /** Notifies the workers that chunks may have no job. */

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
 import {
-  isPossiblySent,
-  knownAfter,
+  possiblySentAttempts,
   withPossiblySentMark,
-} from '../../../workers/send/notice-intent.ts';
+} from '../../../src/contracts/possibly-sent.ts';
+import { knownAfter } from '../../../workers/send/notice-intent.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };
@@ -29,28 +29,29 @@ describe('knownAfter', () => {
     [HOLD, true, HOLD],
     [undefined, true, undefined],
   ])('after doubt, %j, last attempt %s', (outcome, lastAttempt, known) => {
-    expect(knownAfter(outcome, { possiblySent: true, lastAttempt })).toEqual(known);
+    expect(knownAfter(outcome, { possiblySent: 1, lastAttempt })).toEqual(known);
   });
 
   it.each([ACCEPTED, REJECTED, RETRY, UNKNOWN, HOLD, EXPIRED, undefined])(
     'without doubt, %j stays',
     (outcome) => {
-      expect(knownAfter(outcome, { possiblySent: false, lastAttempt: true })).toBe(outcome);
+      expect(knownAfter(outcome, { possiblySent: 0, lastAttempt: true })).toBe(outcome);
     },
   );
 });
 
-describe('isPossiblySent', () => {
-  const job = (failedReason: string | undefined, stalledCounter = 0) =>
-    ({ failedReason, stalledCounter }) as Parameters<typeof isPossiblySent>[0];
-
+describe('possiblySentAttempts', () => {
   it.each([
-    ['never tried', job(undefined), false],
-    ['tried, and surely not taken', job('ECONNREFUSED'), false],
-    ['tried, and perhaps taken', job(`HTTP_500: ${withPossiblySentMark('HTTP 500 oops')}`), true],
-    ['the same, without a word of the service', job(`TIMEOUT: ${withPossiblySentMark('')}`), true],
-    ['its worker died with it', job(undefined, 1), true],
-  ])('%s', (_, found, possiblySent) => {
-    expect(isPossiblySent(found)).toBe(possiblySent);
+    ['never tried', undefined, 0, 0],
+    ['tried, and surely not taken', 'ECONNREFUSED', 0, 0],
+    ['ended unknown', `HTTP_500: ${withPossiblySentMark('HTTP 500 oops', 1)}`, 0, 1],
+    ['ended unknown three times', `TIMEOUT: ${withPossiblySentMark('', 3)}`, 0, 3],
+    ['its worker died with it', undefined, 1, 1],
+    ['both', withPossiblySentMark('TIMEOUT', 2), 1, 3],
+    ['marked by an earlier version', 'HTTP_500: oops (may have been taken)', 0, 1],
+    ['a text of the service that looks like a mark', '(may have been taken: 7) oops', 0, 0],
+    ['not marked', withPossiblySentMark('HTTP 400', 0), 0, 0],
+  ])('%s', (_, failedReason, stalledCounter, attempts) => {
+    expect(possiblySentAttempts({ failedReason, stalledCounter })).toBe(attempts);
   });
 });

@@ -103,6 +103,7 @@ export async function openGroupStage(
     intents,
     worker: 'worker',
     keepFailedMs: 60_000,
+    countTwice: () => Promise.resolve(),
     sendDeadlineMs: 5_000,
     inOneWrite: () => {},
     stopping: stopping.signal,
