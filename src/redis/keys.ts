@@ -32,7 +32,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
- * | `<tag>:sweep` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
+ * | `<tag>:batches:listed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
  * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
  * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
@@ -75,7 +75,7 @@ export interface Keys {
   /** Open batches, by the time of their next look (open-batches.ts). */
   readonly openBatches: string;
   /** Set when a worker of the fleet has read the list of all batches. */
-  readonly sweep: string;
+  readonly batchesListed: string;
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
@@ -182,7 +182,7 @@ export function keysOf(prefix: string, account: string): Keys {
     unsent: `${tag}:unsent`,
     batchEvents: `${tag}:batch-events`,
     openBatches: `${tag}:batches:open`,
-    sweep: `${tag}:sweep`,
+    batchesListed: `${tag}:batches:listed`,
     batchHints: `${tag}:batch-hints`,
     batch: (id) => {
       const batch = `${tag}:batch:${id}`;

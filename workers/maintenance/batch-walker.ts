@@ -139,7 +139,7 @@ class BatchWalk {
   /** Reads the list of all batches, if no worker of the fleet has done so for an hour. */
   async listIfDue(): Promise<void> {
     const { redis, keys, ledger } = this.#options;
-    if ((await redis.set(keys.sweep, '1', 'PX', LIST_EVERY_MS, 'NX')) === null) return;
+    if ((await redis.set(keys.batchesListed, '1', 'PX', LIST_EVERY_MS, 'NX')) === null) return;
     try {
       for (let from = 0; ; from += LIST_PAGE) {
         const batches = await ledger.list(LIST_PAGE, from);
@@ -149,7 +149,7 @@ class BatchWalk {
       }
     } catch (error) {
       // Another round reads it.
-      await redis.del(keys.sweep);
+      await redis.del(keys.batchesListed);
       throw error;
     }
   }

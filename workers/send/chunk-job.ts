@@ -196,12 +196,14 @@ class ChunkRun {
     }
     if (
       outcome?.kind === 'rejected' &&
-      shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect, possiblySent })
+      shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect })
     ) {
       const { settlement, ended } = await bisect({
         contacts: JSON.parse(contacts.toString()) as readonly unknown[],
         rejected: { code: outcome.code, detail },
         delivery,
+        possiblySent,
+        lastAttempt: this.lastAttempt,
         send: async (some) => {
           const sent = await send(Buffer.from(JSON.stringify(some)), some.length);
           // Requests of a bisection are no probes.

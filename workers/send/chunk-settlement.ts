@@ -77,6 +77,10 @@ export interface BisectOptions<Contact> {
   /** What the whole chunk was rejected with. */
   readonly rejected: { readonly code: string; readonly detail: string };
   readonly delivery: DeliveryPolicy;
+  /** The service may have accepted an earlier attempt at the chunk. */
+  readonly possiblySent: boolean;
+  /** No attempt is left after this one. */
+  readonly lastAttempt: boolean;
   /** Makes a send call for some of the contacts. */
   readonly send: (contacts: readonly Contact[]) => Promise<SentPart>;
   /** Makes a payload of some of the contacts. */
@@ -85,11 +89,19 @@ export interface BisectOptions<Contact> {
 
 /**
  * Finds the contacts that made the service reject a chunk, by sending halves of it, and so sends the
- * others.
+ * others. A rejection proves that the service took nothing of that request, so this is as safe for a
+ * chunk whose earlier attempt is unknown: what is accepted counts as possibly sent twice, and what is
+ * rejected becomes unknown (the ledger does that).
  *
  * The chunk stays claimed meanwhile; the results of all its contacts are settled in one step at the end.
- * An attempt after which it cannot go on (a hold, a stop, a lost lock, a service that fails) ends it:
- * what was not sent yet is tried again.
+ * An attempt after which it cannot go on (a hold, a stop, a lost lock, a service that fails) ends it.
+ * Contacts that are tried again together have the same history:
+ *
+ * | chunk before | attempt that ended it | its part | parts not sent yet |
+ * |---|---|---|---|
+ * | not possibly sent | unknown | settled like a chunk ({@link settlementOf}) | a new chunk, not sent |
+ * | possibly sent | unknown | settled like a chunk, with the others | with it |
+ * | either | another | settled like a chunk, with the others | with it |
  *
  * @returns the settlement, and the outcome that ended it early, if one did
  */
@@ -97,6 +109,8 @@ export async function bisect<Contact>({
   contacts,
   rejected,
   delivery,
+  possiblySent,
+  lastAttempt,
   send,
   encode,
 }: BisectOptions<Contact>): Promise<{
@@ -105,47 +119,46 @@ export async function bisect<Contact>({
 }> {
   const waiting: (readonly Contact[])[] = halves(contacts);
   const failed: FailedPart[] = [];
-  const fail = async (
-    part: readonly Contact[],
-    { state, code, message }: Pick<FailedPart, 'state' | 'code' | 'message'>,
-  ) => {
-    failed.push({ state, size: part.length, code, message, payload: await encode(part) });
+  const reject = async (part: readonly Contact[], code: string, message: string) => {
+    const payload = await encode(part);
+    failed.push({ state: 'rejected', size: part.length, code, message, payload });
   };
   let accepted = 0;
   let rejections = 0;
-  let possiblySent = false;
-  let ended: Outcome | undefined;
 
   for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
     if (accepted === 0 && rejections >= MAX_FRUITLESS) {
-      const { code, detail: message } = rejected;
-      await fail([...part, ...waiting.splice(0).flat()], { state: 'rejected', code, message });
+      await reject([part, ...waiting].flat(), rejected.code, rejected.detail);
       break;
     }
-    const { outcome, status, detail: message } = await send(part);
+    const { outcome, status, detail } = await send(part);
     const { length: size } = part;
     if (outcome?.kind === 'accepted') {
       accepted += size;
     } else if (outcome?.kind === 'rejected') {
       rejections++;
-      if (shouldSplit({ kind: 'chunk', size, status, bisect: true, possiblySent: false })) {
+      if (shouldSplit({ kind: 'chunk', size, status, bisect: true })) {
         waiting.unshift(...halves(part));
-      } else await fail(part, { state: 'rejected', code: outcome.code, message });
-    } else if (outcome?.kind === 'unknown' && delivery === 'at-most-once') {
-      await fail(part, { state: 'unknown', code: outcome.code, message });
+      } else await reject(part, outcome.code, detail);
     } else {
-      waiting.unshift(part);
-      possiblySent = outcome?.kind === 'unknown';
-      ended = outcome;
-      break;
+      const alone = outcome?.kind === 'unknown' && !possiblySent;
+      const together = alone ? part : [part, ...waiting].flat();
+      const ended = { outcome, size: together.length, delivery, lastAttempt, detail };
+      const settlement = withPayload(settlementOf(ended), await encode(together));
+      const all = { ...settlement, accepted, failed: [...failed, ...settlement.failed] };
+      const notSent = alone ? waiting.flat() : [];
+      if (notSent.length === 0) return { settlement: all, ended: outcome };
+      const split = { size: notSent.length, payload: await encode(notSent) };
+      return { settlement: { ...all, split }, ended: outcome };
     }
   }
+  return { settlement: { accepted, failed }, ended: undefined };
+}
 
-  const rest = waiting.flat();
-  if (rest.length === 0) return { settlement: { accepted, failed }, ended };
-  const payload = await encode(rest);
-  const settlement = { accepted, failed, rest: { size: rest.length, payload, possiblySent } };
-  return { settlement, ended };
+/** The settlement of a part of a chunk, with the contacts of the part. */
+function withPayload({ accepted, rest, failed }: Settlement, payload: Buffer): Settlement {
+  const parts = failed.map((part) => ({ ...part, payload }));
+  return { accepted, failed: parts, ...(rest === undefined ? {} : { rest: { ...rest, payload } }) };
 }
 
 function halves<Contact>(contacts: readonly Contact[]): [Contact[], Contact[]] {

@@ -22,8 +22,6 @@ export type RejectedRequest = {
       readonly size: number;
       /** The option `bisect` of the import. */
       readonly bisect: boolean;
-      /** The service may have accepted an earlier attempt. */
-      readonly possiblySent: boolean;
     }
 );
 
@@ -36,7 +34,7 @@ export type RejectedRequest = {
  * | group, at-least-once | no | yes | yes | yes |
  * | group, at-most-once | no | yes | yes | no: weaker proof that nothing was taken |
  * | chunk | no | yes | no | no |
- * | chunk, possibly sent, or without `bisect` | no | no | no | no |
+ * | chunk, without `bisect` | no | no | no | no |
  *
  * A group is split for any status because its notices come from different callers, each of which must
  * fail for its own fault only.
@@ -48,6 +46,6 @@ export function shouldSplit(request: RejectedRequest): boolean {
     case 'group':
       return status >= 400 || request.delivery === 'at-least-once';
     case 'chunk':
-      return request.bisect && !request.possiblySent && CAUSED_BY_A_CONTACT.has(status);
+      return request.bisect && CAUSED_BY_A_CONTACT.has(status);
   }
 }

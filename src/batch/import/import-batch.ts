@@ -159,7 +159,7 @@ class ImportRun {
       target && {
         ...target,
         id,
-        known: started?.batch.chunks ?? 0,
+        known: started?.batch.chunksOfList ?? 0,
         knownDigest: started?.digest ?? '',
         highWater: this.#options.highWater ?? this.#settings.highWater,
         onWaiting: (waiting) => {

@@ -69,6 +69,8 @@ export interface Batch extends BatchPlan {
   readonly movedAt: number;
   /** Chunks stored so far. */
   readonly chunks: number;
+  /** Those that the import stored, without those that redrives and splits added. */
+  readonly chunksOfList: number;
   /** How many of them have got a job. */
   readonly queued: number;
   /** Rows of the list up to the last stored chunk. */
@@ -144,6 +146,7 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
     retentionMs: number('retentionMs'),
     movedAt: number('movedAt'),
     chunks: number('chunks'),
+    chunksOfList: number('chunks') - number('derived'),
     queued: number('queued'),
     rows: number('rows'),
     refusedRows: number('refusedRows'),

@@ -6,38 +6,6 @@ import { ledgerScript } from './ledger-prelude.ts';
  */
 
 /**
- * Stores the next chunk. ARGV: number, size, rows of the list up to its end, payload, fingerprints
- * ('' without a search index), for how long these are kept, and the digest of the list up to its end. The
- * last key is the search index.
- * A chunk that is stored already does not change, so an import can be repeated.
- * Returns ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it does
- * not exist).
- */
-export const storeChunk = ledgerScript(
-  'store',
-  `
-local chunk, size = tonumber(ARGV[1]), tonumber(ARGV[2])
-local phase = field('phase')
-if not phase or phase == 'cancelled' then return { 'gone' } end
-if chunk < count('chunks') then return { 'known' } end
-if chunk > count('chunks') or field('importedAt') ~= '0' then return { 'gone' } end
-redis.call('HSET', payload, chunk, ARGV[4])
-if size ~= count('chunkSize') then redis.call('HSET', sizes, chunk, size) end
-setState(chunk, PENDING)
-redis.call('HSET', record, 'chunks', chunk + 1, 'rows', ARGV[3], 'digest', ARGV[7])
-add('total', size)
-add('pending', size)
-redis.call('INCRBY', unsent, size)
-if ARGV[5] ~= '' then
-  redis.call('HSET', KEYS[11], chunk, ARGV[5])
-  redis.call('PEXPIRE', KEYS[11], ARGV[6])
-end
-moved(clock())
-return { 'stored' }`,
-  { extraKeys: 1 },
-);
-
-/**
  * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
  * job's lock; the key of that lock is the last key. Nothing is sent unless the result is
  * ['send', frame, payload, size, possiblySent 0 or 1, delivery, bisect 0 or 1].
@@ -146,16 +114,18 @@ return send(possiblySent)`,
 
 /**
  * Records the result of an attempt. ARGV: chunk, nonce, contacts accepted; contacts to try again,
- * their payload ('' for that of the chunk), whether they were possibly sent (0, 1); then for each
- * failed part its state (rejected, unknown, expired), size, code, message and payload ('' for that of
- * the chunk).
+ * their payload ('' for that of the chunk), whether they were possibly sent (0, 1); contacts that become
+ * a new chunk, which was never sent, and their payload; then for each failed part its state (rejected,
+ * unknown, expired), size, code, message and payload ('' for that of the chunk). The last key is the
+ * search index; it records the new chunk.
  *
  * Counts once however often it is called: only a chunk that is being sent can be settled, and only
  * by the attempt that claimed it. An attempt that lost its claim may still report that all contacts
  * were accepted. Returns ['settled'], ['known'], or ['unfit', size] if the parts do not add up to the
  * chunk, or part of it would keep the payload of the whole.
  *
- * Under at-most-once, contacts to try again that were possibly sent become unknown instead.
+ * Under at-most-once, contacts to try again that were possibly sent become unknown instead. So they do
+ * where there cannot be a new chunk: an import of an earlier version would count it as one of the list.
  */
 export const settleChunk = ledgerScript(
   'settle',
@@ -166,11 +136,13 @@ local state = stateOf(chunk)
 if state ~= SENDING and state ~= SENDING_POSSIBLY_SENT then return { 'known' } end
 local size, possiblySent = sizeOf(chunk), state == SENDING_POSSIBLY_SENT
 if redis.call('HGET', inflight, chunk) ~= nonce
-  and not (possiblySent and accepted == size and rest == 0 and #ARGV == 6) then return { 'known' } end
+  and not (possiblySent and accepted == size and rest == 0 and #ARGV == 8) then return { 'known' } end
 
-local sum = accepted + rest
+local split, splitBytes = tonumber(ARGV[7]), ARGV[8]
+local sum = accepted + rest + split
 local fits = accepted >= 0 and rest >= 0 and (bytes ~= '' or rest == 0 or rest == size)
-for at = 7, #ARGV, 5 do
+  and (split == 0 or (split > 0 and splitBytes ~= '' and not possiblySent))
+for at = 9, #ARGV, 5 do
   local part = tonumber(ARGV[at + 1])
   sum = sum + part
   fits = fits and part > 0 and (ARGV[at + 4] ~= '' or part == size)
@@ -193,15 +165,44 @@ local function failPart(failed, part, code, message, partBytes)
   end
 end
 -- A rejection after a possibly sent attempt proves nothing: the earlier one may have been accepted.
-for at = 7, #ARGV, 5 do
+for at = 9, #ARGV, 5 do
   failPart(possiblySent and 'unknown' or ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2], ARGV[at + 3],
     ARGV[at + 4])
 end
-local keepsPayload = bytes == '' and (rest > 0 or ARGV[11] == '')
-if rest > 0 and restPossiblySent and field('delivery') == 'at-most-once' then
+local keepsPayload = bytes == '' and (rest > 0 or ARGV[13] == '')
+local cancelled = field('phase') == 'cancelled'
+local maySplit = field('importedAt') ~= '0' or field('derived')
+if rest > 0 and restPossiblySent
+  and (field('delivery') == 'at-most-once' or (split > 0 and not maySplit)) then
   failPart('unknown', rest, 'OUTCOME_UNKNOWN', 'the service may have accepted it', bytes)
   rest = 0
 end
+if split > 0 and not maySplit then
+  rest, bytes, restPossiblySent, split = rest + split, splitBytes, false, 0
+end
+if split > 0 then
+  local number = count('chunks')
+  redis.call('HSET', payload, number, splitBytes)
+  redis.call('HSET', sizes, number, split)
+  if redis.call('HEXISTS', sizes, chunk .. '.late') == 1 then
+    redis.call('HSET', sizes, number .. '.late', 1)
+  end
+  redis.call('HSET', record, 'chunks', number + 1)
+  add('derived', 1)
+  local name = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
+  if redis.call('EXISTS', KEYS[11]) == 1 then
+    redis.call('HSET', KEYS[11], '>' .. name, number, number, '')
+  end
+  if cancelled then
+    cancelChunk(number, split, false)
+    redis.call('DECRBY', unsent, split)
+  else
+    setState(number, PENDING)
+    add('pending', split)
+    if isOpen(field('phase')) then lookAtOnce(now) end
+  end
+end
+size = size - split
 if rest == 0 then
   release(chunk, size)
   setState(chunk, SETTLED)
@@ -213,7 +214,7 @@ if bytes ~= '' then
   redis.call('HSET', payload, chunk, bytes)
   redis.call('HSET', sizes, chunk, rest)
 end
-if field('phase') == 'cancelled' then
+if cancelled then
   release(chunk, size)
   cancelChunk(chunk, rest, restPossiblySent)
 else
@@ -224,6 +225,7 @@ else
 end
 finishIfDone(now)
 return { 'settled' }`,
+  { extraKeys: 1 },
 );
 
 /** How long a request that is done is remembered: longer than a connection takes to be reopened. */
@@ -267,6 +269,7 @@ add('pending', size)
 if failure.state == 'unknown' then add('maybeTwice', size) end
 redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
+add('derived', 1)
 moved(now)
 lookAtOnce(now)
 for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end

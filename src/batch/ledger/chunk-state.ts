@@ -20,6 +20,9 @@
  * the rest tried again. From `sending-possibly-sent` the rest becomes `pending-possibly-sent`, and a
  * rejection counts as unknown: the earlier attempt may have been accepted.
  *
+ * If a bisection ends because the outcome of a part is unknown, the contacts that were not sent yet are
+ * split off: they become a new chunk, `pending`, and the part goes to `pending-possibly-sent`.
+ *
  * A redrive does not change a settled chunk: it creates a new one.
  */
 export const CHUNK_STATES = [

@@ -9,7 +9,8 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
  * that was possibly sent, `maybeTwice` counts contacts that were sent again after that. `sizes` holds
  * the size of each chunk that is not full, `<chunk>.parts` (number of failed parts) and
- * `<chunk>.late` (its deadline does not apply). `queued` is the number of chunks from the first on that
+ * `<chunk>.late` (its deadline does not apply). `derived` is the number of chunks that are not of the
+ * list, but of a redrive or split off others (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs.
  */

@@ -1,7 +1,10 @@
 import { defineScript } from '../../redis/script.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
-/* The operations on a batch as a whole, each one Lua script; chunk-scripts.ts has those on chunks. */
+/*
+ * The operations on a batch as a whole, its import included, each one Lua script; chunk-scripts.ts has
+ * those on one chunk.
+ */
 
 /**
  * Creates a batch. ARGV: id, fingerprint of the list, retention, name of the list ('' for a batch that
@@ -23,10 +26,43 @@ end
 local now = clock()
 redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs', ARGV[3],
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
-  'nextAt', 0, unpack(ARGV, 6))
+  'nextAt', 0, 'derived', 0, unpack(ARGV, 6))
 redis.call('ZADD', batches, now, ARGV[1])
 lookAtOnce(now)
 return { 'started' }`,
+  { extraKeys: 1 },
+);
+
+/**
+ * Stores the next chunk. ARGV: its number among the chunks of the list, size, rows of the list up to its
+ * end, payload, fingerprints ('' without a search index), for how long these are kept, and the digest of the
+ * list up to its end. The last key is the search index.
+ * A chunk that is stored already does not change, so an import can be repeated.
+ * Returns ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it does
+ * not exist).
+ */
+export const storeChunk = ledgerScript(
+  'store',
+  `
+local size, phase = tonumber(ARGV[2]), field('phase')
+if not phase or phase == 'cancelled' then return { 'gone' } end
+local chunk = count('chunks')
+local stored = chunk - count('derived')
+if tonumber(ARGV[1]) < stored then return { 'known' } end
+if tonumber(ARGV[1]) > stored or field('importedAt') ~= '0' then return { 'gone' } end
+redis.call('HSET', payload, chunk, ARGV[4])
+if size ~= count('chunkSize') then redis.call('HSET', sizes, chunk, size) end
+setState(chunk, PENDING)
+redis.call('HSET', record, 'chunks', chunk + 1, 'rows', ARGV[3], 'digest', ARGV[7])
+add('total', size)
+add('pending', size)
+redis.call('INCRBY', unsent, size)
+if ARGV[5] ~= '' then
+  redis.call('HSET', KEYS[11], chunk, ARGV[5])
+  redis.call('PEXPIRE', KEYS[11], ARGV[6])
+end
+moved(clock())
+return { 'stored' }`,
   { extraKeys: 1 },
 );
 

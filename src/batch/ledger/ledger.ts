@@ -1,13 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Script } from '../../redis/script.ts';
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import {
-  claimChunk,
-  redriveFailure,
-  resolveFailure,
-  settleChunk,
-  storeChunk,
-} from './chunk-scripts.ts';
+import { claimChunk, redriveFailure, resolveFailure, settleChunk } from './chunk-scripts.ts';
 import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
 import {
   chunksWithoutJob,
@@ -17,13 +11,14 @@ import {
   putBackBatch,
   restartStalled,
   startBatch,
+  storeChunk,
   takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
-  /** Number of the chunk in its batch, from 0. */
+  /** Number of the chunk among those of the list, from 0. */
   readonly chunk: number;
   /** Number of contacts. */
   readonly size: number;
@@ -167,15 +162,17 @@ export class Ledger extends LedgerReader {
     id: string,
     chunk: number,
     nonce: string,
-    { accepted, rest, failed }: Settlement,
+    { accepted, rest, split, failed }: Settlement,
   ): Promise<'settled' | 'known'> {
-    const [result, size] = await this.#run(settleChunk, id, [
+    const args = [
       chunk,
       nonce,
       accepted,
       rest?.size ?? 0,
       rest?.payload ?? '',
       rest?.possiblySent === true ? 1 : 0,
+      split?.size ?? 0,
+      split?.payload ?? '',
       ...failed.flatMap((part) => [
         part.state,
         part.size,
@@ -183,12 +180,14 @@ export class Ledger extends LedgerReader {
         part.message,
         part.payload ?? '',
       ]),
-    ]);
+    ];
+    const [result, size] = await this.#run(settleChunk, id, args, [this.keys.batchFind(id)]);
     if (result === 'unfit') {
       throw new RangeError(
         `the settlement does not add up to chunk ${chunk} of ${Number(size)} contacts`,
       );
     }
+    if (split !== undefined) await this.#publishHint(id);
     return result as 'settled' | 'known';
   }
 

@@ -36,6 +36,11 @@ export interface Settlement {
     /** The service may have accepted them. Under at-most-once they become unknown instead. */
     readonly possiblySent: boolean;
   };
+  /**
+   * Contacts to try again that no attempt has sent, beside contacts whose attempt is unknown: they become a
+   * chunk of their own, so that each chunk has one history. Only of a chunk that was not possibly sent.
+   */
+  readonly split?: { readonly size: number; readonly payload: Buffer };
   readonly failed: readonly FailedPart[];
 }
 

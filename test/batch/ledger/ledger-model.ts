@@ -29,6 +29,8 @@ export interface ModelSettlement {
   readonly accepted: readonly string[];
   readonly rest: readonly string[];
   readonly possiblySent: boolean;
+  /** They become a chunk of their own, which was not sent. */
+  readonly split: readonly string[];
   readonly failed: readonly {
     readonly state: FailureState;
     readonly contacts: readonly string[];
@@ -38,6 +40,8 @@ export interface ModelSettlement {
 export class LedgerModel {
   readonly #delivery: DeliveryPolicy;
   readonly chunks: ModelChunk[] = [];
+  /** Chunks of the list. */
+  stored = 0;
   readonly failures = new Map<
     string,
     { readonly state: FailureState; readonly contacts: readonly string[] }
@@ -84,6 +88,7 @@ export class LedgerModel {
   store(contacts: readonly string[]): 'stored' | 'gone' {
     if (this.phase === 'cancelled' || this.#imported) return 'gone';
     this.#add(contacts, false);
+    this.stored += 1;
     this.#total += contacts.length;
     return 'stored';
   }
@@ -146,6 +151,10 @@ export class LedgerModel {
       const all = contacts.length === chunk.contacts.length;
       const name = all ? `${index}` : `${index}.${(chunk.parts += 1)}`;
       this.failures.set(name, { state: possiblySent ? 'unknown' : state, contacts });
+    }
+    if (said.split.length > 0) {
+      chunk.parts += 1;
+      this.#add(said.split, chunk.late);
     }
     if (said.rest.length === 0 || parks) this.#end(chunk);
     else {

@@ -75,9 +75,9 @@ export async function openBatch(
     keys,
     id,
     store: async (size = PLAN.chunkSize) => {
-      const { chunks, rows } = await bench.batch();
+      const { chunksOfList: chunk, chunks, rows } = await bench.batch();
       return ledger.store(id, {
-        chunk: chunks,
+        chunk,
         size,
         rows: rows + size,
         payload: payloadOf(chunks),

@@ -21,7 +21,15 @@ interface Attempt {
 
 /** What an attempt may say; `cut` shares the contacts out among the parts. */
 type Ending =
-  'accepted' | 'back' | 'unanswered' | 'rejected' | 'unknown' | 'expired' | 'parts' | 'torn';
+  | 'accepted'
+  | 'back'
+  | 'unanswered'
+  | 'rejected'
+  | 'unknown'
+  | 'expired'
+  | 'parts'
+  | 'torn'
+  | 'split';
 
 const ENDINGS: readonly Ending[] = [
   'accepted',
@@ -32,10 +40,11 @@ const ENDINGS: readonly Ending[] = [
   'expired',
   'parts',
   'torn',
+  'split',
 ];
 
 function settlementOf(ending: Ending, contacts: readonly string[], cut: number): ModelSettlement {
-  const none = { accepted: [], rest: [], possiblySent: false, failed: [] };
+  const none = { accepted: [], rest: [], possiblySent: false, split: [], failed: [] };
   switch (ending) {
     case 'accepted':
       return { ...none, accepted: contacts };
@@ -46,6 +55,11 @@ function settlementOf(ending: Ending, contacts: readonly string[], cut: number):
     case 'unknown':
     case 'expired':
       return { ...none, failed: [{ state: ending, contacts }] };
+    case 'split': {
+      const at = 1 + (cut % contacts.length);
+      const rest = contacts.slice(0, at);
+      return { ...none, rest, possiblySent: true, split: contacts.slice(at) };
+    }
     case 'parts':
     case 'torn': {
       const at = cut % contacts.length;
@@ -53,7 +67,8 @@ function settlementOf(ending: Ending, contacts: readonly string[], cut: number):
       const failed = bad.length === 0 ? [] : [{ state: 'rejected' as const, contacts: bad }];
       const middle = at + Math.floor((contacts.length - at) / 2);
       const accepted = contacts.slice(at, middle);
-      return { accepted, rest: contacts.slice(middle), possiblySent: ending === 'torn', failed };
+      const possiblySent = ending === 'torn';
+      return { ...none, accepted, rest: contacts.slice(middle), possiblySent, failed };
     }
   }
 }
@@ -67,6 +82,9 @@ function told(said: ModelSettlement, size: number): Settlement {
     ...(said.rest.length === 0
       ? {}
       : { rest: { size: said.rest.length, possiblySent: said.possiblySent, ...own(said.rest) } }),
+    ...(said.split.length === 0
+      ? {}
+      : { split: { size: said.split.length, payload: encode(said.split) } }),
     failed: said.failed.map(({ state, contacts }) => ({
       state,
       size: contacts.length,
@@ -160,7 +178,7 @@ export class Pair {
     switch (move.move) {
       case 'store': {
         const contacts = Array.from({ length: move.size }, () => `c${(this.#names += 1)}`);
-        const chunk = model.chunks.length;
+        const chunk = model.stored;
         const answer = await ledger.store(id, {
           chunk,
           size: move.size,
@@ -171,7 +189,7 @@ export class Pair {
         return;
       }
       case 'store again': {
-        if (move.chunk >= model.chunks.length) return;
+        if (move.chunk >= model.stored) return;
         const answer = await ledger.store(id, {
           chunk: move.chunk,
           size: 2,
@@ -302,13 +320,19 @@ export class Pair {
     const attempt = this.#attempts[Math.max(0, this.#attempts.length - 1 - at)];
     if (attempt === undefined) return;
     const { chunk, nonce, contacts } = attempt;
-    const result = settlementOf(ending, contacts, cut);
     const wasSending = this.model.chunks[chunk]?.state === 'sending';
+    // Only what was not possibly sent can be split off.
+    const result = settlementOf(
+      ending === 'split' && !wasSending ? 'unanswered' : ending,
+      contacts,
+      cut,
+    );
     const answer = await this.#ledger.settle(this.id, chunk, nonce, told(result, contacts.length));
     strictEqual(answer, this.model.settle(chunk, nonce, result));
     if (answer !== 'settled' || !wasSending) return;
     const proved = [
       ...(result.possiblySent ? [] : result.rest),
+      ...result.split,
       ...result.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
     ];
     for (const contact of proved) this.#open.delete(contact);

@@ -181,16 +181,30 @@ describe('a batch whose chunks are', () => {
     expect((await finished(id)).counts).toMatchObject({ rejected: 0, unknown: 10 });
   });
 
-  it('unknown and then refused as spoiled: not bisected, no further request follows', async () => {
+  it('unknown once and spoiled by one contact: only that one is unknown, the others are accepted', async () => {
     fault({ status: 503, times: 1 });
-    fault({ status: 400 });
-    const id = await begin([numbers(10, 8_100)]);
-    expect((await finished(id)).counts).toMatchObject({ accepted: 0, rejected: 0, unknown: 10 });
-    expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1]);
-    expect((await failuresOf(id)).map(({ size }) => size)).toEqual([10]);
+    const list = numbers(1_000, 8_100);
+    list[700] = SPOILER;
+    const id = await begin([list]);
+    expect((await finished(id)).counts).toMatchObject({
+      accepted: 999,
+      rejected: 0,
+      unknown: 1,
+      maybeTwice: 1_000,
+    });
+    expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([[SPOILER]]);
+    expect(fleet.emulator.record()).toMatchObject({ distinct: 999, twice: 0 });
   });
 
-  it('bisected, a half unknown, then refused: that half is unknown, for it may have been taken', async () => {
+  it('unknown and then refused whatever they hold: given up soon, as unknown', async () => {
+    fault({ status: 503, times: 1 });
+    fault({ status: 400 });
+    const id = await begin([numbers(512, 8_100)]);
+    expect((await finished(id)).counts).toMatchObject({ accepted: 0, rejected: 0, unknown: 512 });
+    expect(fleet.emulator.faults()[1]?.fired).toBeLessThanOrEqual(13);
+  });
+
+  it('bisected, the second half unknown, then refused: that half is unknown', async () => {
     fault({ status: 400, times: 1 });
     fault({ latencyMs: 1, times: 1 });
     fault({ status: 503, times: 1 });
@@ -204,6 +218,30 @@ describe('a batch whose chunks are', () => {
     });
     expect(fleet.emulator.faults().map(({ fired }) => fired)).toEqual([1, 1, 1, 1]);
     expect((await failuresOf(id)).map(({ contacts }) => contacts)).toEqual([numbers(5, 8_205)]);
+  });
+
+  it('bisected, the first half unknown: the half that was not tried yet has not been sent', async () => {
+    fault({ status: 400, times: 1 });
+    fault({ status: 503, times: 1 });
+    fault({ status: 404 });
+    const id = await begin([numbers(10, 8_300)]);
+    expect((await finished(id)).counts).toMatchObject({
+      accepted: 0,
+      rejected: 5,
+      unknown: 5,
+      maybeTwice: 5,
+    });
+    const failures = await failuresOf(id);
+    expect(failures.find(({ state }) => state === 'unknown')?.contacts).toEqual(numbers(5, 8_300));
+    expect(failures.find(({ state }) => state === 'rejected')?.contacts).toEqual(numbers(5, 8_305));
+  });
+
+  it('bisected, the first half unknown, at-most-once: the other half is sent', async () => {
+    fault({ status: 400, times: 1 });
+    fault({ reset: 'after-acting', times: 1 });
+    const id = await begin([numbers(10, 8_400)], { delivery: 'at-most-once' });
+    expect((await finished(id)).counts).toMatchObject({ accepted: 5, unknown: 5, maybeTwice: 0 });
+    expect(fleet.emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
   });
 
   it('provably not taken as often as there are attempts: rejected, and can be redriven', async () => {

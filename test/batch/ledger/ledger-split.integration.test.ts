@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
+import { allBack, allFailed, type Settlement } from '../../../src/batch/ledger/settlement.ts';
+import { testRedis } from '../../support/redis.ts';
+import { AT_MOST_ONCE, eventNames, openBatch } from '../support/batch-bench.ts';
+
+const redis = testRedis();
+
+describe('contacts of a chunk that were not sent, beside some that possibly were', () => {
+  const SPLIT: Settlement = {
+    accepted: 2,
+    rest: { size: 3, payload: Buffer.from('possibly sent'), possiblySent: true },
+    split: { size: 5, payload: Buffer.from('not sent') },
+    failed: [],
+  };
+
+  async function splitOne(plan: Partial<BatchPlan> = {}, imported = true) {
+    const bench = await openBatch(redis, plan, [10, 10], imported);
+    await bench.queue();
+    await bench.claim(0);
+    return bench;
+  }
+
+  it('become a chunk with a history of its own, which gets a job', async () => {
+    const bench = await splitOne();
+    expect(await bench.settle(0, SPLIT)).toBe('settled');
+    expect(await bench.settle(0, SPLIT)).toBe('known');
+    expect(await bench.counts()).toEqual({ pending: 18, accepted: 2 });
+    expect(await bench.state(0)).toBe('pending-possibly-sent');
+    expect(await bench.state(2)).toBe('pending');
+    expect(await bench.queue()).toEqual([2]);
+    expect(await bench.claim(2)).toMatchObject({ size: 5, possiblySent: false });
+    expect(await bench.payload(2)).toBe('not sent');
+    await bench.settle(2, allFailed(5, 'rejected', 'C', ''));
+    expect(await bench.claim(0, 'b')).toMatchObject({ size: 3, possiblySent: true });
+    await bench.settle(0, allFailed(3, 'rejected', 'C', ''), 'b');
+    expect(await bench.counts()).toEqual({
+      pending: 10,
+      accepted: 2,
+      rejected: 5,
+      unknown: 3,
+      possiblySentTwice: 3,
+    });
+  });
+
+  it('do so under at-most-once, too: the others are unknown', async () => {
+    const bench = await splitOne(AT_MOST_ONCE);
+    await bench.settle(0, SPLIT);
+    expect(await bench.counts()).toEqual({ pending: 15, accepted: 2, unknown: 3 });
+    expect(await bench.state(0)).toBe('settled');
+    expect(await bench.claim(2)).toMatchObject({ size: 5, possiblySent: false });
+  });
+
+  it('keep that the deadline of a redriven chunk does not apply', async () => {
+    const bench = await openBatch(redis, { expiresAt: 1 }, [10, 10]);
+    await bench.claim(0);
+    await bench.ledger.redrive(bench.id, '0', 'expired');
+    await bench.claim(2);
+    await bench.settle(2, SPLIT);
+    expect(await bench.claimKind(3)).toBe('send');
+  });
+
+  it('are cancelled where the batch was cancelled meanwhile', async () => {
+    const bench = await splitOne();
+    await bench.ledger.control(bench.id, 'cancel');
+    await bench.settle(0, SPLIT);
+    expect(await bench.counts()).toEqual({ accepted: 2, unknown: 3, cancelled: 15 });
+    expect(await bench.batch()).toMatchObject({ phase: 'cancelled', chunks: 3 });
+    expect((await eventNames(bench)).at(-1)).toBe('batch.finished');
+  });
+
+  it('do not disturb the import that stores the chunks of the list meanwhile', async () => {
+    const bench = await splitOne({}, false);
+    await bench.settle(0, SPLIT);
+    expect(await bench.batch()).toMatchObject({ chunks: 3, chunksOfList: 2 });
+    const store = (chunk: number) =>
+      bench.ledger.store(bench.id, { chunk, size: 10, rows: 30, payload: Buffer.from('third') });
+    expect(await store(1)).toBe('known');
+    expect(await store(3)).toBe('gone');
+    expect(await store(2)).toBe('stored');
+    expect(await store(2)).toBe('known');
+    expect(await bench.payload(3)).toBe('third');
+    expect(await bench.counts()).toEqual({ pending: 28, accepted: 2 });
+  });
+
+  it('stay in the chunk while an import of an earlier version runs, the others are unknown', async () => {
+    const bench = await splitOne({}, false);
+    await redis.client.hdel(bench.keys.batch(bench.id).record, 'derived');
+    await bench.settle(0, SPLIT);
+    expect(await bench.batch()).toMatchObject({ chunks: 2 });
+    expect(await bench.counts()).toEqual({ pending: 15, accepted: 2, unknown: 3 });
+    expect(await bench.claim(0, 'b')).toMatchObject({ size: 5, possiblySent: false });
+    expect(await bench.failures()).toMatchObject([{ name: '0.1', state: 'unknown', size: 3 }]);
+  });
+
+  it('are found again by the search index', async () => {
+    const bench = await splitOne();
+    const find = bench.keys.batchFind(bench.id);
+    await redis.client.hset(find, '0', 'prints');
+    await bench.settle(0, SPLIT);
+    expect(await redis.client.hgetall(find)).toEqual({ '0': 'prints', '>0.1': '2', '2': '' });
+  });
+
+  it('are refused of a chunk that was possibly sent as a whole', async () => {
+    const bench = await splitOne();
+    await bench.settle(0, allBack(10, true));
+    await bench.claim(0, 'b');
+    await expect(bench.settle(0, SPLIT, 'b')).rejects.toThrow(RangeError);
+  });
+});
