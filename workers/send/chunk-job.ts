@@ -20,13 +20,13 @@ import {
 import { isNewerJob, NEWER_JOB_WAIT_MS } from '../../src/contracts/job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
+import { OPEN, type Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
 import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
-import { bisect, settlementOf } from './chunk-settlement.ts';
+import { bisect, isSettled, settlementOf } from './chunk-settlement.ts';
 import { applyOutcome, delayJob, detailOf, requeue, withoutStack } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
 import type { JobReturns } from './job-returns.ts';
@@ -207,7 +207,7 @@ class ChunkRun {
         send: async (some) => {
           const sent = await send(Buffer.from(JSON.stringify(some)), some.length);
           // Requests of a bisection are no probes.
-          if (sent.outcome?.kind === 'hold') await gate.leave(sent.outcome, NO_PROBE);
+          if (sent.outcome?.kind === 'hold') await gate.leave(sent.outcome, OPEN);
           const { outcome: part, answer: of } = sent;
           return { outcome: part, status: of?.status, detail: detailOf(of) };
         },
@@ -291,21 +291,7 @@ class ChunkRun {
     detail: string,
   ): Promise<ChunkResult> {
     if (outcome === undefined) requeue();
-    const isFinal =
-      outcome.kind === 'rejected' ||
-      (outcome.kind === 'unknown' && delivery === 'at-most-once') ||
-      ((outcome.kind === 'unknown' || (outcome.kind === 'retry' && outcome.counted)) &&
-        this.lastAttempt);
-    if (isFinal) return { outcome: outcome.kind };
+    if (isSettled(outcome, delivery, this.lastAttempt)) return { outcome: outcome.kind };
     return applyOutcome(this.#options.locked, outcome, { detail });
   }
 }
-
-const nothing = () => Promise.resolve();
-
-const NO_PROBE: Passage = {
-  probe: undefined,
-  succeeded: nothing,
-  undecided: nothing,
-  abandoned: nothing,
-};

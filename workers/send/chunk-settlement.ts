@@ -57,6 +57,16 @@ export function settlementOf(ended: EndedChunk): Settlement {
   }
 }
 
+/** Whether {@link settlementOf} gives the contacts their final state: no attempt follows. */
+export function isSettled(
+  outcome: Outcome,
+  delivery: DeliveryPolicy,
+  lastAttempt: boolean,
+): boolean {
+  const { rest } = settlementOf({ outcome, size: 1, delivery, lastAttempt, detail: '' });
+  return rest === undefined;
+}
+
 /**
  * After so many rejections in a row without one acceptance the contacts are not the cause: a wrong
  * template would otherwise cost two requests per contact.

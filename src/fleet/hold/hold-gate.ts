@@ -169,7 +169,8 @@ export type HoldMove =
 
 const nothing = () => Promise.resolve();
 
-const OPEN: Passage = {
+/** Of an attempt that is no probe. */
+export const OPEN: Passage = {
   probe: undefined,
   succeeded: nothing,
   undecided: nothing,
