@@ -30,7 +30,13 @@ export const jobSchema = z.strictObject({
 });
 
 /** Valid data of a job. */
-export type JobData = z.output<typeof jobSchema>;
+export type JobData = z.output<typeof jobSchema> & {
+  /**
+   * Numbers that the service accepted although it did not accept all contacts of the notice: set by workers,
+   * which then keep only the others in the notice. Producers never set it.
+   */
+  readonly accepted?: readonly string[];
+};
 
 /** More characters than any job of a producer of this package; a request is built from them in memory. */
 const MAX_CHARACTERS = 256 * 1024 * 1024;
