@@ -36,7 +36,13 @@ export const jobSchema = z.strictObject({
 });
 
 /** Valid data of a job. */
-export type JobData = z.output<typeof jobSchema>;
+export type JobData = z.output<typeof jobSchema> & {
+  /**
+   * Numbers that the service accepted although it did not accept all contacts of the notice: set by workers,
+   * which then keep only the others in the notice. Producers never set it.
+   */
+  readonly accepted?: readonly string[];
+};
 
 /** Whether the data of a job has a later version than the one a worker knows. */
 export function isNewerJob(data: unknown, known: number): boolean {

@@ -54,7 +54,9 @@ describe('a malformed job', () => {
     const reason = await redis.client.hget(keys.noticeJob(id), 'failedReason');
     expect(reason).toMatch(/^JOB_INVALID/);
     expect(line.attempts().find(({ job }) => job === id)).toMatchObject({ code: 'JOB_INVALID' });
-    expect(await redis.client.llen(keys.noticesIn('active'))).toBe(0);
+    await until(async () => (await redis.client.llen(keys.noticesIn('active'))) === 0, {
+      what: 'no active job',
+    });
     // Boards and commands can read it.
     const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
     expect((await queue.getJobs(['failed'])).map((job) => job.id)).toEqual([id]);
