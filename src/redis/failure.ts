@@ -25,7 +25,7 @@ export function redisErrorCode(error: unknown): string {
   const { code } = error as { code?: unknown };
   if (typeof code === 'string') return code;
   const refusal = REFUSALS.find(({ prefix }) => error.message.startsWith(prefix));
-  return refusal?.prefix ?? error.name;
+  return refusal?.prefix ?? replyCode(error) ?? error.name;
 }
 
 /** The client's errors for a command that had no connection, or lost it; Redis' own errors are others. */
