@@ -68,7 +68,13 @@ export class WorkerMetrics {
   attempt(attempt: SeenAttempt): void {
     const { lane, outcome, code, contacts, requests, answerMs, waitedMs } = attempt;
     this.#attempts.inc({ lane, outcome });
-    this.#contacts.inc({ lane, outcome }, contacts);
+    const { contactsBy } = attempt;
+    if (contactsBy === undefined) this.#contacts.inc({ lane, outcome }, contacts);
+    else {
+      for (const kind of OUTCOME_KINDS) {
+        this.#contacts.inc({ lane, outcome: kind }, contactsBy[kind] ?? 0);
+      }
+    }
     this.#requests.inc({ lane }, requests);
     this.#sentTwice.inc({ lane }, attempt.possiblySentTwice ?? 0);
     if (code !== undefined) this.#codes.inc({ outcome, code: codeLabel(code) });

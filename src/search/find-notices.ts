@@ -117,7 +117,12 @@ export async function findNotices(
       });
       const possiblySent = listed?.possiblySent ?? (job && possiblySentAttempts(job));
       found.push({
-        ...foundNotice(entry, job, states, decided !== undefined),
+        ...foundNotice(
+          entry,
+          job,
+          wasAccepted(job, number) ? ['accepted'] : states,
+          decided !== undefined,
+        ),
         ...(possiblySent ? { possiblySent } : {}),
       });
     }
@@ -147,11 +152,16 @@ function foundNotice(
   };
 }
 
+/** Whether the service accepted this contact of a notice that it did not accept as a whole. */
+const wasAccepted = (job: Job<JobData> | undefined, number: string): boolean =>
+  job?.data.accepted?.includes(number) === true;
+
 function hasNumber(job: Job<JobData>, number: string): boolean {
   const notice = job.data?.notice as { contacts?: unknown } | undefined;
   const contacts: unknown = notice?.contacts;
   return (
     Array.isArray(contacts) &&
-    contacts.some((one: { contact?: unknown } | null) => one?.contact === number)
+    (contacts.some((one: { contact?: unknown } | null) => one?.contact === number) ||
+      wasAccepted(job, number))
   );
 }

@@ -80,7 +80,9 @@ export function countAttempt(counts: number[], attempt: SeenAttempt): void {
   const { lane, outcome, contacts, requests, possiblySentTwice = 0, answerMs, waitedMs } = attempt;
   const ofLane = OF_LANE[lane];
   add(counts, ofLane.attempts[outcome], 1);
-  add(counts, ofLane.contacts[outcome], contacts);
+  const { contactsBy } = attempt;
+  if (contactsBy === undefined) add(counts, ofLane.contacts[outcome], contacts);
+  else for (const kind of OUTCOME_KINDS) add(counts, ofLane.contacts[kind], contactsBy[kind] ?? 0);
   add(counts, ofLane.requests, requests);
   add(counts, ofLane.possiblySentTwice, possiblySentTwice);
   if (answerMs !== undefined) countDuration(counts, 'answer', answerMs);

@@ -26,6 +26,7 @@ const DEFAULTS: Record<string, unknown> = {
   CHAT_SENDER_KEY_FIELD: 'chatSenderKey',
   DEFAULT_CHAT_SENDER_KEY: undefined,
   DEFAULT_SENDER_KEY: undefined,
+  ANSWER_RULES_FILE: undefined,
   TLS_CA_FILE: undefined,
   PROXY_URL: undefined,
   CONNECT_TIMEOUT_MS: 3000,

@@ -15,6 +15,7 @@ import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
+import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
 import { bisect, settlementOf } from './chunk-settlement.ts';
 import { applyOutcome, delayJob, detailOf, requeue, withoutStack } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
@@ -158,9 +159,22 @@ class ChunkRun {
       probe: passage.probe !== undefined,
       permit,
     });
-    await gate.leave(outcome, passage);
+    const { status, results } = answer ?? {};
+    await gate.leave(outcomeOfRequest(outcome, results), passage);
     const detail = detailOf(answer);
-    const { status } = answer ?? {};
+    if (outcome !== undefined && results !== undefined) {
+      const settlement = await settlementOfResults({
+        contacts: JSON.parse(contacts.toString()) as readonly unknown[],
+        results,
+        delivery,
+        lastAttempt: this.lastAttempt,
+        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
+      });
+      await this.#settle(settlement);
+      if (settlement.rest === undefined) return { outcome: outcome.kind };
+      const code = 'code' in outcome ? outcome.code : '';
+      return this.#end({ kind: 'retry', code, counted: true }, claim, detail);
+    }
     if (
       outcome?.kind === 'rejected' &&
       shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect })

@@ -6,7 +6,9 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import { byAcceptance } from './contact-results.ts';
 
 /** The delivery policy in one run of a notice's job. */
 export interface NoticeIntent {
@@ -214,6 +216,8 @@ export interface EndedAttempt {
   /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer: SendAnswer | undefined;
+  /** Of its contacts, where the answer has results per contact. */
+  readonly results?: readonly ContactResult[] | undefined;
 }
 
 /** Ends intents in one round trip per kind of end; repeated until Redis has answered. */
@@ -244,14 +248,14 @@ export async function endIntents(
   await Promise.allSettled(recorded);
 }
 
-function factsOf({ intent, outcome, answer }: EndedAttempt): UnknownFacts {
+function factsOf({ intent, outcome, answer, results = [] }: EndedAttempt): UnknownFacts {
   const { notice, delivery = 'at-least-once' } = intent.data;
   const stage = answer?.stage;
   // A rejection after an unknown attempt is unknown, too, but that request was not accepted.
   const isOwn = outcome?.kind === 'unknown' && outcome.final !== true;
   return {
     template: notice.templateCode,
-    contacts: notice.contacts.length,
+    contacts: notice.contacts.length - byAcceptance(results, results).accepted.length,
     code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
     stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
     delivery,

@@ -1,11 +1,14 @@
 import type { Job } from 'bullmq';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
 import { readJobData, type JobData } from '../../src/contracts/job.ts';
 import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { pendingNotice, type Coalescer } from './coalescer.ts';
+import { byAcceptance } from './contact-results.ts';
 import {
   applyOutcome,
   delayJob,
@@ -60,16 +63,34 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   const intent = noticeIntent(job, data, lockToken);
   concurrency.taken(contacts);
   try {
-    const { outcome, answer, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
+    const sent = new Promise<NoticeEnd>((end, fail) => {
       context.coalescer.add({
         ...pendingNotice(data, job.attemptsMade, context.maxContacts),
         data,
         intent,
         owned,
+        keepOthers: async (results) => {
+          // The attempt goes on with the same data: only the next run reads what is kept.
+          const { accepted, others } = byAcceptance(data.notice.contacts, results);
+          const numbers = accepted.map(({ contact }) => contact);
+          const kept: JobData = {
+            ...data,
+            notice: { ...data.notice, contacts: others },
+            accepted: [...(data.accepted ?? []), ...numbers],
+          };
+          await settleWithRetry(
+            () => job.updateData(kept),
+            (error) => context.log.trouble('contacts', error),
+          );
+        },
         isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
         end,
         fail,
       });
+    });
+    const { outcome, answer, ...facts } = await sent.catch((error: unknown): NoticeEnd => {
+      context.log.trouble('notice', error);
+      return { outcome: afterProgramError(data) };
     });
     attempt.end(outcome, answer, { contacts, possiblySent: intent.possiblySent, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
@@ -84,6 +105,17 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     concurrency.freed(contacts);
     release();
   }
+}
+
+/**
+ * The outcome of an attempt that an error in this program ended: it may have been sent. The next run of an
+ * at-most-once notice finds its intent and decides.
+ */
+function afterProgramError({ delivery }: JobData): Outcome {
+  const code = 'INTERNAL_ERROR';
+  return delivery === undefined
+    ? { kind: 'unknown', code }
+    : { kind: 'retry', code, counted: true };
 }
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */

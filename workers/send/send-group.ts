@@ -5,9 +5,12 @@ import type { Notice } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
+import { outcomeOfResults } from '../../src/service/outcome-table.ts';
+import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
 import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
+import { isMixed, outcomeOfRequest } from './contact-results.ts';
 import {
   beginIntents,
   countSentAgain,
@@ -29,6 +32,8 @@ export interface HeldNotice extends PendingNotice {
   readonly owned: () => boolean;
   /** Whether its `expiresAt` has passed. */
   readonly isLate: () => boolean;
+  /** Records that only some of its contacts were accepted: the others remain in the job. */
+  readonly keepOthers: (results: readonly ContactResult[]) => Promise<void>;
   /** Called exactly once with the result, unless `fail` is. */
   readonly end: (end: NoticeEnd) => void;
   /** Called instead when the run failed unexpectedly. */
@@ -46,6 +51,8 @@ export interface NoticeEnd {
   readonly probe?: boolean;
   /** Requests of rejected groups that are counted with it, besides its own. */
   readonly uncounted?: number;
+  /** Of its own contacts, where the answer has results per contact. */
+  readonly results?: readonly ContactResult[] | undefined;
   /** False where its request is counted with another notice. */
   readonly counted?: boolean | undefined;
 }
@@ -71,6 +78,7 @@ const REQUEUED: NoticeEnd = { outcome: undefined };
  *   hold contains one notice; the others are requeued.
  * - grouped -> sent: the intents of at-most-once notices are recorded in one round trip right before.
  * - sent -> ended, each with the outcome of the request: accepted, retry, unknown, hold, rejected.
+ * - grouped -> split into single notices, when an error in this program kept the request from being made.
  * - sent -> split, when it was rejected as a group (should-split.ts). Its intents stay open meanwhile.
  *
  * @returns the parts in which the group is sent again
@@ -118,11 +126,17 @@ async function attemptGroup(
   const { status } = answer ?? {};
   if (
     outcome?.kind === 'rejected' &&
+    answer?.results === undefined &&
     shouldSplit({ kind: 'group', size, status, delivery: deliveryOf(ready) })
   ) {
     await gate.leave(outcome, passage);
     context.log.groupRefused(size, outcome.code, answer);
     return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
+  }
+  if (attempted.isUnsendable === true && size > 1) {
+    await gate.leave(outcome, passage);
+    // One by one, so that only the notice that causes the error spends an attempt.
+    return splitGroup({ notices: ready, isPart: true, uncounted });
   }
   const end = { outcome, answer, together: size, probe: isProbe, uncounted };
   await endAll(ready, end, context, passage);
@@ -199,24 +213,47 @@ async function endAll(
   passage?: Passage,
 ): Promise<void> {
   const { outcome, answer } = end;
-  const ends = notices.map((notice) => ({
-    notice,
-    intent: notice.intent,
-    outcome: knownAfter(outcome, notice.intent),
-    answer,
-  }));
+  const results = resultsByNotice(notices, answer);
+  const ends = notices.map((notice, index) => {
+    const own = results?.[index];
+    const known = knownAfter(own === undefined ? outcome : outcomeOfResults(own), notice.intent);
+    return { notice, intent: notice.intent, outcome: known, answer, results: own };
+  });
+  // First: whatever happens next, what was accepted is not sent again.
+  await Promise.all(
+    ends.flatMap(({ notice, results: own }) =>
+      own !== undefined && isMixed(own) ? [notice.keepOthers(own)] : [],
+    ),
+  );
+  const ofRequest = outcomeOfRequest(outcome, answer?.results);
   await uncountSentAgain(
     ends.map(({ intent }) => intent),
-    outcome,
+    ofRequest,
     context,
   );
   await endIntents(ends, context);
-  if (passage !== undefined) await context.gate.leave(outcome, passage);
+  if (passage !== undefined) await context.gate.leave(ofRequest, passage);
   context.inOneWrite();
   // Each requeued notice is put before the one that was requeued just now.
   const isRequeued = outcome === undefined || outcome.kind === 'hold';
-  for (const { notice, outcome: known } of isRequeued ? ends.toReversed() : ends) {
+  for (const { notice, outcome: known, results: own } of isRequeued ? ends.toReversed() : ends) {
     const counted = notice === notices[0] ? end.counted : false;
-    notice.end({ ...end, outcome: known, counted });
+    notice.end({ ...end, outcome: known, counted, results: own });
   }
+}
+
+/** The results of each notice: those of the answer have the order of the contacts of the request. */
+function resultsByNotice(
+  notices: readonly HeldNotice[],
+  answer: SendAnswer | undefined,
+): (readonly ContactResult[])[] | undefined {
+  const results = answer?.results;
+  if (results === undefined) return undefined;
+  let from = 0;
+  return notices.map(({ data }) => {
+    const to = from + data.notice.contacts.length;
+    const own = results.slice(from, to);
+    from = to;
+    return own;
+  });
 }

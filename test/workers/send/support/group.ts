@@ -145,6 +145,7 @@ export async function openGroupStage(
         data,
         intent: noticeIntent(job, data, LOCK),
         isLost: false,
+        keepOthers: () => Promise.resolve(),
         owned: () => !notice.isLost,
         isLate: () => expiresAt !== undefined && Date.now() >= expiresAt,
         ends,
