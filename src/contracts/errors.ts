@@ -43,6 +43,10 @@ export const ERROR_CODES = {
     meaning: 'A job in the queue has a format that this worker does not support; it was not sent.',
     remedy: 'Check the producer against docs/job.schema.json; update workers before producers.',
   },
+  INTERNAL_ERROR: {
+    meaning: 'An error in notice-queue itself ended the attempt.',
+    remedy: 'Report it, with the log line `trouble` before that of the attempt.',
+  },
   INVALID_ACCESS_KEY: {
     meaning: 'The access key does not exist, the secret is wrong, or the token has expired.',
     remedy: 'Compare ACCESS_KEY, SECRET_KEY and API_VERSION with the console of the service.',

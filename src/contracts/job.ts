@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
+import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
 import { noticeSchema } from './notice.ts';
 
 /** Version of the job data. A worker refuses jobs of any other version. */
@@ -37,8 +38,15 @@ export type JobData = z.output<typeof jobSchema> & {
   readonly accepted?: readonly string[];
 };
 
+/** More characters than any job of a producer of this package; a request is built from them in memory. */
+const MAX_CHARACTERS = 256 * 1024 * 1024;
+
+/** The fields of a contact are nested below the notice, the list and the contact. */
+const MAX_NOTICE_DEPTH = MAX_DEPTH + 3;
+
 /**
- * Checks the data of a job, except the contacts: those were checked when they were queued.
+ * Checks the data of a job. Of the contacts only the nesting and the size are checked: their fields were
+ * checked when they were queued.
  *
  * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
@@ -64,6 +72,13 @@ export function readJobData(data: unknown): JobData {
   }
   if (notice.contacts.length === 0) {
     throw new NoticeQueueError('JOB_INVALID', 'The notice of the job has no contacts.');
+  }
+  const size = sizeOfJson(notice, MAX_NOTICE_DEPTH);
+  if (size === Infinity) {
+    throw new NoticeQueueError('JOB_INVALID', 'The notice of the job is nested too deeply.');
+  }
+  if (size > MAX_CHARACTERS) {
+    throw new NoticeQueueError('JOB_INVALID', 'The notice of the job is too large.');
   }
   if (expiresAt !== undefined && !Number.isSafeInteger(expiresAt)) {
     throw new NoticeQueueError('JOB_INVALID', 'The expiresAt of the job is not a time.');

@@ -1,6 +1,6 @@
-import type { Worker } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
+import type { SendWorker } from '../queue/send-job.ts';
 import { buildSendWorker, type SendWorkerOptions } from '../queue/send-worker.ts';
 import { runChunk, type ChunkContext } from '../send/chunk-job.ts';
 import { Coalescer } from '../send/coalescer.ts';
@@ -11,7 +11,7 @@ import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-grou
 export function buildNoticeWorker(
   options: SendWorkerOptions & { readonly settings: WorkerConfig },
   context: GroupContext & Pick<NoticeContext, 'lockGuard' | 'log' | 'now'>,
-): Worker {
+): SendWorker {
   const { lane, settings } = options;
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
   const { lockGuard, log, now, stopping } = context;
@@ -28,7 +28,7 @@ export function buildNoticeWorker(
 }
 
 /** Builds the worker of batches' chunks, not yet running. */
-export function buildChunkWorker(options: SendWorkerOptions, context: ChunkContext): Worker {
+export function buildChunkWorker(options: SendWorkerOptions, context: ChunkContext): SendWorker {
   return buildSendWorker(options, (job, lockToken, signal) =>
     runChunk({ job, lockToken }, signal, context),
   );

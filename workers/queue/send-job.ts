@@ -1,4 +1,4 @@
-import { Job, Worker, type Processor, type WorkerOptions } from 'bullmq';
+import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
@@ -25,6 +25,11 @@ const FETCH_AGAIN_MS = 200;
  */
 export class SendWorker extends Worker {
   readonly ending: JobEnding;
+  /**
+   * When the last renewal of locks was sent, by the monotonic clock. Redis extends a lock at some moment
+   * between this and its reply, so this is when the time of the lock surely had not begun yet.
+   */
+  renewalSentAt = -Infinity;
 
   constructor(name: string, run: Processor, options: WorkerOptions, ending: JobEnding) {
     super(name, run, options);
@@ -34,6 +39,24 @@ export class SendWorker extends Worker {
   protected override get Job(): typeof Job {
     // Its type parameters are open in BullMQ's declaration; ours are BullMQ's defaults.
     return SendJob as typeof Job;
+  }
+
+  /** A job whose data is not JSON runs with the data null; BullMQ would leave it active for ever. */
+  protected override createJob(json: JobJson, id: string): Job {
+    try {
+      return super.createJob(json, id);
+    } catch {
+      const job = super.createJob({ ...json, data: 'null' }, id);
+      if (job instanceof SendJob) job.isUnreadable = true;
+      return job;
+    }
+  }
+
+  override extendJobLocks(
+    ...renewal: Parameters<Worker['extendJobLocks']>
+  ): ReturnType<Worker['extendJobLocks']> {
+    this.renewalSentAt = performance.now();
+    return super.extendJobLocks(...renewal);
   }
 
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
@@ -59,7 +82,9 @@ export class SendWorker extends Worker {
  * - moving -> stored: the job is no longer ours (its lock ended meanwhile), or the move can never succeed.
  *   An end for good is stored with the job, for the worker that gets it next (job-ends.ts).
  */
-class SendJob extends Job {
+export class SendJob extends Job {
+  /** Its data in Redis is not JSON. */
+  isUnreadable = false;
   #isStored = false;
 
   override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {

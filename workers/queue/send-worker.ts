@@ -1,4 +1,4 @@
-import type { Job, KeepJobs, Worker } from 'bullmq';
+import type { Job, KeepJobs } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
@@ -6,7 +6,8 @@ import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { endStoredAfterStall } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
-import { SendWorker } from './send-job.ts';
+import { SendJob, SendWorker } from './send-job.ts';
+import { setDataAside } from './unreadable-job.ts';
 
 /** One of the two queues from which a worker process takes jobs. */
 export interface Lane {
@@ -99,16 +100,18 @@ const STALLS_ALLOWED = 1_000;
  * backoff and how long it is kept, so that a job contains only its notice and producers in any language
  * need not know.
  */
-export function buildSendWorker(options: SendWorkerOptions, run: RunJob): Worker {
+export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
   const { redis, keys, lane, settings, inFlight } = options;
   const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
     const runOnce = () => run(job, lockToken, signal);
-    const runAfterStall = async () => (await endStoredAfterStall(job, redis)) ?? runOnce();
-    return inFlight.run(job, () =>
-      jobSpan(job, lane.name, job.stalledCounter > 0 ? runAfterStall : runOnce),
-    );
+    const prepareAndRun = async () => {
+      if (isUnreadable(job)) await setDataAside(job, redis);
+      return (job.stalledCounter > 0 ? await endStoredAfterStall(job, redis) : null) ?? runOnce();
+    };
+    const isUsual = job.stalledCounter === 0 && !isUnreadable(job);
+    return inFlight.run(job, () => jobSpan(job, lane.name, isUsual ? runOnce : prepareAndRun));
   };
   return new SendWorker(
     lane.queueName,
@@ -138,6 +141,8 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): Worker
     { redis, lockDurationMs: settings.lockDurationMs, inFlight },
   );
 }
+
+const isUnreadable = (job: Job) => job instanceof SendJob && job.isUnreadable;
 
 /**
  * Milliseconds before the next attempt: exponential with a cap and full jitter, so that jobs that failed

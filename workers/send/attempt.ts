@@ -2,6 +2,7 @@ import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { RefusalStatus, Token, TokenSource } from '../../src/contracts/token.ts';
+import { isProgramError } from '../../src/redis/failure.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
@@ -49,12 +50,16 @@ export interface Attempted {
   /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer?: SendAnswer;
+  /** No request could be made of the notices because of an error in this program. */
+  readonly isUnsendable?: true;
 }
+
+const UNSENDABLE: Outcome = { kind: 'retry', code: 'INTERNAL_ERROR', counted: true };
 
 /** Makes one attempt behind the gate: takes a permit of the rate limit, sends, decides the outcome. */
 export async function attemptOnce(
   { send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
-  { tokens, rateLimit, sendDeadlineMs: deadlineMs }: AttemptContext,
+  { tokens, rateLimit, log, sendDeadlineMs: deadlineMs }: AttemptContext,
 ): Promise<Attempted> {
   const permit = taken ?? (await rateLimit.take(cancel));
   if (permit === undefined) return { outcome: undefined };
@@ -67,6 +72,12 @@ export async function attemptOnce(
     return { outcome, answer };
   } catch (error) {
     if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined };
+    if (isProgramError(error)) {
+      log.trouble('attempt', error);
+      return guard.allowed
+        ? { outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' } }
+        : { outcome: UNSENDABLE, isUnsendable: true };
+    }
     return { outcome: outcomeOfTokenError(error) };
   } finally {
     guard.release();

@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
 import { readJobData, type JobData } from '../../src/contracts/job.ts';
 import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
@@ -62,7 +63,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   const intent = noticeIntent(job, data, lockToken);
   concurrency.taken(contacts);
   try {
-    const { outcome, answer, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
+    const sent = new Promise<NoticeEnd>((end, fail) => {
       context.coalescer.add({
         ...pendingNotice(data, job.attemptsMade, context.maxContacts),
         data,
@@ -87,6 +88,10 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         fail,
       });
     });
+    const { outcome, answer, ...facts } = await sent.catch((error: unknown): NoticeEnd => {
+      context.log.trouble('notice', error);
+      return { outcome: afterProgramError(data) };
+    });
     attempt.end(outcome, answer, { contacts, possiblySent: intent.possiblySent, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
     if (outcome === undefined) requeue();
@@ -100,6 +105,17 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     concurrency.freed(contacts);
     release();
   }
+}
+
+/**
+ * The outcome of an attempt that an error in this program ended: it may have been sent. The next run of an
+ * at-most-once notice finds its intent and decides.
+ */
+function afterProgramError({ delivery }: JobData): Outcome {
+  const code = 'INTERNAL_ERROR';
+  return delivery === undefined
+    ? { kind: 'unknown', code }
+    : { kind: 'retry', code, counted: true };
 }
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */

@@ -31,6 +31,7 @@ export class AttemptGuard implements RequestGuard {
   readonly cancel: CancelSignal;
   readonly #options: AttemptGuardOptions;
   #permit: Permit | undefined;
+  #allowed = false;
 
   constructor(options: AttemptGuardOptions) {
     this.cancel = options.cancel;
@@ -38,8 +39,18 @@ export class AttemptGuard implements RequestGuard {
     this.#permit = options.permit;
   }
 
+  /** Whether it has allowed a request, which then may have been made. */
+  get allowed(): boolean {
+    return this.#allowed;
+  }
+
   /** @throws NotStarted */
   async check(cancel: CancelSignal): Promise<void> {
+    await this.#checkAll(cancel);
+    this.#allowed = true;
+  }
+
+  async #checkAll(cancel: CancelSignal): Promise<void> {
     this.#requireOwned();
     if (this.#permit?.use() !== true) {
       this.#permit = await this.#options.rateLimit.take(cancel);

@@ -78,6 +78,7 @@ const REQUEUED: NoticeEnd = { outcome: undefined };
  *   hold contains one notice; the others are requeued.
  * - grouped -> sent: the intents of at-most-once notices are recorded in one round trip right before.
  * - sent -> ended, each with the outcome of the request: accepted, retry, unknown, hold, rejected.
+ * - grouped -> split into single notices, when an error in this program kept the request from being made.
  * - sent -> split, when it was rejected as a group (should-split.ts). Its intents stay open meanwhile.
  *
  * @returns the parts in which the group is sent again
@@ -131,6 +132,11 @@ async function attemptGroup(
     await gate.leave(outcome, passage);
     context.log.groupRefused(size, outcome.code, answer);
     return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
+  }
+  if (attempted.isUnsendable === true && size > 1) {
+    await gate.leave(outcome, passage);
+    // One by one, so that only the notice that causes the error spends an attempt.
+    return splitGroup({ notices: ready, isPart: true, uncounted });
   }
   const end = { outcome, answer, together: size, probe: isProbe, uncounted };
   await endAll(ready, end, context, passage);

@@ -133,6 +133,34 @@ describe('a job whose run ends while Redis refuses writes', () => {
     await queue.close();
   });
 
+  it('has its locks renewed by BullMQ through the worker, which notes when', async () => {
+    const keys = keysOf(redis.freshPrefix(), 'default');
+    const settings = { ...loadConfig({}, { service: false }).worker, lockDurationMs: 500 };
+    const mayEnd = signal();
+    const sender = buildSendWorker(
+      {
+        redis: redis.connect({ forWorker: true }),
+        keys,
+        lane: lanesOf(settings).notices,
+        settings,
+        inFlight: new InFlight(),
+      },
+      () => mayEnd.promise,
+    );
+    worker = sender;
+    const startedAt = performance.now();
+    const renewed = signal();
+    sender.on('locksRenewed', () => renewed.resolve());
+    void sender.run();
+    const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
+    await queue.add('send', {});
+    await renewed.promise;
+    expect(sender.renewalSentAt).toBeGreaterThan(startedAt);
+    expect(sender.renewalSentAt).toBeLessThan(performance.now());
+    mayEnd.resolve();
+    await queue.close();
+  });
+
   async function commands(): Promise<number> {
     return Number(/total_commands_processed:(\d+)/.exec(await redis.client.info('stats'))?.[1]);
   }
