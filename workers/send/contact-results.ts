@@ -1,7 +1,12 @@
+import type { Job } from 'bullmq';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { FailedPart, Settlement } from '../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
+import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { isProgramError } from '../../src/redis/failure.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
+import type { AttemptLog } from './attempt-log.ts';
 
 /*
  * An answer with a result for each contact (docs/answers.md). The results have the order of the contacts of
@@ -37,6 +42,38 @@ export function outcomeOfRequest(
     ? { kind: 'accepted', confirmed: true }
     : outcome;
 }
+
+/**
+ * Keeps in the job of a single notice only the contacts that were not accepted, repeated until Redis has
+ * recorded it. The run goes on with the data that it has; only the next one reads what is kept.
+ */
+export async function keepOtherContacts(
+  job: Job,
+  data: JobData,
+  results: readonly ContactResult[],
+  log: AttemptLog,
+): Promise<void> {
+  const { accepted, others } = byAcceptance(data.notice.contacts, results);
+  const kept: JobData = {
+    ...data,
+    notice: { ...data.notice, contacts: others },
+    accepted: [...(data.accepted ?? []), ...accepted.map(({ contact }) => contact)],
+  };
+  try {
+    await settleWithRetry(
+      () => job.updateData(kept),
+      (error) => log.trouble('contacts', error),
+      (error) => !isGone(error) && !isProgramError(error),
+    );
+  } catch (error) {
+    // A job that is gone is not sent again.
+    if (!isGone(error)) throw error;
+  }
+}
+
+/** BullMQ gives the error for a job that does not exist a number as its code. */
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && typeof (error as { code?: unknown }).code === 'number';
 
 /** A chunk with the results of its contacts. */
 export interface ChunkResults<Contact> {

@@ -1,5 +1,4 @@
 import type { Job } from 'bullmq';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import {
   isNewerJob,
@@ -14,7 +13,7 @@ import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { pendingNotice, type Coalescer } from './coalescer.ts';
-import { byAcceptance } from './contact-results.ts';
+import { keepOtherContacts } from './contact-results.ts';
 import {
   applyOutcome,
   delayJob,
@@ -80,20 +79,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         data,
         intent,
         owned,
-        keepOthers: async (results) => {
-          // The attempt goes on with the same data: only the next run reads what is kept.
-          const { accepted, others } = byAcceptance(data.notice.contacts, results);
-          const numbers = accepted.map(({ contact }) => contact);
-          const kept: JobData = {
-            ...data,
-            notice: { ...data.notice, contacts: others },
-            accepted: [...(data.accepted ?? []), ...numbers],
-          };
-          await settleWithRetry(
-            () => job.updateData(kept),
-            (error) => context.log.trouble('contacts', error),
-          );
-        },
+        keepOthers: (results) => keepOtherContacts(job, data, results, context.log),
         isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
         end,
         fail,
