@@ -8,7 +8,8 @@ import { allAccepted, allBack, allFailed } from '../../src/batch/ledger/settleme
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { buildBatch, contacts, part, type BuiltBatch } from '../batch/support/built-batch.ts';
-import { csvList, importWorld, listFile, numberOf } from '../batch/support/import-world.ts';
+import { csvList, numberOf } from '../batch/support/csv-list.ts';
+import { importWorld, listFile } from '../batch/support/import-world.ts';
 
 const redis = testRedis();
 const SECRET = 'f'.repeat(64);

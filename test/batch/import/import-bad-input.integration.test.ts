@@ -4,13 +4,8 @@ import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
 import type { ImportOptions } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
-import {
-  csvList,
-  failureOf,
-  importWorld,
-  listFile,
-  temporaryFolder,
-} from '../support/import-world.ts';
+import { csvList } from '../support/csv-list.ts';
+import { failureOf, importWorld, listFile, temporaryFolder } from '../support/import-world.ts';
 
 const redis = testRedis();
 const stream = (text: string | Buffer) => Readable.from([Buffer.from(text)], { objectMode: false });

@@ -7,14 +7,8 @@ import { readChunkJob } from '../../../src/contracts/chunk-job.ts';
 import type { ImportProgress } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { signal, until } from '../../support/wait.ts';
-import {
-  csvList,
-  failureOf,
-  importWorld,
-  listFile,
-  numberOf,
-  temporaryFolder,
-} from '../support/import-world.ts';
+import { csvList, numberOf } from '../support/csv-list.ts';
+import { failureOf, importWorld, listFile, temporaryFolder } from '../support/import-world.ts';
 
 const redis = testRedis();
 

@@ -8,7 +8,8 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { readBatchSnapshot } from '../../../src/ops/batch-snapshot.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { importWorld, listFile, numberOf } from '../support/import-world.ts';
+import { numberOf } from '../support/csv-list.ts';
+import { importWorld, listFile } from '../support/import-world.ts';
 
 const redis = testRedis();
 const IMPORTER = fileURLToPath(new URL('../support/importer.mjs', import.meta.url));

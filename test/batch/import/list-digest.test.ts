@@ -9,7 +9,7 @@ import {
 import { readContacts } from '../../../src/batch/source/read-contacts.ts';
 import { readCsv } from '../../../src/batch/source/read-csv.ts';
 import { FieldChoice } from '../../../src/batch/source/sent-columns.ts';
-import { csvList } from '../support/import-world.ts';
+import { csvList } from '../support/csv-list.ts';
 
 const CSV = { delimiter: ',', header: true, passThrough: false } as const;
 

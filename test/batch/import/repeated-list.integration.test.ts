@@ -4,7 +4,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Contact, ImportOptions, ImportSource } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
-import { csvList, failureOf, importWorld, listFile, numberOf } from '../support/import-world.ts';
+import { csvList, numberOf } from '../support/csv-list.ts';
+import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 
 const redis = testRedis();
 const stream = (text: string) => Readable.from([Buffer.from(text)], { objectMode: false });

@@ -31,15 +31,6 @@ export function listFile(content: string | Uint8Array, name = 'list.csv'): strin
   return file;
 }
 
-/** A CSV list of so many contacts, each of another number. */
-export function csvList(count: number): string {
-  const rows = Array.from({ length: count }, (_, index) => `${numberOf(index)},홍${index}\n`);
-  return `contact,var1\n${rows.join('')}`;
-}
-
-/** A mobile number for each index. */
-export const numberOf = (index: number) => `010${String(10_000_000 + index)}`;
-
 /** An account of its own on the run's Redis, for imports and for looking at what they stored. */
 export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) {
   const prefix = redis.freshPrefix();
