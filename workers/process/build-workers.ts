@@ -10,16 +10,16 @@ import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-grou
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
 export function buildNoticeWorker(
   options: SendWorkerOptions & { readonly settings: WorkerConfig },
-  context: GroupContext & Pick<NoticeContext, 'lockGuard' | 'log' | 'now'>,
+  context: GroupContext & Pick<NoticeContext, 'lockGuard' | 'log' | 'now' | 'unknownResends'>,
 ): Worker {
   const { lane, settings } = options;
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
-  const { lockGuard, log, now, stopping } = context;
+  const { lockGuard, log, now, stopping, unknownResends } = context;
   const coalescer = new Coalescer<HeldNotice>({ maxRequests, maxContacts, stopping }, (group) =>
     sendGroup(group, context),
   );
   const concurrency = new AdaptiveConcurrency(lane.concurrency, lane.mostJobs);
-  const notices = { coalescer, concurrency, lockGuard, log, now, maxContacts };
+  const notices = { coalescer, concurrency, lockGuard, log, now, maxContacts, unknownResends };
   const worker = buildSendWorker(options, (job, lockToken) =>
     runNotice({ job, lockToken }, notices),
   );

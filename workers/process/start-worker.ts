@@ -84,7 +84,8 @@ export async function startWorker({
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
-  const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs } = config.worker;
+  const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs, unknownResends } =
+    config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
   const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
@@ -111,10 +112,18 @@ export async function startWorker({
     noteAttempt(attempt);
   });
 
-  const holds = new HoldGate(redis, hints, keys, holdSettings(config.worker), (move) => {
-    log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
-    if (move.kind === 'held') rateLimiter.rejectAll();
-  });
+  const { current: currentToken } = keys.token(pair);
+  const holds = new HoldGate(
+    redis,
+    hints,
+    keys,
+    currentToken,
+    holdSettings(config.worker),
+    (move) => {
+      log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
+      if (move.kind === 'held') rateLimiter.rejectAll();
+    },
+  );
   const rateLimiter = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
     onDecrease: (decrease) =>
       log.warn({ event: 'rate-limit-decreased', ...decrease }, 'rate limit decreased after a 429'),
@@ -192,6 +201,7 @@ export async function startWorker({
     worker: id,
     keepFailedMs,
     sendDeadlineMs,
+    unknownResends,
     now: clock.now,
     inOneWrite: () => inOneWrite(redis),
     stopping: stopping.signal,

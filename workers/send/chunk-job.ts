@@ -10,14 +10,16 @@ import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
+import { OPEN, type Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
-import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
+import { attemptOnce, type AttemptContext } from './attempt.ts';
 import { bisect, settlementOf } from './chunk-settlement.ts';
 import { applyOutcome, delayJob, detailOf, requeue, withoutStack } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
+import { possiblySentBefore, withPossiblySentMark } from './resends.ts';
+import type { Attempted } from './send-gate.ts';
 import { shouldSplit } from './should-split.ts';
 
 /** What the jobs of chunks need; a worker process composes it once. */
@@ -31,6 +33,8 @@ export interface ChunkContext extends AttemptContext {
   readonly payloadKeys: readonly PayloadKey[];
   /** Encrypts the payload of contacts that are tried again; stored unencrypted without it. */
   readonly sealWith: PayloadKey | undefined;
+  /** UNKNOWN_RESENDS */
+  readonly unknownResends: number;
   /** The Redis key of a job's lock in BullMQ. */
   readonly lockKey: (jobId: string) => string;
 }
@@ -65,17 +69,21 @@ export async function runChunk(
   let permit: Permit | undefined;
   try {
     if (cancel.aborted) requeue();
-    const passage = await context.gate.enter();
+    const passage = await context.gate.enter({
+      job: job.id ?? '',
+      possiblySent: possiblySentBefore(job),
+    });
     if (passage === undefined) requeue();
+    if ('asideMs' in passage) return await delayJob(locked, passage.asideMs, 'others probe first');
     permit = await context.rateLimit.take(cancel);
     if (permit === undefined) {
-      await context.gate.leave(undefined, passage);
+      await context.gate.leave({ outcome: undefined }, passage, '');
       requeue();
     }
     const run = new ChunkRun({ locked, data, owned, cancel }, context);
     const claim = await run.claim();
     if (claim?.kind === 'send') return await run.finish(claim, passage, permit);
-    await context.gate.leave(undefined, passage);
+    await context.gate.leave({ outcome: undefined }, passage, '');
     // A paused batch gets new jobs when it is resumed.
     if (claim === undefined || claim.kind === 'lost') requeue();
     if (claim.kind === 'later') {
@@ -146,19 +154,15 @@ class ChunkRun {
     const { size, delivery, bisect: mayBisect, possiblySent } = claim;
     const contacts = await this.#open(claim.payload);
     if (contacts === undefined) {
-      await gate.leave(undefined, passage);
+      await gate.leave({ outcome: undefined }, passage, '');
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
     const frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
-    const send = (part: Buffer, count: number, first?: { probe: boolean; permit: Permit }) =>
+    const send = (part: Buffer, count: number, first?: { passage: Passage; permit: Permit }) =>
       this.#send({ frame, delivery, contacts: part, size: count, ...first });
 
-    const { outcome, answer } = await send(contacts, size, {
-      probe: passage.probe !== undefined,
-      permit,
-    });
-    await gate.leave(outcome, passage);
+    const { outcome, answer } = await send(contacts, size, { passage, permit });
     const detail = detailOf(answer);
     const { status } = answer ?? {};
     if (
@@ -170,10 +174,10 @@ class ChunkRun {
         rejected: { code: outcome.code, detail },
         delivery,
         send: async (some) => {
-          const sent = await send(Buffer.from(JSON.stringify(some)), some.length);
-          // Requests of a bisection are no probes.
-          if (sent.outcome?.kind === 'hold') await gate.leave(sent.outcome, NO_PROBE);
-          const { outcome: part, answer: of } = sent;
+          const { outcome: part, answer: of } = await send(
+            Buffer.from(JSON.stringify(some)),
+            some.length,
+          );
           return { outcome: part, status: of?.status, detail: detailOf(of) };
         },
         encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
@@ -206,19 +210,22 @@ class ChunkRun {
     delivery,
     contacts,
     size,
-    probe = false,
+    passage = OPEN,
     permit,
   }: Pick<SendClaim, 'delivery' | 'size'> & {
     readonly frame: Readonly<Record<string, unknown>>;
     readonly contacts: Buffer;
-    readonly probe?: boolean;
+    /** Requests of a bisection are no probes. */
+    readonly passage?: Passage;
     readonly permit?: Permit;
   }): Promise<Attempted> {
-    const { service, log } = this.#context;
+    const { service, log, gate, unknownResends } = this.#context;
     const { locked, data, owned, cancel } = this.#options;
+    const job = locked.job.id ?? '';
     const line = log.begin(locked.job);
     const attempted = await attemptOnce(
       {
+        job,
         send: (tokens, options) => service.sendBytes(frame, contacts, tokens, options),
         ownConnection: delivery === 'at-most-once',
         owned,
@@ -227,9 +234,15 @@ class ChunkRun {
       },
       this.#context,
     );
+    let outcome = await gate.leave(attempted, passage, job);
+    if (outcome?.kind === 'unknown' && possiblySentBefore(locked.job) >= unknownResends) {
+      outcome = { ...outcome, final: true };
+    }
     const { batch, chunk } = data;
-    line.end(attempted.outcome, attempted.answer, { batch, chunk, contacts: size, probe });
-    return attempted;
+    const { answer } = attempted;
+    const probe = passage.probe !== undefined;
+    line.end(outcome, answer, { batch, chunk, contacts: size, probe });
+    return { outcome, answer };
   }
 
   #settle(settlement: Settlement): Promise<void> {
@@ -250,19 +263,13 @@ class ChunkRun {
     if (outcome === undefined) requeue();
     const isFinal =
       outcome.kind === 'rejected' ||
-      (outcome.kind === 'unknown' && delivery === 'at-most-once') ||
+      (outcome.kind === 'unknown' && (delivery === 'at-most-once' || outcome.final === true)) ||
       ((outcome.kind === 'unknown' || (outcome.kind === 'retry' && outcome.counted)) &&
         this.lastAttempt);
     if (isFinal) return { outcome: outcome.kind };
-    return applyOutcome(this.#options.locked, outcome, { detail });
+    const { locked } = this.#options;
+    const possiblySent = possiblySentBefore(locked.job) + (outcome.kind === 'unknown' ? 1 : 0);
+    const marked = withPossiblySentMark(detail, possiblySent, locked.job);
+    return applyOutcome(locked, outcome, { detail: marked, possiblySent });
   }
 }
-
-const nothing = () => Promise.resolve();
-
-const NO_PROBE: Passage = {
-  probe: undefined,
-  succeeded: nothing,
-  undecided: nothing,
-  abandoned: nothing,
-};

@@ -6,6 +6,7 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import { possiblySentBefore } from './resends.ts';
 
 /** The delivery policy in one run of a notice's job. */
 export interface NoticeIntent {
@@ -17,42 +18,31 @@ export interface NoticeIntent {
   readonly lockToken: string;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
-  /** At-least-once: the service may have accepted an earlier attempt. */
-  readonly possiblySent: boolean;
+  /** At-least-once: how often the service may have accepted an earlier attempt (resends.ts). */
+  readonly possiblySent: number;
+  /** UNKNOWN_RESENDS */
+  readonly mostResends: number;
   /** `asked` while there is no answer; undefined until asked for, and for at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
 }
 
-/** The delivery policy of a job that was just fetched. */
-export function noticeIntent(job: Job, data: JobData, lockToken: string | undefined): NoticeIntent {
+/** The delivery policy of a job that was just fetched. @param mostResends UNKNOWN_RESENDS */
+export function noticeIntent(
+  job: Job,
+  data: JobData,
+  lockToken: string | undefined,
+  mostResends: number,
+): NoticeIntent {
   return {
     job: job.id ?? '',
     data,
     nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    possiblySent: data.delivery === undefined && isPossiblySent(job),
+    possiblySent: data.delivery === undefined ? possiblySentBefore(job) : 0,
+    mostResends,
     verdict: undefined,
   };
-}
-
-/*
- * At-least-once. Once possibly sent, always possibly sent until accepted: a later rejection, a deadline
- * that passes or attempts that run out prove nothing about the earlier request. (At-most-once, the intents
- * contain all that is known.)
- */
-
-/** Stored with the reason of a failed attempt, so that the next attempt knows. */
-const MARK = '(may have been taken)';
-
-/** Whether the service may have accepted an earlier attempt of a job: it ended so, or its worker died. */
-export function isPossiblySent(job: Pick<Job, 'failedReason' | 'stalledCounter'>): boolean {
-  return job.stalledCounter > 0 || (job.failedReason ?? '').endsWith(MARK);
-}
-
-/** The reason that is stored with an attempt that the service may have accepted. */
-export function withPossiblySentMark(detail: string): string {
-  return detail === '' ? MARK : `${detail} ${MARK}`;
 }
 
 /**
@@ -60,17 +50,26 @@ export function withPossiblySentMark(detail: string): string {
  *
  * | possibly sent before | outcome of this attempt | attempts left | known |
  * |---|---|---|---|
- * | no | any | any | the same |
- * | yes | rejected | any | unknown, and no attempt follows |
- * | yes | expired | any | unknown, and no attempt follows |
- * | yes | retry, counted | none | unknown, and no attempt follows |
- * | yes | any other | any | the same |
+ * | UNKNOWN_RESENDS times | unknown | any | unknown, and no attempt follows |
+ * | fewer times | unknown | any | the same |
+ * | never | any other | any | the same |
+ * | at least once | rejected | any | unknown, and no attempt follows |
+ * | at least once | expired | any | unknown, and no attempt follows |
+ * | at least once | retry, counted | none | unknown, and no attempt follows |
+ * | at least once | any other | any | the same |
  */
 export function knownAfter(
   outcome: Outcome | undefined,
-  { possiblySent, lastAttempt }: Pick<NoticeIntent, 'possiblySent' | 'lastAttempt'>,
+  {
+    possiblySent,
+    mostResends,
+    lastAttempt,
+  }: Pick<NoticeIntent, 'possiblySent' | 'mostResends' | 'lastAttempt'>,
 ): Outcome | undefined {
-  if (!possiblySent) return outcome;
+  if (outcome?.kind === 'unknown') {
+    return possiblySent >= mostResends ? { ...outcome, final: true } : outcome;
+  }
+  if (possiblySent === 0) return outcome;
   switch (outcome?.kind) {
     case 'rejected':
       return { kind: 'unknown', code: outcome.code, final: true };
@@ -82,11 +81,15 @@ export function knownAfter(
         : outcome;
     case undefined:
     case 'accepted':
-    case 'unknown':
     case 'hold':
     case 'cancelled':
       return outcome;
   }
+}
+
+/** Whether a notice was possibly sent as often as it may be: no request follows. */
+export function isUsedUp({ possiblySent, mostResends }: NoticeIntent): boolean {
+  return possiblySent > mostResends;
 }
 
 /** How an intent is ended after an attempt. */
@@ -144,12 +147,15 @@ export interface IntentContext {
 }
 
 /** Whether the intent does not forbid a request. */
-export function maySend({ verdict }: NoticeIntent): boolean {
-  return verdict === undefined || verdict === 'send';
+export function maySend(intent: NoticeIntent): boolean {
+  const { verdict } = intent;
+  return (verdict === undefined || verdict === 'send') && !isUsedUp(intent);
 }
 
 /** The outcome of an earlier attempt, where it is the reason why this one makes no request. */
-export function earlierOutcome({ verdict }: NoticeIntent): Outcome | undefined {
+export function earlierOutcome(intent: NoticeIntent): Outcome | undefined {
+  if (isUsedUp(intent)) return { kind: 'unknown', code: 'OUTCOME_UNKNOWN', final: true };
+  const { verdict } = intent;
   if (verdict === 'accepted') return { kind: 'accepted', confirmed: true };
   if (verdict === 'unknown') return { kind: 'unknown', code: 'OUTCOME_UNKNOWN' };
   return undefined;

@@ -13,7 +13,8 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
-import { noticeIntent, withPossiblySentMark } from './notice-intent.ts';
+import { noticeIntent } from './notice-intent.ts';
+import { withPossiblySentMark } from './resends.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
@@ -24,6 +25,8 @@ export interface NoticeContext {
   readonly log: AttemptLog;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
+  /** UNKNOWN_RESENDS */
+  readonly unknownResends: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
   readonly now: () => number;
 }
@@ -56,10 +59,10 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   const { concurrency } = context;
   const { owned, release } = context.lockGuard.guard(job);
   const contacts = data.notice.contacts.length;
-  const intent = noticeIntent(job, data, lockToken);
+  const intent = noticeIntent(job, data, lockToken, context.unknownResends);
   concurrency.taken(contacts);
   try {
-    const { outcome, answer, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
+    const { outcome, answer, asideMs, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
       context.coalescer.add({
         ...pendingNotice(data, job.attemptsMade, context.maxContacts),
         data,
@@ -72,11 +75,14 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     });
     attempt.end(outcome, answer, { contacts, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
+    if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
-    const possiblySent = !atMostOnce && (intent.possiblySent || outcome.kind === 'unknown');
-    const detail = possiblySent ? withPossiblySentMark(detailOf(answer)) : detailOf(answer);
-    return await applyOutcome(locked, outcome, { detail, atMostOnce });
+    const possiblySent = atMostOnce
+      ? 0
+      : intent.possiblySent + (outcome.kind === 'unknown' && (answer?.requests ?? 0) > 0 ? 1 : 0);
+    const detail = withPossiblySentMark(detailOf(answer), possiblySent, job);
+    return await applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
   } finally {
     concurrency.freed(contacts);
     release();
