@@ -19,6 +19,6 @@ export type {
 export { findContact, type FindOptions, type FindReport } from './search/find-contact.ts';
 export type { FoundNotice } from './search/find-notices.ts';
 export type { FoundContact, FoundState } from './search/find-in-batches.ts';
-export type { FieldMap } from './batch/source/column-map.ts';
+export type { FieldMap, SentColumns } from './batch/source/sent-columns.ts';
 export type { ImportOptions, ImportProgress, ImportReport } from './batch/import/import-options.ts';
 export type { ImportSource } from './batch/source/open-source.ts';

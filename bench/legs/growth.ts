@@ -36,7 +36,7 @@ export async function growth(
   const queue = new NoticeQueue({
     redis: { url: stage.redisUrl },
     prefix,
-    enqueueTimeoutMs: 60_000,
+    enqueueTimeoutMs: 30_000,
   });
   const empty = (await redisUsage(stage.redis)).memoryBytes;
   const all: Growth[] = [];

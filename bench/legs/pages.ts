@@ -33,7 +33,7 @@ const BOARD = '/queues/api/queues?activeQueue=send&status=waiting&page=1&jobsPer
 export async function pageTimes(stage: Stage, sizes: readonly number[]): Promise<PageTime[]> {
   const prefix = 'bench';
   const redis = { url: stage.redisUrl };
-  const queue = new NoticeQueue({ redis, prefix, enqueueTimeoutMs: 60_000 });
+  const queue = new NoticeQueue({ redis, prefix, enqueueTimeoutMs: 30_000 });
   const viewer = newApiKey('bench', 'viewer');
   const config = loadConfig(
     {

@@ -52,6 +52,8 @@ function configOf({ service, token, worker, ops, alerts, ...others }: ValueTree)
   return {
     ...others,
     service: serviceConfig(service, worker),
+    /** Also without a service: `notices doctor --answer` needs no key pair. */
+    answerRules: service.answerRules,
     token: { ...token, issueDeadlineMs },
     worker: { ...worker, sendDeadlineMs },
     ops: {

@@ -1,3 +1,4 @@
+import { describeAnswerRules } from './answer-rules.ts';
 import type { InputIssue } from '../contracts/errors.ts';
 import type { Environment } from './environment.ts';
 import { showInvalid, showPath, showValue } from './mask.ts';
@@ -16,6 +17,8 @@ interface ConfigRow {
 /** The effective configuration, and what is wrong with it. */
 export interface ConfigReport {
   readonly rows: readonly ConfigRow[];
+  /** The rules of ANSWER_RULES_FILE in words; empty without such a file. */
+  readonly answerRules: readonly string[];
   /** Empty when `loadConfig` would accept the environment. */
   readonly issues: readonly InputIssue[];
 }
@@ -26,13 +29,15 @@ export interface ConfigReport {
  * @param environment variables by name. Default: those of this process
  */
 export function describeConfig(environment?: Environment, options?: ReadOptions): ConfigReport {
-  const { readings, issues } = readEnvironment(environment, options);
+  const { readings, values, issues } = readEnvironment(environment, options);
   const rows = [...readings].map(([name, reading]) => ({
     name,
     value: show(rowOf(name), reading),
     from: reading.from,
   }));
-  return { rows, issues };
+  const rules = values.ANSWER_RULES_FILE;
+  const answerRules = rules === undefined ? [] : describeAnswerRules(rules);
+  return { rows, answerRules, issues };
 }
 
 function show(row: Row, { text, value, issue }: Reading): string {

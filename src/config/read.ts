@@ -87,9 +87,7 @@ function readVariable(row: Row, environment: Environment, service: boolean): Rea
     return { from: 'environment', issue: { field: name, problem } };
   }
   if (!isBlank(text)) {
-    return readsPath === true
-      ? readCertificates(row, text.trim())
-      : validate(row, text, 'environment');
+    return readsPath === true ? readFileOf(row, text.trim()) : validate(row, text, 'environment');
   }
   if (required === true && service) {
     const how = secret === undefined ? '' : `; set it or ${name}_FILE`;
@@ -112,7 +110,8 @@ function readSecretFile(row: Row, path: string): Reading {
   return validate(row, text, 'file');
 }
 
-function readCertificates(row: Row, path: string): Reading {
+/** Reads the file whose path is the value of the variable. */
+function readFileOf(row: Row, path: string): Reading {
   const found = { from: 'environment', text: path } as const;
   const file = readText(path);
   if ('problem' in file) {
@@ -120,7 +119,13 @@ function readCertificates(row: Row, path: string): Reading {
   }
   const parsed = parseText(row, file.text);
   if (parsed.success) return { ...found, value: parsed.data };
-  const problem = `expected ${metadataOf(row).expected}, but ${showPath(path)} holds none`;
+  const { expected } = metadataOf(row);
+  const details = parsed.error.issues.map(({ path: at, message }) =>
+    at.length === 0 ? message : `${at.map(String).join('.')}: ${message}`,
+  );
+  const isOther = details.includes(`expected ${expected}`);
+  const what = isOther ? 'holds none' : `is invalid: ${details.join('; ')}`;
+  const problem = `expected ${expected}, but ${showPath(path)} ${what}`;
   return { ...found, issue: { field: row.variable, problem } };
 }
 

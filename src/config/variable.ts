@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerRulesSchema } from './answer-rules.ts';
 import { isPort, parseAddress, parseUrl, type UrlRules } from './address.ts';
 
 /**
@@ -28,7 +29,7 @@ interface Metadata extends Documentation {
    * also be given as `NAME_FILE`, the path of a file with the value, as container platforms mount secrets.
    */
   readonly secret?: 'value' | 'password';
-  /** The variable is a path, and the value is the content of that file. */
+  /** The variable is a path, and the value is made of the content of that file. */
   readonly readsPath?: true;
 }
 
@@ -122,6 +123,23 @@ export function certificates() {
   return z
     .string()
     .regex(/-----BEGIN CERTIFICATE-----/, `expected ${expected}`)
+    .meta({ expected, readsPath: true });
+}
+
+/** Answer rules; the environment variable is the path of their JSON file. */
+export function answerRules() {
+  const expected = 'a JSON file of answer rules (docs/answers.md)';
+  return z
+    .string()
+    .transform((text, context): unknown => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue({ code: 'custom', message: 'is not JSON' });
+        return z.NEVER;
+      }
+    })
+    .pipe(answerRulesSchema)
     .meta({ expected, readsPath: true });
 }
 

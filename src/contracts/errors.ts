@@ -22,7 +22,8 @@ export const ERROR_CODES = {
     remedy: 'Use a separate key for each notice.',
   },
   QUEUE_UNAVAILABLE: {
-    meaning: 'Redis did not respond in time; the notice may or may not have been enqueued.',
+    meaning:
+      'Redis did not respond in time; the message states whether the notice may have been enqueued.',
     remedy:
       'Check Redis, then call again; with the same idempotency key a notice is enqueued at most once.',
   },
@@ -41,6 +42,10 @@ export const ERROR_CODES = {
   JOB_INVALID: {
     meaning: 'A job in the queue has a format that this worker does not support; it was not sent.',
     remedy: 'Check the producer against docs/job.schema.json; update workers before producers.',
+  },
+  INTERNAL_ERROR: {
+    meaning: 'An error in notice-queue itself ended the attempt.',
+    remedy: 'Report it, with the log line `trouble` before that of the attempt.',
   },
   INVALID_ACCESS_KEY: {
     meaning: 'The access key does not exist, the secret is wrong, or the token has expired.',

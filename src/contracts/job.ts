@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
+import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
 import { noticeSchema } from './notice.ts';
 
 /** Version of the job data. A worker refuses jobs of any other version. */
@@ -29,10 +30,23 @@ export const jobSchema = z.strictObject({
 });
 
 /** Valid data of a job. */
-export type JobData = z.output<typeof jobSchema>;
+export type JobData = z.output<typeof jobSchema> & {
+  /**
+   * Numbers that the service accepted although it did not accept all contacts of the notice: set by workers,
+   * which then keep only the others in the notice. Producers never set it.
+   */
+  readonly accepted?: readonly string[];
+};
+
+/** More characters than any job of a producer of this package; a request is built from them in memory. */
+const MAX_CHARACTERS = 256 * 1024 * 1024;
+
+/** The fields of a contact are nested below the notice, the list and the contact. */
+const MAX_NOTICE_DEPTH = MAX_DEPTH + 3;
 
 /**
- * Checks the data of a job, except the contacts: those were checked when they were queued.
+ * Checks the data of a job. Of the contacts only the nesting and the size are checked: their fields were
+ * checked when they were queued.
  *
  * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
@@ -58,6 +72,13 @@ export function readJobData(data: unknown): JobData {
   }
   if (notice.contacts.length === 0) {
     throw new NoticeQueueError('JOB_INVALID', 'The notice of the job has no contacts.');
+  }
+  const size = sizeOfJson(notice, MAX_NOTICE_DEPTH);
+  if (size === Infinity) {
+    throw new NoticeQueueError('JOB_INVALID', 'The notice of the job is nested too deeply.');
+  }
+  if (size > MAX_CHARACTERS) {
+    throw new NoticeQueueError('JOB_INVALID', 'The notice of the job is too large.');
   }
   if (expiresAt !== undefined && !Number.isSafeInteger(expiresAt)) {
     throw new NoticeQueueError('JOB_INVALID', 'The expiresAt of the job is not a time.');

@@ -1,5 +1,5 @@
 /** Deeper nesting is a mistake, or a circular reference. */
-const MAX_DEPTH = 32;
+export const MAX_DEPTH = 32;
 
 /**
  * Why a value is not a JSON value; undefined if it is one. `JSON.stringify` would change some values
@@ -43,4 +43,24 @@ function problemOfObject(value: object, depth: number): string | undefined {
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+/**
+ * The size of a JSON value: about the number of characters of its text. Infinity if it is nested deeper
+ * than `maxDepth`, so that functions which call themselves for each level, such as `JSON.stringify`, may be
+ * called with any value of finite size.
+ */
+export function sizeOfJson(value: unknown, maxDepth = MAX_DEPTH): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 5;
+  if (maxDepth <= 0) return Infinity;
+  let size = 2;
+  if (Array.isArray(value)) {
+    for (const part of value) size += 1 + sizeOfJson(part, maxDepth - 1);
+  } else {
+    for (const [name, part] of Object.entries(value)) {
+      size += name.length + 4 + sizeOfJson(part, maxDepth - 1);
+    }
+  }
+  return size;
 }

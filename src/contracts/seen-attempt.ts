@@ -19,8 +19,12 @@ export interface SeenAttempt {
   readonly hold?: HoldKind;
   /** 0 where the job could not be read. */
   readonly contacts: number;
+  /** Contacts by their own outcome, where the answer had a result for each. */
+  readonly contactsBy?: Readonly<Partial<Record<OutcomeKind, number>>>;
   /** Requests that were put on a connected socket. */
   readonly requests: number;
+  /** Its contacts, if the service may have accepted both this attempt and an earlier one. Default: 0. */
+  readonly possiblySentTwice?: number;
   /** Milliseconds from the last request to the end of its answer; absent without an answer. */
   readonly answerMs?: number;
   /**

@@ -68,7 +68,9 @@ export interface SendOptions {
   /**
    * Prevents sending twice: a second call with the same key queues nothing, and its receipt has the id
    * of the first notice and `duplicate: true`. Use it to repeat a call safely after QUEUE_UNAVAILABLE.
-   * 1 to 200 characters; valid for `idempotencyWindowMs` (default: a day).
+   * 1 to 200 characters; valid until `idempotencyWindowMs` (default: a day) after the notice is due, which is
+   * at once, or after `delay` or at `sendAt`. When sending is held for longer than that, a repeated call
+   * queues the notice a second time.
    *
    * The notice must be the same, except for the order of its fields; otherwise the call throws
    * IDEMPOTENCY_CONFLICT. `delay`, `sendAt`, `expiresAt`, `priority` and `delivery` of the first call

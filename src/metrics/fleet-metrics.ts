@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { CONTACT_STATES, type Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
+import { LANES } from '../contracts/seen-attempt.ts';
 import { evicts } from '../redis/suitability.ts';
 import type { FleetFact, FleetReader, FleetSnapshot } from '../ops/snapshot.ts';
 import { BATCH_PHASES, FLEET_METRICS, JOB_STATES } from './fleet-table.ts';
@@ -28,6 +29,7 @@ const FACTS = [
   'noticeWaitingSince',
   'chunkWaitingSince',
   'unknownNotices',
+  'possiblySentTwice',
   'batches',
   'unsentContacts',
 ] as const satisfies readonly FleetFact[];
@@ -85,6 +87,8 @@ function setQueues(table: FleetMetricTable, snapshot: MetricsSnapshot): void {
     oldest.set({ lane }, seconds(now - (since ?? now)));
   }
   table.gauge('notices_unknown_notices').set(snapshot.unknownNotices);
+  const sentTwice = table.gauge('notices_possibly_sent_twice_contacts');
+  for (const lane of LANES) sentTwice.set({ lane }, snapshot.possiblySentTwice[lane]);
 }
 
 function setHold(table: FleetMetricTable, { now, hold }: MetricsSnapshot): void {

@@ -54,6 +54,11 @@ export const FLEET_METRICS = {
     type: 'gauge',
     help: 'Single notices whose outcome is unknown and not resolved.',
   },
+  notices_possibly_sent_twice_contacts: {
+    type: 'gauge',
+    help: 'Contacts sent again although the service may have accepted an earlier request, since the account exists: at most so many acceptances are duplicates. It decreases when a response proves that nothing was accepted.',
+    labels: { lane: LANES },
+  },
   notices_batches: {
     type: 'gauge',
     help: `Batches by phase, ${NEWEST}.`,

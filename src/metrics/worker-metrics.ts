@@ -24,6 +24,7 @@ export class WorkerMetrics {
   readonly #contacts = this.#table.counter('notices_contacts_total');
   readonly #codes = this.#table.counter('notices_attempt_codes_total');
   readonly #requests = this.#table.counter('notices_requests_total');
+  readonly #sentTwice = this.#table.counter('notices_possibly_sent_twice_contacts_total');
   readonly #answer = this.#table.histogram('notices_answer_seconds');
   readonly #queueWait = this.#table.histogram('notices_queue_wait_seconds');
   readonly #tokenWait = this.#table.histogram('notices_token_wait_seconds');
@@ -49,6 +50,7 @@ export class WorkerMetrics {
         this.#contacts.inc({ lane, outcome }, 0);
       }
       this.#requests.inc({ lane }, 0);
+      this.#sentTwice.inc({ lane }, 0);
       this.#answer.zero({ lane });
       this.#queueWait.zero({ lane });
     }
@@ -63,10 +65,18 @@ export class WorkerMetrics {
     this.#gauges = gauges;
   }
 
-  attempt({ lane, outcome, code, contacts, requests, answerMs, waitedMs }: SeenAttempt): void {
+  attempt(attempt: SeenAttempt): void {
+    const { lane, outcome, code, contacts, requests, answerMs, waitedMs } = attempt;
     this.#attempts.inc({ lane, outcome });
-    this.#contacts.inc({ lane, outcome }, contacts);
+    const { contactsBy } = attempt;
+    if (contactsBy === undefined) this.#contacts.inc({ lane, outcome }, contacts);
+    else {
+      for (const kind of OUTCOME_KINDS) {
+        this.#contacts.inc({ lane, outcome: kind }, contactsBy[kind] ?? 0);
+      }
+    }
     this.#requests.inc({ lane }, requests);
+    this.#sentTwice.inc({ lane }, attempt.possiblySentTwice ?? 0);
     if (code !== undefined) this.#codes.inc({ outcome, code: codeLabel(code) });
     if (answerMs !== undefined) this.#answer.observe({ lane }, answerMs / 1_000);
     if (waitedMs !== undefined) this.#queueWait.observe({ lane }, waitedMs / 1_000);

@@ -36,6 +36,11 @@ export const WORKER_METRICS = {
     help: 'Send requests written to a connected socket. An attempt that renews the token makes two.',
     labels: { lane: LANES },
   },
+  notices_possibly_sent_twice_contacts_total: {
+    type: 'counter',
+    help: 'Contacts that this process sent again although the service may have accepted an earlier request.',
+    labels: { lane: LANES },
+  },
   notices_answer_seconds: {
     type: 'histogram',
     help: 'Time from a send request to the end of its response.',

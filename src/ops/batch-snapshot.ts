@@ -9,6 +9,8 @@ export interface BatchSnapshot {
   readonly batch: Batch;
   /** Why the batch does not move; undefined where it moves or is over. */
   readonly standstill: string | undefined;
+  /** Whether its import stopped before the end of the list: no process is importing the batch. */
+  readonly importStopped: boolean;
 }
 
 /**
@@ -22,13 +24,16 @@ export async function readBatchSnapshot(
   id: string,
 ): Promise<BatchSnapshot | undefined> {
   try {
-    const [batch, { workers, hold }] = await Promise.all([
+    const [importing, batch, { workers, hold }] = await Promise.all([
+      // Before the batch: an import that ends in between has not stopped early.
+      ledger.isImporting(id),
       ledger.read(id),
       new FleetReader({ redis, keys }).read('workers', 'hold'),
     ]);
     if (batch === undefined) return undefined;
-    const around = { workers: workers.length, hold, now: Date.now() };
-    return { batch, standstill: blockedReason(batch, around) };
+    const around = { workers: workers.length, hold, importing };
+    const importStopped = batch.importedAt === 0 && !importing;
+    return { batch, standstill: blockedReason(batch, around), importStopped };
   } catch (error) {
     throw redisFailure(error);
   }

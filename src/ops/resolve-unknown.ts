@@ -3,12 +3,14 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
+import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
+import { forgetEnd } from '../fleet/job-ends.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import { readUnknown, unknownFailures, type UnknownFilter } from './unknown.ts';
+import { readUnknown, unknownFailures, type UnknownFilter, type UnknownNotice } from './unknown.ts';
 
 /**
  * Decisions on an unknown outcome. A resolved notice keeps its idempotency key for the rest of the
@@ -17,7 +19,7 @@ import { readUnknown, unknownFailures, type UnknownFilter } from './unknown.ts';
  * | decision | a notice | contacts of a batch |
  * |---|---|---|
  * | accepted | its job is removed | counted as accepted |
- * | resend | its job runs again, with all its attempts | a new chunk, counted as possibly sent twice |
+ * | resend | its job runs again, with all its attempts, counted as possibly sent twice | a new chunk, counted so, too |
  * | discard | its job is removed | counted as cancelled |
  */
 export const RESOLUTIONS = ['accepted', 'resend', 'discard'] as const;
@@ -75,7 +77,8 @@ export async function resolveNotices(
     for (const id of new Set(ids)) {
       if (signal?.aborted === true) return { ...sum, stopped: true };
       const [notice] = await readUnknown(redis, keys, [id]);
-      const result = notice === undefined ? 'gone' : await resolveNotice(context, id, decision.as);
+      const result =
+        notice === undefined ? 'gone' : await resolveNotice(context, notice, decision.as);
       if (notice === undefined || result !== 'resolved') {
         sum[result === 'late' ? 'late' : 'gone'] += 1;
         continue;
@@ -95,7 +98,7 @@ export async function resolveNotices(
 
 async function resolveNotice(
   { queue, redis, keys, intents }: ResolveContext,
-  id: string,
+  { id, contacts }: Pick<UnknownNotice, 'id' | 'contacts'>,
   as: UnknownResolution,
 ): Promise<NoticeResult> {
   if (as !== 'resend') {
@@ -110,6 +113,8 @@ async function resolveNotice(
   if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
   // Marked first: the job may run before the next command, and must not be parked again.
   if (!(await intents.resolve(id, 'resend'))) return 'gone';
+  await countPossiblySentTwice(redis, keys, 'notices', contacts);
+  await forgetEnd(redis, keys.noticeJob(id));
   try {
     await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
   } catch (error) {

@@ -5,6 +5,7 @@ import type { Hold } from '../contracts/hold.ts';
 import type { LaneName } from '../contracts/seen-attempt.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-gate.ts';
+import { readPossiblySentTwice, type PossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { readRedisFacts, type RedisFacts } from '../redis/facts.ts';
@@ -53,6 +54,8 @@ export interface FleetSnapshot {
   readonly chunkWaitingSince: number | undefined;
   /** Single notices whose outcome is unknown. */
   readonly unknownNotices: number;
+  /** Contacts that were sent again after an unknown outcome, by lane. */
+  readonly possiblySentTwice: PossiblySentTwice;
   /** The newest batches, up to {@link FleetSource.newestBatches}. */
   readonly batches: readonly Batch[];
   /** Contacts of batches that are stored and not sent yet. */
@@ -96,6 +99,7 @@ const READERS: {
   noticeWaitingSince: ({ queue }) => waitingSince(queue('notices')),
   chunkWaitingSince: ({ queue }) => waitingSince(queue('chunks')),
   unknownNotices: ({ redis, keys }) => redis.zcard(keys.intents.unknownAt),
+  possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
   batches: ({ ledger, newestBatches = 500 }) => ledger.list(newestBatches),
   unsentContacts: ({ ledger }) => ledger.unsent(),
 };

@@ -18,6 +18,11 @@ export interface Status {
    * priority, only the one that is taken next counts.
    */
   readonly oldestWaitingMs?: number;
+  /**
+   * Contacts that were sent again although the service may have accepted an earlier request, since the
+   * account exists: at most so many acceptances in the record of the service are duplicates.
+   */
+  readonly possiblySentTwice: FleetSnapshot['possiblySentTwice'];
   readonly hold?: NonNullable<FleetSnapshot['hold']>;
   /** Absent where no rate limit is or was in force. */
   readonly rateLimit?: NonNullable<FleetSnapshot['rateLimit']>;
@@ -75,13 +80,23 @@ export async function statusOf(
   const snapshot = await reader.read(
     'noticeJobs',
     'noticeWaitingSince',
+    'possiblySentTwice',
     'hold',
     'rateLimit',
     'token',
     'workers',
     'redis',
   );
-  const { noticeJobs, noticeWaitingSince, hold, rateLimit, token, workers, redis } = snapshot;
+  const {
+    noticeJobs,
+    noticeWaitingSince,
+    possiblySentTwice,
+    hold,
+    rateLimit,
+    token,
+    workers,
+    redis,
+  } = snapshot;
   const { completed, ...jobs } = noticeJobs;
   return {
     account,
@@ -89,6 +104,7 @@ export async function statusOf(
     ...(noticeWaitingSince === undefined
       ? {}
       : { oldestWaitingMs: Math.max(0, Date.now() - noticeWaitingSince) }),
+    possiblySentTwice,
     ...(hold === undefined ? {} : { hold }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(token === undefined ? {} : { token }),

@@ -122,8 +122,11 @@ export async function readUnknown(
     const text = kept[index];
     const isFailed = failed[index] !== null && failed[index] !== undefined;
     if (text === null || text === undefined || !isFailed) return [];
-    const { at, template, contacts, code, stage, delivery } = JSON.parse(text) as UnknownNotice;
-    return [{ id, at, template, contacts, code, stage, delivery }];
+    // Earlier versions did not count its attempts.
+    const { possiblySent = 1, ...facts } = JSON.parse(text) as Omit<UnknownNotice, 'possiblySent'> &
+      Partial<UnknownNotice>;
+    const { at, template, contacts, code, stage, delivery } = facts;
+    return [{ id, at, template, contacts, code, stage, delivery, possiblySent }];
   });
 }
 

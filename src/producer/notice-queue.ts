@@ -33,7 +33,9 @@ type CheckedOptions = z.output<typeof sendOptionsSchema>;
  * Adds notices to the queue; workers send them. Needs Redis, but no credentials of the messaging service.
  *
  * Create one and keep it open: it has one connection. A call takes about one round trip to Redis, and
- * fails if Redis does not answer within `enqueueTimeoutMs`. It reconnects by itself.
+ * fails if Redis answers nothing within `enqueueTimeoutMs`. It reconnects by itself, and repeats a call
+ * whose reply was lost with the connection; the notice is queued once. Any number of calls may be made at
+ * once: those for which there is no room yet wait without a time limit of their own.
  *
  * @example
  * const notices = new NoticeQueue({ redis: { url: 'redis://127.0.0.1:6379' } });
@@ -60,8 +62,9 @@ export class NoticeQueue {
    *
    * @throws InputError NOTICE_INVALID that names every invalid field; nothing was queued
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
-   *   QUEUE_UNAVAILABLE: Redis did not answer; the notice may have been queued, repeat the call with an
-   *   idempotency key. QUEUE_REFUSED: Redis refused it. QUEUE_CLOSED: after {@link NoticeQueue.close}.
+   *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued,
+   *   and whether this process was too busy to read answers. Repeat the call with an idempotency key.
+   *   QUEUE_REFUSED: Redis refused it. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
@@ -247,7 +250,7 @@ export class NoticeQueue {
         duplicate: verdict.kind === 'duplicate',
       });
     }
-    await this.#connection.add(rest, carried);
+    await this.#connection.add(rest, carried, true);
     if (conflictAt !== undefined) {
       throw plans.length === 1
         ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')

@@ -55,20 +55,20 @@ export interface NoticeQueueOptions {
    */
   chunkSize?: number | undefined;
   /**
-   * What happens after an unknown outcome, for sends without their own `delivery`.
-   * Variable DELIVERY.
+   * What happens after an unknown outcome, for sends and imports without their own
+   * `delivery`. Variable DELIVERY.
    * @default 'at-least-once'
    */
   delivery?: DeliveryPolicy | undefined;
   /**
-   * For how long an idempotency key prevents a second notice, in milliseconds. Variable
-   * IDEMPOTENCY_WINDOW_MS.
+   * For how long after a notice is due its idempotency key prevents a second one, in milliseconds.
+   * Variable IDEMPOTENCY_WINDOW_MS.
    * @default 86400000 (a day)
    */
   idempotencyWindowMs?: number | undefined;
   /**
-   * A call fails with QUEUE_UNAVAILABLE if Redis does not answer within this time, in milliseconds.
-   * Variable ENQUEUE_TIMEOUT_MS.
+   * A call fails with QUEUE_UNAVAILABLE if Redis answers nothing within this time, in milliseconds; at most
+   * 30 s. Variable ENQUEUE_TIMEOUT_MS.
    * @default 2000
    */
   enqueueTimeoutMs?: number | undefined;

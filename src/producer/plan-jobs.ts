@@ -16,9 +16,9 @@ import type { sendOptionsSchema } from '../contracts/send-options.ts';
  * that is reused for another notice. The chunk size makes a repeated call cut the contacts as the first
  * one did.
  *
- * A hash of the key is BullMQ's deduplication id of the first job; the key itself is not stored. Each
- * other job has its own id as deduplication id: it belongs to this notice, not to a later one that reuses
- * the key after the window.
+ * Each job has its own id as BullMQ's deduplication id, so that an add whose reply was lost can be
+ * repeated ({@link ADD_ONCE_MS}). The first job of a notice with an idempotency key has a hash of that key
+ * instead, until the window after its due time has passed; the key itself is not stored.
  */
 export interface PlannedNotice {
   readonly id: string;
@@ -45,7 +45,7 @@ export interface PlannedJob {
     readonly jobId: string;
     readonly delay?: number;
     readonly priority?: number;
-    readonly deduplication?: { readonly id: string; readonly ttl: number };
+    readonly deduplication: { readonly id: string; readonly ttl: number };
   };
 }
 
@@ -54,6 +54,12 @@ export interface QueuedNotice {
   readonly id: string;
   readonly chunkSize: number;
 }
+
+/**
+ * For how long Redis detects that an add is repeated, in milliseconds. A job id alone does not suffice: it
+ * is free again when the job has been sent and removed. It costs about 130 bytes of Redis memory a job.
+ */
+export const ADD_ONCE_MS = 120_000;
 
 /** The first job's id of a notice with an idempotency key: notice id, fingerprint, chunk size. */
 const KEYED_ID = /^(n-[\w-]{16}\.([\w-]{8})\.([1-9][0-9]{0,5}))(?:-0)?$/;
@@ -131,11 +137,10 @@ function planJob(
       jobId: id,
       ...(delay > 0 ? { delay } : {}),
       ...(priority > 0 ? { priority } : {}),
-      ...(keyHash === undefined
-        ? {}
-        : {
-            deduplication: { id: chunk === 0 ? keyHash : id, ttl: idempotencyWindowMs },
-          }),
+      deduplication: {
+        id: chunk === 0 ? (keyHash ?? id) : id,
+        ttl: keyHash === undefined ? ADD_ONCE_MS : delay + idempotencyWindowMs,
+      },
     },
   };
 }

@@ -1,9 +1,6 @@
 import type { Queue } from 'bullmq';
-import { withTimeout } from '../async/with-timeout.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
-import { redisErrorCode, redisFailure } from '../redis/failure.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
@@ -14,7 +11,8 @@ import {
   type WrittenEntry,
 } from '../number-index/notice-number-index.ts';
 import type { QueueSettings } from './options.ts';
-import type { PlannedJob } from './plan-jobs.ts';
+import { ADD_ONCE_MS, type PlannedJob } from './plan-jobs.ts';
+import { RedisCalls } from './redis-calls.ts';
 
 /** Jobs of one `addBulk` call: measured, the fastest number of small jobs. */
 const JOBS_PER_CALL = 500;
@@ -22,48 +20,45 @@ const JOBS_PER_CALL = 500;
 const CONTACTS_PER_CALL = 20_000;
 const KEYS_PER_CALL = 1_000;
 
-const TIMED_OUT = Symbol('timed out');
-
 /**
- * A producer's connection to the queue. Each call ends within `enqueueTimeoutMs`, including the wait for
- * a connection. It reconnects by itself.
+ * A producer's connection to the queue. It reconnects by itself; when calls are repeated and when they fail
+ * is decided by {@link RedisCalls}.
  */
 export class ProducerConnection {
-  readonly #timeoutMs: number;
+  readonly #calls: RedisCalls;
   readonly #client: RedisClient;
   readonly #queue: Queue;
   readonly #keys: Keys;
   /** Undefined without a search index. */
   readonly #find: { readonly key: FindKey; readonly keepMs: number } | undefined;
-  /** Calls that wait for the connection. One listener for all of them. */
-  readonly #waiting = new Set<() => void>();
-  /** The last connection error; undefined while connected. */
-  #lastError: Error | undefined;
 
   constructor(settings: QueueSettings) {
-    const { redis, enqueueTimeoutMs, prefix, account, findKey: key, findRetentionMs } = settings;
-    this.#timeoutMs = enqueueTimeoutMs;
+    const { redis, enqueueTimeoutMs, idempotencyWindowMs, prefix, account } = settings;
+    const { findKey: key, findRetentionMs } = settings;
     this.#keys = keysOf(prefix, account);
     this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
-    // Reported by the call that fails.
-    const onError = (error: Error) => {
-      this.#lastError = error;
-    };
+    const onError = (error: Error) => this.#calls.noteError(error);
     this.#client = connectRedis(redis, 'producer', onError, enqueueTimeoutMs);
-    this.#client.on('ready', () => {
-      this.#lastError = undefined;
-      for (const proceed of this.#waiting) proceed();
+    this.#calls = new RedisCalls(this.#client, {
+      timeoutMs: enqueueTimeoutMs,
+      // Redis detects a repetition for four times as long, because what was written may arrive late.
+      repeatWithinMs: Math.min(ADD_ONCE_MS, idempotencyWindowMs) / 4,
     });
     this.#queue = openBullQueue(QUEUE_NAME, this.#client, this.#keys);
   }
 
   /**
-   * Adds jobs, in order.
+   * Adds jobs, in order. Calling it again with the same jobs adds nothing.
    *
    * @param carried trace context to store in the jobs
+   * @param follows whether other jobs of the same notices are queued already
    * @returns ids of the jobs in the queue; for a repeated idempotency key, of the earlier job
    */
-  async add(jobs: readonly PlannedJob[], carried?: CarriedTrace): Promise<string[]> {
+  async add(
+    jobs: readonly PlannedJob[],
+    carried: CarriedTrace | undefined,
+    follows = false,
+  ): Promise<string[]> {
     const ids: string[] = [];
     for (const slice of inCalls(jobs)) {
       const calls =
@@ -72,8 +67,10 @@ export class ProducerConnection {
           : slice.map((job) => ({ ...job, opts: { ...job.opts, ...carried } }));
       const entries =
         this.#find === undefined ? [] : entriesOf(this.#keys, this.#find.key, slice, Date.now());
-      const [, added] = await this.#bounded(() =>
-        Promise.all([this.#index(entries), this.#queue.addBulk(calls)]),
+      const [, added] = await this.#calls.run(
+        () => Promise.all([this.#index(entries), this.#queue.addBulk(calls)]),
+        weightOf(slice),
+        follows || ids.length > 0,
       );
       const taken = new Set(added.map(({ id }) => id));
       for (const job of added) ids.push(job.id ?? '');
@@ -91,7 +88,7 @@ export class ProducerConnection {
   /** Removes entries of jobs that were not added, because their idempotency key was used before. */
   async #unindex(entries: readonly WrittenEntry[]): Promise<void> {
     if (entries.length === 0) return;
-    await this.#bounded(() => removeEntries(this.#client, entries)).catch(() => {});
+    await this.#calls.run(() => removeEntries(this.#client, entries)).catch(() => {});
   }
 
   /** Ids of the jobs with these deduplication ids; undefined for an unused one. */
@@ -101,7 +98,7 @@ export class ProducerConnection {
       const keys = deduplicationIds
         .slice(start, start + KEYS_PER_CALL)
         .map((id) => `${this.#queue.toKey('de')}:${id}`);
-      const ids = await this.#bounded(() => this.#client.mget(keys));
+      const ids = await this.#calls.run(() => this.#client.mget(keys));
       for (const id of ids) held.push(id ?? undefined);
     }
     return held;
@@ -111,47 +108,6 @@ export class ProducerConnection {
   async close(): Promise<void> {
     await this.#queue.close().catch(() => {});
     this.#client.disconnect();
-  }
-
-  /** Waits for the connection and runs a command, both within the time limit. */
-  async #bounded<Result>(command: () => Promise<Result>): Promise<Result> {
-    const endsAt = performance.now() + this.#timeoutMs;
-    try {
-      if (!(await this.#connected())) throw this.#notConnected();
-      const result = await withTimeout(command(), endsAt - performance.now(), TIMED_OUT);
-      if (result !== TIMED_OUT) return result;
-    } catch (error) {
-      throw redisFailure(error);
-    }
-    throw new NoticeQueueError(
-      'QUEUE_UNAVAILABLE',
-      `Redis did not answer within ${this.#timeoutMs} ms; the notice may or may not have been queued.`,
-    );
-  }
-
-  /** @returns false if there is still no connection after the time limit */
-  async #connected(): Promise<boolean> {
-    if (this.#client.status === 'ready') return true;
-    let proceed = () => {};
-    const ready = new Promise<true>((resolve) => {
-      proceed = () => resolve(true);
-    });
-    this.#waiting.add(proceed);
-    try {
-      return await withTimeout(ready, this.#timeoutMs, false);
-    } finally {
-      this.#waiting.delete(proceed);
-    }
-  }
-
-  #notConnected(): NoticeQueueError {
-    const failure = redisFailure(this.#lastError);
-    if (failure.code === 'QUEUE_REFUSED') return failure;
-    const code = this.#lastError === undefined ? 'Error' : redisErrorCode(this.#lastError);
-    return new NoticeQueueError(
-      'QUEUE_UNAVAILABLE',
-      `No connection to Redis within ${this.#timeoutMs} ms${code === 'Error' ? '' : ` (${code})`}; nothing was queued.`,
-    );
   }
 }
 
@@ -170,4 +126,10 @@ function* inCalls(jobs: readonly PlannedJob[]): Generator<PlannedJob[]> {
     contacts += more;
   }
   if (call.length > 0) yield call;
+}
+
+/** A call of `JOBS_PER_CALL` jobs weighs as much as one of `CONTACTS_PER_CALL` contacts. */
+function weightOf(jobs: readonly PlannedJob[]): number {
+  const contacts = jobs.reduce((sum, { data }) => sum + data.notice.contacts.length, 0);
+  return Math.max(jobs.length, (contacts / CONTACTS_PER_CALL) * JOBS_PER_CALL);
 }

@@ -1,4 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
+import { replyCode } from './script.ts';
 
 /** Address of Redis: one server, a Sentinel set, or a Cluster. */
 export interface RedisSettings {
@@ -27,13 +28,15 @@ export type RedisClient = Redis | Cluster;
 /**
  * The purpose of a connection decides how it handles an outage.
  *
- * - `producer`: fails at once when Redis is unavailable and within `commandTimeoutMs` when it is frozen,
- *   so that application code gets its error in time.
+ * - `producer`: repeats no command by itself and has no time limit for one: its owner does both
+ *   (src/producer/redis-calls.ts).
+ * - `ops`: fails at once when Redis is unavailable and within `commandTimeoutMs` when it is frozen, so that
+ *   a request of a person gets its answer in time.
  * - `worker`: retries forever; its blocking commands never time out.
  * - `subscriber`: for hints; resubscribes when Redis is back.
- * - `reader`: for status and tools: like a producer, but waits for the first connection.
+ * - `reader`: for status and tools: like `ops`, but waits for the first connection.
  */
-export type ConnectionRole = 'producer' | 'worker' | 'subscriber' | 'reader';
+export type ConnectionRole = 'producer' | 'ops' | 'worker' | 'subscriber' | 'reader';
 
 /** Delays short enough that sending continues within two seconds once Redis is back. */
 const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000) + Math.random() * 100;
@@ -48,6 +51,12 @@ const SILENCE_MS = 15_000;
 function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined) {
   switch (role) {
     case 'producer':
+      return {
+        enableOfflineQueue: false,
+        autoResendUnfulfilledCommands: false,
+        socketTimeout: timeoutsOf(commandTimeoutMs).socketTimeout,
+      };
+    case 'ops':
       return {
         enableOfflineQueue: false,
         maxRetriesPerRequest: 1,
@@ -72,11 +81,31 @@ function timeoutsOf(commandTimeoutMs: number | undefined) {
   return { commandTimeout: commandTimeoutMs, socketTimeout };
 }
 
+/** A connection that meets a read-only server is reopened at most this often, in milliseconds. */
+const REOPEN_EVERY_MS = 1_000;
+
+/**
+ * Reopens a connection whose server refuses writes because it is a replica: after a failover the name, the
+ * proxy or Sentinel leads to the new master, while the old connection stays with the old one. The refused
+ * command still fails, and its caller decides.
+ */
+function reconnectOnReadOnly(): (error: Error) => boolean {
+  let lastAt = -Infinity;
+  return (error) => {
+    if (replyCode(error) !== 'READONLY') return false;
+    const now = performance.now();
+    if (now - lastAt < REOPEN_EVERY_MS) return false;
+    lastAt = now;
+    return true;
+  };
+}
+
 /**
  * Opens a connection; it connects in the background.
  *
  * @param onError called with every connection error; without a listener ioredis prints them
- * @param commandTimeoutMs longest time of one command, for `producer` and `reader`
+ * @param commandTimeoutMs longest time of one command, for `ops` and `reader`; for `producer`, half the
+ *   time without an answer after which the connection is reopened
  */
 export function connectRedis(
   settings: RedisSettings,
@@ -104,13 +133,16 @@ function openClient(
       ? { tls: settings.tlsCa === undefined ? {} : { ca: settings.tlsCa } }
       : {}),
     connectTimeout: settings.connectTimeoutMs,
+    reconnectOnError: reconnectOnReadOnly(),
     ...roleOptions(role, commandTimeoutMs),
   };
   if (settings.cluster.length > 0) {
     return new Cluster([...settings.cluster], {
       redisOptions: common,
       clusterRetryStrategy: retryStrategy,
-      enableOfflineQueue: role !== 'producer',
+      enableOfflineQueue: role !== 'producer' && role !== 'ops',
+      // Otherwise a Cluster repeats commands whose connection was lost.
+      ...(role === 'producer' ? { retryDelayOnFailover: 0 } : {}),
     });
   }
   const db = Number(url.pathname.slice(1) || 0);

@@ -1,5 +1,5 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { ScriptFailure } from './script.ts';
+import { replyCode, ScriptFailure } from './script.ts';
 
 /** The prefixes of error replies with which Redis refuses commands, and what each means. */
 const REFUSALS: readonly { readonly prefix: string; readonly detail: string }[] = [
@@ -28,12 +28,50 @@ export function redisErrorCode(error: unknown): string {
   return refusal?.prefix ?? error.name;
 }
 
+/** The client's errors for a command that had no connection, or lost it; Redis' own errors are others. */
+const CONNECTION_LOST =
+  /^(?:Connection is closed|Command aborted due to connection close|Reached the max retries|Stream isn't writeable|Cluster isn't ready|Cluster is ended|Failed to refresh slots|None of startup nodes|Too many Cluster redirections|connect |read |write )/;
+
+/**
+ * Whether a command failed for want of a connection. It may have been executed: the reply may be lost.
+ */
+export function isConnectionLost(error: unknown): boolean {
+  return (
+    error instanceof Error && error.name !== 'ReplyError' && CONNECTION_LOST.test(error.message)
+  );
+}
+
+/**
+ * Whether an error is a mistake in this program, which a repetition would repeat: an error in a script's
+ * code, or one that JavaScript itself throws. Anything else comes from Redis or the way to it, and may be
+ * over at the next try.
+ */
+export function isProgramError(error: unknown): boolean {
+  if (error instanceof ScriptFailure) return PROGRAM_ERRORS.has(error.reason);
+  const code = replyCode(error);
+  if (code !== undefined) return PROGRAM_ERRORS.has(code);
+  return error instanceof Error && PROGRAM_ERRORS.has(error.name);
+}
+
+/** `ERR` is Redis' code for wrong arguments and errors of Lua. */
+const PROGRAM_ERRORS: ReadonlySet<string> = new Set([
+  'ERR',
+  'TypeError',
+  'RangeError',
+  'ReferenceError',
+  'SyntaxError',
+]);
+
 /**
  * Translates any error of a Redis command. The original error is dropped, because it contains the
  * command's arguments and therefore contacts.
+ *
+ * @throws the error itself, where it is a program error of a script or of JavaScript: it contains no
+ *   arguments
  */
 export function redisFailure(error: unknown): NoticeQueueError {
   if (error instanceof NoticeQueueError) return error;
+  if (replyCode(error) === undefined && isProgramError(error)) throw error;
   const text = error instanceof Error ? error.message : '';
   const refusal = REFUSALS.find(({ prefix }) => text.includes(prefix));
   if (refusal !== undefined) return new NoticeQueueError('QUEUE_REFUSED', refusal.detail);

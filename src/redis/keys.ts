@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
- * `<tag>:send:*` and `<tag>:chunks:*`. Names and formats of keys never change between versions: a running
- * installation must survive an upgrade. Some therefore use older terms than the code (`pace` is the rate
- * limit).
+ * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours (job-ends.ts).
+ * Names and formats of keys never change between versions: a running installation must survive an upgrade.
+ * Some therefore use older terms than the code (`pace` is the rate limit).
  *
  * | key | type | holds | lifetime |
  * |---|---|---|---|
@@ -29,15 +29,18 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size | with the batch |
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
+ * | `<tag>:batch:<id>:import` | string | the import of the batch is running | 5 s, renewed each second |
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
- * | `<tag>:sweep` | string | nonce of the worker that searches for chunks without jobs | a minute |
+ * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
+ * | `<tag>:sweep` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
  * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
  * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
+ * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
  * | `<tag>:audit` | stream | manual actions: holds, resolutions, rate limits | about the last 10,000 |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
@@ -76,13 +79,19 @@ export interface Keys {
   /** Number of contacts of all batches that are stored and not settled. */
   readonly unsent: string;
   readonly batchEvents: string;
-  /** Lock of the worker that searches for chunks without jobs. */
+  /** Open batches, by the time of their next look (open-batches.ts). */
+  readonly openBatches: string;
+  /** Set when a worker of the fleet has read the list of all batches. */
   readonly sweep: string;
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
   /** Intents of at-most-once notices, and notices whose outcome is unknown. */
   readonly intents: IntentKeys;
+  /** Contacts that were sent again after an unknown outcome, by lane (possibly-sent-twice.ts). */
+  readonly possiblySentTwice: string;
+  /** Exists while the import of a batch is running. */
+  batchImport(id: string): string;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
@@ -187,6 +196,7 @@ export function keysOf(prefix: string, account: string): Keys {
     batches: `${tag}:batches`,
     unsent: `${tag}:unsent`,
     batchEvents: `${tag}:batch-events`,
+    openBatches: `${tag}:batches:open`,
     sweep: `${tag}:sweep`,
     batchHints: `${tag}:batch-hints`,
     batch: (id) => {
@@ -206,6 +216,8 @@ export function keysOf(prefix: string, account: string): Keys {
       unknown: `${tag}:unknown`,
       unknownAt: `${tag}:unknown:at`,
     },
+    possiblySentTwice: `${tag}:possibly-sent-twice`,
+    batchImport: (id) => `${tag}:batch:${id}:import`,
     batchFind: (id) => `${tag}:batch:${id}:find`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,

@@ -91,6 +91,14 @@ export function defineScript({
 
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
-  if (error.name !== 'ReplyError') return error.name;
-  return /^[A-Z]+/.exec(error.message)?.[0] ?? error.name;
+  return replyCode(error) ?? error.name;
+}
+
+/**
+ * The code of an error reply of Redis (`OOM`, `READONLY`, ...); undefined for any other error. Redis 6
+ * wraps the code of a command that failed inside a script: `ERR Error running script ...: -OOM ...`.
+ */
+export function replyCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
+  return (/^ERR .*: -([A-Z]{3,})\b/.exec(error.message) ?? /^([A-Z]+)/.exec(error.message))?.[1];
 }

@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import type { FoundState } from './find-in-batches.ts';
 import type { JobData } from '../contracts/job.ts';
+import { possiblySentAttempts } from '../contracts/possibly-sent.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -23,6 +24,11 @@ export interface FoundNotice {
   readonly at: number;
   /** Why it failed: the service's code, or one of `ERROR_CODES`. */
   readonly code?: string;
+  /**
+   * How many of its attempts the service may have accepted without saying so. If it is accepted, at most so
+   * many acceptances are duplicates. Absent where there are none, or the job is deleted.
+   */
+  readonly possiblySent?: number;
 }
 
 /** What is known about a found job. */
@@ -109,7 +115,16 @@ export async function findNotices(
         expires: entry.expires,
         young: now - entry.at < keepMs.failed,
       });
-      found.push(foundNotice(entry, job, states, decided !== undefined));
+      const possiblySent = listed?.possiblySent ?? (job && possiblySentAttempts(job));
+      found.push({
+        ...foundNotice(
+          entry,
+          job,
+          wasAccepted(job, number) ? ['accepted'] : states,
+          decided !== undefined,
+        ),
+        ...(possiblySent ? { possiblySent } : {}),
+      });
     }
     return found;
   } catch (error) {
@@ -137,11 +152,16 @@ function foundNotice(
   };
 }
 
+/** Whether the service accepted this contact of a notice that it did not accept as a whole. */
+const wasAccepted = (job: Job<JobData> | undefined, number: string): boolean =>
+  job?.data.accepted?.includes(number) === true;
+
 function hasNumber(job: Job<JobData>, number: string): boolean {
   const notice = job.data?.notice as { contacts?: unknown } | undefined;
   const contacts: unknown = notice?.contacts;
   return (
     Array.isArray(contacts) &&
-    contacts.some((one: { contact?: unknown } | null) => one?.contact === number)
+    (contacts.some((one: { contact?: unknown } | null) => one?.contact === number) ||
+      wasAccepted(job, number))
   );
 }

@@ -1,5 +1,5 @@
 import type { AxiosInstance } from 'axios';
-import type { Notice } from '../contracts/notice.ts';
+import type { Contact, Notice } from '../contracts/notice.ts';
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import type { IssuedToken, Token, TokenSource } from '../contracts/token.ts';
 import { Deadline } from '../async/deadline.ts';
@@ -22,6 +22,11 @@ const CLOSE_TIMEOUT_MS = 1_000;
 
 /** Of every request: names and values in turn. */
 const HEADERS = ['Accept', 'application/json', 'User-Agent', 'notice-queue'];
+
+const UTF8 = new TextDecoder();
+
+const numbersOf = (contacts: readonly Contact[]): readonly string[] =>
+  contacts.map(({ contact }) => contact);
 
 /** Limits of a send call. */
 export interface SendCallOptions {
@@ -104,6 +109,7 @@ class HttpServiceClient implements ServiceClient {
     this.#sendEndpoint = {
       http: createHttpClient(adapter, sendRetry(settings.notSentRetries)),
       url: this.#basePath + settings.sendPath,
+      rules: settings.answerRules,
       tokenHeaders: new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets),
     };
   }
@@ -120,7 +126,8 @@ class HttpServiceClient implements ServiceClient {
   }
 
   send(notice: Notice, tokens: TokenSource, options: SendCallOptions): Promise<SendAnswer> {
-    return this.#sendBody(requestBody(notice, this.#settings), tokens, options);
+    const numbers = () => numbersOf(notice.contacts);
+    return this.#sendBody(requestBody(notice, this.#settings), numbers, tokens, options);
   }
 
   sendBytes(
@@ -129,11 +136,15 @@ class HttpServiceClient implements ServiceClient {
     tokens: TokenSource,
     options: SendCallOptions,
   ): Promise<SendAnswer> {
-    return this.#sendBody(requestBodyOfBytes(frame, contacts, this.#settings), tokens, options);
+    // Parsed only for an answer with results per contact.
+    const numbers = () => numbersOf(JSON.parse(UTF8.decode(contacts)) as readonly Contact[]);
+    const body = requestBodyOfBytes(frame, contacts, this.#settings);
+    return this.#sendBody(body, numbers, tokens, options);
   }
 
   async #sendBody(
     body: string | Uint8Array,
+    numbers: () => readonly string[],
     tokens: TokenSource,
     { signal, deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
@@ -142,7 +153,7 @@ class HttpServiceClient implements ServiceClient {
     try {
       const request = (token: Token) => call.request(token);
       await sendWithRefresh({ tokens, deadline, guard, request });
-      return call.answer();
+      return call.answer(numbers);
     } finally {
       deadline.close();
     }

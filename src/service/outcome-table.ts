@@ -1,6 +1,7 @@
 import type { HoldKind } from '../contracts/hold.ts';
 import type { Outcome } from '../contracts/outcome.ts';
 import { APP_CODES, concernsToken } from '../contracts/token.ts';
+import type { ContactResult } from './response/answer-rules.ts';
 import type { SendAnswer } from './response/send-answer.ts';
 
 /** A row of the table. */
@@ -43,6 +44,45 @@ const reject = (answer: SendAnswer): Outcome => ({ kind: 'rejected', code: codeO
 const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
 const accept = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
 
+function outcomeOfRule(answer: SendAnswer): Outcome {
+  const code = answer.code ?? `ANSWER_RULE_${answer.rule?.number ?? 0}`;
+  switch (answer.rule?.outcome) {
+    case 'accepted':
+      return accept(true);
+    case 'rejected':
+      return { kind: 'rejected', code };
+    case 'retry':
+      return retry(code, true);
+    case 'hold': {
+      const forMs = answer.retryAfterMs;
+      const { hold: kind = 'address' } = answer.rule;
+      return { kind: 'hold', hold: kind, code, ...(forMs === undefined ? {} : { forMs }) };
+    }
+    case 'unknown':
+    case undefined:
+      return unknown(code);
+  }
+}
+
+/**
+ * The outcome of several contacts together: unknown, retry or rejected if one of them is, in this order;
+ * else accepted.
+ */
+export function outcomeOfResults(
+  results: readonly Pick<ContactResult, 'outcome' | 'code'>[],
+): Outcome {
+  const first = (kind: ContactResult['outcome']) =>
+    results.find(({ outcome }) => outcome === kind)?.code;
+  const [unknownCode, retryCode, rejectedCode] = [
+    first('unknown'),
+    first('retry'),
+    first('rejected'),
+  ];
+  if (unknownCode !== undefined) return unknown(unknownCode);
+  if (retryCode !== undefined) return retry(retryCode, true);
+  return rejectedCode === undefined ? accept(true) : { kind: 'rejected', code: rejectedCode };
+}
+
 /** The outcome of a send call; the first matching row decides. */
 export const OUTCOME_ROWS: readonly OutcomeRow[] = [
   {
@@ -68,6 +108,18 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     name: 'sent, no status',
     when: ({ stage, status }) => stage === 'sent' || status === undefined,
     outcome: ({ failureCode }) => unknown(failureCode ?? 'NO_ANSWER'),
+  },
+  {
+    /** The operator knows answers of this service that the documents do not show (ANSWER_RULES_FILE). */
+    name: 'an answer rule matches',
+    when: ({ rule }) => rule !== undefined,
+    outcome: outcomeOfRule,
+  },
+  {
+    /** The contacts are settled one by one; this is the outcome of all of them together. */
+    name: 'results per contact',
+    when: ({ results }) => results !== undefined,
+    outcome: ({ results = [] }) => outcomeOfResults(results),
   },
   {
     /** A page: a login form, a captive portal, a parked domain. Not the API. */
@@ -206,8 +258,10 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
 
 /** The outcome of a send call. */
 export function decideOutcome(answer: SendAnswer): Outcome {
-  for (const row of OUTCOME_ROWS) {
-    if (row.when(answer)) return row.outcome(answer);
-  }
-  return unknown('NO_ROW');
+  return decidingRow(answer)?.outcome(answer) ?? unknown('NO_ROW');
+}
+
+/** The row of the table that decides about an answer. */
+export function decidingRow(answer: SendAnswer): OutcomeRow | undefined {
+  return OUTCOME_ROWS.find((row) => row.when(answer));
 }

@@ -5,6 +5,7 @@ import type { Deadline } from '../async/deadline.ts';
 import type { TokenHeadersCache } from './bearer.ts';
 import { Exchange, headerOf } from './http/exchange.ts';
 import { post } from './http/http-client.ts';
+import { applyRules, type AnswerRules } from './response/answer-rules.ts';
 import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
@@ -19,6 +20,8 @@ export interface SendEndpoint {
   /** Path of the send endpoint. */
   readonly url: string;
   readonly tokenHeaders: TokenHeadersCache;
+  /** Rules that decide about its answers before the built-in table does. */
+  readonly rules: AnswerRules | undefined;
 }
 
 /** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
@@ -62,8 +65,12 @@ export class SendCall extends Exchange {
     return refusal;
   }
 
-  /** What is known when the call is over. Contains no secret, even if the service echoes one. */
-  answer(): SendAnswer {
+  /**
+   * What is known when the call is over. Contains no secret, even if the service echoes one.
+   *
+   * @param numbers of the contacts of the request, in order; called only for an answer with results
+   */
+  answer(numbers: () => readonly string[]): SendAnswer {
     const { facts, requests } = this;
     // Field by field: this runs once per send, and spreading objects took a tenth of the send.
     const answer: Known = {
@@ -86,6 +93,10 @@ export class SendCall extends Exchange {
     if (read.message !== undefined) answer.message = read.message;
     if (read.traceId !== undefined) answer.traceId = read.traceId;
     if (read.success !== undefined) answer.success = read.success;
+    const { rules } = this.#endpoint;
+    if (rules !== undefined) {
+      Object.assign(answer, applyRules(rules, { ...read, status }, numbers, this.#secrets));
+    }
     const retryAfter = headerOf(headers, 'retry-after');
     if (retryAfter !== undefined) {
       const afterMs = parseRetryAfter(retryAfter, headerOf(headers, 'date'), Date.now());

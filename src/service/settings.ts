@@ -1,3 +1,5 @@
+import type { AnswerRules } from './response/answer-rules.ts';
+
 /** Versions of the API (service-api, Versioning): they differ in the bearer value. */
 export type ApiVersion = 'v1' | 'v2';
 
@@ -25,6 +27,8 @@ export interface ServiceSettings {
   readonly tlsCa?: string | undefined;
   /** Proxy to tunnel through. Default: none; proxy variables of the environment are never read. */
   readonly proxyUrl?: string | undefined;
+  /** Rules that decide about answers before the built-in table does. Default: none. */
+  readonly answerRules?: AnswerRules | undefined;
   /** Longest time to connect, TLS handshake included; accurate to about a second. */
   readonly connectTimeoutMs: number;
   /** Longest time without data from the service after a request; accurate to about a second. */

@@ -9,12 +9,14 @@ import { bucketOf, DURATION_BOUNDS_MS, DURATION_NAMES, type DurationName } from 
  * - for each lane and outcome: attempts, and their contacts
  * - for each lane: requests that were written to a socket
  * - for each duration: one counter per bucket
+ * - for each lane: contacts sent again that the service may have accepted before
  */
 type Counter =
   | `attempts:${LaneName}:${OutcomeKind}`
   | `contacts:${LaneName}:${OutcomeKind}`
   | `requests:${LaneName}`
-  | `${DurationName}:${number}`;
+  | `${DurationName}:${number}`
+  | `possiblySentTwice:${LaneName}`;
 
 /** The counters in the order in which they are stored. Change {@link LAYOUT} with it. */
 export const COUNTERS: readonly Counter[] = [
@@ -27,13 +29,21 @@ export const COUNTERS: readonly Counter[] = [
       (_, bucket) => `${name}:${bucket}` as const,
     ),
   ),
+  ...LANES.map((lane) => `possiblySentTwice:${lane}` as const),
 ];
 
-/**
- * Version of the order above, part of the Redis keys: workers and readers of different versions, which
- * run side by side during an upgrade, use separate records instead of mixing up the numbers.
- */
-export const LAYOUT = 1;
+/** An order in which counters are stored: the first `length` of {@link COUNTERS}. */
+export interface Layout {
+  /** Part of the Redis keys: versions that run side by side during an upgrade do not mix up the numbers. */
+  readonly version: number;
+  readonly length: number;
+}
+
+/** What workers write. */
+export const LAYOUT: Layout = { version: 2, length: COUNTERS.length };
+
+/** What readers add up: records of earlier workers are kept for two days. */
+export const LAYOUTS: readonly Layout[] = [LAYOUT, { version: 1, length: 77 }];
 
 const POSITIONS: ReadonlyMap<string, number> = new Map(
   COUNTERS.map((counter, position) => [counter, position]),
@@ -54,6 +64,7 @@ const OF_LANE = byName(LANES, (lane) => ({
   attempts: byName(OUTCOME_KINDS, (kind) => positionOf(`attempts:${lane}:${kind}`)),
   contacts: byName(OUTCOME_KINDS, (kind) => positionOf(`contacts:${lane}:${kind}`)),
   requests: positionOf(`requests:${lane}`),
+  possiblySentTwice: positionOf(`possiblySentTwice:${lane}`),
 }));
 const FIRST_BUCKET = byName(DURATION_NAMES, (name) => positionOf(`${name}:0`));
 
@@ -66,11 +77,14 @@ function byName<Name extends string, Value>(
 
 /** Counts one attempt. */
 export function countAttempt(counts: number[], attempt: SeenAttempt): void {
-  const { lane, outcome, contacts, requests, answerMs, waitedMs } = attempt;
+  const { lane, outcome, contacts, requests, possiblySentTwice = 0, answerMs, waitedMs } = attempt;
   const ofLane = OF_LANE[lane];
   add(counts, ofLane.attempts[outcome], 1);
-  add(counts, ofLane.contacts[outcome], contacts);
+  const { contactsBy } = attempt;
+  if (contactsBy === undefined) add(counts, ofLane.contacts[outcome], contacts);
+  else for (const kind of OUTCOME_KINDS) add(counts, ofLane.contacts[kind], contactsBy[kind] ?? 0);
   add(counts, ofLane.requests, requests);
+  add(counts, ofLane.possiblySentTwice, possiblySentTwice);
   if (answerMs !== undefined) countDuration(counts, 'answer', answerMs);
   if (waitedMs !== undefined) countDuration(counts, 'queueWait', waitedMs);
 }

@@ -1,5 +1,5 @@
 import type { Keys } from '../redis/keys.ts';
-import { COUNTERS, LAYOUT } from './counters.ts';
+import { LAYOUT, LAYOUTS, noCounts, type Layout } from './counters.ts';
 
 /** Length of the intervals, and how long they are kept, in milliseconds. */
 export interface TrafficResolution {
@@ -19,8 +19,6 @@ export const INTERVALS_PER_BLOCK = 60;
 /** A counter is an unsigned 32-bit number, big-endian, as BITFIELD stores it. */
 const COUNTER_BYTES = 4;
 
-const INTERVAL_BYTES = COUNTERS.length * COUNTER_BYTES;
-
 /** Location of an interval: its key, and the index of its first counter in it. */
 export interface IntervalLocation {
   readonly key: string;
@@ -38,32 +36,56 @@ export function locate(
   const interval = Math.floor(at / intervalMs);
   const block = Math.floor(interval / INTERVALS_PER_BLOCK);
   return {
-    key: keys.traffic(LAYOUT, intervalMs, block),
-    firstCounter: (interval % INTERVALS_PER_BLOCK) * COUNTERS.length,
+    key: keys.traffic(LAYOUT.version, intervalMs, block),
+    firstCounter: (interval % INTERVALS_PER_BLOCK) * LAYOUT.length,
     lifeMs: keepMs + intervalMs * INTERVALS_PER_BLOCK,
   };
 }
 
-/** Keys of the blocks that contain the intervals between two times, oldest first. */
-export function blockKeys(
+/** The intervals of one block, stored once for each of the {@link LAYOUTS}. */
+export interface Block {
+  readonly startsAt: number;
+  readonly stored: readonly { readonly key: string; readonly layout: Layout }[];
+}
+
+/** The blocks that contain the intervals between two times, oldest first. */
+export function blocksBetween(
   keys: Keys,
   { intervalMs }: TrafficResolution,
   from: number,
   to: number,
-): { readonly key: string; readonly startsAt: number }[] {
+): Block[] {
   const blockMs = intervalMs * INTERVALS_PER_BLOCK;
   const first = Math.floor(from / blockMs);
   const last = Math.floor(to / blockMs);
   return Array.from({ length: last - first + 1 }, (_, index) => ({
-    key: keys.traffic(LAYOUT, intervalMs, first + index),
     startsAt: (first + index) * blockMs,
+    stored: LAYOUTS.map((layout) => ({
+      key: keys.traffic(layout.version, intervalMs, first + index),
+      layout,
+    })),
   }));
 }
 
-/** The counters of one interval of a block; zeros when the block is shorter or missing. */
-export function countsIn(block: Buffer | null, interval: number): number[] {
-  return COUNTERS.map((_, position) => {
-    const at = interval * INTERVAL_BYTES + position * COUNTER_BYTES;
-    return block !== null && at + COUNTER_BYTES <= block.length ? block.readUInt32BE(at) : 0;
-  });
+/**
+ * The counters of one interval of a block, all layouts together; zeros where nothing is stored.
+ *
+ * @param bytes of the keys
+ */
+export function countsIn(
+  { stored }: Block,
+  bytes: ReadonlyMap<string, Buffer | null>,
+  interval: number,
+): number[] {
+  const counts = noCounts();
+  for (const { key, layout } of stored) {
+    const found = bytes.get(key) ?? Buffer.alloc(0);
+    const first = interval * layout.length * COUNTER_BYTES;
+    for (let position = 0; position < layout.length; position++) {
+      const at = first + position * COUNTER_BYTES;
+      if (at + COUNTER_BYTES > found.length) break;
+      counts[position] = (counts[position] ?? 0) + found.readUInt32BE(at);
+    }
+  }
+  return counts;
 }

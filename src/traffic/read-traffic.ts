@@ -12,11 +12,12 @@ import {
   type Percentiles,
 } from './histogram.ts';
 import {
-  blockKeys,
+  blocksBetween,
   countsIn,
   FINE,
   MINUTES,
   INTERVALS_PER_BLOCK,
+  type Block,
   type TrafficResolution,
 } from './intervals.ts';
 
@@ -33,6 +34,8 @@ export interface TrafficPoint {
   readonly lanes: Readonly<
     Record<LaneName, { readonly accepted: number; readonly contactsAccepted: number }>
   >;
+  /** Contacts sent again although the service may have accepted an earlier request, both lanes. */
+  readonly possiblySentTwice: number;
   /** Response time of the service, in milliseconds. */
   readonly answerMs?: Percentiles;
   /** Time from when jobs were due to their first attempt. */
@@ -88,11 +91,13 @@ export async function readTraffic(
   try {
     const at = Math.floor(await redisTime(redis));
     const from = at - (minutes - 1) * MINUTES.intervalMs;
-    const fine = blockKeys(keys, FINE, at - RECENT_MS, at);
-    const coarse = blockKeys(keys, MINUTES, from, at);
-    const blocks = await redis.mgetBuffer([...fine, ...coarse].map(({ key }) => key));
-    const recent = intervalsOf(fine, blocks, FINE, at - RECENT_MS + FINE.intervalMs, at);
-    const series = intervalsOf(coarse, blocks.slice(fine.length), MINUTES, from, at);
+    const fine = blocksBetween(keys, FINE, at - RECENT_MS, at);
+    const coarse = blocksBetween(keys, MINUTES, from, at);
+    const names = [...fine, ...coarse].flatMap(({ stored }) => stored.map(({ key }) => key));
+    const found = await redis.mgetBuffer(names);
+    const bytes = new Map(names.map((name, index) => [name, found[index] ?? null]));
+    const recent = intervalsOf(fine, bytes, FINE, at - RECENT_MS + FINE.intervalMs, at);
+    const series = intervalsOf(coarse, bytes, MINUTES, from, at);
     return {
       at,
       now: pointOf(merge(recent.slice(-1 - NOW_INTERVALS, -1))),
@@ -107,17 +112,17 @@ export async function readTraffic(
 
 /** The intervals between two times; the last one has its length so far. */
 function intervalsOf(
-  keys: readonly { readonly startsAt: number }[],
-  blocks: readonly (Buffer | null)[],
+  blocks: readonly Block[],
+  bytes: ReadonlyMap<string, Buffer | null>,
   { intervalMs }: TrafficResolution,
   from: number,
   to: number,
 ): TrafficInterval[] {
-  return keys.flatMap(({ startsAt }, block) =>
+  return blocks.flatMap((block) =>
     Array.from({ length: INTERVALS_PER_BLOCK }, (_, index) => index).flatMap((index) => {
-      const at = startsAt + index * intervalMs;
+      const at = block.startsAt + index * intervalMs;
       if (at + intervalMs <= from || at > to) return [];
-      const counts = countsIn(blocks[block] ?? null, index);
+      const counts = countsIn(block, bytes, index);
       return [{ at, spanMs: Math.max(1, Math.min(intervalMs, to - at)), counts }];
     }),
   );
@@ -172,6 +177,7 @@ function pointOf({ at, spanMs, counts }: TrafficInterval): TrafficPoint {
     requests: LANES.reduce((sum, name) => sum + of(`requests:${name}`), 0),
     attempts: byOutcome('attempts'),
     contacts: byOutcome('contacts'),
+    possiblySentTwice: LANES.reduce((sum, name) => sum + of(`possiblySentTwice:${name}`), 0),
     lanes: { notices: lane('notices'), chunks: lane('chunks') },
     ...(answerMs === undefined ? {} : { answerMs }),
     ...(queueWaitMs === undefined ? {} : { queueWaitMs }),

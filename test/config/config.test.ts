@@ -4,9 +4,12 @@ import { ROWS } from '../../src/config/variables.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
 
+const RULES = { rules: [{ code: 'NO', outcome: 'rejected' as const }] };
+
 /** A value other than the default for each variable, within every rule. */
 function everything(): Record<string, string> {
   const pem = temporaryFile(PEM);
+  const rules = temporaryFile(JSON.stringify(RULES));
   return {
     BASE_URL: 'http://api.example.test/base/',
     INSECURE_HTTP_HOST: 'api.example.test',
@@ -20,6 +23,7 @@ function everything(): Record<string, string> {
     DEFAULT_CHAT_SENDER_KEY: 'chat',
     DEFAULT_SENDER_KEY: '0212345678',
     TLS_CA_FILE: pem,
+    ANSWER_RULES_FILE: rules,
     PROXY_URL: 'http://proxy:3128',
     CONNECT_TIMEOUT_MS: '3001',
     ANSWER_TIMEOUT_MS: '10001',
@@ -131,6 +135,7 @@ const EXPECTED: Config = {
     defaultChatSenderKey: 'chat',
     defaultSenderKey: '0212345678',
     tlsCa: PEM,
+    answerRules: RULES,
     proxyUrl: 'http://proxy:3128',
     connectTimeoutMs: 3001,
     answerTimeoutMs: 10001,
@@ -139,6 +144,7 @@ const EXPECTED: Config = {
     notSentRetries: 3,
     connections: 42,
   },
+  answerRules: RULES,
   token: {
     lockTtlMs: 15001,
     graceMs: 1003,

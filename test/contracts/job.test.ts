@@ -38,6 +38,19 @@ describe('readJobData', () => {
     expect(refusal(data)).toContain(message);
   });
 
+  it('refuses a notice that is nested too deeply or too large, and takes any that a producer takes', () => {
+    const nested = (levels: number): unknown =>
+      Array.from({ length: levels }).reduce((inner) => [inner], 'x');
+    const contact = (x: unknown) => ({ ...good, notice: { ...notice, contacts: [{ x }] } });
+    expect(refusal(contact(nested(32)))).toBe('taken');
+    expect(refusal(contact(nested(33)))).toContain('nested too deeply');
+    expect(refusal({ ...good, notice: { ...notice, x: nested(20_000) } })).toContain('nested');
+    const million = 'x'.repeat(1024 * 1024);
+    const many = (count: number) => contact(Array.from({ length: count }, () => million));
+    expect(refusal(many(255))).toBe('taken');
+    expect(refusal(many(256))).toContain('too large');
+  });
+
   it('takes a job as it is, without a copy', () => {
     const job = { ...good, expiresAt: 5 };
     expect(readJobData(job)).toBe(job);

@@ -138,6 +138,7 @@ it('an answer that came between the next run and its end is shown to whoever dec
     code: 'OUTCOME_UNKNOWN',
     stage: 'begun',
     delivery: 'at-most-once',
+    possiblySent: 1,
   } as const;
   await redis.client.set(keys.noticeLock(job), 'one');
   const begin = (nonce: string, lockToken: string) =>

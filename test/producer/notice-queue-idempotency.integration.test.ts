@@ -147,6 +147,37 @@ describe('the window', () => {
     expect(await waitingIds(redis.client, prefix)).toEqual([...first.jobs, ...second.jobs]);
   });
 
+  it('of a delayed notice starts when it is due', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix, { chunkSize: 2, idempotencyWindowMs: 1_000 });
+    const notice = { ...NOTICE, contacts: contacts(3) };
+    const later = { idempotencyKey: 'later', sendAt: Date.now() + 3_600_000 };
+    const farthest = { idempotencyKey: 'farthest', delay: 366 * 24 * 3_600_000 };
+    const delayed = await queue.send(notice, later);
+    const latest = await queue.send(notice, farthest);
+    const [head] = (await queue.send(NOTICE, KEY)).jobs;
+    const windowOf = async (id: string | undefined) => {
+      const keys = (await redis.keys(prefix)).filter((key) => key.includes(':de:'));
+      const holders = keys.length === 0 ? [] : await redis.client.mget(keys);
+      return keys[holders.indexOf(id ?? '')];
+    };
+    await until(async () => (await windowOf(head)) === undefined, {
+      what: 'a window without a delay to end',
+    });
+    expect(await queue.send(notice, later)).toEqual({ ...delayed, duplicate: true });
+    expect(await queue.send(notice, { idempotencyKey: 'later' })).toMatchObject({
+      id: delayed.id,
+      duplicate: true,
+    });
+    expect(await queue.send(notice, farthest)).toEqual({ ...latest, duplicate: true });
+    // It ends a second after the notice is due, for every chunk.
+    for (const id of delayed.jobs) {
+      const left = await redis.client.pttl((await windowOf(id)) ?? '');
+      expect(left).toBeGreaterThan(3_600_000 - 60_000);
+      expect(left).toBeLessThanOrEqual(3_600_000 + 1_000);
+    }
+  });
+
   it('a key that is new again brings all its chunks, however late the old ones were added', async () => {
     const prefix = redis.freshPrefix();
     const queue = queueIn(prefix, { chunkSize: 2 });

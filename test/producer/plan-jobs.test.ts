@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readNotice } from '../../src/contracts/read-notice.ts';
 import {
+  ADD_ONCE_MS,
   fingerprint,
   jobIds,
   judgeHead,
@@ -60,14 +61,15 @@ describe('planNotice', () => {
   });
 
   it('leaves out of the job what is not set', () => {
-    const [job] = all(plan(1, 1));
+    const planned = plan(1, 1);
+    const [job] = all(planned);
     expect(job).toEqual({
       name: 'send',
       data: {
         v: 1,
         notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: contacts(1) },
       },
-      opts: { jobId: expect.stringMatching(/^n-/) as string },
+      opts: { jobId: planned.id, deduplication: { id: planned.id, ttl: ADD_ONCE_MS } },
     });
   });
 
@@ -86,11 +88,21 @@ describe('planNotice', () => {
       { id: `${planned.id}-2`, ttl: WINDOW },
     ]);
     expect(JSON.stringify(jobs)).not.toContain('my secret key');
-    expect(all(plan(3, 1)).map(({ opts }) => opts.deduplication)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
+  });
+
+  it('counts the window of a key from the time at which the notice is due', () => {
+    for (const options of [{ delay: 500 }, { sendAt: NOW + 500 }]) {
+      const jobs = all(plan(3, 1, { idempotencyKey: 'k', ...options }));
+      expect(jobs.map(({ opts }) => opts.deduplication.ttl)).toEqual(
+        [1, 1, 1].map(() => WINDOW + 500),
+      );
+    }
+  });
+
+  it('without a key, deduplicates every job by its own id, for as long as an add may be repeated', () => {
+    for (const { opts } of all(plan(3, 1))) {
+      expect(opts.deduplication).toEqual({ id: opts.jobId, ttl: ADD_ONCE_MS });
+    }
   });
 });
 

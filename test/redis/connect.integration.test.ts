@@ -16,7 +16,7 @@ describe('a connection that died in silence', () => {
     await proxy?.close();
   });
 
-  async function connected(role: 'producer' | 'reader' | 'worker') {
+  async function connected(role: 'producer' | 'ops' | 'reader' | 'worker') {
     const through = await startFaultProxy(Number(new URL(redis.url).port));
     proxy = through;
     const settings = {
@@ -36,21 +36,31 @@ describe('a connection that died in silence', () => {
     return { opened, through };
   }
 
-  it.each(['producer', 'reader'] as const)(
-    'is opened anew after two commands, %s',
-    async (role) => {
-      const { opened, through } = await connected(role);
-      await through.place({ kind: 'stale', by: 'silence' });
-      await expect(opened.ping()).rejects.toThrow('timed out');
-      const answers = () =>
-        opened
-          .ping()
-          .then(() => true)
-          .catch(() => false);
-      expect(await until(answers, { what: 'an answer', deadlineMs: 20_000 })).toBe(true);
-      expect(through.struck).toBe(1);
-    },
-  );
+  it.each(['ops', 'reader'] as const)('is opened anew after two commands, %s', async (role) => {
+    const { opened, through } = await connected(role);
+    await through.place({ kind: 'stale', by: 'silence' });
+    await expect(opened.ping()).rejects.toThrow('timed out');
+    const answers = () =>
+      opened
+        .ping()
+        .then(() => true)
+        .catch(() => false);
+    expect(await until(answers, { what: 'an answer', deadlineMs: 20_000 })).toBe(true);
+    expect(through.struck).toBe(1);
+  });
+
+  it('is opened anew by a producer, which does not repeat what was under way', async () => {
+    const { opened, through } = await connected('producer');
+    await through.place({ kind: 'stale', by: 'silence' });
+    let settled = false;
+    const settle = () => (settled = true);
+    opened.ping().then(settle, settle);
+    await new Promise((resolve) => void opened.once('close', resolve));
+    await until(() => opened.status === 'ready', { what: 'the next connection' });
+    expect(await opened.ping()).toBe('PONG');
+    expect(settled).toBe(false);
+    expect(through.struck).toBe(1);
+  });
 
   it('is opened anew by a worker, which asks again what was under way', async () => {
     const { opened, through } = await connected('worker');
@@ -58,4 +68,37 @@ describe('a connection that died in silence', () => {
     expect(await opened.ping()).toBe('PONG');
     expect(through.struck).toBe(1);
   }, 60_000);
+});
+
+describe('a connection to a server that has become a replica', () => {
+  const redis = testRedis();
+
+  afterEach(async () => {
+    await redis.client.call('REPLICAOF', 'NO', 'ONE');
+  });
+
+  it('is opened anew after a refused write, once a second at most', async () => {
+    const opened = connectRedis(
+      { url: redis.url, sentinels: [], cluster: [], connectTimeoutMs: 1_000 },
+      'worker',
+      () => {},
+    );
+    try {
+      await until(() => opened.status === 'ready', { what: 'the connection' });
+      let closes = 0;
+      opened.on('close', () => closes++);
+      // Of a server that does not answer, so that it keeps its data.
+      await redis.client.call('REPLICAOF', '127.0.0.1', '1');
+      const write = () => opened.set(`${redis.prefix}:written`, '1');
+      await expect(write()).rejects.toThrow('READONLY');
+      await until(() => closes === 1 && opened.status === 'ready', { what: 'it to be reopened' });
+      await expect(write()).rejects.toThrow('READONLY');
+      await opened.ping();
+      expect(closes).toBe(1);
+      await redis.client.call('REPLICAOF', 'NO', 'ONE');
+      expect(await write()).toBe('OK');
+    } finally {
+      opened.disconnect();
+    }
+  });
 });

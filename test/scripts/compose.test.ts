@@ -17,6 +17,7 @@ const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'REDIS_CLUSTER',
   'REDIS_TLS_CA_FILE',
   'TLS_CA_FILE',
+  'ANSWER_RULES_FILE',
 ]);
 
 /** What the compose file says of one of its services. */

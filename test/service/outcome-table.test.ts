@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import { OUTCOME_ROWS, decideOutcome } from '../../src/service/outcome-table.ts';
+import type { ContactOutcome } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
 const base = { refused: [], requests: 1, durationMs: 5 } as const;
@@ -50,6 +51,10 @@ const hold = (hold: HoldKind, code: string, more: { ownAfter?: number } = {}): O
 const page = (code: string): Outcome => hold('address', code, { ownAfter: 5 });
 const accepted = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
 
+const rule = (outcome: 'accepted' | 'retry' | 'unknown') => ({ number: 1, outcome });
+const results = (...outcomes: readonly ContactOutcome[]) =>
+  outcomes.map((outcome) => ({ outcome, code: `CODE_${outcome}`, message: '' }));
+
 /** Row of the table, answer, outcome. */
 const CASES: [string, SendAnswer, Outcome][] = [
   ['not sent, given up', notSent({ failure: 'aborted' }), retry('ABORTED', false)],
@@ -64,6 +69,35 @@ const CASES: [string, SendAnswer, Outcome][] = [
   ['sent, no status', sent({ failure: 'reset', failureCode: 'ECONNRESET' }), unknown('ECONNRESET')],
   ['sent, no status', sent({ failure: 'aborted' }), unknown('NO_ANSWER')],
   ['2xx, a page', answered(200, { body: 'html' }), page('HTML_ANSWER')],
+  [
+    'an answer rule matches',
+    answered(200, { rule: { number: 2, outcome: 'rejected' }, code: 'NO' }),
+    rejected('NO'),
+  ],
+  ['an answer rule matches', answered(200, { rule: rule('retry') }), retry('ANSWER_RULE_1', true)],
+  ['an answer rule matches', answered(404, { rule: rule('accepted') }), accepted(true)],
+  ['an answer rule matches', answered(200, { rule: rule('unknown') }), unknown('ANSWER_RULE_1')],
+  [
+    'an answer rule matches',
+    answered(200, { rule: { number: 1, outcome: 'hold', hold: 'credit' }, code: 'QUOTA' }),
+    hold('credit', 'QUOTA'),
+  ],
+  ['results per contact', answered(200, { results: results('accepted') }), accepted(true)],
+  [
+    'results per contact',
+    answered(200, { results: results('accepted', 'rejected') }),
+    rejected('CODE_rejected'),
+  ],
+  [
+    'results per contact',
+    answered(200, { results: results('rejected', 'retry') }),
+    retry('CODE_retry', true),
+  ],
+  [
+    'results per contact',
+    answered(200, { results: results('retry', 'rejected', 'unknown') }),
+    unknown('CODE_unknown'),
+  ],
   ['2xx, success: false', answered(200, { success: false }), rejected('SERVICE_REFUSED')],
   [
     '2xx, success: false',

@@ -188,6 +188,35 @@ describe('the traffic record', () => {
     expect(total.contacts.accepted).toBe(0xffff_ffff);
   });
 
+  it('contains what workers of the version before count, and have counted', async () => {
+    fresh();
+    const at = await now();
+    await write(at, [{ ...ACCEPTED, possiblySentTwice: 3 }]);
+    // That version had the same counters except the last two.
+    const counts = noCounts();
+    countAttempt(counts, ACCEPTED);
+    for (const [seconds, block] of [
+      [10, 600_000],
+      [60, 3_600_000],
+    ] as const) {
+      const interval = Math.floor(at / (seconds * 1_000)) % 60;
+      const key = keys.traffic(1, seconds * 1_000, Math.floor(at / block));
+      const bytes = Buffer.alloc(77 * 4);
+      for (const [position, count] of counts.slice(0, 77).entries()) {
+        bytes.writeUInt32BE(count, position * 4);
+      }
+      await redis.client.setrange(key, interval * bytes.length, bytes);
+    }
+    const { total, recent } = await readTraffic(redis.client, keys, { minutes: 10 });
+    expect(total).toMatchObject({
+      requests: 2,
+      possiblySentTwice: 3,
+      attempts: { accepted: 2 },
+      answerMs: { count: 2 },
+    });
+    expect(recent.reduce((sum, { requests }) => sum + requests, 0)).toBe(2);
+  });
+
   it('is empty and without percentiles when nothing was written', async () => {
     fresh();
     const { total, now: current } = await readTraffic(redis.client, keys, { minutes: 60 });
@@ -198,7 +227,7 @@ describe('the traffic record', () => {
 
 it('the order of the counters is that of its layout', () => {
   // Change LAYOUT with this: workers and readers of two versions may run side by side.
-  expect([LAYOUT, COUNTERS.length]).toEqual([1, 77]);
+  expect([LAYOUT.version, COUNTERS.length]).toEqual([2, 79]);
   expect(COUNTERS.slice(0, 8)).toEqual([
     'attempts:notices:accepted',
     'attempts:notices:rejected',
@@ -210,5 +239,9 @@ it('the order of the counters is that of its layout', () => {
     'attempts:chunks:accepted',
   ]);
   expect(COUNTERS.slice(28, 31)).toEqual(['requests:notices', 'requests:chunks', 'answer:0']);
-  expect(COUNTERS.slice(-1)).toEqual(['tokenWait:12']);
+  expect(COUNTERS.slice(-3)).toEqual([
+    'tokenWait:12',
+    'possiblySentTwice:notices',
+    'possiblySentTwice:chunks',
+  ]);
 });

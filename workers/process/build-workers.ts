@@ -1,6 +1,7 @@
-import type { Worker } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
+import type { HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
 import { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
+import type { SendWorker } from '../queue/send-job.ts';
 import { buildSendWorker, type SendWorkerOptions } from '../queue/send-worker.ts';
 import { runChunk, type ChunkContext } from '../send/chunk-job.ts';
 import { Coalescer } from '../send/coalescer.ts';
@@ -11,7 +12,7 @@ import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-grou
 export function buildNoticeWorker(
   options: SendWorkerOptions & { readonly settings: WorkerConfig },
   context: GroupContext & Pick<NoticeContext, 'lockGuard' | 'log' | 'now' | 'unknownResends'>,
-): Worker {
+): SendWorker {
   const { lane, settings } = options;
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
   const { lockGuard, log, now, stopping, unknownResends } = context;
@@ -28,8 +29,16 @@ export function buildNoticeWorker(
 }
 
 /** Builds the worker of batches' chunks, not yet running. */
-export function buildChunkWorker(options: SendWorkerOptions, context: ChunkContext): Worker {
+export function buildChunkWorker(options: SendWorkerOptions, context: ChunkContext): SendWorker {
   return buildSendWorker(options, (job, lockToken, signal) =>
     runChunk({ job, lockToken }, signal, context),
   );
 }
+
+/** The limits of holds, as configured. */
+export const holdSettings = (worker: WorkerConfig): HoldSettings => ({
+  probeMinMs: worker.holdProbeMinMs,
+  probeMaxMs: worker.holdProbeMaxMs,
+  retryAfterMaxMs: worker.retryAfterMaxMs,
+  probeTtlMs: worker.sendDeadlineMs,
+});

@@ -38,24 +38,18 @@ export async function runOpsProcess(
   const { host, port } = config.ops;
   const { context, invitation, close } = await openOps(config, logger);
   let app: FastifyInstance | undefined;
+  let url: string;
   try {
     app = await buildOpsServer(context);
-    const url = await app.listen({ host, port });
-    logger.info({ event: 'ops-listening', url, version: VERSION });
-    if (!isLoopbackHost(host) && config.ops.trustedProxy.length === 0) {
-      logger.warn(
-        { event: 'ops-without-tls' },
-        'passwords and keys are not encrypted: put a proxy with TLS in front of this port, and set OPS_TRUSTED_PROXY',
-      );
-    }
-    onListening({ url, invitation });
+    url = await app.listen({ host, port });
   } catch (error) {
     await app?.close();
     await close();
     throw cannotListen(error);
   }
   const server = app;
-  const code = await stopOnSignals(
+  // Before the address is announced: a program that reads it may stop the server at once.
+  const stopped = stopOnSignals(
     async () => {
       await server.close();
       await close();
@@ -64,6 +58,15 @@ export async function runOpsProcess(
     STOP_TIMEOUT_MS,
     logger,
   );
+  logger.info({ event: 'ops-listening', url, version: VERSION });
+  if (!isLoopbackHost(host) && config.ops.trustedProxy.length === 0) {
+    logger.warn(
+      { event: 'ops-without-tls' },
+      'passwords and keys are not encrypted: put a proxy with TLS in front of this port, and set OPS_TRUSTED_PROXY',
+    );
+  }
+  onListening({ url, invitation });
+  const code = await stopped;
   await new Promise<void>((resolve) => {
     logger.flush(() => resolve());
   });

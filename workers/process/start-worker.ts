@@ -6,11 +6,12 @@ import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { payloadKey, payloadKeys } from '../../src/batch/payload/payload-key.ts';
-import type { Config, ServiceConfig, WorkerConfig } from '../../src/config/config.ts';
+import type { Config, ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
-import { HoldGate, type HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
+import { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
+import { countPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
 import { createAlertWatch } from '../../src/ops/alerts/alert-watch.ts';
@@ -24,7 +25,7 @@ import { noteAttempt } from '../../src/tracing/spans.ts';
 import { TrafficTally } from '../../src/traffic/tally.ts';
 import type { ProcessHealth } from '../health/process-health.ts';
 import { UnreadyReasons, type Readiness } from '../health/readiness.ts';
-import { createChunkSweeper } from '../maintenance/chunk-sweeper.ts';
+import { createBatchWalker } from '../maintenance/batch-walker.ts';
 import { createHeartbeat } from '../maintenance/heartbeat.ts';
 import { RedisMonitor } from '../maintenance/redis-monitor.ts';
 import { RestoreGuard } from '../maintenance/restore-guard.ts';
@@ -38,7 +39,7 @@ import { lanesOf } from '../queue/send-worker.ts';
 import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { SendGate } from '../send/send-gate.ts';
-import { buildChunkWorker, buildNoticeWorker } from './build-workers.ts';
+import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 
 /** One worker in this process. */
@@ -101,7 +102,7 @@ export async function startWorker({
   redis.on('close', () => readiness.set('redis-away', true));
   redis.on('ready', () => readiness.set('redis-away', false));
   const hints = new Hints(subscriber);
-  const inFlight = new InFlight(lockDurationMs);
+  const inFlight = new InFlight();
   const active = () => inFlight.active;
   const lanes = lanesOf(config.worker);
   const concurrency = lanes.notices.mostJobs + lanes.chunks.mostJobs;
@@ -200,6 +201,7 @@ export async function startWorker({
     intents: new Intents(redis, keys),
     worker: id,
     keepFailedMs,
+    countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, 'notices', contacts),
     sendDeadlineMs,
     unknownResends,
     now: clock.now,
@@ -256,7 +258,7 @@ export async function startWorker({
   await lifecycle.start(heartbeat);
   // The last report must not use up the time of the others when Redis does not answer.
   await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);
-  await lifecycle.start(createChunkSweeper(redis, hints, keys, ledger, log));
+  await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log }));
   await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.
@@ -274,10 +276,3 @@ export async function startWorker({
   };
   return { id, readiness, stop: () => (stopped ??= stop()) };
 }
-
-const holdSettings = (worker: WorkerConfig): HoldSettings => ({
-  probeMinMs: worker.holdProbeMinMs,
-  probeMaxMs: worker.holdProbeMaxMs,
-  retryAfterMaxMs: worker.retryAfterMaxMs,
-  probeTtlMs: worker.sendDeadlineMs,
-});

@@ -8,14 +8,17 @@ import { SupervisedHealth } from '../health/supervised-health.ts';
 /** Delay before a process that ended by itself is restarted, so that a crash loop stays slow. */
 const RESTART_DELAY_MS = 1_000;
 
-/** Exit codes of an invalid configuration or an unsuitable Redis: a restart would not help. */
-const NO_RESTART = new Set([2, 3]);
+/**
+ * Exit code of an invalid configuration: a restart would not help. A Redis that is unsuitable, refuses
+ * commands or does not answer (code 3) may be another one a moment later, after a failover.
+ */
+const CONFIGURATION_INVALID = 2;
 
 /**
  * Runs several worker processes, for machines with several cores. Each is a complete worker; they share
  * the token and the holds through Redis like workers on other machines.
  *
- * A process that ends by itself is restarted. At SIGTERM or SIGINT the supervisor asks its processes by
+ * A process that ends by itself is restarted, unless its configuration is invalid. At SIGTERM or SIGINT the supervisor asks its processes by
  * message to stop: a signal to the whole group has reached them already, and a second one would end them
  * in the middle of their sends. It ends when the last process has ended. One health port answers for all.
  *
@@ -45,7 +48,7 @@ export async function superviseWorkers(
     children.set(index, child);
     child.once('exit', (code, signal) => {
       children.delete(index);
-      if (stopping || NO_RESTART.has(code ?? 0)) {
+      if (stopping || code === CONFIGURATION_INVALID) {
         worst = Math.max(worst, code ?? 1);
         if (children.size === 0 && restarts.size === 0) allEnded();
         return;

@@ -1,11 +1,12 @@
-import type { Job, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
+import type { SendWorker } from './send-job.ts';
 
 /**
  * Knows right before a send whether this process still owns the lock of its job, without a round trip.
  *
  * BullMQ renews locks in the background and does not stop a processor whose renewal is late, so after a
  * paused machine, a blocked event loop or an outage of Redis a second worker could send what this one is
- * about to send. A lock counts as ours for half of its duration after the last known renewal; the total
+ * about to send. A lock counts as ours for half of its duration after the last renewal was sent; the total
  * deadline of a send is shorter than the other half, so a send that starts in time also ends in time.
  *
  * Two clocks: the wall clock measures the time between fetch and start of a job, the monotonic clock does
@@ -20,13 +21,14 @@ export class JobLockGuard {
   }
 
   /** Follows the renewals of a worker. A failed renewal means that the lock is lost. */
-  watch(worker: Worker): void {
+  watch(worker: Pick<SendWorker, 'on' | 'renewalSentAt'>): void {
     worker.on('lockRenewalFailed', (jobIds) => {
       for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, -Infinity);
     });
     worker.on('locksRenewed', ({ jobIds }) => {
-      const now = performance.now();
-      for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, now);
+      // Not the time of the reply, which may come late.
+      const at = worker.renewalSentAt;
+      for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, at);
     });
   }
 

@@ -1,11 +1,14 @@
-import { Worker, type Job, type KeepJobs } from 'bullmq';
+import type { Job, KeepJobs } from 'bullmq';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
+import { endStoredAfterStall } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
+import { SendJob, SendWorker } from './send-job.ts';
+import { setDataAside } from './unreadable-job.ts';
 
 /** One of the two queues from which a worker process takes jobs. */
 export interface Lane {
@@ -98,14 +101,20 @@ const STALLS_ALLOWED = 1_000;
  * backoff and how long it is kept, so that a job contains only its notice and producers in any language
  * need not know.
  */
-export function buildSendWorker(options: SendWorkerOptions, run: RunJob): Worker {
+export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
   const { redis, keys, lane, settings, inFlight } = options;
   const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
-    return inFlight.run(job, () => jobSpan(job, lane.name, () => run(job, lockToken, signal)));
+    const runOnce = () => run(job, lockToken, signal);
+    const prepareAndRun = async () => {
+      if (isUnreadable(job)) await setDataAside(job, redis);
+      return (job.stalledCounter > 0 ? await endStoredAfterStall(job, redis) : null) ?? runOnce();
+    };
+    const isUsual = job.stalledCounter === 0 && !isUnreadable(job);
+    return inFlight.run(job, () => jobSpan(job, lane.name, isUsual ? runOnce : prepareAndRun));
   };
-  return new Worker(
+  return new SendWorker(
     lane.queueName,
     // BullMQ makes a signal for each job only where the processor declares three parameters.
     run.length < 3
@@ -136,5 +145,8 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): Worker
           ),
       },
     },
+    { redis, lockDurationMs: settings.lockDurationMs, inFlight },
   );
 }
+
+const isUnreadable = (job: Job) => job instanceof SendJob && job.isUnreadable;

@@ -1,10 +1,10 @@
-import type { Worker } from 'bullmq';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import { pause } from '../../src/async/cancellation.ts';
 import { withTimeout } from '../../src/async/with-timeout.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import type { InFlight } from './in-flight.ts';
 import type { JobLockGuard } from './job-lock-guard.ts';
+import type { SendWorker } from './send-job.ts';
 
 /** A Redis that has not answered for so long does not answer. */
 const ANSWER_MS = 2_000;
@@ -23,22 +23,21 @@ export interface WorkerGroupOptions {
 
 /** The BullMQ workers of a process: they take jobs from the start to the stop. */
 export class WorkerGroup implements BackgroundService {
-  readonly #workers: readonly Worker[];
+  readonly #workers: readonly SendWorker[];
   readonly #options: WorkerGroupOptions;
   #stopping: Promise<void> | undefined;
 
   /** @param workers not yet running */
-  constructor(workers: readonly Worker[], options: WorkerGroupOptions) {
+  constructor(workers: readonly SendWorker[], options: WorkerGroupOptions) {
     this.#workers = workers;
     this.#options = options;
-    const { onError, lockGuard, inFlight } = options;
+    const { onError, lockGuard } = options;
     for (const worker of workers) {
       worker.on('error', onError);
       worker.on('lockRenewalFailed', (ids) => {
         for (const job of ids) worker.cancelJob(job, 'the lock of the job is lost');
       });
       lockGuard.watch(worker);
-      inFlight.watch(worker);
     }
   }
 

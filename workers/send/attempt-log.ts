@@ -1,9 +1,10 @@
 import type { Job } from 'bullmq';
 import type { Logger } from 'pino';
-import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { redisErrorCode } from '../../src/redis/failure.ts';
+import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
 /**
@@ -67,6 +68,10 @@ export interface OpenAttempt {
 /** Further facts of an attempt. */
 export interface AttemptFacts {
   readonly contacts?: number;
+  /** How many earlier attempts the service may have accepted. */
+  readonly possiblySent?: number;
+  /** Of its contacts, where the answer has results per contact. Default: those of the answer. */
+  readonly results?: readonly ContactResult[] | undefined;
   /** Single notices in the same request, if there were several. */
   readonly together?: number | undefined;
   /** Requests of rejected groups that are counted with this attempt, besides its own. */
@@ -93,11 +98,30 @@ function seenAttempt(
     ...('code' in outcome ? { code: outcome.code } : {}),
     ...(outcome.kind === 'hold' ? { hold: outcome.hold } : {}),
     contacts: facts.contacts ?? 0,
+    ...contactsBy(facts.results ?? answer?.results),
     requests: counted ? (answer?.requests ?? 0) + uncounted : 0,
+    ...(isSentAgain(outcome, facts) ? { possiblySentTwice: facts.contacts ?? 0 } : {}),
     ...(answer?.answerMs === undefined || !counted ? {} : { answerMs: answer.answerMs }),
     ...(waitedMs === undefined || !endsWait(outcome) ? {} : { waitedMs }),
   };
 }
+
+function contactsBy(
+  results: readonly ContactResult[] | undefined,
+): Pick<SeenAttempt, 'contactsBy'> {
+  if (results === undefined) return {};
+  const by: Partial<Record<OutcomeKind, number>> = {};
+  for (const { outcome } of results) by[outcome] = (by[outcome] ?? 0) + 1;
+  return { contactsBy: by };
+}
+
+/** Whether the service may have accepted this attempt. */
+const mayBeAccepted = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === 'accepted' || (outcome?.kind === 'unknown' && outcome.final !== true);
+
+/** Whether the service may have accepted this attempt and an earlier one. */
+const isSentAgain = (outcome: Outcome, { possiblySent = 0 }: AttemptFacts): boolean =>
+  possiblySent > 0 && mayBeAccepted(outcome);
 
 /** Whether the job's wait for its first attempt is over: a request was made. */
 function endsWait(outcome: Outcome): boolean {
@@ -123,10 +147,12 @@ function lineOf(
   job: Job,
   outcome: Outcome | undefined,
   answer: SendAnswer | undefined,
-  { probe, together = 1, contacts, batch, chunk }: AttemptFacts,
+  facts: AttemptFacts,
   waitedMs: number,
   tookMs: number,
 ) {
+  const { probe, together = 1, contacts, batch, chunk, possiblySent = 0 } = facts;
+  const isUnknown = outcome?.kind === 'unknown' && outcome.final !== true;
   return {
     event: 'attempt',
     job: job.id,
@@ -139,6 +165,10 @@ function lineOf(
     probe: probe === true ? probe : undefined,
     together: together > 1 ? together : undefined,
     contacts,
+    results: contactsBy(facts.results ?? answer?.results).contactsBy,
+    rule: answer?.rule?.number,
+    // Attempts so far, this one included, that the service may have accepted without saying so.
+    possiblySent: possiblySent + (isUnknown ? 1 : 0) || undefined,
     batch,
     chunk,
     waitedMs,

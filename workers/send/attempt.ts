@@ -2,6 +2,7 @@ import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Refusal, Token, TokenSource } from '../../src/contracts/token.ts';
+import { isProgramError } from '../../src/redis/failure.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
@@ -47,6 +48,8 @@ export interface AttemptOptions {
   readonly permit?: Permit | undefined;
 }
 
+const UNSENDABLE: Outcome = { kind: 'retry', code: 'INTERNAL_ERROR', counted: true };
+
 /** Makes one attempt behind the gate: takes a permit of the rate limit, sends, decides the outcome. */
 export async function attemptOnce(
   { job, send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
@@ -67,6 +70,12 @@ export async function attemptOnce(
     return { outcome, answer, requestedAt: guard.requestedAt };
   } catch (error) {
     if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined };
+    if (isProgramError(error)) {
+      log.trouble('attempt', error);
+      return guard.allowed
+        ? { outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' } }
+        : { outcome: UNSENDABLE, isUnsendable: true };
+    }
     return { outcome: outcomeOfTokenError(error) };
   } finally {
     guard.release();

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { UnrecoverableError, type Job } from 'bullmq';
 import { Cancellation, pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
@@ -7,18 +6,22 @@ import { allFailed, type Claim, type Settlement } from '../../src/batch/ledger/s
 import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
 import { encodePayload, openPayload } from '../../src/batch/payload/payload.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import {
+  attemptsEndedUnknown,
+  possiblySentAttempts,
+  withPossiblySentMark,
+} from '../../src/contracts/possibly-sent.ts';
 import { OPEN, type Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
+import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
 import { bisect, settlementOf } from './chunk-settlement.ts';
-import { applyOutcome, delayJob, detailOf, requeue, withoutStack } from './disposition.ts';
+import { applyOutcome, chunkOf, delayJob, detailOf, requeue } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
-import { possiblySentBefore, withPossiblySentMark } from './resends.ts';
 import type { Attempted } from './send-gate.ts';
 import { shouldSplit } from './should-split.ts';
 
@@ -71,7 +74,7 @@ export async function runChunk(
     if (cancel.aborted) requeue();
     const passage = await context.gate.enter({
       job: job.id ?? '',
-      possiblySent: possiblySentBefore(job),
+      possiblySent: possiblySentAttempts(job),
     });
     if (passage === undefined) requeue();
     if ('asideMs' in passage) return await delayJob(locked, passage.asideMs, 'others probe first');
@@ -93,15 +96,6 @@ export async function runChunk(
   } finally {
     permit?.release();
     release();
-  }
-}
-
-function chunkOf(job: Job): ChunkJobData {
-  try {
-    return readChunkJob(job.data);
-  } catch (error) {
-    const text = error instanceof NoticeQueueError ? error.message : '';
-    throw withoutStack(new UnrecoverableError(`JOB_INVALID: ${text}`));
   }
 }
 
@@ -160,11 +154,24 @@ class ChunkRun {
     }
     const frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
     const send = (part: Buffer, count: number, first?: { passage: Passage; permit: Permit }) =>
-      this.#send({ frame, delivery, contacts: part, size: count, ...first });
+      this.#send({ frame, delivery, contacts: part, size: count, possiblySent, ...first });
 
     const { outcome, answer } = await send(contacts, size, { passage, permit });
+    const { status, results } = answer ?? {};
     const detail = detailOf(answer);
-    const { status } = answer ?? {};
+    if (outcome !== undefined && results !== undefined) {
+      const settlement = await settlementOfResults({
+        contacts: JSON.parse(contacts.toString()) as readonly unknown[],
+        results,
+        delivery,
+        lastAttempt: this.lastAttempt,
+        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
+      });
+      await this.#settle(settlement);
+      if (settlement.rest === undefined) return { outcome: outcome.kind };
+      const code = 'code' in outcome ? outcome.code : '';
+      return this.#end({ kind: 'retry', code, counted: true }, claim, detail);
+    }
     if (
       outcome?.kind === 'rejected' &&
       shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect, possiblySent })
@@ -210,9 +217,10 @@ class ChunkRun {
     delivery,
     contacts,
     size,
+    possiblySent,
     passage = OPEN,
     permit,
-  }: Pick<SendClaim, 'delivery' | 'size'> & {
+  }: Pick<SendClaim, 'delivery' | 'size' | 'possiblySent'> & {
     readonly frame: Readonly<Record<string, unknown>>;
     readonly contacts: Buffer;
     /** Requests of a bisection are no probes. */
@@ -234,21 +242,28 @@ class ChunkRun {
       },
       this.#context,
     );
-    let outcome = await gate.leave(attempted, passage, job);
-    if (outcome?.kind === 'unknown' && possiblySentBefore(locked.job) >= unknownResends) {
+    const ofRequest = outcomeOfRequest(attempted.outcome, attempted.answer?.results);
+    const left = await gate.leave({ ...attempted, outcome: ofRequest }, passage, job);
+    let outcome = attempted.answer?.results === undefined ? left : attempted.outcome;
+    if (outcome?.kind === 'unknown' && possiblySentAttempts(locked.job) >= unknownResends) {
       outcome = { ...outcome, final: true };
     }
     const { batch, chunk } = data;
     const { answer } = attempted;
-    const probe = passage.probe !== undefined;
-    line.end(outcome, answer, { batch, chunk, contacts: size, probe });
+    line.end(outcome, answer, {
+      batch,
+      chunk,
+      contacts: size,
+      probe: passage.probe !== undefined,
+      possiblySent: possiblySent ? 1 : 0,
+    });
     return { outcome, answer };
   }
 
-  #settle(settlement: Settlement): Promise<void> {
+  async #settle(settlement: Settlement): Promise<void> {
     const { ledger, log } = this.#context;
     const { batch, chunk } = this.#options.data;
-    return settleWithRetry(
+    await settleWithRetry(
       () => ledger.settle(batch, chunk, this.#nonce, settlement),
       (error) => log.trouble('settle', error),
     );
@@ -268,8 +283,11 @@ class ChunkRun {
         this.lastAttempt);
     if (isFinal) return { outcome: outcome.kind };
     const { locked } = this.#options;
-    const possiblySent = possiblySentBefore(locked.job) + (outcome.kind === 'unknown' ? 1 : 0);
-    const marked = withPossiblySentMark(detail, possiblySent, locked.job);
-    return applyOutcome(locked, outcome, { detail: marked, possiblySent });
+    const { job } = locked;
+    const endedUnknown = outcome.kind === 'unknown' ? 1 : 0;
+    return applyOutcome(locked, outcome, {
+      detail: withPossiblySentMark(detail, attemptsEndedUnknown(job) + endedUnknown),
+      possiblySent: possiblySentAttempts(job) + endedUnknown,
+    });
   }
 }

@@ -1,4 +1,6 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
+import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { AttemptError } from '../queue/attempt-error.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
@@ -112,3 +114,13 @@ export function detailOf(answer: SendAnswer | undefined): string {
 }
 
 const join = (code: string, detail: string) => (detail === '' ? code : `${code}: ${detail}`);
+
+/** The data of a chunk's job; one that cannot be read fails for good. */
+export function chunkOf(job: Job): ChunkJobData {
+  try {
+    return readChunkJob(job.data);
+  } catch (error) {
+    const text = error instanceof NoticeQueueError ? error.message : '';
+    throw withoutStack(new UnrecoverableError(`JOB_INVALID: ${text}`));
+  }
+}

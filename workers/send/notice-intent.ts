@@ -3,10 +3,12 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { possiblySentBefore } from './resends.ts';
+import { byAcceptance } from './contact-results.ts';
 
 /** The delivery policy in one run of a notice's job. */
 export interface NoticeIntent {
@@ -18,10 +20,12 @@ export interface NoticeIntent {
   readonly lockToken: string;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
-  /** At-least-once: how often the service may have accepted an earlier attempt (resends.ts). */
+  /** At-least-once: how many earlier attempts the service may have accepted. */
   readonly possiblySent: number;
   /** UNKNOWN_RESENDS */
   readonly mostResends: number;
+  /** Its contacts are counted as possibly sent twice in this run. */
+  countedTwice: boolean;
   /** `asked` while there is no answer; undefined until asked for, and for at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
 }
@@ -39,7 +43,8 @@ export function noticeIntent(
     nonce: data.delivery === undefined ? '' : randomBytes(12).toString('base64url'),
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
-    possiblySent: data.delivery === undefined ? possiblySentBefore(job) : 0,
+    possiblySent: data.delivery === undefined ? possiblySentAttempts(job) : 0,
+    countedTwice: false,
     mostResends,
     verdict: undefined,
   };
@@ -144,6 +149,8 @@ export interface IntentContext {
   readonly worker: string;
   /** KEEP_FAILED_MS */
   readonly keepFailedMs: number;
+  /** Counts contacts of single notices that are sent again after an unknown outcome. */
+  readonly countTwice: (contacts: number) => Promise<void>;
 }
 
 /** Whether the intent does not forbid a request. */
@@ -185,12 +192,56 @@ export async function beginIntents(
   return all.every(maySend);
 }
 
+/**
+ * Counts the notices of a request that were possibly sent before, right before it and once per run.
+ *
+ * @returns false where Redis did not record it: the request must not be made
+ */
+export async function countSentAgain(
+  all: readonly NoticeIntent[],
+  { countTwice, log }: IntentContext,
+): Promise<boolean> {
+  const due = all.filter(({ possiblySent, countedTwice }) => possiblySent > 0 && !countedTwice);
+  if (due.length === 0) return true;
+  try {
+    await countTwice(contactsOf(due));
+  } catch (error) {
+    log.trouble('possibly-sent-twice', error);
+    return false;
+  }
+  for (const intent of due) intent.countedTwice = true;
+  return true;
+}
+
+/** Takes back the count of notices of whose request the service provably accepted nothing. */
+export async function uncountSentAgain(
+  all: readonly NoticeIntent[],
+  outcome: Outcome | undefined,
+  { countTwice, log }: IntentContext,
+): Promise<void> {
+  const counted = all.filter(({ countedTwice }) => countedTwice);
+  if (counted.length === 0 || mayBeAccepted(outcome)) return;
+  for (const intent of counted) intent.countedTwice = false;
+  // Without an answer they stay counted: the count must never be too low.
+  await countTwice(-contactsOf(counted)).catch((error: unknown) =>
+    log.trouble('possibly-sent-twice', error),
+  );
+}
+
+const contactsOf = (all: readonly NoticeIntent[]): number =>
+  all.reduce((sum, { data }) => sum + data.notice.contacts.length, 0);
+
+const mayBeAccepted = (outcome: Outcome | undefined): boolean =>
+  outcome?.kind === 'accepted' || outcome?.kind === 'unknown';
+
 /** An attempt at a notice whose outcome is known. */
 export interface EndedAttempt {
   readonly intent: NoticeIntent;
   /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer: SendAnswer | undefined;
+  /** Of its contacts, where the answer has results per contact. */
+  readonly results?: readonly ContactResult[] | undefined;
 }
 
 /** Ends intents in one round trip per kind of end; repeated until Redis has answered. */
@@ -217,17 +268,21 @@ export async function endIntents(
       (error) => log.trouble('intent', error),
     );
   });
-  await Promise.all(recorded);
+  // A program error is logged; the jobs end by their outcomes all the same.
+  await Promise.allSettled(recorded);
 }
 
-function factsOf({ intent, outcome, answer }: EndedAttempt): UnknownFacts {
+function factsOf({ intent, outcome, answer, results = [] }: EndedAttempt): UnknownFacts {
   const { notice, delivery = 'at-least-once' } = intent.data;
   const stage = answer?.stage;
+  // A rejection after an unknown attempt is unknown, too, but that request was not accepted.
+  const isOwn = outcome?.kind === 'unknown' && outcome.final !== true;
   return {
     template: notice.templateCode,
-    contacts: notice.contacts.length,
+    contacts: notice.contacts.length - byAcceptance(results, results).accepted.length,
     code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
     stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
     delivery,
+    possiblySent: intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0),
   };
 }

@@ -1,10 +1,14 @@
 import type { Job } from 'bullmq';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
 import { readJobData, type JobData } from '../../src/contracts/job.ts';
+import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { pendingNotice, type Coalescer } from './coalescer.ts';
+import { byAcceptance } from './contact-results.ts';
 import {
   applyOutcome,
   delayJob,
@@ -14,7 +18,6 @@ import {
   type LockedJob,
 } from './disposition.ts';
 import { noticeIntent } from './notice-intent.ts';
-import { withPossiblySentMark } from './resends.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
@@ -62,31 +65,61 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   const intent = noticeIntent(job, data, lockToken, context.unknownResends);
   concurrency.taken(contacts);
   try {
-    const { outcome, answer, asideMs, ...facts } = await new Promise<NoticeEnd>((end, fail) => {
+    const sent = new Promise<NoticeEnd>((end, fail) => {
       context.coalescer.add({
         ...pendingNotice(data, job.attemptsMade, context.maxContacts),
         data,
         intent,
         owned,
+        keepOthers: async (results) => {
+          // The attempt goes on with the same data: only the next run reads what is kept.
+          const { accepted, others } = byAcceptance(data.notice.contacts, results);
+          const numbers = accepted.map(({ contact }) => contact);
+          const kept: JobData = {
+            ...data,
+            notice: { ...data.notice, contacts: others },
+            accepted: [...(data.accepted ?? []), ...numbers],
+          };
+          await settleWithRetry(
+            () => job.updateData(kept),
+            (error) => context.log.trouble('contacts', error),
+          );
+        },
         isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
         end,
         fail,
       });
     });
-    attempt.end(outcome, answer, { contacts, ...facts });
+    const { outcome, answer, asideMs, ...facts } = await sent.catch((error: unknown): NoticeEnd => {
+      context.log.trouble('notice', error);
+      return { outcome: afterProgramError(data) };
+    });
+    attempt.end(outcome, answer, { contacts, possiblySent: intent.possiblySent, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
     if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
-    const possiblySent = atMostOnce
-      ? 0
-      : intent.possiblySent + (outcome.kind === 'unknown' && (answer?.requests ?? 0) > 0 ? 1 : 0);
-    const detail = withPossiblySentMark(detailOf(answer), possiblySent, job);
+    const endedUnknown = outcome.kind === 'unknown' && outcome.final !== true ? 1 : 0;
+    const detail = atMostOnce
+      ? detailOf(answer)
+      : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown);
+    const possiblySent = intent.possiblySent + endedUnknown;
     return await applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
   } finally {
     concurrency.freed(contacts);
     release();
   }
+}
+
+/**
+ * The outcome of an attempt that an error in this program ended: it may have been sent. The next run of an
+ * at-most-once notice finds its intent and decides.
+ */
+function afterProgramError({ delivery }: JobData): Outcome {
+  const code = 'INTERNAL_ERROR';
+  return delivery === undefined
+    ? { kind: 'unknown', code }
+    : { kind: 'retry', code, counted: true };
 }
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */

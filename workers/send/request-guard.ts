@@ -32,6 +32,7 @@ export class AttemptGuard implements RequestGuard {
   readonly #options: AttemptGuardOptions;
   #permit: Permit | undefined;
   #requestedAt: number | undefined;
+  #allowed = false;
 
   constructor(options: AttemptGuardOptions) {
     this.cancel = options.cancel;
@@ -39,8 +40,18 @@ export class AttemptGuard implements RequestGuard {
     this.#permit = options.permit;
   }
 
+  /** Whether it has allowed a request, which then may have been made. */
+  get allowed(): boolean {
+    return this.#allowed;
+  }
+
   /** @throws NotStarted */
   async check(cancel: CancelSignal): Promise<void> {
+    await this.#checkAll(cancel);
+    this.#allowed = true;
+  }
+
+  async #checkAll(cancel: CancelSignal): Promise<void> {
     this.#requireOwned();
     if (this.#permit?.use() !== true) {
       this.#permit = await this.#options.rateLimit.take(cancel);

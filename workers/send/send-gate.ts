@@ -24,6 +24,8 @@ export interface Attempted {
   /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer?: SendAnswer | undefined;
+  /** No request could be made of the notices because of an error in this program. */
+  readonly isUnsendable?: true;
   /** Monotonic time before the last request. */
   readonly requestedAt?: number | undefined;
 }

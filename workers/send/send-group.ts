@@ -5,15 +5,20 @@ import type { Notice } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Entrant, Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
+import { outcomeOfResults } from '../../src/service/outcome-table.ts';
+import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
 import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
+import { isMixed, outcomeOfRequest } from './contact-results.ts';
 import {
   beginIntents,
+  countSentAgain,
   earlierOutcome,
   endIntents,
   knownAfter,
   maySend,
+  uncountSentAgain,
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
@@ -28,6 +33,8 @@ export interface HeldNotice extends PendingNotice {
   readonly owned: () => boolean;
   /** Whether its `expiresAt` has passed. */
   readonly isLate: () => boolean;
+  /** Records that only some of its contacts were accepted: the others remain in the job. */
+  readonly keepOthers: (results: readonly ContactResult[]) => Promise<void>;
   /** Called exactly once with the result, unless `fail` is. */
   readonly end: (end: NoticeEnd) => void;
   /** Called instead when the run failed unexpectedly. */
@@ -47,6 +54,8 @@ export interface NoticeEnd {
   readonly uncounted?: number;
   /** It leaves a probe to others for so many milliseconds. */
   readonly asideMs?: number | undefined;
+  /** Of its own contacts, where the answer has results per contact. */
+  readonly results?: readonly ContactResult[] | undefined;
   /** False where its request is counted with another notice. */
   readonly counted?: boolean | undefined;
 }
@@ -72,6 +81,7 @@ const REQUEUED: NoticeEnd = { outcome: undefined };
  *   hold contains one notice; the others are requeued.
  * - grouped -> sent: the intents of at-most-once notices are recorded in one round trip right before.
  * - sent -> ended, each with the outcome of the request: accepted, retry, unknown, hold, rejected.
+ * - grouped -> split into single notices, when an error in this program kept the request from being made.
  * - sent -> split, when it was rejected as a group (should-split.ts). Its intents stay open meanwhile.
  *
  * @returns the parts in which the group is sent again
@@ -121,12 +131,18 @@ async function attemptGroup(
   const { status } = answer ?? {};
   if (
     (outcome?.kind === 'rejected' &&
+      answer?.results === undefined &&
       shouldSplit({ kind: 'group', size, status, delivery: deliveryOf(ready) })) ||
     (outcome?.kind === 'hold' && outcome.ownAfter !== undefined && size > 1)
   ) {
     // One of them may be the cause: only a notice in a request of its own is evidence.
     context.log.groupRefused(size, outcome.code, answer);
     return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
+  }
+  if (attempted.isUnsendable === true && size > 1) {
+    await gate.leave(attempted, passage, '');
+    // One by one, so that only the notice that causes the error spends an attempt.
+    return splitGroup({ notices: ready, isPart: true, uncounted });
   }
   const end = { ...attempted, together: size, probe: isProbe, uncounted };
   await endAll(ready, end, context, passage);
@@ -135,11 +151,9 @@ async function attemptGroup(
 
 function attempt(ready: readonly HeldNotice[], context: GroupContext): Promise<Attempted> {
   const ownConnection = deliveryOf(ready) === 'at-most-once';
-  const recordIntents = () =>
-    beginIntents(
-      ready.map(({ intent }) => intent),
-      context,
-    );
+  const intents = ready.map(({ intent }) => intent);
+  const recordIntents = () => (ownConnection ? beginIntents : countSentAgain)(intents, context);
+  const recorded = ownConnection || intents.some(({ possiblySent }) => possiblySent > 0);
   return attemptOnce(
     {
       job: ready[0]?.intent.job ?? '',
@@ -147,7 +161,7 @@ function attempt(ready: readonly HeldNotice[], context: GroupContext): Promise<A
       ownConnection,
       cancel: context.stopping,
       owned: () => ready.every(mayGo),
-      recordIntents: ownConnection ? recordIntents : undefined,
+      recordIntents: recorded ? recordIntents : undefined,
     },
     context,
   );
@@ -209,7 +223,7 @@ function leftOutAs(notice: HeldNotice): Outcome | undefined {
  */
 async function endAll(
   notices: readonly HeldNotice[],
-  end: NoticeEnd & Pick<Attempted, 'requestedAt'>,
+  end: NoticeEnd & Pick<Attempted, 'requestedAt' | 'isUnsendable'>,
   context: GroupContext,
   passage?: Passage,
 ): Promise<void> {
@@ -217,23 +231,57 @@ async function endAll(
   const leave = () =>
     passage === undefined
       ? Promise.resolve(end.outcome)
-      : context.gate.leave(end, passage, notices[0]?.intent.job ?? '');
+      : context.gate.leave(
+          { ...end, outcome: outcomeOfRequest(end.outcome, answer?.results) },
+          passage,
+          notices[0]?.intent.job ?? '',
+        );
   const isClaim = end.outcome?.kind === 'hold';
   let outcome = isClaim ? await leave() : end.outcome;
-  const ends = notices.map((notice) => ({
-    notice,
-    intent: notice.intent,
-    outcome: knownAfter(outcome, notice.intent),
-    answer,
-  }));
+  const results = resultsByNotice(notices, answer);
+  const ends = notices.map((notice, index) => {
+    const own = results?.[index];
+    const known = knownAfter(own === undefined ? outcome : outcomeOfResults(own), notice.intent);
+    return { notice, intent: notice.intent, outcome: known, answer, results: own };
+  });
+  // First: whatever happens next, what was accepted is not sent again.
+  await Promise.all(
+    ends.flatMap(({ notice, results: own }) =>
+      own !== undefined && isMixed(own) ? [notice.keepOthers(own)] : [],
+    ),
+  );
+  await uncountSentAgain(
+    ends.map(({ intent }) => intent),
+    outcomeOfRequest(end.outcome, answer?.results),
+    context,
+  );
   await endIntents(ends, context);
   if (!isClaim) outcome = await leave();
   context.inOneWrite();
   // Each requeued notice is put before the one that was requeued just now.
   const isRequeued = outcome === undefined || outcome.kind === 'hold';
-  const { requestedAt: _, ...facts } = end;
-  for (const { notice, intent } of isRequeued ? ends.toReversed() : ends) {
+  const { requestedAt: _, isUnsendable: __, ...facts } = end;
+  for (const { notice, intent, outcome: known, results: own } of isRequeued
+    ? ends.toReversed()
+    : ends) {
     const counted = notice === notices[0] ? end.counted : false;
-    notice.end({ ...facts, outcome: knownAfter(outcome, intent), counted });
+    const ended = own === undefined ? knownAfter(outcome, intent) : known;
+    notice.end({ ...facts, outcome: ended, counted, results: own });
   }
+}
+
+/** The results of each notice: those of the answer have the order of the contacts of the request. */
+function resultsByNotice(
+  notices: readonly HeldNotice[],
+  answer: SendAnswer | undefined,
+): (readonly ContactResult[])[] | undefined {
+  const results = answer?.results;
+  if (results === undefined) return undefined;
+  let from = 0;
+  return notices.map(({ data }) => {
+    const to = from + data.notice.contacts.length;
+    const own = results.slice(from, to);
+    from = to;
+    return own;
+  });
 }

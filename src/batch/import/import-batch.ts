@@ -1,10 +1,12 @@
 import path from 'node:path';
+import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { PayloadKey } from '../payload/payload-key.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
+import type { SentColumns } from '../source/sent-columns.ts';
 import { nextRows, type SourcePart, type SourceReader } from '../source/source-row.ts';
 import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
 import {
@@ -13,6 +15,7 @@ import {
   type ImportOptions,
   type ImportReport,
 } from './import-options.ts';
+import { ImportLease } from './import-lease.ts';
 import { planImport, type ImportPlan } from './import-plan.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
@@ -22,6 +25,8 @@ import { RowProcessor, RowTally } from './row-processor.ts';
 export interface ImportSettings {
   /** Contacts of a chunk, unless the options give another number. */
   readonly chunkSize: number;
+  /** What happens after an unknown outcome, unless the options decide it. */
+  readonly delivery: DeliveryPolicy;
   /** The import waits while Redis holds this many unsent contacts. */
   readonly highWater: number;
   /** How long the batch is kept after its end, in milliseconds. */
@@ -62,10 +67,10 @@ export async function importBatch(
 ): Promise<ImportReport> {
   const checked = readImportOptions(options);
   // Reports an invalid notice before reading the list.
-  planImport(checked, undefined, settings.chunkSize);
+  planImport(checked, undefined, settings);
   const list = await openSource(source, checked);
   try {
-    const plan = planImport(checked, list.digest, settings.chunkSize);
+    const plan = planImport(checked, list.digest, settings);
     const run = new ImportRun(list, checked, plan, settings);
     return await run.into(checked.dryRun ? undefined : target);
   } finally {
@@ -113,27 +118,32 @@ class ImportRun {
     const started = target === undefined ? undefined : await this.#start(target.ledger);
     if (started !== undefined && started.batch.importedAt > 0) {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
-      return alreadyImported(started.batch);
+      return alreadyImported(started.batch, reader.columns());
     }
     const writer = this.#writer(target, started?.batch.chunks ?? 0);
+    const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
+    lease?.start();
     let written: boolean;
     try {
       await this.#readAll(first, reader, writer, rejects);
       await writer.end();
       written = (await rejects?.end()) ?? false;
+      const { refused, duplicates } = this.#tally;
+      await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
       // Not awaited: a source that does not answer would block here.
       void reader.rows.return?.().catch(() => {});
       throw this.#withQueuedCount(error, started, writer);
+    } finally {
+      await lease?.stop();
     }
-    const { refused, duplicates } = this.#tally;
-    await retryWhileAway(async () => target?.ledger.endImport(id, refused, duplicates), signal);
     this.#reportProgress();
     return {
       batch: id,
       ...this.#tally.report(),
+      columns: reader.columns(),
       chunks: writer.chunks,
       bytes: writer.bytes,
       resumed: started?.resumed ?? false,
@@ -245,7 +255,7 @@ class ImportRun {
   }
 }
 
-function alreadyImported(batch: Batch): ImportReport {
+function alreadyImported(batch: Batch, columns: SentColumns): ImportReport {
   const { refusedRows: refused, duplicateRows: duplicates, counts } = batch;
   return {
     batch: batch.id,
@@ -254,6 +264,7 @@ function alreadyImported(batch: Batch): ImportReport {
     chunks: batch.chunks,
     duplicates,
     refused,
+    columns,
     normalised: 0,
     bytes: 0,
     resumed: true,

@@ -3,7 +3,8 @@ import { BATCH_ID } from '../../contracts/chunk-job.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import { parseInput } from '../../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../contracts/send-options.ts';
-import { FORBIDDEN_NAMES, type FieldMap } from '../source/column-map.ts';
+import { FORBIDDEN_NAMES } from '../source/column-map.ts';
+import type { FieldMap, SentColumns } from '../source/sent-columns.ts';
 import { ENCODINGS } from '../source/read-utf8.ts';
 
 /** Options of `import`: what is sent to the contacts of the list, how it is sent, and how the list is read. */
@@ -30,13 +31,18 @@ export interface ImportOptions {
   /**
    * Maps fields of a contact to columns of a CSV list (title, or position from 1) or to fields of an
    * object. Only mapped columns are sent. Without it, the columns `contact`, `var1`, `var2`, ... become
-   * these fields, and all others become fields of their own names.
+   * these fields, and no others are sent. The report lists both kinds.
    * @example { contact: 'Phone', var1: 'Name' }
    */
   map?: FieldMap | undefined;
+  /**
+   * Also send the columns that `map` does not name (without a map: those other than `contact` and
+   * `varN`) to the service, as fields of their own names. @default false
+   */
+  passThrough?: boolean | undefined;
   /** Contacts of one send request: 1 to 10,000. @default the queue's `chunkSize` (1000) */
   chunkSize?: number | undefined;
-  /** What happens after an unknown outcome; see `SendOptions`. @default 'at-least-once' */
+  /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
   delivery?: DeliveryPolicy | undefined;
   /**
    * Latest time of sending; contacts that are not sent by then expire. A Date, milliseconds since the
@@ -106,6 +112,8 @@ export interface ImportReport {
   readonly duplicates: number;
   /** Rows that were refused because they are invalid; `rejectsFile` contains them. */
   readonly refused: number;
+  /** Columns of the list (for objects: fields) that are sent to the service, and those that are not. */
+  readonly columns: SentColumns;
   /** Contacts whose phone number had separators or full-width digits, which were replaced. */
   readonly normalised: number;
   /** Redis memory of the chunks that this run stored, in bytes, estimated. */
@@ -166,10 +174,11 @@ const optionsSchema = z
           'expected valid names of contact fields',
         )
         .optional(),
+      passThrough: flag.default(false),
       chunkSize: count('contacts', 10_000),
       delivery: z
         .enum(DELIVERY_POLICIES, `expected one of ${DELIVERY_POLICIES.join(', ')}`)
-        .default('at-least-once'),
+        .optional(),
       expiresAt: sendOptionsSchema.shape.expiresAt,
       rate: count('contacts per second', 1_000_000_000),
       allowDuplicates: flag.default(false),

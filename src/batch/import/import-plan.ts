@@ -17,13 +17,13 @@ export interface ImportPlan {
  * so that a repeated import continues its batch.
  *
  * @param digest hash of the list's content; undefined if it can be read only once
- * @param chunkSize used if the options have none
+ * @param defaults used where the options have no chunk size or delivery policy
  * @throws InputError NOTICE_INVALID that names each invalid field of the notice
  */
 export function planImport(
   options: CheckedImportOptions,
   digest: string | undefined,
-  chunkSize: number,
+  defaults: Pick<BatchPlan, 'chunkSize' | 'delivery'>,
 ): ImportPlan {
   const { templateCode, scheduleType, chatSenderKey, senderKey, fields } = options;
   // Checked like any notice, with a placeholder for the contacts of the list.
@@ -38,14 +38,22 @@ export function planImport(
   const plan: BatchPlan = {
     frame: JSON.stringify(frame),
     templateCode: frame.templateCode,
-    chunkSize: options.chunkSize ?? chunkSize,
-    delivery: options.delivery,
+    chunkSize: options.chunkSize ?? defaults.chunkSize,
+    delivery: options.delivery ?? defaults.delivery,
     expiresAt: options.expiresAt ?? 0,
     rate: options.rate ?? 0,
     bisect: options.bisect,
   };
-  const { map, format, delimiter, encoding, header, allowDuplicates } = options;
-  const reading = { map: map && sorted(map), format, delimiter, encoding, header, allowDuplicates };
+  const { map, passThrough, format, delimiter, encoding, header, allowDuplicates } = options;
+  const reading = {
+    map: map && sorted(map),
+    ...(passThrough ? { passThrough } : {}),
+    format,
+    delimiter,
+    encoding,
+    header,
+    allowDuplicates,
+  };
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([digest ?? '', plan, reading]))
     .digest('base64url');

@@ -1,4 +1,4 @@
-import type { Queue } from 'bullmq';
+import type { BulkJobOptions, Queue } from 'bullmq';
 import {
   CHUNK_JOB_NAME,
   CHUNK_JOB_VERSION,
@@ -6,40 +6,81 @@ import {
   type ChunkJobData,
 } from '../../contracts/chunk-job.ts';
 import { redisFailure } from '../../redis/failure.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import type { ChunksWithoutJob, Ledger } from '../ledger/ledger.ts';
 
 /** Jobs of one `addBulk` call: measured, the fastest number of small jobs. */
 const CHUNKS_PER_CALL = 500;
 
 /**
- * Adds a job for every chunk of a batch that has none, and then records that in the ledger. After a
+ * A batch with a rate gets jobs for this time ahead, in milliseconds; workers add the next ones
+ * (batch-walker.ts). So pausing or cancelling it leaves few jobs behind, and an outage few that are late.
+ */
+export const JOBS_AHEAD_MS = 30_000;
+
+/**
+ * Adds a job for every chunk of a batch that needs one, and then records that in the ledger. After a
  * crash in between the chunks are queued again, which changes nothing: the job of a chunk always has
  * the same id. Settled chunks get no job.
  *
  * Jobs contain no retention: the worker decides how long finished jobs are kept.
  *
  * @param queue the BullMQ queue CHUNK_QUEUE_NAME of the account
+ * @param aheadMs for how long ahead a batch with a rate gets jobs
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
  */
-export async function queueChunks(ledger: Ledger, queue: Queue, id: string): Promise<void> {
+export async function queueChunks(
+  ledger: Ledger,
+  queue: Queue,
+  id: string,
+  aheadMs = JOBS_AHEAD_MS,
+): Promise<void> {
   for (;;) {
-    const range = await ledger.unqueued(id, CHUNKS_PER_CALL);
-    if (range === undefined) return;
-    const { first, end } = range;
-    const states = await ledger.states(id, first, end);
-    const jobs = states.flatMap((state, index) =>
-      state === 'settled' || state === 'none' ? [] : [jobOf(id, first + index)],
-    );
+    const next = await ledger.chunksWithoutJob(id, CHUNKS_PER_CALL, aheadMs);
+    if (next === undefined) return;
+    const jobs = jobsOf(id, next);
     try {
       if (jobs.length > 0) await queue.addBulk(jobs);
     } catch (error) {
       throw redisFailure(error);
     }
-    await ledger.markQueued(id, first, end);
+    await ledger.markQueued(id, next);
   }
 }
 
-function jobOf(batch: string, chunk: number) {
-  const data: ChunkJobData = { v: CHUNK_JOB_VERSION, batch, chunk };
-  return { name: CHUNK_JOB_NAME, data, opts: { jobId: chunkJobId(data) } };
+interface ChunkJob {
+  readonly name: string;
+  readonly data: ChunkJobData;
+  readonly opts: BulkJobOptions & { readonly jobId: string };
+}
+
+function jobsOf(batch: string, { chunks, now }: ChunksWithoutJob): ChunkJob[] {
+  return chunks.map(({ chunk, dueAt }) => {
+    const data: ChunkJobData = { v: CHUNK_JOB_VERSION, batch, chunk };
+    const jobId = chunkJobId(data);
+    // In Redis time: the clock of an importer may be wrong.
+    const opts = dueAt > now ? { jobId, delay: dueAt - now, timestamp: now } : { jobId };
+    return { name: CHUNK_JOB_NAME, data, opts };
+  });
+}
+
+/**
+ * Removes the jobs of a batch that failed for good, by a defect: a kept job would occupy the id of its
+ * chunk, so that the chunk could not get another one.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED; safe to repeat
+ */
+export async function removeFailedJobs(queue: Queue, batch: string): Promise<void> {
+  try {
+    for (let from = 0; ;) {
+      const failed = await queue.getFailed(from, from + CHUNKS_PER_CALL - 1);
+      if (failed.length === 0) return;
+      const own = failed.filter(
+        ({ data }) => (data as { batch?: unknown } | null)?.batch === batch,
+      );
+      await Promise.all(own.map(async (job) => job.remove()));
+      from += failed.length - own.length;
+    }
+  } catch (error) {
+    throw redisFailure(error);
+  }
 }

@@ -6,12 +6,9 @@ export interface BatchSurroundings {
   /** Running worker processes. */
   readonly workers: number;
   readonly hold: Hold | undefined;
-  /** Milliseconds since the epoch. */
-  readonly now: number;
+  /** Whether a process is importing the batch. */
+  readonly importing: boolean;
 }
-
-/** After this time without a stored chunk the import process has probably stopped. */
-const IMPORT_SILENCE_MS = 30_000;
 
 /**
  * Why no contact of a batch is being sent, and what to do about it, in one sentence; undefined if the
@@ -21,7 +18,8 @@ const IMPORT_SILENCE_MS = 30_000;
  * |---|---|---|---|
  * | finished, cancelled with none pending | | | none |
  * | paused | | | it is paused |
- * | importing | none | | its import has not finished |
+ * | importing | none | its import is running | its import has not finished |
+ * | importing | none | its import is not running | its import stopped |
  * | importing, sending | some | no worker | no worker is running |
  * | importing, sending | some | a hold | the hold's reason and remedy |
  * | cancelled | some | no worker | attempts that were under way when their worker stopped |
@@ -30,7 +28,7 @@ export function blockedReason(batch: Batch, around: BatchSurroundings): string |
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
   if (phase === 'paused') return `it is paused; "notices resume ${id}" continues it`;
-  if (counts.pending === 0) return phase === 'importing' ? importReason(batch, around) : undefined;
+  if (counts.pending === 0) return phase === 'importing' ? importReason(around) : undefined;
   if (around.workers === 0) {
     return `no worker is running, so nothing is sent; start one with "notices worker"`;
   }
@@ -42,9 +40,8 @@ export function blockedReason(batch: Batch, around: BatchSurroundings): string |
   return undefined;
 }
 
-function importReason({ movedAt, begunAt }: Batch, { now }: BatchSurroundings): string {
-  const silentMs = now - Math.max(movedAt, begunAt);
-  return silentMs < IMPORT_SILENCE_MS
+function importReason({ importing }: BatchSurroundings): string {
+  return importing
     ? 'its import has not finished'
-    : 'its import has not finished; if the import process has stopped, run the same command again: it continues where it stopped';
+    : 'its import stopped before the end of the list; run the same import again: it continues where it stopped';
 }

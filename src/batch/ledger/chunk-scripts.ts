@@ -28,8 +28,8 @@ add('total', size)
 add('pending', size)
 redis.call('INCRBY', unsent, size)
 if ARGV[5] ~= '' then
-  redis.call('HSET', KEYS[10], chunk, ARGV[5])
-  redis.call('PEXPIRE', KEYS[10], ARGV[6])
+  redis.call('HSET', KEYS[11], chunk, ARGV[5])
+  redis.call('PEXPIRE', KEYS[11], ARGV[6])
 end
 moved(clock())
 return { 'stored' }`,
@@ -44,14 +44,19 @@ return { 'stored' }`,
  * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
  * unknown; ['later', ms] the rate of the batch does not allow it yet.
  *
+ * A claim that the rate refuses gets a turn of its own: if all of them were told to wait for the next
+ * free moment, each of these moments would bring all waiting jobs back. A claim that comes up to
+ * LATE_MS after its turn does not move the turns of the others.
+ *
  * The same attempt may repeat its claim and gets the same result: after a reconnect the client
  * repeats commands whose reply it did not receive.
  */
 export const claimChunk = ledgerScript(
   'claim',
   `
+local LATE_MS = 200
 local chunk, nonce, token = tonumber(ARGV[1]), ARGV[2], ARGV[3]
-if redis.call('GET', KEYS[10]) ~= token then return { 'lost' } end
+if redis.call('GET', KEYS[11]) ~= token then return { 'lost' } end
 local phase, state, now = field('phase'), stateOf(chunk), clock()
 if not phase or state == NONE then return { 'gone' } end
 if state == SETTLED then return { 'settled' } end
@@ -117,14 +122,16 @@ if not bytes then
   settleAs('unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
   return { 'parked' }
 end
-local rate = count('rate')
-if rate > 0 then
+if count('rate') > 0 then
   local nextAt = count('nextAt')
   if nextAt > now then
     requeue()
-    return { 'later', nextAt - now }
+    local turn = freeTurn(now)
+    redis.call('HSET', record, 'turnsTo', turn + turnOf(chunk))
+    return { 'later', turn - now }
   end
-  redis.call('HSET', record, 'nextAt', now + math.ceil(size * 1000 / rate))
+  if now - nextAt > LATE_MS then nextAt = now end
+  redis.call('HSET', record, 'nextAt', nextAt + turnOf(chunk))
 end
 uncount()
 add('sending', size)
@@ -220,7 +227,7 @@ return { 'settled' }`,
 
 /**
  * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
- * code it must have ('' for any code). Returns ['redriven', new chunk], ['known'] if there is no such
+ * code it must have ('' for any code). Returns ['redriven', new chunk, its contacts], ['known'] if there is no such
  * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
  *
  * The last key is the search index; it records the new chunk of the contacts.
@@ -254,11 +261,12 @@ if failure.state == 'unknown' then add('maybeTwice', size) end
 redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
 moved(now)
+lookAtOnce(now)
 for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
-if redis.call('EXISTS', KEYS[10]) == 1 then
-  redis.call('HSET', KEYS[10], '>' .. name, chunk, chunk, '')
+if redis.call('EXISTS', KEYS[11]) == 1 then
+  redis.call('HSET', KEYS[11], '>' .. name, chunk, chunk, '')
 end
-return { 'redriven', chunk }`,
+return { 'redriven', chunk, size }`,
   { extraKeys: 1 },
 );
 
@@ -280,8 +288,8 @@ redis.call('HDEL', failures, name)
 redis.call('HDEL', payload, name)
 add('unknown', -failure.size)
 add(ARGV[2], failure.size)
-if redis.call('EXISTS', KEYS[10]) == 1 then
-  redis.call('HSET', KEYS[10], '>' .. name, ARGV[2] .. ' ' .. failure.size)
+if redis.call('EXISTS', KEYS[11]) == 1 then
+  redis.call('HSET', KEYS[11], '>' .. name, ARGV[2] .. ' ' .. failure.size)
 end
 return { 'resolved' }`,
   { extraKeys: 1 },

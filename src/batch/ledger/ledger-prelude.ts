@@ -3,20 +3,23 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
 
 /**
  * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight and
- * failures of the batch; then the unsent counter, the events and the set of batches of the account.
+ * failures of the batch; then the unsent counter, the events, the set of batches and the set of open
+ * batches of the account.
  *
  * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
  * that was possibly sent, `maybeTwice` counts contacts that were sent again after that. `sizes` holds
  * the size of each chunk that is not full, `<chunk>.parts` (number of failed parts) and
- * `<chunk>.late` (its deadline does not apply).
+ * `<chunk>.late` (its deadline does not apply). `queued` is the number of chunks from the first on that
+ * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
+ * the turns (time slots) that were given to jobs.
  */
-const KEY_COUNT = 9;
+const KEY_COUNT = 10;
 
 const number = (state: ChunkState) => stateNumber(state);
 
 const PRELUDE = `
 local record, chunks, payload, sizes, inflight, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local unsent, events, batches = KEYS[7], KEYS[8], KEYS[9]
+local unsent, events, batches, open = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local NONE, PENDING, PENDING_POSSIBLY_SENT = ${number('none')}, ${number('pending')}, ${number('pending-possibly-sent')}
 local SENDING, SENDING_POSSIBLY_SENT = ${number('sending')}, ${number('sending-possibly-sent')}
 local SETTLED = ${number('settled')}
@@ -38,6 +41,13 @@ local function event(name, ...)
   redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'event', name, 'batch', field('id'), ...)
 end
 local function isOpen(phase) return phase == 'importing' or phase == 'sending' end
+-- A worker looks at the batch at once, and from then on at intervals, until it is taken out.
+local function lookAtOnce(now) redis.call('ZADD', open, now, field('id')) end
+local function takeOut() redis.call('ZREM', open, field('id')) end
+
+-- With a rate: the time that a chunk takes, and the first turn that no job has been given.
+local function turnOf(chunk) return math.ceil(sizeOf(chunk) * 1000 / count('rate')) end
+local function freeTurn(now) return math.max(count('turnsTo'), count('nextAt'), now) end
 
 -- Finishes the batch if nothing is pending and the import has ended.
 local function finishIfDone(now)
@@ -46,6 +56,7 @@ local function finishIfDone(now)
   if phase ~= 'sending' and phase ~= 'cancelled' then return end
   if field('finishedAt') ~= '0' then return end
   redis.call('HSET', record, 'finishedAt', now)
+  takeOut()
   if phase == 'sending' then redis.call('HSET', record, 'phase', 'finished') end
   for index = 1, 6 do redis.call('PEXPIRE', KEYS[index], count('retentionMs')) end
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),

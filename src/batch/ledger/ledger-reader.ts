@@ -39,6 +39,11 @@ export class LedgerReader {
     return batchFrom(id, await this.ask(() => this.redis.hgetall(record)));
   }
 
+  /** Whether a process is importing the batch at this moment. */
+  async isImporting(id: string): Promise<boolean> {
+    return (await this.ask(() => this.redis.exists(this.keys.batchImport(id)))) === 1;
+  }
+
   /** Stored batches, the newest first. Removes those whose retention has ended from the list. */
   async list(limit: number, offset = 0): Promise<Batch[]> {
     const { batches: list } = this.keys;

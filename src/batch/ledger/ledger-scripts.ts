@@ -1,3 +1,4 @@
+import { defineScript } from '../../redis/script.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
 /* The operations on a batch as a whole, each one Lua script; chunk-scripts.ts has those on chunks. */
@@ -17,6 +18,7 @@ redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs',
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
   'nextAt', 0, unpack(ARGV, 4))
 redis.call('ZADD', batches, now, ARGV[1])
+lookAtOnce(now)
 return { 'started' }`,
 );
 
@@ -47,9 +49,11 @@ local phase, verb, now = field('phase'), ARGV[1], clock()
 if not phase then return { 'gone' } end
 if verb == 'pause' and isOpen(phase) then
   redis.call('HSET', record, 'phase', 'paused', 'resumeTo', phase)
+  takeOut()
 elseif verb == 'resume' and phase == 'paused' then
   -- Claims of a paused batch end their jobs: all pending chunks need new ones.
-  redis.call('HSET', record, 'phase', field('resumeTo'), 'queued', 0, 'movedAt', now)
+  redis.call('HSET', record, 'phase', field('resumeTo'), 'queued', 0, 'turnsTo', 0, 'movedAt', now)
+  lookAtOnce(now)
   finishIfDone(now)
 elseif verb == 'cancel' and (isOpen(phase) or phase == 'paused') then
   local pending, possiblySent = count('pending'), count('maybePending')
@@ -59,6 +63,7 @@ elseif verb == 'cancel' and (isOpen(phase) or phase == 'paused') then
   add('cancelled', pending - possiblySent)
   redis.call('DECRBY', unsent, pending)
   moved(now)
+  lookAtOnce(now)
   finishIfDone(now)
 elseif not (verb == 'pause' and phase == 'paused') and not (verb == 'cancel' and phase == 'cancelled')
   and not (verb == 'resume' and isOpen(phase)) then
@@ -68,28 +73,47 @@ return { 'done', field('phase') }`,
 );
 
 /**
- * Finds chunks without a job. ARGV: at most how many. Returns ['chunks', first, end] of those stored
- * after the last one with a job, or ['none'].
+ * Finds chunks without a job. ARGV: how many chunks to examine at most; how far ahead, in milliseconds,
+ * a batch with a rate gets jobs. Returns ['none'], or ['chunks', first, end, now, end of the turns,
+ * then chunk and time of its job for each chunk that needs one]; all chunks from `first` up to, not
+ * including, `end` were examined. Settled chunks need no job.
+ *
+ * The jobs of a batch with a rate get turns, one after the other; without a rate all are due now.
  */
-export const unqueuedChunks = ledgerScript(
-  'unqueued',
+export const chunksWithoutJob = ledgerScript(
+  'chunks without job',
   `
-local phase = field('phase')
+local phase, now = field('phase'), clock()
 if not phase or not isOpen(phase) then return { 'none' } end
-local first, last = count('queued'), count('chunks')
-if first >= last then return { 'none' } end
-return { 'chunks', first, math.min(last, first + tonumber(ARGV[1])) }`,
+local first, last, rated = count('queued'), count('chunks'), count('rate') > 0
+local chunk, turn, limit = first, rated and freeTurn(now) or now, now + tonumber(ARGV[2])
+local found = {}
+while chunk < math.min(last, first + tonumber(ARGV[1])) do
+  local state = stateOf(chunk)
+  if state ~= SETTLED and state ~= NONE then
+    if turn > limit then break end
+    table.insert(found, chunk)
+    table.insert(found, turn)
+    if rated then turn = turn + turnOf(chunk) end
+  end
+  chunk = chunk + 1
+end
+if chunk == first then return { 'none' } end
+return { 'chunks', first, chunk, now, turn, unpack(found) }`,
 );
 
 /**
- * Records that chunks up to ARGV[2] have jobs, if ARGV[1] is still the first without. Returns
- * ['queued'].
+ * Records that chunks up to ARGV[2] have jobs, and turns up to ARGV[3], if ARGV[1] is still the first
+ * without. Returns ['queued'].
  */
 export const markQueued = ledgerScript(
   'queued',
   `
 if field('phase') and count('queued') == tonumber(ARGV[1]) then
   redis.call('HSET', record, 'queued', ARGV[2])
+  if count('rate') > 0 then
+    redis.call('HSET', record, 'turnsTo', math.max(count('turnsTo'), tonumber(ARGV[3])))
+  end
 end
 return { 'queued' }`,
 );
@@ -114,8 +138,47 @@ if phase == 'cancelled' then
   finishIfDone(now)
   return { 'closed' }
 end
-if not isOpen(phase) or count('queued') < count('chunks') then return { 'moving' } end
-redis.call('HSET', record, 'queued', 0, 'movedAt', now)
+-- With a rate, the chunks after the window have no jobs yet.
+if not isOpen(phase) or (count('rate') == 0 and count('queued') < count('chunks')) then
+  return { 'moving' }
+end
+redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'movedAt', now)
 event('batch.stalled', 'pending', waiting)
 return { 'stalled' }`,
+);
+
+/**
+ * Takes an open batch that is due for a look, for at most ARGV[1] milliseconds: a worker that dies
+ * meanwhile only delays the next look. KEYS: the set of open batches. Returns [id, end of the lease],
+ * or [] if none is due.
+ */
+export const takeOpenBatch = defineScript({
+  name: 'take open batch',
+  keys: 1,
+  lua: `
+local now = clock()
+local id = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 1)[1]
+if not id then return {} end
+redis.call('ZADD', KEYS[1], now + tonumber(ARGV[1]), id)
+return { id, now + tonumber(ARGV[1]) }`,
+  parse: (reply: unknown) => reply as [] | [id: string, leaseEnds: number],
+});
+
+/**
+ * Ends a worker's look at a batch. ARGV: the end of its lease, milliseconds until the next look, and the id
+ * of the batch. A batch that was put in the set anew meanwhile keeps that time; one
+ * that needs no jobs any more is taken out. Returns ['put back'] or ['out'].
+ */
+export const putBackBatch = ledgerScript(
+  'put back',
+  `
+local phase = field('phase')
+if not phase or not (isOpen(phase) or (phase == 'cancelled' and field('finishedAt') == '0')) then
+  redis.call('ZREM', open, ARGV[3])
+  return { 'out' }
+end
+if tonumber(redis.call('ZSCORE', open, ARGV[3])) == tonumber(ARGV[1]) then
+  redis.call('ZADD', open, clock() + tonumber(ARGV[2]), ARGV[3])
+end
+return { 'put back' }`,
 );

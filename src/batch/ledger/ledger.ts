@@ -9,12 +9,14 @@ import {
 } from './chunk-scripts.ts';
 import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
 import {
+  chunksWithoutJob,
   controlBatchScript,
   endImport,
   markQueued,
+  putBackBatch,
   restartStalled,
   startBatch,
-  unqueuedChunks,
+  takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
 
@@ -30,6 +32,19 @@ export interface StoredChunk {
   readonly payload: Buffer;
   /** Fingerprints for the search index, and for how long it keeps them. */
   readonly find?: { readonly prints: Buffer; readonly keepMs: number } | undefined;
+}
+
+/** Chunks of a batch that need a job. */
+export interface ChunksWithoutJob {
+  /** The chunks from `first` up to, not including, `end` were examined. */
+  readonly first: number;
+  readonly end: number;
+  /** Redis time, milliseconds since the epoch. */
+  readonly now: number;
+  /** With a rate: end of the last turn that is given here, Redis time. */
+  readonly turnsTo: number;
+  /** Those that need one, and when it is due in Redis time. */
+  readonly chunks: readonly { readonly chunk: number; readonly dueAt: number }[];
 }
 
 /**
@@ -74,6 +89,16 @@ export class Ledger extends LedgerReader {
     return result as 'stored' | 'known' | 'gone';
   }
 
+  /** Shows for the next `forMs` milliseconds that the batch is being imported. */
+  async holdImport(id: string, forMs: number): Promise<void> {
+    await this.ask(() => this.redis.set(this.keys.batchImport(id), '1', 'PX', forMs));
+  }
+
+  /** Shows that the batch is no longer being imported. */
+  async releaseImport(id: string): Promise<void> {
+    await this.ask(() => this.redis.del(this.keys.batchImport(id)));
+  }
+
   /** Marks the import as finished; the batch finishes once nothing is pending. */
   async endImport(id: string, refusedRows: number, duplicateRows: number): Promise<void> {
     await this.#run(endImport, id, [refusedRows, duplicateRows]);
@@ -96,6 +121,7 @@ export class Ledger extends LedgerReader {
     const kind = String(result);
     if (kind === 'send') {
       const [frame, payload, size, possiblySent, delivery, bisect] = rest;
+      if (possiblySent === 1) await this.#countTwice(Number(size));
       return {
         kind,
         frame: String(frame),
@@ -175,8 +201,9 @@ export class Ledger extends LedgerReader {
     code = '',
   ): Promise<boolean> {
     const find = this.keys.batchFind(id);
-    const [result] = await this.#run(redriveFailure, id, [name, state, code], [find]);
+    const [result, , size] = await this.#run(redriveFailure, id, [name, state, code], [find]);
     if (result !== 'redriven') return false;
+    if (state === 'unknown') await this.#countTwice(Number(size));
     await this.#publishHint(id);
     return true;
   }
@@ -192,18 +219,61 @@ export class Ledger extends LedgerReader {
     return result === 'resolved';
   }
 
-  /** Chunks without a job, at most `limit`: from `first` up to, not including, `end`. */
-  async unqueued(
+  /**
+   * Chunks without a job; undefined if there are none, or none that may get one now.
+   *
+   * @param limit chunks to examine at most
+   * @param aheadMs how far ahead a batch with a rate gets jobs
+   */
+  async chunksWithoutJob(
     id: string,
     limit: number,
-  ): Promise<{ readonly first: number; readonly end: number } | undefined> {
-    const [result, first, end] = await this.#run(unqueuedChunks, id, [limit]);
-    return result === 'chunks' ? { first: Number(first), end: Number(end) } : undefined;
+    aheadMs: number,
+  ): Promise<ChunksWithoutJob | undefined> {
+    const answer = await this.#run(chunksWithoutJob, id, [limit, aheadMs]);
+    if (answer[0] !== 'chunks') return undefined;
+    const [first = 0, end = 0, now = 0, turnsTo = 0, ...found] = answer.slice(1).map(Number);
+    const chunks: { chunk: number; dueAt: number }[] = [];
+    for (let at = 0; at + 1 < found.length; at += 2) {
+      chunks.push({ chunk: found[at] ?? 0, dueAt: found[at + 1] ?? 0 });
+    }
+    return { first, end, now, turnsTo, chunks };
   }
 
   /** Records that the chunks from `first` up to, not including, `end` have jobs. */
-  async markQueued(id: string, first: number, end: number): Promise<void> {
-    await this.#run(markQueued, id, [first, end]);
+  async markQueued(
+    id: string,
+    { first, end, turnsTo }: Pick<ChunksWithoutJob, 'first' | 'end' | 'turnsTo'>,
+  ): Promise<void> {
+    await this.#run(markQueued, id, [first, end, turnsTo]);
+  }
+
+  /**
+   * Takes one open batch that is due for a look by a worker; undefined if none is. Open are the batches
+   * that are being imported or sent, and cancelled ones with attempts under way.
+   *
+   * @param leaseMs no other worker takes it for so long
+   */
+  async takeOpen(
+    leaseMs: number,
+  ): Promise<{ readonly id: string; readonly leaseEnds: number } | undefined> {
+    const { openBatches } = this.keys;
+    const [id, leaseEnds] = await this.ask(() =>
+      takeOpenBatch(this.redis, [openBatches], [leaseMs]),
+    );
+    return id === undefined || leaseEnds === undefined ? undefined : { id, leaseEnds };
+  }
+
+  /** Ends the look at a batch that {@link takeOpen} returned; the next one is due after `afterMs`. */
+  async putBack(id: string, leaseEnds: number, afterMs: number): Promise<void> {
+    await this.#run(putBackBatch, id, [leaseEnds, afterMs, id]);
+  }
+
+  /** Adds batches to the open ones if they are missing there; those that are not open are taken out later. */
+  async addOpen(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    const { openBatches } = this.keys;
+    await this.ask(() => this.redis.zadd(openBatches, 'NX', ...ids.flatMap((id) => [0, id])));
   }
 
   /**
@@ -227,10 +297,16 @@ export class Ledger extends LedgerReader {
     moreKeys: readonly string[] = [],
   ): Promise<readonly unknown[]> {
     const { record, chunks, payload, sizes, inflight, failures } = this.keys.batch(id);
-    const { unsent, batchEvents, batches } = this.keys;
-    const keys = [record, chunks, payload, sizes, inflight, failures, unsent, batchEvents, batches];
+    const { unsent, batchEvents, batches, openBatches } = this.keys;
+    const ofBatch = [record, chunks, payload, sizes, inflight, failures];
+    const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
     const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
     return reply as readonly unknown[];
+  }
+
+  /** Adds contacts that are sent again after an unknown outcome to the total of the account. */
+  async #countTwice(contacts: number): Promise<void> {
+    await this.ask(() => this.redis.hincrby(this.keys.possiblySentTwice, 'chunks', contacts));
   }
 
   /** Notifies the workers that chunks may have no job. */

@@ -1,7 +1,8 @@
 import { whyNotJson } from '../../contracts/json-value.ts';
 import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
 import { checkNumber } from './check-number.ts';
-import { FORBIDDEN_NAMES, REJECTED_PREFIX, type Columns } from './column-map.ts';
+import { FORBIDDEN_NAMES, type Columns } from './column-map.ts';
+import type { FieldChoice } from './sent-columns.ts';
 
 /** Result of checking a row: a contact, ready for the body of the send request, or a refusal. */
 export type RowCheck = ContactRow | RowRefusal;
@@ -59,12 +60,9 @@ export function checkCells(cells: readonly string[], columns: Columns): RowCheck
 /**
  * Checks a contact object of an iterable or of a line of NDJSON.
  *
- * @param names field names of the list → field names of a contact; undefined keeps all fields
+ * @param choice which fields are sent, and under which names
  */
-export function checkContact(
-  contact: unknown,
-  names: ReadonlyMap<string, string> | undefined,
-): RowCheck {
+export function checkContact(contact: unknown, choice: FieldChoice): RowCheck {
   if (typeof contact !== 'object' || contact === null || Array.isArray(contact)) {
     return refused(
       '',
@@ -75,14 +73,14 @@ export function checkContact(
   const fields = new Map<string, unknown>();
   for (const [field, value] of Object.entries(contact as Record<string, unknown>)) {
     if (FORBIDDEN_NAMES.has(field)) return refused(field, '', 'this field name is not allowed');
-    if (value === undefined || field.startsWith(REJECTED_PREFIX)) continue;
-    const name = names === undefined ? field : names.get(field);
+    if (value === undefined) continue;
+    const name = choice.nameOf(field);
     if (name === undefined) continue;
     const problem = problemOfField(name, value);
     if (problem !== undefined) return refused(field, textOf(value), problem);
     fields.set(name, value);
   }
-  for (const [field, name] of names ?? []) {
+  for (const [field, name] of choice.mapped) {
     if (!fields.has(name)) return refused(field, '', 'the field is missing; the map uses it');
   }
   const text = fields.get('contact');

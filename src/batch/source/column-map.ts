@@ -1,5 +1,12 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import {
+  isSentByName,
+  REJECTED_PREFIX,
+  shownTitle,
+  type FieldMap,
+  type SentColumns,
+} from './sent-columns.ts';
 
 /** Property names with a special meaning in JavaScript; contacts must not have such fields. */
 export const FORBIDDEN_NAMES: ReadonlySet<string> = new Set([
@@ -7,14 +14,8 @@ export const FORBIDDEN_NAMES: ReadonlySet<string> = new Set([
   'constructor',
   'prototype',
 ]);
-/** Prefix of the columns that a rejects file adds; imports ignore them, so it can be imported again. */
-export const REJECTED_PREFIX = 'rejected_';
-
-/**
- * Maps each field of a contact to a column of the list: by title, `{ contact: 'Phone', var1: 'Name' }`,
- * or by position from 1, `{ contact: 1, var1: 2 }`. Columns that are not mapped are not sent.
- */
-export type FieldMap = Readonly<Record<string, string | number>>;
+/** A column that only a file of failures has; its other columns are fields that were sent before. */
+const FAILURES_COLUMN = `${REJECTED_PREFIX}state`;
 
 /** A column that becomes a field. */
 interface Column {
@@ -35,6 +36,8 @@ export interface Columns {
   readonly titles: readonly string[];
   readonly contact: Column;
   readonly others: readonly Column[];
+  /** Titles of the columns that are sent, and of those that are not. */
+  readonly sent: SentColumns;
   /** Returns the value of a cell: without the escape of a rejects file, if the list is one. */
   readonly unescape: (cell: string) => string;
   /** Whether cells have no such escapes. */
@@ -48,8 +51,9 @@ const unescaped = (cell: string) => (/^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1)
 /**
  * Reads the header row, or the first row of a list without header.
  *
- * Without a map, columns named `contact` and `varN` (in any case) become those fields, and all others
- * become fields of their own names; a column without a title is not sent.
+ * Without a map, columns named `contact` and `varN` (in any case) become those fields. Other columns are
+ * not sent, except with `passThrough` or in a file of failures: then they become fields of their own
+ * names. A column without a title is never sent.
  *
  * @throws NoticeQueueError SOURCE_INVALID that names the invalid column, and the columns of the list
  */
@@ -59,6 +63,8 @@ export function readColumns(
     readonly header: boolean;
     readonly delimiter: string;
     readonly map?: FieldMap | undefined;
+    /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
+    readonly passThrough: boolean;
   },
 ): Columns {
   const titles = options.header
@@ -66,8 +72,13 @@ export function readColumns(
     : first.map((_, index) => String(index + 1));
   const names = options.header ? titles.map(canonical) : titles;
   if (options.header) refuseInvalidNames(names);
-  const chosen =
-    options.map === undefined ? byName(names, options.header) : byMap(titles, options.map, options);
+  const all = options.header && (options.passThrough || names.includes(FAILURES_COLUMN));
+  const mapped = options.map === undefined ? [] : byMap(titles, options.map, options);
+  const named = byName(options.header ? names : [], mapped);
+  const chosen = [
+    ...mapped,
+    ...named.filter(({ name }) => all || (options.map === undefined && isSentByName(name))),
+  ];
   const contact = chosen.find(({ name }) => name === 'contact');
   if (contact === undefined) {
     throw new NoticeQueueError(
@@ -85,6 +96,7 @@ export function readColumns(
     others: chosen
       .filter((column) => column !== contact)
       .map(({ index, name }) => columnOf(index, titles[index] ?? '', name)),
+    sent: sentColumns(titles, chosen),
     unescape: isPlain ? unchanged : unescaped,
     isPlain,
   };
@@ -113,19 +125,32 @@ function refuseInvalidNames(names: readonly string[]): void {
     if (name !== '' && seen.has(name)) {
       throw new NoticeQueueError(
         'SOURCE_INVALID',
-        `Line 1, column ${index + 1}: there is already a column "${shown(name)}"; rename one of them.`,
+        `Line 1, column ${index + 1}: there is already a column "${shownTitle(name)}"; rename one of them.`,
       );
     }
     seen.add(name);
   }
 }
 
-function byName(names: readonly string[], header: boolean): Chosen[] {
-  if (!header) return [];
+/** Columns that may be sent under their own names: without a title, or used by the map, they are not. */
+function byName(names: readonly string[], mapped: readonly Chosen[]): Chosen[] {
   return names
     .map((name, index) => ({ index, name }))
-    .filter(({ name }) => name !== '' && !name.startsWith(REJECTED_PREFIX));
+    .filter(({ name }) => name !== '' && !name.startsWith(REJECTED_PREFIX))
+    .filter((own) => !mapped.some(({ index, name }) => index === own.index || name === own.name));
 }
+
+function sentColumns(titles: readonly string[], chosen: readonly Chosen[]): SentColumns {
+  const indexes = new Set(chosen.map(({ index }) => index));
+  const listed = (isSent: boolean) =>
+    titles
+      .map((title, index) => ({ index, title: title === '' ? `column ${index + 1}` : title }))
+      .filter(({ index, title }) => indexes.has(index) === isSent && !isAdded(title))
+      .map(({ title }) => shownTitle(title));
+  return { sent: listed(true), leftOut: listed(false) };
+}
+
+const isAdded = (title: string) => title.startsWith(REJECTED_PREFIX);
 
 function byMap(
   titles: readonly string[],
@@ -160,18 +185,13 @@ function indexOf(
 function describeColumns(titles: readonly string[], delimiter: string): string {
   const columns = titles
     .slice(0, 20)
-    .map((title) => `"${shown(title)}"`)
+    .map((title) => `"${shownTitle(title)}"`)
     .join(', ');
   const other = [';', '\t', ',', '|'].find(
     (character) => character !== delimiter && titles.length === 1 && titles[0]?.includes(character),
   );
   const hint = other === undefined ? '' : ` Is the delimiter '${other === '\t' ? 'TAB' : other}'?`;
   return `The columns are ${columns}.${hint}`;
-}
-
-/** The first row of a list without header contains a contact: long numbers are not shown. */
-function shown(title: string): string {
-  return title.slice(0, 40).replaceAll(/[0-9]{4,}/g, '...');
 }
 
 function columnOf(index: number, title: string, name: string): Column {

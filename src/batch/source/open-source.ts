@@ -8,6 +8,7 @@ import type { CheckedImportOptions } from '../import/import-options.ts';
 import { readContacts, readNdjson } from './read-contacts.ts';
 import { readCsv } from './read-csv.ts';
 import { readUtf8 } from './read-utf8.ts';
+import { FieldChoice } from './sent-columns.ts';
 import type { SourceReader } from './source-row.ts';
 
 /**
@@ -35,7 +36,7 @@ export interface OpenSource {
 
 type SourceOptions = Pick<
   CheckedImportOptions,
-  'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'signal'
+  'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'passThrough' | 'signal'
 >;
 
 const READ_BYTES = 128 * 1024;
@@ -198,14 +199,14 @@ function openStream(stream: Readable, options: SourceOptions): OpenSource {
 
 function openContacts(
   contacts: Iterable<Contact> | AsyncIterable<Contact>,
-  { map }: SourceOptions,
+  { map, passThrough }: SourceOptions,
 ): OpenSource {
   return {
     digest: undefined,
     file: undefined,
     totalBytes: undefined,
     bytesRead: () => 0,
-    read: () => Promise.resolve(readContacts(contacts, map)),
+    read: () => Promise.resolve(readContacts(contacts, new FieldChoice(map, passThrough))),
     verify: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
@@ -228,5 +229,6 @@ function readAs(
   text: AsyncIterable<Buffer>,
   options: SourceOptions,
 ): Promise<SourceReader> {
-  return format === 'csv' ? readCsv(text, options) : Promise.resolve(readNdjson(text, options.map));
+  if (format === 'csv') return readCsv(text, options);
+  return Promise.resolve(readNdjson(text, new FieldChoice(options.map, options.passThrough)));
 }

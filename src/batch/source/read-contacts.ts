@@ -1,6 +1,6 @@
 import type { Contact } from '../../contracts/notice.ts';
 import { checkContact, refused } from './check-row.ts';
-import type { FieldMap } from './column-map.ts';
+import type { FieldChoice } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourceRow } from './source-row.ts';
 
 /** Rows that are returned together. */
@@ -9,26 +9,24 @@ const ROWS_PER_READ = 250;
 /** Reads a list of contact objects. */
 export function readContacts(
   contacts: Iterable<Contact> | AsyncIterable<Contact>,
-  map: FieldMap | undefined,
+  choice: FieldChoice,
 ): SourceReader {
-  const names = namesOf(map);
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let batch: SourceRow[] = [];
     let line = 0;
     for await (const contact of contacts) {
-      batch.push(rowOf(++line, contact, names));
+      batch.push(rowOf(++line, contact, choice));
       if (batch.length < ROWS_PER_READ) continue;
       yield batch;
       batch = [];
     }
     if (batch.length > 0) yield batch;
   }
-  return { titles: undefined, rows: rows() };
+  return { titles: undefined, columns: () => choice.columns(), rows: rows() };
 }
 
 /** Reads NDJSON: one contact object per line; empty lines are skipped, invalid ones are refused. */
-export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefined): SourceReader {
-  const names = namesOf(map);
+export function readNdjson(text: AsyncIterable<Buffer>, choice: FieldChoice): SourceReader {
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let line = 0;
     for await (const lines of readLines(text)) {
@@ -38,12 +36,12 @@ export function readNdjson(text: AsyncIterable<Buffer>, map: FieldMap | undefine
         if (content === TOO_LONG) {
           const reason = `the line is longer than ${MAX_ROW_LENGTH} characters`;
           batch.push({ line, check: refused('', '', reason), original: '' });
-        } else if (content.trim() !== '') batch.push(parsedRow(line, content, names));
+        } else if (content.trim() !== '') batch.push(parsedRow(line, content, choice));
       }
       if (batch.length > 0) yield batch;
     }
   }
-  return { titles: undefined, rows: rows() };
+  return { titles: undefined, columns: () => choice.columns(), rows: rows() };
 }
 
 /** Marks a line that was skipped because it is too long. No line can contain a line break. */
@@ -73,7 +71,7 @@ async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<string[],
   else if (rest !== '') yield [rest];
 }
 
-function parsedRow(line: number, text: string, names: Names): SourceRow {
+function parsedRow(line: number, text: string, choice: FieldChoice): SourceRow {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -82,20 +80,13 @@ function parsedRow(line: number, text: string, names: Names): SourceRow {
       'expected one JSON object on the line, such as {"contact":"01012345678","var1":"..."}';
     return { line, check: refused('', '', reason), original: text };
   }
-  const check = checkContact(value, names);
+  const check = checkContact(value, choice);
   return { line, check, original: check.kind === 'refused' ? text : undefined };
 }
 
-function rowOf(line: number, contact: unknown, names: Names): SourceRow {
-  const check = checkContact(contact, names);
+function rowOf(line: number, contact: unknown, choice: FieldChoice): SourceRow {
+  const check = checkContact(contact, choice);
   return { line, check, original: check.kind === 'refused' ? jsonOf(contact) : undefined };
-}
-
-type Names = ReadonlyMap<string, string> | undefined;
-
-function namesOf(map: FieldMap | undefined): Names {
-  if (map === undefined) return undefined;
-  return new Map(Object.entries(map).map(([name, source]) => [String(source), name]));
 }
 
 /** JSON of any value; empty if there is none, for example for a circular object. */

@@ -1,9 +1,10 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { checkCells } from './check-row.ts';
-import { readColumns, type Columns, type FieldMap } from './column-map.ts';
+import { readColumns, type Columns } from './column-map.ts';
 import { endOfLine, readRow, type CsvRow } from './csv-row.ts';
 import { csvError } from './csv-structure.ts';
 import { FastCsvReader } from './fast-csv-reader.ts';
+import type { FieldMap } from './sent-columns.ts';
 import { MAX_ROW_LENGTH, type SourceReader, type SourcePart } from './source-row.ts';
 
 /** How a CSV list is read. */
@@ -12,6 +13,8 @@ export interface CsvOptions {
   /** Whether the first row contains the titles of the columns. */
   readonly header: boolean;
   readonly map?: FieldMap | undefined;
+  /** Whether columns that are neither mapped nor `contact` nor `varN` are sent. */
+  readonly passThrough: boolean;
 }
 
 /**
@@ -31,7 +34,11 @@ export async function readCsv(
     throw new NoticeQueueError('SOURCE_INVALID', 'The list is empty: there is no first row.');
   }
   const columns = readColumns(first.cells, options);
-  return { titles: columns.titles, rows: list.rows(columns, options.header) };
+  return {
+    titles: columns.titles,
+    columns: () => columns.sent,
+    rows: list.rows(columns, options.header),
+  };
 }
 
 /** Reads rows from text that arrives in pieces. */

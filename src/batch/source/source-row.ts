@@ -1,5 +1,6 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowCheck } from './check-row.ts';
+import type { SentColumns } from './sent-columns.ts';
 
 /** The longest row, in characters. A longer one is an unclosed quote, or the file is not a list. */
 export const MAX_ROW_LENGTH = 1_000_000;
@@ -62,6 +63,8 @@ export type SourcePart = SourceRow | SourceRun;
 export interface SourceReader {
   /** Titles of the columns; undefined where each row names its own fields (NDJSON, objects). */
   readonly titles: readonly string[] | undefined;
+  /** Which columns are sent; of objects, those of the rows read so far. */
+  columns(): SentColumns;
   /** Rows in list order, a few at a time. Nothing is read before it is requested. */
   readonly rows: AsyncIterator<readonly SourcePart[], void>;
 }

@@ -15,6 +15,7 @@ export function configCommand(context: CommandContext): Command {
       const report = describeConfig(context.env, { service: options.producer !== true });
       print(context, command, report, () => [
         ...table(report.rows.map(({ name, value, from }) => [name, value, from])),
+        ...report.answerRules,
         ...report.issues.map(({ field, problem }) => `invalid: ${field}: ${problem}`),
       ]);
       if (report.issues.length > 0) context.end(2);

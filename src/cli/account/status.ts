@@ -3,7 +3,7 @@ import { loadConfig } from '../../config/config.ts';
 import type { Status } from '../../ops/status.ts';
 import { describeHold } from './hold.ts';
 import { describeRateLimit, withDeprecatedPace } from './rate-limit.ts';
-import { formatDuration, formatSize } from '../../format/format.ts';
+import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
 import { wholeNumber, UsageError } from '../arguments.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { print, table, wantsJson, writeOut } from '../output.ts';
@@ -81,6 +81,7 @@ function describe(status: Status): string[] {
       ['delayed', `${jobs.delayed}`],
       ['done', `${jobs.done} (within retention)`],
       ['failed', `${jobs.failed}`],
+      ['sent twice', describeSentTwice(status)],
       ['hold', describeHold(status.hold, Date.now())],
       ['rate limit', describeRateLimit(status.rateLimit, Date.now())],
       ['token', describeToken(status)],
@@ -96,6 +97,11 @@ function describe(status: Status): string[] {
         `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heartbeat ${formatDuration(ageMs)} ago${slowLoop(loopDelayMs)}${unreadyReasons(unready)}`,
     ),
   ];
+}
+
+function describeSentTwice({ possiblySentTwice: { notices, chunks } }: Status): string {
+  if (notices + chunks === 0) return 'none';
+  return `at most ${countOf(notices, 'contact')} of single notices, ${formatCount(chunks)} of batches`;
 }
 
 function describeToken({ token }: Status): string {

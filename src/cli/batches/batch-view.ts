@@ -31,7 +31,7 @@ export function notAccepted({ counts }: Pick<Batch, 'counts'>): number {
 
 /** Describes a batch in lines of text. */
 export function describeBatch(
-  { batch, standstill }: BatchSnapshot,
+  { batch, standstill, importStopped }: BatchSnapshot,
   groups: readonly FailureGroup[],
   now: number,
 ): string[] {
@@ -41,7 +41,7 @@ export function describeBatch(
       ['batch', id],
       ['phase', describePhase(batch, now)],
       ['sends', describePlan(batch)],
-      ['import', describeImport(batch)],
+      ['import', describeImport(batch, importStopped)],
       ['contacts', formatCount(counts.total)],
       ...CONTACT_STATES.map((state) => [`  ${state}`, describeCount(batch, state)]),
       ...(counts.possiblySentTwice === 0
@@ -72,8 +72,13 @@ function describePlan({ templateCode, delivery, expiresAt, rate, chunkSize }: Ba
   ].join(', ');
 }
 
-function describeImport({ importedAt, rows, refusedRows, duplicateRows }: Batch): string {
-  if (importedAt === 0) return `running, ${countOf(rows, 'row')} so far`;
+function describeImport(
+  { importedAt, rows, refusedRows, duplicateRows }: Batch,
+  importStopped: boolean,
+): string {
+  const read = countOf(rows, 'row');
+  if (importStopped) return `stopped after ${read}; run the same import again to continue it`;
+  if (importedAt === 0) return `running, ${read} so far`;
   return `finished, ${countOf(refusedRows, 'row')} rejected, ${countOf(duplicateRows, 'duplicate')}`;
 }
 

@@ -73,7 +73,7 @@ async function retryWhileUnavailable<Result>(
   }
 }
 
-function progressOf({ batch, standstill }: BatchSnapshot, rate: number): object {
+function progressOf({ batch, standstill, importStopped }: BatchSnapshot, rate: number): object {
   const { id, phase, counts } = batch;
   return {
     batch: id,
@@ -81,5 +81,6 @@ function progressOf({ batch, standstill }: BatchSnapshot, rate: number): object 
     counts,
     perSecond: Math.round(rate),
     ...(standstill === undefined ? {} : { standstill }),
+    ...(importStopped ? { importStopped } : {}),
   };
 }

@@ -1,5 +1,6 @@
 import { collect, wholeNumber, batchId, UsageError } from '../arguments.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
+import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 
 /** Options of `notices import`. */
@@ -7,6 +8,7 @@ export interface ImportFlags {
   readonly template: string;
   readonly map?: readonly string[];
   readonly varMap?: readonly string[];
+  readonly passThrough?: boolean;
   readonly batch?: string;
   readonly chunk?: number;
   readonly delivery?: DeliveryPolicy;
@@ -20,6 +22,7 @@ export interface ImportFlags {
   readonly encoding?: string;
   readonly header: boolean;
   readonly rejects?: string;
+  readonly maxRefused?: RefusedLimit;
   readonly highWater?: number;
   readonly scheduleType?: string;
   readonly chatSenderKey?: string;
@@ -36,6 +39,10 @@ export function withImportFlags(command: Command): Command {
     .option('--map <field=column,...>', 'columns to use, such as contact=phone,var1=name', collect)
     .addOption(new Option('--var-map <field=column,...>', 'the same').argParser(collect).hideHelp())
     .option(
+      '--pass-through',
+      'also send the columns that are neither mapped nor named contact, var1, var2, ...',
+    )
+    .option(
       '--batch <id>',
       'id of the batch (default: derived from the file and the options)',
       batchId,
@@ -48,7 +55,7 @@ export function withImportFlags(command: Command): Command {
     .addOption(
       new Option(
         '--delivery <policy>',
-        'what happens to contacts whose outcome is unknown',
+        'what happens to contacts whose outcome is unknown (default: DELIVERY)',
       ).choices(DELIVERY_POLICIES),
     )
     .option('--expires <time>', 'do not send after this time: ISO 8601 with a zone')
@@ -69,6 +76,11 @@ export function withImportFlags(command: Command): Command {
       'the first row is a contact; --map then names columns by position, starting at 1',
     )
     .option('--rejects <file>', 'file for rejected rows (default: FILE.rejected.csv)')
+    .option(
+      '--max-refused <n>',
+      'exit with 1 if more rows are rejected: a number, or a percentage such as 5% (default: any number, but not all)',
+      refusedLimit,
+    )
     .option(
       '--high-water <n>',
       'pause above this number of unsent contacts',

@@ -4,6 +4,7 @@ import { groupFailures } from '../../batch/failures/failure-groups.ts';
 import { loadConfig } from '../../config/config.ts';
 import { describeBatch, isOver, notAccepted } from './batch-view.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
+import { whyNotTaken } from './refused-limit.ts';
 import { ImportProgressView } from './import-progress.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
@@ -17,8 +18,9 @@ const MAX_SHOWN = 5;
 const NORMALISED = ' (separators such as spaces and hyphens were removed from numbers)';
 
 /**
- * `notices import`: with `--wait` it exits with 1 unless every contact was accepted. With `--json` each
- * line of standard output is one event; the last event of an import is its report.
+ * `notices import`: exits with 1 if no contact was taken, or if more rows were refused than
+ * `--max-refused` allows; with `--wait` also unless every contact was accepted. With `--json` each line of
+ * standard output is one event; the last event of an import is its report.
  */
 export function importCommand(context: CommandContext): Command {
   return withImportFlags(
@@ -29,10 +31,14 @@ export function importCommand(context: CommandContext): Command {
     untilStopped(context, async (signal) => {
       const json = wantsJson(command);
       const report = await importList(context, file, flags, json, signal);
-      if (json) writeJsonLine(context.stdout, { event: 'report', ...report });
+      const problem = whyNotTaken(report, flags.maxRefused);
+      const failed = problem === undefined ? {} : { problem };
+      if (json) writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
       else context.stdout.write(`${describeReport(report, flags).join('\n')}\n`);
-      if (flags.wait === true && !report.dryRun)
-        context.end(await wait(context, report.batch, json, signal));
+      if (problem !== undefined && !json) context.stderr.write(`${problem}\n`);
+      const waits = flags.wait === true && !report.dryRun;
+      const accepted = !waits || (await wait(context, report.batch, json, signal));
+      context.end(problem === undefined && accepted ? 0 : 1);
     }),
   );
 }
@@ -74,6 +80,7 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     senderKey,
     batchId: flags.batch,
     map: fieldMap([...(flags.map ?? []), ...(flags.varMap ?? [])]),
+    passThrough: flags.passThrough,
     chunkSize: flags.chunk,
     delivery,
     expiresAt: flags.expires,
@@ -111,6 +118,7 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
         `${formatCount(refused)}${rejectsFile === undefined ? '' : `, see ${rejectsFile}`}`,
       ],
       ['  normalised', `${formatCount(normalised)}${normalised > 0 ? NORMALISED : ''}`],
+      ['  columns', describeColumns(report.columns)],
     ]),
     ...report.firstRefused
       .slice(0, MAX_SHOWN)
@@ -125,19 +133,24 @@ function heading({ batch, dryRun, resumed }: ImportReport): string {
   return resumed ? `Batch ${batch}, resumed.` : `Batch ${batch}.`;
 }
 
+function describeColumns({ sent, leftOut }: ImportReport['columns']): string {
+  const rest = leftOut.length === 0 ? '' : `; not sent: ${leftOut.join(', ')}`;
+  return `sent: ${sent.join(', ')}${rest}`;
+}
+
 function placesOf(lines: readonly number[], all: number): string {
   if (lines.length === 0) return '';
   const shown = lines.slice(0, MAX_SHOWN).join(', ');
   return ` (the first contact of each number is kept; line ${shown}${all > MAX_SHOWN ? ', ...' : ''})`;
 }
 
-/** @returns the exit code */
+/** @returns whether every contact of the batch was accepted */
 async function wait(
   context: CommandContext,
   id: string,
   json: boolean,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<boolean> {
   return withLedger(context, async (open) => {
     const view = await followBatch(context, open, id, json, signal);
     const groups = await groupFailures(open.ledger, view.batch);
@@ -148,6 +161,6 @@ async function wait(
         context.stderr.write('Stopped waiting. The batch continues without this command.\n');
       }
     }
-    return isOver(view.batch) && notAccepted(view.batch) === 0 ? 0 : 1;
+    return isOver(view.batch) && notAccepted(view.batch) === 0;
   });
 }

@@ -7,6 +7,7 @@ import { collect, UsageError, templateVariables } from '../arguments.ts';
 import { type CommandContext, type Output, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { confirm } from '../confirm.ts';
+import { explainAnswer } from './explain-answer.ts';
 import { wantsJson } from '../output.ts';
 
 interface DoctorFlags {
@@ -16,6 +17,8 @@ interface DoctorFlags {
   template?: string;
   var?: readonly string[];
   strict?: boolean;
+  answer?: string;
+  contact?: readonly string[];
   yes?: boolean;
 }
 
@@ -33,9 +36,22 @@ export function doctorCommand(context: CommandContext): Command {
     .option('--send <number>', 'send a real notice to your own number; requires --template')
     .option('--template <code>', 'template code of the real notice')
     .option('--var <name=value>', 'template variable of the real notice (repeatable)', collect)
+    .option(
+      '--answer <file>',
+      "only show what becomes of an answer of the service: a file as curl -i writes it, or only a body; '-' for standard input",
+    )
+    .option(
+      '--contact <number>',
+      'with --answer: a contact of the request, for answers with results per contact (repeatable)',
+      collect,
+    )
     .option('--strict', 'exit with 1 also for warnings')
     .option('--yes', 'do not ask for confirmation of the real notice')
     .action(async (flags: DoctorFlags, command: Command) => {
+      if (flags.answer !== undefined) {
+        await explainAnswer(context, command, flags.answer, flags.contact ?? []);
+        return;
+      }
       const json = wantsJson(command);
       const report = json
         ? () => {}

@@ -26,9 +26,9 @@ export function findCommand(context: CommandContext): Command {
 
 function describe({ notices, contacts, searched }: FindReport): string[] {
   const rows = [
-    ...notices.map(({ job, states, confirmed, at, code, template }) => [
+    ...notices.map(({ job, states, confirmed, at, code, template, possiblySent = 0 }) => [
       `notice ${job}`,
-      states.join(' or '),
+      describeStates(states, possiblySent),
       confirmed ? 'yes' : 'no: its job was deleted',
       new Date(at).toISOString(),
       code ?? '',
@@ -48,6 +48,11 @@ function describe({ notices, contacts, searched }: FindReport): string[] {
       ? ['No notice found.']
       : table([['WHERE', 'STATE', 'CONFIRMED', 'SINCE', 'CODE', 'TEMPLATE'], ...rows]);
   return [...found, '', ...describeSearch(searched)];
+}
+
+function describeStates(states: readonly string[], possiblySent: number): string {
+  const attempts = countOf(possiblySent, 'attempt');
+  return `${states.join(' or ')}${possiblySent === 0 ? '' : `, ${attempts} possibly sent`}`;
 }
 
 function describeSearch({

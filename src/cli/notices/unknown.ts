@@ -5,7 +5,7 @@ import {
   type UnknownNotice,
   type UnknownOfBatch,
 } from '../../ops/unknown.ts';
-import { formatDuration } from '../../format/format.ts';
+import { countOf, formatDuration } from '../../format/format.ts';
 import { batchId, timeSpan } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
@@ -76,14 +76,15 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
   const age = (at: number) => formatDuration(Math.max(0, now - at));
   return [
     ...table([
-      ['AGE', 'JOB OR BATCH', 'TEMPLATE', 'CONTACTS', 'CODE', 'LAST STAGE'],
-      ...notices.map(({ id, at, template, contacts, code, stage }) => [
+      ['AGE', 'JOB OR BATCH', 'TEMPLATE', 'CONTACTS', 'CODE', 'LAST STAGE', 'POSSIBLY SENT'],
+      ...notices.map(({ id, at, template, contacts, code, stage, possiblySent }) => [
         age(at),
         id,
         template,
         String(contacts),
         code,
         stage,
+        countOf(possiblySent, 'time'),
       ]),
       ...batches.map(({ batch, at, template, contacts, codes }) => [
         age(at),
@@ -91,6 +92,7 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
         template,
         String(contacts),
         codes.join(', '),
+        '',
         '',
       ]),
     ]),

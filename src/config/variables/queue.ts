@@ -17,20 +17,22 @@ export const queueVariables = {
   }),
   delivery: variable('DELIVERY', choice(DELIVERY_POLICIES).default('at-least-once'), {
     description:
-      'What happens to a single notice whose outcome is unknown: at-least-once sends it again, at-most-once keeps it aside until an operator decides.',
-    note: 'at-least-once: the service may accept such a notice twice. at-most-once: two more round trips to Redis for each send.',
+      'What happens to notices and contacts of lists whose outcome is unknown: at-least-once sends them again, at-most-once keeps them aside until an operator decides.',
+    note: 'at-least-once: the service may accept such notices twice. at-most-once: a connection of its own for each request, and two more round trips to Redis for each single notice.',
   }),
   idempotencyWindowMs: variable(
     'IDEMPOTENCY_WINDOW_MS',
     milliseconds(1_000, 2_592_000_000).default(86_400_000),
     {
-      description: 'How long an idempotency key is remembered.',
-      note: 'Raised: more memory in Redis. Lowered: a caller that retries later sends a second time.',
+      description:
+        'How long an idempotency key is remembered after the time at which its notice is due.',
+      note: 'Raised: more memory in Redis. Lowered: a caller that retries later, or after a hold of this length, sends a second time.',
     },
   ),
-  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', milliseconds(50, 60_000).default(2_000), {
+  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', milliseconds(50, 30_000).default(2_000), {
     description:
-      'Time for Redis to accept a notice; after it the caller gets the error QUEUE_UNAVAILABLE.',
+      'How long Redis may answer nothing while notices are enqueued; after it the caller gets the error QUEUE_UNAVAILABLE.',
+    note: 'Raised: calls survive longer failovers. Lowered: callers get the error sooner.',
   }),
   highWater: variable('HIGH_WATER', integer('contacts', 1, 1_000_000_000).default(1_000_000), {
     description:

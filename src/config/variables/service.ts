@@ -1,4 +1,5 @@
 import {
+  answerRules,
   choice,
   certificates,
   integer,
@@ -84,6 +85,11 @@ export const serviceVariables = {
   }),
   defaultSenderKey: variable('DEFAULT_SENDER_KEY', senderKey().exactOptional(), {
     description: 'Sender key of SMS for notices without senderKey.',
+  }),
+  answerRules: variable('ANSWER_RULES_FILE', answerRules().exactOptional(), {
+    description:
+      'Path of a JSON file with rules that decide about answers of the service before the built-in table does, and with the place of results per contact. docs/answers.md describes both; `notices doctor --answer FILE` shows what becomes of an answer.',
+    note: 'A wrong rule sends notices twice (`retry` for an answer that accepted them) or not at all (`accepted` for one that did not).',
   }),
   tlsCa: variable('TLS_CA_FILE', certificates().exactOptional(), {
     description:

@@ -27,6 +27,8 @@ export interface UnknownFacts {
    */
   readonly stage: 'begun' | 'sent' | 'answered' | 'accepted';
   readonly delivery: DeliveryPolicy;
+  /** How many of its attempts the service may have accepted. */
+  readonly possiblySent: number;
 }
 
 /** One attempt at a notice. */

@@ -115,6 +115,11 @@ export const statusAnswer = named(
       failed: count,
     }),
     oldestWaitingMs: z.number().optional(),
+    possiblySentTwice: z
+      .object({ notices: count, chunks: count })
+      .describe(
+        'contacts sent again although the service may have accepted an earlier request: at most so many acceptances are duplicates',
+      ),
     hold: holdAnswer.optional(),
     rateLimit: rateLimitAnswer.optional(),
     pace: deprecatedPaceAnswer.optional().meta({ deprecated: true }),

@@ -74,7 +74,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   const redisWatch = new RedisErrorMonitor(settings);
   const redis = connectRedis(
     settings,
-    'producer',
+    'ops',
     (error) => redisWatch.failed(error, Date.now()),
     COMMAND_TIMEOUT_MS,
   );

@@ -52,7 +52,7 @@ export function readAnswer(raw: RawAnswer, secrets: readonly string[]): ReadAnsw
 
   const json = parse(trimmed);
   if (json !== undefined)
-    return { body: 'json', ...readFields(json.value, secrets), json: json.value };
+    return { body: 'json', ...readBodyFields(json.value, secrets), json: json.value };
   return { body: labelledPage ? 'html' : 'text', ...messageField(trimmed, secrets) };
 }
 
@@ -77,10 +77,11 @@ function parse(text: string): { value: unknown } | undefined {
   }
 }
 
-type BodyFields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
+/** What bodies of services of this kind contain. */
+export type BodyFields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
 
 /** Looks for code, message and traceId where services of this kind put them. */
-function readFields(json: unknown, secrets: readonly string[]): BodyFields {
+export function readBodyFields(json: unknown, secrets: readonly string[]): BodyFields {
   const errors = own(json, 'errors');
   const error = own(json, 'error');
   const places = [json, error, own(json, 'data'), Array.isArray(errors) ? errors[0] : errors];

@@ -1,5 +1,6 @@
 import type { Refusal } from '../../contracts/token.ts';
 import type { TransportFailure } from '../http/classify-failure.ts';
+import type { ContactResult, MatchedRule } from './answer-rules.ts';
 import type { BodyKind } from './read-answer.ts';
 
 /**
@@ -24,6 +25,10 @@ export interface SendAnswer {
   readonly body: BodyKind;
   /** The field `success` of the JSON, if it has one. */
   readonly success?: boolean;
+  /** The answer rule that decides about it (ANSWER_RULES_FILE). */
+  readonly rule?: MatchedRule;
+  /** One for each contact of the request, where the answer rules find them and no rule matches. */
+  readonly results?: readonly ContactResult[];
   /** Retry-After in milliseconds, not clamped. */
   readonly retryAfterMs?: number;
   /** Why the call failed, if it did. */

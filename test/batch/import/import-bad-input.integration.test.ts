@@ -202,9 +202,9 @@ describe('a row that is wrong is refused, and the others go on', () => {
 
   it('a formula is text', async () => {
     const world = importWorld(redis);
-    const { batch } = await world.import(listFile("contact,name\n0101,=cmd|'/c calc'!A1\n"));
+    const { batch } = await world.import(listFile("contact,var1\n0101,=cmd|'/c calc'!A1\n"));
     expect(await world.contacts(batch)).toStrictEqual([
-      { contact: '0101', name: "=cmd|'/c calc'!A1" },
+      { contact: '0101', var1: "=cmd|'/c calc'!A1" },
     ]);
   });
 });

@@ -65,6 +65,20 @@ describe('an import', () => {
     expect(existsSync(`${file}.rejected.csv`)).toBe(false);
   });
 
+  it('is sent by the delivery policy of the queue, unless its options name another', async () => {
+    const world = importWorld(redis, { delivery: 'at-most-once' });
+    const file = listFile(csvList(1));
+    const deliveryOf = async (more: { delivery?: 'at-least-once' }) => {
+      const { batch } = await world.import(file, {
+        batchId: `b-${JSON.stringify(more).length}`,
+        ...more,
+      });
+      return (await world.ledger.read(batch))?.delivery;
+    };
+    expect(await deliveryOf({})).toBe('at-most-once');
+    expect(await deliveryOf({ delivery: 'at-least-once' })).toBe('at-least-once');
+  });
+
   it('seals payloads with the key that it is given', async () => {
     const key = randomBytes(32).toString('base64');
     const world = importWorld(redis, { payloadKey: key });

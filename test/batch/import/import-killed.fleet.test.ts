@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
+import { readBatchSnapshot } from '../../../src/ops/batch-snapshot.ts';
 import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
 import { importWorld, listFile, numberOf } from '../support/import-world.ts';
 
 const redis = testRedis();
@@ -75,6 +77,34 @@ it('an importer that is killed again and again loses nothing and queues nothing 
   expect(new Set(jobs).size).toBe(jobs.length);
   expect(jobs).toHaveLength(batch?.chunks ?? 0);
 }, 120_000);
+
+it('an importer that is killed is reported as stopped within seconds', async () => {
+  const world = importWorld(redis);
+  const file = listFile(list());
+  const child = spawn(process.execPath, [IMPORTER, redis.url, world.prefix, file, '100'], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const open = { ledger: world.ledger, redis: redis.client, keys: world.keys };
+  const id = await until(async () => (await world.ledger.list(1))[0]?.id, { what: 'a batch' });
+  await until(async () => (await world.ledger.isImporting(id)) || undefined, { what: 'its lease' });
+  // It waits for workers, which there are not, for longer than its lease lasts.
+  const leaseMs = 5_000;
+  const since = performance.now();
+  await until(
+    async () => {
+      expect(await readBatchSnapshot(open, id)).toMatchObject({ importStopped: false });
+      return performance.now() - since > leaseMs + 1_000;
+    },
+    { what: 'the import to outlive its lease', deadlineMs: 20_000 },
+  );
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await until(async () => (await readBatchSnapshot(open, id))?.importStopped, {
+    what: 'the import to be reported as stopped',
+    deadlineMs: leaseMs + 1_000,
+  });
+}, 60_000);
 
 it('chunks that lost their importer get jobs, once, and those that are settled get none', async () => {
   const world = importWorld(redis);

@@ -110,7 +110,7 @@ describe('batchEvents', () => {
     const bench = await openBatch(redis, {}, [10]);
     const taken = take(queueOf(bench).batchEvents(), 1);
     await waiting();
-    await bench.ledger.markQueued(bench.id, 0, 1);
+    await bench.queue();
     await bench.setField('movedAt', 1);
     await bench.ledger.restartStalled(bench.id, 1_000);
     expect(await taken).toMatchObject([{ event: 'batch.stalled', batch: 'b-1', pending: 10 }]);

@@ -3,17 +3,15 @@ import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts
 import { blockedReason, type BatchSurroundings } from '../../../src/batch/ledger/blocked-reason.ts';
 import type { Hold } from '../../../src/contracts/hold.ts';
 
-const NOW = 1_000_000_000;
-
-function batch(phase: string, pending: number, movedAt = NOW): Batch {
-  const fields = { phase, pending: String(pending), total: '10', movedAt: String(movedAt) };
+function batch(phase: string, pending: number): Batch {
+  const fields = { phase, pending: String(pending), total: '10' };
   const read = batchFrom('b', fields);
   if (read === undefined) throw new Error(`phase ${phase} is not known`);
   return read;
 }
 
 const HOLD: Hold = { kind: 'credit', code: 'HTTP_402', since: 0, nextProbeAt: 0, failedProbes: 0 };
-const fine: BatchSurroundings = { workers: 2, hold: undefined, now: NOW };
+const fine: BatchSurroundings = { workers: 2, hold: undefined, importing: true };
 const none: BatchSurroundings = { ...fine, workers: 0 };
 const held: BatchSurroundings = { ...fine, hold: HOLD };
 
@@ -29,7 +27,13 @@ describe('blockedReason', () => {
     ['paused', batch('paused', 5), { ...held, workers: 0 }, /paused; "notices resume b"/],
     ['paused with none pending', batch('paused', 0), fine, /paused/],
     ['nothing stored yet', batch('importing', 0), none, /^its import has not finished$/],
-    ['import is silent', batch('importing', 0, NOW - 31_000), fine, /run the same command again/],
+    [
+      'the import stopped',
+      batch('importing', 0),
+      { ...fine, importing: false },
+      /stopped.*run the same import again/,
+    ],
+    ['stopped, contacts are sent', batch('importing', 5), { ...fine, importing: false }, undefined],
     ['sending with none pending', batch('sending', 0), none, undefined],
     ['cancelled', batch('cancelled', 0), none, undefined],
     ['cancelled, sends under way', batch('cancelled', 5), held, undefined],

@@ -1,7 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
-import { eventNames, openBatch, PLAN, RETENTION_MS } from '../support/batch-bench.ts';
+import {
+  eventNames,
+  openBatch,
+  PLAN,
+  RETENTION_MS,
+  type BatchBench,
+} from '../support/batch-bench.ts';
 
 const redis = testRedis();
 
@@ -138,28 +144,152 @@ describe('chunks without jobs', () => {
   it('are named in windows, and counted once', async () => {
     const bench = await openBatch(redis, {}, [10, 10, 10, 10, 10], false);
     const { ledger, id } = bench;
-    expect(await ledger.unqueued(id, 2)).toEqual({ first: 0, end: 2 });
-    await ledger.markQueued(id, 0, 2);
-    await ledger.markQueued(id, 0, 2);
-    expect(await ledger.unqueued(id, 9)).toEqual({ first: 2, end: 5 });
+    const first = await ledger.chunksWithoutJob(id, 2, 0);
+    expect(first).toMatchObject({ first: 0, end: 2, chunks: [{ chunk: 0 }, { chunk: 1 }] });
+    if (first === undefined) return;
+    await ledger.markQueued(id, first);
+    await ledger.markQueued(id, first);
+    expect(await ledger.chunksWithoutJob(id, 9, 0)).toMatchObject({ first: 2, end: 5 });
     // A process that read the range earlier is late.
-    await ledger.markQueued(id, 0, 1);
-    await ledger.markQueued(id, 3, 5);
+    await ledger.markQueued(id, { ...first, end: 1 });
+    await ledger.markQueued(id, { ...first, first: 3, end: 5 });
     expect((await bench.batch()).queued).toBe(2);
-    await ledger.markQueued(id, 2, 5);
-    expect(await ledger.unqueued(id, 9)).toBeUndefined();
+    expect(await bench.queue()).toEqual([2, 3, 4]);
+    expect(await bench.queue()).toBeUndefined();
+  });
+
+  it('are not those that are settled', async () => {
+    const bench = await openBatch(redis, {}, [10, 10, 10]);
+    await bench.claim(1);
+    await bench.settle(1, allAccepted(10));
+    expect(await bench.queue()).toEqual([0, 2]);
+    expect((await bench.batch()).queued).toBe(3);
   });
 
   it('are none in a batch that is paused, cancelled or gone', async () => {
     const bench = await openBatch(redis, {}, [10]);
     const { ledger, id } = bench;
+    const next = await ledger.chunksWithoutJob(id, 9, 0);
     await ledger.control(id, 'pause');
-    expect(await ledger.unqueued(id, 9)).toBeUndefined();
+    expect(await bench.queue()).toBeUndefined();
     await ledger.control(id, 'cancel');
-    expect(await ledger.unqueued(id, 9)).toBeUndefined();
-    expect(await ledger.unqueued('b-2', 9)).toBeUndefined();
-    await ledger.markQueued('b-2', 0, 1);
+    expect(await bench.queue()).toBeUndefined();
+    expect(await ledger.chunksWithoutJob('b-2', 9, 0)).toBeUndefined();
+    if (next !== undefined) await ledger.markQueued('b-2', next);
     expect(await redis.client.exists(bench.keys.batch('b-2').record)).toBe(0);
+  });
+});
+
+describe('the jobs of a batch with a rate', () => {
+  /** Ten contacts take a second. */
+  const RATE = { rate: 10 };
+  const sizes = [10, 10, 5, 10, 10];
+
+  it('are due one after the other, as long as the rate gives each, and only for a while ahead', async () => {
+    const bench = await openBatch(redis, RATE, sizes);
+    const next = await bench.ledger.chunksWithoutJob(bench.id, 9, 2_500);
+    if (next === undefined) throw new Error('no chunk needs a job');
+    const { now, first, end, turnsTo } = next;
+    expect({ first, end, turnsTo: turnsTo - now }).toEqual({ first: 0, end: 4, turnsTo: 3_500 });
+    expect(next.chunks.map(({ chunk, dueAt }) => [chunk, dueAt - now])).toEqual([
+      [0, 0],
+      [1, 1_000],
+      [2, 2_000],
+      [3, 2_500],
+    ]);
+    await bench.ledger.markQueued(bench.id, next);
+    expect(await bench.queue()).toBeUndefined();
+    const later = await bench.ledger.chunksWithoutJob(bench.id, 9, 60_000);
+    expect(later?.chunks).toEqual([{ chunk: 4, dueAt: turnsTo }]);
+  });
+
+  it('get a turn each where they come too early', async () => {
+    const bench = await openBatch(redis, RATE, sizes);
+    expect(await bench.claimKind(0)).toBe('send');
+    const waits: number[] = [];
+    for (const chunk of [1, 2, 3]) {
+      const claim = await bench.claim(chunk);
+      if (claim.kind === 'later') waits.push(claim.afterMs);
+    }
+    const [one = 0, two = 0, three = 0] = waits;
+    expect(one).toBeGreaterThan(500);
+    expect(one).toBeLessThanOrEqual(1_000);
+    // The clock of Redis goes on between two claims.
+    expect(two - one).toBeGreaterThan(500);
+    expect(two - one).toBeLessThanOrEqual(1_000);
+    expect(three - two).toBeGreaterThan(0);
+    expect(three - two).toBeLessThanOrEqual(500);
+  });
+
+  it('keep the turns of the others where one comes a little late, and not where it comes much later', async () => {
+    for (const [lateMs, nextInMs] of [
+      [100, 900],
+      [5_000, 1_000],
+    ] as const) {
+      const bench = await openBatch(redis, RATE, sizes);
+      const before = Date.now();
+      await bench.setField('nextAt', before - lateMs);
+      expect(await bench.claimKind(0)).toBe('send');
+      const nextAt = Number(await redis.client.hget(bench.keys.batch(bench.id).record, 'nextAt'));
+      expect(nextAt - before).toBeGreaterThanOrEqual(nextInMs);
+      expect(nextAt - before).toBeLessThan(nextInMs + 100);
+    }
+  });
+});
+
+describe('the set of open batches', () => {
+  const LEASE_MS = 60_000;
+
+  const isOpen = async (bench: BatchBench) =>
+    (await redis.client.zscore(bench.keys.openBatches, bench.id)) !== null;
+
+  it('names one that is due to one worker at a time', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const { ledger, id } = bench;
+    const taken = await ledger.takeOpen(LEASE_MS);
+    expect(taken?.id).toBe(id);
+    expect(await ledger.takeOpen(LEASE_MS)).toBeUndefined();
+    await ledger.putBack(id, taken?.leaseEnds ?? 0, 0);
+    expect(await ledger.takeOpen(LEASE_MS)).toMatchObject({ id });
+  });
+
+  it('names one again whose worker died with it', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    expect(await bench.ledger.takeOpen(0)).toMatchObject({ id: bench.id });
+    expect(await bench.ledger.takeOpen(0)).toMatchObject({ id: bench.id });
+  });
+
+  it('names at once one that was resumed while a worker looked at it', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const { ledger, id } = bench;
+    const taken = await ledger.takeOpen(LEASE_MS);
+    await ledger.control(id, 'pause');
+    await ledger.control(id, 'resume');
+    await ledger.putBack(id, taken?.leaseEnds ?? 0, LEASE_MS);
+    expect(await ledger.takeOpen(LEASE_MS)).toMatchObject({ id });
+  });
+
+  it('drops what was added and is not open', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    const { ledger, keys, id } = bench;
+    await ledger.control(id, 'pause');
+    await ledger.addOpen([id, 'gone']);
+    for (let index = 0; index < 2; index++) {
+      const taken = await ledger.takeOpen(LEASE_MS);
+      await ledger.putBack(taken?.id ?? '', taken?.leaseEnds ?? 0, 0);
+    }
+    expect(await redis.client.zcard(keys.openBatches)).toBe(0);
+  });
+
+  it('has a cancelled one until its attempts have ended', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0);
+    await bench.ledger.control(bench.id, 'pause');
+    expect(await isOpen(bench)).toBe(false);
+    await bench.ledger.control(bench.id, 'cancel');
+    expect(await isOpen(bench)).toBe(true);
+    await bench.settle(0, allAccepted(10));
+    expect(await isOpen(bench)).toBe(false);
   });
 });
 
@@ -168,7 +298,7 @@ describe('a stalled batch', () => {
 
   async function still(imported = true) {
     const bench = await openBatch(redis, {}, [10, 10], imported);
-    await bench.ledger.markQueued(bench.id, 0, 2);
+    await bench.queue();
     const restart = () => bench.ledger.restartStalled(bench.id, AFTER_MS);
     return { bench, restart, age: () => bench.setField('movedAt', 1) };
   }
@@ -179,7 +309,7 @@ describe('a stalled batch', () => {
     await age();
     expect(await restart()).toBe(true);
     expect(await restart()).toBe(false);
-    expect(await bench.ledger.unqueued(bench.id, 9)).toEqual({ first: 0, end: 2 });
+    expect(await bench.queue()).toEqual([0, 1]);
     expect(await bench.events()).toEqual([{ event: 'batch.stalled', batch: 'b-1', pending: '20' }]);
   });
 
@@ -196,6 +326,14 @@ describe('a stalled batch', () => {
     await bench.setField('nextAt', Date.now() + 1_000_000);
     await age();
     expect(await restart()).toBe(false);
+  });
+
+  it('is one, too, whose rate leaves chunks without jobs yet', async () => {
+    const bench = await openBatch(redis, { rate: 1 }, [10, 10]);
+    expect(await bench.queue()).toEqual([0]);
+    await bench.setField('movedAt', 1);
+    expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
+    expect(await bench.queue()).toEqual([0]);
   });
 
   it('is none where chunks have no jobs yet, or nothing is pending, or it is paused', async () => {

@@ -212,6 +212,18 @@ export class LedgerModel {
     return { first, end: this.queued };
   }
 
+  /** The chunks of a window that need a job. */
+  unsettled(first: number, end: number): number[] {
+    return [...this.chunks.keys()].filter(
+      (index) => index >= first && index < end && this.chunks[index]?.state !== 'settled',
+    );
+  }
+
+  /** Whether workers look at it. */
+  get isOpen(): boolean {
+    return this.phase !== 'paused' && !this.#over;
+  }
+
   #add(contacts: readonly string[], late: boolean): void {
     this.chunks.push({ state: 'pending', contacts, holder: undefined, late, parts: 0 });
   }

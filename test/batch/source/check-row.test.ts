@@ -2,12 +2,18 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkNumber } from '../../../src/batch/source/check-number.ts';
 import { checkCells, checkContact } from '../../../src/batch/source/check-row.ts';
-import { readColumns, type FieldMap } from '../../../src/batch/source/column-map.ts';
+import { readColumns } from '../../../src/batch/source/column-map.ts';
+import { FieldChoice, type FieldMap } from '../../../src/batch/source/sent-columns.ts';
 import { contactSchema, MAX_VALUE_LENGTH } from '../../../src/contracts/notice.ts';
 
 const columnsOf = (titles: readonly string[], map?: FieldMap, header = true, delimiter = ',') =>
-  readColumns(titles, { header, delimiter, map });
-const COLUMNS = columnsOf(['contact', 'var1', 'name']);
+  readColumns(titles, { header, delimiter, map, passThrough: false });
+const COLUMNS = readColumns(['contact', 'var1', 'name'], {
+  header: true,
+  delimiter: ',',
+  passThrough: true,
+});
+const ALL = new FieldChoice(undefined, true);
 
 describe('a row of cells', () => {
   it('becomes the JSON of a contact', () => {
@@ -59,16 +65,35 @@ describe('a row of cells', () => {
 describe('a contact object', () => {
   it('keeps what passes through', () => {
     const contact = { contact: '010 1', var1: 'a', nested: { list: [1, null] } };
-    expect(checkContact(contact, undefined)).toMatchObject({
+    expect(checkContact(contact, ALL)).toMatchObject({
       json: '{"contact":"0101","var1":"a","nested":{"list":[1,null]}}',
     });
   });
 
+  it('keeps only contact and varN if nothing else is asked for, and remembers the rest', () => {
+    const choice = new FieldChoice(undefined, false);
+    const contact = { contact: '0101', email: 'a@b.example', var2: 'x', id: '\u0000' };
+    expect(checkContact(contact, choice)).toMatchObject({ json: '{"contact":"0101","var2":"x"}' });
+    expect(choice.columns()).toStrictEqual({ sent: ['contact', 'var2'], leftOut: ['email', 'id'] });
+  });
+
+  it('remembers a bounded number of fields', () => {
+    const choice = new FieldChoice(undefined, false);
+    for (let row = 0; row < 1_000; row++) checkContact({ contact: '0101', [`f${row}`]: 1 }, choice);
+    expect(choice.columns().leftOut).toHaveLength(99);
+  });
+
+  it('with a map and everything else passed through, a mapped field comes first', () => {
+    const choice = new FieldChoice({ contact: 'phone', var1: 'who' }, true);
+    const contact = { phone: '0101', who: 'a', var1: 'b', email: 'c' };
+    expect(checkContact(contact, choice)).toMatchObject({
+      json: '{"contact":"0101","var1":"a","email":"c"}',
+    });
+    expect(choice.columns()).toStrictEqual({ sent: ['phone', 'who', 'email'], leftOut: ['var1'] });
+  });
+
   it('gives only what the map names', () => {
-    const names = new Map([
-      ['phone', 'contact'],
-      ['who', 'var1'],
-    ]);
+    const names = new FieldChoice({ contact: 'phone', var1: 'who' }, false);
     expect(checkContact({ phone: '0101', who: 'a', more: 1 }, names)).toMatchObject({
       json: '{"contact":"0101","var1":"a"}',
     });
@@ -96,7 +121,7 @@ describe('a contact object', () => {
       /levels/,
     ],
   ])('%# is refused', (contact: unknown, field, reason) => {
-    expect(checkContact(contact, undefined)).toMatchObject({
+    expect(checkContact(contact, ALL)).toMatchObject({
       kind: 'refused',
       field,
       reason: expect.stringMatching(reason) as unknown,
@@ -106,11 +131,33 @@ describe('a contact object', () => {
 
 describe('columns', () => {
   it('are read by their names, in any case, with blanks around them', () => {
-    const { contact, others } = columnsOf([' Contact', 'VAR1', 'Name', '']);
-    expect([contact.index, others.map(({ json }) => json)]).toStrictEqual([
-      0,
-      [',"var1":', ',"Name":'],
+    const titles = [' Contact', 'VAR1', 'Name', ''];
+    const { contact, others, sent } = columnsOf(titles);
+    expect([contact.index, others.map(({ json }) => json)]).toStrictEqual([0, [',"var1":']]);
+    expect(sent).toStrictEqual({ sent: ['Contact', 'VAR1'], leftOut: ['Name', 'column 4'] });
+    const all = readColumns(titles, { header: true, delimiter: ',', passThrough: true });
+    expect(all.others.map(({ json }) => json)).toStrictEqual([',"var1":', ',"Name":']);
+    expect(all.sent).toStrictEqual({ sent: ['Contact', 'VAR1', 'Name'], leftOut: ['column 4'] });
+  });
+
+  it('with a map and everything else passed through, a mapped column comes first', () => {
+    const map = { contact: 'Phone', var1: 'Who' };
+    const { others, sent } = readColumns(['contact', 'Phone', 'var1', 'Who', 'email'], {
+      header: true,
+      delimiter: ',',
+      map,
+      passThrough: true,
+    });
+    expect(others.map(({ index, json }) => [index, json])).toStrictEqual([
+      [3, ',"var1":'],
+      [4, ',"email":'],
     ]);
+    expect(sent).toStrictEqual({ sent: ['Phone', 'Who', 'email'], leftOut: ['contact', 'var1'] });
+  });
+
+  it('of a file of failures are all sent: they were sent before', () => {
+    const { others } = columnsOf(['contact', 'name', 'rejected_state', 'rejected_reason']);
+    expect(others.map(({ json }) => json)).toStrictEqual([',"name":']);
   });
 
   it('are read by a map of names or positions', () => {

@@ -24,7 +24,7 @@ function slowly(text: string, delimiter: string): Row[] {
     info: true,
   }) as unknown as { record: string[]; info: { lines: number } }[];
   const [header, ...rows] = records;
-  const columns = readColumns(header?.record ?? [], { header: true, delimiter });
+  const columns = readColumns(header?.record ?? [], { header: true, delimiter, passThrough: true });
   return rows.map(({ record, info }) => ({
     line: info.lines - breaksIn(record.join('')),
     check: checkCells(record, columns),
@@ -35,7 +35,11 @@ const breaksIn = (text: string) => text.match(/\r\n|\r|\n/g)?.length ?? 0;
 
 /** What our reader makes of it, in pieces of these sizes, one after the other and over again. */
 async function ours(text: string, delimiter: string, sizes: readonly number[]): Promise<Row[]> {
-  const { rows } = await readCsv(pieces(text, sizes), { delimiter, header: true });
+  const { rows } = await readCsv(pieces(text, sizes), {
+    delimiter,
+    header: true,
+    passThrough: true,
+  });
   const all: Row[] = [];
   for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
     for (const part of next.value) all.push(...rowsOf(part));
@@ -146,7 +150,11 @@ describe('reading a CSV list', () => {
       (_, row) => `0101${String(row).padStart(7, '0')},홍,A-${row}\n`,
     );
     const text = `contact,var1,name\n${lines.join('')}`;
-    const { rows } = await readCsv(pieces(text, [30_000]), { delimiter: ',', header: true });
+    const { rows } = await readCsv(pieces(text, [30_000]), {
+      delimiter: ',',
+      header: true,
+      passThrough: true,
+    });
     let runs = 0;
     let contacts = 0;
     for (let next = await rows.next(); next.done !== true; next = await rows.next()) {

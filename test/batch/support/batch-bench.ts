@@ -35,6 +35,8 @@ export interface BatchBench {
   /** Claims as the owner of the job. */
   claim(chunk: number, nonce?: string): Promise<Claim>;
   claimKind(chunk: number, nonce?: string): Promise<string>;
+  /** Gives jobs to chunks that need one, as queueChunks does; their numbers. */
+  queue(limit?: number): Promise<readonly number[] | undefined>;
   settle(chunk: number, settlement: Settlement, nonce?: string): Promise<string>;
   batch(): Promise<Batch>;
   /** Counts that are not zero; also checks that the states add up to the total. */
@@ -83,6 +85,12 @@ export async function openBatch(
     },
     claim: (chunk, nonce = 'a') => ledger.claim(id, chunk, nonce, lock),
     claimKind: async (chunk, nonce) => (await bench.claim(chunk, nonce)).kind,
+    queue: async (limit = 100) => {
+      const next = await ledger.chunksWithoutJob(id, limit, 0);
+      if (next === undefined) return undefined;
+      await ledger.markQueued(id, next);
+      return next.chunks.map(({ chunk }) => chunk);
+    },
     settle: (chunk, settlement, nonce = 'a') => ledger.settle(id, chunk, nonce, settlement),
     batch: async () => {
       const batch = await ledger.read(id);

@@ -64,9 +64,12 @@ export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) 
       }
       return all;
     },
-    /** Ids of the chunk jobs that wait. */
-    jobIds: async (): Promise<string[]> =>
-      (await redis.client.lrange(`${keys.bullPrefix}:chunks:wait`, 0, -1)).sort(),
+    /** Ids of the chunk jobs that wait; those of a batch with a rate wait for their turn. */
+    jobIds: async (): Promise<string[]> => {
+      const ready = await redis.client.lrange(`${keys.bullPrefix}:chunks:wait`, 0, -1);
+      const delayed = await redis.client.zrange(`${keys.bullPrefix}:chunks:delayed`, '0', '-1');
+      return [...ready, ...delayed].sort();
+    },
   };
 }
 

@@ -3,12 +3,12 @@
 const built = new URL('../../../dist/src/index.js', import.meta.url).href;
 const { NoticeQueue } = /** @type {typeof import('../../../src/index.ts')} */ (await import(built));
 
-const [url, prefix = '', file = ''] = process.argv.slice(2);
+const [url, prefix = '', file = '', highWater = '1000000'] = process.argv.slice(2);
 const queue = new NoticeQueue({ redis: { url }, prefix });
 const report = await queue.import(file, {
   templateCode: 'T',
   chunkSize: 100,
-  highWater: 1_000_000,
+  highWater: Number(highWater),
   // Signals the parent process that the import is under way.
   onProgress: ({ rows }) => process.stdout.write(`${rows}\n`),
 });

@@ -221,10 +221,15 @@ export class Pair {
         return;
       case 'queue': {
         const window = model.queue(move.limit);
-        deepStrictEqual(await ledger.unqueued(id, move.limit), window);
-        if (window === undefined) return;
-        await ledger.markQueued(id, window.first, window.end);
-        return ledger.markQueued(id, window.first, window.end);
+        const next = await ledger.chunksWithoutJob(id, move.limit, 0);
+        deepStrictEqual(next && { first: next.first, end: next.end }, window);
+        if (next === undefined) return;
+        deepStrictEqual(
+          next.chunks.map(({ chunk }) => chunk),
+          model.unsettled(next.first, next.end),
+        );
+        await ledger.markQueued(id, next);
+        return ledger.markQueued(id, next);
       }
     }
   }
@@ -236,6 +241,8 @@ export class Pair {
     strictEqual(pending + accepted + rejected + unknown + expired + cancelled, total);
     strictEqual(batch?.phase, model.phase);
     strictEqual(batch?.queued, model.queued);
+    const look = await this.#redis.client.zscore(this.#keys.openBatches, id);
+    strictEqual(look !== null, model.isOpen);
     deepStrictEqual(batch?.counts, model.counts());
     // Every handing-out of what may have been taken is counted, and nothing else.
     strictEqual(batch?.counts.possiblySentTwice, this.#twice);

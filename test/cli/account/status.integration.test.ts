@@ -26,6 +26,7 @@ describe('notices status', () => {
     expect(status).toEqual({
       account: 'default',
       jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
+      possiblySentTwice: { notices: 0, chunks: 0 },
       workers: [],
       redis: expect.objectContaining({
         version: expect.stringMatching(/^\d+\./) as string,

@@ -69,6 +69,37 @@ describe('notices import', () => {
     expect([other.code, errorOf(other).code]).toEqual([2, 'BATCH_CONFLICT']);
   });
 
+  it.each([
+    ['people.csv', 'contact,var1,email,id\n01000000001,Kim,kim@mail.example,900101-1\n'],
+    [
+      'people.ndjson',
+      '{"contact":"01000000001","var1":"Kim","email":"kim@mail.example","id":"900101-1"}\n',
+    ],
+  ])('%s: sends no column that is not mapped, and lists which it left out', async (name, text) => {
+    const prefix = redis.freshPrefix();
+    const list = file(name, text);
+    const contactsOf = async (id: string) => {
+      const payload = await new Ledger(redis.client, keysOf(prefix, 'default')).payload(id, '0');
+      return payload === undefined ? [] : decodeContacts(payload, []);
+    };
+    const args = (id: string) => ['import', list, '--template', id, '--batch', id];
+    const words = await run(args('few'), envOf(prefix));
+    expect(words.stdout).toMatch(/^ {2}columns +sent: contact, var1; not sent: email, id$/m);
+    expect(await contactsOf('few')).toEqual([{ contact: '01000000001', var1: 'Kim' }]);
+    const mapped = await run(
+      [...args('map'), '--map', 'contact=contact,var2=email', '--json'],
+      envOf(prefix),
+    );
+    expect(reportOf(mapped.stdout).columns).toEqual({
+      sent: ['contact', 'email'],
+      leftOut: ['var1', 'id'],
+    });
+    expect(await contactsOf('map')).toEqual([{ contact: '01000000001', var2: 'kim@mail.example' }]);
+    const all = await run([...args('all'), '--pass-through'], envOf(prefix));
+    expect(all.stdout).toMatch(/^ {2}columns +sent: contact, var1, email, id$/m);
+    expect(await contactsOf('all')).toMatchObject([{ email: 'kim@mail.example', id: '900101-1' }]);
+  });
+
   it('--dry-run reads everything, queues nothing, and needs no Redis', async () => {
     const list = file('dry.csv', LIST);
     const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
@@ -137,6 +168,16 @@ describe('notices import', () => {
     });
   });
 
+  it('a list without --delivery has the policy of DELIVERY, as single notices have', async () => {
+    const prefix = redis.freshPrefix();
+    const list = file('policy.csv', 'contact\n01000000001\n');
+    const env = { ...envOf(prefix), DELIVERY: 'at-most-once' };
+    const { code } = await run(['import', list, '--template', 'T', '--batch', 'b'], env);
+    expect(code).toBe(0);
+    const batch = await new Ledger(redis.client, keysOf(prefix, 'default')).read('b');
+    expect(batch?.delivery).toBe('at-most-once');
+  });
+
   it('refuses what cannot be: exit code 2, one line, nothing queued', async () => {
     const prefix = redis.freshPrefix();
     const list = file('bad.csv', LIST);
@@ -174,8 +215,44 @@ describe('notices import', () => {
     const ended = await first.ended;
     expect([ended.code, errorOf(ended).code]).toEqual([1, 'IMPORT_STOPPED']);
     const go = args.map((arg) => (arg === '100' ? '1000' : arg));
+    const left = await run(['batch', 'b'], envOf(prefix));
+    expect(left.stdout).toMatch(/^import +stopped after 100 rows; run the same import again/m);
     const done = await run(go, envOf(prefix));
     expect([done.code, reportOf(done.stdout)]).toMatchObject([0, { contacts: 300, resumed: true }]);
+  });
+});
+
+describe('rows that are refused', () => {
+  const bad = (rows: number, refused: number) =>
+    `contact\n${Array.from({ length: rows }, (_, row) => (row < refused ? 'x' : `010000${10_000 + row}`)).join('\n')}\n`;
+
+  it.each([
+    ['all of them', bad(3, 3), [], 1, /No contact was taken/],
+    ['all of them, with --wait', bad(4, 4), ['--wait'], 1, /No contact was taken/],
+    ['all of them, in a dry run', bad(5, 5), ['--dry-run'], 1, /No contact was taken/],
+    ['some, without a limit', bad(10, 9), [], 0, /^(?!.*taken)/s],
+    ['as many as the limit', bad(10, 2), ['--max-refused', '2'], 0, /^(?!.*--max-refused)/s],
+    ['more than the limit', bad(10, 3), ['--max-refused', '2'], 1, /3 of 10 rows were rejected/],
+    ['the percentage', bad(40, 2), ['--max-refused', '5%'], 0, /^(?!.*--max-refused)/s],
+    ['more than the percentage', bad(40, 3), ['--max-refused', '5%'], 1, /more than .* 5% allows/],
+    ['any, if none may be', bad(40, 1), ['--max-refused', '0'], 1, /1 of 40 rows were rejected/],
+    ['a limit that is none', bad(1, 0), ['--max-refused', 'few'], 2, /percentage such as 5%/],
+    ['a limit above 100 %', bad(1, 0), ['--max-refused', '101%'], 2, /percentage such as 5%/],
+  ])('%s', async (name, text, flags, code, says) => {
+    const list = file(`refused-${name.replaceAll(/[^a-z]/g, '-')}.csv`, text);
+    const args = ['import', list, '--template', 'T', ...flags];
+    const ended = await run(args, envOf(redis.freshPrefix()));
+    expect([ended.code, ended.stderr]).toEqual([code, expect.stringMatching(says)]);
+  });
+
+  it('with --json: the report has the reason', async () => {
+    const list = file('refused-json.csv', bad(2, 2));
+    const args = ['import', list, '--template', 'T', '--json'];
+    const ended = await run(args, envOf(redis.freshPrefix()));
+    expect([ended.code, reportOf(ended.stdout)]).toMatchObject([
+      1,
+      { problem: expect.stringMatching(/No contact/) as string },
+    ]);
   });
 });
 

@@ -44,6 +44,7 @@ async function unknownNotices(howMany: number) {
     code: 'TIMEOUT',
     stage: 'sent',
     delivery: 'at-most-once',
+    possiblySent: 1,
   } as const;
   // One after the other: they are listed by time.
   for (const job of ids) await intents.park([{ job, nonce: job, facts }], 'none', 60_000);

@@ -9,6 +9,7 @@ const FACTS: UnknownFacts = {
   code: 'TIMEOUT',
   stage: 'sent',
   delivery: 'at-most-once',
+  possiblySent: 1,
 };
 const KEEP_MS = 60_000;
 

@@ -61,6 +61,7 @@ export async function parkNotice(
     code: 'ECONNRESET',
     stage: 'sent',
     delivery: 'at-most-once',
+    possiblySent: 1,
   } as const;
   await intents.park([{ ...attempt, facts }], 'own', 3_600_000);
   await job.moveToFailed(new UnrecoverableError('ECONNRESET'), TOKEN);

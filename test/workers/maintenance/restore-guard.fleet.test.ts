@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { run } from '../../cli/support/run.ts';
 import { numbers } from '../../support/fleet.ts';
+import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
 import { IN_FLIGHT, PATIENCE, restoredQueue } from './support/restored-queue.ts';
 
@@ -16,10 +17,9 @@ describe('an old copy of the queue', () => {
     said,
     sent,
     held,
-    wait,
+    leaveDown,
     stopAll,
     listed,
-    heartbeats,
     takenTwice,
     handOver,
   } = restoredQueue();
@@ -30,14 +30,15 @@ describe('an old copy of the queue', () => {
     await sent(on, 100);
     const copy = copyOf(dir);
     await sent(on, 250);
-    await heartbeats(on);
+    // The copy lacks what the workers remember then.
+    await heartbeats(on, 2);
     await server.kill('SIGKILL');
     putBack(copy, dir);
     await server.restart();
     expect(await held(on)).toMatchObject({ code: 'went-back' });
     expect(said(on, 'restored')).toHaveLength(1);
     const { requests } = on.emulator.record();
-    await wait(1_500);
+    await heartbeats(on, 8);
     expect(on.emulator.record().requests).toBe(requests);
     // What was under way when Redis went away may have come again; nothing came out of the copy.
     expect(takenTwice(on).length).toBeLessThanOrEqual(2 * (IN_FLIGHT + 2 * 5));
@@ -62,7 +63,8 @@ describe('an old copy of the queue', () => {
     await sent(on, 50);
     const copy = copyOf(dir);
     await sent(on, 120);
-    await heartbeats(on);
+    // The copy lacks what the workers remember then.
+    await heartbeats(on, 2);
     await server.kill('SIGKILL');
     putBack(copy, dir);
     await server.restart();
@@ -115,7 +117,8 @@ describe('an old copy of the queue', () => {
     await on.addWorker();
     await on.sendEach(numbers(40, 40));
     await sent(on, 80);
-    await heartbeats(on);
+    // The copy lacks what the workers remember then.
+    await heartbeats(on, 2);
     await stopAll(on, 'SIGTERM');
     expect(JSON.parse(readFileSync(state, 'utf8'))).toMatchObject({
       v: 1,
@@ -134,7 +137,8 @@ describe('an old copy of the queue', () => {
     await sent(on, 10);
     const copy = copyOf(dir);
     await sent(on, 30);
-    await heartbeats(on);
+    // The copy lacks what the workers remember then.
+    await heartbeats(on, 2);
     await server.kill('SIGKILL');
     putBack(copy, dir);
     await server.restart();
@@ -161,7 +165,7 @@ describe('an old copy of the queue', () => {
       await sent(on, 100);
       await server.kill('SIGKILL');
       // So long that only memory tells it from a copy; a newcomer waits for those who remember.
-      await wait(1_500);
+      await leaveDown(1_500);
       const late = on.addWorker();
       await server.restart();
       await late;
@@ -177,7 +181,7 @@ describe('an old copy of the queue', () => {
       await stopAll(on, 'SIGTERM');
       await on.sendEach(numbers(10, 50));
       await server.kill('SIGTERM');
-      await wait(1_500);
+      await leaveDown(1_500);
       await server.restart();
       await on.addWorker();
       await sent(on, 60);
@@ -192,7 +196,7 @@ describe('an old copy of the queue', () => {
       await sent(on, 50);
       await stopAll(on, 'SIGKILL');
       await server.kill('SIGKILL');
-      await wait(1_500);
+      await leaveDown(1_500);
       await server.restart();
       await on.addWorker();
       await on.sendEach(numbers(10, 50));

@@ -1,11 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { run } from '../../cli/support/run.ts';
+import { heartbeats } from '../../support/heartbeats.ts';
 import { until } from '../../support/wait.ts';
 import { PATIENCE, restoredQueue } from './support/restored-queue.ts';
 
 describe('an old copy of the queue', () => {
-  const { start, copyOf, putBack, said, sent, held, wait, stopAll, listed, takenTwice, handOver } =
-    restoredQueue();
+  const {
+    start,
+    copyOf,
+    putBack,
+    said,
+    sent,
+    held,
+    leaveDown,
+    stopAll,
+    listed,
+    takenTwice,
+    handOver,
+  } = restoredQueue();
 
   it('restored while everything was stopped: held before anything is sent, reported, and lifted manually', async () => {
     const { server, fleet: on, dir } = await start({ processes: 2 });
@@ -18,13 +30,13 @@ describe('an old copy of the queue', () => {
     const before = on.emulator.record();
     putBack(copy, dir);
     // So long that it may be a copy from last night.
-    await wait(1_500);
+    await leaveDown(1_500);
     await server.restart();
 
     await Promise.all([on.addWorker(), on.addWorker()]);
     expect(await held(on)).toMatchObject({ code: 'gap' });
     expect(said(on, 'restored')).toHaveLength(1);
-    await wait(1_000);
+    await heartbeats(on, 5);
     expect(on.emulator.record().requests).toBe(before.requests);
 
     const { report, numbers: might } = await listed(on);

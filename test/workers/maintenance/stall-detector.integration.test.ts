@@ -46,7 +46,7 @@ describe('startStallDetector', () => {
     for (let job = 0; job < jobs; job++) {
       await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] });
     }
-    const seen = { started: 0, stalls: 0, resting: false };
+    const seen = { started: 0, stalls: 0, checks: 0, resting: false };
     const worker = { active: () => 0, started: () => seen.started, resting: () => seen.resting };
     const client = redis.connect({ name: 'worker', forWorker: true });
     const readiness = new UnreadyReasons();
@@ -59,17 +59,17 @@ describe('startStallDetector', () => {
       readiness,
       log,
       onStall: () => seen.stalls++,
-      onCheck: () => {},
+      onCheck: () => seen.checks++,
     });
     await watch.start();
     closers.push(() => Promise.resolve(watch.stop()));
     return { keys, seen, readiness };
   }
 
-  /** Long enough for the watch to have spoken several times over. */
-  async function severalGraces(): Promise<void> {
-    const end = performance.now() + GRACE_MS * 4;
-    await until(() => performance.now() > end, { what: 'several grace times' });
+  /** Waits until a detector has checked so often that it would have reported several stalls. */
+  async function severalGraces({ seen }: { readonly seen: { readonly checks: number } }) {
+    const wanted = seen.checks + 12;
+    await until(() => seen.checks >= wanted, { what: 'several grace times of checks' });
   }
 
   it('makes the worker unready and logs once when jobs wait and it takes none', async () => {
@@ -78,7 +78,8 @@ describe('startStallDetector', () => {
     expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
     expect(seen.stalls).toBe(0);
     await until(() => seen.stalls === 1, { what: 'the stall' });
-    await severalGraces();
+    // Of another detector: this one checks no more.
+    await severalGraces(await watchOver(0));
     expect(seen.stalls).toBe(1);
   });
 
@@ -90,7 +91,7 @@ describe('startStallDetector', () => {
     await placeManualHold(redis.client, held.keys, 'test');
     const resting = await watchOver(2);
     resting.seen.resting = true;
-    await severalGraces();
+    await Promise.all([empty, moving, held, resting].map(severalGraces));
     clearInterval(counting);
     for (const watched of [empty, moving, held, resting]) {
       expect([watched.seen.stalls, watched.readiness.reasons()]).toEqual([0, []]);

@@ -1,7 +1,8 @@
 import { EventEmitter } from 'node:events';
-import type { Job, Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { JobLockGuard } from '../../../workers/queue/job-lock-guard.ts';
+import type { SendWorker } from '../../../workers/queue/send-job.ts';
 
 const LOCK_MS = 10_000;
 
@@ -15,6 +16,8 @@ describe('JobLockGuard', () => {
 
   const job = (id: string, fetchedMsAgo = 0) =>
     ({ id, processedOn: Date.now() - fetchedMsAgo }) as Job;
+
+  const fakeWorker = () => Object.assign(new EventEmitter(), { renewalSentAt: 0 });
 
   it('a job that was just fetched is owned for half of the lock', () => {
     const guard = new JobLockGuard(LOCK_MS).guard(job('a'));
@@ -31,19 +34,34 @@ describe('JobLockGuard', () => {
 
   it('a renewal counts anew, for the jobs it names and no others', () => {
     const fence = new JobLockGuard(LOCK_MS);
-    const worker = new EventEmitter();
-    fence.watch(worker as unknown as Worker);
+    const worker = fakeWorker();
+    fence.watch(worker as unknown as SendWorker);
     const [a, b] = [fence.guard(job('a')), fence.guard(job('b'))];
     vi.advanceTimersByTime(4_000);
+    worker.renewalSentAt = performance.now();
     worker.emit('locksRenewed', { count: 1, jobIds: ['a', 'unknown'] });
     vi.advanceTimersByTime(4_000);
     expect([a.owned(), b.owned()]).toEqual([true, false]);
   });
 
+  it('a renewal counts from its request, however late the reply is', () => {
+    const fence = new JobLockGuard(LOCK_MS);
+    const worker = fakeWorker();
+    fence.watch(worker as unknown as SendWorker);
+    const guard = fence.guard(job('a'));
+    vi.advanceTimersByTime(1_000);
+    worker.renewalSentAt = performance.now();
+    vi.advanceTimersByTime(4_500);
+    worker.emit('locksRenewed', { count: 1, jobIds: ['a'] });
+    expect(guard.owned()).toBe(true);
+    vi.advanceTimersByTime(500);
+    expect(guard.owned()).toBe(false);
+  });
+
   it('a job whose renewal failed is not owned any more, however young, and the others still are', () => {
     const fence = new JobLockGuard(LOCK_MS);
-    const worker = new EventEmitter();
-    fence.watch(worker as unknown as Worker);
+    const worker = fakeWorker();
+    fence.watch(worker as unknown as SendWorker);
     const [a, b] = [fence.guard(job('a')), fence.guard(job('b'))];
     worker.emit('lockRenewalFailed', ['a', 'unknown']);
     expect([a.owned(), b.owned()]).toEqual([false, true]);

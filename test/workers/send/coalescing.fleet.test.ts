@@ -60,7 +60,7 @@ describe('single notices that wait together', () => {
       redisUrl: redis.url,
       prefix,
       processes: 0,
-      env: { ...SHORT, CONCURRENCY: String(FIRST), ...env },
+      env: { ...SHORT, CONCURRENCY: String(FIRST), COALESCE_MAX_CONTACTS: '100', ...env },
       emulator,
     });
     fleet = on;
@@ -129,9 +129,10 @@ describe('single notices that wait together', () => {
     );
   }, 90_000);
 
-  it('but not where it is turned off, nor a lone one', async () => {
+  it('but not where it is not turned on, nor a lone one', async () => {
+    // A variable that is set to nothing has its default.
     const { on, ended, lines } = await begin(to(numbers(60)), {
-      env: { COALESCE_MAX_CONTACTS: '1' },
+      env: { COALESCE_MAX_CONTACTS: '' },
     });
     await on.addWorker();
     await ended('completed', 60);
@@ -293,6 +294,21 @@ describe('single notices that wait together', () => {
     },
     90_000,
   );
+
+  it('are sent twice by default only where their own request was in flight at a SIGKILL', async () => {
+    const { on, ended } = await begin(to(numbers(400)), {
+      env: { COALESCE_MAX_CONTACTS: '', CONCURRENCY: '16' },
+      emulator: { latencyMs: 30 },
+    });
+    const worker = await on.addWorker();
+    await until(() => on.emulator.record().contacts >= 100, { what: 'a quarter', ...LONG });
+    worker.kill('SIGKILL');
+    await worker.ended;
+    await on.addWorker();
+    await ended('completed', 400);
+    expect(on.emulator.record().distinct).toBe(400);
+    expect(on.emulator.record().twice).toBeLessThanOrEqual(16);
+  }, 90_000);
 
   it('of which one belongs to another worker meanwhile are sent without it', async () => {
     // One request at a time, and the first ones take longer than a lock goes without renewal.

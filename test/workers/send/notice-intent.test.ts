@@ -76,6 +76,7 @@ describe('beginIntents', () => {
       log: new AttemptLog(pino({ level: 'silent' })),
       worker: 'worker',
       keepFailedMs: 60_000,
+      countTwice: () => Promise.resolve(),
     };
     const all = ['a', 'b'].map((id) =>
       noticeIntent({ id, attemptsMade: 0, opts: {} } as Job, data, 'lock', 2),

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
+import {
+  possiblySentAttempts,
+  withPossiblySentMark,
+} from '../../../src/contracts/possibly-sent.ts';
 import { knownAfter } from '../../../workers/send/notice-intent.ts';
-import { possiblySentBefore, withPossiblySentMark } from '../../../workers/send/resends.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const REJECTED: Outcome = { kind: 'rejected', code: 'NO' };
@@ -52,23 +55,18 @@ describe('the resends of an unknown outcome', () => {
   });
 });
 
-describe('possiblySentBefore', () => {
-  const job = (failedReason: string | undefined, stalledCounter = 0) =>
-    ({ failedReason, stalledCounter }) as Parameters<typeof possiblySentBefore>[0];
-  const mark = (detail: string, count: number, stalls = 0) =>
-    withPossiblySentMark(detail, count, job(undefined, stalls));
-
-  it.each<[string, ReturnType<typeof job>, number]>([
-    ['never tried', job(undefined), 0],
-    ['tried, and surely not taken', job('ECONNREFUSED'), 0],
-    ['tried, without a mark', job(`HTTP_402: ${mark('HTTP 402', 0)}`), 0],
-    ['tried twice, and perhaps taken', job(`HTTP_500: ${mark('HTTP 500 oops', 2)}`), 2],
-    ['the same, without a word of the service', job(`TIMEOUT: ${mark('', 1)}`), 1],
-    ['its worker died with it', job(undefined, 1), 1],
-    ['a worker died before that mark', job(`TIMEOUT: ${mark('', 2, 1)}`, 1), 2],
-    ['a worker died after that mark', job(`TIMEOUT: ${mark('', 2, 1)}`, 2), 3],
-    ['a mark of an older version', job('HTTP_500: HTTP 500 (may have been taken)'), 1],
-  ])('%s', (_, found, times) => {
-    expect(possiblySentBefore(found)).toBe(times);
+describe('possiblySentAttempts', () => {
+  it.each([
+    ['never tried', undefined, 0, 0],
+    ['tried, and surely not taken', 'ECONNREFUSED', 0, 0],
+    ['ended unknown', `HTTP_500: ${withPossiblySentMark('HTTP 500 oops', 1)}`, 0, 1],
+    ['ended unknown three times', `TIMEOUT: ${withPossiblySentMark('', 3)}`, 0, 3],
+    ['its worker died with it', undefined, 1, 1],
+    ['both', withPossiblySentMark('TIMEOUT', 2), 1, 3],
+    ['marked by an earlier version', 'HTTP_500: oops (may have been taken)', 0, 1],
+    ['a text of the service that looks like a mark', '(may have been taken: 7) oops', 0, 0],
+    ['not marked', withPossiblySentMark('HTTP 400', 0), 0, 0],
+  ])('%s', (_, failedReason, stalledCounter, attempts) => {
+    expect(possiblySentAttempts({ failedReason, stalledCounter })).toBe(attempts);
   });
 });

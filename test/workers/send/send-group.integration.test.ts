@@ -47,6 +47,20 @@ describe('a group', () => {
     expect(on.left).toEqual(['accepted']);
   });
 
+  it('is split when an error of the program keeps its request from being made', async () => {
+    const { on, group, second } = await open();
+    Object.assign(second.data.notice.contacts[0] ?? {}, {
+      toJSON: () => {
+        throw new TypeError('this contact cannot be written');
+      },
+    });
+    for (const part of await on.send(group)) await on.sendPart(part);
+    expect(outcomes(group)).toEqual(['accepted', 'retry', 'accepted', 'accepted']);
+    expect(second.ends).toMatchObject([{ outcome: { code: 'INTERNAL_ERROR', counted: true } }]);
+    expect(accepted(on)).toEqual(['010001', '010003', '010004']);
+    expect(on.emulator.record()).toMatchObject({ requests: 3, twice: 0 });
+  });
+
   it('leaves out whose lock is lost while it waits for a token, and sends the others', async () => {
     const { on, group, second } = await open();
     on.beforeToken = () => {

@@ -70,6 +70,9 @@ export const BATCH_ROUTES: readonly Route[] = [
             .string()
             .nullable()
             .describe('why nothing is sent; null where the batch is sent or over'),
+          importStopped: z
+            .boolean()
+            .describe('whether its import stopped before the end of the list and can be continued'),
         }),
       },
     },
@@ -79,6 +82,7 @@ export const BATCH_ROUTES: readonly Route[] = [
       return json({
         batch: batchToJson(found.batch, now),
         standstill: found.standstill ?? null,
+        importStopped: found.importStopped,
       });
     },
   }),

@@ -38,6 +38,9 @@ const findAnswer = z.object({
       template: z.string().exactOptional().describe('absent where the job is no longer kept'),
       ...found,
       confirmed: z.boolean().describe('false where the job is no longer kept'),
+      possiblySent: count
+        .exactOptional()
+        .describe('attempts that the service may have accepted without saying so; absent for none'),
     }),
   ),
   contacts: z.array(

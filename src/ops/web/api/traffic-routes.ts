@@ -26,6 +26,9 @@ const pointAnswer = z
     attempts: byOutcome.describe('attempts by outcome'),
     contacts: byOutcome.describe('contacts by outcome of their attempt'),
     lanes: z.object({ notices: accepted, chunks: accepted }),
+    possiblySentTwice: number.describe(
+      'contacts sent again although the service may have accepted an earlier request; some may be missing after a crash, the status has the exact number',
+    ),
     answerMs: percentiles.describe('response time of the service, in milliseconds'),
     queueWaitMs: percentiles.describe('time from when jobs were due to their first attempt'),
     tokenWaitMs: percentiles,

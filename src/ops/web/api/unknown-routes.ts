@@ -46,6 +46,11 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
               code: z.string(),
               stage: z.string(),
               delivery: z.enum(DELIVERY_POLICIES),
+              possiblySent: z
+                .int()
+                .describe(
+                  'attempts that the service may have accepted; sent again, it may arrive once more',
+                ),
             }),
           ),
           listed: z.int().describe('listed notices in all'),

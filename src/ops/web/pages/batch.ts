@@ -20,6 +20,8 @@ export interface BatchPageData {
   readonly batch: BatchAnswer;
   /** Why nothing of it is sent; undefined where it is sent or over. */
   readonly standstill: string | undefined;
+  /** Whether its import stopped before the end of the list. */
+  readonly importStopped: boolean;
   readonly failures: FailureDigest;
   /** Why nothing can be redriven now; undefined where redriving is possible. */
   readonly noRedrive: string | undefined;
@@ -53,7 +55,7 @@ export function batchPage(data: BatchPageData, view: PageView): Html {
     ${mayAct(view) && downloads(batch)} ${facts(batch, view)}`;
 }
 
-function progress({ batch, standstill }: BatchPageData, view: PageView): Html {
+function progress({ batch, standstill, importStopped }: BatchPageData, view: PageView): Html {
   const { id, phase, counts, perSecond, restMs, lossNear } = batch;
   return html`<section class="card" id="progress" data-live="batch" data-batch="${id}" data-refresh>
     <p class="states">
@@ -63,6 +65,13 @@ function progress({ batch, standstill }: BatchPageData, view: PageView): Html {
     </p>
     ${stateBar(counts)}
     ${standstill !== undefined && html`<p class="note">Not sending: ${standstill}.</p>`}
+    ${
+      importStopped &&
+      html`<p class="note">
+        The import stopped after ${countOf(batch.rows, 'row')}; run the same import again to
+        continue it.
+      </p>`
+    }
     ${
       lossNear !== undefined &&
       html`<p class="note bad">

@@ -96,13 +96,13 @@ type Found = FindReport['notices'][number] | FindReport['contacts'][number];
 
 function foundRow(
   { now }: PageView,
-  { states, confirmed, at, code, template }: Found,
+  { states, confirmed, at, code, template, ...more }: Found,
   where: Html,
   unconfirmed: string,
 ): Html {
   return html`<tr>
     <td>${where}</td>
-    <td>${stateText(states)}</td>
+    <td>${stateText(states, 'possiblySent' in more ? more.possiblySent : undefined)}</td>
     <td>${confirmed ? 'yes' : unconfirmed}</td>
     <td>${moment(at, now)}</td>
     <td>${code !== undefined && html`<code>${code}</code>`}</td>
@@ -111,9 +111,10 @@ function foundRow(
 }
 
 /** A single possible state is shown with its colour. */
-function stateText(states: readonly FoundState[]): Html {
+function stateText(states: readonly FoundState[], possiblySent = 0): Html {
   const [first] = states;
-  return html`${states.length === 1 && html`<i class="dot ${first}"></i>`}${states.join(' or ')}`;
+  const again = possiblySent > 0 && `, ${countOf(possiblySent, 'attempt')} possibly sent`;
+  return html`${states.length === 1 && html`<i class="dot ${first}"></i>`}${states.join(' or ')}${again}`;
 }
 
 /** What the search covered. */

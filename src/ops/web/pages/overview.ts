@@ -41,6 +41,7 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
         ${tile('contacts of batches', html`<a href="/batches">${formatCount(unsent)}</a>`, 'wait to be sent')}
+        ${tile('possibly sent twice', html`${formatCount(status.possiblySentTwice.notices + status.possiblySentTwice.chunks)}`, 'contacts, at most')}
         ${tile('unknown', html`<a href="/unknown">${formatCount(unknown.notices + unknown.contacts)}</a>`)}
       </dl>
     </section>

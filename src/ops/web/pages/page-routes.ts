@@ -78,10 +78,10 @@ export const PAGE_ROUTES: readonly Route[] = [
       const { id } = call.params;
       const found = await readBatchSnapshot(context, id);
       if (found === undefined) throw noSuchBatch(id);
-      const { batch, standstill } = found;
+      const { batch, ...rest } = found;
       const failures = await digestFailures(context, batch);
       const noRedrive = whyNotRedrive(batch, call.now);
-      const data = { batch: batchToJson(batch, call.now), standstill, failures, noRedrive };
+      const data = { batch: batchToJson(batch, call.now), ...rest, failures, noRedrive };
       return framed(call, {
         title: `Batch ${id}`,
         nav: '/batches',

@@ -1,4 +1,4 @@
-import { formatCount, formatRate } from '../../../format/format.ts';
+import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import { OUTCOME_KINDS, type OutcomeKind } from '../../../contracts/outcome.ts';
 import type { Percentiles } from '../../../traffic/histogram.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
@@ -122,5 +122,12 @@ function sums({ total }: Traffic, minutes: number): Html {
           </tr>`,
       ),
     )}
+    ${
+      total.possiblySentTwice > 0 &&
+      html`<p class="note">
+        ${countOf(total.possiblySentTwice, 'contact')} sent again although the service may have
+        accepted an earlier request: at most so many messages may have arrived twice.
+      </p>`
+    }
   </div>`;
 }

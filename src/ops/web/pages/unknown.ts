@@ -1,4 +1,4 @@
-import { formatCount } from '../../../format/format.ts';
+import { countOf, formatCount } from '../../../format/format.ts';
 import type { UnknownOverview, UnknownNotice } from '../../unknown.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
@@ -67,7 +67,7 @@ const CHOOSE_ALL = html`<th scope="col">
 function ofNotices(notices: readonly UnknownNotice[], listed: number, view: PageView): Html {
   const operator = mayAct(view);
   const rows = notices.map(
-    ({ id, at, template, contacts, code, stage }) =>
+    ({ id, at, template, contacts, code, stage, possiblySent }) =>
       html`<tr>
         ${
           operator &&
@@ -81,6 +81,7 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, view: Page
         <td>${moment(at, view.now)}</td>
         <td><code>${code}</code></td>
         <td>${stage}</td>
+        <td>${countOf(possiblySent, 'time')}</td>
       </tr>`,
   );
   const heads = [
@@ -91,6 +92,7 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, view: Page
     head('Since'),
     head('Code'),
     head('Last stage'),
+    head('Possibly sent'),
   ];
   const list = table('Notices whose outcome is unknown', heads, rows);
   const rest =

@@ -23,6 +23,7 @@ function dataOf(some: Partial<BatchPageData> = {}): BatchPageData {
   return {
     batch: someBatch(),
     standstill: undefined,
+    importStopped: false,
     failures: { groups: [], complete: true },
     noRedrive: undefined,
     ...some,
@@ -147,6 +148,7 @@ describe('unknown outcomes', () => {
     code: 'ECONNRESET',
     stage: 'sent',
     delivery: 'at-most-once',
+    possiblySent: 1,
   };
   const ofBatch = {
     batch: 'spring-sale',

@@ -74,6 +74,7 @@ export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
   return {
     account: 'default',
     jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
+    possiblySentTwice: { notices: 0, chunks: 0 },
     workers: [someWorker()],
     redis: {
       version: '7.4.0',
@@ -106,6 +107,7 @@ export function somePoint(
     at: NOW,
     spanMs: 10_000,
     requests: 0,
+    possiblySentTwice: 0,
     attempts: byOutcome(attempts),
     contacts: byOutcome(attempts),
     lanes: { notices: lane, chunks: lane },

@@ -1,9 +1,9 @@
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { Redis } from 'ioredis';
 import { afterEach, expect } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../../scripts/redis/redis-server.ts';
+import { pause } from '../../../../src/async/cancellation.ts';
 import type { RestoredReport } from '../../../../src/ops/restored.ts';
 import { run } from '../../../cli/support/run.ts';
 import { numbers, startFleet, type Fleet, type LogLine } from '../../../support/fleet.ts';
@@ -111,10 +111,8 @@ export function restoredQueue() {
     );
   };
 
-  const wait = async (ms: number) => {
-    const end = performance.now() + ms;
-    await until(() => performance.now() > end, { what: 'a while' });
-  };
+  /** Lets time pass while Redis is down: how long it was down is what these tests vary. */
+  const leaveDown = (ms: number) => pause(ms);
 
   async function stopAll(on: Fleet, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     for (const worker of on.workers) worker.kill(signal);
@@ -134,15 +132,6 @@ export function restoredQueue() {
       report,
       numbers: new Set(rows.map((row) => row.split(',')[0]?.replaceAll('"', '') ?? '')),
     };
-  }
-
-  /** Waits until every worker has been heard twice more: the copy lacks what they remember then. */
-  async function heartbeats(on: Fleet): Promise<void> {
-    const redis = new Redis(on.env['REDIS_URL'] ?? '');
-    const beats = async () => Number(await redis.hget(`{${PREFIX}:default}:epoch`, 'beats'));
-    const wanted = (await beats()) + 2 * on.workers.filter(({ gone }) => !gone).length;
-    await until(async () => (await beats()) >= wanted, { what: 'heartbeats', ...PATIENCE });
-    redis.disconnect();
   }
 
   const takenTwice = (on: Fleet): string[] =>
@@ -168,10 +157,9 @@ export function restoredQueue() {
     said,
     sent,
     held,
-    wait,
+    leaveDown,
     stopAll,
     listed,
-    heartbeats,
     takenTwice,
     handOver,
   };

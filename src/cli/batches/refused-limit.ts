@@ -1,0 +1,33 @@
+import { InvalidArgumentError } from 'commander';
+import type { ImportReport } from '../../batch/import/import-options.ts';
+import { countOf, formatCount } from '../../format/format.ts';
+
+/** The most rows of a list that may be refused: a number of rows, or a share of all rows from 0 to 1. */
+export type RefusedLimit =
+  | { readonly rows: number; readonly text: string }
+  | { readonly share: number; readonly text: string };
+
+/** Parses `--max-refused`: `100`, `5%` or `0.5%`. */
+export function refusedLimit(text: string): RefusedLimit {
+  if (/^[0-9]{1,9}$/.test(text)) return { rows: Number(text), text };
+  const percent = /^([0-9]{1,3}(?:\.[0-9]{1,4})?)%$/.exec(text)?.[1];
+  if (percent === undefined || Number(percent) > 100) {
+    throw new InvalidArgumentError('Expected a number of rows, or a percentage such as 5%.');
+  }
+  return { share: Number(percent) / 100, text };
+}
+
+/**
+ * Why a list does not count as imported although its valid rows are queued: no row was valid, or more rows
+ * were refused than `--max-refused` allows. Undefined if it does.
+ */
+export function whyNotTaken(
+  { rows, contacts, refused }: Pick<ImportReport, 'rows' | 'contacts' | 'refused'>,
+  limit: RefusedLimit | undefined,
+): string | undefined {
+  if (contacts === 0) return 'No contact was taken: every row of the list was rejected.';
+  if (limit === undefined) return undefined;
+  const most = 'rows' in limit ? limit.rows : limit.share * rows;
+  if (refused <= most) return undefined;
+  return `${formatCount(refused)} of ${countOf(rows, 'row')} were rejected, more than --max-refused ${limit.text} allows; the others are in the batch.`;
+}

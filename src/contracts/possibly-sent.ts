@@ -1,0 +1,38 @@
+/*
+ * Once possibly sent, always possibly sent until accepted: a later rejection, a deadline that passes or
+ * attempts that run out prove nothing about the earlier request.
+ *
+ * BullMQ keeps both counts with the job at no extra command: the deaths of its workers, and the reason of
+ * its last failed attempt, which ends in a mark with the number of attempts that ended unknown.
+ */
+
+/** The fields of a BullMQ job that tell how often it was possibly sent. */
+export interface AttemptedJob {
+  readonly failedReason?: string | null | undefined;
+  /** How often its worker died or lost its lock. */
+  readonly stalledCounter?: number | undefined;
+}
+
+/** Earlier versions wrote the mark without a number. */
+const MARK = /\(may have been taken(?:: (\d{1,6}))?\)$/;
+
+/** How many attempts of a job ended unknown, by its mark. Attempts whose worker died are not among them. */
+export function attemptsEndedUnknown({ failedReason }: AttemptedJob): number {
+  const found = MARK.exec(failedReason ?? '');
+  return found === null ? 0 : Number(found[1] ?? 1);
+}
+
+/**
+ * How many attempts of an at-least-once notice the service may have accepted: they ended unknown, or their
+ * worker died. 0 where none was possibly sent.
+ */
+export function possiblySentAttempts(job: AttemptedJob): number {
+  return attemptsEndedUnknown(job) + (job.stalledCounter ?? 0);
+}
+
+/** The reason to store with a failed attempt. @param endedUnknown how many attempts did, this one included */
+export function withPossiblySentMark(detail: string, endedUnknown: number): string {
+  if (endedUnknown === 0) return detail;
+  const mark = `(may have been taken: ${endedUnknown})`;
+  return detail === '' ? mark : `${detail} ${mark}`;
+}

@@ -1,0 +1,158 @@
+import { own, readBodyFields, type ReadAnswer } from './read-answer.ts';
+
+/** A JSON scalar that a rule compares with. */
+type Scalar = string | number | boolean | null;
+type StatusPattern = number | '2xx' | '3xx' | '4xx' | '5xx';
+
+/** What a rule compares; everything that it names must match. */
+interface Conditions {
+  readonly status?: StatusPattern | readonly StatusPattern[];
+  readonly code?: string | readonly string[];
+  /** Names and indexes separated by dots. */
+  readonly path?: string;
+  readonly value?: Scalar | readonly Scalar[];
+}
+
+/** Outcome of one contact: a hold is never the matter of one. */
+export type ContactOutcome = 'accepted' | 'rejected' | 'retry' | 'unknown';
+
+/** Rules that decide about answers before the built-in table does (ANSWER_RULES_FILE, docs/answers.md). */
+export interface AnswerRules {
+  readonly rules: readonly (Conditions & {
+    readonly outcome: ContactOutcome | 'hold';
+    readonly hold?: 'credentials' | 'credit' | 'throttled' | 'address';
+  })[];
+  readonly results?: ResultRules;
+}
+
+/** Where an answer has a result for each contact, and what it means. */
+interface ResultRules {
+  readonly status: StatusPattern | readonly StatusPattern[];
+  readonly path: string;
+  /** Where a result has the phone number of its contact. */
+  readonly contact: string;
+  readonly rules: readonly (Omit<Conditions, 'status'> & { readonly outcome: ContactOutcome })[];
+  /** The outcome of contacts that the list does not contain. */
+  readonly unlisted: ContactOutcome;
+}
+
+/** The rule that decides about an answer. */
+export interface MatchedRule extends Pick<AnswerRules['rules'][number], 'outcome' | 'hold'> {
+  /** Its number in the file, from 1. */
+  readonly number: number;
+}
+
+/** What an answer tells about one contact. */
+export interface ContactResult {
+  readonly outcome: ContactOutcome;
+  /** The service's own code, or which rule decided. */
+  readonly code: string;
+  /** Masked, at most 200 characters; empty where there is none. */
+  readonly message: string;
+}
+
+/** An answer as rules see it. */
+export type RuledAnswer = Pick<ReadAnswer, 'code' | 'json'> & { readonly status: number };
+
+/** What the rules tell about an answer; empty where the built-in table decides. */
+export interface Ruled {
+  readonly rule?: MatchedRule;
+  readonly results?: readonly ContactResult[];
+}
+
+/**
+ * Applies the rules to an answer: the first rule that matches decides about the whole answer; if none does,
+ * its results per contact, if it has any.
+ *
+ * @param numbers of the contacts of the request, in order; called only for an answer with results
+ * @param secrets never to appear in code or message
+ */
+export function applyRules(
+  rules: AnswerRules | undefined,
+  answer: RuledAnswer,
+  numbers: () => readonly string[],
+  secrets: readonly string[],
+): Ruled {
+  if (rules === undefined) return {};
+  const index = rules.rules.findIndex((rule) => matches(rule, answer));
+  const rule = rules.rules[index];
+  if (rule !== undefined) {
+    const { outcome, hold } = rule;
+    return { rule: { number: index + 1, outcome, ...(hold === undefined ? {} : { hold }) } };
+  }
+  const { results: ofContacts } = rules;
+  const items = ofContacts && at(answer.json, ofContacts.path);
+  if (ofContacts === undefined || !Array.isArray(items) || !matches(withStatus(ofContacts), answer))
+    return {};
+  return { results: resultsOf(ofContacts, items as readonly unknown[], numbers(), secrets) };
+}
+
+const withStatus = ({ status }: ResultRules): Conditions => ({ status });
+
+function resultsOf(
+  rules: ResultRules,
+  items: readonly unknown[],
+  numbers: readonly string[],
+  secrets: readonly string[],
+): ContactResult[] {
+  const byNumber = new Map<string, ContactResult[]>();
+  for (const item of items) {
+    const number = digitsOf(at(item, rules.contact));
+    if (number === '') continue;
+    const result = resultOf(rules, item, secrets);
+    const others = byNumber.get(number);
+    if (others === undefined) byNumber.set(number, [result]);
+    else others.push(result);
+  }
+  const unlisted = { outcome: rules.unlisted, code: 'NOT_IN_RESULTS', message: '' };
+  return numbers.map((number) => {
+    const found = byNumber.get(digitsOf(number));
+    // A number that occurs several times has its results in order; the last one applies to the rest.
+    return (found !== undefined && found.length > 1 ? found.shift() : found?.[0]) ?? unlisted;
+  });
+}
+
+function resultOf(
+  { rules }: ResultRules,
+  item: unknown,
+  secrets: readonly string[],
+): ContactResult {
+  const { code, message = '' } = readBodyFields(item, secrets);
+  const index = rules.findIndex((rule) => matches(rule, { code, json: item, status: 0 }));
+  const outcome = rules[index]?.outcome ?? 'unknown';
+  return {
+    outcome,
+    code: code ?? (index < 0 ? 'NO_RESULT_RULE' : `RESULT_RULE_${index + 1}`),
+    message,
+  };
+}
+
+function matches(
+  { status, code, path, value }: Conditions,
+  answer: { readonly status: number; readonly code?: string | undefined; readonly json?: unknown },
+): boolean {
+  if (status !== undefined && !listOf(status).some((one) => hasStatus(answer.status, one))) {
+    return false;
+  }
+  if (code !== undefined && !listOf(code).some((one) => one === answer.code)) return false;
+  if (path === undefined) return true;
+  const found = at(answer.json, path);
+  return value === undefined ? found !== undefined : listOf(value).some((one) => one === found);
+}
+
+const listOf = <Value>(value: Value | readonly Value[]): readonly Value[] =>
+  Array.isArray(value) ? (value as readonly Value[]) : [value as Value];
+
+const hasStatus = (status: number, expected: number | string): boolean =>
+  typeof expected === 'number'
+    ? status === expected
+    : Math.floor(status / 100) === Number(expected[0]);
+
+/** The value at a path; undefined where there is none. */
+function at(json: unknown, path: string): unknown {
+  return path.split('.').reduce((value: unknown, name) => own(value, name), json);
+}
+
+/** Services write a number with separators, or as a number. */
+const digitsOf = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value).replace(/\D/g, '') : '';

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { redisFailure } from '../../src/redis/failure.ts';
+import { ScriptFailure } from '../../src/redis/script.ts';
+
+/** Fails with these errors, one after the other, then succeeds. */
+function failing(...errors: readonly Error[]) {
+  const left = [...errors];
+  const logged: unknown[] = [];
+  const settle = () => {
+    const error = left.shift();
+    return error === undefined
+      ? Promise.resolve('recorded')
+      : Promise.reject(error).catch((reason: unknown) => {
+          throw redisFailure(reason);
+        });
+  };
+  return { settle, left, logged, log: (error: unknown) => logged.push(error) };
+}
+
+const reply = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' });
+
+it.each([
+  ['a refusal', new ScriptFailure('settle', 'NOREPLICAS')],
+  ['a lost connection', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })],
+  ['a closed connection', new Error('Connection is closed.')],
+  ['a command', reply('OOM command not allowed')],
+  ['a command of a script, Redis 6', reply('ERR Error running script (call to f_1): -OOM no')],
+])('repeats after %s until it is recorded, and logs the first error', async (_, error) => {
+  const { settle, left, logged, log } = failing(error, error);
+  expect(await settleWithRetry(settle, log)).toBe('recorded');
+  expect([left.length, logged.length]).toEqual([0, 1]);
+});
+
+it.each([
+  ['JavaScript', new TypeError('x is not a function')],
+  ['a script', new ScriptFailure('settle', 'ERR')],
+  ['what a script was called with', new ScriptFailure('settle', 'TypeError')],
+])('gives up at once after a program error, of %s', async (_, error) => {
+  const { settle, left, logged, log } = failing(error, error);
+  await expect(settleWithRetry(settle, log)).rejects.toBe(error);
+  expect([left.length, logged.length]).toEqual([1, 1]);
+});

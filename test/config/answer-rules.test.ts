@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { describeConfig } from '../../src/config/print.ts';
+import { issuesOf, REQUIRED, temporaryFile } from './support.ts';
+
+const problemOf = (content: string): string | undefined =>
+  issuesOf({ ANSWER_RULES_FILE: temporaryFile(content) }).find(
+    ({ field }) => field === 'ANSWER_RULES_FILE',
+  )?.problem;
+
+describe('ANSWER_RULES_FILE', () => {
+  it('is read as rules, with the default of what is left out', () => {
+    const file = temporaryFile(JSON.stringify(EXAMPLE_RULES));
+    const { service } = loadConfig({ ...REQUIRED, ANSWER_RULES_FILE: file });
+    expect(service?.answerRules).toEqual({
+      ...EXAMPLE_RULES,
+      results: { ...EXAMPLE_RULES.results, status: '2xx' },
+    });
+  });
+
+  it('is shown rule by rule', () => {
+    const file = temporaryFile(JSON.stringify(EXAMPLE_RULES));
+    const { rows, answerRules } = describeConfig({ ...REQUIRED, ANSWER_RULES_FILE: file });
+    expect(rows.find(({ name }) => name === 'ANSWER_RULES_FILE')?.value).toBe(file);
+    expect(answerRules).toEqual([
+      'answer rule 1: status 200, code TEMPLATE_NOT_APPROVED or UNKNOWN_SENDER: rejected',
+      'answer rule 2: status 2xx, data.status is BUSY: retry',
+      'answer rule 3: code QUOTA_EXCEEDED: hold credit',
+      'results per contact: status 2xx, at data.results, number at contact, unlisted: unknown',
+      'result rule 1: status is OK: accepted',
+      'result rule 2: code TRY_LATER: retry',
+      'result rule 3: has status: rejected',
+    ]);
+    expect(describeConfig(REQUIRED).answerRules).toEqual([]);
+  });
+
+  it.each([
+    ['text', 'rules: no', /is invalid: is not JSON/],
+    ['nothing in it', '{}', /rules: expected at least one rule, or results/],
+    ['an unknown field', '{"rules":[],"rulez":[]}', /rulez/],
+    [
+      'an outcome that does not exist',
+      '{"rules":[{"code":"A","outcome":"accepted"},{"code":"B","outcome":"okay"}]}',
+      /rules\.1\.outcome: expected one of accepted, rejected, retry, unknown, hold/,
+    ],
+    [
+      'no condition',
+      '{"rules":[{"outcome":"rejected"}]}',
+      /rules\.0\.status: expected at least one of status, code and path/,
+    ],
+    [
+      'a hold without its name',
+      '{"rules":[{"status":503,"outcome":"hold"}]}',
+      /rules\.0\.hold: expected with the outcome hold/,
+    ],
+    [
+      'a hold with another outcome',
+      '{"rules":[{"status":503,"outcome":"retry","hold":"credit"}]}',
+      /rules\.0\.hold/,
+    ],
+    [
+      'a value without a path',
+      '{"rules":[{"status":200,"value":1,"outcome":"retry"}]}',
+      /rules\.0\.path: expected with value/,
+    ],
+    [
+      'a path that is none',
+      '{"rules":[{"path":"$..x[","outcome":"retry"},{"path":"a..b","outcome":"retry"}]}',
+      /rules\.1\.path: expected names and indexes separated by dots/,
+    ],
+    [
+      'a status out of range',
+      '{"rules":[{"status":99,"outcome":"retry"}]}',
+      /rules\.0\.status: expected a status from 200 to 599/,
+    ],
+    [
+      'results without the place of the number',
+      '{"results":{"path":"r","rules":[{"code":"A","outcome":"retry"}],"unlisted":"accepted"}}',
+      /results\.contact: expected a path/,
+    ],
+    [
+      'results that do not state what becomes of the others',
+      '{"results":{"path":"r","contact":"c","rules":[{"code":"A","outcome":"retry"}]}}',
+      /results\.unlisted: expected one of accepted, rejected, retry, unknown/,
+    ],
+  ])('with %s is refused, with the place and the reason', (_, content, problem) => {
+    expect(problemOf(content)).toMatch(problem);
+  });
+
+  it('that cannot be read is refused', () => {
+    const [issue] = issuesOf({ ANSWER_RULES_FILE: '/nowhere/rules.json' });
+    expect(issue?.problem).toMatch(/cannot read \/nowhere\/rules\.json \(ENOENT\)/);
+  });
+});

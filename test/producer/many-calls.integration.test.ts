@@ -1,0 +1,101 @@
+import { Redis } from 'ioredis';
+import { afterEach, describe, expect, it } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import { NoticeQueue, NoticeQueueError, type NoticeQueueOptions } from '../../src/index.ts';
+import { until } from '../support/wait.ts';
+import { waitingIds } from './support/stored-jobs.ts';
+
+const PREFIX = 'many-calls';
+
+const cleanups: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+interface Bench {
+  readonly server: RedisServer;
+  readonly queue: NoticeQueue;
+  readonly client: Redis;
+}
+
+/** A Redis, which the test may freeze, and a queue that is connected. */
+async function open(options: NoticeQueueOptions = {}): Promise<Bench> {
+  const server = await startRedisServer();
+  cleanups.push(() => server.close());
+  const queue = new NoticeQueue({ prefix: PREFIX, redis: { url: server.url }, ...options });
+  cleanups.push(() => queue.close());
+  const client = new Redis(server.url, { maxRetriesPerRequest: 1 });
+  client.on('error', () => {});
+  cleanups.push(() => Promise.resolve(client.disconnect()));
+  await queue.send(NOTICE);
+  return { server, queue, client };
+}
+
+const NOTICE = { templateCode: 'T', contacts: [{ contact: '01000000000' }] };
+
+const sends = (queue: NoticeQueue, count: number) =>
+  Promise.allSettled(Array.from({ length: count }, () => queue.send(NOTICE)));
+
+/** Messages of the calls that failed. */
+function messages(results: readonly PromiseSettledResult<unknown>[]): string[] {
+  return results.flatMap((result) => {
+    if (result.status === 'fulfilled') return [];
+    expect(result.reason).toBeInstanceOf(NoticeQueueError);
+    expect((result.reason as NoticeQueueError).code).toBe('QUEUE_UNAVAILABLE');
+    return [(result.reason as Error).message];
+  });
+}
+
+/** Keeps the event loop busy, as an application that computes. */
+function block(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
+
+describe('more calls at once than Redis answers within the time limit', () => {
+  it('20,000 send() calls in one Promise.all are all queued', async () => {
+    const { queue, client } = await open();
+    const results = await sends(queue, 20_000);
+    expect(messages(results)).toEqual([]);
+    expect(await waitingIds(client, PREFIX)).toHaveLength(20_001);
+  }, 120_000);
+
+  it('frozen Redis: all fail in time, and those that were never written name that nothing was queued', async () => {
+    const { server, queue, client } = await open({ enqueueTimeoutMs: 1_000 });
+    await server.kill('SIGSTOP');
+    const startedAt = performance.now();
+    const failed = messages(await sends(queue, 3_000));
+    expect(performance.now() - startedAt).toBeLessThan(6_000);
+    expect(failed).toHaveLength(3_000);
+    const possibly = failed.filter((text) => text.includes('may or may not have been queued'));
+    const surely = failed.filter((text) => text.includes('; nothing was queued'));
+    expect(possibly.length + surely.length).toBe(3_000);
+    expect(possibly.length).toBeLessThanOrEqual(1_000);
+
+    await server.kill('SIGCONT');
+    await until(() => queue.send(NOTICE).catch(() => undefined), { what: 'a call that succeeds' });
+    expect((await waitingIds(client, PREFIX)).length).toBeLessThanOrEqual(2 + possibly.length);
+  }, 60_000);
+});
+
+describe('a process that blocks its event loop', () => {
+  it('for longer than the time limit: the answer that has arrived counts', async () => {
+    const { queue, client } = await open({ enqueueTimeoutMs: 200 });
+    const sending = queue.send(NOTICE);
+    // The command is written; its answer is not read while the loop is blocked.
+    setImmediate(() => block(1_500));
+    expect(await sending).toMatchObject({ duplicate: false });
+    expect(await waitingIds(client, PREFIX)).toHaveLength(2);
+  });
+
+  it('is named in the error, with what became of the notice', async () => {
+    const { server, queue } = await open({ enqueueTimeoutMs: 200 });
+    await server.kill('SIGSTOP');
+    const busy = setInterval(() => block(150), 1);
+    const [message] = messages(await sends(queue, 1));
+    clearInterval(busy);
+    expect(message).toContain('may or may not have been queued');
+    expect(message).toMatch(/This process was too busy .* \d+ ms/);
+  });
+});

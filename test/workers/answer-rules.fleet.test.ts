@@ -1,0 +1,186 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
+import type { Batch } from '../../src/batch/ledger/batch-record.ts';
+import type { SendOptions } from '../../src/contracts/send-options.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
+import type { FindReport } from '../../src/search/find-contact.ts';
+import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { readTraffic } from '../../src/traffic/read-traffic.ts';
+import { run } from '../cli/support/run.ts';
+import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+
+const LONG = { deadlineMs: 30_000 };
+const FIND_KEY = 'f'.repeat(64);
+
+/** A service that answers 200 and reports errors in its body, as it looks from outside. */
+describe('answers with ANSWER_RULES_FILE', () => {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+  const folders: string[] = [];
+
+  afterEach(async () => {
+    await fleet?.close();
+    fleet = undefined;
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+  });
+
+  async function start(rules: object = EXAMPLE_RULES) {
+    const prefix = redis.freshPrefix();
+    const folder = mkdtempSync(path.join(tmpdir(), 'notices-rules-'));
+    folders.push(folder);
+    const file = path.join(folder, 'rules.json');
+    writeFileSync(file, JSON.stringify(rules));
+    const on = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 0,
+      env: {
+        ANSWER_RULES_FILE: file,
+        BACKOFF_BASE_MS: '50',
+        BACKOFF_CAP_MS: '100',
+        HEARTBEAT_MS: '200',
+        FIND_KEY,
+      },
+    });
+    fleet = on;
+    const keys = keysOf(prefix, 'default');
+    const answer = (body: object, status = 200) =>
+      on.emulator.addFault({ on: 'send', status, body, times: 1 });
+    /** Answers the next request with these results: number, status, code. */
+    const results = (...all: readonly (readonly [string, string, string?])[]) =>
+      answer({
+        data: { results: all.map(([contact, status, code]) => ({ contact, status, code })) },
+      });
+    const send = async (contacts: readonly string[], options: SendOptions = {}) => {
+      const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, findKey: FIND_KEY });
+      const notice = { templateCode: 'T', contacts: contacts.map((contact) => ({ contact })) };
+      const { id } = await queue.send(notice, options);
+      await queue.close();
+      return id;
+    };
+    const line = (job: string, outcome: string) =>
+      until(
+        () => on.attempts().find((each) => each['job'] === job && each['outcome'] === outcome),
+        { what: `${outcome} of ${job}`, ...LONG },
+      );
+    const find = async (contact: string) => {
+      const { stdout } = await run(['find', contact, '--json'], { ...on.env });
+      return (JSON.parse(stdout) as FindReport).notices[0]?.states;
+    };
+    return { on, keys, answer, results, send, line, find };
+  }
+
+  const [a = '', b = '', c = '', d = '', e = '', f = ''] = numbers(6);
+
+  it('are rejected, sent again or held, where the built-in table would accept them', async () => {
+    const { on, answer, send, line, find } = await start();
+    answer({ code: 'TEMPLATE_NOT_APPROVED', message: 'not yet' });
+    const first = await send([a]);
+    await on.addWorker();
+    expect(await line(first, 'rejected')).toMatchObject({
+      code: 'TEMPLATE_NOT_APPROVED',
+      status: 200,
+      rule: 1,
+    });
+    expect(await find(a)).toEqual(['rejected']);
+    answer({ data: { status: 'BUSY' } });
+    const second = await send([b]);
+    expect(await line(second, 'retry')).toMatchObject({ code: 'ANSWER_RULE_2', rule: 2 });
+    expect(await line(second, 'accepted')).toMatchObject({ attempt: 2 });
+    answer({ error: { code: 'QUOTA_EXCEEDED' } }, 400);
+    const third = await send([c]);
+    expect(await line(third, 'hold')).toMatchObject({ hold: 'credit', code: 'QUOTA_EXCEEDED' });
+    expect(await line(third, 'accepted')).not.toHaveProperty('rule');
+    expect(on.emulator.record()).toMatchObject({ contacts: 2, twice: 0 });
+  }, 60_000);
+
+  it('with results: a notice goes on with the contacts that were not accepted', async () => {
+    const { on, keys, results, send, line, find } = await start();
+    results([a, 'OK'], [b, 'FAIL', 'TRY_LATER'], [c, 'OK']);
+    const id = await send([a, b, c]);
+    await on.addWorker();
+    expect(await line(id, 'retry')).toMatchObject({
+      code: 'TRY_LATER',
+      results: { accepted: 2, retry: 1 },
+    });
+    expect(await line(id, 'accepted')).toMatchObject({ contacts: 1, attempt: 2 });
+    // Only the second request acted, and it had the one contact.
+    expect(on.emulator.details().map(({ contact }) => contact)).toEqual([b]);
+    for (const contact of [a, b, c]) expect(await find(contact)).toEqual(['accepted']);
+    const traffic = () => readTraffic(redis.client, keys, { minutes: 5 });
+    await until(async () => (await traffic()).total.contacts.accepted === 3, { what: 'traffic' });
+    results([d, 'OK'], [e, 'FAIL', 'BLOCKED']);
+    const other = await send([d, e]);
+    expect(await line(other, 'rejected')).toMatchObject({ code: 'BLOCKED' });
+    expect([await find(d), await find(e)]).toEqual([['accepted'], ['rejected']]);
+  }, 60_000);
+
+  it('with results: an at-most-once notice is unknown for the unknown contacts only', async () => {
+    const { on, keys, results, send, line, find } = await start();
+    results([a, 'OK']);
+    const id = await send([a, b], { delivery: 'at-most-once' });
+    await on.addWorker();
+    expect(await line(id, 'unknown')).toMatchObject({ code: 'NOT_IN_RESULTS' });
+    const listed = await until(async () => (await listUnknownNotices(redis.client, keys))[0], {
+      what: 'listed',
+    });
+    expect(listed).toMatchObject({ id, contacts: 1 });
+    expect([await find(a), await find(b)]).toEqual([['accepted'], ['unknown']]);
+    // A person who sends it again sends it to that contact.
+    await run(['resolve', id, '--as', 'resend', '--yes', '--json'], { ...on.env });
+    await line(id, 'accepted');
+    expect(on.emulator.details().map(({ contact }) => contact)).toEqual([b]);
+  }, 60_000);
+
+  it('with results: notices that share a request have each their own', async () => {
+    const { on, results, send, line } = await start();
+    results([c, 'OK'], [a, 'OK'], [b, 'FAIL', 'BLOCKED']);
+    const ids = [await send([a]), await send([b]), await send([c])];
+    await on.addWorker({ COALESCE_MAX_CONTACTS: '100' });
+    const [first = '', second = '', third = ''] = ids;
+    await Promise.all([line(first, 'accepted'), line(second, 'rejected'), line(third, 'accepted')]);
+    // The one request was answered by the fault, and none followed.
+    expect(on.emulator.record()).toMatchObject({ requests: 0, contacts: 0 });
+  }, 60_000);
+
+  it('with results: each contact of a chunk is settled, and the rest is sent again', async () => {
+    const { on, results } = await start();
+    results([a, 'OK'], [b, 'OK'], [c, 'FAIL', 'BLOCKED'], [d, 'FAIL', 'TRY_LATER'], [f, 'FAIL']);
+    const { batch } = await on.queue.import(
+      [a, b, c, d, e, f].map((contact) => ({ contact })),
+      { templateCode: 'T', chunkSize: 6 },
+    );
+    await on.addWorker();
+    const view = await until(
+      async () => {
+        const { stdout } = await run(['batch', batch, '--json'], { ...on.env });
+        const shown = JSON.parse(stdout) as { batch: Batch; failures: { code: string }[] };
+        return shown.batch.phase === 'finished' ? shown : undefined;
+      },
+      { what: 'the end', ...LONG },
+    );
+    // The fifth is not in the results: unknown, so it is sent again with the fourth.
+    expect(view.batch.counts).toMatchObject({
+      total: 6,
+      accepted: 4,
+      rejected: 2,
+      unknown: 0,
+      possiblySentTwice: 2,
+    });
+    expect(view.failures.map(({ code }) => code).toSorted()).toEqual(['BLOCKED', 'RESULT_RULE_3']);
+    expect(on.emulator.details().map(({ contact }) => contact)).toEqual([d, e]);
+  }, 60_000);
+
+  it('a worker with an invalid file does not start, and says where the problem is', async () => {
+    const { on } = await start({ rules: [{ code: 'A', outcome: 'okay' }] });
+    const { code, stderr } = await run(['worker'], { ...on.env });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/ANSWER_RULES_FILE.*rules\.0\.outcome: expected one of accepted/);
+  });
+});

@@ -1,0 +1,100 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { CHUNK_QUEUE_NAME, keysOf } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
+import { buildBatch, contacts } from '../batch/support/built-batch.ts';
+import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from './support/worker-in-process.ts';
+
+/** Commands that one request of a batch with a rate may cost Redis, however many chunks wait. */
+const MOST_PER_REQUEST = 250;
+
+const CHUNKS = 400;
+
+const FRAME = JSON.stringify({ templateCode: 'T', scheduleType: 'DIRECTLY' });
+
+let server: RedisServer;
+let redis: Redis;
+
+beforeAll(async () => {
+  server = await startRedisServer();
+  redis = new Redis(server.url);
+});
+
+afterAll(async () => {
+  redis.disconnect();
+  await server.close();
+});
+
+/** Commands that Redis has executed, those of scripts included. */
+async function commands(): Promise<number> {
+  const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_\S+:calls=(\d+)/gm);
+  return [...lines].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}
+
+/** Starts a worker for a batch of chunks of one contact. @param prepare before the worker */
+async function startSending(
+  prefix: string,
+  rate: number,
+  prepare: (ledger: Ledger) => Promise<void> = async () => {},
+) {
+  const chunks = Array.from({ length: CHUNKS }, (_, at) => contacts(1, at));
+  const plan = { rate, frame: FRAME };
+  const { ledger } = await buildBatch(redis, prefix, 'slow', chunks, { plan });
+  await prepare(ledger);
+  const worker = await startWorkerInProcess(server.url, prefix);
+  onTestFinished(() => worker.stop());
+  const requests = () => worker.emulator.record().requests;
+  /** Waits for so many more requests. */
+  return async (more: number) => {
+    const wanted = requests() + more;
+    await until(() => requests() >= wanted, {
+      what: `${wanted} requests`,
+      deadlineMs: 30_000,
+      everyMs: 50,
+    });
+  };
+}
+
+it.each([
+  ['one request a second', 1, 4],
+  ['twenty requests a second', 20, 80],
+])(
+  'a batch with a rate, %s: the chunks that wait cost nothing',
+  async (_, rate, requests) => {
+    const sent = await startSending(`rate-${rate}`, rate);
+    // The start of a worker and the first look at the batch are not part of a request.
+    await sent(rate);
+    const before = await commands();
+    const startedAt = performance.now();
+    await sent(requests);
+    const seconds = (performance.now() - startedAt) / 1_000;
+    expect(((await commands()) - before) / requests).toBeLessThanOrEqual(MOST_PER_REQUEST);
+    // The rate is kept, and used.
+    expect(seconds).toBeGreaterThan((requests / rate) * 0.9);
+    expect(seconds).toBeLessThan((requests / rate) * 2);
+  },
+  60_000,
+);
+
+it('jobs that are all due at once, as an earlier version left them, come back one by one', async () => {
+  const { bullPrefix } = keysOf('all-due', 'default');
+  const sent = await startSending('all-due', 2, async (ledger) => {
+    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis, keysOf('all-due', 'default'));
+    const data = Array.from({ length: CHUNKS }, (_, chunk) => ({ v: 1, batch: 'slow', chunk }));
+    await queue.addBulk(
+      data.map((of) => ({ name: 'chunk', data: of, opts: { jobId: `c-slow-${of.chunk}` } })),
+    );
+    await ledger.markQueued('slow', { first: 0, end: CHUNKS, turnsTo: 0 });
+    await queue.close();
+  });
+  await until(async () => (await redis.llen(`${bullPrefix}:chunks:wait`)) === 0, {
+    what: 'each job to be refused once',
+    deadlineMs: 30_000,
+  });
+  const before = await commands();
+  await sent(6);
+  expect(((await commands()) - before) / 6).toBeLessThanOrEqual(MOST_PER_REQUEST);
+}, 60_000);

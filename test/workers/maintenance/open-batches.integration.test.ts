@@ -1,0 +1,103 @@
+import { UnrecoverableError, Worker } from 'bullmq';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
+import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { startWorkerInProcess } from '../support/worker-in-process.ts';
+
+const redis = testRedis();
+
+const FRAME = JSON.stringify({ templateCode: 'T', scheduleType: 'DIRECTLY' });
+
+/** A worker, and one batch of two chunks of five contacts that has no jobs. */
+async function world() {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const chunks = [contacts(5), contacts(5, 5)];
+  const batch = await buildBatch(redis.client, prefix, 'old', chunks, { plan: { frame: FRAME } });
+  const start = async () => {
+    const worker = await startWorkerInProcess(redis.url, prefix);
+    onTestFinished(() => worker.stop());
+    return worker.emulator;
+  };
+  const finished = () =>
+    until(async () => ((await batch.read()).phase === 'finished' ? batch.read() : undefined), {
+      what: 'the end of the batch',
+      deadlineMs: 30_000,
+    });
+  return { prefix, keys, batch, start, finished };
+}
+
+/** Newer batches, all finished: so many that a look at the newest ones does not reach the old one. */
+async function thousandNewer({ batch: { ledger } }: Awaited<ReturnType<typeof world>>) {
+  const plan = await ledger.read('old');
+  if (plan === undefined) throw new Error('there is no batch');
+  await Promise.all(
+    Array.from({ length: 1_001 }, async (_, index) => {
+      await ledger.start(`new-${index}`, plan, 'fingerprint', 3_600_000);
+      await ledger.endImport(`new-${index}`, 0, 0);
+    }),
+  );
+}
+
+describe('a batch older than the newest thousand', () => {
+  it('is sent after it was resumed', async () => {
+    const all = await world();
+    await all.batch.ledger.control('old', 'pause');
+    await thousandNewer(all);
+    const emulator = await all.start();
+    await all.batch.ledger.control('old', 'resume');
+    expect((await all.finished()).counts).toMatchObject({ accepted: 10 });
+    expect(emulator.record()).toMatchObject({ distinct: 10, twice: 0 });
+  }, 60_000);
+
+  it('is sent after a redrive of what had failed', async () => {
+    const all = await world();
+    for (const chunk of [0, 1]) {
+      await all.batch.settle(chunk, allFailed(5, 'rejected', 'CREDIT', ''));
+    }
+    await thousandNewer(all);
+    const emulator = await all.start();
+    await all.batch.ledger.redrive('old', '0', 'rejected');
+    expect((await all.finished()).counts).toMatchObject({ accepted: 5, rejected: 5 });
+    expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
+  }, 60_000);
+
+  it('is sent although its importer died before it had jobs', async () => {
+    const all = await world();
+    await thousandNewer(all);
+    await all.start();
+    expect((await all.finished()).counts).toMatchObject({ accepted: 10 });
+  }, 60_000);
+});
+
+describe('a batch whose chunks lost their jobs', () => {
+  it('gets jobs also where an earlier version of the program created it', async () => {
+    const all = await world();
+    await redis.client.del(`${all.keys.bullPrefix}:batches:open`);
+    await all.start();
+    expect((await all.finished()).counts).toMatchObject({ accepted: 10 });
+  }, 60_000);
+
+  it('gets new ones in place of those that failed for good', async () => {
+    const { keys, batch, start, finished } = await world();
+    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
+    onTestFinished(() => queue.close());
+    await queueChunks(batch.ledger, queue, 'old');
+    const failing = new Worker(
+      CHUNK_QUEUE_NAME,
+      () => Promise.reject(new UnrecoverableError('a defect')),
+      { connection: redis.connect({ forWorker: true }), prefix: keys.bullPrefix },
+    );
+    await until(async () => (await queue.getFailedCount()) === 2, { what: 'the jobs to fail' });
+    await failing.close();
+    await redis.client.hset(keys.batch('old').record, 'movedAt', Date.now() - 61_000);
+    await start();
+    expect((await finished()).counts).toMatchObject({ accepted: 10 });
+    expect(await queue.getFailedCount()).toBe(0);
+  }, 60_000);
+});

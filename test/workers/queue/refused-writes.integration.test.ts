@@ -1,0 +1,120 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SendOptions } from '../../../src/contracts/send-options.ts';
+import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
+import { room, type Line } from '../../service-coverage/support/line.ts';
+import { numbers } from '../../support/fleet.ts';
+import { until } from '../../support/wait.ts';
+
+const NOTICES = 20;
+/** How long the service takes to answer: writes are refused meanwhile. */
+const LATENCY_MS = 700;
+const ALL_AT_ONCE = { CONCURRENCY: '20', COALESCE_MAX_CONTACTS: '1' };
+const SHORT_LOCK = {
+  ...ALL_AT_ONCE,
+  LOCK_DURATION_MS: '5000',
+  STALLED_INTERVAL_MS: '500',
+  SEND_DEADLINE_MS: '2400',
+  ANSWER_TIMEOUT_MS: '2000',
+  CONNECT_TIMEOUT_MS: '400',
+  ISSUE_DEADLINE_MS: '2400',
+};
+
+/**
+ * Redis refuses writes from the moment at which the service has taken all notices, so none of the answers
+ * can be recorded. Afterwards each notice must be done, and be in the service's record once.
+ */
+describe('while Redis refuses writes, an answer of the service', () => {
+  const lines = room();
+  const { redis } = lines;
+  let emulator: Emulator | undefined;
+
+  afterEach(async () => {
+    await redis.client.config('SET', 'min-replicas-to-write', '0');
+    await redis.client.config('SET', 'maxmemory', '0');
+    await redis.client.call('REPLICAOF', 'NO', 'ONE');
+    await emulator?.close();
+    emulator = undefined;
+  });
+
+  const refusals = {
+    NOREPLICAS: {
+      begin: () => redis.client.config('SET', 'min-replicas-to-write', '1'),
+      end: () => redis.client.config('SET', 'min-replicas-to-write', '0'),
+    },
+    OOM: {
+      begin: () => redis.client.config('SET', 'maxmemory', '1'),
+      end: () => redis.client.config('SET', 'maxmemory', '0'),
+    },
+    // Of a server that does not answer, so that it keeps its data.
+    READONLY: {
+      begin: () => redis.client.call('REPLICAOF', '127.0.0.1', '1'),
+      end: () => redis.client.call('REPLICAOF', 'NO', 'ONE'),
+    },
+  } as const;
+
+  async function sendAll(
+    env: Readonly<Record<string, string>>,
+    options: SendOptions = {},
+  ): Promise<Line> {
+    emulator = await startEmulator();
+    emulator.addFault({ on: 'send', latencyMs: LATENCY_MS });
+    const line = await lines.line(emulator.url, env);
+    await line.queue.sendMany(
+      numbers(NOTICES).map((contact) => ({ templateCode: 'ONCE', contacts: [{ contact }] })),
+      options,
+    );
+    const service = emulator;
+    await until(() => service.record().requests >= NOTICES, { what: 'all to be at the service' });
+    return line;
+  }
+
+  const answered = (line: Line) =>
+    until(() => line.attempts().length >= NOTICES, { what: 'all answers' });
+
+  async function untilDone({ prefix }: Line): Promise<number> {
+    const queue = openBullQueue(QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
+    try {
+      await until(async () => (await queue.getCompletedCount()) === NOTICES, {
+        what: 'all to be done',
+        deadlineMs: 20_000,
+      });
+      return await queue.getFailedCount();
+    } finally {
+      await queue.close();
+    }
+  }
+
+  /** How often the service took each number. */
+  const taken = (): number[] => [...(emulator?.contacts() ?? [])].map(({ count }) => count);
+
+  it.each(Object.entries(refusals))('is recorded after a moment of %s', async (_code, refusal) => {
+    const line = await sendAll(ALL_AT_ONCE);
+    await refusal.begin();
+    await answered(line);
+    await until(() => line.log.some(({ event }) => event === 'redis-trouble'), {
+      what: 'a refusal to be logged',
+    });
+    await refusal.end();
+    expect(await untilDone(line)).toBe(0);
+    expect(taken()).toEqual(Array.from({ length: NOTICES }, () => 1));
+  });
+
+  it.each<[string, SendOptions]>([
+    ['at-least-once', {}],
+    ['at-most-once', { delivery: 'at-most-once' }],
+  ])('is found by the next worker after a refusal longer than the lock, %s', async (_, options) => {
+    const line = await sendAll(SHORT_LOCK, options);
+    await line.addWorker();
+    await refusals.NOREPLICAS.begin();
+    const keys = keysOf(line.prefix, 'default');
+    await until(async () => (await redis.client.keys(keys.noticeLock('*'))).length === 0, {
+      what: 'the locks to end',
+    });
+    await refusals.NOREPLICAS.end();
+    expect(await untilDone(line)).toBe(0);
+    expect(taken()).toEqual(Array.from({ length: NOTICES }, () => 1));
+    expect(line.attempts()).toHaveLength(NOTICES);
+  });
+});

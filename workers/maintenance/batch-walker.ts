@@ -1,0 +1,171 @@
+import type { Queue } from 'bullmq';
+import type { Logger } from 'pino';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import type { Batch } from '../../src/batch/ledger/batch-record.ts';
+import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import {
+  JOBS_AHEAD_MS,
+  queueChunks,
+  removeFailedJobs,
+} from '../../src/batch/import/queue-chunks.ts';
+import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
+import { readHold } from '../../src/fleet/hold/hold-gate.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import { redisErrorCode } from '../../src/redis/failure.ts';
+import type { Hints } from '../../src/redis/hints.ts';
+import { CHUNK_QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
+
+/** A worker looks for batches that are due at this interval, and after a hint. */
+const EVERY_MS = 15_000;
+
+/** A batch is due again after this time: each of a lone worker's rounds finds it due. */
+const DUE_AFTER_MS = 10_000;
+
+/** A worker that dies during its look delays the next one by at most this time. */
+const LEASE_MS = JOBS_AHEAD_MS;
+
+/** A batch without progress for this long, although nothing holds it, gets new jobs. */
+const STALLED_AFTER_MS = 60_000;
+
+/** Interval at which the fleet reads the list of all batches, and how many in one call. */
+const LIST_EVERY_MS = 3_600_000;
+const LIST_PAGE = 200;
+
+/** What a worker looks after the batches with. */
+export interface BatchWalkerOptions {
+  readonly redis: RedisClient;
+  readonly hints: Pick<Hints, 'subscribe'>;
+  readonly keys: Keys;
+  readonly ledger: Ledger;
+  readonly log: Logger;
+}
+
+/**
+ * Gives jobs to the chunks of open batches that have none: their importer died in between, their batch
+ * was resumed, failed chunks were redriven, Redis lost the jobs, or the batch has a rate, which gets jobs
+ * for {@link JOBS_AHEAD_MS} only. An additional job does no harm, because the ledger decides what is sent.
+ *
+ * The ledger keeps the set of open batches, so it does not matter how many batches are kept. Each worker
+ * takes those that are due, one after the other; a look has a lease and no lock. A hint only wakes.
+ *
+ * Once an hour one worker reads the list of all batches. It adds the open ones to the set: an earlier
+ * version of the program, which may run beside this one, does not.
+ */
+export function createBatchWalker(options: BatchWalkerOptions): BackgroundService {
+  const { redis, hints, keys, ledger, log } = options;
+  const walk = new BatchWalk(options, openBullQueue(CHUNK_QUEUE_NAME, redis, keys));
+  const named = new Set<string>();
+  let running: Promise<void> | undefined;
+  let again = false;
+  let stopped = false;
+
+  const round = async () => {
+    await walk.listIfDue();
+    const ids = [...named];
+    named.clear();
+    await ledger.addOpen(ids);
+    let more = true;
+    while (more) more = !stopped && (await walk.next());
+  };
+  const run = () => {
+    if (stopped) return;
+    if (running !== undefined) {
+      again = true;
+      return;
+    }
+    again = false;
+    running = round()
+      .catch((error: unknown) => {
+        log.warn({ event: 'sweep-trouble', code: redisErrorCode(error) });
+      })
+      .finally(() => {
+        running = undefined;
+        if (again) run();
+      });
+  };
+  let unsubscribe: (() => void) | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    start: () => {
+      unsubscribe ??= hints.subscribe(keys.batchHints, (id) => {
+        if (id !== undefined) named.add(id);
+        run();
+      });
+      // Random, so that the workers of a fleet do not all ask at once.
+      timer ??= setInterval(run, EVERY_MS * (0.8 + Math.random() * 0.4));
+    },
+    stop: async () => {
+      stopped = true;
+      clearInterval(timer);
+      unsubscribe?.();
+      await running;
+      await walk.close();
+    },
+  };
+}
+
+class BatchWalk {
+  readonly #options: BatchWalkerOptions;
+  readonly #queue: Queue;
+  readonly #warned = new Set<string>();
+
+  constructor(options: BatchWalkerOptions, queue: Queue) {
+    this.#options = options;
+    this.#queue = queue;
+  }
+
+  close(): Promise<void> {
+    return this.#queue.close();
+  }
+
+  /** Looks at one batch. @returns false if none is due */
+  async next(): Promise<boolean> {
+    const { redis, keys, ledger, log } = this.#options;
+    const taken = await ledger.takeOpen(LEASE_MS);
+    if (taken === undefined) return false;
+    const { id, leaseEnds } = taken;
+    const held = (await readHold(redis, keys)) !== undefined;
+    if (!held && (await ledger.restartStalled(id, STALLED_AFTER_MS))) {
+      log.warn({ event: 'batch-stalled', batch: id });
+      await removeFailedJobs(this.#queue, id);
+    }
+    // While the queue is held, the jobs of a batch with a rate would pile up.
+    await queueChunks(ledger, this.#queue, id, held ? 0 : JOBS_AHEAD_MS);
+    await ledger.putBack(id, leaseEnds, DUE_AFTER_MS);
+    return true;
+  }
+
+  /** Reads the list of all batches, if no worker of the fleet has done so for an hour. */
+  async listIfDue(): Promise<void> {
+    const { redis, keys, ledger } = this.#options;
+    if ((await redis.set(keys.sweep, '1', 'PX', LIST_EVERY_MS, 'NX')) === null) return;
+    try {
+      for (let from = 0; ; from += LIST_PAGE) {
+        const batches = await ledger.list(LIST_PAGE, from);
+        if (batches.length === 0) return;
+        for (const batch of batches) this.#warnAboutRetention(batch);
+        await ledger.addOpen(batches.filter(isOpen).map(({ id }) => id));
+      }
+    } catch (error) {
+      // Another round reads it.
+      await redis.del(keys.sweep);
+      throw error;
+    }
+  }
+
+  /** Logs once per process and batch that undecided contacts are about to be deleted. */
+  #warnAboutRetention(batch: Batch): void {
+    const near = nearEndOfRetention(batch, Date.now());
+    if (near === undefined || this.#warned.has(batch.id)) return;
+    this.#warned.add(batch.id);
+    this.#options.log.warn({ event: 'batch-retention-near', batch: batch.id, ...near });
+  }
+}
+
+/** A cancelled batch is not finished while attempts of dead workers count as in progress. */
+function isOpen({ phase, finishedAt }: Batch): boolean {
+  return (
+    phase === 'importing' || phase === 'sending' || (phase === 'cancelled' && finishedAt === 0)
+  );
+}

@@ -1,0 +1,36 @@
+import { RateLimitError, UnrecoverableError, type Job } from 'bullmq';
+import { pause } from '../../src/async/cancellation.ts';
+import { LONGEST_PAUSE_MS } from '../../src/async/settle-with-retry.ts';
+import { findEnd } from '../../src/fleet/job-ends.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import { jobKeyOf } from './send-job.ts';
+
+/**
+ * A worker that still holds the end of a job which was taken from it stores that end within three of its
+ * longest pauses once Redis takes writes again.
+ */
+const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
+
+/**
+ * Looks for the end that a worker stored which could not record it before its lock ended (send-job.ts). The
+ * first run after a stall waits for that worker. While Redis does not answer, the job is requeued.
+ *
+ * @returns the result with which the job ends; undefined when none is stored
+ * @throws UnrecoverableError with the reason for which the job has failed
+ */
+export async function endStoredAfterStall(job: Job, redis: RedisClient): Promise<unknown> {
+  const find = (step: 'ask' | 'waited') => findEnd(redis, jobKeyOf(job), job.stalledCounter, step);
+  let end: Awaited<ReturnType<typeof find>>;
+  try {
+    end = await find('ask');
+    if (end === 'wait') {
+      await pause(AFTER_STALL_MS);
+      end = await find('waited');
+    }
+  } catch {
+    throw new RateLimitError();
+  }
+  if (end === 'none' || end === 'wait') return undefined;
+  if (end.kind === 'completed') return end.result;
+  throw new UnrecoverableError(end.reason);
+}

@@ -1,0 +1,178 @@
+import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
+import { pause } from '../../src/async/cancellation.ts';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import { isProgramError } from '../../src/redis/failure.ts';
+import type { InFlight } from './in-flight.ts';
+
+/** The next job, where BullMQ fetched one with the move. */
+type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
+
+/** What the jobs of a worker need to end. */
+export interface JobEnding {
+  readonly redis: RedisClient;
+  readonly lockDurationMs: number;
+  readonly inFlight: Pick<InFlight, 'recorded'>;
+}
+
+/** A worker that could not fetch a job, because Redis refuses writes, tries again this often. */
+const FETCH_AGAIN_MS = 200;
+
+/**
+ * BullMQ's worker, with jobs that are moved by {@link SendJob}, and a pause after a fetch that failed:
+ * BullMQ would repeat it at once, thousands of times a second.
+ */
+export class SendWorker extends Worker {
+  readonly ending: JobEnding;
+  /**
+   * When the last renewal of locks was sent, by the monotonic clock. Redis extends a lock at some moment
+   * between this and its reply, so this is when the time of the lock surely had not begun yet.
+   */
+  renewalSentAt = -Infinity;
+
+  constructor(name: string, run: Processor, options: WorkerOptions, ending: JobEnding) {
+    super(name, run, options);
+    this.ending = ending;
+  }
+
+  protected override get Job(): typeof Job {
+    // Its type parameters are open in BullMQ's declaration; ours are BullMQ's defaults.
+    return SendJob as typeof Job;
+  }
+
+  /** A job whose data is not JSON runs with the data null; BullMQ would leave it active for ever. */
+  protected override createJob(json: JobJson, id: string): Job {
+    try {
+      return super.createJob(json, id);
+    } catch {
+      const job = super.createJob({ ...json, data: 'null' }, id);
+      if (job instanceof SendJob) job.isUnreadable = true;
+      return job;
+    }
+  }
+
+  override extendJobLocks(
+    ...renewal: Parameters<Worker['extendJobLocks']>
+  ): ReturnType<Worker['extendJobLocks']> {
+    this.renewalSentAt = performance.now();
+    return super.extendJobLocks(...renewal);
+  }
+
+  protected override async moveToActive(token: string, name?: string): Promise<Job> {
+    try {
+      return await super.moveToActive(token, name);
+    } catch (error) {
+      await pause(FETCH_AGAIN_MS);
+      throw error;
+    }
+  }
+}
+
+/**
+ * A job whose end is recorded once Redis takes it.
+ *
+ * BullMQ stops renewing the lock of a job before it records the end of its run, and makes a failed
+ * attempt of any error of Redis except a lost connection (NOREPLICAS, READONLY, MISCONF, OOM, ...): a
+ * notice that was sent would be sent again. So each move of a job goes through these states:
+ *
+ * - moving -> moved: Redis has taken it. BullMQ learns only this.
+ * - moving -> moving: Redis refused it or is away. After a pause the lock is extended and the move
+ *   repeated.
+ * - moving -> stored: the job is no longer ours (its lock ended meanwhile), or the move can never succeed.
+ *   An end for good is stored with the job, for the worker that gets it next (job-ends.ts).
+ */
+export class SendJob extends Job {
+  /** Its data in Redis is not JSON. */
+  isUnreadable = false;
+  #isStored = false;
+
+  override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {
+    return this.#end({ kind: 'completed', result }, token, () =>
+      super.moveToCompleted(result, token, fetchNext),
+    );
+  }
+
+  override async moveToFailed(error: Error, token: string, fetchNext?: boolean): Promise<Moved> {
+    // BullMQ reports the error of a move as a failed attempt.
+    if (this.#isStored) throw error;
+    const isLast =
+      error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
+    const end: JobEnd | undefined = isLast ? { kind: 'failed', reason: error.message } : undefined;
+    return this.#end(end, token, () => super.moveToFailed(error, token, fetchNext));
+  }
+
+  override async moveToWait(token?: string): Promise<number> {
+    return (await this.#move(token, () => super.moveToWait(token))) ?? 0;
+  }
+
+  override moveToDelayed(timestamp: number, token?: string): Promise<void> {
+    return this.#move(token, () => super.moveToDelayed(timestamp, token));
+  }
+
+  /** Moves the job at the end of its run. @param end undefined when another attempt may follow */
+  async #end(end: JobEnd | undefined, token: string, move: () => Promise<Moved>): Promise<Moved> {
+    try {
+      return await this.#move(token, move, end);
+    } finally {
+      this.#ending.inFlight.recorded(this);
+    }
+  }
+
+  /** @returns undefined when the job is no longer ours */
+  async #move<Result>(
+    token: string | undefined,
+    move: () => Promise<Result>,
+    end?: JobEnd,
+  ): Promise<Result | undefined> {
+    let tries = 0;
+    try {
+      return await settleWithRetry(
+        async () => {
+          if (tries++ > 0) await this.#extend(token);
+          return await move();
+        },
+        (error) => this.#report(error),
+        (error) => !isNotOurs(error) && !isProgramError(error),
+      );
+    } catch (error) {
+      if (end !== undefined) await this.#store(end);
+      if (isNotOurs(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #store(end: JobEnd): Promise<void> {
+    this.#isStored = true;
+    const { redis } = this.#ending;
+    await settleWithRetry(
+      () => rememberEnd(redis, jobKeyOf(this), end),
+      (error) => this.#report(error),
+      (error) => !isProgramError(error),
+    );
+  }
+
+  /** A lock that is lost is found by the move itself. */
+  async #extend(token: string | undefined): Promise<void> {
+    await this.extendLock(token ?? '', this.#ending.lockDurationMs).catch(() => 0);
+  }
+
+  #report(error: unknown): void {
+    if (error instanceof Error) this.queue.emit('error', error);
+  }
+
+  get #ending(): JobEnding {
+    return (this.queue as unknown as SendWorker).ending;
+  }
+}
+
+/** The Redis key of a job. */
+export const jobKeyOf = ({ queueQualifiedName, id }: Job) => `${queueQualifiedName}:${id ?? ''}`;
+
+/**
+ * Whether BullMQ's script refused a move because of the state of the job: it has ended, is locked by
+ * another worker, or its lock is lost. BullMQ gives such errors a number as their code.
+ */
+function isNotOurs(error: unknown): boolean {
+  return error instanceof Error && typeof (error as { code?: unknown }).code === 'number';
+}
