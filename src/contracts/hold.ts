@@ -11,11 +11,20 @@ export const HOLDS = {
   'token-contested': {
     reason:
       'tokens become invalid as soon as they are issued: another program issues tokens for this app',
-    remedy: 'stop the other program that uses this key pair, or give it an app of its own',
+    remedy:
+      'stop the other program that uses this key pair, or give it an app of its own; if nothing was ever accepted, check API_VERSION',
   },
   'token-unavailable': {
     reason: 'the token endpoint does not answer',
     remedy: 'check BASE_URL, TOKEN_PATH and the network; the service itself may be down',
+  },
+  unreachable: {
+    reason: 'no connection to the service: nothing is sent',
+    remedy: 'check BASE_URL, PROXY_URL, the name server and the network; the service may be down',
+  },
+  failing: {
+    reason: 'requests end with a server error or without an answer, so each may have been taken',
+    remedy: 'wait: single notices probe it; ask the service about its outage',
   },
   credit: {
     reason: 'the credit of the account has run out (402)',

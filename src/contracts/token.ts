@@ -25,6 +25,28 @@ export function isTokenValue(value: unknown): value is string {
 /** Statuses on which a client refreshes the token and retries once (service-api, Authentication rule 4). */
 export type RefusalStatus = 401 | 403;
 
+/** An answer that refuses a call, and perhaps its token. */
+export interface Refusal {
+  readonly status: RefusalStatus;
+  /** The service's own code, if it gave one. */
+  readonly code?: string | undefined;
+}
+
+/**
+ * Whether a code states that the token itself is not valid: INVALID_ACCESS_KEY (service-api, Errors: also
+ * for an expired token), and codes that services of this kind use. No notice is rejected for one, and it
+ * is always answered by another token.
+ */
+export function concernsToken(code: string | undefined): boolean {
+  return code !== undefined && /^(INVALID_ACCESS_KEY$|TOKEN_|INVALID_BEARER_)/.test(code);
+}
+
+/** Codes about the app or the caller, not about the notice (service-api, Errors). */
+export const APP_CODES: ReadonlySet<string> = new Set([
+  'ACCESS_KEY_NOT_APPROVED',
+  'IP_NOT_ALLOWED',
+]);
+
 /**
  * Where a send call gets its token. src/token implements it for the fleet; a test may pass an object
  * of five lines. Both methods throw errors of our family (TOKEN_UNAVAILABLE, TOKEN_CONTESTED, or the
@@ -42,6 +64,7 @@ export interface TokenSource {
    * that the service may not know it everywhere yet.
    *
    * @param cancel ends the wait with TOKEN_UNAVAILABLE
+   * @returns undefined when another token would be refused, too: do not retry
    */
-  renew(refused: Token, status: RefusalStatus, cancel?: CancelSignal): Promise<Token>;
+  renew(refused: Token, refusal: Refusal, cancel?: CancelSignal): Promise<Token | undefined>;
 }

@@ -52,13 +52,15 @@ async function serveCall(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const fault = faults.next(route.kind);
+  // A body is read only for a fault that depends on it: a reset may come before it.
+  const bodyFirst = faults.needsBody(route.kind) ? await readBody(request) : undefined;
+  const fault = faults.next(route.kind, Buffer.isBuffer(bodyFirst) ? bodyFirst : undefined);
   if (fault?.reset === 'before-read') {
     await waitFor(latencyMs + (fault.latencyMs ?? 0));
     request.socket.resetAndDestroy();
     return;
   }
-  const body = await readBody(request);
+  const body = bodyFirst ?? (await readBody(request));
   if (body === 'gone') return;
   if (body === 'too-large') {
     writeAnswer(response, refusalAnswer('PAYLOAD_TOO_LARGE'));

@@ -14,9 +14,13 @@ import { createHash } from 'node:crypto';
  * | `<tag>:token:<pair>:fence` | string | counter of issuances | forever (8 bytes) |
  * | `<tag>:token:<pair>:refused` | hash | why the last issuance failed | its own ttl, at most a minute |
  * | `<tag>:token:<pair>:streak` | string | failed issuances in a row | ten minutes |
+ * | `<tag>:token:<pair>:uncured` | hash | refusals that a new token did not end: status and code, time, distance of the next try | an hour |
+ * | `<tag>:token:<pair>:deaths` | sorted set | times at which working tokens became invalid early | ten minutes |
  * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
  * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe |
  * | `<tag>:hold:probe` | string | nonce of the probing job | one send deadline |
+ * | `<tag>:evidence` | hash | acceptances that were asked for after a refusal, notices refused since (evidence-scripts.ts) | forever (some 100 bytes) |
+ * | `<tag>:witness` | hash | what each refused job met last | an hour after the last refusal, 10,000 jobs at most |
  * | `<tag>:pace` | hash | the manual and configured rate limit, the last decrease, the time of the next permit | forever (some 200 bytes) |
  * | `<tag>:batches` | sorted set | ids of batches by start time | with the batch |
  * | `<tag>:list:<delivery>:<digest>` | string | id of the last batch with this list or beginning of a list | with that batch |
@@ -58,6 +62,11 @@ export interface Keys {
   readonly holdProbe: string;
   /** Channel: hints that a hold was placed, extended or lifted. */
   readonly holdHints: string;
+  /** What notices were refused with, and whether others were accepted since. */
+  readonly evidence: string;
+  readonly witness: string;
+  /** Channel: hints that an acceptance is asked for, or was reported. */
+  readonly evidenceHints: string;
   readonly rateLimit: string;
   /** Channel: hints that the rate limit was set manually or decreased. */
   readonly rateLimitHints: string;
@@ -102,6 +111,8 @@ export interface Keys {
   noticeLock(jobId: string): string;
   /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
   noticesIn(state: 'wait' | 'active' | 'prioritized' | 'delayed'): string;
+  /** BullMQ's list of chunks that wait. */
+  readonly waitingChunks: string;
   /** BullMQ's set of notices that failed for good. */
   readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: its holder may send. */
@@ -134,6 +145,10 @@ export interface TokenKeys {
   readonly refused: string;
   readonly streak: string;
   readonly issued: string;
+  readonly uncured: string;
+  readonly deaths: string;
+  /** The account's evidence: whether others are accepted at present. */
+  readonly evidence: string;
   /** Channel: hints that a token was stored or an issuance refused. */
   readonly hints: string;
 }
@@ -159,6 +174,9 @@ export function keysOf(prefix: string, account: string): Keys {
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,
+    evidence: `${tag}:evidence`,
+    witness: `${tag}:witness`,
+    evidenceHints: `${tag}:evidence:hints`,
     rateLimit: `${tag}:pace`,
     rateLimitHints: `${tag}:pace:hints`,
     epoch: `${tag}:epoch`,
@@ -175,6 +193,9 @@ export function keysOf(prefix: string, account: string): Keys {
         refused: `${record}:refused`,
         streak: `${record}:streak`,
         issued: `${record}:issued`,
+        uncured: `${record}:uncured`,
+        deaths: `${record}:deaths`,
+        evidence: `${tag}:evidence`,
         hints: `${record}:hints`,
       };
     },
@@ -216,6 +237,7 @@ export function keysOf(prefix: string, account: string): Keys {
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
     noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,
+    waitingChunks: `${tag}:${CHUNK_QUEUE_NAME}:wait`,
     failedNotices: `${tag}:${QUEUE_NAME}:failed`,
     chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };

@@ -1,45 +1,45 @@
+import type { HoldKind } from '../contracts/hold.ts';
 import type { Outcome } from '../contracts/outcome.ts';
+import { APP_CODES, concernsToken } from '../contracts/token.ts';
 import type { ContactResult } from './response/answer-rules.ts';
 import type { SendAnswer } from './response/send-answer.ts';
-
-/**
- * The verdict of the shared token on an attempt in which two different tokens were refused: `again` if the
- * second one became invalid meanwhile or works for other notices, `refused` if it never worked.
- */
-export type SecondRefusal = 'again' | 'refused';
 
 /** A row of the table. */
 export interface OutcomeRow {
   readonly name: string;
-  readonly when: (answer: SendAnswer, judgement: SecondRefusal | undefined) => boolean;
+  readonly when: (answer: SendAnswer) => boolean;
   readonly outcome: (answer: SendAnswer) => Outcome;
 }
 
-/** Codes about the key pair, the app or the caller, not about the notice (service-api, Errors). */
-const CREDENTIAL_CODES = new Set([
-  'INVALID_ACCESS_KEY',
-  'ACCESS_KEY_NOT_APPROVED',
-  'IP_NOT_ALLOWED',
-]);
+/**
+ * Contradictions after which a refusal with a code of the API is the notice's own: refused, another one
+ * accepted, refused again.
+ */
+const OWN_WITH_CODE = 1;
+
+/** The same for a page or a refusal without a code, which something in between may cause now and then. */
+const OWN_WITHOUT_CODE = 5;
 
 const within = (answer: SendAnswer, from: number, to: number): boolean =>
   answer.status !== undefined && answer.status >= from && answer.status <= to;
 const isRefusal = ({ status }: SendAnswer): boolean => status === 401 || status === 403;
 const isHtml = ({ body }: SendAnswer): boolean => body === 'html';
-const oneTokenOnly = ({ refused }: SendAnswer): boolean =>
-  refused.every(({ tokenId }) => tokenId === refused[0]?.tokenId);
-
 /** The service's own code, else the status. */
 const codeOf = ({ code, status }: SendAnswer): string => code ?? `HTTP_${status ?? 0}`;
 
 const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', code, counted });
-const hold = (kind: 'credentials' | 'credit' | 'address', code: string): Outcome => ({
+const hold = (
+  kind: HoldKind,
+  code: string,
+  more: { forMs?: number; ownAfter?: number } = {},
+): Outcome => ({
   kind: 'hold',
   hold: kind,
   code,
+  ...more,
 });
-const holdAddress = (answer: SendAnswer): Outcome => hold('address', codeOf(answer));
-const holdCredentials = (answer: SendAnswer): Outcome => hold('credentials', codeOf(answer));
+const page = (answer: SendAnswer): Outcome =>
+  hold('address', codeOf(answer), { ownAfter: OWN_WITHOUT_CODE });
 const reject = (answer: SendAnswer): Outcome => ({ kind: 'rejected', code: codeOf(answer) });
 const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
 const accept = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
@@ -98,10 +98,10 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: ({ failureCode }) => hold('address', failureCode ?? 'CERTIFICATE'),
   },
   {
-    /** Proof that nothing was accepted. */
+    /** Proof that nothing was accepted, after the immediate retries; the next job would get the same. */
     name: 'not sent',
     when: ({ stage }) => stage === 'not-sent',
-    outcome: () => retry('SERVICE_UNREACHABLE', true),
+    outcome: () => hold('unreachable', 'SERVICE_UNREACHABLE'),
   },
   {
     /** It was written to a connected socket; whether the service accepted it is not known. */
@@ -125,7 +125,7 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** A page: a login form, a captive portal, a parked domain. Not the API. */
     name: '2xx, a page',
     when: (answer) => within(answer, 200, 299) && isHtml(answer),
-    outcome: () => hold('address', 'HTML_ANSWER'),
+    outcome: () => hold('address', 'HTML_ANSWER', { ownAfter: OWN_WITHOUT_CODE }),
   },
   {
     /** A success status with a body that says the opposite: the body is more exact. */
@@ -150,7 +150,13 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** Redirects are never followed: a POST would become a GET, or go to another server. */
     name: '3xx',
     when: (answer) => within(answer, 300, 399),
-    outcome: holdAddress,
+    outcome: page,
+  },
+  {
+    /** The service states that it takes nothing, and until when. */
+    name: '503 with Retry-After',
+    when: ({ status, retryAfterMs }) => status === 503 && retryAfterMs !== undefined,
+    outcome: (answer) => hold('failing', codeOf(answer), { forMs: answer.retryAfterMs ?? 0 }),
   },
   {
     /** Also gateways that lost the service behind them, with pages, too. */
@@ -178,6 +184,7 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
       kind: 'hold',
       hold: 'throttled',
       code: codeOf(answer),
+      always: true,
       ...(answer.retryAfterMs === undefined ? undefined : { forMs: answer.retryAfterMs }),
     }),
   },
@@ -191,7 +198,7 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     /** A proxy asks for credentials. */
     name: '407',
     when: ({ status }) => status === 407,
-    outcome: holdAddress,
+    outcome: (answer) => hold('address', codeOf(answer)),
   },
   {
     /** Too large: the fault of this request, also if a gateway answers with a page. */
@@ -200,47 +207,46 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: reject,
   },
   {
-    /** A token that is too young to be known everywhere was tried twice: retried, and not counted. */
-    name: '401 or 403, within the grace of a young token',
-    when: (answer) => isRefusal(answer) && oneTokenOnly(answer),
-    outcome: (answer) => retry(codeOf(answer), false),
-  },
-  {
-    /** The second token became invalid, or works for other notices: retried, and not counted. */
-    name: '401 or 403, judged again',
-    when: (answer, judgement) => isRefusal(answer) && judgement === 'again',
+    /** No time was left for another token: nothing is known about the notice or the next one. */
+    name: '401 or 403, given up before the second request',
+    when: ({ failure, ...answer }) =>
+      isRefusal(answer) && (failure === 'aborted' || failure === 'timeout'),
     outcome: (answer) => retry(codeOf(answer), false),
   },
   {
     /** A page instead of the API's own refusal. */
     name: '401 or 403, a page',
     when: (answer) => isRefusal(answer) && isHtml(answer),
-    outcome: holdAddress,
+    outcome: page,
   },
   {
-    /** A fresh token is refused: the key pair, the app or the caller (service-api, Errors). */
-    name: '401',
-    when: ({ status }) => status === 401,
-    outcome: holdCredentials,
+    /** The app or the address of the caller, as the service states it (service-api, Errors). */
+    name: '401 or 403, a code about the app',
+    when: (answer) => isRefusal(answer) && answer.code !== undefined && APP_CODES.has(answer.code),
+    outcome: (answer) => hold('credentials', codeOf(answer)),
   },
   {
-    /** The caller lacks permission as such (service-api, Errors: meaning of the statuses). */
-    name: '403, a documented code or none',
-    when: ({ status, code }) =>
-      status === 403 && (code === undefined || CREDENTIAL_CODES.has(code)),
-    outcome: holdCredentials,
+    /** The key pair, or a token that became invalid again: never the notice. */
+    name: '401 or 403, a code about the token',
+    when: (answer) => isRefusal(answer) && concernsToken(answer.code),
+    outcome: (answer) => hold('credentials', codeOf(answer), { ownAfter: 0 }),
   },
   {
-    /** Another permission, such as for a sender key: this notice is rejected. */
-    name: '403, another code',
-    when: ({ status }) => status === 403,
-    outcome: reject,
+    /** Another code: the app, or this notice, such as a sender key of another team. */
+    name: '401 or 403, another code',
+    when: (answer) => isRefusal(answer) && answer.code !== undefined,
+    outcome: (answer) => hold('credentials', codeOf(answer), { ownAfter: OWN_WITH_CODE }),
+  },
+  {
+    name: '401 or 403, no code',
+    when: isRefusal,
+    outcome: (answer) => hold('credentials', codeOf(answer), { ownAfter: OWN_WITHOUT_CODE }),
   },
   {
     /** A page: the path is wrong. */
     name: 'other 4xx, a page',
     when: isHtml,
-    outcome: holdAddress,
+    outcome: page,
   },
   {
     /** The service refused this request for its content. */
@@ -250,25 +256,12 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
   },
 ];
 
-/**
- * Whether the outcome depends on the verdict of the shared token: the attempt ended in 401 or 403 with two
- * different tokens.
- */
-export function needsJudgement(answer: SendAnswer): boolean {
-  if (answer.rule !== undefined || answer.results !== undefined) return false;
-  return isRefusal(answer) && answer.stage === 'answered' && !oneTokenOnly(answer);
-}
-
-/**
- * The outcome of a send call.
- *
- * @param judgement if {@link needsJudgement}. Default: refused
- */
-export function decideOutcome(answer: SendAnswer, judgement?: SecondRefusal): Outcome {
-  return decidingRow(answer, judgement)?.outcome(answer) ?? unknown('NO_ROW');
+/** The outcome of a send call. */
+export function decideOutcome(answer: SendAnswer): Outcome {
+  return decidingRow(answer)?.outcome(answer) ?? unknown('NO_ROW');
 }
 
 /** The row of the table that decides about an answer. */
-export function decidingRow(answer: SendAnswer, judgement?: SecondRefusal): OutcomeRow | undefined {
-  return OUTCOME_ROWS.find((row) => row.when(answer, judgement));
+export function decidingRow(answer: SendAnswer): OutcomeRow | undefined {
+  return OUTCOME_ROWS.find((row) => row.when(answer));
 }

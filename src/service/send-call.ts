@@ -1,5 +1,5 @@
 import type { AxiosInstance } from 'axios';
-import type { RefusalStatus, Token } from '../contracts/token.ts';
+import type { Refusal, Token } from '../contracts/token.ts';
 import type { TransportFailure } from './http/classify-failure.ts';
 import type { Deadline } from '../async/deadline.ts';
 import type { TokenHeadersCache } from './bearer.ts';
@@ -27,7 +27,7 @@ export interface SendEndpoint {
 /** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
 export class SendCall extends Exchange {
   readonly #endpoint: SendEndpoint;
-  readonly #refused: { tokenId: string; status: RefusalStatus }[] = [];
+  readonly #refused: SendAnswer['refused'][number][] = [];
   readonly #startedAt = performance.now();
   #tokenId: string | undefined;
   /** Of the tokens so far. */
@@ -45,23 +45,24 @@ export class SendCall extends Exchange {
   /**
    * Makes the request with this token, and records whether the service refused the token.
    *
-   * @returns the status of the answer, if there is one
+   * @returns the refusal, if the answer is 401 or 403
    * @throws NoticeQueueError TOKEN_INVALID
    */
-  async request(token: Token): Promise<number | undefined> {
+  async request(token: Token): Promise<Refusal | undefined> {
     const { http, url, tokenHeaders } = this.#endpoint;
     const { headers, secrets } = tokenHeaders.of(token);
     this.#tokenId = token.id;
     this.headers = headers;
     this.#secrets = this.#secrets.length === 0 ? secrets : [...secrets, ...this.#secrets];
     await post(http, url, this);
-    const status = this.facts?.status;
+    const { facts } = this;
+    const status = facts?.status;
+    if (facts === undefined || (status !== 401 && status !== 403)) return undefined;
+    const { code } = readAnswer(facts, this.#secrets);
+    const refusal: Refusal = code === undefined ? { status } : { status, code };
     // A request that was cancelled before it was made leaves the facts of the one before.
-    const isNew = this.#refused.length < this.requests;
-    if (isNew && (status === 401 || status === 403)) {
-      this.#refused.push({ tokenId: token.id, status });
-    }
-    return status;
+    if (this.#refused.length < this.requests) this.#refused.push({ tokenId: token.id, ...refusal });
+    return refusal;
   }
 
   /**
@@ -102,6 +103,9 @@ export class SendCall extends Exchange {
       if (afterMs !== undefined) answer.retryAfterMs = afterMs;
     }
     if (tookMs !== undefined) answer.answerMs = tookMs;
+    const { deadline } = this;
+    // Given up between the refusal and the second request.
+    if (this.#refused.length === 1 && deadline.aborted) answer.failure = deadline.cause ?? 'other';
     if (failure !== undefined) answer.failure = failure;
     if (failureCode !== undefined) answer.failureCode = failureCode;
     return answer;

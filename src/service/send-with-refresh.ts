@@ -1,6 +1,6 @@
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { Token, TokenSource } from '../contracts/token.ts';
+import type { Refusal, Token, TokenSource } from '../contracts/token.ts';
 import { Cancellation } from '../async/cancellation.ts';
 import type { Deadline } from '../async/deadline.ts';
 
@@ -22,13 +22,14 @@ export interface RefreshingCall {
   readonly tokens: TokenSource;
   readonly deadline: Deadline;
   readonly guard?: RequestGuard | undefined;
-  /** Makes the request and returns the status of its answer, if it got one. */
-  readonly request: (token: Token) => Promise<number | undefined>;
+  /** Makes the request and returns its refusal, if it was answered 401 or 403. */
+  readonly request: (token: Token) => Promise<Refusal | undefined>;
 }
 
 /**
  * Sends with the current token; when the answer is 401 or 403, refreshes the token and retries once
- * (service-api, Authentication rule 4).
+ * (service-api, Authentication rule 4). It is not retried where the token source knows that another token is
+ * refused the same.
  *
  * @throws NoticeQueueError what the token source throws; TOKEN_UNAVAILABLE for any foreign error of it
  */
@@ -38,19 +39,19 @@ export async function sendWithRefresh(call: RefreshingCall): Promise<void> {
 
   const token = await usable(() => tokens.get(cancel), cancel, call);
   if (token === undefined) return;
-  const status = await request(token);
-  if (status !== 401 && status !== 403) return;
-  const renewed = await usable(() => tokens.renew(token, status, cancel), cancel, call);
+  const refusal = await request(token);
+  if (refusal === undefined) return;
+  const renewed = await usable(() => tokens.renew(token, refusal, cancel), cancel, call);
   if (renewed !== undefined) await request(renewed);
 }
 
 /** A token with which a request may be made now; undefined when the call was given up meanwhile. */
 async function usable(
-  ask: () => Promise<Token>,
+  ask: () => Promise<Token | undefined>,
   cancel: CancelSignal,
   { deadline, guard }: RefreshingCall,
 ): Promise<Token | undefined> {
-  let token: Token;
+  let token: Token | undefined;
   try {
     token = await ask();
   } catch (error) {
@@ -60,6 +61,7 @@ async function usable(
     // A foreign error could contain anything, a secret included.
     throw new NoticeQueueError('TOKEN_UNAVAILABLE', 'The token source failed.');
   }
+  if (token === undefined) return undefined;
   try {
     await guard?.check(cancel);
   } catch (error) {

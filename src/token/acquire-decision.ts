@@ -1,10 +1,16 @@
-import type { Token } from '../contracts/token.ts';
+import type { Refusal, Token } from '../contracts/token.ts';
 import { readRefusal, type TokenRefusal } from './token-refusal.ts';
 
 /** Why a token is requested. */
 export type TokenWant =
   /** For a send: any token but the one refused (empty: any). */
-  | { readonly why: 'use'; readonly refused: string; readonly graceMs: number }
+  | {
+      readonly why: 'use';
+      readonly refused: string;
+      readonly graceMs: number;
+      /** What it was refused with, where it is known. */
+      readonly refusal?: Refusal;
+    }
   /** The stored one cannot be decrypted here: any token but that. */
   | { readonly why: 'unreadable'; readonly refused: string }
   /** The token in use is about to expire: its successor. */
@@ -28,6 +34,8 @@ export type AcquireDecision =
   | { readonly kind: 'take'; readonly stored: StoredToken }
   /** The stored one is the refused one, but within the grace time: try it once more; nothing is issued. */
   | { readonly kind: 'young'; readonly stored: StoredToken }
+  /** The stored one is the refused one, and another would be refused the same: nothing is issued. */
+  | { readonly kind: 'keep'; readonly stored: StoredToken }
   /** No issuance now: a refusal is in effect; `fresh` when this call caused it. */
   | { readonly kind: 'refused'; readonly refusal: TokenRefusal; readonly fresh: boolean }
   /** Another process issues; its lock lasts at most `restMs`. */
@@ -48,7 +56,8 @@ export function parseDecision(reply: unknown): AcquireDecision {
   const [first = '', second = '', ...rest] = fields;
   switch (kind) {
     case 'take':
-    case 'young': {
+    case 'young':
+    case 'keep': {
       const [fence, ageMs, restMs, proven] = rest.map(Number);
       const stored = {
         id: first,

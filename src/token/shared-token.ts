@@ -1,5 +1,5 @@
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
-import type { IssuedToken, RefusalStatus, Token, TokenSource } from '../contracts/token.ts';
+import type { IssuedToken, Refusal, Token, TokenSource } from '../contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../contracts/errors.ts';
 import type { Hints } from '../redis/hints.ts';
 import type { TokenKeys } from '../redis/keys.ts';
@@ -18,6 +18,12 @@ import { readTokenStatus, type TokenStatus } from './token-status.ts';
 const PROOF_RETRY_MS = 1000;
 
 type UseWant = Extract<TokenWant, { why: 'use' }>;
+
+interface Acquired {
+  readonly token: Token;
+  /** It is the refused one: another would be refused the same. */
+  readonly kept: boolean;
+}
 
 /** No token was reported refused: any token will do. */
 const ANY: UseWant = { why: 'use', refused: '', graceMs: 0 };
@@ -50,7 +56,9 @@ export interface SharedTokenOptions {
  * fleet of any size and both kinds of service. Its guarantee:
  *
  * **issuances <= invalidations + 2 x faults, and exactly one per invalidation without faults.**
- * A fault is a lock holder that dies or outlives its lock, or a Redis that loses data.
+ * A fault is a lock holder that dies or outlives its lock, or a Redis that loses data. A refusal that is not
+ * the token's fault adds one issuance when its code is first met, then at most one in ten seconds while
+ * tokens work at other times, and else one per distance, which doubles from one to 16 minutes.
  *
  * The token record in Redis is in one of these states; each transition is one script (token-scripts.ts):
  *
@@ -62,6 +70,8 @@ export interface SharedTokenOptions {
  *   grace time. Ends by `store` → fresh, by `fail` → refused, or by the lock's ttl → the state before.
  * - **refused**: an issuance failed. The whole fleet fails without asking the service until the ttl
  *   ends → the state before; then one caller tries again. Each failure in a row doubles the ttl.
+ * - **kept**: a code of a refusal is remembered (`uncured`) because a new token was refused the same. Such
+ *   refusals renew nothing, unless nothing was accepted for a while. Other codes are not affected.
  * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the
  *   one before it: another program issues tokens for this app, or clocks are wrong. After the ttl one
  *   more token is issued; if it works, the state ends, otherwise it is contested for twice as long. A
@@ -89,7 +99,7 @@ export class SharedToken implements TokenSource {
   readonly #wakeSignal = new WakeSignal();
   readonly #earlyRenewal: EarlyRenewal;
   /** Pending acquisitions by the token they replace and its grace time. */
-  readonly #pending = new Map<string, SingleFlight<Token>>();
+  readonly #pending = new Map<string, SingleFlight<Acquired>>();
   #held: HeldToken | undefined;
   /** The last token reported refused here, so that get() does not return it again. */
   #refusedToken = ANY;
@@ -135,7 +145,7 @@ export class SharedToken implements TokenSource {
    */
   async get(cancel?: CancelSignal): Promise<Token> {
     const held = this.#usable();
-    if (held === undefined) return await this.#acquire(this.#refusedToken, cancel);
+    if (held === undefined) return (await this.#acquire(this.#refusedToken, cancel)).token;
     this.#options.onWait?.(0);
     return held.token;
   }
@@ -143,15 +153,18 @@ export class SharedToken implements TokenSource {
   /**
    * A token other than the refused one (service-api, Authentication rule 4), or the same one when it is so
    * young that the service may not know it everywhere. Throws as get() does.
+   *
+   * @returns undefined where another token is refused the same ({@link uncured}): none is issued
    */
-  async renew(refused: Token, status: RefusalStatus, cancel?: CancelSignal): Promise<Token> {
+  async renew(refused: Token, refusal: Refusal, cancel?: CancelSignal): Promise<Token | undefined> {
     const held = this.#usable();
     if (held !== undefined && held.token.id !== refused.id) {
       this.#options.onWait?.(0);
       return held.token;
     }
-    this.#markRefused(refused.id, status);
-    return await this.#acquire(this.#refusedToken, cancel);
+    this.#markRefused(refused.id, refusal);
+    const { token, kept } = await this.#acquire(this.#refusedToken, cancel);
+    return kept ? undefined : token;
   }
 
   /** Reports that the service accepted a call with this token. Asks Redis once per token at most. */
@@ -166,28 +179,20 @@ export class SharedToken implements TokenSource {
   }
 
   /**
-   * Decides about an attempt whose token was refused, renewed, and refused again with this second one.
+   * Reports that a token was refused, and its successor the same: the fleet remembers for ten minutes that
+   * such a refusal is not the token's fault. No notice is rejected for that; it only saves issuances.
    *
-   * - `again`: the second token became invalid in between: it was replaced, or it worked before. The job
-   *   is not to blame.
-   * - `refused`: it is current, and either never worked or was refused with 403, which concerns the
-   *   caller's permission and not the token (service-api, Errors).
-   *
-   * @param status the answer to the second token. Default 401: this process then drops the token
+   * @param id of the successor
+   * @param job that was refused
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis fails
    */
-  async judge(
-    refused: Pick<Token, 'id'>,
-    status: RefusalStatus = 401,
-  ): Promise<'again' | 'refused'> {
-    const held = this.#held;
-    if (held !== undefined && held.token.id !== refused.id) return 'again';
-    const worked = held?.proven === true || this.#proof?.id === refused.id;
-    if (status === 401) this.#markRefused(refused.id, status);
-    if (status === 401 && worked) return 'again';
-    const stored = await this.#record.read();
-    if (stored.id !== refused.id) return 'again';
-    return status === 401 && stored.proven ? 'again' : 'refused';
+  async uncured(id: string, refusal: Refusal, job: string): Promise<void> {
+    await this.#record.addUncured(id, refusal, job);
+  }
+
+  /** Reports that a token was refused so, and its successor accepted. Throws as {@link uncured} does. */
+  async cured(refusal: Refusal): Promise<void> {
+    await this.#record.removeUncured(refusal);
   }
 
   /** The state of the record for status pages; never the token. */
@@ -219,13 +224,13 @@ export class SharedToken implements TokenSource {
     this.#earlyRenewal.disarm();
   }
 
-  #markRefused(id: string, status: RefusalStatus): void {
+  #markRefused(id: string, refusal: Refusal): void {
     if (this.#held?.token.id === id) this.#drop();
-    const graceMs = graceAfter(status, this.#options.settings);
-    this.#refusedToken = { why: 'use', refused: id, graceMs };
+    const graceMs = graceAfter(refusal.status, this.#options.settings);
+    this.#refusedToken = { why: 'use', refused: id, graceMs, refusal };
   }
 
-  async #acquire(want: UseWant, cancel: CancelSignal | undefined): Promise<Token> {
+  async #acquire(want: UseWant, cancel: CancelSignal | undefined): Promise<Acquired> {
     const startedAt = performance.now();
     try {
       return await this.#join(want, cancel);
@@ -235,9 +240,10 @@ export class SharedToken implements TokenSource {
   }
 
   /** Joins the pending acquisition of this want, or starts one. */
-  async #join(want: UseWant, cancel: CancelSignal | undefined): Promise<Token> {
+  async #join(want: UseWant, cancel: CancelSignal | undefined): Promise<Acquired> {
     this.#throwIfPointless(cancel);
-    const key = `${want.refused}:${want.graceMs}`;
+    const { status = '', code = '' } = want.refusal ?? {};
+    const key = `${want.refused}:${status}:${code}`;
     let acquisition = this.#pending.get(key);
     if (acquisition === undefined || acquisition.abandoned) {
       acquisition = new SingleFlight((abandoned) => this.#obtain(want, abandoned));
@@ -261,14 +267,16 @@ export class SharedToken implements TokenSource {
     this.#refusal = undefined;
   }
 
-  async #removeWhenEnded(key: string, acquisition: SingleFlight<Token>): Promise<void> {
+  async #removeWhenEnded(key: string, acquisition: SingleFlight<Acquired>): Promise<void> {
     await acquisition.ended();
     if (this.#pending.get(key) === acquisition) this.#pending.delete(key);
   }
 
-  async #obtain(want: UseWant, abandoned: AbortSignal): Promise<Token> {
+  async #obtain(want: UseWant, abandoned: AbortSignal): Promise<Acquired> {
     try {
-      return this.#keep(await this.#protocol.obtain(want, abandoned), want.refused).token;
+      const { held, kept } = await this.#protocol.obtain(want, abandoned);
+      const { token } = this.#keep(held, want.refused);
+      return { token, kept: kept && token.id === want.refused };
     } catch (error) {
       if (error instanceof TokenRefusedError) {
         this.#refusal = { error, until: performance.now() + error.retryInMs };

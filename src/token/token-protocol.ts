@@ -63,6 +63,12 @@ export type TokenEvent =
   /** An early renewal failed; the current token stays in use. */
   | { readonly kind: 'early-renewal-failed'; readonly code: ErrorCode };
 
+/** A token for a send. `kept`: it is the refused one, and another would be refused the same. */
+export interface Obtained {
+  readonly held: HeldToken;
+  readonly kept: boolean;
+}
+
 /**
  * Runs one request for a token through the protocol that shared-token.ts describes: ask, decide, and then
  * take, wait or issue. It keeps no state between requests.
@@ -81,7 +87,7 @@ export class TokenProtocol {
    * @throws TokenRefusedError when a refusal is in effect or the issuance of this process was refused
    * @throws NoticeQueueError TOKEN_UNAVAILABLE when Redis failed or the wait was too long
    */
-  async obtain(first: TokenWant, abandoned: AbortSignal): Promise<HeldToken> {
+  async obtain(first: TokenWant, abandoned: AbortSignal): Promise<Obtained> {
     const { record, wakeSignal, settings, emit } = this.#context;
     const nonce = newNonce();
     const startedAt = performance.now();
@@ -93,7 +99,8 @@ export class TokenProtocol {
       const decision = await record.acquire(nonce, want);
       switch (decision.kind) {
         case 'take':
-        case 'young': {
+        case 'young':
+        case 'keep': {
           const held = this.#open(decision.stored, askedAt);
           if (held === undefined) {
             want = { why: 'unreadable', refused: decision.stored.id };
@@ -103,13 +110,13 @@ export class TokenProtocol {
           if (decision.kind === 'young') {
             emit({ kind: 'young', id: held.token.id, ageMs: decision.stored.ageMs });
           }
-          return held;
+          return { held, kept: decision.kind === 'keep' };
         }
         case 'refused':
           throw this.#refused(decision);
         case 'lock': {
           const held = await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
-          if (held !== undefined) return held;
+          if (held !== undefined) return { held, kept: false };
           break;
         }
         case 'wait':

@@ -1,14 +1,24 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { withTimeout } from '../async/with-timeout.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import { redisErrorCode } from '../redis/failure.ts';
 import { ScriptFailure, type ScriptClient } from '../redis/script.ts';
-import type { Token } from '../contracts/token.ts';
+import { APP_CODES, concernsToken, type Refusal, type Token } from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { AcquireDecision, TokenWant } from './acquire-decision.ts';
 import { refusalSpan, type RefusalKind } from './token-refusal.ts';
 import type { TokenSeal } from './token-seal.ts';
-import { acquire, fail, prove, release, store } from './token-scripts.ts';
+import { acquire, addUncured, fail, prove, release, store } from './token-scripts.ts';
 import type { TokenSettings } from './token-settings.ts';
+
+/** Pause between two tries to release a lock that nothing follows. */
+const RELEASE_AGAIN_MS = 200;
+
+/** Time to the next renewal for a refusal that a new token did not end; doubled by each. */
+const FIRST_DISTANCE_MS = 60_000;
+
+/** The same for a code about the app: only a person changes it. */
+const APP_DISTANCE_MS = 600_000;
 
 /** Failed issuances count as in a row for this long. */
 const STREAK_MS = 600_000;
@@ -46,12 +56,12 @@ export class TokenRecord {
 
   /** Decides about a want, and takes the lock when that is the decision. */
   async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
-    const { current, lock, fence, refused, issued, hints } = this.#keys;
+    const { current, lock, fence, refused, issued, hints, uncured, evidence } = this.#keys;
     const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } = this.#settings;
     const grace = want.why === 'use' ? want.graceMs : 0;
     const asked = acquire(
       this.#redis,
-      [current, lock, fence, refused, issued, hints],
+      [current, lock, fence, refused, issued, hints, uncured, evidence],
       [
         nonce,
         want.why,
@@ -62,17 +72,60 @@ export class TokenRecord {
         budgetWindowMs,
         refusedMinMs,
         refusedMaxMs,
+        want.why === 'use' && want.refusal !== undefined ? nameOf(want.refusal) : '',
       ],
     );
     try {
       return await bounded(asked, this.#settings.issueDeadlineMs);
     } catch (error) {
-      // The command may still run later; release a lock that it then takes.
-      void asked
-        .then((late) => (late.kind === 'lock' ? this.release(nonce) : undefined))
-        .catch(ignore);
+      // The command may have run, or still run later: release a lock that it takes.
+      void this.#releaseLate(asked, nonce);
       throw error;
     }
+  }
+
+  /** Repeated until Redis answers, or the lock has expired by itself. */
+  async #releaseLate(asked: Promise<AcquireDecision>, nonce: string): Promise<void> {
+    const late = await asked.catch(() => undefined);
+    if (late !== undefined && late.kind !== 'lock') return;
+    const end = performance.now() + this.#settings.lockTtlMs;
+    while (performance.now() < end) {
+      try {
+        await this.release(nonce);
+        return;
+      } catch {
+        await pause(RELEASE_AGAIN_MS);
+      }
+    }
+  }
+
+  /**
+   * Remembers that a new token did not end a refusal.
+   *
+   * @param id of the new token
+   * @param job that was refused with both
+   */
+  async addUncured(id: string, refusal: Refusal, job: string): Promise<void> {
+    if (concernsToken(refusal.code)) return;
+    const { code } = refusal;
+    const distance =
+      code !== undefined && APP_CODES.has(code) ? APP_DISTANCE_MS : FIRST_DISTANCE_MS;
+    const isPlain = code === undefined && refusal.status === 401;
+    const { current, uncured } = this.#keys;
+    await bounded(
+      addUncured(
+        this.#redis,
+        [current, uncured],
+        [id, nameOf(refusal), job, distance, isPlain ? 0 : 1],
+      ),
+      this.#settings.issueDeadlineMs,
+    );
+  }
+
+  /** A new token ended a refusal: it is renewed for again. */
+  async removeUncured(refusal: Refusal): Promise<void> {
+    const removed = this.#redis.hdel(this.#keys.uncured, nameOf(refusal));
+    await bounded(removed, this.#settings.issueDeadlineMs);
   }
 
   /**
@@ -138,16 +191,10 @@ export class TokenRecord {
   async prove(id: string): Promise<void> {
     await bounded(prove(this.#redis, [this.#keys.current], [id]), this.#settings.issueDeadlineMs);
   }
-
-  /** Reads the id of the stored token, and whether a call with it was accepted. */
-  async read(): Promise<{ readonly id: string | null; readonly proven: boolean }> {
-    const [id = null, proven] = await bounded(
-      this.#redis.hmget(this.#keys.current, 'id', 'proven'),
-      this.#settings.issueDeadlineMs,
-    );
-    return { id, proven: proven === '1' };
-  }
 }
+
+/** Names a refusal in the record. */
+const nameOf = ({ status, code = '' }: Refusal) => `${status} ${code}`;
 
 /** Resolves with the answer; throws TOKEN_UNAVAILABLE after `ms` and for any error of the client. */
 async function bounded<T>(asked: Promise<T>, ms: number): Promise<T> {
@@ -170,5 +217,3 @@ export function redisError(error: unknown): NoticeQueueError {
     `Redis failed while handling the shared token (${redisErrorCode(error)}).`,
   );
 }
-
-function ignore(): void {}

@@ -37,28 +37,44 @@ local function rest(key, longest)
 end
 `;
 
+/** A refusal that a new token did not end is remembered for this long, or for twice its distance. */
+const UNCURED_MS = 600_000;
+
+/** An acceptance that was asked for this long ago is overdue. */
+const OVERDUE_MS = 2_000;
+
+/** Between two renewals for a remembered refusal while tokens work at other times. */
+const RENEW_AGAIN_MS = 10_000;
+
+/** Longest distance of two renewals for a remembered refusal that nothing contradicts. */
+const LONGEST_DISTANCE_MS = 960_000;
+
 /**
  * Decides about a want, and takes the lock. The order of the checks is the protocol:
  *
  * 1. a refusal is in effect: fail;
  * 2. the stored token is not the refused one: take it;
- * 3. the stored token is the refused one and within the grace time: try it once more;
- * 4. an early renewal too soon after another: later;
- * 5. another process has the lock: wait;
- * 6. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
- * 7. the budget is spent: contested;
- * 8. otherwise: take the lock and the next fence.
+ * 3. the stored token is the refused one, and a new token did not end such a refusal before: keep it. A
+ *    renewal is tried again after its distance, and after ten seconds when three notices met it and the token
+ *    had worked; both only while an acceptance has been asked for and none has come for two seconds;
+ * 4. the stored token is the refused one and within the grace time: try it once more;
+ * 5. an early renewal too soon after another: later;
+ * 6. this caller has the lock already (its answer was lost): the same fence;
+ * 7. another process has the lock: wait;
+ * 8. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
+ * 9. the budget is spent: contested;
+ * 10. otherwise: take the lock and the next fence.
  *
  * A lock or refusal without ttl, or with a longer one than is ever set, comes from a clock that went back
  * and is removed. The fence exceeds the stored one even when its counter was lost.
  */
 export const acquire = defineScript({
   name: 'token acquire',
-  keys: 6,
+  keys: 8,
   parse: parseDecision,
   lua: `${COMMON}
-local current, lock, fenceKey, refused, issued, hints = unpack(KEYS)
-local nonce, why, refusedId = ARGV[1], ARGV[2], ARGV[3]
+local current, lock, fenceKey, refused, issued, hints, uncured, evidence = unpack(KEYS)
+local nonce, why, refusedId, refusal = ARGV[1], ARGV[2], ARGV[3], ARGV[10]
 local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
 local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
 local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -77,12 +93,29 @@ local function answer(kind)
     token.expiresAt and text(token.expiresAt - now) or -1, token.proven and 1 or 0 }
 end
 if alive and token.id ~= refusedId then return answer('take') end
+local distance
+if alive and why == 'use' and refusal ~= '' then
+  local at, apart = string.match(redis.call('HGET', uncured, refusal) or '', '^(%d+) (%d+)$')
+  at, apart = tonumber(at), tonumber(apart)
+  if at and at <= now and now - at < math.max(2 * apart, ${UNCURED_MS}) then
+    local asked = redis.call('HMGET', evidence, 'askedAt', 'refusedRow')
+    local askedAt = tonumber(asked[1] or 0)
+    local overdue = askedAt > 0 and now - askedAt > ${OVERDUE_MS}
+    local all = token.proven and tonumber(asked[2] or 0) >= 3 and now - at >= ${RENEW_AGAIN_MS}
+    if not (overdue and (all or now - at >= apart)) then return answer('keep') end
+    distance = math.min(apart * 2, ${LONGEST_DISTANCE_MS})
+  end
+end
 if alive and why == 'use' then
   local age = now - token.issuedAt
   if age >= 0 and age < grace then return answer('young') end
 end
 if why == 'early' and token.earlyAfter > now then return { 'later' } end
 
+if redis.call('GET', lock) == nonce then
+  redis.call('PEXPIRE', lock, lockTtl)
+  return { 'lock', text(number(redis.call('GET', fenceKey)) or 1) }
+end
 local lockedFor = rest(lock, lockTtl)
 if lockedFor >= 0 then return { 'wait', lockedFor } end
 
@@ -110,6 +143,7 @@ end
 local fence = math.max(number(redis.call('GET', fenceKey)) or 0, token.fence or 0) + 1
 redis.call('SET', fenceKey, text(fence))
 redis.call('SET', lock, nonce, 'PX', lockTtl)
+if distance then redis.call('HSET', uncured, refusal, text(now) .. ' ' .. text(distance)) end
 if why == 'early' and alive then
   local half = token.expiresAt and math.floor((token.expiresAt - now) / 2) or 0
   redis.call('HSET', current, 'earlyAfter', text(now + math.max(refusedMin, half)))
@@ -187,6 +221,32 @@ if redis.call('GET', KEYS[1]) == ARGV[1] then
   redis.call('PUBLISH', KEYS[2], 'released')
 end
 return 0`,
+});
+
+/**
+ * Remembers that a new token did not end a refusal, if it is still the stored one. A refusal without a code
+ * may be a dead token as well: it takes two different jobs. ARGV: id of the token, refusal, job, distance.
+ */
+export const addUncured = defineScript({
+  name: 'token add uncured',
+  keys: 2,
+  lua: `
+local current, uncured = unpack(KEYS)
+local id, refusal, job, distance, alone = unpack(ARGV)
+if redis.call('HGET', current, 'id') ~= id then return 0 end
+local known = redis.call('HGET', uncured, refusal)
+if alone ~= '1' and (not known or known == 'by ' .. job) then
+  redis.call('HSET', uncured, refusal, 'by ' .. job)
+else
+  local at, apart = string.match(known or '', '^(%d+) (%d+)$')
+  if not at or clock() - tonumber(at) >= tonumber(apart) then
+    apart = tonumber(apart) or 0
+    redis.call('HSET', uncured, refusal,
+      string.format('%.0f %.0f', clock(), math.max(apart, tonumber(distance))))
+  end
+end
+redis.call('PEXPIRE', uncured, 3600000)
+return 1`,
 });
 
 /** Records that a call with the stored token was accepted. */

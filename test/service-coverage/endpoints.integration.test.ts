@@ -140,13 +140,16 @@ describe('POST {base_url}/api/v2/notices/send', () => {
     await board.close();
   });
 
-  it('[not-shown-send-success-body] a page is not this API: the queue holds, and nothing is counted as accepted', async () => {
+  it('[not-shown-send-success-body] a page is not this API: nothing is counted as accepted, and the notice is sent again', async () => {
     const emulator = await emulatorWith();
     const page = { status: 200, bodyText: '<html><body>Welcome</body></html>' };
     emulator.addFault({ on: 'send', times: 1, ...page });
     const { deliver } = await line(emulator.url);
-    expect(await deliver(noticeTo(SECOND))).toMatchObject({ outcome: 'hold', hold: 'address' });
-    await until(() => acceptedNumbers(emulator).includes(SECOND), { what: 'the next probe' });
+    expect(await deliver(noticeTo(SECOND))).toMatchObject({
+      outcome: 'retry',
+      code: 'HTML_ANSWER',
+    });
+    await until(() => acceptedNumbers(emulator).includes(SECOND), { what: 'the next attempt' });
   });
 
   it('[not-shown-other-endpoints] TOKEN_PATH and SEND_PATH_V2 lead elsewhere where the service does', async () => {

@@ -119,11 +119,14 @@ describe('Versioning', () => {
     const wire = await wireTo(emulator, (path) => path.replace('/next/', '/api/v2/notices/'));
     const page = { status: 410, bodyText: '<html>This version has ended</html>' };
     emulator.addFault({ on: 'send', ...page });
-    const { deliver, restart } = await line(wire.url);
-    expect(await deliver(noticeTo(FIRST))).toMatchObject({ outcome: 'hold', hold: 'address' });
+    const apart = { BACKOFF_BASE_MS: '300', BACKOFF_CAP_MS: '1000' };
+    const { queue, hold, restart } = await line(wire.url, apart);
+    await queue.sendMany([FIRST, '0100000011', '0100000012'].map((to) => noticeTo(to)));
+    await until(async () => (await hold())?.kind === 'address', { what: 'the hold' });
     emulator.clearFaults();
     await restart({ SEND_PATH_V2: '/next/send' });
     await until(() => wire.summary().at(-1) === 'POST /next/send 200', { what: 'the new path' });
-    expect(acceptedNumbers(emulator)).toContain(FIRST);
+    await until(() => acceptedNumbers(emulator).includes(FIRST), { what: 'what waits' });
+    expect(wire.summary()).toContain('POST /next/send 200');
   });
 });

@@ -65,7 +65,7 @@ describe.each([
     running.revokeTokens();
     const answer = await client.send(NOTICE, tokens, WITHIN);
     expect(answer).toMatchObject({ status: 200, requests: 2, tokenId: 'issued-2' });
-    expect(answer.refused).toStrictEqual([{ tokenId: 'issued-1', status: 401 }]);
+    expect(answer.refused).toMatchObject([{ tokenId: 'issued-1', status: 401 }]);
     expect(running.record()).toMatchObject({ contacts: 2 });
     expect(running.issuances()).toHaveLength(2);
   });

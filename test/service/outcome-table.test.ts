@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
-import { OUTCOME_ROWS, decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
-import type { SecondRefusal } from '../../src/service/outcome-table.ts';
+import type { HoldKind } from '../../src/contracts/hold.ts';
+import { OUTCOME_ROWS, decideOutcome } from '../../src/service/outcome-table.ts';
 import type { ContactOutcome } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
@@ -42,30 +42,33 @@ const two = (status: 401 | 403) => ({
 const unknown = (code: string): Outcome => ({ kind: 'unknown', code });
 const rejected = (code: string): Outcome => ({ kind: 'rejected', code });
 const retry = (code: string, counted: boolean): Outcome => ({ kind: 'retry', code, counted });
-const hold = (kind: 'credentials' | 'credit' | 'address' | 'throttled', code: string): Outcome => ({
+const hold = (hold: HoldKind, code: string, more: { ownAfter?: number } = {}): Outcome => ({
   kind: 'hold',
-  hold: kind,
+  hold,
   code,
+  ...more,
 });
+const page = (code: string): Outcome => hold('address', code, { ownAfter: 5 });
 const accepted = (confirmed: boolean): Outcome => ({ kind: 'accepted', confirmed });
 
 const rule = (outcome: 'accepted' | 'retry' | 'unknown') => ({ number: 1, outcome });
 const results = (...outcomes: readonly ContactOutcome[]) =>
   outcomes.map((outcome) => ({ outcome, code: `CODE_${outcome}`, message: '' }));
 
-/** Row of the table, answer, outcome, and the token slot's word where there is one. */
-const CASES: [string, SendAnswer, Outcome, SecondRefusal?][] = [
+/** Row of the table, answer, outcome. */
+const CASES: [string, SendAnswer, Outcome][] = [
   ['not sent, given up', notSent({ failure: 'aborted' }), retry('ABORTED', false)],
   [
     'not sent, the certificate does not verify',
     notSent({ failure: 'certificate', failureCode: 'CERT_HAS_EXPIRED' }),
     hold('address', 'CERT_HAS_EXPIRED'),
   ],
-  ['not sent', notSent({ failure: 'dns' }), retry('SERVICE_UNREACHABLE', true)],
-  ['not sent', notSent({ failure: 'timeout' }), retry('SERVICE_UNREACHABLE', true)],
-  ['not sent', notSent({ failure: 'tls' }), retry('SERVICE_UNREACHABLE', true)],
+  ['not sent', notSent({ failure: 'dns' }), hold('unreachable', 'SERVICE_UNREACHABLE')],
+  ['not sent', notSent({ failure: 'timeout' }), hold('unreachable', 'SERVICE_UNREACHABLE')],
+  ['not sent', notSent({ failure: 'tls' }), hold('unreachable', 'SERVICE_UNREACHABLE')],
   ['sent, no status', sent({ failure: 'reset', failureCode: 'ECONNRESET' }), unknown('ECONNRESET')],
   ['sent, no status', sent({ failure: 'aborted' }), unknown('NO_ANSWER')],
+  ['2xx, a page', answered(200, { body: 'html' }), page('HTML_ANSWER')],
   [
     'an answer rule matches',
     answered(200, { rule: { number: 2, outcome: 'rejected' }, code: 'NO' }),
@@ -95,7 +98,6 @@ const CASES: [string, SendAnswer, Outcome, SecondRefusal?][] = [
     answered(200, { results: results('retry', 'rejected', 'unknown') }),
     unknown('CODE_unknown'),
   ],
-  ['2xx, a page', answered(200, { body: 'html' }), hold('address', 'HTML_ANSWER')],
   ['2xx, success: false', answered(200, { success: false }), rejected('SERVICE_REFUSED')],
   [
     '2xx, success: false',
@@ -108,8 +110,13 @@ const CASES: [string, SendAnswer, Outcome, SecondRefusal?][] = [
   ['2xx, unreadable', answered(200, { body: 'text' }), accepted(false)],
   ['2xx, unreadable', answered(202, { body: 'broken', failure: 'reset' }), accepted(false)],
   ['2xx, unreadable', answered(200, { body: 'oversized' }), accepted(false)],
-  ['3xx', answered(302, { body: 'html' }), hold('address', 'HTTP_302')],
-  ['3xx', answered(308), hold('address', 'HTTP_308')],
+  ['3xx', answered(302, { body: 'html' }), page('HTTP_302')],
+  ['3xx', answered(308), page('HTTP_308')],
+  [
+    '503 with Retry-After',
+    answered(503, { retryAfterMs: 2_000, code: 'BUSY' }),
+    { kind: 'hold', hold: 'failing', code: 'BUSY', forMs: 2_000 },
+  ],
   ['5xx', answered(500), unknown('HTTP_500')],
   ['5xx', answered(502, { body: 'html' }), unknown('HTTP_502')],
   ['5xx', answered(503, { code: 'BUSY' }), unknown('BUSY')],
@@ -117,98 +124,74 @@ const CASES: [string, SendAnswer, Outcome, SecondRefusal?][] = [
   ['1xx, 600 and above', answered(600), unknown('HTTP_600')],
   ['408, 425', answered(408), retry('HTTP_408', true)],
   ['408, 425', answered(425), retry('HTTP_425', true)],
-  ['429', answered(429), hold('throttled', 'HTTP_429')],
+  ['429', answered(429), { kind: 'hold', hold: 'throttled', code: 'HTTP_429', always: true }],
   [
     '429',
     answered(429, { retryAfterMs: 3_000, code: 'SLOW_DOWN' }),
-    { kind: 'hold', hold: 'throttled', code: 'SLOW_DOWN', forMs: 3_000 },
+    { kind: 'hold', hold: 'throttled', code: 'SLOW_DOWN', always: true, forMs: 3_000 },
   ],
   ['402', answered(402, { code: 'NO_CREDIT' }), hold('credit', 'NO_CREDIT')],
   ['407', answered(407), hold('address', 'HTTP_407')],
   ['413', answered(413, { body: 'html' }), rejected('HTTP_413')],
   [
-    '401 or 403, within the grace of a young token',
-    answered(401, one(401)),
+    '401 or 403, given up before the second request',
+    answered(401, { refused: one(401).refused.slice(1), failure: 'aborted' }),
     retry('HTTP_401', false),
   ],
+  ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), page('HTTP_401')],
+  ['401 or 403, a page', answered(403, { ...one(403), body: 'html' }), page('HTTP_403')],
   [
-    '401 or 403, within the grace of a young token',
-    answered(403, one(403)),
-    retry('HTTP_403', false),
-  ],
-  [
-    '401 or 403, within the grace of a young token',
-    answered(403, { ...one(403), code: 'IP_NOT_ALLOWED' }),
-    retry('IP_NOT_ALLOWED', false),
-    'refused',
-  ],
-  ['401 or 403, judged again', answered(401, two(401)), retry('HTTP_401', false), 'again'],
-  [
-    '401 or 403, judged again',
-    answered(403, { ...two(403), code: 'X' }),
-    retry('X', false),
-    'again',
-  ],
-  [
-    '401 or 403, judged again',
-    answered(401, { ...two(401), body: 'html' }),
-    retry('HTTP_401', false),
-    'again',
-  ],
-  [
-    '401 or 403, judged again',
-    answered(403, { ...two(403), body: 'html' }),
-    retry('HTTP_403', false),
-    'again',
-  ],
-  ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), hold('address', 'HTTP_401')],
-  ['401 or 403, a page', answered(403, { ...two(403), body: 'html' }), hold('address', 'HTTP_403')],
-  ['401', answered(401, two(401)), hold('credentials', 'HTTP_401')],
-  [
-    '401',
-    answered(401, { ...two(401), code: 'INVALID_ACCESS_KEY' }),
-    hold('credentials', 'INVALID_ACCESS_KEY'),
-    'refused',
-  ],
-  [
-    '403, a documented code or none',
+    '401 or 403, a code about the app',
     answered(403, { ...two(403), code: 'ACCESS_KEY_NOT_APPROVED' }),
     hold('credentials', 'ACCESS_KEY_NOT_APPROVED'),
   ],
   [
-    '403, a documented code or none',
-    answered(403, { ...two(403), code: 'IP_NOT_ALLOWED' }),
+    '401 or 403, a code about the app',
+    answered(403, { ...one(403), code: 'IP_NOT_ALLOWED' }),
     hold('credentials', 'IP_NOT_ALLOWED'),
-    'refused',
   ],
+  ...['INVALID_ACCESS_KEY', 'TOKEN_EXPIRED', 'INVALID_BEARER_FORMAT'].map(
+    (code): [string, SendAnswer, Outcome] => [
+      '401 or 403, a code about the token',
+      answered(401, { ...two(401), code }),
+      hold('credentials', code, { ownAfter: 0 }),
+    ],
+  ),
   [
-    '403, a documented code or none',
-    answered(403, { ...two(403), body: 'none' }),
-    hold('credentials', 'HTTP_403'),
-  ],
-  [
-    '403, another code',
+    '401 or 403, another code',
     answered(403, { ...two(403), code: 'SENDER_NOT_YOURS' }),
-    rejected('SENDER_NOT_YOURS'),
+    hold('credentials', 'SENDER_NOT_YOURS', { ownAfter: 1 }),
   ],
-  ['other 4xx, a page', answered(404, { body: 'html' }), hold('address', 'HTTP_404')],
+  [
+    '401 or 403, another code',
+    answered(401, { ...one(401), code: 'SENDER_UNKNOWN' }),
+    hold('credentials', 'SENDER_UNKNOWN', { ownAfter: 1 }),
+  ],
+  [
+    '401 or 403, no code',
+    answered(401, two(401)),
+    hold('credentials', 'HTTP_401', { ownAfter: 5 }),
+  ],
+  [
+    '401 or 403, no code',
+    answered(403, { ...one(403), body: 'none' }),
+    hold('credentials', 'HTTP_403', { ownAfter: 5 }),
+  ],
+  ['other 4xx, a page', answered(404, { body: 'html' }), page('HTTP_404')],
   ['other 4xx', answered(404, { code: 'NO_TEMPLATE' }), rejected('NO_TEMPLATE')],
   ['other 4xx', answered(400, { body: 'none' }), rejected('HTTP_400')],
   ['other 4xx', answered(422, { body: 'broken' }), rejected('HTTP_422')],
   ['other 4xx', answered(418, { body: 'text' }), rejected('HTTP_418')],
 ];
 
-const rowOf = (answer: SendAnswer, judgement: SecondRefusal | undefined): string | undefined =>
-  OUTCOME_ROWS.find(({ when }) => when(answer, judgement))?.name;
+const rowOf = (answer: SendAnswer): string | undefined =>
+  OUTCOME_ROWS.find(({ when }) => when(answer))?.name;
 
 describe('the outcome table', () => {
-  it.each<[string, SendAnswer, Outcome, SecondRefusal?]>(CASES)(
-    '%s: %j',
-    (name, answer, outcome, judgement) => {
-      expect(rowOf(answer, judgement)).toBe(name);
-      expect(decideOutcome(answer, judgement)).toStrictEqual(outcome);
-    },
-  );
+  it.each<[string, SendAnswer, Outcome]>(CASES)('%s: %j', (name, answer, outcome) => {
+    expect(rowOf(answer)).toBe(name);
+    expect(decideOutcome(answer)).toStrictEqual(outcome);
+  });
 
   it('has a case for every row, and no row twice', () => {
     const names = OUTCOME_ROWS.map(({ name }) => name);
@@ -264,6 +247,7 @@ const anyAnswer: fc.Arbitrary<SendAnswer> = fc
 function allowedKinds({ stage, status, body }: SendAnswer): readonly OutcomeKind[] {
   if (stage === 'not-sent') return ['retry', 'hold'];
   if (stage === 'sent' || status === undefined) return ['unknown'];
+  if (status === 503) return ['unknown', 'hold'];
   if (status >= 500 || status < 200) return ['unknown'];
   if (status >= 400) {
     return [401, 403, 408, 425].includes(status)
@@ -276,33 +260,11 @@ function allowedKinds({ stage, status, body }: SendAnswer): readonly OutcomeKind
 
 describe('every answer', () => {
   it('has one outcome, and none that its facts forbid', () => {
-    const anyJudgement = option(fc.constantFrom<SecondRefusal>('again', 'refused'));
     fc.assert(
-      fc.property(anyAnswer, anyJudgement, (answer, judgement) => {
-        expect(allowedKinds(answer)).toContain(decideOutcome(answer, judgement).kind);
+      fc.property(anyAnswer, (answer) => {
+        expect(allowedKinds(answer)).toContain(decideOutcome(answer).kind);
       }),
       { numRuns: 3_000 },
     );
-  });
-});
-
-describe('needsJudgement', () => {
-  it.each([
-    ['two tokens refused with 401', answered(401, two(401)), true],
-    ['two tokens refused with 403', answered(403, two(403)), true],
-    ['one young token tried twice', answered(401, one(401)), false],
-    [
-      'a renewed token that was accepted',
-      answered(200, { refused: [{ tokenId: 'a', status: 401 }] }),
-      false,
-    ],
-    ['a renewed token that met another refusal', answered(404, two(401)), false],
-    [
-      'nothing sent after the renewal',
-      notSent({ refused: [{ tokenId: 'a', status: 401 }] }),
-      false,
-    ],
-  ])('%s', (_name, answer, expected) => {
-    expect(needsJudgement(answer)).toBe(expected);
   });
 });

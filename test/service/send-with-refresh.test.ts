@@ -23,7 +23,8 @@ describe('refresh and retry once', () => {
       guard,
       request: ({ id }) => {
         used.push(id);
-        return Promise.resolve(left.shift());
+        const status = left.shift();
+        return Promise.resolve(status === 401 || status === 403 ? { status } : undefined);
       },
     }).catch((error: unknown) => error);
     return { used, renewals: tokens.renewals, ended };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
+import { decideOutcome } from '../../src/service/outcome-table.ts';
 import { CANARY, FIRST, NOTICE, SECOND, openClient, tokensOf } from './support/client.ts';
 import { certificate, httpServer, json, tlsServer } from './support/servers.ts';
 
@@ -153,7 +153,9 @@ describe.each([401, 403] as const)('a %i (service-api, Authentication rule 4)', 
 
     expect(answer).toMatchObject({ status: 200, tokenId: SECOND.id, requests: 2 });
     expect(answer).not.toHaveProperty('code');
-    expect(answer.refused).toStrictEqual([{ tokenId: FIRST.id, status }]);
+    expect(answer.refused).toStrictEqual([
+      { tokenId: FIRST.id, status, code: 'INVALID_ACCESS_KEY' },
+    ]);
     expect(tokens.renewals).toStrictEqual([{ id: FIRST.id, status }]);
     expect(server.requests.map(({ body }) => body)).toStrictEqual([
       JSON.stringify(NOTICE),
@@ -172,18 +174,16 @@ describe.each([401, 403] as const)('a %i (service-api, Authentication rule 4)', 
     expect(tokens.renewals).toHaveLength(1);
     expect(answer).toMatchObject({ stage: 'answered', status, code: 'TOKEN_EXPIRED', requests: 2 });
     expect(answer.refused).toStrictEqual([
-      { tokenId: FIRST.id, status },
-      { tokenId: SECOND.id, status },
+      { tokenId: FIRST.id, status, code: 'TOKEN_EXPIRED' },
+      { tokenId: SECOND.id, status, code: 'TOKEN_EXPIRED' },
     ]);
-    expect(needsJudgement(answer)).toBe(true);
   });
 
-  it('for a young token, tried again with the same, goes back without blame', async () => {
+  it('for a young token, tried again with the same, needs evidence', async () => {
     const server = await httpServer((response) => json(response, status, {}));
     const answer = await openClient(server.url).send(NOTICE, tokensOf(FIRST, FIRST), WITHIN);
     expect(answer.refused).toHaveLength(2);
-    expect(needsJudgement(answer)).toBe(false);
-    expect(decideOutcome(answer)).toMatchObject({ kind: 'retry', counted: false });
+    expect(decideOutcome(answer)).toMatchObject({ kind: 'hold', ownAfter: 5 });
   });
 
   it('whose renewal fails passes the error of the token source through', async () => {

@@ -14,12 +14,12 @@ function folder(): string {
 it('takes what no living process has, and gives it back', () => {
   const claims = folder();
   // The parent of this process lives; the other one has ended.
-  writeFileSync(path.join(claims, '0'), String(process.ppid));
-  writeFileSync(path.join(claims, '1'), String(spawnSync(process.execPath, ['-e', '']).pid));
+  writeFileSync(path.join(claims, `0.${process.ppid}`), '');
+  writeFileSync(path.join(claims, `1.${spawnSync(process.execPath, ['-e', '']).pid}`), '');
   const claim = claimOne(claims, 3);
   expect(claim.index).toBe(1);
   // What it has itself is free for its next file.
   expect(claimOne(claims, 3).index).toBe(1);
   claim.release();
-  expect(readdirSync(claims)).toEqual(['0']);
+  expect(readdirSync(claims)).toEqual([`0.${process.ppid}`]);
 });

@@ -1,4 +1,4 @@
-import { openSync, closeSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 const DEADLINE_MS = 10_000;
@@ -11,51 +11,44 @@ export interface Claim {
 }
 
 /**
- * Takes one of `count` things, each of which only one process uses at a time. What this process took
- * before, or a process that has ended, is free again. (`VITEST_POOL_ID` does not tell the workers of
- * vitest apart: two of them can have the same one after a change of project.)
+ * Takes one of `count` things, each of which only one process uses at a time. What a process took that has
+ * ended is free again. (`VITEST_POOL_ID` does not tell the workers of vitest apart: two of them can have
+ * the same one after a change of project.)
  *
- * @param folder holds a file for each that is taken
+ * A claim is a file named by the thing and the process. It holds if no living process had one for the same
+ * thing when it was made; of two that are made at once both may fail and be tried again, but never both
+ * hold.
+ *
+ * @param folder holds a file for each claim
  * @throws Error when none is given back in time
  */
 export function claimOne(folder: string, count: number): Claim {
   const deadline = performance.now() + DEADLINE_MS;
   while (performance.now() < deadline) {
     for (let index = 0; index < count; index++) {
-      const file = path.join(folder, String(index));
-      freeIfStale(file);
-      if (take(file)) return { index, release: () => rmSync(file, { force: true }) };
+      const own = path.join(folder, `${index}.${process.pid}`);
+      writeFileSync(own, '');
+      const release = () => rmSync(own, { force: true });
+      if (!isTaken(folder, index)) return { index, release };
+      release();
     }
-    // A process that has released nothing may be about to end.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, EVERY_MS);
+    // A process that has released nothing may be about to end. Random, so that two do not meet again.
+    const waitMs = EVERY_MS * (0.5 + Math.random());
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, waitMs);
   }
   throw new Error(`none of ${count} was free within ${DEADLINE_MS} ms`);
 }
 
-function take(file: string): boolean {
-  try {
-    const opened = openSync(file, 'wx');
-    writeSync(opened, String(process.pid));
-    closeSync(opened);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
+/** Whether another living process has a claim; removes those of processes that have ended. */
+function isTaken(folder: string, index: number): boolean {
+  const others = readdirSync(folder)
+    .map((name) => name.split('.').map(Number))
+    .filter(([of, pid]) => of === index && pid !== process.pid);
+  for (const [, pid = 0] of others) {
+    if (isAlive(pid)) return true;
+    rmSync(path.join(folder, `${index}.${pid}`), { force: true });
   }
-}
-
-function freeIfStale(file: string): void {
-  try {
-    const owner = Number(readFileSync(file, 'utf8'));
-    // Empty for a moment, before the owner has written its id.
-    if (owner === 0 || (owner !== process.pid && isAlive(owner))) return;
-    // Only one process succeeds.
-    const stale = `${file}.${process.pid}`;
-    renameSync(file, stale);
-    rmSync(stale, { force: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-  }
+  return false;
 }
 
 function isAlive(pid: number): boolean {

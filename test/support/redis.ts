@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, inject } from 'vitest';
-import { claimOne } from './claim.ts';
+import { claimOne, type Claim } from './claim.ts';
 import type { TestServers } from './redis-setup.ts';
 import { until } from './wait.ts';
 
@@ -95,6 +95,10 @@ export function testRedis(): TestRedis {
   };
 }
 
+/** The Redis of this process, and how often this test file uses it (`testRedis()`). */
+let claimed: Claim | undefined;
+let users = 0;
+
 /** @throws Error in a tier that has no Redis */
 function redisOfThisWorker(): { url: string; ours: boolean; release: () => void } {
   // Undefined where no setup of the project provided it.
@@ -102,8 +106,17 @@ function redisOfThisWorker(): { url: string; ours: boolean; release: () => void 
   if (servers === undefined) {
     throw new Error('this tier has no Redis: name the file *.integration.test.ts');
   }
-  const { index, release } = claimOne(servers.claims, servers.urls.length);
-  return { url: servers.urls[index] ?? '', ours: servers.areOurs, release };
+  claimed ??= claimOne(servers.claims, servers.urls.length);
+  users += 1;
+  return { url: servers.urls[claimed.index] ?? '', ours: servers.areOurs, release: releaseRedis };
+}
+
+/** Gives the Redis of this process back, after its last user in this test file. */
+function releaseRedis(): void {
+  users -= 1;
+  if (users > 0) return;
+  claimed?.release();
+  claimed = undefined;
 }
 
 /** Closing a connection takes a moment on the server's side, so a leftover is one that stays. */

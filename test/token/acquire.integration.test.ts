@@ -26,6 +26,12 @@ const limits = {
 const any: TokenWant = { why: 'use', refused: '', graceMs: 0 };
 const after401: TokenWant = { why: 'use', refused: 'T1', graceMs: limits.graceMs };
 const after403: TokenWant = { why: 'use', refused: 'T1', graceMs: limits.minAgeMs };
+const foreign: TokenWant = {
+  why: 'use',
+  refused: 'T1',
+  graceMs: limits.minAgeMs,
+  refusal: { status: 403, code: 'FOREIGN' },
+};
 const early: TokenWant = { why: 'early', refused: 'T1' };
 const unreadable: TokenWant = { why: 'unreadable', refused: 'T1' };
 
@@ -35,6 +41,9 @@ const refusal = { kind: 'credentials', code: 'IP_NOT_ALLOWED', ttl: 30_000 };
 const lock = (fence: number): Verdict => ({ kind: 'lock', fence });
 const take: Verdict = { kind: 'take', id: 'T1' };
 const young: Verdict = { kind: 'young', id: 'T1' };
+const keep: Verdict = { kind: 'keep', id: 'T1' };
+const uncured = { ageMs: 20_000, distanceMs: 60_000 };
+const nobody = { askedMsAgo: 9_000, row: 3 };
 const wait: Verdict = { kind: 'wait', restMs: 9000 };
 const later: Verdict = { kind: 'later' };
 const refused: Verdict = { kind: 'refused', code: 'IP_NOT_ALLOWED', restMs: 30_000, fresh: false };
@@ -95,6 +104,53 @@ const rows: [string, SlotState, TokenWant, Verdict][] = [
     after401,
     wait,
   ],
+  ['a refusal that a token did not end: keep', { token: T1, uncured }, foreign, keep],
+  ['... also within the grace time', { token: { ...T1, ageMs: 10 }, uncured }, foreign, keep],
+  ['... another is stored: take', { token: T1, uncured }, { ...foreign, refused: 'T0' }, take],
+  ['... of another code: lock', { token: T1, uncured }, after403, lock(8)],
+  [
+    '... too long ago: lock',
+    { token: T1, uncured: { ...uncured, ageMs: 700_000 } },
+    foreign,
+    lock(8),
+  ],
+  [
+    '... of the future: lock',
+    { token: T1, uncured: { ...uncured, ageMs: -90_000 } },
+    foreign,
+    lock(8),
+  ],
+  ['... nothing is accepted: lock', { token: T1, uncured, evidence: nobody }, foreign, lock(8)],
+  [
+    '... of two notices: keep',
+    { token: T1, uncured, evidence: { ...nobody, row: 2 } },
+    foreign,
+    keep,
+  ],
+  [
+    '... asked for a moment ago: keep',
+    { token: T1, uncured, evidence: { ...nobody, askedMsAgo: 900 } },
+    foreign,
+    keep,
+  ],
+  [
+    '... tried a moment ago: keep',
+    { token: T1, uncured: { ...uncured, ageMs: 5_000 }, evidence: nobody },
+    foreign,
+    keep,
+  ],
+  [
+    '... the token never worked: keep',
+    { token: { ...T1, proven: false }, uncured, evidence: nobody },
+    foreign,
+    keep,
+  ],
+  [
+    '... after its distance, one notice: lock',
+    { token: T1, uncured: { ...uncured, ageMs: 61_000 }, evidence: { ...nobody, row: 1 } },
+    foreign,
+    lock(8),
+  ],
   ['early: lock', { token: { ...T1, ageMs: 10, restMs: 60_000 } }, early, lock(8)],
   ['early, another stored: take', { token: T1 }, { ...early, refused: 'T0' }, take],
   ['early, too soon: later', { token: { ...T1, earlyInMs: 9000 } }, early, later],
@@ -137,13 +193,21 @@ describe('the acquire script', () => {
         refusal: fc.record({ kind: fc.constant('contested'), code: fc.constant('EXPIRED'), ttl }),
         lock: ttl,
         fence: fc.nat(12),
+        uncured: fc.record({
+          ageMs: fc.constantFrom(-60_000, 5_000, 20_000, 100_000, 700_000),
+          distanceMs: fc.constantFrom(60_000, 600_000, 960_000),
+        }),
+        evidence: fc.record({
+          askedMsAgo: fc.constantFrom(-1, 900, 9_000),
+          row: fc.constantFrom(0, 2, 3),
+        }),
         issued: fc.array(fc.constantFrom(-90_000, 3000, 9000, 3_570_000, 3_700_000), {
           maxLength: 5,
         }),
       },
       { requiredKeys: [] },
     );
-    const want = fc.constantFrom(any, after401, after403, early, unreadable);
+    const want = fc.constantFrom(any, after401, after403, foreign, early, unreadable);
     const same = fc.asyncProperty(state, want, async (state, want) => {
       const expected = decideAcquire(state, want, limits);
       expect(asVerdict(await ask(state, want), expected)).toEqual(expected);
@@ -157,6 +221,23 @@ describe('the acquire script', () => {
     const ttl = await redis.client.pttl(keys.lock);
     expect(ttl).toBeGreaterThan(limits.lockTtlMs - 1000);
     expect(ttl).toBeLessThanOrEqual(limits.lockTtlMs);
+  });
+
+  it('answers the same when it is repeated after a lost reply', async () => {
+    const first = await ask({ token: T1, fence: 7 }, after401);
+    expect(await record.acquire('me', after401)).toEqual(first);
+    expect(await record.acquire('me', after401)).toEqual(lock(8));
+    expect(await record.acquire('another', after401)).toMatchObject({ kind: 'wait' });
+  });
+
+  it('a renewal for such a refusal doubles its distance, up to 16 minutes', async () => {
+    const distanceAfter = async (distanceMs: number) => {
+      const state = { token: T1, uncured: { ageMs: 970_000, distanceMs }, evidence: nobody };
+      await ask({ ...state, uncured: { ...state.uncured, ageMs: distanceMs } }, foreign);
+      return (await redis.client.hget(keys.uncured, '403 FOREIGN'))?.split(' ')[1];
+    };
+    expect(await distanceAfter(60_000)).toBe('120000');
+    expect(await distanceAfter(900_000)).toBe('960000');
   });
 
   it('gives the lock to one of many concurrent callers', async () => {
@@ -194,6 +275,7 @@ function asVerdict(decision: AcquireDecision, expected: Verdict): Verdict {
   switch (decision.kind) {
     case 'take':
     case 'young':
+    case 'keep':
       return { kind: decision.kind, id: decision.stored.id };
     case 'refused': {
       const { refusal, fresh } = decision;

@@ -126,7 +126,7 @@ describe('early renewal', () => {
     );
     expect(events).toContainEqual(expect.objectContaining({ id: next.id, early: true }));
     await world.age(60_000);
-    await expect(shared.renew(next, 401)).resolves.toMatchObject({ value: 'value-3' });
+    await expect(shared.renew(next, { status: 401 })).resolves.toMatchObject({ value: 'value-3' });
     expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
     expect(world.issuer.asked).toBe(3);
   });

@@ -52,12 +52,14 @@ describe.skipIf(localProgram() === undefined)('Redis away', () => {
     await server.kill('SIGKILL');
     await expect(shared.get()).resolves.toEqual(token);
     const startedAt = performance.now();
-    await expect(shared.renew(token, 401)).rejects.toMatchObject({ code: 'TOKEN_UNAVAILABLE' });
+    await expect(shared.renew(token, { status: 401 })).rejects.toMatchObject({
+      code: 'TOKEN_UNAVAILABLE',
+    });
     expect(performance.now() - startedAt).toBeLessThan(8_000);
     expect(asked).toBe(1);
 
     await server.restart();
-    const renew = () => shared.renew(token, 401).catch(() => undefined);
+    const renew = () => shared.renew(token, { status: 401 }).catch(() => undefined);
     const renewed = await until(renew, { what: 'a token after the restart' });
     expect(renewed.value).toBe('value-2');
     expect(asked).toBe(2);

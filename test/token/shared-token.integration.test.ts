@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { RefusalStatus, Token } from '../../src/contracts/token.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import type { Refusal } from '../../src/contracts/token.ts';
 import { readTokenStatus } from '../../src/token/token-status.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
@@ -150,20 +151,22 @@ describe('renew (service-api, Authentication rule 4)', () => {
     const fleet = await Promise.all(Array.from({ length: 4 }, () => world.member()));
     const old = await settled(fleet.map(({ shared }) => shared));
     const renewed = await Promise.all(
-      fleet.flatMap(({ shared }) => Array.from({ length: 16 }, () => shared.renew(old, 401))),
+      fleet.flatMap(({ shared }) =>
+        Array.from({ length: 16 }, () => shared.renew(old, { status: 401 })),
+      ),
     );
-    expect(new Set(renewed.map(({ value }) => value))).toEqual(new Set(['value-2']));
+    expect(new Set(renewed.map((token) => token?.value))).toEqual(new Set(['value-2']));
     expect(world.issuer.asked).toBe(2);
   });
 
   it('answers a late refusal of an older token with the stored one', async () => {
     const [one, two] = [await world.member(), await world.member({ hints: NO_HINTS })];
     const old = await settled([one.shared, two.shared]);
-    const current = await one.shared.renew(old, 401);
+    const current = await one.shared.renew(old, { status: 401 });
     await world.age(60_000);
-    await expect(two.shared.renew(old, 401)).resolves.toEqual(current);
+    await expect(two.shared.renew(old, { status: 401 })).resolves.toEqual(current);
     const before = await scriptCalls(redis.client);
-    await expect(one.shared.renew(old, 401)).resolves.toEqual(current);
+    await expect(one.shared.renew(old, { status: 401 })).resolves.toEqual(current);
     expect(await scriptCalls(redis.client)).toBe(before);
     expect(world.issuer.asked).toBe(2);
   });
@@ -176,8 +179,8 @@ describe('renew (service-api, Authentication rule 4)', () => {
     const late = holdNextScript(client);
     const asked = shared.get();
     await late.answered;
-    const current = await other.shared.renew(old, 401);
-    await expect(shared.renew(old, 401)).resolves.toEqual(current);
+    const current = await other.shared.renew(old, { status: 401 });
+    await expect(shared.renew(old, { status: 401 })).resolves.toEqual(current);
     late.letGo();
     await expect(asked).resolves.toEqual(current);
     await expect(shared.get()).resolves.toEqual(current);
@@ -187,8 +190,8 @@ describe('renew (service-api, Authentication rule 4)', () => {
   it('drops the copy of a process when a hint names a newer token', async () => {
     const [one, two] = [await world.member(), await world.member()];
     const old = await settled([one.shared, two.shared]);
-    const current = await one.shared.renew(old, 401);
-    await until(async () => (await two.shared.get()).id === current.id, {
+    const current = await one.shared.renew(old, { status: 401 });
+    await until(async () => (await two.shared.get()).id === current?.id, {
       what: 'the newer token',
     });
     expect(world.issuer.asked).toBe(2);
@@ -203,11 +206,11 @@ describe('renew (service-api, Authentication rule 4)', () => {
       const { shared, events } = await world.member();
       const token = await shared.get();
       await world.age(young);
-      await expect(shared.renew(token, status)).resolves.toEqual(token);
+      await expect(shared.renew(token, { status })).resolves.toEqual(token);
       expect(events).toContainEqual(expect.objectContaining({ kind: 'young', id: token.id }));
       expect(world.issuer.asked).toBe(1);
       await world.age(old);
-      await expect(shared.renew(token, status)).resolves.toMatchObject({ value: 'value-2' });
+      await expect(shared.renew(token, { status })).resolves.toMatchObject({ value: 'value-2' });
     },
   );
 
@@ -226,56 +229,73 @@ describe('renew (service-api, Authentication rule 4)', () => {
   });
 });
 
-describe('judge', () => {
-  it('again: the second token was replaced meanwhile', async () => {
-    const { shared } = await world.member({ hints: NO_HINTS });
-    const other = await world.member();
-    const second = await shared.get();
+describe('a refusal that a new token did not end', () => {
+  const FOREIGN = { status: 403, code: 'FOREIGN' } as const;
+
+  /** A token that works, its successor after a refusal, and the report that this ended nothing. */
+  async function uncured(refusal: Refusal, ...jobs: string[]) {
+    const fleet = [await world.member(), await world.member()] as const;
+    const [{ shared }] = fleet;
+    const first = await settled(fleet.map((member) => member.shared));
     await world.age(60_000);
-    await other.shared.renew(second, 401);
-    await expect(shared.judge(second)).resolves.toBe('again');
-  });
-
-  it('again: it worked for another process', async () => {
-    const { shared } = await world.member();
-    const second = await shared.get();
-    await world.prove();
-    await expect(shared.judge(second)).resolves.toBe('again');
-  });
-
-  it('again: it worked here, without asking Redis', async () => {
-    const { shared } = await world.member();
-    const second = await shared.get();
-    shared.accepted(second);
-    await redis.client.del(world.keys.current);
-    await expect(shared.judge(second)).resolves.toBe('again');
-  });
-
-  it('refused: it is current and never worked; the next get asks for another', async () => {
-    const { shared } = await world.member();
-    const second = await shared.get();
-    await expect(shared.judge(second)).resolves.toBe('refused');
+    const second = await shared.renew(first, refusal);
+    for (const job of jobs) await shared.uncured(second?.id ?? '', refusal, job);
     await world.age(60_000);
-    await expect(shared.get()).resolves.toMatchObject({ value: 'value-2' });
+    return { fleet, second: second ?? first };
+  }
+
+  it('renews nothing for the fleet: its token stays in use', async () => {
+    const { fleet, second } = await uncured(FOREIGN, 'job');
+    for (const { shared } of fleet) {
+      const used = await shared.get();
+      await expect(shared.renew(used, FOREIGN)).resolves.toBeUndefined();
+      await expect(shared.get()).resolves.toMatchObject({ id: second.id });
+    }
+    expect(world.issuer.asked).toBe(2);
   });
 
-  it('refused: a 403 concerns the caller, although the token works for others', async () => {
-    const { shared } = await world.member();
-    const second = await shared.get();
-    await world.prove();
-    await expect(shared.judge(second, 403)).resolves.toBe('refused');
-    await world.age(60_000);
-    await expect(shared.get()).resolves.toEqual(second);
+  it('a get during that answers the kept token', async () => {
+    const { fleet, second } = await uncured(FOREIGN, 'job');
+    const [{ shared }] = fleet;
+    const used = await shared.get();
+    const renewed = shared.renew(used, FOREIGN);
+    await expect(shared.get()).resolves.toMatchObject({ id: second.id });
+    await expect(renewed).resolves.toBeUndefined();
+    expect(world.issuer.asked).toBe(2);
   });
 
-  it('refused: a 403 concerns the caller, although the token worked here before', async () => {
-    const { shared } = await world.member();
-    const second = await shared.get();
-    shared.accepted(second);
-    await until(async () => (await shared.status()).token?.proven, { what: 'the proof' });
-    await expect(shared.judge(second, 403)).resolves.toBe('refused');
-    await expect(shared.get()).resolves.toEqual(second);
-    expect(world.issuer.asked).toBe(1);
+  it('concerns no other code', async () => {
+    const { fleet, second } = await uncured(FOREIGN, 'job');
+    const [{ shared }] = fleet;
+    await expect(shared.renew(second, { status: 401 })).resolves.toMatchObject({
+      value: 'value-3',
+    });
+  });
+
+  it('is forgotten when a renewal ended it', async () => {
+    const { fleet, second } = await uncured(FOREIGN, 'job');
+    const [{ shared }] = fleet;
+    await shared.cured(FOREIGN);
+    await expect(shared.renew(second, FOREIGN)).resolves.toMatchObject({ value: 'value-3' });
+  });
+
+  it('is not remembered for a token that was replaced meanwhile', async () => {
+    const { fleet, second } = await uncured(FOREIGN);
+    const [{ shared }] = fleet;
+    await shared.uncured('another', FOREIGN, 'job');
+    await expect(shared.renew(second, FOREIGN)).resolves.toMatchObject({ value: 'value-3' });
+  });
+
+  it.each<[string, Refusal, string[], boolean]>([
+    ['a 401 without a code, of one notice', { status: 401 }, ['a', 'a'], false],
+    ['a 401 without a code, of two', { status: 401 }, ['a', 'b'], true],
+    ['a code about the token', { status: 401, code: 'TOKEN_EXPIRED' }, ['a', 'b'], false],
+    ['INVALID_ACCESS_KEY', { status: 401, code: 'INVALID_ACCESS_KEY' }, ['a', 'b'], false],
+    ['a code about the app', { status: 403, code: 'IP_NOT_ALLOWED' }, ['a'], true],
+  ])('%s: remembered %s', async (_, refusal, jobs, kept) => {
+    const { fleet, second } = await uncured(refusal, ...jobs);
+    const renewed = await fleet[0].shared.renew(second, refusal);
+    expect(renewed === undefined).toBe(kept);
   });
 });
 

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Token } from '../../src/contracts/token.ts';
+import type { Token, TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
@@ -86,11 +86,11 @@ describe('refusals', () => {
     for (let n = 0; n < 2; n += 1) {
       await world.prove();
       await world.age(60_000);
-      token = await shared.renew(token, 401);
+      token = (await shared.renew(token, { status: 401 })) ?? token;
     }
     await world.prove();
     await world.age(60_000);
-    await expect(shared.renew(token, 401)).rejects.toMatchObject({
+    await expect(shared.renew(token, { status: 401 })).rejects.toMatchObject({
       code: 'TOKEN_CONTESTED',
       hold: 'token-contested',
       retryInMs: 60_000,
@@ -103,9 +103,9 @@ describe('refusals', () => {
 
 describe('a contested token', () => {
   /** Renews a token that is old enough and never worked, past the memory of the last refusal. */
-  async function refuse(shared: { renew(t: Token, s: 401): Promise<Token> }, token: Token) {
+  async function refuse(shared: Pick<TokenSource, 'renew'>, token: Token) {
     await world.age(60_000);
-    return await shared.renew(token, 401);
+    return (await shared.renew(token, { status: 401 })) ?? token;
   }
 
   it('never worked, like the one before it; each probe waits twice as long', async () => {
@@ -122,7 +122,7 @@ describe('a contested token', () => {
       });
       expect(events).toContainEqual({ kind: 'contested', retryInMs });
       await world.forgetRefusal();
-      token = await (await world.member()).shared.renew(token, 401);
+      token = (await (await world.member()).shared.renew(token, { status: 401 })) ?? token;
     }
     expect(world.issuer.asked).toBe(5);
   });

@@ -14,7 +14,7 @@ describe('a fleet holds', () => {
     ['address', { status: 302, headers: { location: 'https://example.invalid/' } }],
     ['credentials', { status: 403, code: 'IP_NOT_ALLOWED' }],
   ])(
-    '%s: held, no attempt spent, resumed by a probe',
+    '%s: held, no attempt spent while it is held, resumed by a probe',
     async (kind, fault) => {
       const on = await start(2);
       const { emulator } = on;
@@ -30,9 +30,9 @@ describe('a fleet holds', () => {
         deadlineMs: 20_000,
       });
       const jobs = await jobsLeft();
-      expect(
-        jobs.every(({ attemptsMade, failedReason }) => attemptsMade === 0 && !failedReason),
-      ).toBe(true);
+      // A page may be one notice's own fault, so the first ones are counted attempts.
+      const most = kind === 'address' ? 2 : 0;
+      expect(Math.max(...jobs.map(({ attemptsMade }) => attemptsMade))).toBeLessThanOrEqual(most);
 
       emulator.clearFaults();
       await until(() => emulator.record().distinct === 200, {

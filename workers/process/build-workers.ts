@@ -1,8 +1,10 @@
 import type { WorkerConfig } from '../../src/config/config.ts';
+import type { HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
 import { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { SendWorker } from '../queue/send-job.ts';
 import { buildSendWorker, type SendWorkerOptions } from '../queue/send-worker.ts';
-import { runChunk, type ChunkContext } from '../send/chunk-job.ts';
+import type { ChunkContext } from '../send/chunk-attempt.ts';
+import { runChunk } from '../send/chunk-job.ts';
 import { Coalescer } from '../send/coalescer.ts';
 import { runNotice, type NoticeContext } from '../send/notice-job.ts';
 import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-group.ts';
@@ -10,16 +12,26 @@ import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-grou
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
 export function buildNoticeWorker(
   options: SendWorkerOptions & { readonly settings: WorkerConfig },
-  context: GroupContext & Pick<NoticeContext, 'lockGuard' | 'log' | 'now' | 'returns'>,
+  context: GroupContext &
+    Pick<NoticeContext, 'lockGuard' | 'log' | 'now' | 'returns' | 'unknownResends'>,
 ): SendWorker {
   const { lane, settings } = options;
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
-  const { lockGuard, log, now, returns, stopping } = context;
+  const { lockGuard, log, now, returns, stopping, unknownResends } = context;
   const coalescer = new Coalescer<HeldNotice>({ maxRequests, maxContacts, stopping }, (group) =>
     sendGroup(group, context),
   );
   const concurrency = new AdaptiveConcurrency(lane.concurrency, lane.mostJobs);
-  const notices = { coalescer, concurrency, lockGuard, log, now, returns, maxContacts };
+  const notices = {
+    coalescer,
+    concurrency,
+    lockGuard,
+    log,
+    now,
+    returns,
+    maxContacts,
+    unknownResends,
+  };
   const worker = buildSendWorker(options, (job, lockToken) =>
     runNotice({ job, lockToken }, notices),
   );
@@ -33,3 +45,11 @@ export function buildChunkWorker(options: SendWorkerOptions, context: ChunkConte
     runChunk({ job, lockToken }, signal, context),
   );
 }
+
+/** The limits of holds, as configured. */
+export const holdSettings = (worker: WorkerConfig): HoldSettings => ({
+  probeMinMs: worker.holdProbeMinMs,
+  probeMaxMs: worker.holdProbeMaxMs,
+  retryAfterMaxMs: worker.retryAfterMaxMs,
+  probeTtlMs: worker.sendDeadlineMs,
+});

@@ -6,10 +6,10 @@ import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { payloadKey, payloadKeys } from '../../src/batch/payload/payload-key.ts';
-import type { Config, ServiceConfig, WorkerConfig } from '../../src/config/config.ts';
+import type { Config, ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
-import { HoldGate, type HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
+import { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
 import { countPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
@@ -40,7 +40,7 @@ import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
-import { buildChunkWorker, buildNoticeWorker } from './build-workers.ts';
+import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 
 /** One worker in this process. */
@@ -86,7 +86,8 @@ export async function startWorker({
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
-  const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs } = config.worker;
+  const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs, unknownResends } =
+    config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
   const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
@@ -113,10 +114,18 @@ export async function startWorker({
     noteAttempt(attempt);
   });
 
-  const holds = new HoldGate(redis, hints, keys, holdSettings(config.worker), (move) => {
-    log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
-    if (move.kind === 'held') rateLimiter.rejectAll();
-  });
+  const { current: currentToken } = keys.token(pair);
+  const holds = new HoldGate(
+    redis,
+    hints,
+    keys,
+    currentToken,
+    holdSettings(config.worker),
+    (move) => {
+      log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
+      if (move.kind === 'held') rateLimiter.rejectAll();
+    },
+  );
   const rateLimiter = new RateLimiter(redis, hints, keys, config.worker.rateLimit, {
     onDecrease: (decrease) =>
       log.warn({ event: 'rate-limit-decreased', ...decrease }, 'rate limit decreased after a 429'),
@@ -196,6 +205,7 @@ export async function startWorker({
     keepFailedMs,
     countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, 'notices', contacts),
     sendDeadlineMs,
+    unknownResends,
     now: clock.now,
     inOneWrite: () => inOneWrite(redis),
     stopping: stopping.signal,
@@ -268,10 +278,3 @@ export async function startWorker({
   };
   return { id, readiness, stop: () => (stopped ??= stop()) };
 }
-
-const holdSettings = (worker: WorkerConfig): HoldSettings => ({
-  probeMinMs: worker.holdProbeMinMs,
-  probeMaxMs: worker.holdProbeMaxMs,
-  retryAfterMaxMs: worker.retryAfterMaxMs,
-  probeTtlMs: worker.sendDeadlineMs,
-});

@@ -4,6 +4,7 @@ import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { jobSpan } from '../../src/tracing/spans.ts';
+import { AttemptError, backoffMs } from './attempt-error.ts';
 import { endStoredAfterStall } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
 import { SendJob, SendWorker } from './send-job.ts';
@@ -135,7 +136,13 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
       removeOnComplete: lane.keepDone,
       removeOnFail: lane.keepFailed,
       settings: {
-        backoffStrategy: (attemptsMade) => backoffMs(attemptsMade, settings, Math.random()),
+        backoffStrategy: (attemptsMade, _type, error) =>
+          backoffMs(
+            attemptsMade,
+            settings,
+            Math.random(),
+            error instanceof AttemptError ? error.backoff : undefined,
+          ),
       },
     },
     { redis, lockDurationMs: settings.lockDurationMs, inFlight },
@@ -143,28 +150,3 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
 }
 
 const isUnreadable = (job: Job) => job instanceof SendJob && job.isUnreadable;
-
-/**
- * Milliseconds before the next attempt: exponential with a cap and full jitter, so that jobs that failed
- * together are not retried together.
- *
- * | attempts made | base 1 s, cap 5 min: at most |
- * |---|---|
- * | 1 | 1 s |
- * | 2 | 2 s |
- * | 5 | 16 s |
- * | 9 | 4 min 16 s |
- * | 10 and more | 5 min |
- *
- * @param attemptsMade counted attempts, this one included; 1 or more
- * @param random a number in [0, 1)
- * @returns a whole number from 1 to the cap
- */
-export function backoffMs(
-  attemptsMade: number,
-  { backoffBaseMs, backoffCapMs }: Pick<WorkerConfig, 'backoffBaseMs' | 'backoffCapMs'>,
-  random: number,
-): number {
-  const ceiling = Math.min(backoffCapMs, backoffBaseMs * 2 ** Math.max(0, attemptsMade - 1));
-  return Math.max(1, Math.ceil(ceiling * random));
-}

@@ -1,21 +1,22 @@
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { RefusalStatus, Token, TokenSource } from '../../src/contracts/token.ts';
+import type { Refusal, Token, TokenSource } from '../../src/contracts/token.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
-import { decideOutcome, needsJudgement } from '../../src/service/outcome-table.ts';
+import { decideOutcome } from '../../src/service/outcome-table.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { AttemptGuard, NotStarted } from './request-guard.ts';
-import type { SendGate } from './send-gate.ts';
+import type { Attempted, SendGate } from './send-gate.ts';
 
 /** The shared token, as far as an attempt needs it. */
 export interface AttemptTokens extends TokenSource {
   accepted(token: Pick<Token, 'id'>): void;
-  judge(refused: Pick<Token, 'id'>, status: RefusalStatus): Promise<'again' | 'refused'>;
+  uncured(id: string, refusal: Refusal, job: string): Promise<void>;
+  cured(refusal: Refusal): Promise<void>;
 }
 
 /** What attempts need; a worker process composes it once. */
@@ -31,6 +32,8 @@ export interface AttemptContext {
 
 /** One attempt: its send call, and what allows its requests. */
 export interface AttemptOptions {
+  /** Id of the job, or of one of them. */
+  readonly job: string;
   /** Makes the send call, by `send` or `sendBytes` of the service client. */
   readonly send: (tokens: TokenSource, options: SendCallOptions) => Promise<SendAnswer>;
   /** Each request gets a connection of its own. */
@@ -45,20 +48,11 @@ export interface AttemptOptions {
   readonly permit?: Permit | undefined;
 }
 
-/** What is known after an attempt. */
-export interface Attempted {
-  /** Undefined when nothing was sent and no notice is to blame. */
-  readonly outcome: Outcome | undefined;
-  readonly answer?: SendAnswer;
-  /** No request could be made of the notices because of an error in this program. */
-  readonly isUnsendable?: true;
-}
-
 const UNSENDABLE: Outcome = { kind: 'retry', code: 'INTERNAL_ERROR', counted: true };
 
 /** Makes one attempt behind the gate: takes a permit of the rate limit, sends, decides the outcome. */
 export async function attemptOnce(
-  { send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
+  { job, send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
   { tokens, rateLimit, log, sendDeadlineMs: deadlineMs }: AttemptContext,
 ): Promise<Attempted> {
   const permit = taken ?? (await rateLimit.take(cancel));
@@ -66,10 +60,14 @@ export async function attemptOnce(
   const guard = new AttemptGuard({ cancel, owned, rateLimit, permit, recordIntents });
   try {
     const answer = await send(tokens, { deadlineMs, ownConnection, guard });
-    const outcome = decideOutcome(answer, await judgementOf(answer, tokens));
+    const outcome = decideOutcome(answer);
     const { tokenId: id } = answer;
-    if (outcome.kind === 'accepted' && id !== undefined) tokens.accepted({ id });
-    return { outcome, answer };
+    const isAccepted = outcome.kind === 'accepted';
+    if (isAccepted && id !== undefined) tokens.accepted({ id });
+    await noteRenewal(answer, isAccepted, job, tokens).catch((error: unknown) =>
+      log.trouble('token', error),
+    );
+    return { outcome, answer, requestedAt: guard.requestedAt };
   } catch (error) {
     if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined };
     if (isProgramError(error)) {
@@ -84,21 +82,31 @@ export async function attemptOnce(
   }
 }
 
-/** Asks about a second refused token: only the shared token knows whether it worked for others. */
-async function judgementOf(
-  answer: SendAnswer,
+/** Reports whether the token that was renewed after a refusal ended it. */
+async function noteRenewal(
+  { refused, tokenId }: SendAnswer,
+  isAccepted: boolean,
+  job: string,
   tokens: AttemptTokens,
-): Promise<'again' | 'refused' | undefined> {
-  const last = answer.refused.at(-1);
-  if (!needsJudgement(answer) || last === undefined) return undefined;
-  return tokens.judge({ id: last.tokenId }, last.status);
+): Promise<void> {
+  const [first, second] = refused;
+  if (first === undefined) return;
+  if (second === undefined) {
+    if (isAccepted && tokenId !== first.tokenId) await tokens.cured(first);
+  } else if (
+    second.tokenId !== first.tokenId &&
+    second.status === first.status &&
+    second.code === first.code
+  ) {
+    await tokens.uncured(second.tokenId, second, job);
+  }
 }
 
 /** What a failed wait for a token means: nothing was sent. */
 function outcomeOfTokenError(error: unknown): Outcome {
   if (error instanceof TokenRefusedError) {
     const { hold, refusalCode: code, retryInMs } = error;
-    return { kind: 'hold', hold, code, forMs: Math.max(1, retryInMs) };
+    return { kind: 'hold', hold, code, forMs: Math.max(1, retryInMs), always: true };
   }
   const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
   return { kind: 'retry', code, counted: false };

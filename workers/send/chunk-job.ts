@@ -1,60 +1,14 @@
-import { randomBytes } from 'node:crypto';
-import { UnrecoverableError, type Job } from 'bullmq';
-import { Cancellation, pause } from '../../src/async/cancellation.ts';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
-import type { Ledger } from '../../src/batch/ledger/ledger.ts';
-import {
-  allBack,
-  allFailed,
-  type Claim,
-  type Settlement,
-} from '../../src/batch/ledger/settlement.ts';
-import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
-import { encodePayload, openPayload, PayloadKeyMissing } from '../../src/batch/payload/payload.ts';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import {
-  CHUNK_JOB_VERSION,
-  readChunkJob,
-  type ChunkJobData,
-} from '../../src/contracts/chunk-job.ts';
+import { Cancellation } from '../../src/async/cancellation.ts';
+import { CHUNK_JOB_VERSION } from '../../src/contracts/chunk-job.ts';
 import { isNewerJob, NEWER_JOB_WAIT_MS } from '../../src/contracts/job.ts';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import { OPEN, type Passage } from '../../src/fleet/hold/hold-gate.ts';
+import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
-import type { ServiceClient } from '../../src/service/client.ts';
-import type { JobLockGuard } from '../queue/job-lock-guard.ts';
-import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
-import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
-import { bisect, isSettled, settlementOf } from './chunk-settlement.ts';
-import { applyOutcome, delayJob, detailOf, requeue, withoutStack } from './disposition.ts';
+import { UnrecoverableError, type Job } from 'bullmq';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import { delayJob, requeue, withoutStack } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
-import type { JobReturns } from './job-returns.ts';
-import { shouldSplit } from './should-split.ts';
-
-/** What the jobs of chunks need; a worker process composes it once. */
-export interface ChunkContext extends AttemptContext {
-  readonly lockGuard: Pick<JobLockGuard, 'guard'>;
-  /** Aborted when the worker stops: what has not been sent is requeued. */
-  readonly stopping: CancelSignal;
-  readonly service: Pick<ServiceClient, 'sendBytes'>;
-  readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
-  readonly returns: Pick<JobReturns, 'returnJob'>;
-  /** Keys with which a payload may be encrypted. */
-  readonly payloadKeys: readonly PayloadKey[];
-  /** Encrypts the payload of contacts that are tried again; stored unencrypted without it. */
-  readonly sealWith: PayloadKey | undefined;
-  /** The Redis key of a job's lock in BullMQ. */
-  readonly lockKey: (jobId: string) => string;
-}
-
-/** The result of a chunk's job; the ledger has the rest. */
-export interface ChunkResult {
-  readonly outcome: string;
-}
-
-/** Pause between two tries of a claim that Redis did not answer. */
-const CLAIM_RETRY_MS = 200;
+import { ChunkAttempt, type ChunkContext, type ChunkResult } from './chunk-attempt.ts';
 
 /**
  * Runs the job of one chunk once: enter the gate, take a permit of the rate limit, claim, send, settle.
@@ -81,17 +35,21 @@ export async function runChunk(
   let permit: Permit | undefined;
   try {
     if (cancel.aborted) requeue();
-    const passage = await context.gate.enter();
+    const passage = await context.gate.enter({
+      job: job.id ?? '',
+      possiblySent: possiblySentAttempts(job),
+    });
     if (passage === undefined) requeue();
+    if ('asideMs' in passage) return await delayJob(locked, passage.asideMs, 'others probe first');
     permit = await context.rateLimit.take(cancel);
     if (permit === undefined) {
-      await context.gate.leave(undefined, passage);
+      await context.gate.leave({ outcome: undefined }, passage, '');
       requeue();
     }
-    const run = new ChunkRun({ locked, data, owned, cancel }, context);
+    const run = new ChunkAttempt({ locked, data, owned, cancel }, context);
     const claim = await run.claim();
     if (claim?.kind === 'send') return await run.finish(claim, passage, permit);
-    await context.gate.leave(undefined, passage);
+    await context.gate.leave({ outcome: undefined }, passage, '');
     // A paused batch gets new jobs when it is resumed.
     if (claim === undefined || claim.kind === 'lost') requeue();
     if (claim.kind === 'later') {
@@ -104,194 +62,12 @@ export async function runChunk(
   }
 }
 
+/** The data of a chunk's job; one that cannot be read fails for good. */
 function chunkOf(job: Job): ChunkJobData {
   try {
     return readChunkJob(job.data);
   } catch (error) {
     const text = error instanceof NoticeQueueError ? error.message : '';
     throw withoutStack(new UnrecoverableError(`JOB_INVALID: ${text}`));
-  }
-}
-
-interface ChunkRunOptions {
-  readonly locked: LockedJob;
-  readonly data: ChunkJobData;
-  /** Whether the lock of the job is surely ours. */
-  readonly owned: () => boolean;
-  readonly cancel: CancelSignal;
-}
-
-type SendClaim = Extract<Claim, { kind: 'send' }>;
-
-/** A chunk from its claim to its settlement. */
-class ChunkRun {
-  readonly #options: ChunkRunOptions;
-  readonly #context: ChunkContext;
-  /** Names this claim. */
-  readonly #nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
-
-  constructor(options: ChunkRunOptions, context: ChunkContext) {
-    this.#options = options;
-    this.#context = context;
-  }
-
-  /**
-   * Claims the chunk. A claim whose answer was lost may exist, so it is repeated with the same nonce,
-   * as long as the job is surely ours.
-   *
-   * @returns undefined when Redis did not answer in that time: nothing may be sent
-   */
-  async claim(): Promise<Claim | undefined> {
-    const { locked, data, owned, cancel } = this.#options;
-    const { ledger, lockKey, log } = this.#context;
-    const lock = { key: lockKey(locked.job.id ?? ''), token: locked.lockToken ?? '' };
-    for (let tries = 0; owned() && !cancel.aborted; tries++) {
-      try {
-        return await ledger.claim(data.batch, data.chunk, this.#nonce, lock);
-      } catch (error) {
-        if (tries === 0) log.trouble('claim', error);
-      }
-      await pause(CLAIM_RETRY_MS);
-    }
-    return undefined;
-  }
-
-  /** Sends a claimed chunk and settles it. @param permit for the first request */
-  async finish(claim: SendClaim, passage: Passage, permit: Permit): Promise<ChunkResult> {
-    const { gate } = this.#context;
-    const { size, delivery, bisect: mayBisect, possiblySent } = claim;
-    const contacts = await this.#open(claim.payload);
-    if (!Buffer.isBuffer(contacts)) {
-      await gate.leave(undefined, passage);
-      if (contacts === 'no key') {
-        await this.#settle(allBack(size, false));
-        await this.#context.returns.returnJob(this.#options.locked, 'payload-key');
-      }
-      await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
-      return { outcome: 'rejected' };
-    }
-    const frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
-    const send = (part: Buffer, count: number, first?: { probe: boolean; permit: Permit }) =>
-      this.#send({ frame, delivery, contacts: part, size: count, possiblySent, ...first });
-
-    const { outcome, answer } = await send(contacts, size, {
-      probe: passage.probe !== undefined,
-      permit,
-    });
-    const { status, results } = answer ?? {};
-    await gate.leave(outcomeOfRequest(outcome, results), passage);
-    const detail = detailOf(answer);
-    if (outcome !== undefined && results !== undefined) {
-      const settlement = await settlementOfResults({
-        contacts: JSON.parse(contacts.toString()) as readonly unknown[],
-        results,
-        delivery,
-        lastAttempt: this.lastAttempt,
-        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
-      });
-      await this.#settle(settlement);
-      if (settlement.rest === undefined) return { outcome: outcome.kind };
-      const code = 'code' in outcome ? outcome.code : '';
-      return this.#end({ kind: 'retry', code, counted: true }, claim, detail);
-    }
-    if (
-      outcome?.kind === 'rejected' &&
-      shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect })
-    ) {
-      const { settlement, ended } = await bisect({
-        contacts: JSON.parse(contacts.toString()) as readonly unknown[],
-        rejected: { code: outcome.code, detail },
-        delivery,
-        possiblySent,
-        lastAttempt: this.lastAttempt,
-        send: async (some) => {
-          const sent = await send(Buffer.from(JSON.stringify(some)), some.length);
-          // Requests of a bisection are no probes.
-          if (sent.outcome?.kind === 'hold') await gate.leave(sent.outcome, OPEN);
-          const { outcome: part, answer: of } = sent;
-          return { outcome: part, status: of?.status, detail: detailOf(of) };
-        },
-        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
-      });
-      await this.#settle(settlement);
-      if (settlement.rest === undefined) return { outcome: 'bisected' };
-      return this.#end(ended, claim, '');
-    }
-    const { lastAttempt } = this;
-    await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail }));
-    return this.#end(outcome, claim, detail);
-  }
-
-  get lastAttempt(): boolean {
-    const { attemptsMade, opts } = this.#options.locked.job;
-    return attemptsMade + 1 >= (opts.attempts ?? 1);
-  }
-
-  async #open(payload: Buffer): Promise<Buffer | 'no key' | 'unreadable'> {
-    try {
-      return await openPayload(payload, this.#context.payloadKeys);
-    } catch (error) {
-      if (error instanceof PayloadKeyMissing) return 'no key';
-      this.#context.log.trouble('payload', error);
-      return 'unreadable';
-    }
-  }
-
-  async #send({
-    frame,
-    delivery,
-    contacts,
-    size,
-    possiblySent,
-    probe = false,
-    permit,
-  }: Pick<SendClaim, 'delivery' | 'size' | 'possiblySent'> & {
-    readonly frame: Readonly<Record<string, unknown>>;
-    readonly contacts: Buffer;
-    readonly probe?: boolean;
-    readonly permit?: Permit;
-  }): Promise<Attempted> {
-    const { service, log } = this.#context;
-    const { locked, data, owned, cancel } = this.#options;
-    const line = log.begin(locked.job);
-    const attempted = await attemptOnce(
-      {
-        send: (tokens, options) => service.sendBytes(frame, contacts, tokens, options),
-        ownConnection: delivery === 'at-most-once',
-        owned,
-        cancel,
-        permit,
-      },
-      this.#context,
-    );
-    const { batch, chunk } = data;
-    line.end(attempted.outcome, attempted.answer, {
-      batch,
-      chunk,
-      contacts: size,
-      probe,
-      possiblySent: possiblySent ? 1 : 0,
-    });
-    return attempted;
-  }
-
-  async #settle(settlement: Settlement): Promise<void> {
-    const { ledger, log } = this.#context;
-    const { batch, chunk } = this.#options.data;
-    await settleWithRetry(
-      () => ledger.settle(batch, chunk, this.#nonce, settlement),
-      (error) => log.trouble('settle', error),
-    );
-  }
-
-  /** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */
-  async #end(
-    outcome: Outcome | undefined,
-    { delivery }: SendClaim,
-    detail: string,
-  ): Promise<ChunkResult> {
-    if (outcome === undefined) requeue();
-    if (isSettled(outcome, delivery, this.lastAttempt)) return { outcome: outcome.kind };
-    return applyOutcome(this.#options.locked, outcome, { detail });
   }
 }

@@ -31,7 +31,7 @@ export interface EndedChunk {
  * | rejected | rejected (after {@link bisect}, where it is split) | the same |
  * | retry | tried again; with no attempts left rejected, because nothing was taken | the same |
  * | retry not counted, hold, not started | tried again | tried again |
- * | unknown | tried again as possibly sent; with no attempts left unknown | unknown |
+ * | unknown | tried again as possibly sent; with no attempts or resends left unknown | unknown |
  * | expired, cancelled | decided by the claim, never here | the same |
  */
 export function settlementOf(ended: EndedChunk): Settlement {
@@ -42,7 +42,7 @@ export function settlementOf(ended: EndedChunk): Settlement {
     case 'rejected':
       return allFailed(size, 'rejected', outcome.code, detail);
     case 'unknown':
-      return delivery === 'at-most-once' || lastAttempt
+      return delivery === 'at-most-once' || lastAttempt || outcome.final === true
         ? allFailed(size, 'unknown', outcome.code, detail)
         : allBack(size, true);
     case 'retry':

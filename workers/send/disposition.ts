@@ -1,5 +1,6 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { AttemptError } from '../queue/attempt-error.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
 /** A job in its run, and the worker's token for its lock. */
@@ -14,15 +15,17 @@ export interface JobResult {
   readonly confirmed: boolean;
 }
 
-/** An attempt that was counted and may be followed by another. */
-class AttemptError extends Error {
-  override readonly name = 'AttemptError';
-}
-
 /** Removes the stack: BullMQ would store it with the job, and it says no more than the code. */
 export function withoutStack<Thrown extends Error>(error: Thrown): Thrown {
   error.stack = '';
   return error;
+}
+
+/** How {@link applyOutcome} ends a job. */
+interface AppliedOptions {
+  readonly detail: string;
+  readonly atMostOnce?: boolean;
+  readonly possiblySent?: number;
 }
 
 /** Delay of a job that is tried again without counting an attempt, in milliseconds. */
@@ -39,15 +42,17 @@ const SHORT_DELAY_MS = 1_000;
  * | unknown, at-most-once or final | UnrecoverableError | counted | failed, kept, listed as unknown |
  * | retry, unknown | AttemptError | counted | backs off; failed, kept, when no attempts are left |
  * | retry, not counted | DelayedError | not counted | delayed for a second |
- * | hold | RateLimitError | not counted | first in the queue when the hold is over |
+ * | hold that its own request met | DelayedError | not counted | behind the others: delayed until after the next probe |
+ * | hold otherwise | RateLimitError | not counted | first in the queue when the hold is over |
  *
  * @param detail what is kept with a failed job beside the code ({@link detailOf})
  * @param atMostOnce an unknown outcome is not retried
+ * @param possiblySent how often the job was possibly sent, this attempt included. Default: 1
  */
 export async function applyOutcome(
   locked: LockedJob,
   outcome: Outcome,
-  { detail, atMostOnce = false }: { readonly detail: string; readonly atMostOnce?: boolean },
+  { detail, atMostOnce = false, possiblySent = 1 }: AppliedOptions,
 ): Promise<JobResult> {
   switch (outcome.kind) {
     case 'accepted':
@@ -60,12 +65,21 @@ export async function applyOutcome(
     case 'unknown':
       if (atMostOnce || outcome.final === true)
         throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
-      throw withoutStack(new AttemptError(join(outcome.code, detail)));
+      throw withoutStack(
+        new AttemptError(
+          join(outcome.code, detail),
+          outcome.behindMs === undefined ? { possiblySent } : { ms: outcome.behindMs },
+        ),
+      );
     case 'retry':
-      if (outcome.counted) throw withoutStack(new AttemptError(join(outcome.code, detail)));
+      if (outcome.counted) {
+        throw withoutStack(new AttemptError(join(outcome.code, detail), outcome.backoff));
+      }
       return delayJob(locked, SHORT_DELAY_MS, outcome.code);
     case 'hold':
-      return requeue();
+      return outcome.behindMs === undefined
+        ? requeue()
+        : delayJob(locked, outcome.behindMs, outcome.code);
   }
 }
 

@@ -22,14 +22,21 @@ export interface NoticeIntent {
   readonly lastAttempt: boolean;
   /** At-least-once: how many earlier attempts the service may have accepted. */
   readonly possiblySent: number;
+  /** UNKNOWN_RESENDS */
+  readonly mostResends: number;
   /** Its contacts are counted as possibly sent twice in this run. */
   countedTwice: boolean;
   /** `asked` while there is no answer; undefined until asked for, and for at-least-once. */
   verdict: IntentVerdict | 'asked' | undefined;
 }
 
-/** The delivery policy of a job that was just fetched. */
-export function noticeIntent(job: Job, data: JobData, lockToken: string | undefined): NoticeIntent {
+/** The delivery policy of a job that was just fetched. @param mostResends UNKNOWN_RESENDS */
+export function noticeIntent(
+  job: Job,
+  data: JobData,
+  lockToken: string | undefined,
+  mostResends: number,
+): NoticeIntent {
   return {
     job: job.id ?? '',
     data,
@@ -38,6 +45,7 @@ export function noticeIntent(job: Job, data: JobData, lockToken: string | undefi
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
     possiblySent: data.delivery === undefined ? possiblySentAttempts(job) : 0,
     countedTwice: false,
+    mostResends,
     verdict: undefined,
   };
 }
@@ -47,16 +55,25 @@ export function noticeIntent(job: Job, data: JobData, lockToken: string | undefi
  *
  * | possibly sent before | outcome of this attempt | attempts left | known |
  * |---|---|---|---|
- * | no | any | any | the same |
- * | yes | rejected | any | unknown, and no attempt follows |
- * | yes | expired | any | unknown, and no attempt follows |
- * | yes | retry, counted | none | unknown, and no attempt follows |
- * | yes | any other | any | the same |
+ * | UNKNOWN_RESENDS times | unknown | any | unknown, and no attempt follows |
+ * | fewer times | unknown | any | the same |
+ * | never | any other | any | the same |
+ * | at least once | rejected | any | unknown, and no attempt follows |
+ * | at least once | expired | any | unknown, and no attempt follows |
+ * | at least once | retry, counted | none | unknown, and no attempt follows |
+ * | at least once | any other | any | the same |
  */
 export function knownAfter(
   outcome: Outcome | undefined,
-  { possiblySent, lastAttempt }: Pick<NoticeIntent, 'possiblySent' | 'lastAttempt'>,
+  {
+    possiblySent,
+    mostResends,
+    lastAttempt,
+  }: Pick<NoticeIntent, 'possiblySent' | 'mostResends' | 'lastAttempt'>,
 ): Outcome | undefined {
+  if (outcome?.kind === 'unknown') {
+    return possiblySent >= mostResends ? { ...outcome, final: true } : outcome;
+  }
   if (possiblySent === 0) return outcome;
   switch (outcome?.kind) {
     case 'rejected':
@@ -69,11 +86,15 @@ export function knownAfter(
         : outcome;
     case undefined:
     case 'accepted':
-    case 'unknown':
     case 'hold':
     case 'cancelled':
       return outcome;
   }
+}
+
+/** Whether a notice was possibly sent as often as it may be: no request follows. */
+function isUsedUp({ possiblySent, mostResends }: NoticeIntent): boolean {
+  return possiblySent > mostResends;
 }
 
 /** How an intent is ended after an attempt. */
@@ -133,12 +154,15 @@ export interface IntentContext {
 }
 
 /** Whether the intent does not forbid a request. */
-export function maySend({ verdict }: NoticeIntent): boolean {
-  return verdict === undefined || verdict === 'send';
+export function maySend(intent: NoticeIntent): boolean {
+  const { verdict } = intent;
+  return (verdict === undefined || verdict === 'send') && !isUsedUp(intent);
 }
 
 /** The outcome of an earlier attempt, where it is the reason why this one makes no request. */
-export function earlierOutcome({ verdict }: NoticeIntent): Outcome | undefined {
+export function earlierOutcome(intent: NoticeIntent): Outcome | undefined {
+  if (isUsedUp(intent)) return { kind: 'unknown', code: 'OUTCOME_UNKNOWN', final: true };
+  const { verdict } = intent;
   if (verdict === 'accepted') return { kind: 'accepted', confirmed: true };
   if (verdict === 'unknown') return { kind: 'unknown', code: 'OUTCOME_UNKNOWN' };
   return undefined;

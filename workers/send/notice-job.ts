@@ -35,6 +35,8 @@ export interface NoticeContext {
   readonly returns: Pick<JobReturns, 'returnJob'>;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
+  /** UNKNOWN_RESENDS */
+  readonly unknownResends: number;
   /** The clock of Redis, by which the whole fleet decides about deadlines; ms since the epoch. */
   readonly now: () => number;
 }
@@ -70,7 +72,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   const { concurrency } = context;
   const { owned, release } = context.lockGuard.guard(job);
   const contacts = data.notice.contacts.length;
-  const intent = noticeIntent(job, data, lockToken);
+  const intent = noticeIntent(job, data, lockToken, context.unknownResends);
   concurrency.taken(contacts);
   try {
     const sent = new Promise<NoticeEnd>((end, fail) => {
@@ -85,19 +87,21 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         fail,
       });
     });
-    const { outcome, answer, ...facts } = await sent.catch((error: unknown): NoticeEnd => {
+    const { outcome, answer, asideMs, ...facts } = await sent.catch((error: unknown): NoticeEnd => {
       context.log.trouble('notice', error);
       return { outcome: afterProgramError(data) };
     });
     attempt.end(outcome, answer, { contacts, possiblySent: intent.possiblySent, ...facts });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
+    if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
     const endedUnknown = outcome.kind === 'unknown' && outcome.final !== true ? 1 : 0;
     const detail = atMostOnce
       ? detailOf(answer)
       : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown);
-    return await applyOutcome(locked, outcome, { detail, atMostOnce });
+    const possiblySent = intent.possiblySent + endedUnknown;
+    return await applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
   } finally {
     concurrency.freed(contacts);
     release();

@@ -31,6 +31,7 @@ export class AttemptGuard implements RequestGuard {
   readonly cancel: CancelSignal;
   readonly #options: AttemptGuardOptions;
   #permit: Permit | undefined;
+  #requestedAt: number | undefined;
   #allowed = false;
 
   constructor(options: AttemptGuardOptions) {
@@ -58,9 +59,16 @@ export class AttemptGuard implements RequestGuard {
       this.#requireOwned();
     }
     const { recordIntents } = this.#options;
-    if (recordIntents === undefined) return;
-    if (!(await recordIntents())) throw new NotStarted();
-    this.#requireOwned();
+    if (recordIntents !== undefined) {
+      if (!(await recordIntents())) throw new NotStarted();
+      this.#requireOwned();
+    }
+    this.#requestedAt = performance.now();
+  }
+
+  /** Monotonic time before the last request; undefined where none was allowed. */
+  get requestedAt(): number | undefined {
+    return this.#requestedAt;
   }
 
   /** Returns a permit that was not used. */

@@ -1,5 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { HoldGate, Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { Aside, Entrant, HoldGate, Meeting, Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { AttemptLog } from './attempt-log.ts';
 
@@ -12,9 +14,20 @@ export interface SendGateOptions {
   readonly isSuspended: () => boolean;
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
   readonly isComplete: () => Promise<boolean>;
-  readonly holds: Pick<HoldGate, 'enter' | 'place'>;
+  readonly holds: Pick<HoldGate, 'enter' | 'meet' | 'accepted'>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
+}
+
+/** What is known after an attempt. */
+export interface Attempted {
+  /** Undefined when nothing was sent and no notice is to blame. */
+  readonly outcome: Outcome | undefined;
+  readonly answer?: SendAnswer | undefined;
+  /** No request could be made of the notices because of an error in this program. */
+  readonly isUnsendable?: true;
+  /** Monotonic time before the last request. */
+  readonly requestedAt?: number | undefined;
 }
 
 /** Lets attempts begin, and places or lifts holds by their outcomes. A failing Redis sends nothing. */
@@ -25,12 +38,15 @@ export class SendGate {
     this.#options = options;
   }
 
-  /** Leave to make one attempt; undefined while the worker is suspended or the queue is held. */
-  async enter(): Promise<Passage | undefined> {
+  /**
+   * Leave to make one attempt; undefined while the worker is suspended or the queue is held, or how long
+   * the job leaves a probe to others.
+   */
+  async enter(entrant: Entrant): Promise<Passage | Aside | undefined> {
     const { isSuspended, isComplete, holds, log } = this.#options;
     try {
       if (isSuspended() || !(await isComplete())) return undefined;
-      return await holds.enter();
+      return await holds.enter(entrant);
     } catch (error) {
       log.trouble('gate', error);
       return undefined;
@@ -41,26 +57,34 @@ export class SendGate {
    * Places or lifts holds after an attempt, and lowers the rate limit after a 429. A failing Redis costs
    * a probe here, never an outcome.
    *
-   * @param outcome undefined where nothing was sent and no notice is to blame
+   * | outcome | becomes |
+   * |---|---|
+   * | hold | hold, with the time after which the job comes again; or, by the evidence, a counted retry or a rejection |
+   * | unknown | unknown; with the time after which the job comes again where the queue is held |
+   * | any other, or none | the same |
+   *
+   * @param attempted its outcome is undefined where nothing was sent and no notice is to blame
+   * @param job id of the job, or of one of them
    */
-  async leave(outcome: Outcome | undefined, passage: Passage): Promise<void> {
-    const { holds, rateLimiter, log } = this.#options;
+  async leave(
+    { outcome, answer, requestedAt }: Attempted,
+    passage: Passage,
+    job: string,
+  ): Promise<Outcome | undefined> {
+    const token = answer?.tokenId ?? '';
     try {
       switch (outcome?.kind) {
-        case 'hold': {
-          const { hold, code, forMs } = outcome;
-          const least = hold === 'throttled' ? THROTTLED_MIN_MS : 1;
-          const ms = forMs === undefined ? undefined : Math.max(forMs, least);
-          await holds.place(hold, code, passage, ms);
-          if (hold === 'throttled') await rateLimiter.throttled();
-          break;
-        }
+        case 'hold':
+        case 'unknown':
+          return await this.#meet(outcome, passage, { job, token });
         case 'accepted':
+          if (passage.probe !== undefined) await passage.answered('accepted', token);
+          else await this.#options.holds.accepted(token, requestedAt ?? -Infinity);
+          break;
         case 'rejected':
-          await passage.succeeded();
+          await passage.answered('rejected', token);
           break;
         case 'retry':
-        case 'unknown':
           await passage.undecided();
           break;
         case 'expired':
@@ -70,7 +94,56 @@ export class SendGate {
           break;
       }
     } catch (error) {
-      log.trouble('hold', error);
+      this.#options.log.trouble('hold', error);
+      if (outcome?.kind === 'hold' && outcome.ownAfter !== undefined) {
+        return { kind: 'retry', code: outcome.code, counted: false };
+      }
+    }
+    return outcome;
+  }
+
+  async #meet(
+    outcome: Extract<Outcome, { kind: 'hold' | 'unknown' }>,
+    passage: Passage,
+    { job, token }: { readonly job: string; readonly token: string },
+  ): Promise<Outcome> {
+    const { holds, rateLimiter } = this.#options;
+    const { code } = outcome;
+    const attempt = randomBytes(9).toString('base64url');
+    if (outcome.kind === 'unknown') {
+      const meeting = { job, attempt, class: 'unknown', hold: 'failing', code, token } as const;
+      const met = await holds.meet(meeting, passage);
+      return met.kind === 'held' ? { ...outcome, behindMs: met.behindMs } : outcome;
+    }
+    const { hold, forMs, ownAfter } = outcome;
+    const least = hold === 'throttled' ? THROTTLED_MIN_MS : 1;
+    const met = await holds.meet(
+      {
+        job,
+        attempt,
+        class: classOf(outcome),
+        hold,
+        code,
+        token,
+        ownAfter,
+        forMs: forMs === undefined ? undefined : Math.max(forMs, least),
+      },
+      passage,
+    );
+    if (hold === 'throttled') await rateLimiter.throttled();
+    switch (met.kind) {
+      case 'held':
+        return met.behindMs === 0 ? outcome : { ...outcome, behindMs: met.behindMs };
+      case 'counted':
+        return { kind: 'retry', code, counted: true, backoff: met.disproved ? 'near' : 'far' };
+      case 'own':
+        return { kind: 'rejected', code };
     }
   }
+}
+
+function classOf({ always, hold, ownAfter }: Extract<Outcome, { kind: 'hold' }>): Meeting['class'] {
+  if (always === true) return 'always';
+  if (ownAfter === undefined) return 'stated';
+  return hold === 'credentials' ? 'refusal' : 'page';
 }

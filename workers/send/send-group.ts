@@ -3,12 +3,12 @@ import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Notice } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { Entrant, Passage } from '../../src/fleet/hold/hold-gate.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import { attemptOnce, type Attempted, type AttemptContext } from './attempt.ts';
+import { attemptOnce, type AttemptContext } from './attempt.ts';
 import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
 import { isMixed, outcomeOfRequest } from './contact-results.ts';
 import {
@@ -22,6 +22,7 @@ import {
   type IntentContext,
   type NoticeIntent,
 } from './notice-intent.ts';
+import type { Attempted } from './send-gate.ts';
 import { shouldSplit } from './should-split.ts';
 
 /** A single notice in this process, from the fetch of its job to the end of the run. */
@@ -51,6 +52,8 @@ export interface NoticeEnd {
   readonly probe?: boolean;
   /** Requests of rejected groups that are counted with it, besides its own. */
   readonly uncounted?: number;
+  /** It leaves a probe to others for so many milliseconds. */
+  readonly asideMs?: number | undefined;
   /** Of its own contacts, where the answer has results per contact. */
   readonly results?: readonly ContactResult[] | undefined;
   /** False where its request is counted with another notice. */
@@ -102,9 +105,11 @@ async function attemptGroup(
   const { gate, stopping } = context;
   let ready = await leaveOut(notices, context);
   if (ready.length === 0) return [];
-  const passage = stopping.aborted ? undefined : await gate.enter();
-  if (passage === undefined) {
-    await endAll(ready, REQUEUED, context);
+  const passage = stopping.aborted ? undefined : await gate.enter(entrantOf(ready));
+  if (passage === undefined || 'asideMs' in passage) {
+    // Each requeued notice is put before the one that was requeued just now.
+    await endAll(ready.slice(1), REQUEUED, context);
+    await endAll(ready.slice(0, 1), { ...REQUEUED, asideMs: passage?.asideMs }, context);
     return [];
   }
   const isProbe = passage.probe !== undefined;
@@ -125,20 +130,21 @@ async function attemptGroup(
   const { length: size } = ready;
   const { status } = answer ?? {};
   if (
-    outcome?.kind === 'rejected' &&
-    answer?.results === undefined &&
-    shouldSplit({ kind: 'group', size, status, delivery: deliveryOf(ready) })
+    (outcome?.kind === 'rejected' &&
+      answer?.results === undefined &&
+      shouldSplit({ kind: 'group', size, status, delivery: deliveryOf(ready) })) ||
+    (outcome?.kind === 'hold' && outcome.ownAfter !== undefined && size > 1)
   ) {
-    await gate.leave(outcome, passage);
+    // One of them may be the cause: only a notice in a request of its own is evidence.
     context.log.groupRefused(size, outcome.code, answer);
     return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
   }
   if (attempted.isUnsendable === true && size > 1) {
-    await gate.leave(outcome, passage);
+    await gate.leave(attempted, passage, '');
     // One by one, so that only the notice that causes the error spends an attempt.
     return splitGroup({ notices: ready, isPart: true, uncounted });
   }
-  const end = { outcome, answer, together: size, probe: isProbe, uncounted };
+  const end = { ...attempted, together: size, probe: isProbe, uncounted };
   await endAll(ready, end, context, passage);
   return [];
 }
@@ -150,6 +156,7 @@ function attempt(ready: readonly HeldNotice[], context: GroupContext): Promise<A
   const recorded = ownConnection || intents.some(({ possiblySent }) => possiblySent > 0);
   return attemptOnce(
     {
+      job: ready[0]?.intent.job ?? '',
       send: (tokens, options) => context.service.send(together(ready), tokens, options),
       ownConnection,
       cancel: context.stopping,
@@ -166,6 +173,11 @@ function together(notices: readonly HeldNotice[]): Notice {
   if (first === undefined) throw new TypeError('empty group');
   if (notices.length === 1) return first.data.notice;
   return { ...first.data.notice, contacts: notices.flatMap(({ data }) => data.notice.contacts) };
+}
+
+function entrantOf(notices: readonly HeldNotice[]): Entrant {
+  const { job = '', possiblySent = 0 } = notices[0]?.intent ?? {};
+  return { job, possiblySent: possiblySent + (deliveryOf(notices) === 'at-most-once' ? 1 : 0) };
 }
 
 const deliveryOf = ([first]: readonly HeldNotice[]): DeliveryPolicy =>
@@ -205,14 +217,27 @@ function leftOutAs(notice: HeldNotice): Outcome | undefined {
   return neverStarted ? knownAfter({ kind: 'expired' }, intent) : undefined;
 }
 
-/** Ends notices by the outcome of their request: first the intents, then the gate, then the jobs. */
+/**
+ * Ends notices by the outcome of their request: first the intents, then the gate, then the jobs. Where the
+ * outcome depends on evidence, the gate comes first.
+ */
 async function endAll(
   notices: readonly HeldNotice[],
-  end: NoticeEnd,
+  end: NoticeEnd & Pick<Attempted, 'requestedAt' | 'isUnsendable'>,
   context: GroupContext,
   passage?: Passage,
 ): Promise<void> {
-  const { outcome, answer } = end;
+  const { answer } = end;
+  const leave = () =>
+    passage === undefined
+      ? Promise.resolve(end.outcome)
+      : context.gate.leave(
+          { ...end, outcome: outcomeOfRequest(end.outcome, answer?.results) },
+          passage,
+          notices[0]?.intent.job ?? '',
+        );
+  const isClaim = end.outcome?.kind === 'hold';
+  let outcome = isClaim ? await leave() : end.outcome;
   const results = resultsByNotice(notices, answer);
   const ends = notices.map((notice, index) => {
     const own = results?.[index];
@@ -225,20 +250,23 @@ async function endAll(
       own !== undefined && isMixed(own) ? [notice.keepOthers(own)] : [],
     ),
   );
-  const ofRequest = outcomeOfRequest(outcome, answer?.results);
   await uncountSentAgain(
     ends.map(({ intent }) => intent),
-    ofRequest,
+    outcomeOfRequest(end.outcome, answer?.results),
     context,
   );
   await endIntents(ends, context);
-  if (passage !== undefined) await context.gate.leave(ofRequest, passage);
+  if (!isClaim) outcome = await leave();
   context.inOneWrite();
   // Each requeued notice is put before the one that was requeued just now.
   const isRequeued = outcome === undefined || outcome.kind === 'hold';
-  for (const { notice, outcome: known, results: own } of isRequeued ? ends.toReversed() : ends) {
+  const { requestedAt: _, isUnsendable: __, ...facts } = end;
+  for (const { notice, intent, outcome: known, results: own } of isRequeued
+    ? ends.toReversed()
+    : ends) {
     const counted = notice === notices[0] ? end.counted : false;
-    notice.end({ ...end, outcome: known, counted, results: own });
+    const ended = own === undefined ? knownAfter(outcome, intent) : known;
+    notice.end({ ...facts, outcome: ended, counted, results: own });
   }
 }
 

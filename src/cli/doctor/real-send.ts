@@ -58,6 +58,12 @@ export function judgeSend(
   { message, durationMs }: Pick<SendAnswer, 'message' | 'durationMs'>,
 ): Finding {
   const words = message === undefined ? '' : `: ${message}`;
+  const rejected = (code: string) =>
+    fail(
+      'send',
+      `rejected by the service (${code})${words}`,
+      'check the template code, its variables, the sender keys and the number',
+    );
   switch (outcome.kind) {
     case 'accepted':
       return outcome.confirmed
@@ -71,15 +77,12 @@ export function judgeSend(
             'check the phone for its arrival',
           );
     case 'hold': {
+      if (outcome.hold === 'credentials' && outcome.ownAfter === 1) return rejected(outcome.code);
       const { reason, remedy } = HOLDS[outcome.hold];
       return fail('send', `${outcome.code}${words}: ${reason}`, remedy);
     }
     case 'rejected':
-      return fail(
-        'send',
-        `rejected by the service (${outcome.code})${words}`,
-        'check the template code, its variables, the sender keys and the number',
-      );
+      return rejected(outcome.code);
     case 'unknown':
       return fail(
         'send',

@@ -65,6 +65,11 @@ export const workerVariables = {
   attempts: variable('ATTEMPTS', integer('attempts', 1, 1_000).default(10), {
     description: 'Attempts of a job before it fails. Holds do not count.',
   }),
+  unknownResends: variable('UNKNOWN_RESENDS', integer('resends', 0, 100).default(2), {
+    description:
+      'How often an at-least-once notice or chunk is sent again after its outcome was unknown; then it is listed as unknown. Each resend may deliver it once more.',
+    note: 'Raised: fewer unknown notices after an outage of the service, and more that arrive twice.',
+  }),
   backoffBaseMs: variable('BACKOFF_BASE_MS', milliseconds(1, 3_600_000).default(1_000), {
     description:
       'Upper bound of the random delay before the second attempt; it doubles with each further attempt.',

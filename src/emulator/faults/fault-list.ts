@@ -29,12 +29,25 @@ export class FaultList {
     return this.#lastId;
   }
 
-  /** The fault for this request: the first one that is not used up and whose rate applies. */
-  next(endpoint: 'send' | 'token'): Fault | undefined {
+  /** Whether a fault depends on the body of requests to this endpoint. */
+  needsBody(endpoint: 'send' | 'token'): boolean {
+    return this.#standing.some(
+      (standing) =>
+        standing.fault.containing !== undefined &&
+        (standing.fault.on === 'any' || standing.fault.on === endpoint),
+    );
+  }
+
+  /**
+   * The fault for this request: the first one that is not used up, whose text the body contains and whose
+   * rate applies.
+   */
+  next(endpoint: 'send' | 'token', body?: Buffer): Fault | undefined {
     for (const standing of this.#standing) {
       const { fault, random } = standing;
       if (fault.on !== 'any' && fault.on !== endpoint) continue;
       if (isSpent(standing)) continue;
+      if (fault.containing !== undefined && body?.includes(fault.containing) !== true) continue;
       if (fault.rate !== undefined && random() >= fault.rate) continue;
       standing.fired += 1;
       return fault;

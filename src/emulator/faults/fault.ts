@@ -20,6 +20,8 @@ export interface Fault {
   readonly times?: number;
   /** The share of requests it applies to, 0 to 1. */
   readonly rate?: number;
+  /** Only requests whose body contains this text: a phone number, a sender key. Default: every request. */
+  readonly containing?: string;
   /** Makes `rate` choose the same requests each time, 0 to 4294967295. */
   readonly seed?: number;
 
@@ -99,6 +101,7 @@ const oneIn =
 const CHECKS: Readonly<Record<Exclude<keyof Fault, 'on'>, Check>> = {
   times: integer(1, MAX_COUNT),
   rate: checkRate,
+  containing: textOf,
   seed: integer(0, 0xffff_ffff),
   latencyMs: integer(1, MAX_MS),
   reset: oneIn(RESET_STAGES),

@@ -40,6 +40,7 @@ const READERS: ReadonlyMap<string, FaultTextReader> = new Map(
     times: number('times'),
     rate: number('rate'),
     seed: number('seed'),
+    containing: text('containing'),
     latency: number('latencyMs'),
     reset: text('reset'),
     hang: text('hang'),
@@ -93,6 +94,7 @@ const header: FaultTextReader = ({ headers }, word, value) => {
  *     send status=302 header.Location=http://127.0.0.1:9/
  *     token status=502 html='<h1>Bad gateway</h1>'
  *     send slow=1/50
+ *     send status=403 code=SENDER_NOT_YOURS containing=another-teams-key
  *
  * @throws TypeError or RangeError that names the word
  */

@@ -3,13 +3,15 @@ import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { Evidence } from './evidence.ts';
+import { meet } from './evidence-scripts.ts';
 import {
+  endProbe,
   enterHold,
-  liftHoldByProbe,
   liftManual,
-  placeHold,
   placeManual,
   releaseProbe,
+  undecidedProbe,
 } from './hold-scripts.ts';
 
 /**
@@ -18,14 +20,22 @@ import {
  * - open: no hold. Attempts pass, without a round trip once the process knows.
  * - held: a hold was placed. BullMQ's limiter keys are set until the next probe, so that no worker
  *   fetches jobs; jobs that were fetched before are requeued here without spending an attempt.
- *   open -> held: {@link HoldGate.place}. held -> held: placed again; the next probe moves further away,
+ *   open -> held: {@link HoldGate.meet}. held -> held: met again; the next probe moves further away,
  *   never closer.
  * - probing: the next probe is due, and the first attempt at the gate took the probe's nonce; all
  *   others wait. The nonce expires after the longest time of an attempt, so a probe whose worker died
- *   is replaced.
- *   held -> probing: {@link HoldGate.enter}. probing -> open: {@link Passage.succeeded}.
- *   probing -> held, one failed probe more: {@link HoldGate.place} with the passage, or
- *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}.
+ *   is replaced. A job that met the hold itself, or was possibly sent, leaves the probe to others for a
+ *   moment.
+ *   held -> probing: {@link HoldGate.enter}. probing -> open: {@link Passage.answered}, by the table below.
+ *   probing -> held, one failed probe more: {@link HoldGate.meet} with the passage, or
+ *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}, and an answer that
+ *   does not lift this hold.
+ *
+ * | hold | lifted by |
+ * |---|---|
+ * | credentials, credit | an acceptance |
+ * | failing | three acceptances in a row, each probe at once after the other |
+ * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
  *
  * A `manual` hold has no probe: {@link placeManualHold} places it in any state, and only
  * {@link liftManualHold} lifts it (which lifts any other hold, too). The same holds for `restored`, which
@@ -38,34 +48,42 @@ import {
 export class HoldGate {
   readonly #redis: RedisClient;
   readonly #hints: Pick<Hints, 'subscribe'>;
-  readonly #keys: readonly string[];
-  readonly #channel: string;
+  readonly #keys: GateKeys;
   readonly #settings: HoldSettings;
+  readonly #evidence: Evidence;
   readonly #onMove: (move: HoldMove) => void;
   /** Whether attempts ask Redis; false while this process knows that there is no hold. */
   #mustAsk = true;
+  /** Raised whenever the process learns something: an answer that was asked for before is then outdated. */
+  #news = 0;
   #unsubscribe: (() => void) | undefined;
 
-  /** @param onMove called with each hold that this process learns of, for the log */
+  /**
+   * @param currentToken key of the token's record: an acceptance counts as evidence with the current token
+   * @param onMove called with each hold that this process learns of, for the log
+   */
   constructor(
     redis: RedisClient,
     hints: Pick<Hints, 'subscribe'>,
     keys: Keys,
+    currentToken: string,
     settings: HoldSettings,
     onMove: (move: HoldMove) => void = () => {},
   ) {
     this.#redis = redis;
     this.#hints = hints;
-    this.#keys = scriptKeys(keys);
-    this.#channel = keys.holdHints;
+    this.#keys = gateKeys(keys, currentToken);
     this.#settings = settings;
+    this.#evidence = new Evidence(redis, hints, this.#keys.probe, this.#keys.evidenceChannel);
     this.#onMove = onMove;
   }
 
   /** Subscribes to hints. Until the first answer of Redis every attempt asks Redis. */
   start(): void {
-    this.#unsubscribe ??= this.#hints.subscribe(this.#channel, (text) => {
+    this.#evidence.start();
+    this.#unsubscribe ??= this.#hints.subscribe(this.#keys.channel, (text) => {
       const held = text === undefined || text !== '';
+      this.#news++;
       this.#mustAsk = held;
       if (text !== undefined) {
         this.#onMove(held ? { kind: 'held', hold: text as HoldKind } : { kind: 'lifted' });
@@ -75,69 +93,193 @@ export class HoldGate {
 
   /** Unsubscribes. */
   stop(): void {
+    this.#evidence.stop();
     this.#unsubscribe?.();
     this.#unsubscribe = undefined;
   }
 
   /** Makes the next attempt ask Redis, even before a hint arrives. */
   forget(): void {
+    this.#news++;
     this.#mustAsk = true;
   }
 
   /**
    * Asks to make an attempt.
    *
-   * @returns a passage, or undefined when the queue is held: requeue the job
+   * @returns a passage; how long this job leaves the probe to others; or undefined when the queue is held:
+   *   requeue the job
    * @throws ScriptFailure
    */
-  async enter(): Promise<Passage | undefined> {
+  async enter({ job, possiblySent }: Entrant): Promise<Passage | Aside | undefined> {
     if (!this.#mustAsk) return OPEN;
     const nonce = randomUUID();
-    const answer = await enterHold(this.#redis, this.#keys, [nonce, this.#settings.probeTtlMs]);
-    const [verdict] = answer as [string];
+    const news = this.#news;
+    const args = [nonce, this.#settings.probeTtlMs, job, possiblySent];
+    let verdict: string;
+    let ms: number;
+    try {
+      const answer = (await enterHold(this.#redis, this.#keys.probe, args)) as [string, unknown?];
+      verdict = answer[0];
+      ms = Number(answer[1] ?? 0);
+    } catch (error) {
+      // Its answer may be lost: a probe that nothing follows would stop all sends until its nonce expires.
+      void releaseProbe(this.#redis, this.#keys.hold, [nonce]).catch(() => {});
+      throw error;
+    }
     switch (verdict) {
       case 'open':
-        this.#mustAsk = false;
+        if (news === this.#news) this.#mustAsk = false;
         return OPEN;
       case 'probe':
-        return {
-          probe: nonce,
-          succeeded: async () => {
-            await liftHoldByProbe(this.#redis, this.#keys, [nonce, this.#channel]);
-          },
-          undecided: () => this.#place('', '', nonce, 0),
-          abandoned: async () => {
-            await releaseProbe(this.#redis, this.#keys, [nonce]);
-          },
-        };
+        return this.#probe(nonce);
+      case 'aside':
+        return { asideMs: ms };
       default:
         return undefined;
     }
   }
 
   /**
-   * Holds the queue, or extends the hold.
+   * Records what a job met, and decides whether the queue is held, or its hold extended (evidence.ts).
    *
-   * @param code of the service or of ours that caused it
-   * @param passage of the attempt that caused it
-   * @param forMs milliseconds to the next probe when the cause names them (Retry-After, the rest of a
-   *   refusal); otherwise they double with each failed probe, between the configured bounds
+   * @param passage of the attempt
    * @throws ScriptFailure
    */
-  async place(kind: HoldKind, code: string, passage: Passage, forMs?: number): Promise<void> {
-    this.#mustAsk = true;
+  async meet(meeting: Meeting, passage: Pick<Passage, 'probe'>): Promise<Met> {
+    const { job, attempt, class: as, hold, code, token, forMs, ownAfter = 0 } = meeting;
     const { retryAfterMaxMs } = this.#settings;
     const bounded =
       forMs === undefined ? 0 : Math.ceil(Math.min(Math.max(forMs, 1), retryAfterMaxMs));
-    await this.#place(kind, code, passage.probe ?? '', bounded);
+    const { shortest, longest } = probesOf(meeting, this.#settings);
+    const { channel, evidenceChannel } = this.#keys;
+    const [verdict, value] = (await meet(this.#redis, this.#keys.meet, [
+      job,
+      attempt,
+      as,
+      hold,
+      code,
+      token,
+      passage.probe ?? '',
+      bounded,
+      shortest,
+      longest,
+      ownAfter,
+      channel,
+      evidenceChannel,
+    ])) as [Met['kind'], number?];
+    switch (verdict) {
+      case 'held':
+        this.forget();
+        return { kind: 'held', behindMs: value ?? 0 };
+      case 'counted':
+        return { kind: 'counted', disproved: value === 1 };
+      case 'own':
+        return { kind: 'own' };
+    }
   }
 
-  async #place(kind: HoldKind | '', code: string, nonce: string, forMs: number): Promise<void> {
+  /**
+   * An attempt that is no probe was accepted: evidence, where it is asked for.
+   *
+   * @param token id of its token
+   * @param begunAt monotonic time before its request
+   * @throws ScriptFailure
+   */
+  async accepted(token: string, begunAt: number): Promise<void> {
+    await this.#evidence.accepted(token, begunAt);
+  }
+
+  #probe(nonce: string): Passage {
+    const { channel, evidenceChannel, hold, probe } = this.#keys;
     const { probeMinMs, probeMaxMs } = this.#settings;
-    const args = [kind, code, forMs, probeMinMs, probeMaxMs, nonce, this.#channel];
-    await placeHold(this.#redis, this.#keys, args);
+    return {
+      probe: nonce,
+      answered: async (as, token) => {
+        await endProbe(this.#redis, probe, [nonce, channel, evidenceChannel, as, token]);
+      },
+      undecided: async () => {
+        await undecidedProbe(this.#redis, hold, [nonce, channel, probeMinMs, probeMaxMs]);
+      },
+      abandoned: async () => {
+        await releaseProbe(this.#redis, hold, [nonce]);
+      },
+    };
   }
 }
+
+/** Keys and channels of the scripts. */
+interface GateKeys {
+  readonly hold: readonly string[];
+  readonly probe: readonly string[];
+  readonly meet: readonly string[];
+  readonly channel: string;
+  readonly evidenceChannel: string;
+}
+
+function gateKeys(keys: Keys, currentToken: string): GateKeys {
+  const hold = scriptKeys(keys);
+  const probe = [...hold, keys.evidence, keys.witness, currentToken];
+  return {
+    hold,
+    probe,
+    meet: [...probe, keys.noticesIn('wait'), keys.waitingChunks],
+    channel: keys.holdHints,
+    evidenceChannel: keys.evidenceHints,
+  };
+}
+
+/**
+ * Intervals of probes. What may be one notice's own is probed four times as often: the others may be fine.
+ * A connection attempt costs nothing, so `unreachable` is probed every few seconds.
+ */
+function probesOf(
+  { hold, class: as }: Pick<Meeting, 'hold' | 'class'>,
+  { probeMinMs: shortest, probeMaxMs: longest }: HoldSettings,
+): { readonly shortest: number; readonly longest: number } {
+  if (hold === 'unreachable') return { shortest, longest: Math.min(longest, 2 * shortest + 1_000) };
+  if (as === 'page' || as === 'refusal') return { shortest: shortest / 4, longest: longest / 4 };
+  return { shortest, longest };
+}
+
+/** A job at the gate. */
+export interface Entrant {
+  readonly job: string;
+  /** How often it was possibly sent; an at-most-once job counts one more: one probe makes it unknown. */
+  readonly possiblySent: number;
+}
+
+/** What a job met: an answer, or none, that may concern every job. */
+export interface Meeting {
+  readonly job: string;
+  /** Names the attempt: a repetition of the same one changes nothing. */
+  readonly attempt: string;
+  /**
+   * - `always`: it holds for every job, whatever was accepted (429, an issuance that was refused);
+   * - `stated`: it holds for every job, unless others are accepted (402, not sent, a certificate);
+   * - `unknown`: it may have been taken;
+   * - `page`, `refusal`: it may be the job's own fault.
+   */
+  readonly class: 'always' | 'stated' | 'unknown' | 'page' | 'refusal';
+  /** The hold that is placed if it holds for all. */
+  readonly hold: HoldKind;
+  readonly code: string;
+  /** Id of the token of its request; empty where there was none. */
+  readonly token: string;
+  /** Milliseconds to the next probe where the cause names them (Retry-After, the rest of a refusal). */
+  readonly forMs?: number | undefined;
+  /** It is the job's own fault after so many contradictions; 0, the default: never. */
+  readonly ownAfter?: number | undefined;
+}
+
+/** What follows from a meeting. */
+export type Met =
+  /** The queue is held; the job may come again after `behindMs`, behind the others. 0: it is next. */
+  | { readonly kind: 'held'; readonly behindMs: number }
+  /** An attempt is counted. `disproved`: others were accepted since the job met it before. */
+  | { readonly kind: 'counted'; readonly disproved: boolean }
+  /** It is the job's own fault. */
+  | { readonly kind: 'own' };
 
 /** Limits of holds, in milliseconds. */
 export interface HoldSettings {
@@ -151,12 +293,22 @@ export interface HoldSettings {
   readonly probeTtlMs: number;
 }
 
+/** A job that leaves the probe to others. */
+export interface Aside {
+  /** Milliseconds after which it may probe itself, if none did. */
+  readonly asideMs: number;
+}
+
 /** Permission to make one attempt. The methods report its end; they do nothing unless it is a probe. */
 export interface Passage {
   /** Nonce of the probe; undefined when the attempt is none. */
   readonly probe: string | undefined;
-  /** The service processed the request: lifts the hold for the fleet. */
-  succeeded(): Promise<void>;
+  /**
+   * The service processed the request: lifts the hold, by the table above.
+   *
+   * @param token id of its token
+   */
+  answered(as: 'accepted' | 'rejected', token: string): Promise<void>;
   /** The probe was inconclusive: the next one comes later. */
   undecided(): Promise<void>;
   /** The attempt ended without a request: another job may probe at once. */
@@ -169,10 +321,10 @@ export type HoldMove =
 
 const nothing = () => Promise.resolve();
 
-/** Of an attempt that is no probe. */
+/** The passage of an attempt that is no probe. */
 export const OPEN: Passage = {
   probe: undefined,
-  succeeded: nothing,
+  answered: nothing,
   undecided: nothing,
   abandoned: nothing,
 };

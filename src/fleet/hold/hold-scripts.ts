@@ -1,9 +1,19 @@
 import { defineScript } from '../../redis/script.ts';
 
 /**
+ * A job that met the hold, or was possibly sent, leaves the probe to others for this long; four times as
+ * long when it was possibly sent four times. Twice the time in which workers fetch after a hold.
+ */
+export const ASIDE_STEP_MS = 500;
+
+/** Acceptances in a row that lift the hold `failing`: with 90 % of requests failing one proves little. */
+const PASSES = 3;
+
+/**
  * The transitions of a hold (see hold-gate.ts), one script each, so that they are atomic for the fleet.
  *
- * KEYS of all: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue.
+ * KEYS of all: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue. Some take
+ * the evidence, the witnesses and the record of the token, too.
  */
 
 /**
@@ -29,59 +39,87 @@ end
 `;
 
 /**
- * Places a hold, or extends the one in effect. A manual hold stays as it is.
- *
- * ARGV: kind ('' for the hold in effect: its probe was inconclusive), code, milliseconds to the next
- * probe (0: by the number of failed probes), shortest and longest interval of probes, nonce of the probe
- * that failed ('' when it was no probe), channel. Answers the time of the next probe.
+ * Places a hold, or extends the one in effect; a manual hold stays as it is. An extension of the same kind
+ * continues its count of failed probes; another kind starts again. Answers the time of the next probe.
  */
-export const placeHold = defineScript({
-  name: 'placeHold',
+const PLACE = `
+local function placeHold(kind, code, forMs, shortest, longest, probeFailed, channel)
+  local current = redis.call('HMGET', hold, 'kind', 'since', 'nextProbeAt', 'failedProbes')
+  if isManual(current[1]) then return tonumber(current[3]) or 0 end
+  local since, nextProbeAt, failed = now, 0, 0
+  if current[1] then
+    nextProbeAt = tonumber(current[3]) or 0
+    if current[1] == kind then
+      since = tonumber(current[2]) or now
+      failed = tonumber(current[4]) or 0
+    end
+  end
+  if probeFailed then failed = failed + 1 end
+  if forMs <= 0 then forMs = math.min(shortest * 2 ^ math.min(failed, 30), longest) end
+  nextProbeAt = math.max(nextProbeAt, now + math.ceil(forMs))
+  block(nextProbeAt - now)
+  redis.call('HSET', hold, 'kind', kind, 'code', code, 'since', since, 'nextProbeAt', nextProbeAt,
+    'failedProbes', failed, 'passed', 0, 'shortest', shortest, 'longest', longest)
+  redis.call('PEXPIRE', hold, nextProbeAt - now + 86400000)
+  redis.call('PUBLISH', channel, kind)
+  return nextProbeAt
+end
+`;
+
+/** As {@link HOLD_PRELUDE}, with the evidence about refusals (evidence-scripts.ts). */
+export const EVIDENCE_PRELUDE = `${HOLD_PRELUDE}${PLACE}
+local evidence, witness, currentToken = KEYS[5], KEYS[6], KEYS[7]
+
+local function count(field) return tonumber(redis.call('HGET', evidence, field) or 0) or 0 end
+-- What a notice met last; nil where that is not known, or from before a failover.
+local function witnessOf(job)
+  local text = redis.call('HGET', witness, job)
+  if not text then return nil end
+  local at, proof, n, refused, unknown, token, id, verdict =
+    string.match(text, '^(%d+) (%d+) (%d+) (%d) (%d) (%S*) (%S*) (%S*)$')
+  if not at or tonumber(at) > count('meetings') then return nil end
+  local inRow = tonumber(proof) == count('proof')
+  return { at = tonumber(at), n = tonumber(n), token = token, id = id, verdict = verdict,
+    refused = refused == '1' and inRow, unknown = unknown == '1' and inRow }
+end
+-- An acceptance that began after so many meetings were known. Later ones are still asked for.
+local function prove(token, upTo, channel)
+  if upTo <= count('provenUpTo') or upTo > count('meetings') then return end
+  if redis.call('HGET', currentToken, 'id') ~= token then return end
+  local more = count('meetings') > upTo
+  redis.call('HINCRBY', evidence, 'proof', 1)
+  redis.call('HSET', evidence, 'provenUpTo', upTo, 'provenToken', token, 'askedAt', more and now or 0,
+    'hintAt', more and now or 0, 'refusedRow', 0, 'unknownRow', 0)
+  redis.call('PUBLISH', channel, string.format('proven:%d', upTo))
+  if more then redis.call('PUBLISH', channel, string.format('ask:%d', count('meetings'))) end
+end
+`;
+
+/**
+ * A probe was inconclusive: the next one comes later. ARGV: nonce, channel, shortest and longest interval
+ * where the hold has none of its own.
+ */
+export const undecidedProbe = defineScript({
+  name: 'undecidedProbe',
   keys: 4,
-  lua: `${HOLD_PRELUDE}
-local kind, code, forMs, nonce = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[6]
-local current = redis.call('HMGET', hold, 'kind', 'since', 'nextProbeAt', 'failedProbes')
-if isManual(current[1]) then
-  return tonumber(current[3]) or 0
-end
-if kind == '' then
-  if not current[1] then
-    return 0
-  end
-  kind, code = current[1], redis.call('HGET', hold, 'code') or ''
-end
-local since, nextProbeAt, failed = now, 0, 0
-if current[1] then
-  nextProbeAt = tonumber(current[3]) or 0
-  if current[1] == kind then
-    since = tonumber(current[2]) or now
-    failed = tonumber(current[4]) or 0
-  end
-end
-if nonce ~= '' and redis.call('GET', probe) == nonce then
-  redis.call('DEL', probe)
-  failed = failed + 1
-end
-if forMs <= 0 then
-  forMs = math.min(tonumber(ARGV[4]) * 2 ^ math.min(failed, 30), tonumber(ARGV[5]))
-end
-nextProbeAt = math.max(nextProbeAt, now + math.ceil(forMs))
-block(nextProbeAt - now)
-redis.call('HSET', hold, 'kind', kind, 'code', code, 'since', since, 'nextProbeAt', nextProbeAt,
-  'failedProbes', failed)
-redis.call('PEXPIRE', hold, nextProbeAt - now + 86400000)
-redis.call('PUBLISH', ARGV[7], kind)
-return nextProbeAt`,
+  lua: `${HOLD_PRELUDE}${PLACE}
+if redis.call('GET', probe) ~= ARGV[1] then return 0 end
+redis.call('DEL', probe)
+local current = redis.call('HMGET', hold, 'kind', 'code', 'shortest', 'longest')
+if not current[1] then return 0 end
+return placeHold(current[1], current[2] or '', 0, tonumber(current[3] or ARGV[3]),
+  tonumber(current[4] or ARGV[4]), true, ARGV[2])`,
 });
 
 /**
- * Asks to make an attempt. ARGV: nonce, how long a probe may take. Answers ['open'], ['probe', kind] or
- * ['wait', ms].
+ * Asks to make an attempt. ARGV: nonce, how long a probe may take, job, how often it was possibly sent.
+ * Answers ['open'], ['probe', kind], ['wait', ms], or ['aside', ms] where others should probe first. The
+ * same nonce gets the same answer.
  */
 export const enterHold = defineScript({
   name: 'enterHold',
-  keys: 4,
-  lua: `${HOLD_PRELUDE}
+  keys: 7,
+  lua: `${EVIDENCE_PRELUDE}
 local current = redis.call('HMGET', hold, 'kind', 'nextProbeAt')
 if not current[1] then
   return { 'open' }
@@ -93,7 +131,14 @@ end
 local rest = (tonumber(current[2]) or 0) - now
 if rest <= 0 then
   local ttl = tonumber(ARGV[2])
+  if redis.call('GET', probe) == ARGV[1] then return { 'probe', current[1] } end
+  local met = witnessOf(ARGV[3])
+  local steps = tonumber(ARGV[4])
+  if met and (met.refused or met.unknown) then steps = steps + 1 end
+  local aside = rest + math.min(steps, 4) * ${ASIDE_STEP_MS}
+  if aside > 0 and redis.call('EXISTS', probe) == 0 then return { 'aside', aside } end
   if redis.call('SET', probe, ARGV[1], 'NX', 'PX', ttl) then
+    redis.call('HSET', hold, 'known', count('meetings'))
     block(ttl)
     return { 'probe', current[1] }
   end
@@ -108,12 +153,29 @@ block(math.max(rest, 1))
 return { 'wait', rest }`,
 });
 
-/** Lifts the hold if this probe is still the current one. ARGV: nonce, channel. Answers 1 or 0. */
-export const liftHoldByProbe = defineScript({
-  name: 'liftHoldByProbe',
-  keys: 4,
-  lua: `${HOLD_PRELUDE}
+/**
+ * Ends a probe that the service answered (hold-gate.ts has the table): lifts the hold, or lets another
+ * job probe at once. An acceptance also disproves what was met before it. ARGV: nonce, channel of holds,
+ * channel of evidence, 'accepted' or 'rejected', id of the token. Answers 1 when the hold was lifted.
+ */
+export const endProbe = defineScript({
+  name: 'endProbe',
+  keys: 7,
+  lua: `${EVIDENCE_PRELUDE}
 if redis.call('GET', probe) ~= ARGV[1] then
+  return 0
+end
+local kind = redis.call('HGET', hold, 'kind')
+local another = false
+if ARGV[4] == 'accepted' then
+  prove(ARGV[5], tonumber(redis.call('HGET', hold, 'known') or 0), ARGV[3])
+  another = kind == 'failing' and redis.call('HINCRBY', hold, 'passed', 1) < ${PASSES}
+else
+  another = kind == 'failing' or kind == 'credit' or kind == 'credentials'
+end
+if another then
+  redis.call('DEL', probe)
+  unblock()
   return 0
 end
 redis.call('DEL', hold, probe)

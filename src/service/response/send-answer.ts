@@ -1,4 +1,4 @@
-import type { RefusalStatus } from '../../contracts/token.ts';
+import type { Refusal } from '../../contracts/token.ts';
 import type { TransportFailure } from '../http/classify-failure.ts';
 import type { ContactResult, MatchedRule } from './answer-rules.ts';
 import type { BodyKind } from './read-answer.ts';
@@ -38,7 +38,7 @@ export interface SendAnswer {
   /** Id of the token of the last request. */
   readonly tokenId?: string;
   /** Tokens that were refused in this attempt, in order. */
-  readonly refused: readonly { readonly tokenId: string; readonly status: RefusalStatus }[];
+  readonly refused: readonly (Refusal & { readonly tokenId: string })[];
   /** Requests written to a connected socket. */
   readonly requests: number;
   /** Milliseconds from the last request to the end of its answer, if there is one. */

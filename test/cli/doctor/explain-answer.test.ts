@@ -28,8 +28,8 @@ it.each([
   [
     'HTTP/1.1 403 Forbidden\n\n{"code":"OTHER_TEAM"}',
     {
-      row: '403, another code',
-      outcome: { kind: 'rejected', code: 'OTHER_TEAM' },
+      row: '401 or 403, another code',
+      outcome: { kind: 'hold', hold: 'credentials', code: 'OTHER_TEAM', ownAfter: 1 },
     },
   ],
   [

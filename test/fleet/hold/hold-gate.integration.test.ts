@@ -18,6 +18,22 @@ const SETTINGS = {
   probeTtlMs: 5_000,
 };
 
+const JOB = { job: 'job', possiblySent: 0 };
+let attempts = 0;
+
+/** Holds the queue for what is stated for every job. */
+async function place(
+  gate: HoldGate,
+  hold: HoldKind,
+  code: string,
+  passage: Passage,
+  forMs?: number,
+): Promise<void> {
+  const attempt = `attempt-${++attempts}`;
+  const meeting = { job: 'job', attempt, class: 'always', hold, code, token: '', forMs } as const;
+  await gate.meet(meeting, passage);
+}
+
 describe('HoldGate', () => {
   const redis = testRedis();
   const gates: HoldGate[] = [];
@@ -34,19 +50,26 @@ describe('HoldGate', () => {
     hints.subscribe(keys.holdHints, (text) => {
       if (text === undefined) listening.resolve();
     });
-    const gate = new HoldGate(redis.client, hints, keys, SETTINGS, (move) => moves.push(move));
+    const gate = new HoldGate(
+      redis.client,
+      hints,
+      keys,
+      keys.token('pair').current,
+      SETTINGS,
+      (move) => moves.push(move),
+    );
     gates.push(gate);
     gate.start();
     await listening.promise;
-    expect(await gate.enter()).toBeDefined();
+    expect(await gate.enter(JOB)).toBeDefined();
     return { gate, moves };
   }
 
   const freshKeys = () => keysOf(redis.freshPrefix(), 'default');
 
   async function open(gate: HoldGate): Promise<Passage> {
-    const passage = await gate.enter();
-    if (passage === undefined) throw new Error('the gate is closed');
+    const passage = await gate.enter(JOB);
+    if (passage === undefined || 'asideMs' in passage) throw new Error('the gate is closed');
     return passage;
   }
 
@@ -60,7 +83,7 @@ describe('HoldGate', () => {
   it('lets every attempt pass without asking Redis while there is no hold', async () => {
     const { gate } = await process(freshKeys());
     const before = await evals();
-    for (let count = 0; count < 1_000; count++) expect(await gate.enter()).toBeDefined();
+    for (let count = 0; count < 1_000; count++) expect(await gate.enter(JOB)).toBeDefined();
     expect(await evals()).toBe(before);
   });
 
@@ -72,11 +95,11 @@ describe('HoldGate', () => {
   it('a hold closes every gate of the fleet and stops BullMQ from fetching', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
-    await one.gate.place('credit', 'HTTP_402', await open(one.gate));
+    await place(one.gate, 'credit', 'HTTP_402', await open(one.gate));
     await until(() => other.moves.length > 0, { what: 'the hint' });
     expect(other.moves).toEqual([{ kind: 'held', hold: 'credit' }]);
-    expect(await one.gate.enter()).toBeUndefined();
-    expect(await other.gate.enter()).toBeUndefined();
+    expect(await one.gate.enter(JOB)).toBeUndefined();
+    expect(await other.gate.enter(JOB)).toBeUndefined();
     expect(Number(await redis.client.get(keys.limiter))).toBe(Number.MAX_SAFE_INTEGER);
     expect(await held(keys)).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 0 });
   });
@@ -85,19 +108,19 @@ describe('HoldGate', () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     const passage = await open(gate);
-    await gate.place('throttled', 'HTTP_429', passage, 30_000);
+    await place(gate, 'throttled', 'HTTP_429', passage, 30_000);
     const first = await held(keys);
-    await gate.place('throttled', 'HTTP_429', passage, 1_000);
+    await place(gate, 'throttled', 'HTTP_429', passage, 1_000);
     expect(await held(keys)).toEqual(first);
     expect(await redis.client.pttl(keys.limiter)).toBeGreaterThan(29_000);
-    await gate.place('throttled', 'HTTP_429', passage, 40_000);
+    await place(gate, 'throttled', 'HTTP_429', passage, 40_000);
     expect((await held(keys))?.nextProbeAt).toBeGreaterThan(first?.nextProbeAt ?? Infinity);
   });
 
   it('Retry-After is bounded', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
-    await gate.place('throttled', 'HTTP_429', await open(gate), 1e12);
+    await place(gate, 'throttled', 'HTTP_429', await open(gate), 1e12);
     const hold = await held(keys);
     expect((hold?.nextProbeAt ?? 0) - (hold?.since ?? 0)).toBe(SETTINGS.retryAfterMaxMs);
   });
@@ -105,11 +128,11 @@ describe('HoldGate', () => {
   it('when a probe is due exactly one job probes', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
-    await one.gate.place('credit', 'HTTP_402', await open(one.gate));
+    await place(one.gate, 'credit', 'HTTP_402', await open(one.gate));
     await until(() => other.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
     const passages = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : other).gate.enter()),
+      Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : other).gate.enter(JOB)),
     );
     expect(passages.filter((passage) => passage !== undefined)).toHaveLength(1);
   });
@@ -117,11 +140,11 @@ describe('HoldGate', () => {
   it('a probe that succeeds opens every gate', async () => {
     const keys = freshKeys();
     const [one, other] = [await process(keys), await process(keys)];
-    await one.gate.place('credit', 'HTTP_402', await open(one.gate));
+    await place(one.gate, 'credit', 'HTTP_402', await open(one.gate));
     await untilDue(keys);
     const probe = await open(one.gate);
     expect(probe.probe).toBeDefined();
-    await probe.succeeded();
+    await probe.answered('accepted', '');
     expect(await held(keys)).toBeUndefined();
     expect(await redis.client.exists(keys.limiter)).toBe(0);
     await until(() => other.moves.at(-1)?.kind === 'lifted', { what: 'the hint' });
@@ -131,13 +154,13 @@ describe('HoldGate', () => {
   it('failed probes double the interval up to the longest', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
-    await gate.place('credit', 'HTTP_402', await open(gate));
+    await place(gate, 'credit', 'HTTP_402', await open(gate));
     const distances: number[] = [];
     for (let failed = 1; failed <= 4; failed++) {
       await untilDue(keys);
       const probe = await open(gate);
       const [seconds, micros] = await redis.client.time();
-      await (failed % 2 === 0 ? probe.undecided() : gate.place('credit', 'HTTP_402', probe));
+      await (failed % 2 === 0 ? probe.undecided() : place(gate, 'credit', 'HTTP_402', probe));
       const hold = await held(keys);
       expect(hold).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: failed });
       const now = Number(seconds) * 1_000 + Number(micros) / 1_000;
@@ -149,7 +172,7 @@ describe('HoldGate', () => {
   it('an abandoned probe leaves the next one due at once', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
-    await gate.place('credit', 'HTTP_402', await open(gate));
+    await place(gate, 'credit', 'HTTP_402', await open(gate));
     await untilDue(keys);
     await (await open(gate)).abandoned();
     const again = await open(gate);
@@ -161,19 +184,19 @@ describe('HoldGate', () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     const early = await open(gate);
-    await gate.place('credit', 'HTTP_402', await open(gate));
-    await early.succeeded();
+    await place(gate, 'credit', 'HTTP_402', await open(gate));
+    await early.answered('accepted', '');
     expect(await held(keys)).toMatchObject({ kind: 'credit' });
   });
 
   it('a probe whose worker died expires, also after a clock went back', async () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
-    await gate.place('credit', 'HTTP_402', await open(gate));
+    await place(gate, 'credit', 'HTTP_402', await open(gate));
     await untilDue(keys);
     await open(gate);
     await redis.client.pexpire(keys.holdProbe, 3_600_000);
-    expect(await gate.enter()).toBeUndefined();
+    expect(await gate.enter(JOB)).toBeUndefined();
     expect(await redis.client.pttl(keys.holdProbe)).toBeLessThanOrEqual(SETTINGS.probeTtlMs);
   });
 
@@ -181,9 +204,9 @@ describe('HoldGate', () => {
     const keys = freshKeys();
     const { gate } = await process(keys);
     const passage = await open(gate);
-    await gate.place('throttled', 'HTTP_429', passage, 5_000);
+    await place(gate, 'throttled', 'HTTP_429', passage, 5_000);
     const first = await held(keys);
-    await gate.place('credit', 'HTTP_402', passage);
+    await place(gate, 'credit', 'HTTP_402', passage);
     expect(await held(keys)).toMatchObject({
       kind: 'credit' satisfies HoldKind,
       nextProbeAt: first?.nextProbeAt,
@@ -193,20 +216,32 @@ describe('HoldGate', () => {
 
   it('a hold that was placed while this process got no hints is found at the gate', async () => {
     const keys = freshKeys();
-    const deaf = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, SETTINGS);
+    const deaf = new HoldGate(
+      redis.client,
+      { subscribe: () => () => {} },
+      keys,
+      keys.token('pair').current,
+      SETTINGS,
+    );
     const { gate } = await process(keys);
-    await gate.place('credit', 'HTTP_402', await open(gate), 5_000);
-    expect(await deaf.enter()).toBeUndefined();
+    await place(gate, 'credit', 'HTTP_402', await open(gate), 5_000);
+    expect(await deaf.enter(JOB)).toBeUndefined();
   });
 
   it('its own hold closes the gate of a process that gets no hints', async () => {
     const keys = freshKeys();
-    const deaf = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, SETTINGS);
+    const deaf = new HoldGate(
+      redis.client,
+      { subscribe: () => () => {} },
+      keys,
+      keys.token('pair').current,
+      SETTINGS,
+    );
     const passage = await open(deaf);
     const before = await evals();
-    expect(await deaf.enter()).toBeDefined();
+    expect(await deaf.enter(JOB)).toBeDefined();
     expect(await evals()).toBe(before);
-    await deaf.place('credit', 'HTTP_402', passage, 5_000);
-    expect(await deaf.enter()).toBeUndefined();
+    await place(deaf, 'credit', 'HTTP_402', passage, 5_000);
+    expect(await deaf.enter(JOB)).toBeUndefined();
   });
 });

@@ -63,7 +63,7 @@ export function tokensOf(first: Token = FIRST, next: Token = SECOND): TestTokens
   return {
     renewals,
     get: () => Promise.resolve(first),
-    renew: (refused, status) => {
+    renew: (refused, { status }) => {
       renewals.push({ id: refused.id, status });
       return Promise.resolve(next);
     },

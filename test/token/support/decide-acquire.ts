@@ -23,11 +23,15 @@ export interface SlotState {
   readonly fence?: number;
   /** Ages of the issuances on record. */
   readonly issued?: readonly number[];
+  /** The refusal `403 FOREIGN`, which a new token did not end. */
+  readonly uncured?: { readonly ageMs: number; readonly distanceMs: number };
+  /** An acceptance is asked for since then (below 0: none is), by so many different notices. */
+  readonly evidence?: { readonly askedMsAgo: number; readonly row: number };
 }
 
 /** What the script decides, without what it only passes on. */
 export type Verdict =
-  | { readonly kind: 'take' | 'young'; readonly id: string }
+  | { readonly kind: 'take' | 'young' | 'keep'; readonly id: string }
   | {
       readonly kind: 'refused';
       readonly code: string;
@@ -53,6 +57,9 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
   const whole = token !== undefined && token.garbled === undefined;
   const alive = whole && (token.restMs === undefined || token.restMs > 0);
   if (alive && token.id !== want.refused) return { kind: 'take', id: token.id };
+  if (alive && want.why === 'use' && want.refusal?.code === 'FOREIGN' && keeps(state, token)) {
+    return { kind: 'keep', id: token.id };
+  }
   if (alive && want.why === 'use' && token.ageMs >= 0 && token.ageMs < want.graceMs) {
     return { kind: 'young', id: token.id };
   }
@@ -87,4 +94,18 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
 /** A ttl that is missing or longer than anybody sets stems from a clock that went back. */
 function isLive(ttl: Ttl, longest: number): boolean {
   return ttl !== 'none' && ttl <= longest;
+}
+
+/** Whether a renewal is known to be of no use, and none is due to try. */
+function keeps(
+  { uncured, evidence }: SlotState,
+  { proven }: { readonly proven?: boolean },
+): boolean {
+  if (uncured === undefined) return false;
+  const { ageMs, distanceMs } = uncured;
+  if (ageMs < 0 || ageMs >= Math.max(600_000, 2 * distanceMs)) return false;
+  const { askedMsAgo = -1, row = 0 } = evidence ?? {};
+  const overdue = askedMsAgo > 2_000;
+  const all = proven === true && row >= 3 && ageMs >= 10_000;
+  return !(overdue && (all || ageMs >= distanceMs));
 }

@@ -234,6 +234,7 @@ function* ask(
       if (verdict.fresh) yield { ...state, refusal: true, contested: true };
       return;
     case 'young':
+    case 'keep':
     case 'wait':
     case 'later':
   }

@@ -6,9 +6,10 @@ import { redisTime } from './world.ts';
 /** Writes a state of the token record, replacing the previous one. */
 export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState): Promise<void> {
   const now = await redisTime(redis);
-  const { refusal, token, lock, fence, issued = [] } = state;
+  const { refusal, token, lock, fence, issued = [], uncured, evidence } = state;
   const write = redis.multi();
   write.del(keys.current, keys.lock, keys.fence, keys.refused, keys.streak, keys.issued);
+  write.del(keys.uncured, keys.evidence);
   const expire = (key: string, ttl: Ttl) => ttl !== 'none' && write.pexpire(key, ttl);
 
   if (token !== undefined) {
@@ -38,5 +39,12 @@ export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState
   }
   if (fence !== undefined) write.set(keys.fence, fence);
   for (const [index, age] of issued.entries()) write.zadd(keys.issued, now - age, `i${index}`);
+  if (uncured !== undefined) {
+    write.hset(keys.uncured, '403 FOREIGN', `${now - uncured.ageMs} ${uncured.distanceMs}`);
+  }
+  if (evidence !== undefined) {
+    const { askedMsAgo, row } = evidence;
+    write.hset(keys.evidence, { askedAt: askedMsAgo < 0 ? 0 : now - askedMsAgo, refusedRow: row });
+  }
   await write.exec();
 }

@@ -49,7 +49,13 @@ describe('the restore guard', () => {
     const state = { id, host: 'h', pid: 1, version: '0', active: 0, concurrency: 1 };
     const client = redis.connect({ name: id, forWorker: true });
     // It is not started: no hint reaches it.
-    const gate = new HoldGate(client, { subscribe: () => () => {} }, keys, HOLD_SETTINGS);
+    const gate = new HoldGate(
+      client,
+      { subscribe: () => () => {} },
+      keys,
+      keys.token('pair').current,
+      HOLD_SETTINGS,
+    );
     const guard = new RestoreGuard({
       redis: client,
       keys,
@@ -97,11 +103,11 @@ describe('the restore guard', () => {
     await guard.start();
     const copy = await redis.client.hgetall(keys.epoch);
     await guard.check();
-    expect(await gate.enter()).toBeDefined();
+    expect(await gate.enter({ job: 'job', possiblySent: 0 })).toBeDefined();
     await goBack(keys, { ...copy, server: 'abc123' });
     await guard.check();
     expect(await guard.passed()).toBe(true);
-    expect(await gate.enter()).toBeUndefined();
+    expect(await gate.enter({ job: 'job', possiblySent: 0 })).toBeUndefined();
   });
 
   it('the last worker marks a clean shutdown', async () => {
@@ -267,7 +273,7 @@ describe('the restore guard', () => {
     expect(readiness.reasons()).toMatchObject([{ reason: 'copy-unchecked' }]);
     expect(await guard.passed()).toBe(true);
     expect(await heldAs(keys)).toBe('restored');
-    expect(await gate.enter()).toBeUndefined();
+    expect(await gate.enter({ job: 'job', possiblySent: 0 })).toBeUndefined();
   });
 
   it('asks nothing while it is verified', async () => {

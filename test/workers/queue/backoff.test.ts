@@ -1,6 +1,6 @@
 import { assert, double, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../../workers/queue/send-worker.ts';
+import { backoffMs } from '../../../workers/queue/attempt-error.ts';
 
 const SETTINGS = { backoffBaseMs: 1_000, backoffCapMs: 300_000 };
 

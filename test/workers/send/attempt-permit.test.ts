@@ -49,9 +49,10 @@ describe('an attempt and its slots', () => {
         get: () => note('token', TOKEN),
         renew: () => note('renew', TOKEN),
         accepted: () => {},
-        judge: () => Promise.resolve('again'),
+        uncured: () => Promise.resolve(),
+        cured: () => Promise.resolve(),
       },
-      gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve() },
+      gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
       rateLimit: {
         take: () => {
           const kind = left.shift() ?? 'none';
@@ -66,9 +67,10 @@ describe('an attempt and its slots', () => {
     const attempt = (renews = false, before?: Permit) =>
       attemptOnce(
         {
+          job: 'job',
           send: async (tokens, { deadlineMs, guard }) => {
             const deadline = new Deadline(deadlineMs);
-            const statuses = renews ? [401, 200] : [200];
+            const statuses = renews ? [{ status: 401 } as const, undefined] : [undefined];
             const request = () => note('request', statuses.shift());
             try {
               await sendWithRefresh({ tokens, deadline, guard, request });

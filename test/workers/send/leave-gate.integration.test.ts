@@ -20,7 +20,13 @@ describe('the hold that an attempt leaves behind', () => {
   /** Leaves a gate with such an outcome; answers how long Redis then holds the queue. */
   async function holdFor(hold: HoldKind, forMs: number | undefined): Promise<number> {
     const keys = keysOf(redis.freshPrefix(), 'default');
-    const gate = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, SETTINGS);
+    const gate = new HoldGate(
+      redis.client,
+      { subscribe: () => () => {} },
+      keys,
+      keys.token('pair').current,
+      SETTINGS,
+    );
     const sendGate = new SendGate({
       isSuspended: () => false,
       isComplete: () => Promise.resolve(true),
@@ -28,10 +34,11 @@ describe('the hold that an attempt leaves behind', () => {
       rateLimiter: { throttled: () => Promise.resolve() },
       log: new AttemptLog(pino({ level: 'silent' })),
     });
-    const passage = await sendGate.enter();
-    if (passage === undefined) throw new Error('the gate is closed');
+    const passage = await sendGate.enter({ job: 'job', possiblySent: 0 });
+    if (passage === undefined || 'asideMs' in passage) throw new Error('the gate is closed');
     const outcome = { kind: 'hold', hold, code: 'CODE' } as const;
-    await sendGate.leave(forMs === undefined ? outcome : { ...outcome, forMs }, passage);
+    const held = forMs === undefined ? outcome : { ...outcome, forMs };
+    await sendGate.leave({ outcome: held }, passage, 'job');
     const placed = await readHold(redis.client, keys);
     expect(placed?.kind).toBe(hold);
     return (placed?.nextProbeAt ?? NaN) - (placed?.since ?? NaN);

@@ -79,7 +79,7 @@ describe('beginIntents', () => {
       countTwice: () => Promise.resolve(),
     };
     const all = ['a', 'b'].map((id) =>
-      noticeIntent({ id, attemptsMade: 0, opts: {} } as Job, data, 'lock'),
+      noticeIntent({ id, attemptsMade: 0, opts: {} } as Job, data, 'lock', 2),
     );
     expect(await beginIntents(all, parts)).toBe(false);
     // Also where it is asked for again: the same run does not record them a second time.

@@ -29,15 +29,30 @@ describe('knownAfter', () => {
     [HOLD, true, HOLD],
     [undefined, true, undefined],
   ])('after doubt, %j, last attempt %s', (outcome, lastAttempt, known) => {
-    expect(knownAfter(outcome, { possiblySent: 1, lastAttempt })).toEqual(known);
+    expect(knownAfter(outcome, { possiblySent: 1, mostResends: 2, lastAttempt })).toEqual(known);
   });
 
   it.each([ACCEPTED, REJECTED, RETRY, UNKNOWN, HOLD, EXPIRED, undefined])(
     'without doubt, %j stays',
     (outcome) => {
-      expect(knownAfter(outcome, { possiblySent: 0, lastAttempt: true })).toBe(outcome);
+      expect(knownAfter(outcome, { possiblySent: 0, mostResends: 2, lastAttempt: true })).toBe(
+        outcome,
+      );
     },
   );
+});
+
+describe('the resends of an unknown outcome', () => {
+  it.each([
+    [0, 2, false],
+    [1, 2, false],
+    [2, 2, true],
+    [0, 0, true],
+  ])('possibly sent %d times before, UNKNOWN_RESENDS %d: the last one %s', (before, most, last) => {
+    expect(
+      knownAfter(UNKNOWN, { possiblySent: before, mostResends: most, lastAttempt: false }),
+    ).toEqual(last ? final('TIMEOUT') : UNKNOWN);
+  });
 });
 
 describe('possiblySentAttempts', () => {

@@ -44,7 +44,7 @@ describe('a group', () => {
         { outcome: { kind: 'accepted', confirmed: true }, together: 4, answer: { status: 200 } },
       ]);
     }
-    expect(on.left).toEqual(['succeeded']);
+    expect(on.left).toEqual(['accepted']);
   });
 
   it('is split when an error of the program keeps its request from being made', async () => {
@@ -130,7 +130,7 @@ describe('a group', () => {
     await on.send(group);
     expect(outcomes(group)).toEqual(['accepted', 'gone back', 'gone back', 'gone back']);
     expect(group[0]?.ends[0]).toMatchObject({ probe: true, together: 1 });
-    expect(on.left).toEqual(['succeeded']);
+    expect(on.left).toEqual(['accepted']);
   });
 
   it('that meets a hold goes back unspent, the last first, to stand as it stood', async () => {
@@ -179,7 +179,7 @@ describe('a group', () => {
     on.emulator.addFault({ on: 'send', reset: 'after-acting', times: 1 });
     await on.send(group);
     expect(outcomes(group)).toEqual(Array.from(group, () => 'unknown'));
-    expect(on.left).toEqual(['undecided']);
+    expect(on.left).toEqual(['unknown']);
   });
 
   describe('sent at most once', () => {

@@ -84,14 +84,28 @@ export async function openGroupStage(
   };
   const parts: GroupContext = {
     service,
-    tokens: { get: token, renew: token, accepted: () => {}, judge: () => Promise.resolve('again') },
+    tokens: {
+      get: token,
+      renew: token,
+      accepted: () => {},
+      uncured: () => Promise.resolve(),
+      cured: () => Promise.resolve(),
+    },
     gate: new SendGate({
       isSuspended: () => false,
       isComplete: () => Promise.resolve(true),
       holds: {
         enter: () => Promise.resolve(stage.passage),
-        place: (kind) => {
-          left.push(kind);
+        meet: ({ hold, class: as }) => {
+          left.push(as === 'unknown' ? as : hold);
+          return Promise.resolve(
+            as === 'unknown'
+              ? { kind: 'counted', disproved: false }
+              : { kind: 'held', behindMs: 0 },
+          );
+        },
+        accepted: () => {
+          left.push('accepted');
           return Promise.resolve();
         },
       },
@@ -121,7 +135,7 @@ export async function openGroupStage(
     beforeToken: () => Promise.resolve(),
     passage: {
       probe: undefined,
-      succeeded: note('succeeded'),
+      answered: (as) => note(as)(),
       undecided: note('undecided'),
       abandoned: note('abandoned'),
     },
@@ -143,7 +157,7 @@ export async function openGroupStage(
         id,
         ...pendingNotice(data, 0, 100),
         data,
-        intent: noticeIntent(job, data, LOCK),
+        intent: noticeIntent(job, data, LOCK, 2),
         isLost: false,
         keepOthers: () => Promise.resolve(),
         owned: () => !notice.isLost,

@@ -1,0 +1,155 @@
+import { defineScript } from '../../redis/script.ts';
+import { ASIDE_STEP_MS, EVIDENCE_PRELUDE } from './hold-scripts.ts';
+
+/*
+ * The record of evidence (evidence.ts describes it). Two keys:
+ *
+ * - evidence, hash: `meetings` counts what jobs met, `provenUpTo` is the last of them that an acceptance
+ *   came after, with `provenToken`, `proof` counts such acceptances; `askedAt` is the time since which one is asked for, 0 for
+ *   none; `hintAt` the time of the last hint; `refusedRow` and `unknownRow` the number of different notices
+ *   that met a refusal or page, or an unknown outcome, since the last proof.
+ * - witness, hash: for each job what it met last: number of the meeting, `proof` at that time,
+ *   contradictions, whether it counts in either row, its token, and the attempt with its verdict, so that a
+ *   repeated script changes nothing. Expires after an hour without a meeting, and is deleted at 10,000 jobs:
+ *   the next meeting of a job then counts as its first.
+ */
+
+/** So many different notices without an acceptance between them make a hold. */
+export const ROW = 3;
+
+/** And so long must have been asked for an acceptance, in milliseconds; not for unknown outcomes. */
+export const QUIET_MS = 1_000;
+
+/** Pause before a hint that was not answered is repeated. */
+const HINT_AGAIN_MS = 250;
+
+const WITNESS_MS = 3_600_000;
+const MOST_WITNESSES = 10_000;
+
+/** How many of the newest jobs are searched for one that has not met the hold. */
+const NEWEST = 16;
+
+/**
+ * Records what a job met, and decides. KEYS: as the holds, evidence, witness, token, and the lists of
+ * waiting jobs of both lanes. ARGV: job, attempt, class, kind of hold, code, token, nonce of its probe,
+ * milliseconds to the next probe (0: by failed probes), shortest and longest interval of probes,
+ * contradictions after which it is the job's own fault (0: never), channels of holds and of evidence.
+ * Answers ['held', ms until the job may come again], ['counted', 1 when disproved], or ['own'].
+ */
+export const meet = defineScript({
+  name: 'meetHold',
+  keys: 9,
+  lua: `${EVIDENCE_PRELUDE}
+local job, id, class, kind, code, token, nonce = unpack(ARGV, 1, 7)
+local forMs, shortest, longest, own = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]),
+  tonumber(ARGV[11])
+local holdChannel, channel = ARGV[12], ARGV[13]
+
+local function behind()
+  local nextProbeAt = tonumber(redis.call('HGET', hold, 'nextProbeAt') or 0) or 0
+  return { 'held', math.max(nextProbeAt - now, 0) + ${ASIDE_STEP_MS} }
+end
+local met = witnessOf(job)
+if met and met.id == id then
+  if met.verdict == 'held' then return behind() end
+  if met.verdict == 'own' then return { 'own' } end
+  return { 'counted', met.verdict == 'disproved' and 1 or 0 }
+end
+
+local meeting = redis.call('HINCRBY', evidence, 'meetings', 1)
+-- A refusal: refused, accepted and refused again with the same token.
+local isSameToken = class ~= 'refusal' or (met ~= nil and met.token == token
+  and redis.call('HGET', evidence, 'provenToken') == token)
+local disproved = met ~= nil and met.at <= count('provenUpTo') and isSameToken
+local n = (met and met.n or 0) + (disproved and 1 or 0)
+local inRefused = met ~= nil and met.refused
+local inUnknown = met ~= nil and met.unknown
+local function touch(verdict)
+  if redis.call('HLEN', witness) >= ${MOST_WITNESSES} then redis.call('DEL', witness) end
+  redis.call('HSET', witness, job, string.format('%d %d %d %d %d %s %s %s', meeting,
+    count('proof'), n, inRefused and 1 or 0, inUnknown and 1 or 0, token, id, verdict))
+  redis.call('PEXPIRE', witness, ${WITNESS_MS})
+end
+local asked = redis.call('HMGET', evidence, 'askedAt', 'hintAt')
+local askedAt, hintAt = tonumber(asked[1] or 0), tonumber(asked[2] or 0)
+if askedAt > now or hintAt > now then askedAt, hintAt = 0, 0 end
+local function ask()
+  if askedAt == 0 then redis.call('HSET', evidence, 'askedAt', now) end
+  if askedAt > 0 and now - hintAt < ${HINT_AGAIN_MS} then return end
+  redis.call('HSET', evidence, 'hintAt', now)
+  redis.call('PUBLISH', channel, string.format('ask:%d', meeting))
+end
+
+local probing = nonce ~= '' and redis.call('GET', probe) == nonce
+if probing then redis.call('DEL', probe) end
+-- A probe that says nothing about the others: another job may probe at once.
+local function counted()
+  if probing then unblock() end
+  touch(disproved and 'disproved' or 'counted')
+  return { 'counted', disproved and 1 or 0 }
+end
+local function hasHold() return redis.call('EXISTS', hold) == 1 end
+local function held(as)
+  touch('held')
+  placeHold(as, code, forMs, shortest, longest, probing, holdChannel)
+  return behind()
+end
+
+if class == 'always' then
+  placeHold(kind, code, forMs, shortest, longest, probing, holdChannel)
+  return { 'held', 0 }
+end
+if class == 'stated' then
+  if disproved and forMs == 0 then return counted() end
+  return held(kind)
+end
+if class == 'unknown' then
+  if not inUnknown then redis.call('HINCRBY', evidence, 'unknownRow', 1) end
+  inUnknown = true
+  ask()
+  local row = tonumber(redis.call('HGET', evidence, 'unknownRow') or 0)
+  if hasHold() or row >= ${ROW} then return held(kind) end
+  return counted()
+end
+ask()
+if disproved then
+  if own > 0 and n >= own then
+    if probing then unblock() end
+    touch('own')
+    return { 'own' }
+  end
+  return counted()
+end
+if not inRefused then redis.call('HINCRBY', evidence, 'refusedRow', 1) end
+inRefused = true
+local row = tonumber(redis.call('HGET', evidence, 'refusedRow') or 0)
+if hasHold() or (row >= ${ROW} and askedAt > 0 and now - askedAt >= ${QUIET_MS}) then
+  if probing then
+    -- The newest job that has not met it probes next: first in, first out would try each of them first.
+    for index = 8, 9 do
+      for _, waiting in ipairs(redis.call('LRANGE', KEYS[index], 0, ${NEWEST - 1})) do
+        local other = witnessOf(waiting)
+        if not (other and other.refused) then
+          redis.call('LREM', KEYS[index], 1, waiting)
+          redis.call('RPUSH', KEYS[index], waiting)
+          break
+        end
+      end
+    end
+  end
+  return held(kind)
+end
+return counted()`,
+});
+
+/**
+ * Records an acceptance that was asked for. KEYS: as {@link meet}, without the lists. ARGV: id of its token,
+ * channel of evidence, number of the last meeting that was known before its request.
+ */
+export const proveAccepted = defineScript({
+  name: 'proveAccepted',
+  keys: 7,
+  lua: `${EVIDENCE_PRELUDE}
+prove(ARGV[1], tonumber(ARGV[3]), ARGV[2])
+return 0`,
+});

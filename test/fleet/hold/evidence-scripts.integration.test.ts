@@ -1,0 +1,238 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { HoldGate, OPEN, type Meeting } from '../../../src/fleet/hold/hold-gate.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { decideMeet, type EvidenceState } from './support/decide-meet.ts';
+
+const redis = testRedis();
+const keys = keysOf(redis.freshPrefix(), 'default');
+const { current } = keys.token('pair');
+const SETTINGS = {
+  probeMinMs: 1_000,
+  probeMaxMs: 4_000,
+  retryAfterMaxMs: 60_000,
+  probeTtlMs: 5_000,
+};
+const gate = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, current, SETTINGS);
+
+async function write(state: EvidenceState): Promise<void> {
+  const {
+    proof,
+    meetings,
+    provenUpTo,
+    provenToken,
+    askedMs,
+    refusedRow,
+    unknownRow,
+    witness,
+    held,
+  } = state;
+  const [seconds, micros] = await redis.client.time();
+  const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  const to = redis.client.multi();
+  to.del(keys.evidence, keys.witness, keys.hold, keys.holdProbe, keys.limiter, keys.chunkLimiter);
+  const askedAt = askedMs === undefined ? 0 : now - askedMs;
+  const counts = { proof, meetings, provenUpTo, provenToken, refusedRow, unknownRow };
+  to.hset(keys.evidence, { ...counts, askedAt, hintAt: askedAt });
+  if (witness !== undefined) {
+    const { at, proof: then, n, token, refused, unknown } = witness;
+    const bits = `${refused ? 1 : 0} ${unknown ? 1 : 0}`;
+    to.hset(keys.witness, 'J', `${at} ${then} ${n} ${bits} ${token} earlier counted`);
+  }
+  if (held) {
+    to.hset(keys.hold, {
+      kind: 'credit',
+      code: 'C',
+      since: now,
+      nextProbeAt: now,
+      failedProbes: 0,
+    });
+  }
+  await to.exec();
+}
+
+const anyState: fc.Arbitrary<EvidenceState> = fc.record(
+  {
+    proof: fc.constantFrom(0, 4),
+    meetings: fc.constant(20),
+    provenUpTo: fc.constantFrom(0, 10, 20),
+    provenToken: fc.constantFrom('T1', 'T2'),
+    askedMs: fc.constantFrom(0, 20_000),
+    refusedRow: fc.nat(4),
+    unknownRow: fc.nat(4),
+    witness: fc.record({
+      at: fc.constantFrom(1, 10, 15, 20, 40),
+      proof: fc.constantFrom(0, 3, 4),
+      n: fc.nat(5),
+      token: fc.constantFrom('T1', 'T2'),
+      refused: fc.boolean(),
+      unknown: fc.boolean(),
+    }),
+    held: fc.boolean(),
+  },
+  {
+    requiredKeys: [
+      'proof',
+      'meetings',
+      'provenUpTo',
+      'provenToken',
+      'refusedRow',
+      'unknownRow',
+      'held',
+    ],
+  },
+);
+const anyMeeting: fc.Arbitrary<Omit<Meeting, 'attempt'>> = fc.record(
+  {
+    job: fc.constant('J'),
+    class: fc.constantFrom('always', 'stated', 'unknown', 'page', 'refusal'),
+    hold: fc.constant('credentials'),
+    code: fc.constant('CODE'),
+    token: fc.constantFrom('T1', ''),
+    forMs: fc.constant(3_000),
+    ownAfter: fc.constantFrom(0, 1, 5),
+  },
+  { requiredKeys: ['job', 'class', 'hold', 'code', 'token'] },
+);
+
+const verdictOf = ({ kind, disproved }: { kind: string; disproved?: boolean }) => ({
+  kind,
+  disproved: kind === 'counted' ? disproved : undefined,
+});
+
+describe('the meeting script', () => {
+  it('decides as the pure function does, in any state, and the same again when repeated', async () => {
+    let attempt = 0;
+    const same = fc.asyncProperty(anyState, anyMeeting, async (state, met) => {
+      await write(state);
+      const expected = decideMeet(state, met);
+      const meeting = { ...met, attempt: `a${++attempt}` };
+      const seen = await gate.meet(meeting, OPEN);
+      expect(verdictOf(seen)).toEqual(verdictOf(expected));
+      expect(seen.kind === 'held' && seen.behindMs > 0).toBe(
+        expected.kind === 'held' && met.class !== 'always',
+      );
+
+      const left = await redis.client.hgetall(keys.evidence);
+      expect(Number(left['refusedRow'])).toBe(expected.refusedRow);
+      expect(Number(left['unknownRow'])).toBe(expected.unknownRow);
+      expect(Number(left['askedAt']) > 0).toBe(expected.asks);
+      expect((await redis.client.exists(keys.hold)) === 1).toBe(
+        state.held || expected.kind === 'held',
+      );
+      const witness = await redis.client.hget(keys.witness, 'J');
+      const isRecorded = met.class !== 'always';
+      const { at, proof, n, token, refused, unknown } = expected.witness ?? {};
+      const fields = [at, proof, n, refused === true ? 1 : 0, unknown === true ? 1 : 0, token];
+      expect(isRecorded ? witness?.split(' ').slice(0, 6) : []).toEqual(
+        isRecorded ? fields.map(String) : [],
+      );
+
+      const again = await gate.meet(meeting, OPEN);
+      expect(verdictOf(again)).toEqual(verdictOf(expected));
+      expect(await redis.client.hget(keys.witness, 'J')).toBe(witness);
+      const { refusedRow, unknownRow, meetings } = await redis.client.hgetall(keys.evidence);
+      expect([refusedRow, unknownRow]).toEqual([left['refusedRow'], left['unknownRow']]);
+      expect(Number(meetings) - Number(left['meetings'])).toBe(isRecorded ? 0 : 1);
+    });
+    await expect(fc.assert(same, { numRuns: 1_500 })).resolves.toBeUndefined();
+  }, 60_000);
+});
+
+/** A hold that a probe is due for. */
+async function due(kind: string): Promise<void> {
+  await redis.client.del(keys.hold, keys.holdProbe, keys.evidence, keys.witness, keys.limiter);
+  await redis.client.hset(keys.hold, {
+    kind,
+    code: 'C',
+    since: 1,
+    nextProbeAt: 1,
+    failedProbes: 0,
+  });
+}
+
+const enter = async (job: string, possiblySent = 0) => {
+  gate.forget();
+  return gate.enter({ job, possiblySent });
+};
+
+async function probe(job = 'job') {
+  const passage = await enter(job);
+  if (passage === undefined || 'asideMs' in passage) throw new Error('no probe');
+  return passage;
+}
+
+describe('a probe', () => {
+  it.each<[string, 'accepted' | 'rejected', boolean]>([
+    ['credentials', 'accepted', true],
+    ['credentials', 'rejected', false],
+    ['credit', 'accepted', true],
+    ['credit', 'rejected', false],
+    ['failing', 'rejected', false],
+    ['unreachable', 'rejected', true],
+    ['unreachable', 'accepted', true],
+    ['address', 'rejected', true],
+    ['throttled', 'rejected', true],
+    ['token-contested', 'rejected', true],
+  ])('of %s, %s: lifts it %s, otherwise the next one is due at once', async (kind, as, lifts) => {
+    await due(kind);
+    await (await probe()).answered(as, 'T');
+    expect((await redis.client.exists(keys.hold)) === 0).toBe(lifts);
+    gate.forget();
+    const next = await gate.enter({ job: 'another', possiblySent: 0 });
+    expect(next !== undefined && 'probe' in next && next.probe !== undefined).toBe(!lifts);
+  });
+
+  it('lifts failing at the third acceptance in a row', async () => {
+    await due('failing');
+    for (const kept of [1, 1, 0]) {
+      await (await probe()).answered('accepted', 'T');
+      expect(await redis.client.exists(keys.hold)).toBe(kept);
+    }
+  });
+
+  it('is left to others by a job that was possibly sent, or met the hold itself', async () => {
+    await due('failing');
+    const [seconds] = await redis.client.time();
+    await redis.client.hset(keys.hold, 'nextProbeAt', Number(seconds) * 1_000 + 500);
+    await redis.client.hset(keys.witness, 'met', '0 0 0 0 1 T a counted');
+    await redis.client.hset(keys.hold, 'nextProbeAt', Number(seconds) * 1_000 - 100);
+    expect(await enter('sent', 4)).toHaveProperty('asideMs');
+    expect(await enter('sent', 4)).toHaveProperty('asideMs');
+    expect((await probe('fresh')).probe).toBeDefined();
+  });
+
+  it('of a page moves the newest job that has not met it to the head', async () => {
+    await due('address');
+    const wait = keys.noticesIn('wait');
+    await redis.client.del(wait);
+    await redis.client.lpush(wait, 'old', 'older-poison', 'good', 'poison');
+    await redis.client.hset(keys.witness, 'poison', '0 0 0 1 0 T a counted');
+    const passage = await probe('J');
+    const meeting = { job: 'J', attempt: 'x1', class: 'page', hold: 'address' } as const;
+    await gate.meet({ ...meeting, code: 'HTML', token: 'T', ownAfter: 5 }, passage);
+    expect(await redis.client.lrange(wait, 0, -1)).toEqual([
+      'poison',
+      'older-poison',
+      'old',
+      'good',
+    ]);
+  });
+
+  it('answers the same when its script is repeated after a lost reply', async () => {
+    await due('credit');
+    const client = redis.connect();
+    const twice = new Proxy(client, {
+      get: (target, name) =>
+        name === 'evalsha'
+          ? async (...args: Parameters<typeof client.evalsha>) => {
+              await target.evalsha(...args).catch(() => {});
+              return target.evalsha(...args);
+            }
+          : (Reflect.get(target, name) as unknown),
+    });
+    const other = new HoldGate(twice, { subscribe: () => () => {} }, keys, current, SETTINGS);
+    expect(await other.enter({ job: 'J', possiblySent: 0 })).toHaveProperty('probe');
+  });
+});

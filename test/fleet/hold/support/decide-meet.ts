@@ -1,0 +1,103 @@
+import { QUIET_MS, ROW } from '../../../../src/fleet/hold/evidence-scripts.ts';
+import type { Meeting } from '../../../../src/fleet/hold/hold-gate.ts';
+
+/** What is known of a job from its last meeting. */
+export interface Witness {
+  /** Number of the meeting. */
+  readonly at: number;
+  /** The counter of proofs then. */
+  readonly proof: number;
+  /** Contradictions so far. */
+  readonly n: number;
+  readonly token: string;
+  /** It counts in the row, if that began after the last proof. */
+  readonly refused: boolean;
+  readonly unknown: boolean;
+}
+
+/** The record of evidence as the script finds it, for one job. */
+export interface EvidenceState {
+  readonly proof: number;
+  /** Meetings so far, and the last of them that an acceptance came after. */
+  readonly meetings: number;
+  readonly provenUpTo: number;
+  readonly provenToken: string;
+  /** How long an acceptance has been asked for; undefined: none is. */
+  readonly askedMs?: number | undefined;
+  readonly refusedRow: number;
+  readonly unknownRow: number;
+  readonly witness?: Witness | undefined;
+  readonly held: boolean;
+}
+
+/** The verdict, and what the script leaves behind. */
+export interface Decision {
+  readonly kind: 'held' | 'counted' | 'own';
+  readonly disproved: boolean;
+  readonly refusedRow: number;
+  readonly unknownRow: number;
+  /** Whether an acceptance is asked for. */
+  readonly asks: boolean;
+  readonly witness: Witness | undefined;
+}
+
+type Met = Pick<Meeting, 'class' | 'token' | 'forMs' | 'ownAfter'>;
+
+/** The decision of the meeting script without Redis, for the model. */
+export function decideMeet(state: EvidenceState, met: Met): Decision {
+  const { proof, meetings, provenUpTo, provenToken, askedMs, refusedRow, unknownRow, held } = state;
+  const { class: as, token, forMs = 0, ownAfter = 0 } = met;
+  const before = knownOf(state);
+  const disproved =
+    before !== undefined &&
+    before.at <= provenUpTo &&
+    (as !== 'refusal' || (before.token === token && provenToken === token));
+  const inRow = (row: 'refused' | 'unknown') => before?.proof === proof && before[row];
+  const witness: Witness = {
+    at: meetings + 1,
+    proof,
+    n: (before?.n ?? 0) + (disproved ? 1 : 0),
+    token,
+    refused: inRow('refused') ?? false,
+    unknown: inRow('unknown') ?? false,
+  };
+  const asks = askedMs !== undefined;
+  const same = { disproved, refusedRow, unknownRow, asks, witness };
+  switch (as) {
+    case 'always':
+      return { ...same, kind: 'held', disproved: false, witness: state.witness };
+    case 'stated':
+      return { ...same, kind: disproved && forMs === 0 ? 'counted' : 'held' };
+    case 'unknown': {
+      const row = unknownRow + (witness.unknown ? 0 : 1);
+      return {
+        ...same,
+        kind: held || row >= ROW ? 'held' : 'counted',
+        unknownRow: row,
+        asks: true,
+        witness: { ...witness, unknown: true },
+      };
+    }
+    case 'page':
+    case 'refusal': {
+      if (disproved) {
+        const isOwn = ownAfter > 0 && witness.n >= ownAfter;
+        return { ...same, kind: isOwn ? 'own' : 'counted', asks: true };
+      }
+      const row = refusedRow + (witness.refused ? 0 : 1);
+      const isQuiet = askedMs !== undefined && askedMs >= QUIET_MS;
+      return {
+        ...same,
+        kind: held || (row >= ROW && isQuiet) ? 'held' : 'counted',
+        refusedRow: row,
+        asks: true,
+        witness: { ...witness, refused: true },
+      };
+    }
+  }
+}
+
+/** A witness of a later meeting than there were is from before a failover. */
+function knownOf({ witness, meetings }: EvidenceState): Witness | undefined {
+  return witness !== undefined && witness.at <= meetings ? witness : undefined;
+}

@@ -1,0 +1,120 @@
+import type { Emulator } from '../../src/emulator/emulator.ts';
+import { startEmulator } from '../../src/emulator/emulator.ts';
+import type { Fault } from '../../src/emulator/faults/fault.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { readHold } from '../../src/fleet/hold/hold-gate.ts';
+import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
+import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+
+/** An outage that is long compared with all delays, which are a tenth of the defaults or less. */
+const SCALED = {
+  CONCURRENCY: '16',
+  COALESCE_MAX_CONTACTS: '1',
+  ATTEMPTS: '10',
+  BACKOFF_BASE_MS: '20',
+  BACKOFF_CAP_MS: '500',
+  HOLD_PROBE_MIN_MS: '100',
+  HOLD_PROBE_MAX_MS: '500',
+  NOT_SENT_RETRIES: '1',
+  CONNECT_TIMEOUT_MS: '300',
+};
+/** Many times what ten attempts take at those delays. */
+const OUTAGE_MS = 8_000;
+const NOTICES = 200;
+
+describe('an outage of the service spends no notice', () => {
+  const redis = testRedis();
+  let fleet: Fleet | undefined;
+  let again: Emulator | undefined;
+
+  afterEach(async () => {
+    await fleet?.close();
+    await again?.close();
+    fleet = undefined;
+    again = undefined;
+  });
+
+  async function start() {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    const on = await startFleet({ redisUrl: redis.url, prefix, processes: 2, env: SCALED });
+    fleet = on;
+    await on.sendEach(numbers(4, 900_000));
+    await until(() => on.emulator.record().distinct === 4, { what: 'the first ones' });
+    const hold = async () => (await readHold(redis.client, keys))?.kind;
+    /** Jobs that failed for good, and notices listed as unknown. */
+    const lost = async () => {
+      const board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
+      const failed = await board.getJobs(['failed']);
+      await board.close();
+      const unknown = await listUnknownNotices(redis.client, keys);
+      return { failed: failed.length, unknown: unknown.length };
+    };
+    return { on, hold, lost };
+  }
+
+  const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+  it('connections refused: held as unreachable, everything is sent afterwards', async () => {
+    const { on, hold, lost } = await start();
+    const { port } = new URL(on.emulator.url);
+    await on.emulator.close();
+    await on.sendEach(numbers(NOTICES));
+    await until(async () => (await hold()) === 'unreachable', { what: 'the hold' });
+    await pause(OUTAGE_MS);
+    expect(await lost()).toEqual({ failed: 0, unknown: 0 });
+    const emulator = await startEmulator({ port: Number(port) });
+    again = emulator;
+    await until(() => emulator.record().distinct === NOTICES, {
+      what: 'everything sent',
+      deadlineMs: 10_000,
+    });
+    expect(emulator.record().twice).toBe(0);
+    expect(await until(async () => (await hold()) === undefined, { what: 'lifted' })).toBe(true);
+    const counted = on.attempts().filter(({ outcome, counted: is }) => outcome === 'retry' && is);
+    expect(counted.length).toBeLessThan(20);
+  }, 60_000);
+
+  it.each<[string, Omit<Fault, 'on'>, number]>([
+    ['503', { status: 503 }, 32],
+    ['500 after acting', { status: 500, afterActing: true }, 32],
+    ['503 with Retry-After', { status: 503, retryAfter: 1 }, 0],
+  ])(
+    '%s: held as failing, nothing is rejected or unknown',
+    async (_, fault, inFlight) => {
+      const { on, hold, lost } = await start();
+      on.emulator.addFault({ on: 'send', ...fault });
+      await on.sendEach(numbers(NOTICES));
+      await until(async () => (await hold()) === 'failing', { what: 'the hold' });
+      await pause(OUTAGE_MS);
+      expect(await lost()).toEqual({ failed: 0, unknown: 0 });
+      const possiblySent = on.attempts().filter(({ outcome }) => outcome === 'unknown').length;
+      // What was in flight, and one probe per distance.
+      expect(possiblySent).toBeLessThanOrEqual(inFlight + (inFlight && OUTAGE_MS / 400));
+      on.emulator.clearFaults();
+      await until(() => on.emulator.record().distinct === NOTICES + 4, {
+        what: 'everything sent',
+        deadlineMs: 15_000,
+      });
+      expect(await until(async () => (await hold()) === undefined, { what: 'lifted' })).toBe(true);
+      expect(await lost()).toEqual({ failed: 0, unknown: 0 });
+      expect(on.emulator.record().twice).toBeLessThanOrEqual(possiblySent);
+    },
+    60_000,
+  );
+
+  it('a notice that the service always fails on is sent three times, then it is unknown', async () => {
+    const { on, lost } = await start();
+    const [contact = ''] = numbers(1, 500);
+    on.emulator.addFault({ on: 'send', containing: contact, status: 500, afterActing: true });
+    await on.sendEach([contact]);
+    await until(async () => (await lost()).unknown === 1, { what: 'unknown', deadlineMs: 20_000 });
+    expect([...on.emulator.contacts()].filter((one) => one.contact === contact)).toHaveLength(1);
+    const attempts = on.attempts().filter(({ outcome }) => outcome === 'unknown');
+    expect(attempts).toHaveLength(3);
+  }, 40_000);
+});

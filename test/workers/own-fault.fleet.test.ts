@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import type { Fault } from '../../src/emulator/faults/fault.ts';
+import { numbers, type Fleet } from '../support/fleet.ts';
+import { until } from '../support/wait.ts';
+import { holdingFleet } from './support/holding-fleet.ts';
+
+const FOREIGN = 'key-of-another-team';
+const HTML = { 'content-type': 'text/html; charset=utf-8' };
+
+/** Notices that the service refuses for themselves, whatever the token, among good ones. */
+describe('notices that the service refuses for themselves', () => {
+  const { start, jobsLeft } = holdingFleet();
+
+  async function send(on: Fleet, good: readonly string[], own: readonly string[]) {
+    const mixed = [...good.map((contact) => ({ contact })), ...own.map((contact) => ({ contact }))];
+    const isOwn = new Set(own);
+    await on.queue.sendMany(
+      mixed
+        .sort((a, b) => a.contact.slice(-3).localeCompare(b.contact.slice(-3)))
+        .map(({ contact }) => ({
+          templateCode: 'MIXED',
+          ...(isOwn.has(contact) ? { senderKey: FOREIGN } : {}),
+          contacts: [{ contact }],
+        })),
+    );
+  }
+
+  it.each<[string, number, Omit<Fault, 'on'>, number]>([
+    ['300 with a 403', 300, { status: 403, code: 'SENDER_NOT_YOURS' }, 2],
+    ['50 with a 401 and a code of its own', 50, { status: 401, code: 'SENDER_UNKNOWN' }, 2],
+    ['one with an HTML page', 1, { status: 200, bodyText: '<html>', headers: HTML }, 1],
+  ])(
+    '%s: they are rejected, the others are sent at once, and tokens are not issued for them',
+    async (_, count, fault, issuances) => {
+      const on = await start(2);
+      const { emulator } = on;
+      emulator.addFault({ on: 'send', containing: FOREIGN, ...fault });
+      const good = numbers(300);
+      await send(on, good.slice(0, 20), []);
+      await until(() => emulator.record().distinct === 20, { what: 'the first' });
+      await send(on, good.slice(20), numbers(count, 50_000));
+      const begun = performance.now();
+      await until(() => emulator.record().distinct === 300, {
+        what: 'the good ones',
+        deadlineMs: 20_000,
+      });
+      const goodMs = performance.now() - begun;
+      // The evidence against them is that others are accepted: some traffic goes on.
+      let more = 0;
+      const traffic = setInterval(() => void on.sendEach(numbers(1, 90_000 + more++)), 100);
+      try {
+        await until(
+          async () =>
+            (await jobsLeft()).filter(({ finishedOn }) => finishedOn !== undefined).length ===
+            count,
+          { what: 'all of them rejected', deadlineMs: 60_000 },
+        );
+      } finally {
+        clearInterval(traffic);
+      }
+      expect(goodMs).toBeLessThan(5_000);
+      // Where nothing was accepted for a while, one more in ten seconds is allowed.
+      const more10s = Math.floor((performance.now() - begun) / 10_000);
+      expect(emulator.record().tokens.issued).toBeLessThanOrEqual(issuances + more10s);
+      expect(emulator.record().twice).toBe(0);
+    },
+    120_000,
+  );
+});

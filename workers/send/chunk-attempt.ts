@@ -1,0 +1,253 @@
+import { randomBytes } from 'node:crypto';
+import { pause } from '../../src/async/cancellation.ts';
+import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import {
+  allBack,
+  allFailed,
+  type Claim,
+  type Settlement,
+} from '../../src/batch/ledger/settlement.ts';
+import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
+import { encodePayload, openPayload, PayloadKeyMissing } from '../../src/batch/payload/payload.ts';
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
+import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
+import type { Outcome } from '../../src/contracts/outcome.ts';
+import {
+  attemptsEndedUnknown,
+  possiblySentAttempts,
+  withPossiblySentMark,
+} from '../../src/contracts/possibly-sent.ts';
+import { OPEN, type Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { ServiceClient } from '../../src/service/client.ts';
+import type { JobLockGuard } from '../queue/job-lock-guard.ts';
+import { attemptOnce, type AttemptContext } from './attempt.ts';
+import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
+import { bisect, isSettled, settlementOf } from './chunk-settlement.ts';
+import { applyOutcome, detailOf, requeue } from './disposition.ts';
+import type { LockedJob } from './disposition.ts';
+import type { JobReturns } from './job-returns.ts';
+import type { Attempted } from './send-gate.ts';
+import { shouldSplit } from './should-split.ts';
+
+/** What the jobs of chunks need; a worker process composes it once. */
+export interface ChunkContext extends AttemptContext {
+  readonly lockGuard: Pick<JobLockGuard, 'guard'>;
+  /** Aborted when the worker stops: what has not been sent is requeued. */
+  readonly stopping: CancelSignal;
+  readonly service: Pick<ServiceClient, 'sendBytes'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
+  readonly returns: Pick<JobReturns, 'returnJob'>;
+  /** Keys with which a payload may be encrypted. */
+  readonly payloadKeys: readonly PayloadKey[];
+  /** Encrypts the payload of contacts that are tried again; stored unencrypted without it. */
+  readonly sealWith: PayloadKey | undefined;
+  /** UNKNOWN_RESENDS */
+  readonly unknownResends: number;
+  /** The Redis key of a job's lock in BullMQ. */
+  readonly lockKey: (jobId: string) => string;
+}
+
+/** The result of a chunk's job; the ledger has the rest. */
+export interface ChunkResult {
+  readonly outcome: string;
+}
+
+/** Pause between two tries of a claim that Redis did not answer. */
+const CLAIM_RETRY_MS = 200;
+
+interface ChunkAttemptOptions {
+  readonly locked: LockedJob;
+  readonly data: ChunkJobData;
+  /** Whether the lock of the job is surely ours. */
+  readonly owned: () => boolean;
+  readonly cancel: CancelSignal;
+}
+
+type SendClaim = Extract<Claim, { kind: 'send' }>;
+
+/** A chunk from its claim to its settlement. */
+export class ChunkAttempt {
+  readonly #options: ChunkAttemptOptions;
+  readonly #context: ChunkContext;
+  /** Names this claim. */
+  readonly #nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
+
+  constructor(options: ChunkAttemptOptions, context: ChunkContext) {
+    this.#options = options;
+    this.#context = context;
+  }
+
+  /**
+   * Claims the chunk. A claim whose answer was lost may exist, so it is repeated with the same nonce,
+   * as long as the job is surely ours.
+   *
+   * @returns undefined when Redis did not answer in that time: nothing may be sent
+   */
+  async claim(): Promise<Claim | undefined> {
+    const { locked, data, owned, cancel } = this.#options;
+    const { ledger, lockKey, log } = this.#context;
+    const lock = { key: lockKey(locked.job.id ?? ''), token: locked.lockToken ?? '' };
+    for (let tries = 0; owned() && !cancel.aborted; tries++) {
+      try {
+        return await ledger.claim(data.batch, data.chunk, this.#nonce, lock);
+      } catch (error) {
+        if (tries === 0) log.trouble('claim', error);
+      }
+      await pause(CLAIM_RETRY_MS);
+    }
+    return undefined;
+  }
+
+  /** Sends a claimed chunk and settles it. @param permit for the first request */
+  async finish(claim: SendClaim, passage: Passage, permit: Permit): Promise<ChunkResult> {
+    const { gate } = this.#context;
+    const { size, delivery, bisect: mayBisect, possiblySent } = claim;
+    const contacts = await this.#open(claim.payload);
+    if (!Buffer.isBuffer(contacts)) {
+      await gate.leave({ outcome: undefined }, passage, '');
+      if (contacts === 'no key') {
+        await this.#settle(allBack(size, false));
+        await this.#context.returns.returnJob(this.#options.locked, 'payload-key');
+      }
+      await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
+      return { outcome: 'rejected' };
+    }
+    const frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
+    const send = (part: Buffer, count: number, first?: { passage: Passage; permit: Permit }) =>
+      this.#send({ frame, delivery, contacts: part, size: count, possiblySent, ...first });
+
+    const { outcome, answer } = await send(contacts, size, { passage, permit });
+    const { status, results } = answer ?? {};
+    const detail = detailOf(answer);
+    if (outcome !== undefined && results !== undefined) {
+      const settlement = await settlementOfResults({
+        contacts: JSON.parse(contacts.toString()) as readonly unknown[],
+        results,
+        delivery,
+        lastAttempt: this.lastAttempt,
+        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
+      });
+      await this.#settle(settlement);
+      if (settlement.rest === undefined) return { outcome: outcome.kind };
+      const code = 'code' in outcome ? outcome.code : '';
+      return this.#end({ kind: 'retry', code, counted: true }, claim, detail);
+    }
+    if (
+      outcome?.kind === 'rejected' &&
+      shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect })
+    ) {
+      const { settlement, ended } = await bisect({
+        contacts: JSON.parse(contacts.toString()) as readonly unknown[],
+        rejected: { code: outcome.code, detail },
+        delivery,
+        possiblySent,
+        lastAttempt: this.lastAttempt,
+        send: async (some) => {
+          const { outcome: part, answer: of } = await send(
+            Buffer.from(JSON.stringify(some)),
+            some.length,
+          );
+          return { outcome: part, status: of?.status, detail: detailOf(of) };
+        },
+        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
+      });
+      await this.#settle(settlement);
+      if (settlement.rest === undefined) return { outcome: 'bisected' };
+      return this.#end(ended, claim, '');
+    }
+    const { lastAttempt } = this;
+    await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail }));
+    return this.#end(outcome, claim, detail);
+  }
+
+  get lastAttempt(): boolean {
+    const { attemptsMade, opts } = this.#options.locked.job;
+    return attemptsMade + 1 >= (opts.attempts ?? 1);
+  }
+
+  async #open(payload: Buffer): Promise<Buffer | 'no key' | 'unreadable'> {
+    try {
+      return await openPayload(payload, this.#context.payloadKeys);
+    } catch (error) {
+      if (error instanceof PayloadKeyMissing) return 'no key';
+      this.#context.log.trouble('payload', error);
+      return 'unreadable';
+    }
+  }
+
+  async #send({
+    frame,
+    delivery,
+    contacts,
+    size,
+    possiblySent,
+    passage = OPEN,
+    permit,
+  }: Pick<SendClaim, 'delivery' | 'size' | 'possiblySent'> & {
+    readonly frame: Readonly<Record<string, unknown>>;
+    readonly contacts: Buffer;
+    /** Requests of a bisection are no probes. */
+    readonly passage?: Passage;
+    readonly permit?: Permit;
+  }): Promise<Attempted> {
+    const { service, log, gate, unknownResends } = this.#context;
+    const { locked, data, owned, cancel } = this.#options;
+    const job = locked.job.id ?? '';
+    const line = log.begin(locked.job);
+    const attempted = await attemptOnce(
+      {
+        job,
+        send: (tokens, options) => service.sendBytes(frame, contacts, tokens, options),
+        ownConnection: delivery === 'at-most-once',
+        owned,
+        cancel,
+        permit,
+      },
+      this.#context,
+    );
+    const ofRequest = outcomeOfRequest(attempted.outcome, attempted.answer?.results);
+    const left = await gate.leave({ ...attempted, outcome: ofRequest }, passage, job);
+    let outcome = attempted.answer?.results === undefined ? left : attempted.outcome;
+    if (outcome?.kind === 'unknown' && possiblySentAttempts(locked.job) >= unknownResends) {
+      outcome = { ...outcome, final: true };
+    }
+    const { batch, chunk } = data;
+    const { answer } = attempted;
+    line.end(outcome, answer, {
+      batch,
+      chunk,
+      contacts: size,
+      probe: passage.probe !== undefined,
+      possiblySent: possiblySent ? 1 : 0,
+    });
+    return { outcome, answer };
+  }
+
+  async #settle(settlement: Settlement): Promise<void> {
+    const { ledger, log } = this.#context;
+    const { batch, chunk } = this.#options.data;
+    await settleWithRetry(
+      () => ledger.settle(batch, chunk, this.#nonce, settlement),
+      (error) => log.trouble('settle', error),
+    );
+  }
+
+  /** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */
+  async #end(
+    outcome: Outcome | undefined,
+    { delivery }: SendClaim,
+    detail: string,
+  ): Promise<ChunkResult> {
+    if (outcome === undefined) requeue();
+    if (isSettled(outcome, delivery, this.lastAttempt)) return { outcome: outcome.kind };
+    const { locked } = this.#options;
+    const { job } = locked;
+    const endedUnknown = outcome.kind === 'unknown' ? 1 : 0;
+    return applyOutcome(locked, outcome, {
+      detail: withPossiblySentMark(detail, attemptsEndedUnknown(job) + endedUnknown),
+      possiblySent: possiblySentAttempts(job) + endedUnknown,
+    });
+  }
+}
