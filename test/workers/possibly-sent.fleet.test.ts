@@ -113,7 +113,10 @@ describe('notices that were sent again', () => {
     await until(() => on.emulator.record().distinct === 200, { what: 'all', ...LONG });
     await done(200 - 8);
     // The jobs of the dead worker are found when their locks have expired.
-    await until(() => Number(on.emulator.record().twice) >= 8, { what: 'the repetitions', ...LONG });
+    await until(() => Number(on.emulator.record().twice) >= 8, {
+      what: 'the repetitions',
+      ...LONG,
+    });
     const { twice } = on.emulator.record();
     const twiceTo = [...on.emulator.contacts()].filter(({ count }) => count > 1);
     await until(() => lines().length >= twiceTo.length, { what: 'the lines' });

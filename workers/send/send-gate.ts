@@ -59,7 +59,7 @@ export class SendGate {
    *
    * | outcome | becomes |
    * |---|---|
-   * | hold | hold, with the time after which the job comes again; or, by the evidence, a counted retry or a rejection |
+   * | hold | hold, with the time after which the job comes again; or, by the evidence, a counted retry or a rejection; a code about the token counts from the second time |
    * | unknown | unknown; with the time after which the job comes again where the queue is held |
    * | any other, or none | the same |
    *
@@ -135,6 +135,8 @@ export class SendGate {
       case 'held':
         return met.behindMs === 0 ? outcome : { ...outcome, behindMs: met.behindMs };
       case 'counted':
+        // A token that became invalid once more while the notice was sent is not its fault.
+        if (ownAfter === 0 && met.first) return { kind: 'retry', code, counted: false };
         return { kind: 'retry', code, counted: true, backoff: met.disproved ? 'near' : 'far' };
       case 'own':
         return { kind: 'rejected', code };

@@ -34,7 +34,8 @@ const NEWEST = 16;
  * waiting jobs of both lanes. ARGV: job, attempt, class, kind of hold, code, token, nonce of its probe,
  * milliseconds to the next probe (0: by failed probes), shortest and longest interval of probes,
  * contradictions after which it is the job's own fault (0: never), channels of holds and of evidence.
- * Answers ['held', ms until the job may come again], ['counted', 1 when disproved], or ['own'].
+ * Answers ['held', ms until the job may come again], ['counted', 1 when disproved, 1 when it is the first
+ * meeting of the job], or ['own'].
  */
 export const meet = defineScript({
   name: 'meetHold',
@@ -53,7 +54,7 @@ local met = witnessOf(job)
 if met and met.id == id then
   if met.verdict == 'held' then return behind() end
   if met.verdict == 'own' then return { 'own' } end
-  return { 'counted', met.verdict == 'disproved' and 1 or 0 }
+  return { 'counted', met.verdict == 'disproved' and 1 or 0, met.verdict == 'first' and 1 or 0 }
 end
 
 local meeting = redis.call('HINCRBY', evidence, 'meetings', 1)
@@ -85,8 +86,8 @@ if probing then redis.call('DEL', probe) end
 -- A probe that says nothing about the others: another job may probe at once.
 local function counted()
   if probing then unblock() end
-  touch(disproved and 'disproved' or 'counted')
-  return { 'counted', disproved and 1 or 0 }
+  touch(disproved and 'disproved' or met and 'counted' or 'first')
+  return { 'counted', disproved and 1 or 0, met and 0 or 1 }
 end
 local function hasHold() return redis.call('EXISTS', hold) == 1 end
 local function held(as)

@@ -153,7 +153,7 @@ export class HoldGate {
       forMs === undefined ? 0 : Math.ceil(Math.min(Math.max(forMs, 1), retryAfterMaxMs));
     const { shortest, longest } = probesOf(meeting, this.#settings);
     const { channel, evidenceChannel } = this.#keys;
-    const [verdict, value] = (await meet(this.#redis, this.#keys.meet, [
+    const [verdict, value, first] = (await meet(this.#redis, this.#keys.meet, [
       job,
       attempt,
       as,
@@ -167,13 +167,13 @@ export class HoldGate {
       ownAfter,
       channel,
       evidenceChannel,
-    ])) as [Met['kind'], number?];
+    ])) as [Met['kind'], number?, number?];
     switch (verdict) {
       case 'held':
         this.forget();
         return { kind: 'held', behindMs: value ?? 0 };
       case 'counted':
-        return { kind: 'counted', disproved: value === 1 };
+        return { kind: 'counted', disproved: value === 1, first: first === 1 };
       case 'own':
         return { kind: 'own' };
     }
@@ -276,8 +276,8 @@ export interface Meeting {
 export type Met =
   /** The queue is held; the job may come again after `behindMs`, behind the others. 0: it is next. */
   | { readonly kind: 'held'; readonly behindMs: number }
-  /** An attempt is counted. `disproved`: others were accepted since the job met it before. */
-  | { readonly kind: 'counted'; readonly disproved: boolean }
+  /** An attempt is counted. `disproved`: others were accepted since the job met it before; `first`: it had met nothing. */
+  | { readonly kind: 'counted'; readonly disproved: boolean; readonly first: boolean }
   /** It is the job's own fault. */
   | { readonly kind: 'own' };
 

@@ -96,9 +96,18 @@ const anyMeeting: fc.Arbitrary<Omit<Meeting, 'attempt'>> = fc.record(
   { requiredKeys: ['job', 'class', 'hold', 'code', 'token'] },
 );
 
-const verdictOf = ({ kind, disproved }: { kind: string; disproved?: boolean }) => ({
+const verdictOf = ({
+  kind,
+  disproved,
+  first,
+}: {
+  kind: string;
+  disproved?: boolean;
+  first?: boolean;
+}) => ({
   kind,
   disproved: kind === 'counted' ? disproved : undefined,
+  first: kind === 'counted' ? first : undefined,
 });
 
 describe('the meeting script', () => {

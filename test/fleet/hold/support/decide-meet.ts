@@ -34,6 +34,8 @@ export interface EvidenceState {
 export interface Decision {
   readonly kind: 'held' | 'counted' | 'own';
   readonly disproved: boolean;
+  /** The job had met nothing before. */
+  readonly first: boolean;
   readonly refusedRow: number;
   readonly unknownRow: number;
   /** Whether an acceptance is asked for. */
@@ -62,7 +64,7 @@ export function decideMeet(state: EvidenceState, met: Met): Decision {
     unknown: inRow('unknown') ?? false,
   };
   const asks = askedMs !== undefined;
-  const same = { disproved, refusedRow, unknownRow, asks, witness };
+  const same = { disproved, first: before === undefined, refusedRow, unknownRow, asks, witness };
   switch (as) {
     case 'always':
       return { ...same, kind: 'held', disproved: false, witness: state.witness };

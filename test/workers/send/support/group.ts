@@ -100,7 +100,7 @@ export async function openGroupStage(
           left.push(as === 'unknown' ? as : hold);
           return Promise.resolve(
             as === 'unknown'
-              ? { kind: 'counted', disproved: false }
+              ? { kind: 'counted', disproved: false, first: false }
               : { kind: 'held', behindMs: 0 },
           );
         },
