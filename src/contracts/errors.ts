@@ -81,7 +81,7 @@ export const ERROR_CODES = {
   },
   TOKEN_CONTESTED: {
     meaning:
-      'Tokens become invalid as soon as they are issued: another program issues tokens for this app.',
+      'Tokens become invalid soon after they are issued: another program issues tokens for this app.',
     remedy: 'Stop the other program that uses this key pair, or create a separate app for it.',
   },
   EXPIRED: {

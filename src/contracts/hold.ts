@@ -10,7 +10,7 @@ export const HOLDS = {
   },
   'token-contested': {
     reason:
-      'tokens become invalid as soon as they are issued: another program issues tokens for this app',
+      'tokens become invalid soon after they are issued: another program issues tokens for this app',
     remedy:
       'stop the other program that uses this key pair, or give it an app of its own; if nothing was ever accepted, check API_VERSION',
   },

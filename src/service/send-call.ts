@@ -29,6 +29,7 @@ export class SendCall extends Exchange {
   readonly #endpoint: SendEndpoint;
   readonly #refused: SendAnswer['refused'][number][] = [];
   readonly #startedAt = performance.now();
+  #refusedAt: number | undefined;
   #tokenId: string | undefined;
   /** Of the tokens so far. */
   #secrets: readonly string[] = [];
@@ -58,6 +59,7 @@ export class SendCall extends Exchange {
     const { facts } = this;
     const status = facts?.status;
     if (facts === undefined || (status !== 401 && status !== 403)) return undefined;
+    this.#refusedAt ??= performance.now();
     const { code } = readAnswer(facts, this.#secrets);
     const refusal: Refusal = code === undefined ? { status } : { status, code };
     // A request that was cancelled before it was made leaves the facts of the one before.
@@ -81,6 +83,7 @@ export class SendCall extends Exchange {
       durationMs: Math.round(performance.now() - this.#startedAt),
     };
     if (this.#tokenId !== undefined) answer.tokenId = this.#tokenId;
+    if (this.#refusedAt !== undefined) answer.refusedAt = this.#refusedAt;
     if (facts?.status === undefined) {
       answer.stage = facts?.started === true ? 'sent' : 'not-sent';
       return { ...answer, ...this.#failure() };

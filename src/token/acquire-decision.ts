@@ -96,6 +96,8 @@ export interface HeldToken {
   readonly usableUntil: number;
   /** Its whole life in milliseconds, for the early renewal; Infinity when unknown. */
   readonly lifeMs: number;
+  /** Monotonic time before this process asked to issue it; absent when another process issued it. */
+  readonly askedAt?: number;
 }
 
 /** @param asOf monotonic time from before Redis was asked, so that the life is never overestimated */

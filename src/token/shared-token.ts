@@ -74,8 +74,14 @@ export interface SharedTokenOptions {
  *   refusals renew nothing, unless nothing was accepted for a while. Other codes are not affected.
  * - **contested**: refused, with a name of its own. A token that never worked was refused, and so was the
  *   one before it: another program issues tokens for this app, or clocks are wrong. After the ttl one
- *   more token is issued; if it works, the state ends, otherwise it is contested for twice as long. A
- *   spent budget of issuances leads here, too.
+ *   more token is issued; if it works, the state ends, otherwise it is contested for twice as long. Early
+ *   deaths and a spent budget of issuances lead here, too.
+ *
+ * An **early death**: a token that worked was answered 401 younger than ten minutes, or than half of its known
+ * life ({@link mayBeReplaced}), although this fleet had not replaced it, and its successor ended the
+ * refusal. After three of them in ten minutes another program issues tokens for this app, and each token of
+ * either side invalidates the other's. The next token that dies so is contested, each one twice as long, until
+ * there were fewer than three in ten minutes.
  *
  * Why there is exactly one issuance per invalidation: it needs the lock, and one script both gives the
  * lock and checks that the stored token is the refused one. Storing changes the id, so a late refusal of
@@ -190,9 +196,17 @@ export class SharedToken implements TokenSource {
     await this.#record.addUncured(id, refusal, job);
   }
 
-  /** Reports that a token was refused so, and its successor accepted. Throws as {@link uncured} does. */
-  async cured(refusal: Refusal): Promise<void> {
-    await this.#record.removeUncured(refusal);
+  /**
+   * Reports that a token was refused so, and its successor accepted. Throws as {@link uncured} does.
+   *
+   * @param id of the successor
+   * @param refusedAt monotonic time of the refusal. Before this process asked for the successor, the token
+   *   was invalid already: this fleet did not replace it
+   */
+  async cured(refusal: Refusal, id: string, refusedAt: number): Promise<void> {
+    const held = this.#held;
+    const isCause = held?.token.id === id && refusedAt <= (held.askedAt ?? -Infinity);
+    await this.#record.cured(refusal, isCause ? id : '');
   }
 
   /** The state of the record for status pages; never the token. */

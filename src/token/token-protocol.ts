@@ -52,7 +52,7 @@ export type TokenEvent =
       readonly code: ErrorCode;
       readonly retryInMs: number;
     }
-  /** Tokens are invalidated unused, or the budget is spent: no issuance for `retryInMs`. */
+  /** Tokens are invalidated unused or early, or the budget is spent: no issuance for `retryInMs`. */
   | { readonly kind: 'contested'; readonly retryInMs: number }
   /** Another process issued, and this one waited for it. */
   | { readonly kind: 'waited'; readonly ms: number }
@@ -183,7 +183,8 @@ export class TokenProtocol {
       stored,
     });
     if (!stored) return undefined;
-    return { token, fence: grant.fence, proven: false, usableUntil, lifeMs: lifeMs ?? Infinity };
+    const life = { usableUntil, lifeMs: lifeMs ?? Infinity };
+    return { token, fence: grant.fence, proven: false, ...life, askedAt };
   }
 
   /** Asks the service under the deadline, which counts from before the lock was taken. */

@@ -3,12 +3,19 @@ import { withTimeout } from '../async/with-timeout.ts';
 import type { TokenKeys } from '../redis/keys.ts';
 import { redisErrorCode } from '../redis/failure.ts';
 import { ScriptFailure, type ScriptClient } from '../redis/script.ts';
-import { APP_CODES, concernsToken, type Refusal, type Token } from '../contracts/token.ts';
+import {
+  APP_CODES,
+  concernsToken,
+  mayBeReplaced,
+  type Refusal,
+  type Token,
+} from '../contracts/token.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { AcquireDecision, TokenWant } from './acquire-decision.ts';
 import { refusalSpan, type RefusalKind } from './token-refusal.ts';
 import type { TokenSeal } from './token-seal.ts';
-import { acquire, addUncured, fail, prove, release, store } from './token-scripts.ts';
+import { addUncured, cured } from './cure-scripts.ts';
+import { acquire, fail, prove, release, store } from './token-scripts.ts';
 import type { TokenSettings } from './token-settings.ts';
 
 /** Pause between two tries to release a lock that nothing follows. */
@@ -56,12 +63,13 @@ export class TokenRecord {
 
   /** Decides about a want, and takes the lock when that is the decision. */
   async acquire(nonce: string, want: TokenWant): Promise<AcquireDecision> {
-    const { current, lock, fence, refused, issued, hints, uncured, evidence } = this.#keys;
+    const { current, lock, fence, refused, issued, hints, uncured, evidence, deaths } = this.#keys;
     const { lockTtlMs, budget, budgetWindowMs, refusedMinMs, refusedMaxMs } = this.#settings;
     const grace = want.why === 'use' ? want.graceMs : 0;
+    const refusal = want.why === 'use' ? want.refusal : undefined;
     const asked = acquire(
       this.#redis,
-      [current, lock, fence, refused, issued, hints, uncured, evidence],
+      [current, lock, fence, refused, issued, hints, uncured, evidence, deaths],
       [
         nonce,
         want.why,
@@ -72,7 +80,8 @@ export class TokenRecord {
         budgetWindowMs,
         refusedMinMs,
         refusedMaxMs,
-        want.why === 'use' && want.refusal !== undefined ? nameOf(want.refusal) : '',
+        refusal === undefined ? '' : nameOf(refusal),
+        refusal !== undefined && mayBeReplaced(refusal) ? 1 : 0,
       ],
     );
     try {
@@ -122,10 +131,15 @@ export class TokenRecord {
     );
   }
 
-  /** A new token ended a refusal: it is renewed for again. */
-  async removeUncured(refusal: Refusal): Promise<void> {
-    const removed = this.#redis.hdel(this.#keys.uncured, nameOf(refusal));
-    await bounded(removed, this.#settings.issueDeadlineMs);
+  /**
+   * A new token ended a refusal: it is renewed for again.
+   *
+   * @param issued id of the new token, if this process issued it for that refusal; '' otherwise
+   */
+  async cured(refusal: Refusal, issued: string): Promise<void> {
+    const { current, uncured, deaths } = this.#keys;
+    const noted = cured(this.#redis, [current, uncured, deaths], [nameOf(refusal), issued]);
+    await bounded(noted, this.#settings.issueDeadlineMs);
   }
 
   /**

@@ -15,7 +15,7 @@ export interface TokenRefusal {
 
 /**
  * - `credentials`: the service refused the key pair, the app or the caller's address;
- * - `contested`: tokens are invalidated unused, or the budget of issuances is spent;
+ * - `contested`: tokens are invalidated unused or early, or the budget of issuances is spent;
  * - `unavailable`: the token endpoint failed, was unreachable or answered no usable token.
  */
 export type RefusalKind = 'credentials' | 'contested' | 'unavailable';

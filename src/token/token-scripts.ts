@@ -1,6 +1,13 @@
 import { defineScript } from '../redis/script.ts';
 import { parseDecision } from './acquire-decision.ts';
 
+/** A token that is refused younger than this, or than half of its known life, may have been replaced. */
+const EARLY_MS = 600_000;
+
+/** So many early deaths within this time are a token war. */
+const WAR_MS = 600_000;
+const WAR_DEATHS = 3;
+
 /**
  * The atomic transitions of the token record. Times are Redis time in milliseconds. shared-token.ts
  * describes the states; redis/keys.ts lists the keys and their lifetimes.
@@ -10,18 +17,19 @@ import { parseDecision } from './acquire-decision.ts';
  * Shared by the scripts. A field that is not a plain number counts as missing, and a token with a missing
  * field as no token: a corrupt record is replaced.
  */
-const COMMON = `
+export const RECORD_PRELUDE = `
 local function number(text)
   if text and #text <= 15 and string.find(text, '^%d+$') then return tonumber(text) end
 end
 local function text(value) return string.format('%.0f', value) end
 local function read(current)
   local f = redis.call('HMGET', current, 'id', 'sealed', 'issuedAt', 'expiresAt', 'fence',
-    'proven', 'unproven', 'contested', 'earlyAfter', 'issuer')
+    'proven', 'unproven', 'contested', 'earlyAfter', 'issuer', 'died')
   local token = {
     id = f[1] or '', sealed = f[2] or '', issuedAt = number(f[3]), expiresAt = number(f[4]),
     fence = number(f[5]), proven = f[6] == '1', unproven = number(f[7]) or 0,
     contested = f[8] == '1', earlyAfter = number(f[9]) or 0, issuer = f[10] or '',
+    died = f[11] == '1',
   }
   token.whole = token.id ~= '' and token.sealed ~= '' and token.issuedAt and token.fence
     and (token.expiresAt or not f[4] or f[4] == '')
@@ -34,6 +42,17 @@ local function rest(key, longest)
     return -2
   end
   return ttl
+end
+-- A token that worked, and is refused long before its end.
+local function diedEarly(token, now)
+  local age = now - token.issuedAt
+  local life = token.expiresAt and token.expiresAt - token.issuedAt or math.huge
+  return token.proven and age >= 0 and age < math.min(${EARLY_MS}, life / 2)
+end
+local function addDeath(deaths, id, now)
+  redis.call('ZADD', deaths, now, id)
+  redis.call('ZREMRANGEBYSCORE', deaths, '-inf', now - ${WAR_MS})
+  redis.call('PEXPIRE', deaths, ${WAR_MS})
 end
 `;
 
@@ -62,19 +81,20 @@ const LONGEST_DISTANCE_MS = 960_000;
  * 6. this caller has the lock already (its answer was lost): the same fence;
  * 7. another process has the lock: wait;
  * 8. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
- * 9. the budget is spent: contested;
- * 10. otherwise: take the lock and the next fence.
+ * 9. the refused token died early, as three others within ten minutes, and this was not reported yet: contested;
+ * 10. the budget is spent: contested;
+ * 11. otherwise: take the lock and the next fence.
  *
  * A lock or refusal without ttl, or with a longer one than is ever set, comes from a clock that went back
  * and is removed. The fence exceeds the stored one even when its counter was lost.
  */
 export const acquire = defineScript({
   name: 'token acquire',
-  keys: 8,
+  keys: 9,
   parse: parseDecision,
-  lua: `${COMMON}
-local current, lock, fenceKey, refused, issued, hints, uncured, evidence = unpack(KEYS)
-local nonce, why, refusedId, refusal = ARGV[1], ARGV[2], ARGV[3], ARGV[10]
+  lua: `${RECORD_PRELUDE}
+local current, lock, fenceKey, refused, issued, hints, uncured, evidence, deaths = unpack(KEYS)
+local nonce, why, refusedId, refusal, replaced = ARGV[1], ARGV[2], ARGV[3], ARGV[10], ARGV[11]
 local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
 local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
 local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -130,6 +150,16 @@ if why == 'use' and token.whole and token.id == refusedId and not token.proven
   redis.call('HSET', current, 'contested', '1')
   return contested(math.min(refusedMax, refusedMin * 2 ^ math.min(token.unproven - 1, 30)))
 end
+local died = why == 'use' and replaced == '1' and token.whole and token.id == refusedId
+  and diedEarly(token, now) and not token.contested
+if died then
+  local before = redis.call('ZCOUNT', deaths, '(' .. text(now - ${WAR_MS}), text(now))
+  if before >= ${WAR_DEATHS} then
+    redis.call('HSET', current, 'contested', '1')
+    addDeath(deaths, token.id, now)
+    return contested(math.min(refusedMax, refusedMin * 2 ^ math.min(before - ${WAR_DEATHS}, 30)))
+  end
+end
 
 redis.call('ZREMRANGEBYSCORE', issued, '-inf', now - window)
 redis.call('ZREMRANGEBYSCORE', issued, '(' .. text(now), '+inf')
@@ -143,6 +173,7 @@ end
 local fence = math.max(number(redis.call('GET', fenceKey)) or 0, token.fence or 0) + 1
 redis.call('SET', fenceKey, text(fence))
 redis.call('SET', lock, nonce, 'PX', lockTtl)
+if died then redis.call('HSET', current, 'died', '1') end
 if distance then redis.call('HSET', uncured, refusal, text(now) .. ' ' .. text(distance)) end
 if why == 'early' and alive then
   local half = token.expiresAt and math.floor((token.expiresAt - now) / 2) or 0
@@ -154,13 +185,15 @@ return { 'lock', text(fence) }`,
 /**
  * Stores an issued token, unless a holder with a higher fence stored before. Counts the issuance in either
  * case. `unproven` is the number of tokens right before this one that were refused without having worked.
+ * `follows` is the id of the token before it, if that died early and no other issuance of ours, which may have
+ * replaced it, began since.
  * A repetition with the same fence and id (after a lost answer) has the same result.
  */
 export const store = defineScript({
   name: 'token store',
   keys: 6,
   parse: (reply: unknown) => (reply === 1 ? ('stored' as const) : ('late' as const)),
-  lua: `${COMMON}
+  lua: `${RECORD_PRELUDE}
 local current, lock, refused, streak, issued, hints = unpack(KEYS)
 local nonce, fence, id, sealed = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local life, issuer, refusedId, window = tonumber(ARGV[5]), ARGV[6], ARGV[7], tonumber(ARGV[8])
@@ -178,10 +211,11 @@ local unproven = 0
 if refusedId ~= '' and token.id == refusedId and not token.proven then
   unproven = token.unproven + 1
 end
+local follows = token.died and token.id == refusedId and fence == token.fence + 1 and token.id or ''
 redis.call('DEL', current, refused, streak)
 redis.call('HSET', current, 'id', id, 'sealed', sealed, 'issuedAt', text(now),
   'expiresAt', life >= 0 and text(now + life) or '', 'fence', text(fence), 'issuer', issuer,
-  'proven', '0', 'unproven', text(unproven))
+  'proven', '0', 'unproven', text(unproven), 'follows', follows)
 redis.call('PUBLISH', hints, 'stored:' .. id)
 return 1`,
 });
@@ -195,7 +229,7 @@ export const fail = defineScript({
   name: 'token fail',
   keys: 5,
   parse: Number,
-  lua: `${COMMON}
+  lua: `${RECORD_PRELUDE}
 local current, lock, refused, streak, hints = unpack(KEYS)
 local nonce, fence, kind, code = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local min, max, forget = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -223,32 +257,6 @@ end
 return 0`,
 });
 
-/**
- * Remembers that a new token did not end a refusal, if it is still the stored one. A refusal without a code
- * may be a dead token as well: it takes two different jobs. ARGV: id of the token, refusal, job, distance.
- */
-export const addUncured = defineScript({
-  name: 'token add uncured',
-  keys: 2,
-  lua: `
-local current, uncured = unpack(KEYS)
-local id, refusal, job, distance, alone = unpack(ARGV)
-if redis.call('HGET', current, 'id') ~= id then return 0 end
-local known = redis.call('HGET', uncured, refusal)
-if alone ~= '1' and (not known or known == 'by ' .. job) then
-  redis.call('HSET', uncured, refusal, 'by ' .. job)
-else
-  local at, apart = string.match(known or '', '^(%d+) (%d+)$')
-  if not at or clock() - tonumber(at) >= tonumber(apart) then
-    apart = tonumber(apart) or 0
-    redis.call('HSET', uncured, refusal,
-      string.format('%.0f %.0f', clock(), math.max(apart, tonumber(distance))))
-  end
-end
-redis.call('PEXPIRE', uncured, 3600000)
-return 1`,
-});
-
 /** Records that a call with the stored token was accepted. */
 export const prove = defineScript({
   name: 'token prove',
@@ -264,7 +272,7 @@ return 0`,
 export const inspect = defineScript({
   name: 'token inspect',
   keys: 4,
-  lua: `${COMMON}
+  lua: `${RECORD_PRELUDE}
 local current, lock, refused, issued = unpack(KEYS)
 local now = clock()
 local token = read(current)

@@ -26,6 +26,15 @@ const limits = {
 const any: TokenWant = { why: 'use', refused: '', graceMs: 0 };
 const after401: TokenWant = { why: 'use', refused: 'T1', graceMs: limits.graceMs };
 const after403: TokenWant = { why: 'use', refused: 'T1', graceMs: limits.minAgeMs };
+/** As the documentation of the service shows it, for any token that is not valid. */
+const invalid: TokenWant = {
+  ...after401,
+  refusal: { status: 401, code: 'INVALID_ACCESS_KEY' },
+};
+const refusedWith = (status: 401 | 403, code?: string): TokenWant => ({
+  ...after401,
+  refusal: { status, code },
+});
 const foreign: TokenWant = {
   why: 'use',
   refused: 'T1',
@@ -53,6 +62,8 @@ const contested = (restMs: number): Verdict => ({
   restMs,
   fresh: true,
 });
+
+const three = [1_000, 2_000, 590_000];
 
 const rows: [string, SlotState, TokenWant, Verdict][] = [
   ['empty record: lock', {}, any, lock(1)],
@@ -103,6 +114,87 @@ const rows: [string, SlotState, TokenWant, Verdict][] = [
     { token: worn, lock: 9000 },
     after401,
     wait,
+  ],
+  ['died early, two others did: lock', { token: T1, deaths: [1, 2] }, invalid, lock(8)],
+  [
+    'died early, three others did: contested',
+    { token: T1, deaths: three },
+    invalid,
+    contested(2000),
+  ],
+  ['... five', { token: T1, deaths: [5, 6, ...three] }, invalid, contested(8000)],
+  [
+    '... thirty, at most the longest',
+    { token: T1, deaths: [...Array(30).keys()] },
+    invalid,
+    contested(60_000),
+  ],
+  ['... one of them too long ago: lock', { token: T1, deaths: [1, 2, 600_001] }, invalid, lock(8)],
+  ['... one of them of the future: lock', { token: T1, deaths: [1, 2, -90_000] }, invalid, lock(8)],
+  [
+    '... reported once per token',
+    { token: { ...T1, contested: true }, deaths: three },
+    invalid,
+    lock(8),
+  ],
+  [
+    '... another process has the lock: wait',
+    { token: T1, deaths: three, lock: 9000 },
+    invalid,
+    wait,
+  ],
+  [
+    '... another is stored: take',
+    { token: T1, deaths: three },
+    { ...invalid, refused: 'T0' },
+    take,
+  ],
+  ['... within its grace: young', { token: { ...T1, ageMs: 400 }, deaths: three }, invalid, young],
+  [
+    'was replaced, as its code shows',
+    { token: T1, deaths: three },
+    refusedWith(401, 'TOKEN_MISMATCH'),
+    contested(2000),
+  ],
+  ['refused without a code', { token: T1, deaths: three }, refusedWith(401), contested(2000)],
+  [
+    'its time was over: lock',
+    { token: T1, deaths: three },
+    refusedWith(401, 'TOKEN_EXPIRED'),
+    lock(8),
+  ],
+  [
+    'it was removed: lock',
+    { token: T1, deaths: three },
+    refusedWith(401, 'TOKEN_RECORD_NOT_FOUND'),
+    lock(8),
+  ],
+  ['403: lock', { token: T1, deaths: three }, refusedWith(403, 'INVALID_ACCESS_KEY'), lock(8)],
+  ['ten minutes old: lock', { token: { ...T1, ageMs: 600_000 }, deaths: three }, invalid, lock(8)],
+  [
+    'before half of its life: contested',
+    { token: { ...T1, ageMs: 20_000, restMs: 40_000 }, deaths: three },
+    invalid,
+    contested(2000),
+  ],
+  [
+    'after half of its life: lock',
+    { token: { ...T1, ageMs: 40_000, restMs: 20_000 }, deaths: three },
+    invalid,
+    lock(8),
+  ],
+  [
+    'issued in the future: lock',
+    { token: { ...T1, ageMs: -60_000 }, deaths: three },
+    invalid,
+    lock(8),
+  ],
+  ['early, after three deaths: lock', { token: T1, deaths: three }, early, lock(8)],
+  [
+    'cannot be decrypted, after three deaths: lock',
+    { token: T1, deaths: three },
+    unreadable,
+    lock(8),
   ],
   ['a refusal that a token did not end: keep', { token: T1, uncured }, foreign, keep],
   ['... also within the grace time', { token: { ...T1, ageMs: 10 }, uncured }, foreign, keep],
@@ -201,13 +293,14 @@ describe('the acquire script', () => {
           askedMsAgo: fc.constantFrom(-1, 900, 9_000),
           row: fc.constantFrom(0, 2, 3),
         }),
+        deaths: fc.array(fc.constantFrom(-90_000, 3000, 9000, 700_000), { maxLength: 9 }),
         issued: fc.array(fc.constantFrom(-90_000, 3000, 9000, 3_570_000, 3_700_000), {
           maxLength: 5,
         }),
       },
       { requiredKeys: [] },
     );
-    const want = fc.constantFrom(any, after401, after403, foreign, early, unreadable);
+    const want = fc.constantFrom(any, after401, after403, invalid, foreign, early, unreadable);
     const same = fc.asyncProperty(state, want, async (state, want) => {
       const expected = decideAcquire(state, want, limits);
       expect(asVerdict(await ask(state, want), expected)).toEqual(expected);
@@ -246,6 +339,17 @@ describe('the acquire script', () => {
     const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
     expect(kinds.filter((kind) => kind === 'lock')).toHaveLength(1);
     expect(kinds.filter((kind) => kind === 'wait')).toHaveLength(49);
+  });
+
+  it('counts a contested token among the early deaths, for ten minutes', async () => {
+    await ask({ token: T1, deaths: three }, invalid);
+    expect(await redis.client.zrange(keys.deaths, '0', '-1')).toContain('T1');
+    expect(await redis.client.zcard(keys.deaths)).toBe(4);
+    await ask({ token: T1, deaths: [...three, 700_000] }, invalid);
+    expect(await redis.client.zcard(keys.deaths)).toBe(4);
+    const rest = await redis.client.pttl(keys.deaths);
+    expect(rest).toBeGreaterThan(590_000);
+    expect(rest).toBeLessThanOrEqual(600_000);
   });
 
   it('delays the next early renewal for half of the remaining life', async () => {

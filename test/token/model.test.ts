@@ -19,6 +19,8 @@ const lawful: [string, Scenario][] = [
   ],
 ];
 
+const war: Scenario = { workers: 3, warm: true, invalidations: 2, ...quiet, war: true };
+
 const broken: [Mutation, Scenario][] = [
   ['no comparison', { workers: 3, warm: true, invalidations: 1, ...quiet }],
   ['no re-check under the lock', { workers: 3, warm: true, invalidations: 1, ...quiet }],
@@ -33,6 +35,13 @@ describe('the protocol, in every order of its steps', () => {
     // Reached, not only kept: the law cannot be said more tightly.
     expect(found.mostStray).toBe(0);
     expect(found.states).toBeGreaterThan(50);
+  });
+
+  it('keeps the guarantee in a token war, which ends for every worker', () => {
+    const found = explore(war);
+    expect(found).toMatchObject({ unbounded: false, stuck: 0, mostStray: 0 });
+    // Tokens were contested on the way.
+    expect(found.states).toBeGreaterThan(explore({ ...war, war: undefined }).states);
   });
 
   it.each(broken)('breaks it with %s', (mutation, scenario) => {

@@ -275,7 +275,7 @@ describe('a refusal that a new token did not end', () => {
   it('is forgotten when a renewal ended it', async () => {
     const { fleet, second } = await uncured(FOREIGN, 'job');
     const [{ shared }] = fleet;
-    await shared.cured(FOREIGN);
+    await shared.cured(FOREIGN, second.id, Infinity);
     await expect(shared.renew(second, FOREIGN)).resolves.toMatchObject({ value: 'value-3' });
   });
 

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { keysOf, type TokenKeys } from '../../src/redis/keys.ts';
+import type { Refusal } from '../../src/contracts/token.ts';
 import type { Grant } from '../../src/token/token-record.ts';
 import { TokenRecord } from '../../src/token/token-record.ts';
 import { TokenSeal } from '../../src/token/token-seal.ts';
@@ -126,6 +127,81 @@ describe('store', () => {
     await redis.client.hset(keys.current, 'expiresAt', '1');
     await store(await grant('two'), B);
     expect(await current('unproven')).toBe('0');
+  });
+});
+
+describe('early deaths', () => {
+  const INVALID = { status: 401, code: 'INVALID_ACCESS_KEY' } as const;
+
+  /** A token that worked is refused; the caller gets the lock. */
+  async function refusedOnce(nonce: string, refused: string, refusal: Refusal = INVALID) {
+    await record.prove(refused);
+    const want = { why: 'use', refused, graceMs: 0, refusal } as const;
+    const decision = await record.acquire(nonce, want);
+    if (decision.kind !== 'lock') throw new Error(`expected the lock, got ${decision.kind}`);
+    return { nonce, fence: decision.fence };
+  }
+  const deaths = () => redis.client.zrange(keys.deaths, '0', '-1');
+
+  it('counts a token once its successor ended the refusal, once', async () => {
+    await store(await grant('one'), A);
+    await store(await refusedOnce('two', A.id), B, A.id);
+    expect(await deaths()).toEqual([]);
+    await record.cured(INVALID, B.id);
+    await record.cured(INVALID, B.id);
+    expect(await deaths()).toEqual([A.id]);
+    await store(await refusedOnce('three', B.id), C, B.id);
+    await record.cured(INVALID, C.id);
+    expect((await deaths()).toSorted()).toEqual([A.id, B.id].toSorted());
+  });
+
+  it.each<[string, () => Promise<unknown>]>([
+    ['of another token', () => record.cured(INVALID, 'another')],
+    ['of a process that did not issue it', () => record.cured(INVALID, '')],
+    [
+      'of a successor that is replaced, too',
+      async () => {
+        await store(await grant('three', B.id), C, B.id);
+        await record.cured(INVALID, B.id);
+      },
+    ],
+  ])('counts no report %s', async (_, report) => {
+    await store(await grant('one'), A);
+    await store(await refusedOnce('two', A.id), B, A.id);
+    await report();
+    expect(await deaths()).toEqual([]);
+  });
+
+  it.each<[string, Refusal]>([
+    ['of a code that names another cause', { status: 401, code: 'TOKEN_RECORD_NOT_FOUND' }],
+    ['of a 403', { status: 403 }],
+  ])('counts none %s', async (_, refusal) => {
+    await store(await grant('one'), A);
+    await store(await refusedOnce('two', A.id, refusal), B, A.id);
+    await record.cured(refusal, B.id);
+    expect(await deaths()).toEqual([]);
+  });
+
+  it('counts none of a token that was ten minutes old, or never worked', async () => {
+    await store(await grant('one'), A);
+    await redis.client.hincrby(keys.current, 'issuedAt', -600_000);
+    await store(await refusedOnce('two', A.id), B, A.id);
+    await record.cured(INVALID, B.id);
+    const want = { why: 'use', refused: B.id, graceMs: 0, refusal: INVALID } as const;
+    const decision = await record.acquire('three', want);
+    const fence = decision.kind === 'lock' ? decision.fence : 0;
+    await store({ nonce: 'three', fence }, C, B.id);
+    await record.cured(INVALID, C.id);
+    expect(await deaths()).toEqual([]);
+  });
+
+  it('counts none after a holder that may have issued without storing: it may have replaced the token', async () => {
+    await store(await grant('one'), A);
+    await refusedOnce('dead', A.id);
+    await redis.client.del(keys.lock);
+    await store(await refusedOnce('two', A.id), B, A.id);
+    await record.cured(INVALID, B.id);
+    expect(await deaths()).toEqual([]);
   });
 });
 

@@ -2,6 +2,7 @@ import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Token, TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
+import type { SharedToken } from '../../src/token/shared-token.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { scriptCalls } from './support/server-calls.ts';
@@ -101,6 +102,16 @@ describe('refusals', () => {
   });
 });
 
+const INVALID = { status: 401, code: 'INVALID_ACCESS_KEY' } as const;
+
+/** A token that worked is refused, and its successor accepted; answers the successor. */
+async function die(shared: SharedToken, token: Token, ageMs = 60_000, refusedAt = -Infinity) {
+  await world.age(ageMs);
+  const next = (await shared.renew(token, INVALID)) ?? token;
+  await shared.cured(INVALID, next.id, refusedAt);
+  return next;
+}
+
 describe('a contested token', () => {
   /** Renews a token that is old enough and never worked, past the memory of the last refusal. */
   async function refuse(shared: Pick<TokenSource, 'renew'>, token: Token) {
@@ -125,6 +136,44 @@ describe('a contested token', () => {
       token = (await (await world.member()).shared.renew(token, { status: 401 })) ?? token;
     }
     expect(world.issuer.asked).toBe(5);
+  });
+
+  it('worked, and was refused soon, after three others: each hold lasts twice as long', async () => {
+    const first = await world.member();
+    let token = await first.shared.get();
+    for (let n = 0; n < 3; n += 1) {
+      await world.prove();
+      token = await die(first.shared, token);
+    }
+    for (const retryInMs of [2000, 4000, 8000]) {
+      // A new process each time: the one before remembers the refusal by itself.
+      const { shared, events } = await world.member();
+      await shared.get();
+      await world.prove();
+      await world.age(60_000);
+      await expect(shared.renew(token, INVALID)).rejects.toMatchObject({
+        hold: 'token-contested',
+        retryInMs,
+      });
+      expect(events).toContainEqual({ kind: 'contested', retryInMs });
+      await world.forgetRefusal();
+      token = (await (await world.member()).shared.renew(token, INVALID)) ?? token;
+    }
+    expect(world.issuer.asked).toBe(7);
+  });
+
+  it.each<[string, number, boolean]>([
+    ['after ten minutes each', 600_000, false],
+    ['of which this fleet had replaced each', 60_000, true],
+  ])('is not contested by refusals %s', async (_, ageMs, isOwn) => {
+    const { shared, events } = await world.member();
+    let token = await shared.get();
+    for (let n = 0; n < 6; n += 1) {
+      await world.prove();
+      token = await die(shared, token, ageMs, isOwn ? Infinity : -Infinity);
+    }
+    expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
+    expect(world.issuer.asked).toBe(7);
   });
 
   it('is not contested when a call worked in between', async () => {

@@ -16,7 +16,7 @@ import type { Attempted, SendGate } from './send-gate.ts';
 export interface AttemptTokens extends TokenSource {
   accepted(token: Pick<Token, 'id'>): void;
   uncured(id: string, refusal: Refusal, job: string): Promise<void>;
-  cured(refusal: Refusal): Promise<void>;
+  cured(refusal: Refusal, id: string, refusedAt: number): Promise<void>;
 }
 
 /** What attempts need; a worker process composes it once. */
@@ -84,7 +84,7 @@ export async function attemptOnce(
 
 /** Reports whether the token that was renewed after a refusal ended it. */
 async function noteRenewal(
-  { refused, tokenId }: SendAnswer,
+  { refused, refusedAt = Infinity, tokenId }: SendAnswer,
   isAccepted: boolean,
   job: string,
   tokens: AttemptTokens,
@@ -92,7 +92,9 @@ async function noteRenewal(
   const [first, second] = refused;
   if (first === undefined) return;
   if (second === undefined) {
-    if (isAccepted && tokenId !== first.tokenId) await tokens.cured(first);
+    if (isAccepted && tokenId !== undefined && tokenId !== first.tokenId) {
+      await tokens.cured(first, tokenId, refusedAt);
+    }
   } else if (
     second.tokenId !== first.tokenId &&
     second.status === first.status &&

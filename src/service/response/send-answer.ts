@@ -39,6 +39,8 @@ export interface SendAnswer {
   readonly tokenId?: string;
   /** Tokens that were refused in this attempt, in order. */
   readonly refused: readonly (Refusal & { readonly tokenId: string })[];
+  /** Monotonic time of the first of these refusals. */
+  readonly refusedAt?: number;
   /** Requests written to a connected socket. */
   readonly requests: number;
   /** Milliseconds from the last request to the end of its answer, if there is one. */

@@ -1,3 +1,4 @@
+import { mayBeReplaced } from '../../../src/contracts/token.ts';
 import type { TokenWant } from '../../../src/token/acquire-decision.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
 
@@ -23,6 +24,8 @@ export interface SlotState {
   readonly fence?: number;
   /** Ages of the issuances on record. */
   readonly issued?: readonly number[];
+  /** Ages of the early deaths on record. */
+  readonly deaths?: readonly number[];
   /** The refusal `403 FOREIGN`, which a new token did not end. */
   readonly uncured?: { readonly ageMs: number; readonly distanceMs: number };
   /** An acceptance is asked for since then (below 0: none is), by so many different notices. */
@@ -80,6 +83,13 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
     return contested(Math.min(limits.refusedMaxMs, limits.refusedMinMs * 2 ** (unproven - 1)));
   }
 
+  if (diesEarly(state, want) && token?.contested !== true) {
+    const deaths = (state.deaths ?? []).filter((age) => age >= 0 && age < 600_000).length;
+    if (deaths >= 3) {
+      return contested(Math.min(limits.refusedMaxMs, limits.refusedMinMs * 2 ** (deaths - 3)));
+    }
+  }
+
   const spent = (state.issued ?? []).filter((age) => age >= 0 && age < limits.budgetWindowMs);
   if (spent.length >= limits.budget) {
     if (want.why === 'early') return { kind: 'later' };
@@ -94,6 +104,15 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
 /** A ttl that is missing or longer than anybody sets stems from a clock that went back. */
 function isLive(ttl: Ttl, longest: number): boolean {
   return ttl !== 'none' && ttl <= longest;
+}
+
+/** Whether a token that worked is refused as a replaced one would be, long before its end. */
+export function diesEarly({ token }: SlotState, want: TokenWant): boolean {
+  if (token === undefined || token.garbled !== undefined || token.id !== want.refused) return false;
+  if (want.why !== 'use' || want.refusal === undefined || !mayBeReplaced(want.refusal))
+    return false;
+  const { ageMs, restMs = Infinity, proven } = token;
+  return proven === true && ageMs >= 0 && ageMs < Math.min(600_000, (ageMs + restMs) / 2);
 }
 
 /** Whether a renewal is known to be of no use, and none is due to try. */

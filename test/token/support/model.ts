@@ -16,6 +16,8 @@ export interface Scenario {
   readonly kills: number;
   /** Workers start with a copy of token 1, which is stored and proven; otherwise the record is empty. */
   readonly warm: boolean;
+  /** Three tokens died early before: the next one that does is contested. */
+  readonly war?: true | undefined;
   readonly mutation?: Mutation;
 }
 
@@ -60,6 +62,8 @@ interface State {
   readonly holder: number;
   readonly fence: number;
   readonly refusal: boolean;
+  /** Early deaths on record. */
+  readonly deaths: number;
   /** What may still happen to them. */
   readonly invalidations: number;
   readonly expiries: number;
@@ -120,7 +124,7 @@ export function explore(scenario: Scenario, cap = 4): Findings {
   return { states: seen.size, mostStray, mostStrayWithoutFault, unbounded, stuck };
 }
 
-function begin({ workers, warm, invalidations, expiries, kills }: Scenario): State {
+function begin({ workers, warm, invalidations, expiries, kills, war }: Scenario): State {
   const worker: Worker = {
     phase: warm ? 'send' : 'want',
     copy: warm ? 1 : 0,
@@ -140,6 +144,7 @@ function begin({ workers, warm, invalidations, expiries, kills }: Scenario): Sta
     holder: NONE,
     fence: token,
     refusal: false,
+    deaths: war === true ? 3 : 0,
     invalidations,
     expiries,
     kills,
@@ -242,10 +247,12 @@ function* ask(
 
 function decide(state: State, { refused }: Worker, mutation: Mutation | undefined): Verdict {
   const compared = mutation === 'no comparison' && refused !== 0 ? state.stored : refused;
-  const want: TokenWant = { why: 'use', refused: compared === 0 ? '' : `${compared}`, graceMs: 0 };
+  const id = compared === 0 ? '' : `${compared}`;
+  const want: TokenWant = { why: 'use', refused: id, graceMs: 0, refusal: { status: 401 } };
   const { stored, storedFence, proven, unproven, contested, holder, fence, refusal } = state;
   const shared = {
     fence,
+    deaths: Array<number>(state.deaths).fill(1),
     ...(stored === 0
       ? {}
       : { token: { id: `${stored}`, ageMs: 1, fence: storedFence, proven, unproven, contested } }),

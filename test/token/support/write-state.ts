@@ -6,10 +6,10 @@ import { redisTime } from './world.ts';
 /** Writes a state of the token record, replacing the previous one. */
 export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState): Promise<void> {
   const now = await redisTime(redis);
-  const { refusal, token, lock, fence, issued = [], uncured, evidence } = state;
+  const { refusal, token, lock, fence, issued = [], uncured, evidence, deaths = [] } = state;
   const write = redis.multi();
   write.del(keys.current, keys.lock, keys.fence, keys.refused, keys.streak, keys.issued);
-  write.del(keys.uncured, keys.evidence);
+  write.del(keys.uncured, keys.evidence, keys.deaths);
   const expire = (key: string, ttl: Ttl) => ttl !== 'none' && write.pexpire(key, ttl);
 
   if (token !== undefined) {
@@ -39,6 +39,7 @@ export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState
   }
   if (fence !== undefined) write.set(keys.fence, fence);
   for (const [index, age] of issued.entries()) write.zadd(keys.issued, now - age, `i${index}`);
+  for (const [index, age] of deaths.entries()) write.zadd(keys.deaths, now - age, `d${index}`);
   if (uncured !== undefined) {
     write.hset(keys.uncured, '403 FOREIGN', `${now - uncured.ageMs} ${uncured.distanceMs}`);
   }
