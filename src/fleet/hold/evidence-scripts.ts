@@ -26,6 +26,12 @@ const HINT_AGAIN_MS = 250;
 const WITNESS_MS = 3_600_000;
 const MOST_WITNESSES = 10_000;
 
+/**
+ * Longest time after which a job that met a hold waits again, behind the others. It is short, so that the job
+ * is sent soon after the hold is lifted, also by a person; while the queue is held no waiting job is fetched.
+ */
+const MOST_BEHIND_MS = 2_000;
+
 /** How many of the newest jobs are searched for one that has not met the hold. */
 const NEWEST = 16;
 
@@ -48,7 +54,8 @@ local holdChannel, channel = ARGV[12], ARGV[13]
 
 local function behind()
   local nextProbeAt = tonumber(redis.call('HGET', hold, 'nextProbeAt') or 0) or 0
-  return { 'held', math.max(nextProbeAt - now, 0) + ${ASIDE_STEP_MS} }
+  local rest = math.min(math.max(nextProbeAt - now, 0), ${MOST_BEHIND_MS})
+  return { 'held', rest + ${ASIDE_STEP_MS} }
 end
 local met = witnessOf(job)
 if met and met.id == id then

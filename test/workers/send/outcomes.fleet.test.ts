@@ -212,12 +212,13 @@ describe('a job whose attempt was', () => {
     },
   );
 
-  it('refused twice with a young token is tried again', async () => {
+  it('refused twice with a young token comes back without an attempt spent', async () => {
     fleet.emulator.revokeTokens();
     await run([]);
     const job = await run([{ status: 401, code: 'INVALID_ACCESS_KEY', times: 2 }]);
-    expect(job).toMatchObject({ state: 'completed', attemptsMade: 2, accepted: 1 });
-    expect(job.lines[0]).toMatchObject({ outcome: 'retry', counted: true });
+    expect(job).toMatchObject({ state: 'completed', attemptsMade: 1, accepted: 1 });
+    expect(job.lines[0]).toMatchObject({ outcome: 'retry', counted: false });
+    expect(job.lines.every(({ attempt }) => attempt === 1)).toBe(true);
   });
 
   it('alone with a 403 that no new token ends: rejected when its attempts are used up', async () => {
