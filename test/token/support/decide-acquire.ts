@@ -107,7 +107,7 @@ function isLive(ttl: Ttl, longest: number): boolean {
 }
 
 /** Whether a token that worked is refused as a replaced one would be, long before its end. */
-export function diesEarly({ token }: SlotState, want: TokenWant): boolean {
+function diesEarly({ token }: SlotState, want: TokenWant): boolean {
   if (token === undefined || token.garbled !== undefined || token.id !== want.refused) return false;
   if (want.why !== 'use' || want.refusal === undefined || !mayBeReplaced(want.refusal))
     return false;
