@@ -10,7 +10,8 @@ import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
-import { isOver, judge, whatIsOpen } from './judge.ts';
+import { gatherEvidence, isOver, whatIsOpen } from './evidence.ts';
+import { judge } from './judge.ts';
 import type { Verdict } from './laws.ts';
 import { BATCH, CHUNK, Load } from './load.ts';
 import { PLAN, type Plan } from './plan.ts';
@@ -260,12 +261,12 @@ export class Stage {
   async verdict(strikes: number): Promise<Verdict> {
     const { client, load, fleet } = this;
     await load.handedOver;
-    await until(() => isOver(client, KEYS, load).catch(() => false), {
+    await until(() => isOver(client, KEYS).catch(() => false), {
       what: 'the end of the load',
       deadlineMs: END_DEADLINE_MS,
       everyMs: 100,
     }).catch(async (error: unknown) => {
-      const open = await whatIsOpen(client, KEYS, load);
+      const open = await whatIsOpen(client, KEYS);
       throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
     });
     const endedAt = performance.now();
@@ -275,7 +276,7 @@ export class Stage {
     const fallen = await this.#stopWorkers();
     this.pulse.stop();
     return {
-      ...(await judge(client, KEYS, load, fleet)),
+      ...judge(await gatherEvidence(client, KEYS, load, fleet)),
       delivery: load.delivery,
       looks,
       wrongSums,
