@@ -108,7 +108,8 @@ export class Stage {
       client.on('error', () => {});
       closers.unshift(() => client.disconnect());
 
-      const perSecond = (plan.processes * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
+      const perSecond =
+        (plan.processes * plan.supervised * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
       const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
       const load = new Load(fleet.queue, delivery, contacts);
       const proxies = { redis, service, producer };
@@ -127,8 +128,8 @@ export class Stage {
     return closeAll(this.#closers);
   }
 
-  /** Starts a worker and waits until it says that it runs. */
-  async start(): Promise<FleetWorker> {
+  /** Starts a worker and waits until it runs. @param supervised its processes, where not those of the plan */
+  async start(supervised = this.#plan.supervised): Promise<FleetWorker> {
     const first = this.#started++ === 0;
     const { redis, service, tls, firstEnv } = this.#plan;
     const stands = (behind: Plan['redis']) => behind === 'all' || (behind === 'first' && first);
@@ -138,12 +139,13 @@ export class Stage {
       : tls
         ? this.front.port
         : this.fleet.emulator.port;
-    return this.fleet.addWorker({
+    const env = {
       BASE_URL: `${scheme}://127.0.0.1:${port}`,
       ...(tls ? { TLS_CA_FILE: CA_FILE } : {}),
       ...(stands(redis) ? { REDIS_URL: `redis://127.0.0.1:${this.proxies.redis.port}` } : {}),
       ...(first ? firstEnv : {}),
-    });
+    };
+    return this.fleet.addWorker(env, supervised);
   }
 
   /** Starts a worker in the place of one that was killed; it may be killed before it has started. */
@@ -157,7 +159,7 @@ export class Stage {
   }
 
   /** Ends a worker on purpose. */
-  fell(worker: FleetWorker, signal: 'SIGKILL' | 'SIGTERM'): void {
+  fell(worker: FleetWorker, signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): void {
     this.#felled.add(worker.pid);
     worker.kill(signal);
   }
@@ -212,6 +214,11 @@ export class Stage {
     done.catch(() => {});
     this.#takeovers.push(done);
     return { contacts: contactsOf(jobs, this.load), done };
+  }
+
+  /** How many jobs workers hold now. */
+  async activeJobs(): Promise<number> {
+    return (await activeJobs(this.client, KEYS)).length;
   }
 
   /** Chunks that a worker process has claimed and whose contacts the service has not taken. */
