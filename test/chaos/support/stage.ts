@@ -5,9 +5,15 @@ import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { readHold } from '../../../src/fleet/hold/hold-gate.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
-import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';
+import {
+  numbers,
+  startFleet,
+  type Fleet,
+  type FleetWorker,
+  type LogLine,
+} from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
 import { gatherEvidence, isOver, whatIsOpen } from './evidence.ts';
@@ -27,6 +33,16 @@ const CA_FILE = new URL('../../service/support/local.crt', import.meta.url).path
 /** How long the fleet runs undisturbed first: the speed of then is what a recovery leads back to. */
 const UNDISTURBED_MS = 1_500;
 const END_DEADLINE_MS = 150_000;
+
+/** Numbers of bad notices: beyond those of any load. */
+const BAD_FROM = 8_000_000;
+
+/** Notices that the service refuses for themselves: by their sender key, or one by its number. */
+export interface BadNotices {
+  readonly count: number;
+  readonly senderKey?: string;
+  readonly fault: Omit<Fault, 'on' | 'containing'>;
+}
 
 type Closer = () => Promise<unknown> | void;
 
@@ -52,6 +68,7 @@ export class Stage {
   readonly #closers: Closer[];
   readonly #watch: SumWatch;
   readonly #felled = new Set<number>();
+  readonly #badFaults: Fault[] = [];
   #started = 0;
   #faults = 0;
   #speed = Infinity;
@@ -116,7 +133,11 @@ export class Stage {
       const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
       await Promise.all(Array.from({ length: plan.processes }, () => stage.start()));
       load.beginImport(plan.highWater);
-      load.beginDrip(plan.noticesPerSecond, () => stage.isBatchOver());
+      // Only that others are accepted proves that a bad notice is refused for itself.
+      load.beginDrip(
+        plan.noticesPerSecond,
+        async () => (await stage.isBatchOver()) && (await stage.areBadOver()),
+      );
       return stage;
     } catch (error) {
       await closeAll(closers);
@@ -258,9 +279,33 @@ export class Stage {
     await this.fault();
     emulator.addFault({ on: 'send', ...fault });
     await pause(ms);
+    const struck = this.clearFaults();
+    this.mended();
+    return struck;
+  }
+
+  /** Hands over notices that the service refuses for themselves, from now to the end of the scenario. */
+  async sendBad({ fault, count, senderKey }: BadNotices): Promise<void> {
+    const { emulator } = this.fleet;
+    const contacts = numbers(count, BAD_FROM + this.load.bad.size);
+    const refused: Fault = { on: 'send', containing: senderKey ?? contacts[0] ?? '', ...fault };
+    this.#badFaults.push(refused);
+    emulator.addFault(refused);
+    await this.load.sendBad(contacts, senderKey);
+  }
+
+  /** Whether all bad notices have ended; false also while Redis is away. */
+  areBadOver(): Promise<boolean> {
+    const jobs = [...this.load.bad.keys()].map((id) => ({ queue: QUEUE_NAME, id }));
+    return areDone(this.client, KEYS, jobs).catch(() => false);
+  }
+
+  /** Ends the faults of the service, but not those of bad notices; answers how often all of them struck. */
+  clearFaults(): number {
+    const { emulator } = this.fleet;
     const struck = emulator.faults().reduce((sum, { fired }) => sum + fired, 0);
     emulator.clearFaults();
-    this.mended();
+    for (const fault of this.#badFaults) emulator.addFault(fault);
     return struck;
   }
 
