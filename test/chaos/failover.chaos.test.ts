@@ -6,7 +6,8 @@ import { liftManualHold } from '../../src/fleet/hold/hold-gate.ts';
 import { startFleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { IS_SHORT, STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';
-import { isOver, judge, whatIsOpen } from './support/judge.ts';
+import { gatherEvidence, isOver, whatIsOpen } from './support/evidence.ts';
+import { judge } from './support/judge.ts';
 import { CHUNK, Load } from './support/load.ts';
 import { conclude } from './support/play.ts';
 import { Pulse } from './support/pulse.ts';
@@ -68,12 +69,12 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
       const takenMeanwhile = taken() - before;
       const forgotten = takenMeanwhile + IN_FLIGHT;
       const lifted = await goOn();
-      await until(() => isOver(client, KEYS, load).catch(() => false), {
+      await until(() => isOver(client, KEYS).catch(() => false), {
         what: 'the end of the load',
         deadlineMs: 150_000,
         everyMs: 100,
       }).catch(async (error: unknown) => {
-        const open = await whatIsOpen(client, KEYS, load);
+        const open = await whatIsOpen(client, KEYS);
         throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
       });
       await pause(LATENCY_MS);
@@ -82,7 +83,7 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
       for (const worker of fleet.workers) worker.kill('SIGTERM');
       const codes = await Promise.all(fleet.workers.map(({ ended }) => ended));
       pulse.stop();
-      const fate = await judge(client, KEYS, load, fleet);
+      const fate = judge(await gatherEvidence(client, KEYS, load, fleet));
       const numbers = new Set([...emulator.contacts()].map(({ contact }) => contact));
       const gone = [...late.notices.values()].filter((contact) => !numbers.has(contact)).length;
       const note =

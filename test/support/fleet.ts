@@ -31,8 +31,16 @@ export interface Fleet {
   readonly env: Readonly<Record<string, string>>;
   /** Every attempt line of every worker. */
   attempts(): LogLine[];
-  /** Starts another worker process and waits until it says that it runs. */
-  readonly addWorker: (env?: Readonly<Record<string, string>>) => Promise<FleetWorker>;
+  /**
+   * Starts another worker process and waits until it runs.
+   *
+   * @param processes more than one: a supervisor with so many processes, in a process group of their own
+   *   that gets every signal as a whole. Default: 1
+   */
+  readonly addWorker: (
+    env?: Readonly<Record<string, string>>,
+    processes?: number,
+  ) => Promise<FleetWorker>;
   /** Hands over one notice for each number. */
   sendEach(numbers: readonly string[]): Promise<void>;
   close(): Promise<void>;
@@ -82,10 +90,11 @@ export async function startFleet(options: {
     env,
     attempts: () =>
       workers.flatMap(({ lines }) => lines.filter(({ event }) => event === 'attempt')),
-    addWorker: async (extra = {}) => {
-      const worker = startWorkerProcess({ ...env, ...extra });
+    addWorker: async (extra = {}, processes = 1) => {
+      const worker = startWorkerProcess({ ...env, ...extra }, processes);
       workers.push(worker);
-      await until(() => worker.lines.some(({ event }) => event === 'started'), {
+      const started = () => worker.lines.filter(({ event }) => event === 'started').length;
+      await until(() => started() >= processes, {
         what: 'the worker to start',
         deadlineMs: 60_000,
       });
@@ -115,11 +124,16 @@ export async function startFleet(options: {
   return fleet;
 }
 
-function startWorkerProcess(env: Readonly<Record<string, string>>): FleetWorker {
-  const child = spawn(process.execPath, [CLI, 'worker'], {
+function startWorkerProcess(env: Readonly<Record<string, string>>, processes: number): FleetWorker {
+  const isGroup = processes > 1;
+  const args = isGroup ? ['--processes', String(processes)] : [];
+  const child = spawn(process.execPath, [CLI, 'worker', ...args], {
     env,
     stdio: ['ignore', 'pipe', 'inherit'],
+    detached: isGroup,
   });
+  const signalAll = (signal: NodeJS.Signals) =>
+    isGroup && child.pid !== undefined ? process.kill(-child.pid, signal) : child.kill(signal);
   const lines: LogLine[] = [];
   let told = false;
   createInterface({ input: child.stdout }).on('line', (line) => {
@@ -133,7 +147,7 @@ function startWorkerProcess(env: Readonly<Record<string, string>>): FleetWorker 
     },
     kill: (signal) => {
       told ||= signal === 'SIGKILL' || signal === 'SIGTERM' || signal === 'SIGINT';
-      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      if (child.exitCode === null && child.signalCode === null) signalAll(signal);
     },
     ended: endOf(child),
   };

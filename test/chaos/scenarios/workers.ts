@@ -1,7 +1,7 @@
 import type { FleetWorker } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
-import { LOCK_MS, STALLED_MS } from '../support/settings.ts';
+import { CHUNK_SLOTS, LOCK_MS, STALLED_MS } from '../support/settings.ts';
 import type { Stage } from '../support/stage.ts';
 
 const PRELOADS = new URL('../preload/', import.meta.url);
@@ -155,6 +155,32 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
         }
       }
       return ended;
+    },
+  },
+  {
+    name: 'stop signals to process groups',
+    breaks:
+      'SIGINT, then SIGTERM to the whole process group of `notices worker --processes 2` during ' +
+      'sends, each after its replacement has started',
+    harmless: true,
+    plan: { processes: 1, supervised: 2, seconds: 24, noticesPerSecond: 20 },
+    disturb: async (stage) => {
+      let struck = 0;
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+        const [group] = stage.live();
+        if (group === undefined) throw new Error('no worker');
+        await stage.start();
+        await stage.fault();
+        await until(async () => (await stage.activeJobs()) > CHUNK_SLOTS, {
+          what: 'sends under way',
+          deadlineMs: 20_000,
+          everyMs: 5,
+        });
+        stage.fell(group, signal);
+        if ((await group.ended) !== 0) throw new Error('a process group did not stop in order');
+        struck += 1;
+      }
+      return struck;
     },
   },
 ];

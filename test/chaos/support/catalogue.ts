@@ -1,5 +1,7 @@
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import { BAD_NOTICE_SCENARIOS } from '../scenarios/bad-notices.ts';
 import { NETWORK_SCENARIOS } from '../scenarios/network.ts';
+import { OUTAGE_SCENARIOS } from '../scenarios/outages.ts';
 import { REDIS_SCENARIOS } from '../scenarios/redis.ts';
 import { ANSWER_SCENARIOS, TOKEN_SCENARIOS } from '../scenarios/service.ts';
 import { WORKER_SCENARIOS } from '../scenarios/workers.ts';
@@ -16,6 +18,8 @@ const SHORT: ReadonlySet<string> = new Set([
   'answers to claim and settle lost',
   'a black hole between workers and service',
   '429 with a date',
+  'a foreign sender key',
+  'a long outage: 500 after the service acted',
   'another issuer',
 ]);
 
@@ -45,6 +49,8 @@ export const CATALOGUE: readonly {
   },
   { title: 'The network to the service', scenarios: NETWORK_SCENARIOS },
   { title: 'Answers of the service', scenarios: ANSWER_SCENARIOS },
+  { title: 'Long outages of the service', scenarios: OUTAGE_SCENARIOS },
+  { title: 'Bad notices among good ones', scenarios: BAD_NOTICE_SCENARIOS },
   { title: 'Tokens', scenarios: TOKEN_SCENARIOS },
   {
     title: 'Clocks',

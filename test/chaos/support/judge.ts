@@ -1,88 +1,62 @@
-import type { Redis } from 'ioredis';
-import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
-import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { decodeContacts } from '../../../src/batch/payload/payload.ts';
-import { listUnknownNotices } from '../../../src/ops/unknown.ts';
-import type { Keys } from '../../../src/redis/keys.ts';
-import type { Fleet } from '../../support/fleet.ts';
+import type { BatchCounts } from '../../../src/batch/ledger/batch-record.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { Status } from '../../../src/ops/status.ts';
+import type { UnknownNotice } from '../../../src/ops/unknown.ts';
+import type { LogLine } from '../../support/fleet.ts';
 import type { Verdict } from './laws.ts';
-import { BATCH, type Load } from './load.ts';
 
 /** Sum of a batch's states; must be its total at every instant. */
-export function sumOf({ counts }: Batch): number {
+export function sumOf(
+  counts: Pick<
+    BatchCounts,
+    'pending' | 'accepted' | 'rejected' | 'unknown' | 'expired' | 'cancelled'
+  >,
+): number {
   const { pending, accepted, rejected, unknown, expired, cancelled } = counts;
   return pending + accepted + rejected + unknown + expired + cancelled;
 }
 
-/** A single notice, as BullMQ knows it. */
-interface NoticeState {
-  readonly id: string;
-  readonly contact: string;
-  readonly done: boolean;
-  readonly failed: boolean;
-  /** A worker died or stood still while it worked on it. */
-  readonly stalled: boolean;
-}
-
-async function statesOfNotices(redis: Redis, keys: Keys, load: Load): Promise<NoticeState[]> {
-  const beginning = keys.noticeJob('');
-  const notices = [...load.notices];
-  const pipeline = redis.pipeline();
-  for (const [id] of notices) {
-    pipeline.zscore(`${beginning}completed`, id);
-    pipeline.zscore(`${beginning}failed`, id);
-    pipeline.hget(keys.noticeJob(id), 'stc');
-  }
-  const replies = (await pipeline.exec()) ?? [];
-  const reply = (index: number) => replies[index]?.[1] ?? undefined;
-  return notices.map(([id, contact], index) => ({
-    id,
-    contact,
-    done: reply(index * 3) !== undefined,
-    failed: reply(index * 3 + 1) !== undefined,
-    stalled: Number(reply(index * 3 + 2) ?? 0) > 0,
-  }));
-}
-
-/** Whether every notice and the whole batch have ended. */
-export async function isOver(redis: Redis, keys: Keys, load: Load): Promise<boolean> {
-  const batch = await new Ledger(redis, keys).read(BATCH);
-  if (batch?.phase !== 'finished') return false;
-  return (await statesOfNotices(redis, keys, load)).every(({ done, failed }) => done || failed);
-}
-
-/** Where a load stands that does not end, for the message. */
-export async function whatIsOpen(redis: Redis, keys: Keys, load: Load): Promise<unknown> {
-  const beginning = keys.noticeJob('');
-  const open = (await statesOfNotices(redis, keys, load)).filter(
-    ({ done, failed }) => !done && !failed,
-  );
-  const batch = await new Ledger(redis, keys).read(BATCH);
-  const jobs = open.slice(0, 3).map(async ({ id }) => {
-    const { ats, atm, stc, failedReason } = await redis.hgetall(keys.noticeJob(id));
-    return {
-      id,
-      waits: (await redis.lpos(`${beginning}wait`, id)) !== null,
-      active: (await redis.lpos(`${beginning}active`, id)) !== null,
-      delayed: await redis.zscore(`${beginning}delayed`, id),
-      lockMs: await redis.pttl(keys.noticeLock(id)),
-      intent: await redis.hget(keys.intents.open, id),
-      started: ats,
-      made: atm,
-      stalled: stc,
-      failedReason,
-    };
-  });
-  return {
-    phase: batch?.phase,
-    counts: batch?.counts,
-    hold: await redis.hgetall(keys.hold),
-    openNotices: open.length,
-    first: await Promise.all(jobs),
+/**
+ * All that the judge looks at, when everything has ended: what was handed over, the record of the service,
+ * and what a user sees of the program. No key of Redis and no field of BullMQ.
+ */
+export interface Evidence {
+  readonly delivery: DeliveryPolicy;
+  /** Contacts of the batch. */
+  readonly listed: readonly string[];
+  /** Contact of each single notice, by the id in its receipt. */
+  readonly notices: ReadonlyMap<string, string>;
+  /** The same of the notices that the service refuses for themselves. */
+  readonly bad: ReadonlyMap<string, string>;
+  /** When each notice was handed over, by its contact: milliseconds since the epoch. */
+  readonly handedAt: ReadonlyMap<string, number>;
+  /** The record of the service: how often each contact was accepted, and when first, where it is kept. */
+  readonly record: ReadonlyMap<string, number>;
+  readonly acceptedAt: ReadonlyMap<string, number>;
+  /** Tokens that the service issued, and tokens of ours that others or it invalidated. */
+  readonly issued: number;
+  readonly invalidated: number;
+  /** `notices status --json` */
+  readonly status: Pick<Status, 'possiblySentTwice'> & {
+    readonly jobs: Pick<Status['jobs'], 'waiting' | 'active' | 'delayed' | 'failed'>;
   };
+  /** `notices batch --json` */
+  readonly batch: BatchCounts;
+  /** `notices unknown --json`, and the contacts of `notices failures --state unknown --csv`. */
+  readonly unknown: {
+    readonly notices: readonly Pick<UnknownNotice, 'id' | 'possiblySent'>[];
+    readonly ofBatch: readonly string[];
+  };
+  /** The metric `notices_possibly_sent_twice_contacts`, by lane. */
+  readonly metrics: Status['possiblySentTwice'];
+  /** The lines `attempt` in the log of every worker. */
+  readonly attempts: readonly LogLine[];
+  /** ATTEMPTS and UNKNOWN_RESENDS of the workers. */
+  readonly attemptsOfJob: number;
+  readonly unknownResends: number;
 }
 
-/** What became of the notices of a load that is over. */
+/** What became of what was handed over. */
 export type Fate = Pick<
   Verdict,
   | 'listed'
@@ -90,81 +64,139 @@ export type Fate = Pick<
   | 'handedOver'
   | 'lost'
   | 'twice'
-  | 'unexplained'
+  | 'uncounted'
+  | 'unnamed'
   | 'unknown'
+  | 'setAside'
   | 'again'
+  | 'misreported'
   | 'phantom'
   | 'misled'
+  | 'bad'
+  | 'badAmiss'
   | 'issued'
   | 'invalidated'
   | 'repeated'
+  | 'inDoubt'
+  | 'mostRequests'
+  | 'requestBound'
+  | 'longestWaitMs'
 >;
 
-/** Compares what ours say with the service's own record: that is the judge, ours is the defendant. */
-export async function judge(
-  redis: Redis,
-  keys: Keys,
-  load: Load,
-  { emulator, attempts }: Pick<Fleet, 'emulator' | 'attempts'>,
-): Promise<Fate> {
-  const ledger = new Ledger(redis, keys);
-  const batch = await ledger.read(BATCH);
-  if (batch === undefined) throw new Error('the batch is gone');
-  const taken = new Map([...emulator.contacts()].map(({ contact, count }) => [contact, count]));
+/** Compares what the program reports with the record of the service, which decides. */
+export function judge(evidence: Evidence): Fate {
+  const { delivery, listed, notices, record, status, batch, unknown, metrics, attempts } = evidence;
+  const { bad, attemptsOfJob, unknownResends } = evidence;
+  const contacts = [...listed, ...notices.values()];
+  const ofBatch = new Set(listed);
+  const badIds = new Set(bad.keys());
+  const again = status.possiblySentTwice;
 
-  const unknown = await unknownOfBatch(ledger);
-  const listed = await listUnknownNotices(redis, keys);
-  const unknownIds = new Set(listed.map(({ id }) => id));
-  for (const id of unknownIds) unknown.add(load.notices.get(id) ?? '');
+  const twice = [...record].filter(([, count]) => count > 1);
+  const extraOf = (lane: 'notices' | 'chunks') =>
+    twice
+      .filter(([contact]) => ofBatch.has(contact) === (lane === 'chunks'))
+      .reduce((sum, [, count]) => sum + count - 1, 0);
+  const countedOfBatch = Math.min(batch.possiblySentTwice, again.chunks);
 
-  const lines = attempts();
-  const notices = await statesOfNotices(redis, keys, load);
-  const unclear = new Set(
-    lines.filter(({ outcome }) => outcome === 'unknown').map(({ job }) => String(job)),
+  const goodUnknown = unknown.notices.filter(({ id }) => !badIds.has(id));
+  const unknownContacts = new Set([
+    ...unknown.ofBatch,
+    ...goodUnknown.map(({ id }) => notices.get(id) ?? id),
+  ]);
+  const { waiting, active, delayed, failed } = status.jobs;
+  const badUnknown = unknown.notices.length - goodUnknown.length;
+  const rejected = failed - unknown.notices.length;
+  const badTaken = [...bad.values()].filter((contact) => record.has(contact)).length;
+
+  const taken = listed.filter((contact) => record.has(contact)).length;
+  const endedOtherwise = new Set(
+    attempts
+      .filter(({ outcome }) => outcome === 'expired' || outcome === 'cancelled')
+      .map(({ job }) => String(job))
+      .filter((job) => notices.has(job)),
   );
-  const doubted = new Set(
-    notices.filter(({ id, stalled }) => stalled || unclear.has(id)).map(({ contact }) => contact),
-  );
-
-  const { maybeTwice, rejected, expired, cancelled, pending } = batch.counts;
-  const ofBatch = new Set(load.listed);
-  const twice = [...taken].filter(([, count]) => count > 1);
-  const extraOfBatch = twice
-    .filter(([contact]) => ofBatch.has(contact))
-    .reduce((sum, [, count]) => sum + count - 1, 0);
-  const twiceAlone = twice.filter(([contact]) => !ofBatch.has(contact) && !doubted.has(contact));
-  const { tokens, revocations } = emulator.record();
-  const all = [...load.listed, ...load.notices.values()];
   return {
-    listed: load.listed.length,
+    listed: listed.length,
     sum: sumOf(batch),
-    handedOver: all.length,
-    lost: all.filter((contact) => !taken.has(contact) && !unknown.has(contact)).length,
+    handedOver: contacts.length + bad.size,
+    lost: contacts.filter((contact) => !record.has(contact) && !unknownContacts.has(contact))
+      .length,
     twice: twice.length,
-    unexplained: Math.max(0, extraOfBatch - maybeTwice) + twiceAlone.length,
-    unknown: unknown.size,
-    again: maybeTwice + (load.delivery === 'at-least-once' ? doubted.size : 0),
-    phantom: notices.filter(({ done, contact }) => done && !taken.has(contact)).length,
+    uncounted:
+      Math.max(0, extraOf('notices') - again.notices) +
+      Math.max(0, extraOf('chunks') - countedOfBatch),
+    unnamed: unnamedOf(evidence, twice, ofBatch),
+    unknown: unknownContacts.size,
+    setAside:
+      delivery === 'at-least-once'
+        ? unknown.ofBatch.length +
+          goodUnknown.filter(({ possiblySent }) => possiblySent <= unknownResends).length
+        : 0,
+    again: again.notices + again.chunks,
+    misreported:
+      Math.abs(metrics.notices - again.notices) +
+      Math.abs(metrics.chunks - again.chunks) +
+      Math.abs(batch.unknown - unknown.ofBatch.length),
+    phantom: Math.max(0, batch.accepted - taken) + phantomNotices(evidence),
     misled:
-      rejected +
-      expired +
-      cancelled +
-      pending +
-      notices.filter(({ id, done, failed }) => done === failed || (failed && !unknownIds.has(id)))
-        .length,
-    issued: tokens.issued,
-    invalidated: revocations + tokens.foreign,
-    repeated: lines.filter(({ attempt }) => Number(attempt) > 1).length,
+      batch.rejected +
+      batch.expired +
+      batch.cancelled +
+      batch.pending +
+      (waiting + active + delayed) +
+      endedOtherwise.size +
+      (bad.size === 0 ? Math.abs(rejected) : 0),
+    bad: bad.size,
+    badAmiss: bad.size === 0 ? 0 : badTaken + Math.abs(bad.size - badUnknown - rejected),
+    issued: evidence.issued,
+    invalidated: evidence.invalidated,
+    repeated: attempts.filter(({ attempt, job }) => Number(attempt) > 1 && !badIds.has(String(job)))
+      .length,
+    inDoubt: attempts.filter(({ outcome, probe }) => outcome === 'unknown' && probe !== true)
+      .length,
+    mostRequests: mostRequests(attempts),
+    requestBound: 2 * attemptsOfJob + unknownResends + 1,
+    longestWaitMs: longestWait(evidence),
   };
 }
 
-async function unknownOfBatch(ledger: Ledger): Promise<Set<string>> {
-  const unknown = new Set<string>();
-  for await (const { name, state } of ledger.failures(BATCH)) {
-    if (state !== 'unknown') continue;
-    const payload = await ledger.payload(BATCH, name);
-    if (payload === undefined) throw new Error(`failure ${name} has no contacts`);
-    for (const { contact } of await decodeContacts(payload, [])) unknown.add(contact);
+/** Single notices accepted more than once whose log has no attempt that states it was possibly sent. */
+function unnamedOf(
+  { notices, attempts }: Evidence,
+  twice: readonly (readonly [contact: string, count: number])[],
+  ofBatch: ReadonlySet<string>,
+): number {
+  const named = new Set(
+    attempts.filter(({ possiblySent }) => Number(possiblySent ?? 0) >= 1).map(({ job }) => job),
+  );
+  const idOf = new Map([...notices].map(([id, contact]) => [contact, id]));
+  return twice.filter(([contact]) => !ofBatch.has(contact) && !named.has(idOf.get(contact))).length;
+}
+
+/** Single notices that the log reports as accepted, and the record does not contain. */
+function phantomNotices({ notices, record, attempts }: Evidence): number {
+  const accepted = new Set(
+    attempts.filter(({ outcome }) => outcome === 'accepted').map(({ job }) => String(job)),
+  );
+  return [...notices].filter(([id, contact]) => accepted.has(id) && !record.has(contact)).length;
+}
+
+/** The most requests that were made for one job, probes of holds excepted. */
+function mostRequests(attempts: readonly LogLine[]): number {
+  const byJob = new Map<unknown, number>();
+  for (const { job, requests, probe } of attempts) {
+    if (probe === true) continue;
+    byJob.set(job, (byJob.get(job) ?? 0) + Number(requests ?? 0));
   }
-  return unknown;
+  return [...byJob.values()].reduce((most, requests) => Math.max(most, requests), 0);
+}
+
+/** From the receipt of a single notice to its acceptance; Infinity for one that was not accepted. */
+function longestWait({ notices, handedAt, acceptedAt }: Evidence): number {
+  if (acceptedAt.size === 0) return 0;
+  return [...notices.values()].reduce((longest, contact) => {
+    const [from, to] = [handedAt.get(contact) ?? 0, acceptedAt.get(contact) ?? Infinity];
+    return Math.max(longest, to - from);
+  }, 0);
 }

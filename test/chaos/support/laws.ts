@@ -1,6 +1,6 @@
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 
-/** All that the laws speak of, when the dust has settled. Counts are contacts unless said otherwise. */
+/** All that the laws are about, when everything has ended. Counts are contacts unless said otherwise. */
 export interface Verdict {
   readonly delivery: DeliveryPolicy;
   /** Handed over in the batch, and what the states of the batch add up to. */
@@ -15,21 +15,30 @@ export interface Verdict {
   readonly lost: number;
   /** Taken more than once. */
   readonly twice: number;
-  /** Those among them that no doubt of ours covers. */
-  readonly unexplained: number;
+  /** Acceptances beyond the first of a contact that `possiblySentTwice` does not cover, lane by lane. */
+  readonly uncounted: number;
+  /** Single notices taken more than once of which no attempt in the log has `possiblySent`. */
+  readonly unnamed: number;
   /** Listed as unknown, for a person to decide. */
   readonly unknown: number;
+  /** At-least-once: those among them that were not sent as often as UNKNOWN_RESENDS allows. */
+  readonly setAside: number;
   /**
    * Taken while what Redis kept of it was lost afterwards: may be taken again, and no ledger can know.
    * 0 but where Redis itself goes back.
    */
   readonly forgotten: number;
-  /** Sent again although the attempt before may have been taken. */
+  /** `possiblySentTwice` of both lanes: sent again although the attempt before may have been taken. */
   readonly again: number;
-  /** Counted as accepted, and not in the service's record. */
+  /** By how much commands and metrics differ where they report the same. */
+  readonly misreported: number;
+  /** Reported as accepted, and not in the service's record. */
   readonly phantom: number;
   /** Ended otherwise than as accepted or unknown, or in two ways. */
   readonly misled: number;
+  /** Notices that the service refuses for themselves, and those that did not end as rejected. */
+  readonly bad: number;
+  readonly badAmiss: number;
   /** Tokens issued, and tokens that died before their time. */
   readonly issued: number;
   readonly invalidated: number;
@@ -38,6 +47,13 @@ export interface Verdict {
   readonly strikes: number;
   /** Attempts that were not the first of their job. */
   readonly repeated: number;
+  /** Attempts whose outcome was unknown, probes excepted. */
+  readonly inDoubt: number;
+  /** The most requests for one job, probes excepted, and what its settings allow. */
+  readonly mostRequests: number;
+  readonly requestBound: number;
+  /** The longest time from the receipt of a good single notice to its acceptance, where it is kept. */
+  readonly longestWaitMs: number;
   /** Requests that went over a connection that was kept, and died meanwhile. */
   readonly onDead: number;
   /** Taken from a worker that was frozen, of what it held then, after it went on. */
@@ -60,6 +76,10 @@ export interface Promises {
   readonly harmless?: boolean | undefined;
   /** Nobody dies or is abandoned while a token is issued. */
   readonly exactTokens?: boolean | undefined;
+  /** So many attempts may end unknown, besides probes. */
+  readonly inDoubt?: number | undefined;
+  /** No good single notice waits longer. */
+  readonly waitMs?: number | undefined;
 }
 
 /** One law; `broken` says how a verdict breaks it. */
@@ -114,15 +134,24 @@ export const LAWS: readonly Law[] = [
     ({ onDead }) => onDead,
   ),
   law(
-    'at-least-once: twice gets it only who was counted as sent again in doubt',
-    ({ delivery, unexplained, forgotten }) =>
-      delivery === 'at-least-once' && unexplained > forgotten,
-    ({ twice, unexplained, again, forgotten }) => ({ twice, unexplained, again, forgotten }),
+    'at-least-once: every duplicate is counted as possibly sent twice, in its lane',
+    ({ delivery, uncounted, forgotten }) => delivery === 'at-least-once' && uncounted > forgotten,
+    ({ twice, uncounted, again, forgotten }) => ({ twice, uncounted, again, forgotten }),
   ),
   law(
-    'at-least-once: nothing is set aside while attempts are left',
-    ({ delivery, unknown }) => delivery === 'at-least-once' && unknown > 0,
-    ({ unknown }) => unknown,
+    'at-least-once: every single notice accepted twice is named in the log',
+    ({ delivery, unnamed, forgotten }) => delivery === 'at-least-once' && unnamed > forgotten,
+    ({ twice, unnamed, forgotten }) => ({ twice, unnamed, forgotten }),
+  ),
+  law(
+    'at-least-once: nothing is set aside while resends are left',
+    ({ setAside }) => setAside > 0,
+    ({ setAside, unknown }) => ({ setAside, unknown }),
+  ),
+  law(
+    'commands and metrics report the same',
+    ({ misreported }) => misreported !== 0,
+    ({ misreported }) => misreported,
   ),
   law(
     'what counts as accepted is in the record of the service',
@@ -133,6 +162,26 @@ export const LAWS: readonly Law[] = [
     'nothing ends in another state than accepted or unknown',
     ({ misled }) => misled > 0,
     ({ misled }) => misled,
+  ),
+  law(
+    'what the service refuses for itself is rejected',
+    ({ badAmiss }) => badAmiss > 0,
+    ({ bad, badAmiss }) => ({ bad, badAmiss }),
+  ),
+  law(
+    'good notices do not wait for bad ones',
+    ({ longestWaitMs }, { waitMs }) => waitMs !== undefined && !(longestWaitMs <= waitMs),
+    ({ longestWaitMs }, { waitMs }) => ({ longestWaitMs, waitMs }),
+  ),
+  law(
+    'requests of a notice <= 2 x ATTEMPTS + UNKNOWN_RESENDS + 1 + its probes',
+    ({ mostRequests, requestBound }) => mostRequests > requestBound,
+    ({ mostRequests, requestBound }) => ({ mostRequests, requestBound }),
+  ),
+  law(
+    'possibly sent is at most what was in flight, and probes',
+    ({ inDoubt }, { inDoubt: most }) => most !== undefined && inDoubt > most,
+    ({ inDoubt }, { inDoubt: most }) => ({ inDoubt, most }),
   ),
   law(
     'issuances <= 1 + invalidations + 2 x faults',

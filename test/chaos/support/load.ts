@@ -22,6 +22,10 @@ export class Load {
   readonly listed: readonly string[];
   /** Contact of each single notice, by the id of its job. */
   readonly notices = new Map<string, string>();
+  /** The same of notices that the service refuses for themselves. */
+  readonly bad = new Map<string, string>();
+  /** When each single notice was handed over, by its contact: milliseconds since the epoch. */
+  readonly handedAt = new Map<string, number>();
   readonly #queue: NoticeQueue;
   #handedOver: Promise<unknown> = Promise.resolve();
   #next: number;
@@ -74,9 +78,38 @@ export class Load {
             { delivery: this.delivery, idempotencyKey: `group-${first + from}`, ...options },
           ),
         );
-        for (const [at, { id }] of receipts.entries()) this.notices.set(id, some[at] ?? '');
+        this.#note(this.notices, receipts, some);
       }
     });
+  }
+
+  /** Hands over notices that the service refuses, by their sender key or by one of these numbers. */
+  sendBad(contacts: readonly string[], senderKey?: string): Promise<void> {
+    return this.#begin(async () => {
+      const receipts = await again(() =>
+        this.#queue.sendMany(
+          contacts.map((contact) => ({
+            templateCode: 'CHAOS',
+            ...(senderKey === undefined ? {} : { senderKey }),
+            contacts: [{ contact }],
+          })),
+          { delivery: this.delivery, idempotencyKey: `bad-${contacts[0]}` },
+        ),
+      );
+      this.#note(this.bad, receipts, contacts);
+    });
+  }
+
+  #note(
+    into: Map<string, string>,
+    receipts: readonly { readonly id: string }[],
+    contacts: readonly string[],
+  ): void {
+    for (const [at, { id }] of receipts.entries()) {
+      const contact = contacts[at] ?? '';
+      into.set(id, contact);
+      this.handedAt.set(contact, Date.now());
+    }
   }
 
   /** Begins to hand over single notices evenly, so that some are under way whenever something breaks. */

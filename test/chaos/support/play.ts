@@ -7,14 +7,14 @@ import { Stage } from './stage.ts';
 
 /** Plays a scenario under a policy and leaves its row; answers the laws that it broke. */
 export async function play(scenario: Scenario, delivery: DeliveryPolicy): Promise<string[]> {
-  const { name, plan, disturb, bound, hold, harmless, exactTokens } = scenario;
+  const { name, plan, disturb, bound, ...promises } = scenario;
   const stage = await Stage.open(delivery, plan);
   try {
     await stage.steady();
     const strikes = await disturb(stage);
     const verdict = await stage.verdict(strikes);
     const boundMs = bound === undefined ? undefined : BOUNDS[bound];
-    return conclude(name, verdict, { boundMs, hold, harmless, exactTokens });
+    return conclude(name, verdict, { boundMs, ...promises });
   } finally {
     await stage.close();
   }

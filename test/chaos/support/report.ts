@@ -41,23 +41,25 @@ const HEAD = `<!-- Written by \`npm run test:chaos\`: do not edit. -->
 What the chaos suite breaks, and what becomes of the notices. Each scenario runs real worker processes, a
 real Redis with an append-only file, and real connections through a proxy that breaks them on command. It
 queues a batch and single notices, and injects faults while they are sent. The emulator's record of what it
-accepted decides. A scenario passes if
+accepted decides; it is compared only with what a user can see: the commands \`status\`, \`batch\`, \`unknown\`
+and \`failures\`, the metrics and the log. A scenario passes if
 
 - **its faults took effect**: a fault that affected nothing does not count;
 - **the states add up**: about fifty times a second, the states of the batch are compared with its total;
 - **nothing is lost**: every contact was accepted by the service or is listed as unknown;
 - **duplicates are accounted for**: none with at-most-once; with at-least-once only contacts that were
-  counted as possibly sent before they were sent again;
+  counted as possibly sent twice, in their lane; the log names each such single notice;
 - **nothing is reported wrongly**: everything that counts as accepted is in the service's record, and
   everything else is unknown;
+- **requests are bounded**: at most 2 x ATTEMPTS + UNKNOWN_RESENDS + 1 for a job, and its probes;
 - **tokens are rarely issued**: at most once, plus once per invalidation, plus twice per fault that can
   disturb an issuance;
 - **no hold is left and no worker crashes**, and each hold is named for its cause;
 - **it recovers** within the bound for this kind of fault.
 
 Columns: **faults** injected, and in brackets how often they **took effect** (connections, calls, jobs);
-**contacts** queued, **lost**, accepted **twice**; **resent**: sent again although possibly sent before;
-**unknown**: set aside for a decision; **tokens** issued; **recovery**: the longest time from the end of a
+**contacts** queued, **lost**, accepted **twice**; **resent**: \`possiblySentTwice\` in \`notices status\`, sent
+again although possibly sent before; **unknown**: set aside for a decision; **tokens** issued; **recovery**: the longest time from the end of a
 fault to full speed (four fifths of the speed before), or to the end of the last job that a dead or frozen
 worker held, with its bound in brackets.
 `;

@@ -4,6 +4,7 @@ import {
   AFTER_HOLD,
   AFTER_KILL,
   AFTER_NETWORK,
+  AFTER_OUTAGE,
   AFTER_REDIS,
   AFTER_SILENCE,
   AFTER_THROTTLE,
@@ -18,6 +19,7 @@ export const BOUNDS = {
   redis: AFTER_REDIS,
   silence: AFTER_SILENCE,
   network: AFTER_NETWORK,
+  outage: AFTER_OUTAGE,
 } as const;
 
 /** Something that is broken on purpose. */
@@ -34,6 +36,10 @@ export interface Scenario {
   readonly harmless?: true;
   /** Nobody dies or is abandoned while a token is issued. */
   readonly exactTokens?: true;
+  /** So many attempts may end unknown, besides probes. */
+  readonly inDoubt?: number;
+  /** No good single notice waits longer, in milliseconds. */
+  readonly waitMs?: number;
   /**
    * Breaks things while the load is sent, and mends them.
    *

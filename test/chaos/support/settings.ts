@@ -18,6 +18,15 @@ export const AFTER_NETWORK = SEND_DEADLINE_MS + BACKOFF_CAP_MS + 1_000;
 /** A connection to Redis counts as dead after 15 s of silence. */
 export const AFTER_SILENCE = 15_000 + AFTER_REDIS;
 
+/** An outage many times as long as ATTEMPTS attempts take at these delays. */
+export const OUTAGE_MS = 12_000;
+/** Held as `failing`, the service must accept three probes before the others follow. */
+export const AFTER_OUTAGE = AFTER_HOLD + 3 * 250 + 1_000;
+
+/** As by default: no fault of the suite may use up what a notice may be tried. */
+export const ATTEMPTS = 10;
+export const UNKNOWN_RESENDS = 2;
+
 export const NOTICE_SLOTS = 3;
 export const CHUNK_SLOTS = 6;
 /** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
@@ -43,7 +52,7 @@ export const ENV = {
   BACKOFF_BASE_MS: '50',
   BACKOFF_CAP_MS: String(BACKOFF_CAP_MS),
   RATE_LIMIT_RECOVERY_MS: String(RATE_LIMIT_RECOVERY_MS),
-  // A fault must not use up what a notice may be tried.
-  ATTEMPTS: '1000',
+  ATTEMPTS: String(ATTEMPTS),
+  UNKNOWN_RESENDS: String(UNKNOWN_RESENDS),
   SHUTDOWN_TIMEOUT_MS: '8000',
 } as const;

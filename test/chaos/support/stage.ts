@@ -5,12 +5,19 @@ import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { readHold } from '../../../src/fleet/hold/hold-gate.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
-import { startFleet, type Fleet, type FleetWorker, type LogLine } from '../../support/fleet.ts';
+import {
+  numbers,
+  startFleet,
+  type Fleet,
+  type FleetWorker,
+  type LogLine,
+} from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
-import { isOver, judge, whatIsOpen } from './judge.ts';
+import { gatherEvidence, isOver, whatIsOpen } from './evidence.ts';
+import { judge } from './judge.ts';
 import type { Verdict } from './laws.ts';
 import { BATCH, CHUNK, Load } from './load.ts';
 import { PLAN, type Plan } from './plan.ts';
@@ -26,6 +33,16 @@ const CA_FILE = new URL('../../service/support/local.crt', import.meta.url).path
 /** How long the fleet runs undisturbed first: the speed of then is what a recovery leads back to. */
 const UNDISTURBED_MS = 1_500;
 const END_DEADLINE_MS = 150_000;
+
+/** Numbers of bad notices: beyond those of any load. */
+const BAD_FROM = 8_000_000;
+
+/** Notices that the service refuses for themselves: by their sender key, or one by its number. */
+export interface BadNotices {
+  readonly count: number;
+  readonly senderKey?: string;
+  readonly fault: Omit<Fault, 'on' | 'containing'>;
+}
 
 type Closer = () => Promise<unknown> | void;
 
@@ -51,6 +68,7 @@ export class Stage {
   readonly #closers: Closer[];
   readonly #watch: SumWatch;
   readonly #felled = new Set<number>();
+  readonly #badFaults: Fault[] = [];
   #started = 0;
   #faults = 0;
   #speed = Infinity;
@@ -107,14 +125,19 @@ export class Stage {
       client.on('error', () => {});
       closers.unshift(() => client.disconnect());
 
-      const perSecond = (plan.processes * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
+      const perSecond =
+        (plan.processes * plan.supervised * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
       const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
       const load = new Load(fleet.queue, delivery, contacts);
       const proxies = { redis, service, producer };
       const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
       await Promise.all(Array.from({ length: plan.processes }, () => stage.start()));
       load.beginImport(plan.highWater);
-      load.beginDrip(plan.noticesPerSecond, () => stage.isBatchOver());
+      // Only that others are accepted proves that a bad notice is refused for itself.
+      load.beginDrip(
+        plan.noticesPerSecond,
+        async () => (await stage.isBatchOver()) && (await stage.areBadOver()),
+      );
       return stage;
     } catch (error) {
       await closeAll(closers);
@@ -126,8 +149,8 @@ export class Stage {
     return closeAll(this.#closers);
   }
 
-  /** Starts a worker and waits until it says that it runs. */
-  async start(): Promise<FleetWorker> {
+  /** Starts a worker and waits until it runs. @param supervised its processes, where not those of the plan */
+  async start(supervised = this.#plan.supervised): Promise<FleetWorker> {
     const first = this.#started++ === 0;
     const { redis, service, tls, firstEnv } = this.#plan;
     const stands = (behind: Plan['redis']) => behind === 'all' || (behind === 'first' && first);
@@ -137,12 +160,13 @@ export class Stage {
       : tls
         ? this.front.port
         : this.fleet.emulator.port;
-    return this.fleet.addWorker({
+    const env = {
       BASE_URL: `${scheme}://127.0.0.1:${port}`,
       ...(tls ? { TLS_CA_FILE: CA_FILE } : {}),
       ...(stands(redis) ? { REDIS_URL: `redis://127.0.0.1:${this.proxies.redis.port}` } : {}),
       ...(first ? firstEnv : {}),
-    });
+    };
+    return this.fleet.addWorker(env, supervised);
   }
 
   /** Starts a worker in the place of one that was killed; it may be killed before it has started. */
@@ -156,7 +180,7 @@ export class Stage {
   }
 
   /** Ends a worker on purpose. */
-  fell(worker: FleetWorker, signal: 'SIGKILL' | 'SIGTERM'): void {
+  fell(worker: FleetWorker, signal: 'SIGKILL' | 'SIGTERM' | 'SIGINT'): void {
     this.#felled.add(worker.pid);
     worker.kill(signal);
   }
@@ -213,6 +237,11 @@ export class Stage {
     return { contacts: contactsOf(jobs, this.load), done };
   }
 
+  /** How many jobs workers hold now. */
+  async activeJobs(): Promise<number> {
+    return (await activeJobs(this.client, KEYS)).length;
+  }
+
   /** Chunks that a worker process has claimed and whose contacts the service has not taken. */
   async claimedUnsent(pid: number): Promise<number> {
     const claims = await this.client.hgetall(KEYS.batch(BATCH).inflight);
@@ -250,9 +279,33 @@ export class Stage {
     await this.fault();
     emulator.addFault({ on: 'send', ...fault });
     await pause(ms);
+    const struck = this.clearFaults();
+    this.mended();
+    return struck;
+  }
+
+  /** Hands over notices that the service refuses for themselves, from now to the end of the scenario. */
+  async sendBad({ fault, count, senderKey }: BadNotices): Promise<void> {
+    const { emulator } = this.fleet;
+    const contacts = numbers(count, BAD_FROM + this.load.bad.size);
+    const refused: Fault = { on: 'send', containing: senderKey ?? contacts[0] ?? '', ...fault };
+    this.#badFaults.push(refused);
+    emulator.addFault(refused);
+    await this.load.sendBad(contacts, senderKey);
+  }
+
+  /** Whether all bad notices have ended; false also while Redis is away. */
+  areBadOver(): Promise<boolean> {
+    const jobs = [...this.load.bad.keys()].map((id) => ({ queue: QUEUE_NAME, id }));
+    return areDone(this.client, KEYS, jobs).catch(() => false);
+  }
+
+  /** Ends the faults of the service, but not those of bad notices; answers how often all of them struck. */
+  clearFaults(): number {
+    const { emulator } = this.fleet;
     const struck = emulator.faults().reduce((sum, { fired }) => sum + fired, 0);
     emulator.clearFaults();
-    this.mended();
+    for (const fault of this.#badFaults) emulator.addFault(fault);
     return struck;
   }
 
@@ -260,12 +313,12 @@ export class Stage {
   async verdict(strikes: number): Promise<Verdict> {
     const { client, load, fleet } = this;
     await load.handedOver;
-    await until(() => isOver(client, KEYS, load).catch(() => false), {
+    await until(() => isOver(client, KEYS).catch(() => false), {
       what: 'the end of the load',
       deadlineMs: END_DEADLINE_MS,
       everyMs: 100,
     }).catch(async (error: unknown) => {
-      const open = await whatIsOpen(client, KEYS, load);
+      const open = await whatIsOpen(client, KEYS);
       throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
     });
     const endedAt = performance.now();
@@ -275,7 +328,7 @@ export class Stage {
     const fallen = await this.#stopWorkers();
     this.pulse.stop();
     return {
-      ...(await judge(client, KEYS, load, fleet)),
+      ...judge(await gatherEvidence(client, KEYS, load, fleet)),
       delivery: load.delivery,
       looks,
       wrongSums,

@@ -77,6 +77,15 @@ export const STORM_FAULTS: readonly StormFault[] = [
     },
   },
   {
+    name: 'stop signal to a process group',
+    strike: async (stage) => {
+      const group = await stage.start(2);
+      await stage.wait(LASTS_MS);
+      stage.fell(group, 'SIGINT');
+      return 1;
+    },
+  },
+  {
     name: 'Redis killed',
     strike: async (stage) => {
       await stage.server.kill('SIGKILL');
@@ -91,6 +100,15 @@ export const STORM_FAULTS: readonly StormFault[] = [
       await stage.server.kill('SIGSTOP');
       await stage.wait(LASTS_MS);
       await stage.server.kill('SIGCONT');
+      return 1;
+    },
+  },
+  {
+    name: 'Redis refuses writes',
+    strike: async (stage) => {
+      await stage.client.config('SET', 'min-replicas-to-write', '1');
+      await stage.wait(LASTS_MS);
+      await stage.client.config('SET', 'min-replicas-to-write', '0');
       return 1;
     },
   },
@@ -111,6 +129,7 @@ export const STORM_FAULTS: readonly StormFault[] = [
     bytes: 2_000,
     times: 2,
   }),
+  link('replies to adds lost', ({ proxies }) => proxies.producer, { kind: 'drop-reply', times: 4 }),
   link('refused', ofService, { kind: 'refuse' }),
   link('black hole', ofService, { kind: 'black-hole', after: 'dead' }),
   link('reset before the request', ofService, {

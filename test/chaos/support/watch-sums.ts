@@ -18,7 +18,7 @@ export function watchSums(ledger: Ledger): SumWatch {
       const batch = await ledger.read(BATCH).catch(() => undefined);
       if (batch !== undefined) {
         looks++;
-        if (sumOf(batch) !== batch.counts.total) wrongSums++;
+        if (sumOf(batch.counts) !== batch.counts.total) wrongSums++;
       }
       await pause(15);
     }

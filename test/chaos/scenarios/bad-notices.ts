@@ -1,0 +1,41 @@
+import { until } from '../../support/wait.ts';
+import { BAD } from '../support/bad-notices.ts';
+import type { Scenario } from '../support/scenario.ts';
+import type { BadNotices } from '../support/stage.ts';
+
+/** What a good notice may wait, from its receipt: a queue of two seconds, and a second for the machine. */
+const WAIT_MS = 3_000;
+
+/** Bad notices among good ones, in the lane of single notices beside a batch. */
+const among = (name: string, breaks: string, bad: BadNotices): Scenario => ({
+  name,
+  breaks,
+  waitMs: WAIT_MS,
+  inDoubt: 0,
+  plan: { seconds: 10, noticesPerSecond: 12, emulator: { keepDetails: 1_000_000 } },
+  disturb: async (stage) => {
+    await stage.fault();
+    await stage.sendBad(bad);
+    await until(() => stage.areBadOver(), {
+      what: 'the end of the bad notices',
+      deadlineMs: 30_000,
+      everyMs: 50,
+    });
+    return stage.clearFaults();
+  },
+});
+
+/** Notices that the service refuses for themselves. */
+export const BAD_NOTICE_SCENARIOS: readonly Scenario[] = [
+  among(
+    'a foreign sender key',
+    `403 with a code of its own for ${BAD.foreign.count} notices`,
+    BAD.foreign,
+  ),
+  among('a page for one number', 'a firewall answers one notice with HTML', BAD.page),
+  among(
+    '401 with a code of its own',
+    `${BAD.unknownSender.count} notices with an unknown sender key`,
+    BAD.unknownSender,
+  ),
+];
