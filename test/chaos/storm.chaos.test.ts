@@ -14,6 +14,7 @@ const LEAST_FAULTS = CONTACTS / 2_500;
 /** A fault every two seconds, drawn at random; NOTICES_SEED repeats a run. */
 describe.each(policiesOf(1))('%s', (delivery) => {
   it('a storm', async () => {
+    console.log(`seed ${SEED}: NOTICES_SEED=${SEED} repeats this storm`);
     const random = randomFrom(SEED);
     const stage = await Stage.open(delivery, {
       contacts: CONTACTS,

@@ -129,7 +129,6 @@ export const STORM_FAULTS: readonly StormFault[] = [
     bytes: 2_000,
     times: 2,
   }),
-  link('replies to adds lost', ({ proxies }) => proxies.producer, { kind: 'drop-reply', times: 4 }),
   link('refused', ofService, { kind: 'refuse' }),
   link('black hole', ofService, { kind: 'black-hole', after: 'dead' }),
   link('reset before the request', ofService, {
