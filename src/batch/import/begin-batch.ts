@@ -4,7 +4,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { ImportRecord } from '../ledger/ledger-reader.ts';
-import type { BegunList } from './begun-list.ts';
+import type { OpenedList } from './opened-list.ts';
 import { decideImport, type FoundBatches } from './decide-import.ts';
 import type { CheckedImportOptions } from './import-options.ts';
 import { derivedId, type ImportPlan } from './import-plan.ts';
@@ -18,7 +18,7 @@ export interface BatchRequest {
 }
 
 /** A batch that was created or is continued, or whose import has ended. */
-export interface BegunBatch {
+export interface StartedBatch {
   readonly batch: Batch;
   readonly kind: 'created' | 'continued' | 'ended';
   /** Digest of the rows up to the last stored chunk; empty if there is none. */
@@ -38,9 +38,9 @@ const MAX_ATTEMPTS = 20;
  */
 export async function beginBatch(
   ledger: Ledger,
-  list: BegunList,
+  list: OpenedList,
   request: BatchRequest,
-): Promise<BegunBatch> {
+): Promise<StartedBatch> {
   const { plan, options, batchRetentionMs } = request;
   const { head } = list;
   for (let attempt = 0; ; attempt++) {
@@ -134,7 +134,7 @@ async function findBatches(
 async function earlierOf(
   ledger: Ledger,
   record: ImportRecord | undefined,
-  list: BegunList,
+  list: OpenedList,
   { olderFingerprint }: ImportPlan,
 ): Promise<(Batch & { readonly whole: boolean }) | undefined> {
   if (record === undefined) return undefined;
@@ -149,7 +149,7 @@ async function earlierOf(
 }
 
 /** An earlier version sent all columns; without them, rows may be refused or taken that were not before. */
-function refuseLeftOut({ batch }: ImportRecord, list: BegunList): void {
+function refuseLeftOut({ batch }: ImportRecord, list: OpenedList): void {
   if (list.columns().leftOut.length === 0) return;
   throw new NoticeQueueError(
     'BATCH_CONFLICT',

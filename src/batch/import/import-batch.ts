@@ -15,9 +15,9 @@ import {
   type ImportReport,
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
-import { beginBatch, listName, type BegunBatch } from './begin-batch.ts';
+import { beginBatch, listName, type StartedBatch } from './begin-batch.ts';
 import { derivedId, planImport, type ImportPlan } from './import-plan.ts';
-import { BegunList } from './begun-list.ts';
+import { OpenedList } from './opened-list.ts';
 import { ListDigest } from './list-digest.ts';
 import { RejectsFile } from './rejects-file.ts';
 import { retryWhileAway } from './retry-while-away.ts';
@@ -104,7 +104,7 @@ class ImportRun {
 
   async into(target: ImportTarget | undefined): Promise<ImportReport> {
     const { signal } = this.#options;
-    const list = await BegunList.read(this.#list, this.#plan.identity, signal);
+    const list = await OpenedList.read(this.#list, this.#plan.identity, signal);
     const rejects = await this.#prepareRejects(list.titles);
     const started = target && (await this.#begin(target.ledger, list));
     const id = started?.batch.id ?? this.#options.batchId ?? derivedId(list.head.identity);
@@ -151,7 +151,7 @@ class ImportRun {
   #writer(
     target: ImportTarget | undefined,
     id: string,
-    started: BegunBatch | undefined,
+    started: StartedBatch | undefined,
   ): ChunkWriter {
     const { payloadKey: payload, findKey: key, findRetentionMs: keepMs } = this.#settings;
     const keys: WriterKeys = { payload, find: key === undefined ? undefined : { key, keepMs } };
@@ -183,7 +183,7 @@ class ImportRun {
     return RejectsFile.prepare(file, titles);
   }
 
-  #begin(ledger: Ledger, list: BegunList): Promise<BegunBatch> {
+  #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {
     const { batchRetentionMs } = this.#settings;
     // Not retried: if Redis is not available at the start the import fails at once.
     return beginBatch(ledger, list, {
@@ -195,7 +195,7 @@ class ImportRun {
 
   /** @returns digest of the whole list; undefined if it has no contacts */
   async #readAll(
-    list: BegunList,
+    list: OpenedList,
     chunkSize: number,
     writer: ChunkWriter,
     rejects: RejectsFile | undefined,
@@ -235,7 +235,11 @@ class ImportRun {
   }
 
   /** Adds to an error how many contacts were queued before it. */
-  #withQueuedCount(error: unknown, started: BegunBatch | undefined, writer: ChunkWriter): unknown {
+  #withQueuedCount(
+    error: unknown,
+    started: StartedBatch | undefined,
+    writer: ChunkWriter,
+  ): unknown {
     if (!(error instanceof NoticeQueueError) || started === undefined) return error;
     const queued = started.batch.counts.total + writer.stored;
     const { remedy } = ERROR_CODES[error.code];

@@ -13,7 +13,7 @@ import { ledgerScript } from './ledger-prelude.ts';
  * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
  * unknown; ['later', ms] the rate of the batch does not allow it yet.
  *
- * A claim that the rate refuses gets a turn of its own: if all of them were told to wait for the next
+ * A claim that the rate refuses gets a turn of its own: if all of them waited for the next
  * free moment, each of these moments would bring all waiting jobs back. A claim that comes up to
  * LATE_MS after its turn does not move the turns of the others.
  *

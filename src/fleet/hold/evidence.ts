@@ -11,9 +11,10 @@ const MOST_ASKED = 64;
  * A claim about everybody is not believed from one notice, and not against acceptances. Each job that met
  * something ({@link HoldGate.meet}) is a witness, and asks for an acceptance:
  *
- * - nobody asks: an acceptance costs no command.
- * - nobody asks -> asked: a job met something; every process gets a hint, repeated by later meetings until it is answered.
- * - asked -> nobody asks: an acceptance with the current token is reported, and contradicts the meetings that
+ * - not asked: an acceptance costs no command.
+ * - not asked -> asked: a job met something; every process gets a hint, which later meetings repeat until it is
+ *   answered.
+ * - asked -> not asked: an acceptance with the current token is reported, and contradicts the meetings that
  *   its process knew of before the request. It clears both rows. What was met later is still asked for: a
  *   request that was under way then may have been accepted before the cause.
  *

@@ -4,7 +4,7 @@ import { nextRows, type SourcePart, type SourceReader } from '../source/source-r
 import { ListDigest, readHead, type ListHead } from './list-digest.ts';
 
 /** A list whose head was read, to find out whether it was imported before. */
-export class BegunList {
+export class OpenedList {
   readonly head: ListHead;
   readonly #list: OpenSource;
   readonly #digest: ListDigest;
@@ -34,14 +34,14 @@ export class BegunList {
     list: OpenSource,
     frame: string,
     signal: AbortSignal | undefined,
-  ): Promise<BegunList> {
+  ): Promise<OpenedList> {
     const reader = await list.read();
     const digest = new ListDigest(frame);
     const head = await readHead(reader.rows, digest, signal);
     if (head === undefined) {
       throw new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
     }
-    return new BegunList(list, { reader, head, digest }, signal);
+    return new OpenedList(list, { reader, head, digest }, signal);
   }
 
   /** Whether {@link rows} can be called after {@link content}. */
