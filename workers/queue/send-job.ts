@@ -27,7 +27,7 @@ export class SendWorker extends Worker {
   readonly ending: JobEnding;
   /**
    * When the last renewal of locks was sent, by the monotonic clock. Redis extends a lock at some moment
-   * between this and its reply, so this is when the time of the lock surely had not begun yet.
+   * between this and its reply, so this is when the time of the lock surely had not started yet.
    */
   renewalSentAt = -Infinity;
 
