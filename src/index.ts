@@ -1,6 +1,19 @@
 export { NoticeQueue, type SendManyOptions } from './producer/notice-queue.ts';
 export type { NoticeQueueOptions } from './producer/options.ts';
 export type { Contact, Notice, Receipt } from './contracts/notice.ts';
+export type {
+  CancelAnswer,
+  CancelOptions,
+  CancelReport,
+  ContactView,
+  EarlierRun,
+  NoticeJob,
+  NoticeRef,
+  NoticeState,
+  NoticeView,
+  PendingReason,
+  Retention,
+} from './notices/notice-state.ts';
 export type { SendOptions } from './contracts/send-options.ts';
 export {
   ERROR_CODES,

@@ -1,5 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,6 +6,7 @@ import { freePort } from '../scripts/redis/free-port.ts';
 import { provideRedis } from '../scripts/redis/provide-redis.ts';
 import { startEmulator } from '../src/emulator/emulator.ts';
 import { blocksOf } from './docs/support/readme-blocks.ts';
+import { Shell } from './support/shell.ts';
 import { until } from './support/wait.ts';
 
 const ROOT = process.cwd();
@@ -88,11 +87,14 @@ describe('the commands and the program that README shows', () => {
     closers.push(() => redis.close());
     const [emulatorPort, opsPort] = [await freePort(), await freePort()];
     emulatorUrl = `http://127.0.0.1:${emulatorPort}`;
+    const shown: Readonly<Record<string, string>> = {
+      'redis://127.0.0.1:6379': redis.url,
+      '4010': String(emulatorPort),
+      '4011': String(opsPort),
+    };
+    // In one pass: a free port may contain the digits of another one.
     addresses = (code) =>
-      code
-        .replaceAll('redis://127.0.0.1:6379', redis.url)
-        .replaceAll('4010', String(emulatorPort))
-        .replaceAll('4011', String(opsPort));
+      code.replaceAll(/redis:\/\/127\.0\.0\.1:6379|4010|4011/g, (port) => shown[port] ?? port);
     const bin = path.join(folder, 'bin');
     mkdirSync(bin);
     const npx = path.join(bin, 'npx');
@@ -149,43 +151,3 @@ describe('the commands and the program that README shows', () => {
     expect(await accepted()).toBe(5);
   }, 180_000);
 });
-
-/** A shell that takes one block after another and ends at the first command that fails. */
-class Shell {
-  readonly #child: ChildProcess;
-  #output = '';
-  #ended = false;
-  #blocks = 0;
-
-  constructor(cwd: string, env: Readonly<Record<string, string>>) {
-    const child = spawn('bash', ['-e'], { cwd, env, detached: true });
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (this.#output += text));
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.#output += text));
-    child.once('exit', () => (this.#ended = true));
-    this.#child = child;
-  }
-
-  /** Runs a block to its end; background commands go on. Returns what was written meanwhile. */
-  async run(block: string): Promise<string> {
-    const from = this.#output.length;
-    const mark = `block ${(this.#blocks += 1)} has ended`;
-    this.#child.stdin?.write(`${block}\necho '${mark}'\n`);
-    const written = () => this.#output.slice(from);
-    await until(() => this.#ended || written().includes(mark), {
-      what: `the end of ${block}`,
-      deadlineMs: DEADLINE_MS,
-    }).catch((error: unknown) => {
-      throw new Error(`${String(error)}: ${written()}`);
-    });
-    if (this.#ended) throw new Error(`${block} failed: ${written()}`);
-    return written();
-  }
-
-  /** Ends the shell and everything that it started. */
-  async close(): Promise<void> {
-    if (this.#ended || this.#child.pid === undefined) return;
-    const closed = once(this.#child, 'close');
-    process.kill(-this.#child.pid, 'SIGKILL');
-    await closed;
-  }
-}

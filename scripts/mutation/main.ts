@@ -4,161 +4,241 @@
  *
  *   npm run test:mutation                                 2 mistakes in each file
  *   npm run test:mutation -- --per-file 5 --seed 7 --only src/token
+ *   npm run test:mutation -- --survivors                  again those that no test noticed
  *
- * Works in copies of the tracked files, so the working tree is not touched. A mistake that no test notices
- * is listed; those of `equivalent.ts` change nothing that can be observed. Exits with 1 when less than
- * 90 % of the others are noticed.
+ * Works in a copy of the tracked files. Each mistake meets the tests nearest to it, unit tests before others,
+ * until the first one fails or takes far longer than without it. The results are in
+ * node_modules/.cache/notices-mutation, one file for each seed: a run that was stopped continues there, and
+ * more mistakes per file add to the ones before. Exits with 1 when less than 90 % are noticed; the mistakes of
+ * `equivalent.ts` change nothing that can be observed and are left out.
  */
-import { spawn, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { isEquivalent } from './equivalent.ts';
-import { mutantsOf, sample, seeded, type Mutant } from './mutate.ts';
-import { TARGETS, type Target } from './targets.ts';
-
-/** A mutant whose tests take longer makes them hang: noticed. */
-const TIMEOUT_MS = 240_000;
-
-/** One copy for each core of a small machine. */
-const COPIES = 2;
+import { sample, mutantsOf, seeded, type Mutant } from './mutate.ts';
+import { importersOf, nearestWithin, testsByDistance, tierOf } from './nearest-tests.ts';
+import { keyOf, Results, summaryOf, type Result } from './results.ts';
+import { Sandbox } from './sandbox.ts';
+import { TARGETS } from './targets.ts';
 
 const LEAST_NOTICED = 0.9;
+
+/** Seconds of tests that a mistake meets at most, by tier. Longer ones only where they are the nearest. */
+const SECONDS = { unit: 12, integration: 30 } as const;
+
+/** Imports between a test and the code it is near to. */
+const NEAR = 4;
+
+/** Test runs of a tier without a mistake may take this long. */
+const BASELINE_MS = 900_000;
 
 const { values } = parseArgs({
   options: {
     'per-file': { type: 'string', default: '2' },
     seed: { type: 'string', default: '1' },
     only: { type: 'string', default: '' },
+    survivors: { type: 'boolean', default: false },
   },
 });
 
-const tracked = spawnSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).stdout.split('\0');
-
-/** Copies what git knows, and the build; the packages are linked. */
-function copy(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-mutation-'));
-  for (const file of tracked.filter((name) => name !== '')) {
-    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
-    cpSync(file, path.join(folder, file));
-  }
-  cpSync('dist', path.join(folder, 'dist'), { recursive: true });
-  symlinkSync(path.resolve('node_modules'), path.join(folder, 'node_modules'));
-  return folder;
-}
-
 /** A mutant with the tests that should notice it. */
-interface Planted extends Mutant {
-  readonly tests: Target['tests'];
+interface Planted {
+  readonly mutant: Mutant;
+  readonly key: string;
+  readonly target: string;
+  /** Tests of several imports away, of every tier. */
+  readonly wide: readonly string[];
 }
 
-function plan(): Planted[] {
-  const random = seeded(Number(values.seed));
-  return TARGETS.flatMap(({ code, tests }) =>
-    tracked
+/** The first mutant of each file, then the second of each: a run that is stopped has seen all files. */
+function plan(sandbox: Sandbox): Planted[] {
+  const perFile = Number(values['per-file']);
+  const rounds = Array.from({ length: perFile }, (): Planted[] => []);
+  for (const { code, wide } of TARGETS) {
+    const files = sandbox.files
       .filter((file) => file === code || (file.startsWith(`${code}/`) && file.endsWith('.ts')))
-      .filter((file) => file.startsWith(values.only))
-      .flatMap((file) =>
-        sample(mutantsOf(file, readFileSync(file, 'utf8')), Number(values['per-file']), random),
-      )
-      .map((mutant) => ({ ...mutant, tests })),
-  );
+      .filter((file) => file.startsWith(values.only));
+    for (const file of files) {
+      const source = sandbox.read(file);
+      const drawn = sample(mutantsOf(file, source), perFile, seeded(Number(values.seed)));
+      for (const [round, mutant] of drawn.entries()) {
+        rounds[round]?.push({ mutant, key: keyOf(mutant, source), target: code, wide });
+      }
+    }
+  }
+  return rounds.flat();
 }
 
-/** Whether the tests of these filters fail. */
-function fails(folder: string, filters: readonly string[]): Promise<boolean> {
-  const tiers = ['unit', 'integration', 'promise'].flatMap((tier) => ['--project', tier]);
-  const args = ['node_modules/vitest/vitest.mjs', 'run', ...tiers, '--bail', '1', ...filters];
-  const child = spawn(process.execPath, args, {
-    cwd: folder,
-    env: { ...process.env, NOTICES_SKIP_BUILD: '1', CI: '' },
-    stdio: 'ignore',
-  });
-  const timer = setTimeout(() => child.kill('SIGTERM'), TIMEOUT_MS);
-  return new Promise((resolve) => {
-    child.once('close', (code) => {
-      clearTimeout(timer);
-      resolve(code !== 0);
-    });
-  });
+/** The tests of each mutant, in the order of its stages. */
+interface Stage {
+  readonly tier: string;
+  readonly tests: readonly string[];
+  /** Seconds that it takes without a mistake. */
+  readonly takes: number;
 }
 
-async function isNoticed(folder: string, mutant: Planted): Promise<boolean> {
-  const file = path.join(folder, mutant.file);
-  const source = readFileSync(file, 'utf8');
-  const lines = source.split('\n');
-  lines[mutant.line - 1] = mutant.text;
-  writeFileSync(file, lines.join('\n'));
-  try {
-    for (const filters of mutant.tests) if (await fails(folder, filters)) return true;
-    return false;
-  } finally {
-    writeFileSync(file, source);
+/** What is known of the tests. */
+interface Measured {
+  readonly durations: readonly (readonly [test: string, seconds: number])[];
+  readonly failing: readonly string[];
+}
+
+class MutationRun {
+  readonly #sandbox: Sandbox;
+  readonly #durations = new Map<string, number>();
+  readonly #nearest = new Map<string, ReadonlyMap<string, number>>();
+  readonly #tests: readonly string[];
+  /** Test files that fail without a mistake. */
+  readonly #failing = new Set<string>();
+
+  constructor(sandbox: Sandbox, planted: readonly Planted[]) {
+    this.#sandbox = sandbox;
+    const code = sandbox.files.filter((file) => file.endsWith('.ts'));
+    const importers = importersOf(new Map(code.map((file) => [file, sandbox.read(file)])));
+    this.#tests = code.filter((file) => file.endsWith('.test.ts'));
+    for (const { mutant } of planted) {
+      this.#nearest.set(mutant.file, testsByDistance(importers, mutant.file, NEAR));
+    }
+  }
+
+  /**
+   * Runs all tests once. Those that fail without a mistake would seem to notice every one: left out. A run that
+   * continues with the same files does not repeat it.
+   */
+  async measure(planted: readonly Planted[], folder: string): Promise<void> {
+    const file = path.join(folder, `tests-${this.#sandbox.digest()}.json`);
+    if (existsSync(file)) {
+      const known = JSON.parse(readFileSync(file, 'utf8')) as Measured;
+      for (const [test, seconds] of known.durations) this.#durations.set(test, seconds);
+      for (const test of known.failing) this.#failing.add(test);
+    }
+    await this.#measureNew(planted);
+    const measured: Measured = { durations: [...this.#durations], failing: [...this.#failing] };
+    writeFileSync(file, JSON.stringify(measured));
+  }
+
+  async #measureNew(planted: readonly Planted[]): Promise<void> {
+    const tests = new Set(
+      planted.flatMap((one) => [...this.#near(one).keys(), ...this.#wide(one)]),
+    );
+    for (const tier of ['unit', 'integration', 'promise', 'fleet']) {
+      const files = [...tests].filter(
+        (test) => tierOf(test) === tier && !this.#durations.has(test),
+      );
+      if (files.length === 0) continue;
+      const first = await this.#sandbox.run(tier, files, BASELINE_MS, false);
+      for (const [file, takes] of first.durations) this.#durations.set(file, takes);
+      // The second try is for a machine that stops for seconds.
+      const failed = first.result === 'passed' ? [] : (first.failedFiles ?? files);
+      for (const file of failed) {
+        const again = await this.#sandbox.run(tier, [file], BASELINE_MS, false);
+        if (again.result === 'passed') continue;
+        this.#failing.add(file);
+        console.log(`left out, fails without a mistake: ${again.failed ?? file}`);
+      }
+      console.log(`${files.length} test files of the tier ${tier}`);
+    }
+  }
+
+  async plant(planted: Planted): Promise<Result> {
+    const { mutant, target } = planted;
+    const began = Date.now();
+    const result = (of: Result['result'], by?: string): Result => {
+      return {
+        ...mutant,
+        target,
+        result: of,
+        by,
+        seconds: Math.round((Date.now() - began) / 1_000),
+      };
+    };
+    for (const { tier, tests, takes } of this.#stages(planted)) {
+      const spawnsBuilt = tier !== 'unit' && tier !== 'integration';
+      const limitMs = 60_000 + 4_000 * takes;
+      const run = await this.#sandbox.plant(mutant, spawnsBuilt, () =>
+        this.#sandbox.run(tier, tests, limitMs),
+      );
+      if (run.result === 'invalid') return result('invalid');
+      if (run.result !== 'passed') return result('noticed', run.failed ?? run.result);
+    }
+    return result('survived');
+  }
+
+  #stages(planted: Planted): Stage[] {
+    const near = this.#near(planted);
+    const of = (tier: string) => new Map([...near].filter(([test]) => tierOf(test) === tier));
+    const nearest = Object.entries(SECONDS).map(([tier, seconds]) => ({
+      tier,
+      // A unit test executes no Lua.
+      tests:
+        tier === 'unit' && planted.mutant.inScript
+          ? []
+          : nearestWithin(of(tier), this.#durations, seconds),
+    }));
+    const tried = new Set(nearest.flatMap(({ tests }) => tests));
+    const wide = ['unit', 'integration', 'promise', 'fleet'].map((tier) => ({
+      tier,
+      tests: this.#wide(planted).filter((test) => tierOf(test) === tier && !tried.has(test)),
+    }));
+    return [...nearest, ...wide]
+      .filter(({ tests }) => tests.length > 0)
+      .map(({ tier, tests }) => ({
+        tier,
+        tests,
+        takes: tests.reduce((sum, test) => sum + (this.#durations.get(test) ?? 0), 0),
+      }));
+  }
+
+  #near({ mutant }: Planted): ReadonlyMap<string, number> {
+    const all = this.#nearest.get(mutant.file) ?? new Map<string, number>();
+    return new Map(
+      [...all].filter(([test]) => tierOf(test) in SECONDS && !this.#failing.has(test)),
+    );
+  }
+
+  #wide({ wide }: Planted): string[] {
+    return this.#tests.filter(
+      (test) => !this.#failing.has(test) && wide.some((prefix) => isNamed(test, prefix)),
+    );
   }
 }
 
-/** @throws Error when tests fail without a mistake: they would seem to notice every one */
-async function requirePassing(planted: readonly Planted[], folders: readonly string[]) {
-  const sets = [...new Set(planted.flatMap(({ tests }) => tests.map((set) => set.join(' '))))];
-  await Promise.all(
-    folders.map(async (folder) => {
-      for (let set = sets.shift(); set !== undefined; set = sets.shift()) {
-        const filters = set.split(' ');
-        // The second try is for a machine that stops for seconds.
-        if ((await fails(folder, filters)) && (await fails(folder, filters))) {
-          throw new Error(`these tests fail without a planted mistake: ${set}`);
-        }
-      }
-    }),
-  );
-}
+/** Slow tests, such as `a.fleet`, are named one by one. */
+const isNamed = (test: string, prefix: string) =>
+  test.startsWith(prefix) && (tierOf(test) in SECONDS || prefix.includes('.'));
 
 async function main(): Promise<number> {
-  const planted = plan();
-  const folders = Array.from({ length: COPIES }, copy);
+  const folder = path.resolve('node_modules/.cache/notices-mutation');
+  const results = new Results(path.join(folder, `seed-${values.seed}.jsonl`));
+  const sandbox = new Sandbox();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      sandbox.remove();
+      process.exit(130);
+    });
+  }
   try {
-    await requirePassing(planted, folders);
-    return await plantAll(planted, folders);
-  } finally {
-    for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-async function plantAll(planted: readonly Planted[], folders: readonly string[]): Promise<number> {
-  const waiting = [...planted];
-  const survived: Planted[] = [];
-  let done = 0;
-  const runCopy = async (folder: string) => {
-    for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const noticed = await isNoticed(folder, mutant);
-      if (!noticed) survived.push(mutant);
-      const { file, line, what } = mutant;
-      const result = noticed ? 'noticed ' : isEquivalent(mutant) ? 'no change' : 'SURVIVED';
-      console.log(`${(done += 1)}/${planted.length} ${result} ${file}:${line} ${what}`);
+    const planted = plan(sandbox);
+    const waiting = planted.filter(({ key }) => {
+      const known = results.of(key)?.result;
+      return known === undefined || (values.survivors && known === 'survived');
+    });
+    console.log(`${planted.length} mistakes, ${waiting.length} of them to be planted`);
+    const run = new MutationRun(sandbox, waiting);
+    await run.measure(waiting, folder);
+    for (const [index, one] of waiting.entries()) {
+      const result = await run.plant(one);
+      results.add(one.key, result);
+      const { result: kind, by = '', seconds } = result;
+      const place = `${result.file}:${result.line} ${result.what}`;
+      console.log(`${index + 1}/${waiting.length} ${seconds} s ${kind} ${place}  ${by}`);
     }
-  };
-  await Promise.all(folders.map(runCopy));
-
-  const equivalent = survived.filter(isEquivalent);
-  const missed = survived.filter((mutant) => !isEquivalent(mutant));
-  const counted = planted.length - equivalent.length;
-  const share = counted === 0 ? 1 : (counted - missed.length) / counted;
-  for (const { file, line, what, text } of missed) {
-    console.log(`\n${file}:${line}  ${what}\n    ${text.trim()}`);
+    const { text, share } = summaryOf(planted.flatMap(({ key }) => results.of(key) ?? []));
+    console.log(`\nseed ${values.seed}, ${values['per-file']} per file\n\n${text}`);
+    return share >= LEAST_NOTICED ? 0 : 1;
+  } finally {
+    sandbox.remove();
   }
-  console.log(
-    `\nseed ${values.seed}: ${counted - missed.length} of ${counted} noticed (${Math.round(share * 100)} %), ${equivalent.length} without effect`,
-  );
-  return share >= LEAST_NOTICED ? 0 : 1;
 }
 
 process.exitCode = await main();

@@ -7,6 +7,8 @@ export interface Mutant {
   readonly what: string;
   /** The changed line. */
   readonly text: string;
+  /** Within a text of several lines: a script of Redis. */
+  readonly inScript: boolean;
 }
 
 /** Realistic slips, as patterns of TypeScript and of the Lua in template literals. */
@@ -34,7 +36,7 @@ const SLIPS: readonly (readonly [RegExp, string])[] = [
   [/'NX', /g, ''],
   [/ \* (?=\d)/g, ' / '],
   [/(?<=if \()(?=[!\w])/g, '!'],
-  [/^(\s*)(redis\.call\('(?:DEL|HDEL|ZREM|PEXPIRE|PUBLISH)'.*)$/g, '$1-- $2'],
+  [/^(\s*)(redis\.call\('(?:DEL|HDEL|ZREM|PEXPIRE|PUBLISH)'.*\))$/g, '$1-- $2'],
   [/^(\s*)((?:await )?(?:this\.)?#?\w+(?:\.#?\w+)*\(.*\);)$/g, '$1// $2'],
 ];
 
@@ -56,12 +58,16 @@ export function mutantsOf(file: string, source: string): Mutant[] {
   const mutants: Mutant[] = [];
   // Comments of several lines, and Markdown tables in them, are no code.
   let inComment = false;
+  let inScript = false;
   for (const [index, line] of source.split('\n').entries()) {
     const text = line.trim();
     if (text.startsWith('/*')) inComment = true;
     const skipped = inComment || !isCode(line);
     if (text.endsWith('*/')) inComment = false;
     if (skipped) continue;
+    const quotes = line.split('`').length - 1;
+    const began = inScript;
+    if (quotes % 2 === 1) inScript = !inScript;
     for (const [pattern, replacement] of SLIPS) {
       for (const match of line.matchAll(pattern)) {
         const before = line.slice(0, match.index);
@@ -72,14 +78,19 @@ export function mutantsOf(file: string, source: string): Mutant[] {
         mutants.push({
           file,
           line: index + 1,
-          what: `${match[0].trim() || 'if ('} → ${replacement.trim() || 'nothing'}`,
+          what: `${match[0].trim() || 'if ('} → ${nameOf(replacement)}`,
           text: whole + line.slice(match.index + match[0].length),
+          inScript: began,
         });
       }
     }
   }
   return mutants;
 }
+
+/** A line that is commented out, and a part that is left out, become nothing. */
+const nameOf = (replacement: string) =>
+  replacement.startsWith('$1') ? 'nothing' : replacement.trim() || 'nothing';
 
 /** A generator of numbers in [0, 1) that repeats for the same seed. */
 export function seeded(seed: number): () => number {
@@ -92,12 +103,11 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** So many of a list, drawn at random, in their order. */
+/** So many of a list, drawn at random; more of them begin with the fewer of the same seed. */
 export function sample<Item>(items: readonly Item[], count: number, random: () => number): Item[] {
-  const drawn = items.map((item, index) => ({ item, index, at: random() }));
-  return drawn
+  return items
+    .map((item) => ({ item, at: random() }))
     .toSorted((left, right) => left.at - right.at)
     .slice(0, count)
-    .toSorted((left, right) => left.index - right.index)
     .map(({ item }) => item);
 }

@@ -1,10 +1,9 @@
 import { InvalidArgumentError } from 'commander';
 import { BATCH_ID } from '../contracts/chunk-job.ts';
+import { UsageError } from './usage-error.ts';
 
-/** A wrong use of the command line; the command exits with code 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
+/** Longest reason in the audit stream, in characters. */
+export const MAX_WHY_LENGTH = 200;
 
 const UNITS: ReadonlyMap<string, number> = new Map([
   ['s', 1_000],

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
-import { UsageError } from './arguments.ts';
+import { UsageError } from './usage-error.ts';
 import type { CommandContext } from './command-context.ts';
+import { terminalText } from './output.ts';
 
 /**
  * Asks the user on the terminal.
@@ -21,7 +22,10 @@ export async function confirm(
   try {
     // Ctrl-C and Ctrl-D close the terminal without an answer.
     const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
-    const answer = await Promise.race([terminal.question(`${question} [y/N] `), closed]);
+    const answer = await Promise.race([
+      terminal.question(`${terminalText(question)} [y/N] `),
+      closed,
+    ]);
     return /^y(es)?$/i.test(answer.trim());
   } finally {
     terminal.close();

@@ -4,7 +4,7 @@ import { loadConfig, type Config } from '../config/config.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { keysOf, type Keys } from '../redis/keys.ts';
-import { UsageError } from './arguments.ts';
+import { UsageError } from './usage-error.ts';
 import type { CommandContext } from './command-context.ts';
 
 /** What commands about batches and notices work with. */
@@ -55,10 +55,8 @@ export function noSuchBatch(id: string): UsageError {
  * Opens a producer with the configuration. Imported here because loading it takes most of the start
  * time of a command.
  */
-export async function openQueue({ redis, account, queue }: Config): Promise<NoticeQueue> {
+export async function openQueue(config: Config): Promise<NoticeQueue> {
   const { NoticeQueue } = await import('../producer/notice-queue.ts');
-  const { prefix, ...connection } = redis;
-  // A producer encrypts and never decrypts, so it does not take the previous key.
-  const { payloadKeyPrevious: _, ...settings } = queue;
-  return new NoticeQueue({ redis: connection, prefix, account, ...settings });
+  const { optionsOf } = await import('../producer/from-environment.ts');
+  return new NoticeQueue(optionsOf(config));
 }

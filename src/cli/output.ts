@@ -1,6 +1,35 @@
 import type { Command } from 'commander';
 import type { CommandContext, Output } from './command-context.ts';
 
+/** What a terminal obeys, or shows as if it were not there: controls, marks of direction, halves of pairs. */
+const UNSAFE = /(?![\t\n])[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+
+/**
+ * A text that is safe for a terminal: what a terminal would obey is shown as the escape that JSON has for it,
+ * so that JSON stays the same value. Line breaks and tabs are kept.
+ */
+export function terminalText(text: string): string {
+  return text.replace(UNSAFE, escapeOf);
+}
+
+/** The same for one line: a line break in it is shown, too. */
+export function terminalLine(text: string): string {
+  return terminalText(text).replace(/\n/g, escapeOf);
+}
+
+const escapeOf = (character: string): string =>
+  `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** Writes text of any content. */
+export function writeText(output: Pick<Output, 'write'>, text: string): void {
+  output.write(terminalText(text));
+}
+
+/** Writes lines, each as one. */
+export function writeLines(output: Pick<Output, 'write'>, lines: readonly string[]): void {
+  output.write(`${lines.map(terminalLine).join('\n')}\n`);
+}
+
 /** Whether results are written as JSON. */
 export function wantsJson(command: Command): boolean {
   return command.optsWithGlobals<{ json?: boolean }>().json === true;
@@ -13,21 +42,27 @@ export function print(
   value: unknown,
   lines: () => readonly string[],
 ): void {
-  const text = wantsJson(command) ? JSON.stringify(value, null, 2) : lines().join('\n');
-  stdout.write(`${text}\n`);
+  if (wantsJson(command)) writeText(stdout, `${JSON.stringify(value, null, 2)}\n`);
+  else writeLines(stdout, lines());
 }
 
 /** Writes one JSON value on a line of its own. */
 export function writeJsonLine(output: Output, value: object): void {
-  output.write(`${JSON.stringify(value)}\n`);
+  writeText(output, `${JSON.stringify(value)}\n`);
 }
 
 /**
- * Writes and waits until the text was consumed, so that a slow reader slows the writer down.
+ * Writes data as it is, except to a terminal, and waits until it was consumed, so that a slow reader slows the
+ * writer down.
  *
  * @returns false when the reader has closed the stream
  */
 export function writeOut(output: Output, text: string): Promise<boolean> {
+  return writeAll(output, output.isTTY === true ? terminalText(text) : text);
+}
+
+/** The same for a screen whose lines are safe already, and which the program itself controls. */
+export function writeAll(output: Output, text: string): Promise<boolean> {
   return new Promise((resolve) => {
     output.write(text, (error) => resolve(error === null || error === undefined));
   });

@@ -1,3 +1,5 @@
+import { terminalLine } from './output.ts';
+
 /** Where a bar is drawn. */
 export interface ProgressTarget {
   readonly isTTY?: boolean;
@@ -30,7 +32,7 @@ export class ProgressBar {
    * @param text text after the bar
    */
   show(share: number | undefined, text: string): void {
-    const line = progressLine(this.#what, share, text);
+    const line = terminalLine(progressLine(this.#what, share, text));
     if (line === this.#last) return;
     if (this.#target.isTTY === true) {
       // A line that wraps could not be overwritten.

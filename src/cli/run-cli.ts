@@ -1,35 +1,15 @@
 import { Command, CommanderError } from 'commander';
 import { describeFailure, exitCodeOf, InputError, NoticeQueueError } from '../contracts/errors.ts';
-import { deprecationWarning } from '../config/deprecated.ts';
-import { readEnvironment } from '../config/read.ts';
 import { VERSION } from '../contracts/version.ts';
-import { alertsCommand } from './account/alerts.ts';
-import { auditCommand } from './account/audit.ts';
-import { cancelCommand, pauseCommand, resumeCommand } from './batches/batch-control.ts';
-import { batchCommand, batchesCommand } from './batches/show-batches.ts';
-import { configCommand } from './account/config.ts';
-import { doctorCommand } from './doctor/doctor.ts';
-import { emulatorCommand } from './processes/emulator.ts';
-import { failuresCommand } from './batches/failures.ts';
-import { findCommand } from './notices/find.ts';
-import { holdCommand } from './account/hold.ts';
-import { importCommand } from './batches/import.ts';
-import { rateLimitCommand } from './account/rate-limit.ts';
-import { opsCommand } from './processes/ops.ts';
-import { redriveCommand } from './batches/redrive.ts';
-import { resolveCommand } from './notices/resolve.ts';
-import { restoredCommand } from './account/restored.ts';
-import { sendCommand } from './notices/send.ts';
-import { statusCommand } from './account/status.ts';
-import { unknownCommand } from './notices/unknown.ts';
-import { workerCommand } from './processes/worker.ts';
-import { UsageError } from './arguments.ts';
+import { loadCommands } from './commands.ts';
+import { UsageError } from './usage-error.ts';
 import {
   processSurroundings,
   type CommandContext,
   type Output,
   type Surroundings,
 } from './command-context.ts';
+import { writeText } from './output.ts';
 
 const EXIT_CODES = `
 Exit codes:
@@ -71,51 +51,35 @@ export async function runCli(
     .addHelpText('afterAll', EXIT_CODES)
     .exitOverride()
     .configureOutput({
-      writeOut: (text) => stdout.write(text),
-      writeErr: (text) => stderr.write(text),
+      writeOut: (text) => writeText(stdout, text),
+      writeErr: (text) => writeText(stderr, text),
       getOutHelpWidth: () => widthOf(stdout),
       getErrHelpWidth: () => widthOf(stderr),
       // With --json, wrong usage is reported below, like every other error.
       ...(json ? { outputError: () => {} } : {}),
     })
     .configureHelp({ showGlobalOptions: true });
-  const commands = [
-    sendCommand,
-    importCommand,
-    batchesCommand,
-    batchCommand,
-    pauseCommand,
-    resumeCommand,
-    cancelCommand,
-    failuresCommand,
-    redriveCommand,
-    unknownCommand,
-    resolveCommand,
-    restoredCommand,
-    auditCommand,
-    alertsCommand,
-    findCommand,
-    workerCommand,
-    opsCommand,
-    emulatorCommand,
-    configCommand,
-    holdCommand,
-    rateLimitCommand,
-    statusCommand,
-    doctorCommand,
-  ];
-  for (const command of commands) program.addCommand(inherit(program, command(context)));
 
   const warn = (message: string) =>
-    stderr.write(json ? `${JSON.stringify({ warning: { message } })}\n` : `warning: ${message}\n`);
-  program.hook('preAction', (_program, command) => {
+    writeText(
+      stderr,
+      json ? `${JSON.stringify({ warning: { message } })}\n` : `warning: ${message}\n`,
+    );
+  program.hook('preAction', async (_program, command) => {
     if (LOGGING_COMMANDS.has(command.name())) return;
+    const { readEnvironment } = await import('../config/read.ts');
+    const { deprecationWarning } = await import('../config/deprecated.ts');
     const { deprecated } = readEnvironment(surroundings.env, { service: false });
     for (const variable of deprecated) warn(deprecationWarning(variable));
   });
 
+  const given = withCurrentName(args, warn);
+  for (const command of await loadCommands(given, context)) {
+    program.addCommand(inherit(program, command));
+  }
+
   try {
-    await program.parseAsync(withCurrentName(args, warn), { from: 'user' });
+    await program.parseAsync(given, { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) {
@@ -155,11 +119,11 @@ function inherit(program: Command, command: Command): Command {
 
 function report(stderr: Output, error: unknown, json: boolean): void {
   if (json) {
-    stderr.write(`${JSON.stringify({ error: asJson(error) })}\n`);
+    writeText(stderr, `${JSON.stringify({ error: asJson(error) })}\n`);
     return;
   }
   const text = error instanceof UsageError ? `USAGE: ${error.message}` : describeFailure(error);
-  stderr.write(`${text}\n`);
+  writeText(stderr, `${text}\n`);
 }
 
 function asJson(error: unknown): object {

@@ -59,6 +59,7 @@ function configOf({ service, token, worker, ops, alerts, ...others }: ValueTree)
     ops: {
       ...ops,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
+      hostNames: (ops.hostNames ?? '').split(/[\s,]+/).filter((part) => part !== ''),
     },
     alerts: alertConfig(alerts),
   };

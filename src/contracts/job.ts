@@ -21,6 +21,11 @@ export const JOB_NAME = 'send';
  */
 export const jobSchema = z.strictObject({
   v: z.literal(JOB_VERSION).describe('version of the job data'),
+  jobs: z
+    .int()
+    .min(2)
+    .optional()
+    .describe('number of jobs of the notice, where it has several; their ids end in -0, -1, ...'),
   notice: noticeSchema.describe(
     'the notice; unknown fields are sent to the service unchanged; one job is one send request',
   ),

@@ -1,6 +1,20 @@
 /** Deeper nesting is a mistake, or a circular reference. */
 export const MAX_DEPTH = 32;
 
+/** Control characters except tab and line breaks, and lone surrogates. */
+const NOT_TEXT = /(?![\t\n\r])[\p{Cc}\p{Cs}]/u;
+
+/**
+ * Why a text is not sent: it contains a control character or half of a pair. One rule for single notices and
+ * lists.
+ */
+export function whyNotText(text: string): string | undefined {
+  const found = NOT_TEXT.exec(text);
+  if (found === null) return undefined;
+  const code = found[0].charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+  return `expected text, got the control character U+${code} at character ${found.index + 1}; remove it`;
+}
+
 /**
  * Why a value is not a JSON value; undefined if it is one. `JSON.stringify` would change some values
  * (NaN, a Date, a Map, a function) and refuse others (a BigInt, a circular object), so the service would
@@ -13,6 +27,7 @@ export function whyNotJson(value: unknown): string | undefined {
 function problemOf(value: unknown, depth: number): string | undefined {
   switch (typeof value) {
     case 'string':
+      return whyNotText(value);
     case 'boolean':
       return undefined;
     case 'number':
@@ -32,7 +47,8 @@ function problemOfObject(value: object, depth: number): string | undefined {
   const parts: unknown[] = Array.isArray(value)
     ? Array.from<unknown>(value)
     : Object.values(value).filter((part) => part !== undefined);
-  for (const part of parts) {
+  const names = Array.isArray(value) ? [] : Object.keys(value);
+  for (const part of [...names, ...parts]) {
     const problem = problemOf(part, depth + 1);
     if (problem !== undefined) return problem;
   }

@@ -36,3 +36,14 @@ export function withPossiblySentMark(detail: string, endedUnknown: number): stri
   const mark = `(may have been taken: ${endedUnknown})`;
   return detail === '' ? mark : `${detail} ${mark}`;
 }
+
+/** Code and message of a failed attempt, from the reason that is stored with the job, without the mark. */
+export function failureOf(failedReason: string | undefined): {
+  readonly code: string;
+  readonly message: string;
+} {
+  const text = (failedReason ?? '').replace(MARK, '').trim();
+  const colon = text.indexOf(':');
+  if (colon === -1) return { code: text, message: '' };
+  return { code: text.slice(0, colon), message: text.slice(colon + 1).trim() };
+}

@@ -1,5 +1,5 @@
 import { InputError, type InputIssue } from './errors.ts';
-import { whyNotJson } from './json-value.ts';
+import { whyNotJson, whyNotText } from './json-value.ts';
 import { noticeSchema, type CheckedNotice } from './notice.ts';
 import { fieldPath, MAX_ISSUES, parseInput } from './parse-input.ts';
 
@@ -50,8 +50,8 @@ function isFields(value: unknown): value is Fields {
 function copyFields(fields: Fields, path: readonly PropertyKey[], issues: InputIssue[]): Fields {
   let nested = false;
   for (const [name, value] of Object.entries(fields)) {
-    if (typeof value === 'string' || value === undefined) continue;
-    const problem = whyNotJson(value);
+    if (value === undefined) continue;
+    const problem = whyNotText(name) ?? whyNotJson(value);
     if (problem !== undefined) issues.push({ field: fieldPath([...path, name]), problem });
     else if (typeof value === 'object') nested = true;
   }

@@ -56,6 +56,17 @@ export const APP_CODES: ReadonlySet<string> = new Set([
   'IP_NOT_ALLOWED',
 ]);
 
+const TOKEN_CODES: ReadonlySet<string> = new Set([
+  'INVALID_ACCESS_KEY',
+  'TOKEN_EXPIRED',
+  'TOKEN_MISMATCH',
+  'TOKEN_RECORD_NOT_FOUND',
+]);
+
+/** Whether a code is one of those that this program knows by name; it is then no personal data. */
+export const isDocumentedCode = (code: string): boolean =>
+  APP_CODES.has(code) || TOKEN_CODES.has(code);
+
 /**
  * Where a send call gets its token. src/token implements it for the fleet; a test may pass an object
  * of five lines. Both methods throw errors of our family (TOKEN_UNAVAILABLE, TOKEN_CONTESTED, or the

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { checkNumber } from '../batch/source/check-number.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import { maskNumber } from './mask-contact.ts';
 
 /** Kinds of manual actions. */
 export const AUDITED = [
@@ -13,6 +15,9 @@ export const AUDITED = [
   'batch',
   'redrive',
   'download',
+  'cancel',
+  'delete',
+  'search',
 ] as const;
 
 /** Kind of a manual action. */
@@ -29,12 +34,16 @@ export interface Actor {
 /** One manual action. */
 export interface AuditEntry extends Actor {
   readonly what: Audited;
-  /** `queue`, a job id, `batch <id>`, or `restored notices`. */
+  /**
+   * `queue`, the id of a notice or job, `batch <id>`, `single notices`, `restored notices`, or `number
+   * <masked>`.
+   */
   readonly target: string;
   /**
    * The decision, by kind: `placed` or `lifted <kind>`; a rate limit (`50`, `off`, `default`);
    * `accepted`, `resend` or `discard`; `unknown` for parked notices; `paused`, `resumed` or
-   * `cancelled`; the state, and the code if one was selected, of what was redriven or downloaded.
+   * `cancelled`, which a notice can be, too; `searched`; the state, and the code if one was selected, of what was
+   * redriven or downloaded.
    */
   readonly as: string;
   /** Number of contacts; absent where the action does not concern contacts. */
@@ -79,6 +88,23 @@ export async function appendAudit(
   } catch (error) {
     throw redisFailure(error);
   }
+}
+
+/**
+ * Records a search for a phone number, which is masked.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function auditSearch(
+  redis: RedisClient,
+  keys: Pick<Keys, 'audit' | 'done'>,
+  who: string,
+  number: string,
+): Promise<void> {
+  const checked = checkNumber(number);
+  if (checked.kind === 'refused') return;
+  const target = `number ${maskNumber(checked.number)}`;
+  await appendAudit(redis, keys, { who, what: 'search', target, as: 'searched', why: '' });
 }
 
 /**

@@ -6,6 +6,8 @@ import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { forgetEnd } from '../fleet/job-ends.ts';
+import { rememberRun } from '../notices/earlier-run.ts';
+import { readFailed } from '../notices/failed-notices.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
@@ -114,6 +116,8 @@ async function resolveNotice(
     if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
     if (!(await intents.decide(decision, 'resend'))) return 'gone';
     await countPossiblySentTwice(redis, keys, 'notices', contacts);
+    // Once possibly sent, always possibly sent: it cannot be cancelled any more, for example.
+    for (const view of await readFailed(redis, keys, [id])) await rememberRun(redis, keys, view);
     await forgetEnd(redis, keys.noticeJob(id));
     await runAgain(job);
   } else {
@@ -126,7 +130,8 @@ async function resolveNotice(
   return 'resolved';
 }
 
-async function runAgain(job: Job): Promise<void> {
+/** Puts a failed job back into the queue, with all its attempts. Safe to repeat. */
+export async function runAgain(job: Job): Promise<void> {
   try {
     await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
   } catch (error) {

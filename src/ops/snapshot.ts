@@ -2,6 +2,7 @@ import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import type { Hold } from '../contracts/hold.ts';
+import type { NewestBatches } from './batches-summary.ts';
 import type { LaneName } from '../contracts/seen-attempt.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
 import { readHold } from '../fleet/hold/hold-gate.ts';
@@ -58,9 +59,14 @@ export interface FleetSnapshot {
   readonly possiblySentTwice: PossiblySentTwice;
   /** The newest batches, up to {@link FleetSource.newestBatches}. */
   readonly batches: readonly Batch[];
+  /** At most {@link SUMMARY_BATCHES} of them, and which of them are being imported. */
+  readonly newestBatches: NewestBatches;
   /** Contacts of batches that are stored and not sent yet. */
   readonly unsentContacts: number;
 }
+
+/** Batches that are read for a summary: a command each, and one for each whose list was not read to its end. */
+const SUMMARY_BATCHES = 200;
 
 /** Name of a fact. */
 export type FleetFact = keyof FleetSnapshot;
@@ -83,7 +89,7 @@ export interface FleetSource {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** How each fact is read. None scans; only `workers` and `batches` cost a command per element. */
+/** How each fact is read. None scans; only workers and batches cost a command per element. */
 const READERS: {
   readonly [Fact in FleetFact]: (reader: FleetAccess) => Promise<FleetSnapshot[Fact]>;
 } = {
@@ -101,6 +107,7 @@ const READERS: {
   unknownNotices: ({ redis, keys }) => redis.zcard(keys.intents.unknownAt),
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
   batches: ({ ledger, newestBatches = 500 }) => ledger.list(newestBatches),
+  newestBatches: ({ ledger }) => readNewest(ledger),
   unsentContacts: ({ ledger }) => ledger.unsent(),
 };
 
@@ -159,6 +166,17 @@ export class FleetReader {
     this.#opened.set(lane, queue);
     return queue;
   }
+}
+
+async function readNewest(ledger: Ledger): Promise<NewestBatches> {
+  const batches = await ledger.list(SUMMARY_BATCHES);
+  const unread = batches.filter(
+    ({ importedAt, phase }) => importedAt === 0 && phase !== 'cancelled',
+  );
+  const importing = await Promise.all(
+    unread.map(async ({ id }) => ((await ledger.isImporting(id)) ? id : undefined)),
+  );
+  return { batches, importing: new Set(importing.filter((id) => id !== undefined)) };
 }
 
 async function countJobs(queue: Queue): Promise<JobCounts> {

@@ -1,13 +1,16 @@
-import type { RedisSettings } from '../redis/connect.ts';
+import { addressOf, type RedisSettings } from '../redis/connect.ts';
 import type { RedisFacts } from '../redis/facts.ts';
 import { keysOf, pairName } from '../redis/keys.ts';
 import { judgeRedis, type RedisFinding, type RedisRules } from '../redis/suitability.ts';
+import { summarizeBatches, type BatchesSummary } from './batches-summary.ts';
 import { withRedis } from '../redis/with-redis.ts';
 import { FleetReader, type FleetSnapshot, type JobCounts } from './snapshot.ts';
 
 /** The state of the account at one moment, as `notices status` and the API show it. */
 export interface Status {
   readonly account: string;
+  /** REDIS_PREFIX */
+  readonly prefix: string;
   /** Jobs of single notices; one job is one send request. */
   readonly jobs: Omit<JobCounts, 'completed'> & {
     /** Accepted jobs that are still kept (KEEP_ACCEPTED_MS). */
@@ -23,13 +26,20 @@ export interface Status {
    * account exists: at most so many acceptances in the record of the service are duplicates.
    */
   readonly possiblySentTwice: FleetSnapshot['possiblySentTwice'];
+  readonly batches: BatchesSummary;
+  /** Outcomes for a person to decide: single notices, and contacts of batches. */
+  readonly unknown: { readonly notices: number; readonly contacts: number };
   readonly hold?: NonNullable<FleetSnapshot['hold']>;
   /** Absent where no rate limit is or was in force. */
   readonly rateLimit?: NonNullable<FleetSnapshot['rateLimit']>;
   /** Absent where BASE_URL and ACCESS_KEY are not configured: they name the token. */
   readonly token?: NonNullable<FleetSnapshot['token']>;
   readonly workers: FleetSnapshot['workers'];
-  readonly redis: RedisFacts & { readonly findings: readonly RedisFinding[] };
+  readonly redis: RedisFacts & {
+    /** Host and port; several where Redis has several. No user and no password. */
+    readonly address: string;
+    readonly findings: readonly RedisFinding[];
+  };
 }
 
 /** Which account is read, and how. */
@@ -75,12 +85,15 @@ export async function readStatus(target: StatusTarget): Promise<Status> {
  */
 export async function statusOf(
   reader: FleetReader,
-  { account, redisRules }: Pick<StatusTarget, 'account' | 'redisRules'>,
+  { account, redisRules, redis: settings }: Pick<StatusTarget, 'account' | 'redis' | 'redisRules'>,
 ): Promise<Status> {
   const snapshot = await reader.read(
     'noticeJobs',
     'noticeWaitingSince',
     'possiblySentTwice',
+    'newestBatches',
+    'unsentContacts',
+    'unknownNotices',
     'hold',
     'rateLimit',
     'token',
@@ -91,6 +104,9 @@ export async function statusOf(
     noticeJobs,
     noticeWaitingSince,
     possiblySentTwice,
+    newestBatches,
+    unsentContacts,
+    unknownNotices,
     hold,
     rateLimit,
     token,
@@ -98,17 +114,22 @@ export async function statusOf(
     redis,
   } = snapshot;
   const { completed, ...jobs } = noticeJobs;
+  const around = { workers: workers.length, hold };
+  const batches = summarizeBatches(newestBatches, unsentContacts, around);
   return {
     account,
+    prefix: settings.prefix,
     jobs: { ...jobs, done: completed },
     ...(noticeWaitingSince === undefined
       ? {}
       : { oldestWaitingMs: Math.max(0, Date.now() - noticeWaitingSince) }),
     possiblySentTwice,
+    batches,
+    unknown: { notices: unknownNotices, contacts: batches.unknown },
     ...(hold === undefined ? {} : { hold }),
     ...(rateLimit === undefined ? {} : { rateLimit }),
     ...(token === undefined ? {} : { token }),
     workers,
-    redis: { ...redis, findings: judgeRedis(redis, redisRules) },
+    redis: { ...redis, address: addressOf(settings), findings: judgeRedis(redis, redisRules) },
   };
 }

@@ -7,16 +7,27 @@ import {
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
 import type { Notice, Receipt } from '../contracts/notice.ts';
+import type {
+  CancelOptions,
+  CancelReport,
+  NoticeRef,
+  NoticeView,
+} from '../notices/notice-state.ts';
+import type { RedisClient } from '../redis/connect.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { readNotice } from '../contracts/read-notice.ts';
 import { sendOptionsSchema, type SendOptions } from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
-import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
+import { cancelJobs } from '../notices/cancel.ts';
+import { lookUp } from '../notices/look-up.ts';
+import { readRef } from '../notices/notice-ref.ts';
+import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
 import { sendSpan } from '../tracing/spans.ts';
+import { optionsOfEnvironment } from './from-environment.ts';
 import { importThrough } from './import-connection.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
-import { jobIds, judgeHead, planJobs, planNotice } from './plan-jobs.ts';
+import { jobIds, judgeHead, planJobs, planNotice, withFingerprint } from './plan-jobs.ts';
 import type { PlannedJob, PlannedNotice } from './plan-jobs.ts';
 import { ProducerConnection } from './producer-connection.ts';
 
@@ -58,6 +69,19 @@ export class NoticeQueue {
   }
 
   /**
+   * A queue with the settings of the environment: the variable of each option is named at the option
+   * ({@link NoticeQueueOptions}). Variables of workers are not read.
+   *
+   * @param options take precedence over the environment, each as a whole
+   * @example
+   * await using notices = NoticeQueue.fromEnv();
+   * @throws InputError CONFIG_INVALID that names every invalid variable, or every invalid option
+   */
+  static fromEnv(options: NoticeQueueOptions = {}): NoticeQueue {
+    return new NoticeQueue({ ...optionsOfEnvironment(), ...options });
+  }
+
+  /**
    * Adds one notice to the queue. It is stored in Redis when the call resolves.
    *
    * @throws InputError NOTICE_INVALID that names every invalid field; nothing was queued
@@ -70,10 +94,40 @@ export class NoticeQueue {
     this.#mustBeOpen();
     const plan = this.#plan(notice, readOptions(options, 'options'), '');
     const [receipt] = await this.#track(
-      sendSpan(QUEUE_NAME, 1, (carried) => this.#enqueue([plan], carried)),
+      sendSpan(QUEUE_NAME, 1, async (carried) =>
+        this.#enqueue(await this.#identified([plan]), carried),
+      ),
     );
     if (receipt === undefined) throw new NoticeQueueError('QUEUE_UNAVAILABLE');
     return receipt;
+  }
+
+  /**
+   * Adds one notice to the queue without waiting for Redis, for code that must not be delayed by it. Never
+   * throws: every error, of invalid input too, goes to `onError`. Call {@link NoticeQueue.flush} or
+   * {@link NoticeQueue.close} before the process ends; what has not reached Redis by then is lost.
+   *
+   * @param onError gets what {@link NoticeQueue.send} throws; what it throws itself becomes a warning of
+   *   the process
+   * @example
+   * notices.sendLater(notice, (error) => log.error(error));
+   */
+  sendLater(notice: Notice, onError: (error: unknown) => void, options: SendOptions = {}): void {
+    this.send(notice, options).catch((error: unknown) => {
+      try {
+        onError(error);
+      } catch {
+        process.emitWarning(
+          'The error handler of sendLater() threw an error',
+          'NoticeQueueWarning',
+        );
+      }
+    });
+  }
+
+  /** Waits until every call under way has ended, well or not. Later calls are not waited for. */
+  async flush(): Promise<void> {
+    await Promise.allSettled(this.#underWay);
   }
 
   /**
@@ -108,8 +162,50 @@ export class NoticeQueue {
     // The queue may have been closed while the notices were read.
     this.#mustBeOpen();
     return this.#track(
-      sendSpan(QUEUE_NAME, plans.length, (carried) => this.#enqueueMany(plans, carried)),
+      sendSpan(QUEUE_NAME, plans.length, async (carried) =>
+        this.#enqueueMany(await this.#identified(plans), carried),
+      ),
     );
+  }
+
+  /**
+   * What is known of a notice: its state, why it waits, its attempts, code and remedy; for each job where it
+   * has several. One round trip. It can be named by its id, by the id of one of its jobs, or by the
+   * idempotency key with which it was sent.
+   *
+   * A notice that does not exist has the state `not-kept`, as one that was deleted after its retention
+   * (`kept` tells how long); Redis cannot distinguish the two.
+   *
+   * @example
+   * const { state, pending } = await notices.get(receipt.id);
+   * const same = await notices.get({ idempotencyKey: 'order-1001-shipped' });
+   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key
+   * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or QUEUE_CLOSED
+   */
+  async get(notice: NoticeRef): Promise<NoticeView> {
+    this.#mustBeOpen();
+    const asked = readRef(notice);
+    return this.#track(this.#connection.ask((redis, keys) => lookUp(redis, keys, asked)));
+  }
+
+  /**
+   * Cancels a notice that waits: one that is delayed or held, or that no worker has taken yet. The decision
+   * and the removal are one step in Redis, so that `cancelled` is true only if nothing of the notice was sent
+   * or will be. Cancelling twice answers the same. Of a notice with several jobs those that wait are
+   * cancelled, and `jobs` has the answer for each.
+   *
+   * The idempotency key stays in use until its window ends, unless `releaseKey` is true.
+   *
+   * @example
+   * const { cancelled, answer } = await notices.cancel({ idempotencyKey: 'visit-1001-reminder' });
+   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key
+   * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or QUEUE_CLOSED
+   */
+  async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
+    this.#mustBeOpen();
+    const asked = readRef(notice);
+    const use = (redis: RedisClient, keys: Keys) => cancelJobs(redis, keys, asked, options);
+    return this.#track(this.#connection.ask(use));
   }
 
   /**
@@ -169,6 +265,11 @@ export class NoticeQueue {
     await this.#closed;
   }
 
+  /** Closes the queue at the end of a block: `await using notices = NoticeQueue.fromEnv();`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
   #mustBeOpen(): void {
     if (this.#closed !== undefined) throw new NoticeQueueError('QUEUE_CLOSED');
   }
@@ -177,6 +278,13 @@ export class NoticeQueue {
     const { chunkSize, delivery } = this.#settings;
     const settings = { chunkSize, delivery, now: Date.now() };
     return planNotice(readNotice(notice, place), options, settings);
+  }
+
+  /** The secret is read once per connection, and only if a notice has an idempotency key. */
+  async #identified(plans: readonly PlannedNotice[]): Promise<readonly PlannedNotice[]> {
+    if (plans.every(({ keyHash }) => keyHash === undefined)) return plans;
+    const secret = await this.#connection.secret();
+    return plans.map((plan) => withFingerprint(plan, secret));
   }
 
   async #track<Result>(work: Promise<Result>): Promise<Result> {

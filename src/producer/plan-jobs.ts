@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { z } from 'zod';
 import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import { JOB_NAME, JOB_VERSION, type JobData } from '../contracts/job.ts';
 import type { CheckedNotice } from '../contracts/notice.ts';
 import type { sendOptionsSchema } from '../contracts/send-options.ts';
+import { hashKey } from '../notices/notice-ref.ts';
 
 /**
  * A notice before it is queued; it becomes one job for each chunk of its contacts.
@@ -12,8 +13,9 @@ import type { sendOptionsSchema } from '../contracts/send-options.ts';
  * notice is `n-` and 16 random characters. The job of a notice with one chunk has the notice's id; with
  * more chunks the jobs are `<id>-0`, `<id>-1`, ...
  *
- * With an idempotency key the id is `n-<random>.<fingerprint>.<chunk size>`. The fingerprint detects a key
- * that is reused for another notice. The chunk size makes a repeated call cut the contacts as the first
+ * With an idempotency key the id is `n-<random>.<fingerprint>.<chunk size>` ({@link withFingerprint}). The
+ * fingerprint detects a key that is reused for another notice; it is keyed with a secret of the account, because ids
+ * are logged and there are so few phone numbers that all could be tried. The chunk size makes a repeated call cut the contacts as the first
  * one did.
  *
  * Each job has its own id as BullMQ's deduplication id, so that an add whose reply was lost can be
@@ -62,8 +64,11 @@ export interface QueuedNotice {
  */
 export const ADD_ONCE_MS = 120_000;
 
-/** The first job's id of a notice with an idempotency key: notice id, fingerprint, chunk size. */
-const KEYED_ID = /^(n-[\w-]{16}\.([\w-]{8})\.([1-9][0-9]{0,5}))(?:-0)?$/;
+/**
+ * The first job's id of a notice with an idempotency key: notice id, fingerprint, chunk size. Fingerprints of
+ * earlier versions have 8 characters and no key.
+ */
+const KEYED_ID = /^(n-[\w-]{16}\.([\w-]{8}|h[\w-]{11})\.([1-9][0-9]{0,5}))(?:-0)?$/;
 
 /** Settings of the queue for all notices, and the time. */
 export interface PlanSettings {
@@ -75,7 +80,7 @@ export interface PlanSettings {
   readonly delivery: DeliveryPolicy;
 }
 
-/** Plans the jobs of a notice from its checked options. */
+/** Plans the jobs of a notice from its checked options; {@link withFingerprint} completes it. */
 export function planNotice(
   notice: CheckedNotice,
   options: z.output<typeof sendOptionsSchema>,
@@ -84,22 +89,24 @@ export function planNotice(
   const { idempotencyKey, expiresAt, sendAt, delay = 0, priority = 0 } = options;
   const { delivery = defaultDelivery } = options;
   const random = `n-${randomBytes(12).toString('base64url')}`;
-  const print = idempotencyKey === undefined ? '' : fingerprint(notice);
   return {
-    id: print === '' ? random : `${random}.${print}.${chunkSize}`,
+    id: random,
     notice,
     expiresAt,
     delivery,
     chunkSize,
     keyHash: idempotencyKey === undefined ? undefined : hashKey(idempotencyKey),
-    fingerprint: print,
+    fingerprint: '',
     delay: sendAt === undefined ? delay : Math.max(0, sendAt - now),
     priority,
   };
 }
 
-function hashKey(key: string): string {
-  return createHash('sha256').update(key).digest('base64url').slice(0, 22);
+/** A notice with the id that it has with an idempotency key. @param secret of the account */
+export function withFingerprint(plan: PlannedNotice, secret: string): PlannedNotice {
+  if (plan.keyHash === undefined) return plan;
+  const print = fingerprint(plan.notice, secret);
+  return { ...plan, id: `${plan.id}.${print}.${plan.chunkSize}`, fingerprint: print };
 }
 
 /** Ids of a notice's jobs, in the order of its contacts. */
@@ -126,10 +133,13 @@ function planJob(
   const id = jobId(plan, owner, chunk);
   const start = chunk * owner.chunkSize;
   const contacts = notice.contacts.slice(start, start + owner.chunkSize);
+  const jobs = chunksOf(plan, owner);
   return {
     name: JOB_NAME,
     data: {
       v: JOB_VERSION,
+      // Right behind the version: a look-up reads it without parsing the rest (jobs-of-notice.ts).
+      ...(jobs > 1 ? { jobs } : {}),
       notice: { ...notice, contacts },
       ...(expiresAt === undefined ? {} : { expiresAt }),
       ...(delivery === 'at-most-once' ? { delivery } : {}),
@@ -181,23 +191,37 @@ export function judgeHead(plan: PlannedNotice, heldId: string): HeadVerdict {
     return { kind: 'new', owner: { id: plan.id, chunkSize: plan.chunkSize } };
   }
   const [, id, print, size] = KEYED_ID.exec(heldId) ?? [];
-  return id === undefined || print !== plan.fingerprint
-    ? { kind: 'conflict' }
-    : { kind: 'duplicate', owner: { id, chunkSize: Number(size) } };
+  if (id === undefined || plan.keyHash === undefined) return { kind: 'conflict' };
+  const own = print?.length === OLDER_LENGTH ? olderFingerprint(plan.notice) : plan.fingerprint;
+  return print === own
+    ? { kind: 'duplicate', owner: { id, chunkSize: Number(size) } }
+    : { kind: 'conflict' };
 }
 
-/** Characters of a fingerprint, in base64url: 48 bits. */
-const FINGERPRINT_LENGTH = 8;
+/** Characters of a fingerprint without a key. */
+const OLDER_LENGTH = 8;
 
 /**
- * A short hash of a notice, which detects an idempotency key that is reused for another notice. It does
- * not depend on the order of fields, which may differ when a caller reads the notice from its database
- * again; it depends on the order of contacts.
+ * A short keyed hash of a notice, which detects an idempotency key that is reused for another notice. It
+ * does not depend on the order of fields, which may differ when a caller reads the notice from its database
+ * again; it depends on the order of contacts. 66 bits, after an `h`.
  */
-export function fingerprint({ contacts, ...frame }: CheckedNotice): string {
-  const hash = createHash('sha256').update(canonical(frame));
-  for (const contact of contacts) hash.update(canonical(contact));
-  return hash.digest('base64url').slice(0, FINGERPRINT_LENGTH);
+export function fingerprint(notice: CheckedNotice, secret: string): string {
+  const hash = createHmac('sha256', secret);
+  for (const part of partsOf(notice)) hash.update(part);
+  return `h${hash.digest('base64url').slice(0, 11)}`;
+}
+
+/** The fingerprint in the ids of jobs that an earlier version queued. */
+export function olderFingerprint(notice: CheckedNotice): string {
+  const hash = createHash('sha256');
+  for (const part of partsOf(notice)) hash.update(part);
+  return hash.digest('base64url').slice(0, OLDER_LENGTH);
+}
+
+function* partsOf({ contacts, ...frame }: CheckedNotice): Generator<string> {
+  yield canonical(frame);
+  for (const contact of contacts) yield canonical(contact);
 }
 
 /** JSON with sorted fields. */

@@ -1,4 +1,6 @@
+import { randomBytes } from 'node:crypto';
 import type { Queue } from 'bullmq';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
@@ -29,6 +31,8 @@ export class ProducerConnection {
   readonly #client: RedisClient;
   readonly #queue: Queue;
   readonly #keys: Keys;
+  #secret: Promise<string> | undefined;
+  readonly #timeoutMs: number;
   /** Undefined without a search index. */
   readonly #find: { readonly key: FindKey; readonly keepMs: number } | undefined;
 
@@ -36,6 +40,7 @@ export class ProducerConnection {
     const { redis, enqueueTimeoutMs, idempotencyWindowMs, prefix, account } = settings;
     const { findKey: key, findRetentionMs } = settings;
     this.#keys = keysOf(prefix, account);
+    this.#timeoutMs = enqueueTimeoutMs;
     this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
     const onError = (error: Error) => this.#calls.noteError(error);
     this.#client = connectRedis(redis, 'producer', onError, enqueueTimeoutMs);
@@ -102,6 +107,43 @@ export class ProducerConnection {
       for (const id of ids) held.push(id ?? undefined);
     }
     return held;
+  }
+
+  /**
+   * The secret of the account for keyed hashes in ids: random, made by the first producer that needs it, kept in
+   * Redis so that all producers have the same, and read once per connection.
+   */
+  secret(): Promise<string> {
+    this.#secret ??= this.#readSecret().catch((error: unknown) => {
+      this.#secret = undefined;
+      throw error;
+    });
+    return this.#secret;
+  }
+
+  async #readSecret(): Promise<string> {
+    const { secret: key } = this.#keys;
+    const own = randomBytes(32).toString('base64url');
+    const [, found] = await this.#calls.run(() =>
+      Promise.all([this.#client.set(key, own, 'NX'), this.#client.get(key)]),
+    );
+    return found ?? own;
+  }
+
+  /**
+   * Runs a command or script that is not about queueing; it must have the same effect when repeated.
+   *
+   * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+   */
+  async ask<Result>(use: (redis: RedisClient, keys: Keys) => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#calls.run(() => use(this.#client, this.#keys));
+    } catch (error) {
+      if (!(error instanceof NoticeQueueError) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
+      // The message is about a notice that may have been queued.
+      const detail = `Redis did not answer within ${this.#timeoutMs} ms.`;
+      throw new NoticeQueueError('QUEUE_UNAVAILABLE', detail);
+    }
   }
 
   /** Disconnects at once; calls under way fail. */

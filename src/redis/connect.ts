@@ -22,6 +22,24 @@ export interface HostPort {
   readonly port: number;
 }
 
+/** Where Redis is, in words: host and port, or those of Sentinel or Cluster. No user and no password. */
+export function addressOf({
+  url,
+  sentinels,
+  sentinelName,
+  cluster,
+}: Pick<RedisSettings, 'url' | 'sentinels' | 'sentinelName' | 'cluster'>): string {
+  const list = (nodes: readonly HostPort[]) =>
+    nodes.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`).join(', ');
+  if (cluster.length > 0) return `Cluster ${list(cluster)}`;
+  if (sentinels.length > 0) return `${sentinelName ?? ''} of Sentinel ${list(sentinels)}`.trim();
+  const { hostname, port } = new URL(url);
+  return `${hostname}:${port === '' ? DEFAULT_PORT : port}`;
+}
+
+/** Port of a URL that names none. */
+const DEFAULT_PORT = 6_379;
+
 /** A connection to one server (or its current master) or to a Cluster. */
 export type RedisClient = Redis | Cluster;
 

@@ -43,8 +43,11 @@ import { createHash } from 'node:crypto';
  * | `<tag>:unknown:at` | sorted set | their job ids by time | with them |
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
+ * | `<tag>:secret` | string | random secret for keyed hashes in ids of jobs | forever (some 50 bytes) |
  * | `<tag>:done:<nonce>` | string | mark of a manual request that is done, so that it can be repeated | half a minute |
+ * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | manual actions: holds, resolutions, rate limits | about the last 10,000 |
+ * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
  * | `<tag>:alerts:outbox` | stream | alerts that are not posted yet | until posted, a day at most |
@@ -98,11 +101,17 @@ export interface Keys {
   batchImport(id: string): string;
   /** Fingerprints of a batch's numbers, by chunk. */
   batchFind(id: string): string;
+  /** Random secret of the account, for keyed hashes. */
+  readonly secret: string;
   /** Marks a manual request as done: a connection that is reopened repeats its commands. */
   done(nonce: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
   readonly audit: string;
+  /** Marks a session of the ops server as signed out. */
+  endedSession(id: string): string;
+  /** How long ended notices are kept (retention.ts). */
+  readonly retention: string;
   /** In the order in which their scripts take them. */
   readonly alerts: { readonly lease: string; readonly memory: string; readonly outbox: string };
   /** BullMQ's key of a notice's job; with '' the prefix of all. */
@@ -226,9 +235,12 @@ export function keysOf(prefix: string, account: string): Keys {
     possiblySentTwice: `${tag}:possibly-sent-twice`,
     batchImport: (id) => `${tag}:batch:${id}:import`,
     batchFind: (id) => `${tag}:batch:${id}:find`,
+    secret: `${tag}:secret`,
     done: (nonce) => `${tag}:done:${nonce}`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
+    endedSession: (id) => `${tag}:ops:ended:${id}`,
+    retention: `${tag}:retention`,
     alerts: {
       lease: `${tag}:alerts:lease`,
       memory: `${tag}:alerts`,

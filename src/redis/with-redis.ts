@@ -1,6 +1,12 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
-import { connectRedis, readyWithin, type RedisClient, type RedisSettings } from './connect.ts';
-import { redisFailure } from './failure.ts';
+import {
+  addressOf,
+  connectRedis,
+  readyWithin,
+  type RedisClient,
+  type RedisSettings,
+} from './connect.ts';
+import { redisErrorCode, redisFailure } from './failure.ts';
 
 /**
  * Opens a connection for one task, waits until it can take commands, and closes it afterwards.
@@ -24,7 +30,11 @@ export async function withRedis<Result>(
   } catch (error) {
     if (!(error instanceof NoticeQueueError) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
     // The general message is about a notice that may have been queued; these tasks queue none.
-    throw new NoticeQueueError(error.code, `Redis did not answer within ${timeoutMs} ms.`);
+    const reason = lastError === undefined ? 'no answer' : redisErrorCode(lastError);
+    throw new NoticeQueueError(
+      error.code,
+      `Redis at ${addressOf(settings)} did not answer within ${timeoutMs} ms (${reason}).`,
+    );
   } finally {
     redis.disconnect();
   }

@@ -8,6 +8,7 @@ import { basicHeader, TokenHeadersCache } from './bearer.ts';
 import { openDispatcher } from './http/dispatcher.ts';
 import { Exchange } from './http/exchange.ts';
 import { createHttpClient, post } from './http/http-client.ts';
+import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { requestBody, requestBodyOfBytes } from './request-body.ts';
 import type { SendAnswer } from './response/send-answer.ts';
@@ -110,6 +111,7 @@ class HttpServiceClient implements ServiceClient {
       http: createHttpClient(adapter, sendRetry(settings.notSentRetries)),
       url: this.#basePath + settings.sendPath,
       rules: settings.answerRules,
+      knownCodes: new Set(settings.answerRules === undefined ? [] : codesOf(settings.answerRules)),
       tokenHeaders: new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets),
     };
   }

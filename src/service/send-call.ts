@@ -6,6 +6,7 @@ import type { TokenHeadersCache } from './bearer.ts';
 import { Exchange, headerOf } from './http/exchange.ts';
 import { post } from './http/http-client.ts';
 import { applyRules, type AnswerRules } from './response/answer-rules.ts';
+import { AnswerMask } from './response/mask-text.ts';
 import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
@@ -22,6 +23,8 @@ export interface SendEndpoint {
   readonly tokenHeaders: TokenHeadersCache;
   /** Rules that decide about its answers before the built-in table does. */
   readonly rules: AnswerRules | undefined;
+  /** The codes that these rules compare with. */
+  readonly knownCodes: ReadonlySet<string>;
 }
 
 /** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
@@ -60,7 +63,7 @@ export class SendCall extends Exchange {
     const status = facts?.status;
     if (facts === undefined || (status !== 401 && status !== 403)) return undefined;
     this.#refusedAt ??= performance.now();
-    const { code } = readAnswer(facts, this.#secrets);
+    const { code } = readAnswer(facts, this.#mask());
     const refusal: Refusal = code === undefined ? { status } : { status, code };
     // A request that was cancelled before it was made leaves the facts of the one before.
     if (this.#refused.length < this.requests) this.#refused.push({ tokenId: token.id, ...refusal });
@@ -90,15 +93,22 @@ export class SendCall extends Exchange {
     }
     const { status, headers, failure, failureCode, tookMs } = facts;
     answer.status = status;
-    const read = readAnswer(facts, this.#secrets);
+    const { rules } = this.#endpoint;
+    const isSuccess = status >= 200 && status < 300;
+    const mask = this.#mask();
+    const read = readAnswer(facts, mask, isSuccess && rules === undefined);
     answer.body = read.body;
     if (read.code !== undefined) answer.code = read.code;
     if (read.message !== undefined) answer.message = read.message;
     if (read.traceId !== undefined) answer.traceId = read.traceId;
     if (read.success !== undefined) answer.success = read.success;
-    const { rules } = this.#endpoint;
     if (rules !== undefined) {
-      Object.assign(answer, applyRules(rules, { ...read, status }, numbers, this.#secrets));
+      Object.assign(answer, applyRules(rules, { ...read, status }, numbers, mask));
+      const { rule } = answer;
+      if (rule === undefined ? isSuccess && read.success !== false : rule.outcome === 'accepted') {
+        delete answer.code;
+        delete answer.message;
+      }
     }
     const retryAfter = headerOf(headers, 'retry-after');
     if (retryAfter !== undefined) {
@@ -112,6 +122,10 @@ export class SendCall extends Exchange {
     if (failure !== undefined) answer.failure = failure;
     if (failureCode !== undefined) answer.failureCode = failureCode;
     return answer;
+  }
+
+  #mask(): AnswerMask {
+    return new AnswerMask(this.#secrets, this.body, this.#endpoint.knownCodes);
   }
 
   /** What ended a call without a status. Giving up between two requests counts as giving up. */

@@ -8,11 +8,11 @@ import { until } from '../support/wait.ts';
 import { IS_SHORT, STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';
 import { gatherEvidence, isOver, whatIsOpen } from './support/evidence.ts';
 import { judge } from './support/judge.ts';
-import { CHUNK, Load } from './support/load.ts';
+import { Load } from './support/load.ts';
 import { conclude } from './support/play.ts';
 import { Pulse } from './support/pulse.ts';
 import { DOWN_AFTER_MS, startCuttableSet } from './support/sentinel-set.ts';
-import { CHUNK_SLOTS, ENV, LATENCY_MS, NOTICE_SLOTS } from './support/settings.ts';
+import { CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS, NOTICE_SLOTS } from './support/settings.ts';
 import { holdsSeen, KEYS, PREFIX } from './support/stage.ts';
 import { watchSums } from './support/watch-sums.ts';
 

@@ -58,6 +58,16 @@ const GOOD: Evidence = {
 };
 
 const jobs = GOOD.status.jobs;
+
+/** The attempt at the chunk of the batch that made it unknown. @param possiblySent how often it was by then */
+const unknownChunk = (possiblySent: number) => ({
+  event: 'attempt',
+  job: 'c-chaos-0',
+  attempt: possiblySent,
+  outcome: 'unknown',
+  requests: 1,
+  possiblySent,
+});
 const twiceSeen = (lane: 'notices' | 'chunks', count: number) => {
   const possiblySentTwice = { notices: 0, chunks: 0, [lane]: count };
   return { status: { jobs, possiblySentTwice }, metrics: possiblySentTwice };
@@ -172,6 +182,16 @@ const WRONG: readonly Wrong[] = [
     law: /nothing is set aside/,
   },
   {
+    what: 'an unknown contact of the batch with resends left',
+    by: {
+      record: new Map([...record()].slice(1)),
+      batch: { ...counts, accepted: 2, unknown: 1 },
+      unknown: { notices: [], ofBatch: ['b1'] },
+      attempts: [...GOOD.attempts, unknownChunk(2)],
+    },
+    law: /nothing is set aside/,
+  },
+  {
     what: 'metrics of another number',
     by: { metrics: { notices: 1, chunks: 0 } },
     law: /report the same/,
@@ -260,6 +280,17 @@ describe('the judge', () => {
       brokenBy({
         status: { ...GOOD.status, jobs: { ...jobs, failed: 2 } },
         unknown: { notices: [{ id: 'n2', possiblySent: 3 }], ofBatch: [] },
+      }),
+    ).toEqual([]);
+  });
+
+  it('accepts unknown contacts of the batch that were sent as often as allowed', () => {
+    expect(
+      brokenBy({
+        record: new Map([...record()].slice(1)),
+        batch: { ...counts, accepted: 2, unknown: 1 },
+        unknown: { notices: [], ofBatch: ['b1'] },
+        attempts: [...GOOD.attempts, unknownChunk(3)],
       }),
     ).toEqual([]);
   });

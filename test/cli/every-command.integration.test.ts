@@ -45,6 +45,7 @@ afterAll(async () => {
 /** What each command is asked, the exit code, and what standard output has to hold. */
 const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegExp]>> = {
   send: [['--template', 'T', '--contact', '01000000001'], 0, /^Enqueued /],
+  show: [['n-none'], 1, /^state +not-kept$/m],
   import: [[list, '--template', 'T', '--batch', 'b'], 0, /^Batch b\.$/m],
   batches: [[], 0, /^sending /m],
   batch: [['sending'], 0, /^phase +sending,/m],
@@ -52,6 +53,7 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   resume: [['sending'], 0, /is resumed/],
   failures: [['sending'], 0, /^No contact failed\.$/m],
   redrive: [['sending', '--yes'], 0, /^No contact matches/],
+  delete: [['--notices', '--yes'], 0, /^No failed notice matches/],
   unknown: [[], 0, /^No outcome is unknown\.$/m],
   resolve: [['--all', '--as', 'accepted', '--yes'], 0, /^Nothing was done\.$/m],
   restored: [[], 0, /^No old copy/],
@@ -75,8 +77,9 @@ const LASTING: Readonly<Record<string, readonly [readonly string[], RegExp]>> = 
 
 describe('every command, as a process', () => {
   it('is listed here', async () => {
-    const help = (await run(['help'])).stdout.split('Commands:')[1]?.split('Exit codes:')[0] ?? '';
-    const commands = [...help.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name = '']) => name);
+    const help =
+      (await run(['help'])).stdout.split('Single notices:')[1]?.split('Exit codes:')[0] ?? '';
+    const commands = [...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name = '']) => name);
     const listed = [...Object.keys(ENDING), ...Object.keys(LASTING), 'help'];
     expect(listed.toSorted()).toEqual(commands.toSorted());
   });

@@ -4,6 +4,7 @@ import { startProcess } from './support/process.ts';
 import { errorOf, run, STACK } from './support/run.ts';
 
 const COMMANDS = ['send', 'worker', 'emulator', 'config', 'status'];
+const GROUPS = ['Single notices', 'Batches', 'Account', 'Processes'];
 
 describe('help', () => {
   it.each([[['--help']], ...COMMANDS.map((command) => [[command, '--help']])])(
@@ -27,6 +28,29 @@ describe('help', () => {
   it('lists every command', async () => {
     const { stdout } = await run(['--help']);
     for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'));
+  });
+
+  it('lists the commands in groups', async () => {
+    const { stdout } = await run(['--help']);
+    const headings = [...stdout.matchAll(/^(\w[\w ]*):$/gm)].map(([, heading]) => heading);
+    expect(headings).toEqual(['Options', ...GROUPS, 'Commands', 'Exit codes']);
+  });
+
+  it('has an example for each command, of flags that it knows', async () => {
+    const all = await run(['--help']);
+    const commands = [...all.stdout.matchAll(/^ {2}([a-z][a-z-]*) .*/gm)]
+      .map(([, name]) => name ?? '')
+      .filter((name) => name !== 'help');
+    expect(commands.length).toBeGreaterThan(20);
+    for (const command of commands) {
+      const own = (await run([command, '--help'])).stdout;
+      const example = /^Example:\n {2}notices (.*)$/m.exec(own)?.[1] ?? '';
+      const [first, second = ''] = example.split(' ');
+      expect(first).toBe(command);
+      const below = /^[a-z]/.test(second) && new RegExp(`^ {2}${second} `, 'm').test(own);
+      const help = below ? (await run([command, second, '--help'])).stdout : own;
+      for (const [flag] of example.matchAll(/--[a-z-]+/g)) expect(help).toContain(`  ${flag}`);
+    }
   });
 
   it('version: that of the package', async () => {

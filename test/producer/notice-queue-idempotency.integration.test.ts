@@ -2,6 +2,9 @@ import { Queue, Worker } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
+import { readNotice } from '../../src/contracts/read-notice.ts';
+import { olderFingerprint } from '../../src/producer/plan-jobs.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { contacts, contactsOf, waitingIds, waitingJobs } from './support/stored-jobs.ts';
@@ -243,5 +246,38 @@ describe('a call that came through in part', () => {
       expect(jobs.map(({ id }) => id).sort()).toEqual([...receipt.jobs].sort());
       expect(contactsOf(jobs).sort()).toEqual(list.map(({ contact }) => contact).sort());
     }
+  });
+});
+
+describe('the id of a notice with a key', () => {
+  const tried = (count: number) =>
+    Array.from({ length: count }, (_, index) => `0100${String(index).padStart(7, '0')}`);
+
+  it('does not show its number to those who try all', async () => {
+    const prefix = redis.freshPrefix();
+    const contact = '01000000042';
+    const notice = { templateCode: 'T', contacts: [{ contact, var1: 'x' }] };
+    const { id } = await queueIn(prefix).send(notice, KEY);
+    const hits = tried(100).filter((number) => {
+      const guess = { templateCode: 'T', contacts: [{ contact: number, var1: 'x' }] };
+      return id.includes(`.${olderFingerprint(readNotice(guess))}.`);
+    });
+    expect(hits).toEqual([]);
+  });
+
+  it('is keyed with one secret of the account, which is read once', async () => {
+    const prefix = redis.freshPrefix();
+    const { secret } = keysOf(prefix, 'default');
+    const queues = [queueIn(prefix), queueIn(prefix)];
+    await queues[0]?.send(NOTICE);
+    expect(await redis.client.exists(secret)).toBe(0);
+    const receipts = await Promise.all(
+      queues.flatMap((queue) => [queue.send(NOTICE, KEY), queue.send(NOTICE, KEY)]),
+    );
+    expect(receipts.filter(({ duplicate }) => !duplicate)).toHaveLength(1);
+    expect(await redis.client.get(secret)).toMatch(/^[\w-]{43}$/);
+    // Another secret would make the same notice a conflict: it is not read again.
+    await redis.client.set(secret, 'another');
+    expect(await queues[0]?.send(NOTICE, KEY)).toMatchObject({ duplicate: true });
   });
 });

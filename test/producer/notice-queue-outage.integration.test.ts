@@ -127,7 +127,8 @@ describe('Redis frozen', () => {
   it('fails in time; what lands after the thaw and is repeated is one job', async () => {
     const server = await startServer();
     const queue = open(server.url);
-    await queue.send({ ...NOTICE, templateCode: 'WARM' });
+    // With a key, so that the connection has read the secret of the account.
+    await queue.send({ ...NOTICE, templateCode: 'WARM' }, { idempotencyKey: 'warm' });
     await server.kill('SIGSTOP');
     const error = await failureOf(queue.send(NOTICE, KEY));
     expect(error.code).toBe('QUEUE_UNAVAILABLE');
@@ -182,8 +183,8 @@ describe('Redis that refuses', () => {
     const queue = open(server.url);
     await queue.send({ ...NOTICE, templateCode: 'WARM' });
     await row.refuse(admin);
-    for (const call of [queue.send(NOTICE, KEY), queue.sendMany([NOTICE, NOTICE])]) {
-      const error = await failureOf(call);
+    const calls = [queue.send(NOTICE, KEY), queue.sendMany([NOTICE, NOTICE])];
+    for (const error of await Promise.all(calls.map((call) => failureOf(call)))) {
       expect(error.code).toBe('QUEUE_REFUSED');
       expect(error.message).toContain(row.message);
     }

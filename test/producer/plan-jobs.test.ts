@@ -5,8 +5,10 @@ import {
   fingerprint,
   jobIds,
   judgeHead,
+  olderFingerprint,
   planJobs,
   planNotice,
+  withFingerprint,
 } from '../../src/producer/plan-jobs.ts';
 import type { PlannedNotice } from '../../src/producer/plan-jobs.ts';
 import { contacts } from './support/stored-jobs.ts';
@@ -16,7 +18,8 @@ const WINDOW = 60_000;
 
 function plan(count: number, chunkSize: number, options: object = {}): PlannedNotice {
   const notice = readNotice({ templateCode: 'T', contacts: contacts(count) });
-  return planNotice(notice, options, { chunkSize, now: NOW, delivery: 'at-least-once' });
+  const planned = planNotice(notice, options, { chunkSize, now: NOW, delivery: 'at-least-once' });
+  return withFingerprint(planned, 'secret of the account');
 }
 
 const all = (planned: PlannedNotice) => [...planJobs(planned, planned, 0, undefined, WINDOW)];
@@ -40,7 +43,7 @@ describe('planNotice', () => {
   it('names jobs so that BullMQ takes the ids: a prefix, no colon, the chunk at the end', () => {
     expect(jobIds(plan(1, 5), plan(1, 5))).toEqual([expect.stringMatching(/^n-[\w-]{16}$/)]);
     const keyed = plan(7, 5, { idempotencyKey: 'k' });
-    expect(keyed.id).toMatch(/^n-[\w-]{16}\.[\w-]{8}\.5$/);
+    expect(keyed.id).toMatch(/^n-[\w-]{16}\.h[\w-]{11}\.5$/);
     expect(jobIds(keyed, keyed)).toEqual([`${keyed.id}-0`, `${keyed.id}-1`]);
   });
 
@@ -108,7 +111,7 @@ describe('planNotice', () => {
 
 describe('fingerprint', () => {
   const base = { templateCode: 'T', extra: { a: 1, b: [1, 2] }, contacts: contacts(3) };
-  const print = (notice: object) => fingerprint(readNotice(notice));
+  const print = (notice: object) => fingerprint(readNotice(notice), 'a secret');
 
   it('does not depend on the order of fields, and leaves undefined ones out', () => {
     const { templateCode, extra, contacts: list } = base;
@@ -132,6 +135,11 @@ describe('fingerprint', () => {
   });
 });
 
+it('a fingerprint depends on the secret of the account', () => {
+  const notice = readNotice({ templateCode: 'T', contacts: contacts(1) });
+  expect(fingerprint(notice, 'one')).not.toBe(fingerprint(notice, 'other'));
+});
+
 describe('judgeHead', () => {
   const keyed = { idempotencyKey: 'k' };
   const first = plan(5, 2, keyed);
@@ -148,6 +156,16 @@ describe('judgeHead', () => {
   it('knows an earlier call with the same content', () => {
     expect(judgeHead(plan(5, 2, keyed), `${first.id}-0`)).toEqual({ kind: 'duplicate', owner });
     expect(judgeHead(plan(1, 2, keyed), single.id)).toMatchObject({ kind: 'duplicate' });
+  });
+
+  it('knows what an earlier version queued, whose fingerprint has no key', () => {
+    const print = olderFingerprint(first.notice);
+    const id = `n-${'x'.repeat(16)}.${print}.2`;
+    expect(judgeHead(plan(5, 2, keyed), `${id}-0`)).toEqual({
+      kind: 'duplicate',
+      owner: { id, chunkSize: 2 },
+    });
+    expect(judgeHead(plan(4, 2, keyed), `${id}-0`)).toEqual({ kind: 'conflict' });
   });
 
   it('cuts where the earlier call did, whatever the chunk size is now', () => {

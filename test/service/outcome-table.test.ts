@@ -138,6 +138,11 @@ const CASES: [string, SendAnswer, Outcome][] = [
     answered(401, { refused: one(401).refused.slice(1), failure: 'aborted' }),
     retry('HTTP_401', false),
   ],
+  [
+    '401 or 403, given up before the second request',
+    answered(401, { ...one(401), body: 'html', failure: 'timeout' }),
+    retry('HTTP_401', false),
+  ],
   ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), page('HTTP_401')],
   ['401 or 403, a page', answered(403, { ...one(403), body: 'html' }), page('HTTP_403')],
   [

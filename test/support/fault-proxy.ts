@@ -100,7 +100,7 @@ export async function startFaultProxy(target: number): Promise<FaultProxy> {
       server?.close();
       server = undefined;
       const closed = [...links].map((link) => link.closed);
-      for (const link of links) link.reset();
+      for (const link of links) link.destroy();
       await Promise.all(closed);
     },
   };

@@ -90,6 +90,12 @@ export class FaultyLink {
     this.#server.resetAndDestroy();
   }
 
+  /** Ends both connections now; a reset waits for what was written. */
+  destroy(): void {
+    this.#client.destroy();
+    this.#server.destroy();
+  }
+
   /** The fault in force is over. */
   healed(): void {
     const { fault } = this.#state;

@@ -41,6 +41,7 @@ import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
 import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
+import { storeOwnRetention } from './store-retention.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 
 /** One worker in this process. */
@@ -246,6 +247,7 @@ export async function startWorker({
     await lifecycle.stop();
     return undefined;
   }
+  await storeOwnRetention(redis, keys, config.worker, attemptLog);
   await lifecycle.start(clock);
   await lifecycle.start(holds);
   await lifecycle.start(rateLimiter);

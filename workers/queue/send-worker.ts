@@ -30,7 +30,7 @@ export interface Lane {
 const MOST_NOTICES = 256;
 
 /** Most accepted notices that are kept, whatever their age. */
-const KEEP_ACCEPTED_COUNT = 10_000;
+export const KEEP_ACCEPTED_COUNT = 10_000;
 
 /**
  * The two lanes of a worker process. Each has a concurrency of its own, so that a single notice never waits

@@ -220,7 +220,8 @@ export class ChunkAttempt {
       chunk,
       contacts: size,
       probe: passage.probe !== undefined,
-      possiblySent: possiblySent ? 1 : 0,
+      // The ledger also knows of earlier jobs of the chunk.
+      possiblySent: possiblySent ? Math.max(1, possiblySentAttempts(locked.job)) : 0,
     });
     return { outcome, answer };
   }

@@ -1,22 +1,25 @@
+/** Characters with which spreadsheets start a formula, full-width ones included. */
+const SIGN = '[=+\\-@＝＋－＠]';
+/** Characters that spreadsheets ignore before one: blanks, controls, invisible ones. Not separators. */
+const BLANK = '(?:(?![\\t\\r\\n])[\\s\\p{Cc}\\p{Cf}])';
 /**
- * Text that a spreadsheet would run as a formula. Such a cell is written with an apostrophe before it;
- * an import of a rejects file removes the apostrophe (column-map.ts).
+ * Where a spreadsheet can start a formula: at the start of the cell, or after what another spreadsheet takes for
+ * the end of one. A tab, a line break or a NUL at the start counts as one.
  */
-const FORMULA_START = /^[=+\-@\t\r]/;
+const START = `(?:^(?='*(?:[\\t\\r\\n\\0]|${BLANK}*${SIGN}))|(?<=[;|\\t\\r\\n])(?='*${BLANK}*${SIGN}))`;
 
-/** Text that looks escaped already gets another apostrophe, so that an import restores it. */
-const ESCAPED_START = /^'+[=+\-@\t\r]/;
+const FORMULAS = new RegExp(START, 'gu');
+const ESCAPED = new RegExp(`${START}'`, 'gu');
 
-/** A cell with one of these characters must be quoted. */
-const NEEDS_QUOTES = /[",\r\n]/;
-
-/** A CSV cell that is safe to open in a spreadsheet. */
-export function csvCell(text: string): string {
-  const safe = FORMULA_START.test(text) || ESCAPED_START.test(text) ? `'${text}` : text;
-  return NEEDS_QUOTES.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
-/** A CSV line, including the line end. */
+/**
+ * A CSV line that is safe to open in a spreadsheet, including the line end: every cell is quoted, and an
+ * apostrophe is written where a spreadsheet could start a formula ({@link unescapeCell} removes it).
+ */
 export function csvLine(cells: readonly string[]): string {
-  return `${cells.map(csvCell).join(',')}\n`;
+  return `${cells.map((text) => `"${escapeCell(text).replaceAll('"', '""')}"`).join(',')}\n`;
 }
+
+const escapeCell = (text: string): string => text.replace(FORMULAS, "'");
+
+/** The text of a cell that {@link csvLine} wrote. */
+export const unescapeCell = (cell: string): string => cell.replace(ESCAPED, '');

@@ -1,4 +1,3 @@
-import path from 'node:path';
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
@@ -116,11 +115,11 @@ class ImportRun {
     const writer = this.#writer(target, id, started);
     const lease = target === undefined ? undefined : new ImportLease(target.ledger, id);
     lease?.start();
-    let written: boolean;
+    let rejectsFile: string | undefined;
     try {
       const digest = await this.#readAll(list, chunkSize, writer, rejects);
       await writer.end();
-      written = (await rejects?.end()) ?? false;
+      rejectsFile = await rejects?.end();
       const { refused, duplicates } = this.#tally;
       const { delivery } = started?.batch ?? this.#plan.plan;
       const whole = digest === undefined ? undefined : { name: listName(delivery, digest), digest };
@@ -144,7 +143,7 @@ class ImportRun {
       resumed: started?.kind === 'continued',
       alreadyImported: false,
       dryRun: this.#options.dryRun,
-      ...(written && rejects !== undefined ? { rejectsFile: rejects.path } : {}),
+      ...(rejectsFile === undefined ? {} : { rejectsFile }),
     };
   }
 
@@ -177,10 +176,8 @@ class ImportRun {
     const ending = titles === undefined ? 'ndjson' : 'csv';
     const file = this.#options.rejectsFile ?? (listed && `${listed}.rejected.${ending}`);
     if (file === undefined) return undefined;
-    if (listed !== undefined && path.resolve(listed) === path.resolve(file)) {
-      throw new NoticeQueueError('REJECTS_UNWRITABLE', `${file} is the list itself.`);
-    }
-    return RejectsFile.prepare(file, titles);
+    const { overwriteRejects } = this.#options;
+    return RejectsFile.prepare(file, listed, titles, overwriteRejects);
   }
 
   #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {

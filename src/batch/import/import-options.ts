@@ -77,10 +77,13 @@ export interface ImportOptions {
   header?: boolean | undefined;
   /**
    * Path of the file for refused rows. It is written if there are any, also by a dry run, and can be
-   * imported again after the rows are corrected.
+   * imported again after the rows are corrected. If there is a file with other content, it is kept, and the
+   * new one gets a number, such as `FILE.rejected-2.csv`; the report names it.
    * @default FILE.rejected.csv (or .ndjson) beside the list; none if the list is not a file
    */
   rejectsFile?: string | undefined;
+  /** Replace the file for refused rows if there is one with other content. @default false */
+  overwriteRejects?: boolean | undefined;
   /** Called during the import, every few hundred rows. An exception from it ends the import. */
   onProgress?: ((progress: ImportProgress) => void) | undefined;
   /** Aborting it ends the import with IMPORT_STOPPED; the same import continues it later. */
@@ -204,6 +207,7 @@ const optionsSchema = z
       encoding: z.enum(ENCODINGS, `expected one of ${ENCODINGS.join(', ')}`).default('utf-8'),
       header: flag.default(true),
       rejectsFile: text.refine((file) => file !== '', 'expected the path of a file'),
+      overwriteRejects: flag.default(false),
       onProgress: z
         .custom<(progress: ImportProgress) => void>(
           (value) => value === undefined || typeof value === 'function',

@@ -1,46 +1,60 @@
 import { constants } from 'node:fs';
-import { access, open, stat, type FileHandle } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import { csvLine } from '../failures/csv-line.ts';
+import { NewFile } from './new-file.ts';
 
 /** Characters that are buffered before they are written. */
 const WRITE_AT = 64 * 1024;
 
 /**
  * The file of refused rows, for the person who corrects them. It is created with the first refused
- * row, readable only by its owner. For a CSV list it is a CSV file with four added columns before those
+ * row ({@link NewFile}). For a CSV list it is a CSV file with four added columns before those
  * of the list; for objects it is NDJSON with the same four fields. Both can be imported again without
  * changes to their structure: an import ignores fields that start with `rejected_`.
  */
 export class RejectsFile {
-  /** Path of the file, whether or not it exists yet. */
-  readonly path: string;
+  readonly #path: string;
   readonly #titles: readonly string[] | undefined;
-  #file: FileHandle | undefined;
+  readonly #overwrite: boolean;
+  #file: NewFile | undefined;
   #text = '';
 
-  private constructor(file: string, titles: readonly string[] | undefined) {
-    this.path = file;
+  private constructor(file: string, titles: readonly string[] | undefined, overwrite: boolean) {
+    this.#path = file;
     this.#titles = titles;
+    this.#overwrite = overwrite;
   }
 
   /**
    * Checks that the file can be written, without writing.
    *
+   * @param list path of the list, if it is a file
    * @param titles titles of the list's columns; undefined for a list of objects
-   * @throws NoticeQueueError REJECTS_UNWRITABLE
+   * @param overwrite replace a file that has other content
+   * @throws NoticeQueueError REJECTS_UNWRITABLE, also if it is the list itself under another name
    */
-  static async prepare(file: string, titles: readonly string[] | undefined): Promise<RejectsFile> {
+  static async prepare(
+    file: string,
+    list: string | undefined,
+    titles: readonly string[] | undefined,
+    overwrite: boolean,
+  ): Promise<RejectsFile> {
     try {
       const found = await stat(file).catch(() => undefined);
       if (found?.isDirectory() === true) throw new Error('EISDIR');
-      await access(found === undefined ? path.dirname(path.resolve(file)) : file, constants.W_OK);
+      const isNew = found === undefined || found.isFile();
+      await access(isNew ? path.dirname(path.resolve(file)) : file, constants.W_OK);
+      const ofList = list === undefined ? undefined : await stat(list);
+      if (found !== undefined && found.ino === ofList?.ino && found.dev === ofList.dev) {
+        throw new NoticeQueueError('REJECTS_UNWRITABLE', `${file} is the list itself.`);
+      }
     } catch (error) {
       throw unwritable(file, error);
     }
-    return new RejectsFile(file, titles);
+    return new RejectsFile(file, titles, overwrite);
   }
 
   /** Adds a refused row. @throws NoticeQueueError REJECTS_UNWRITABLE */
@@ -65,42 +79,35 @@ export class RejectsFile {
   }
 
   /**
-   * Writes the buffered rows and closes the file.
+   * Writes the buffered rows and gives the file its name.
    *
-   * @returns whether the file exists: there was at least one refused row
+   * @returns the path of the file; undefined if there was no refused row
+   * @throws NoticeQueueError REJECTS_UNWRITABLE
    */
-  async end(): Promise<boolean> {
-    try {
-      if (this.#text !== '') await this.#flush();
-      return this.#file !== undefined;
-    } finally {
-      await this.#close();
-    }
-  }
-
-  /** Closes the file after a failure elsewhere. Never throws. */
-  async abandon(): Promise<void> {
-    await this.end().catch(() => {});
-  }
-
-  async #close(): Promise<void> {
+  async end(): Promise<string | undefined> {
+    if (this.#text !== '') await this.#flush();
     const file = this.#file;
     this.#file = undefined;
     try {
-      await file?.close();
+      return await file?.complete(this.#overwrite);
     } catch (error) {
-      throw unwritable(this.path, error);
+      throw unwritable(this.#path, error);
     }
+  }
+
+  /** The same after a failure elsewhere. Never throws. */
+  async abandon(): Promise<void> {
+    await this.end().catch(() => {});
   }
 
   async #flush(): Promise<void> {
     const text = this.#text;
     this.#text = '';
     try {
-      this.#file ??= await open(this.path, 'w', 0o600);
-      await this.#file.writeFile(text);
+      this.#file ??= await NewFile.create(this.#path);
+      await this.#file.write(text);
     } catch (error) {
-      throw unwritable(this.path, error);
+      throw unwritable(this.#path, error);
     }
   }
 }
@@ -114,23 +121,26 @@ function objectLine(
   reason: string,
   original: readonly string[] | string | undefined,
 ): string {
-  const text = typeof original === 'string' ? original : '';
-  let fields: unknown;
-  try {
-    fields = JSON.parse(text);
-  } catch {
-    fields = undefined;
-  }
-  const isObject = typeof fields === 'object' && fields !== null && !Array.isArray(fields);
-  const added = {
+  const text = typeof original === 'string' ? original.trim() : '';
+  const added = JSON.stringify({
     rejected_line: line,
     rejected_field: field,
     rejected_value: value,
     rejected_reason: reason,
-    ...(isObject ? {} : { rejected_text: text }),
-  };
-  const rest = isObject ? JSON.stringify(fields).slice(1) : '}';
-  return `${JSON.stringify(added).slice(0, -1)}${rest === '}' ? rest : `,${rest}`}\n`;
+    ...(isObject(text) ? {} : { rejected_text: text }),
+  });
+  if (!isObject(text)) return `${added}\n`;
+  // Spliced as text: a row that is nested too deeply cannot be written as a value.
+  const rest = text.slice(1).trimStart();
+  return `${added.slice(0, -1)}${rest === '}' ? '' : ','}${rest}\n`;
+}
+
+function isObject(text: string): boolean {
+  try {
+    return text.startsWith('{') && typeof JSON.parse(text) === 'object';
+  } catch {
+    return false;
+  }
 }
 
 function unwritable(file: string, error: unknown): NoticeQueueError {

@@ -1,4 +1,4 @@
-import { whyNotJson } from '../../contracts/json-value.ts';
+import { whyNotJson, whyNotText } from '../../contracts/json-value.ts';
 import { MAX_VALUE_LENGTH, VARIABLE_NAME } from '../../contracts/notice.ts';
 import { checkNumber } from './check-number.ts';
 import { FORBIDDEN_NAMES, type Columns } from './column-map.ts';
@@ -28,9 +28,6 @@ export interface RowRefusal {
   /** What was expected, and what to do; contains no values. */
   readonly reason: string;
 }
-
-/** Control characters except tab and line breaks, and lone surrogates. */
-const UNPRINTABLE = /(?![\t\n\r])[\p{Cc}\p{Cs}]/u;
 
 /** Checks a row of cells. Hand-written: a schema would take four times as long. */
 export function checkCells(cells: readonly string[], columns: Columns): RowCheck {
@@ -113,12 +110,7 @@ function problemOfText(value: string, variable: boolean): string | undefined {
   if (variable && value.length > MAX_VALUE_LENGTH) {
     return `expected at most ${MAX_VALUE_LENGTH} characters, got ${value.length}`;
   }
-  if (UNPRINTABLE.test(value)) {
-    const found = UNPRINTABLE.exec(value);
-    const code = (found?.[0].charCodeAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-    return `expected text, got the control character U+${code} at character ${(found?.index ?? 0) + 1}; remove it`;
-  }
-  return undefined;
+  return whyNotText(value);
 }
 
 function textOf(value: unknown): string {

@@ -1,5 +1,6 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { unescapeCell } from '../failures/csv-line.ts';
 import {
   compareFields,
   isSentByName,
@@ -46,9 +47,6 @@ export interface Columns {
 }
 
 const unchanged = (cell: string) => cell;
-/** Removes the apostrophe that csv-line.ts adds before text that looks like a formula. */
-const unescaped = (cell: string) => (/^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell);
-
 /**
  * Reads the header row, or the first row of a list without header.
  *
@@ -99,7 +97,7 @@ export function readColumns(
       .sort((left, right) => compareFields(left.name, right.name))
       .map(({ index, name }) => columnOf(index, titles[index] ?? '', name)),
     sent: sentColumns(titles, chosen),
-    unescape: isPlain ? unchanged : unescaped,
+    unescape: isPlain ? unchanged : unescapeCell,
     isPlain,
   };
 }
@@ -192,8 +190,22 @@ function describeColumns(titles: readonly string[], delimiter: string): string {
   const other = [';', '\t', ',', '|'].find(
     (character) => character !== delimiter && titles.length === 1 && titles[0]?.includes(character),
   );
-  const hint = other === undefined ? '' : ` Is the delimiter '${other === '\t' ? 'TAB' : other}'?`;
-  return `The columns are ${columns}.${hint}`;
+  return `The columns are ${columns}. ${other === undefined ? mapHint(titles) : delimiterHint(other)}`;
+}
+
+function delimiterHint(other: string): string {
+  const shown = other === '\t' ? 'TAB' : `'${other}'`;
+  return `Is the delimiter ${shown}? Then add --delimiter ${shown} (in a program: the option delimiter).`;
+}
+
+/** The column that is most likely the one with the numbers. */
+const NUMBERS = /phone|mobile|cell|tel|number|contact|\uC804\uD654|\uBC88\uD638/i;
+
+function mapHint(titles: readonly string[]): string {
+  const title = shownTitle(titles.find((one) => NUMBERS.test(one)) ?? titles[0] ?? '');
+  const value = `contact=${title}`;
+  const shown = /^[\w=.-]+$/.test(value) ? value : `"${value}"`;
+  return `Name the one with the phone numbers, such as --map ${shown} (in a program: the option map).`;
 }
 
 function columnOf(index: number, title: string, name: string): Column {

@@ -205,7 +205,7 @@ function wrongEncoding(
   }
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
   return unreadable(
-    `Line ${line}, character ${character}: a byte is not valid ${encoding.toUpperCase()}. Is the encoding ${other}?`,
+    `Line ${line}, character ${character}: a byte is not valid ${encoding.toUpperCase()}. Is the encoding ${other}? Then add --encoding ${other} (in a program: the option encoding).`,
   );
 }
 

@@ -38,9 +38,13 @@ export function compareFields(left: string, right: string): number {
   return left < right ? -1 : 1;
 }
 
-/** A title as it may be shown: in the first row of a list without titles it may be a phone number. */
+/**
+ * A title as it may be shown: in the first row of a list without titles it may be a phone number, so no
+ * digits are shown of one that contains more than five.
+ */
 export function shownTitle(title: string): string {
-  return title.slice(0, 40).replaceAll(/[0-9]{4,}/g, '...');
+  const digits = title.match(/\p{Nd}/gu)?.length ?? 0;
+  return digits > 5 ? title.slice(0, 40).replaceAll(/\p{Nd}+/gu, '...') : title.slice(0, 40);
 }
 
 /**

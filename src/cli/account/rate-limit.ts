@@ -9,7 +9,8 @@ import {
   setAuditedRateLimit,
   type ExplainedRateLimit,
 } from '../../ops/manual-rate-limit.ts';
-import { shortText, UsageError, wholeNumber } from '../arguments.ts';
+import { shortText, wholeNumber } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { print } from '../output.ts';

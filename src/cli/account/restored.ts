@@ -5,11 +5,11 @@ import { parkRestored } from '../../ops/restored-notices.ts';
 import { exportRestored, reportRestored, type RestoredReport } from '../../ops/restored.ts';
 import type { Suspicion } from '../../fleet/restore/epoch.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
-import { UsageError } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, table, wantsJson, writeOut } from '../output.ts';
+import { print, table, wantsJson, writeOut, writeText } from '../output.ts';
 
 const NEVER = 'No old copy of the queue has been detected in this Redis.';
 
@@ -52,7 +52,7 @@ async function writeCsv({ stdout, stderr }: CommandContext, open: OpenLedger): P
   const keys = payloadKeys(open.config.queue);
   const decode = (payload: Buffer) => decodeContacts(payload, keys);
   const contacts = await exportRestored(open, decode, (text) => writeOut(stdout, text));
-  stderr.write(contacts === undefined ? `${NEVER}\n` : `${countOf(contacts, 'contact')}\n`);
+  writeText(stderr, contacts === undefined ? `${NEVER}\n` : `${countOf(contacts, 'contact')}\n`);
 }
 
 function describe(report: RestoredReport | undefined, now: number): string[] {
@@ -120,7 +120,7 @@ function parkCommand(context: CommandContext): Command {
         }
         const question = `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? They are not sent until "notices resolve".`;
         if (jobs > 0 && !(await confirm(context, question, flags.yes === true))) {
-          context.stderr.write('Nothing was done.\n');
+          writeText(context.stderr, 'Nothing was done.\n');
           context.end(1);
           return;
         }

@@ -4,9 +4,10 @@ import type { Status } from '../../ops/status.ts';
 import { describeHold } from './hold.ts';
 import { describeRateLimit, withDeprecatedPace } from './rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
-import { wholeNumber, UsageError } from '../arguments.ts';
+import { wholeNumber } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
-import { print, table, wantsJson, writeOut } from '../output.ts';
+import { print, table, wantsJson, writeAll } from '../output.ts';
 import { watch } from './watch.ts';
 
 /** Interval of `--watch` without a number, in seconds. */
@@ -15,7 +16,7 @@ const WATCH_S = 2;
 /** `notices status`: needs no credentials; shows the token only when they are set. */
 export function statusCommand(context: CommandContext): Command {
   return new Command('status')
-    .description('show waiting and active jobs, the hold, the rate limit, workers and Redis')
+    .description('show what waits and why, what failed or is unknown, the hold, workers and Redis')
     .option('--worker <host>', 'exit with 1 unless a worker runs on that host (a health check)')
     .option(
       '--watch [seconds]',
@@ -53,7 +54,7 @@ export function statusCommand(context: CommandContext): Command {
               json: wantsJson(command),
               signal,
               screen: context.stdout,
-              write: (text) => writeOut(context.stdout, text),
+              write: (text) => writeAll(context.stdout, text),
             },
           ),
         );
@@ -69,18 +70,21 @@ export function statusCommand(context: CommandContext): Command {
 }
 
 function describe(status: Status): string[] {
-  const { jobs, workers, redis } = status;
+  const { jobs, workers, redis, batches } = status;
   const oldest =
     status.oldestWaitingMs === undefined
       ? ''
       : `, the oldest for ${formatDuration(status.oldestWaitingMs)}`;
   return [
     ...table([
+      ['account', `${status.account}, prefix ${status.prefix}, Redis at ${redis.address}`],
       ['waiting', `${jobs.waiting}${oldest}`],
       ['active', `${jobs.active}`],
       ['delayed', `${jobs.delayed}`],
       ['done', `${jobs.done} (within retention)`],
       ['failed', `${jobs.failed}`],
+      ['batches', describeBatches(batches)],
+      ['unknown', describeUnknown(status.unknown)],
       ['sent twice', describeSentTwice(status)],
       ['hold', describeHold(status.hold, Date.now())],
       ['rate limit', describeRateLimit(status.rateLimit, Date.now())],
@@ -88,6 +92,10 @@ function describe(status: Status): string[] {
       ['workers', workers.length === 0 ? 'none: nothing is being sent' : `${workers.length}`],
       ['redis', describeRedis(redis)],
     ]),
+    ...batches.openBatches.map(
+      ({ id, pending, total, waits }) =>
+        `  ${id}: ${formatCount(pending)} of ${countOf(total, 'contact')} pending${waits === undefined ? '' : `: ${waits}`}`,
+    ),
     ...redis.findings.map(
       ({ severity, words, remedy }) =>
         `  ${severity === 'refuse' ? 'workers refuse to send' : 'warning'}: ${words}; ${remedy}`,
@@ -102,6 +110,16 @@ function describe(status: Status): string[] {
 function describeSentTwice({ possiblySentTwice: { notices, chunks } }: Status): string {
   if (notices + chunks === 0) return 'none';
   return `at most ${countOf(notices, 'contact')} of single notices, ${formatCount(chunks)} of batches`;
+}
+
+function describeBatches({ open, pending, rejected }: Status['batches']): string {
+  const failed = rejected === 0 ? '' : `; ${formatCount(rejected)} rejected`;
+  return `${formatCount(open)} open, ${countOf(pending, 'contact')} pending${failed}`;
+}
+
+function describeUnknown({ notices, contacts }: Status['unknown']): string {
+  if (notices + contacts === 0) return 'none';
+  return `${countOf(notices, 'single notice')}, ${countOf(contacts, 'contact')} of batches: decide with "notices resolve"`;
 }
 
 function describeToken({ token }: Status): string {

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { terminalLine, terminalText } from '../output.ts';
 
 /** One refresh of a watched command. */
 export interface WatchSnapshot {
@@ -69,13 +70,15 @@ export async function watch(
       if ('lines' in seen) {
         last = seen;
         unavailableSince = undefined;
-        shown = seen.lines;
+        shown = seen.lines.map(terminalLine);
       } else {
         unavailableSince ??= at;
-        shown = failureLines(seen, unavailableSince, last?.lines ?? []);
+        shown = failureLines(seen, unavailableSince, last?.lines ?? []).map(terminalLine);
       }
       const text = json
-        ? `${JSON.stringify({ at: at.toISOString(), ...('lines' in seen ? seen.json : { error: seen }) })}\n`
+        ? terminalText(
+            `${JSON.stringify({ at: at.toISOString(), ...('lines' in seen ? seen.json : { error: seen }) })}\n`,
+          )
         : drawn([`${title}, ${clock(at)}`, '', ...shown], inPlace ? screen : undefined);
       if (!(await write(text))) break;
       const restMs = Math.max(0, everyMs - (performance.now() - startedAt));

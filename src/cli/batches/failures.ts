@@ -7,31 +7,50 @@ import { decodeContacts } from '../../batch/payload/payload.ts';
 import { FAILED_STATES, type FailureFilter } from '../../batch/failures/select-failures.ts';
 import { describeGroups } from './batch-view.ts';
 import { countOf } from '../../format/format.ts';
-import { batchId, UsageError } from '../arguments.ts';
+import { batchId } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, wantsJson, writeOut } from '../output.ts';
+import {
+  failedFlags,
+  refuseNoticeFlags,
+  showFailed,
+  type FailedFlags,
+} from '../notices/failed-notices.ts';
+import { print, wantsJson, writeOut, writeText } from '../output.ts';
 
-interface FailuresFlags extends FailureFilter {
+interface FailuresFlags extends FailureFilter, Omit<FailedFlags, 'state' | 'code'> {
   csv?: boolean;
 }
 
-/** `notices failures ID`: a summary without phone numbers; with `--csv` the contacts themselves. */
+/** `notices failures [ID]`: of a batch or of single notices, a summary without phone numbers; with `--csv` the contacts themselves. */
 export function failuresCommand(context: CommandContext): Command {
-  return new Command('failures')
-    .description('show the contacts of a batch that were not accepted, and why')
-    .argument('<id>', 'id of the batch', batchId)
+  const command = new Command('failures')
+    .description(
+      'show what was not accepted of a batch or, without an id, of single notices, and why',
+    )
+    .argument('[id]', 'id of the batch', batchId)
     .addOption(new Option('--state <state>', 'only contacts in this state').choices(FAILED_STATES))
     .option('--code <code>', 'only contacts with this code')
     .option(
       '--csv',
       'write the contacts as CSV, including phone numbers; the file can be imported again',
-    )
-    .action(async (id: string, { csv, state, code }: FailuresFlags, command: Command) => {
-      if (csv === true && wantsJson(command)) {
+    );
+  return failedFlags(command).action(
+    async (id: string | undefined, flags: FailuresFlags, self: Command) => {
+      const { csv, state, code } = flags;
+      if (csv === true && wantsJson(self)) {
         throw new UsageError('use either --csv (the contacts) or --json (the summary)');
       }
       await withLedger(context, async (open) => {
+        if (id === undefined) {
+          if (state === 'expired' || state === 'cancelled') {
+            throw new UsageError('--state: single notices are rejected or unknown');
+          }
+          await showFailed(context, open, { ...flags, state }, self);
+          return;
+        }
+        refuseNoticeFlags(flags);
         const batch = await readBatch(open.ledger, id);
         const filter = { state, code };
         if (csv === true) {
@@ -39,13 +58,14 @@ export function failuresCommand(context: CommandContext): Command {
           return;
         }
         const groups = await groupFailures(open.ledger, batch, filter);
-        print(context, command, { batch: id, failures: groups }, () =>
+        print(context, self, { batch: id, failures: groups }, () =>
           groups.length === 0
             ? ['No contact failed.']
             : [...describeGroups(groups), 'Add --csv to export their contacts.'],
         );
       });
-    });
+    },
+  );
 }
 
 async function writeCsv(
@@ -62,11 +82,13 @@ async function writeCsv(
     (payload) => decodeContacts(payload, keys),
     (text) => writeOut(stdout, text),
   );
-  stderr.write(
+  writeText(
+    stderr,
     contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,
   );
   if (gone > 0) {
-    stderr.write(
+    writeText(
+      stderr,
       `${countOf(gone, 'chunk or part of a chunk', 'chunks or parts of chunks')} left out: sent again meanwhile.\n`,
     );
   }

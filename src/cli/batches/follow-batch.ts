@@ -4,7 +4,7 @@ import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { OpenLedger } from '../open-queue.ts';
-import { writeJsonLine } from '../output.ts';
+import { writeJsonLine, writeText } from '../output.ts';
 import { ProgressRate, ProgressBar } from '../progress.ts';
 
 /** Refresh intervals, in milliseconds. */
@@ -41,7 +41,7 @@ export async function followBatch(
     else {
       if (standstill !== shownReason && standstill !== undefined) {
         bar.end();
-        stderr.write(`Not sending: ${standstill}.\n`);
+        writeText(stderr, `Not sending: ${standstill}.\n`);
       }
       shownReason = standstill;
       const { total, pending } = batch.counts;

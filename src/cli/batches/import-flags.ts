@@ -1,4 +1,5 @@
-import { collect, wholeNumber, batchId, UsageError } from '../arguments.ts';
+import { collect, wholeNumber, batchId } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
@@ -23,6 +24,7 @@ export interface ImportFlags {
   readonly encoding?: string;
   readonly header: boolean;
   readonly rejects?: string;
+  readonly force?: boolean;
   readonly maxRefused?: RefusedLimit;
   readonly highWater?: number;
   readonly scheduleType?: string;
@@ -78,6 +80,10 @@ export function withImportFlags(command: Command): Command {
       'the first row is a contact; --map then names columns by position, starting at 1',
     )
     .option('--rejects <file>', 'file for rejected rows (default: FILE.rejected.csv)')
+    .option(
+      '--force',
+      'replace the file for rejected rows (default: another file is kept, and the new one gets a number)',
+    )
     .option(
       '--max-refused <n>',
       'exit with 1 if more rows are rejected: a number, or a percentage such as 5% (default: any number, but not all)',

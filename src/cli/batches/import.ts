@@ -9,7 +9,7 @@ import { ImportProgressView } from './import-progress.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { withLedger, openQueue } from '../open-queue.ts';
-import { writeJsonLine, table, wantsJson } from '../output.ts';
+import { writeJsonLine, table, wantsJson, writeLines, writeText } from '../output.ts';
 import { followBatch } from './follow-batch.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
@@ -34,8 +34,8 @@ export function importCommand(context: CommandContext): Command {
       const problem = whyNotTaken(report, flags.maxRefused);
       const failed = problem === undefined ? {} : { problem };
       if (json) writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
-      else context.stdout.write(`${describeReport(report, flags).join('\n')}\n`);
-      if (problem !== undefined && !json) context.stderr.write(`${problem}\n`);
+      else writeLines(context.stdout, describeReport(report, flags));
+      if (problem !== undefined && !json) writeText(context.stderr, `${problem}\n`);
       const waits = flags.wait === true && !report.dryRun;
       const accepted = !waits || (await wait(context, report.batch, json, signal));
       context.end(problem === undefined && accepted ? 0 : 1);
@@ -96,6 +96,7 @@ function optionsFrom(flags: ImportFlags): ImportOptions {
     encoding: flags.encoding,
     header,
     rejectsFile: flags.rejects,
+    overwriteRejects: flags.force,
   };
 }
 
@@ -158,9 +159,9 @@ async function wait(
     const groups = await groupFailures(open.ledger, view.batch);
     if (json) writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
-      context.stdout.write(`${describeBatch(view, groups, Date.now()).join('\n')}\n`);
+      writeLines(context.stdout, describeBatch(view, groups, Date.now()));
       if (!isOver(view.batch)) {
-        context.stderr.write('Stopped waiting. The batch continues without this command.\n');
+        writeText(context.stderr, 'Stopped waiting. The batch continues without this command.\n');
       }
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0;

@@ -9,22 +9,38 @@ import {
 import { redriveAudited } from '../../ops/batch-actions.ts';
 import { describeGroups } from './batch-view.ts';
 import { formatCount, countOf } from '../../format/format.ts';
-import { wholeNumber, batchId } from '../arguments.ts';
+import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, wantsJson } from '../output.ts';
+import { print, wantsJson, writeLines, writeText } from '../output.ts';
+import {
+  changeFailed,
+  failedFlags,
+  namedOrAll,
+  refuseNoticeFlags,
+  type FailedFlags,
+} from '../notices/failed-notices.ts';
 import { ProgressBar } from '../progress.ts';
+import { UsageError } from '../usage-error.ts';
+
+type AllFlags = RedriveFlags & Omit<FailedFlags, 'state'>;
 
 interface RedriveFlags extends RedriveSelection {
   yes?: boolean;
+  notices?: boolean;
 }
 
-/** `notices redrive ID`: exits with 1 where the phase does not allow it, or the user declined. */
+/**
+ * `notices redrive ID`: contacts of a batch, or single notices. Exits with 1 where the phase of the batch does
+ * not allow it, or the user declined.
+ */
 export function redriveCommand(context: CommandContext): Command {
-  return new Command('redrive')
-    .description('send contacts again that were not accepted, after a preview')
-    .argument('<id>', 'id of the batch', batchId)
+  const command = new Command('redrive')
+    .description('send what was not accepted again, of a batch or single notices, after a preview')
+    .argument('[ids...]', 'id of the batch, or ids of single notices')
+    .option('--notices', 'all failed single notices that match the flags')
     .addOption(
       new Option('--state <state>', 'contacts in this state; unknown ones may arrive twice')
         .choices(['rejected', 'expired', 'unknown'])
@@ -33,33 +49,55 @@ export function redriveCommand(context: CommandContext): Command {
     .option('--code <code>', 'only contacts with this code')
     .option('--limit <n>', 'maximum number of contacts', wholeNumber(1, 1_000_000_000))
     .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, 1_000_000))
-    .option('--yes', 'do not ask for confirmation')
-    .action((id: string, flags: RedriveFlags, command: Command) =>
-      withLedger(context, async (open) => {
-        const batch = await readBatch(open.ledger, id);
-        const reason = whyNotRedrive(batch, Date.now());
-        if (reason !== undefined) {
-          print(context, command, { batch: id, done: false, reason }, () => [
-            `Batch ${id} cannot be sent again: ${reason}.`,
-          ]);
-          context.end(1);
-          return;
-        }
-        const { yes, ...selection } = flags;
-        const groups = await groupFailures(open.ledger, batch, selection);
-        if (groups.length === 0) {
-          print(context, command, { batch: id, redriven: 0, chunks: 0, left: 0, gone: 0 }, () => [
-            'No contact matches; nothing was done.',
-          ]);
-          return;
-        }
-        if (!(await agreed(context, batch, selection, groups, yes === true, wantsJson(command)))) {
-          context.end(1);
-          return;
-        }
-        await redrive(context, open, batch, selection, command);
-      }),
-    );
+    .option('--yes', 'do not ask for confirmation');
+  return failedFlags(command).action((ids: string[], flags: AllFlags, self: Command) => {
+    const named = namedOrAll(ids, flags.notices);
+    return withLedger(context, async (open) => {
+      const [id = ''] = ids;
+      const isBatch = ids.length === 1 && BATCH_ID.test(id) && (await open.ledger.read(id));
+      if (!isBatch && (named === undefined || id.startsWith('n-') || ids.length > 1)) {
+        const { state } = flags;
+        if (state === 'expired')
+          throw new UsageError('--state: single notices are rejected or unknown');
+        await changeFailed(context, open, 'redrive', named, { ...flags, state }, self);
+        return;
+      }
+      refuseNoticeFlags(flags);
+      await redriveBatchOf(context, open, id, flags, self);
+    });
+  });
+}
+
+async function redriveBatchOf(
+  context: CommandContext,
+  open: OpenLedger,
+  id: string,
+  flags: AllFlags,
+  command: Command,
+): Promise<void> {
+  const batch = await readBatch(open.ledger, id);
+  const reason = whyNotRedrive(batch, Date.now());
+  if (reason !== undefined) {
+    print(context, command, { batch: id, done: false, reason }, () => [
+      `Batch ${id} cannot be sent again: ${reason}.`,
+    ]);
+    context.end(1);
+    return;
+  }
+  const { yes, why = '', state, code, limit, rate } = flags;
+  const selection = { state, code, limit, rate };
+  const groups = await groupFailures(open.ledger, batch, selection);
+  if (groups.length === 0) {
+    print(context, command, { batch: id, redriven: 0, chunks: 0, left: 0, gone: 0 }, () => [
+      'No contact matches; nothing was done.',
+    ]);
+    return;
+  }
+  if (!(await agreed(context, batch, selection, groups, yes === true, wantsJson(command)))) {
+    context.end(1);
+    return;
+  }
+  await redrive(context, open, batch, selection, why, command);
 }
 
 /** Shows what would be sent again, and asks for confirmation. */
@@ -73,7 +111,7 @@ async function agreed(
 ): Promise<boolean> {
   const contacts = groups.reduce((sum, group) => sum + group.contacts, 0);
   const most = limit === undefined ? contacts : Math.min(limit, contacts);
-  if (!json) context.stderr.write(`${describeGroups(groups).join('\n')}\n`);
+  if (!json) writeLines(context.stderr, describeGroups(groups));
   const twice =
     state === 'unknown' ? ' The service may have accepted them: some may arrive twice.' : '';
   const upTo =
@@ -82,7 +120,7 @@ async function agreed(
       : formatCount(contacts);
   if (await confirm(context, `Send ${upTo} contacts of batch ${id} again?${twice}`, yes))
     return true;
-  context.stderr.write('Nothing was done.\n');
+  writeText(context.stderr, 'Nothing was done.\n');
   return false;
 }
 
@@ -91,6 +129,7 @@ async function redrive(
   open: OpenLedger,
   batch: Batch,
   selection: RedriveSelection,
+  why: string,
   command: Command,
 ): Promise<void> {
   const bar = new ProgressBar('redriving', context.stderr);
@@ -99,7 +138,7 @@ async function redrive(
     requeued = redriven;
     if (!wantsJson(command)) bar.show(undefined, countOf(redriven, 'contact'));
   };
-  const actor = { who: currentUser(), why: '' };
+  const actor = { who: currentUser(), why };
   let report: RedriveReport;
   try {
     report = await untilStopped(context, (signal) =>
@@ -108,7 +147,7 @@ async function redrive(
   } catch (error) {
     bar.end();
     const text = `${countOf(requeued, 'contact')} requeued before the failure. Run the command again for the rest.`;
-    if (!wantsJson(command)) context.stderr.write(`${text}\n`);
+    if (!wantsJson(command)) writeText(context.stderr, `${text}\n`);
     throw error;
   }
   bar.end();

@@ -3,12 +3,13 @@ import { loadConfig } from '../../config/config.ts';
 import type { Notice } from '../../contracts/notice.ts';
 import { readNotice } from '../../contracts/read-notice.ts';
 import { worstOf, type Finding } from '../../doctor/finding.ts';
-import { collect, UsageError, templateVariables } from '../arguments.ts';
-import { type CommandContext, type Output, untilStopped } from '../command-context.ts';
+import { collect, templateVariables } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
+import { type CommandContext, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { confirm } from '../confirm.ts';
 import { explainAnswer } from './explain-answer.ts';
-import { wantsJson } from '../output.ts';
+import { wantsJson, writeLines, writeText } from '../output.ts';
 
 interface DoctorFlags {
   issue?: boolean;
@@ -55,7 +56,7 @@ export function doctorCommand(context: CommandContext): Command {
       const json = wantsJson(command);
       const report = json
         ? () => {}
-        : (finding: Finding) => write(context.stdout, linesOf(finding));
+        : (finding: Finding) => writeLines(context.stdout, linesOf(finding));
       const send = noticeOf(flags);
       // Imported here because it loads the whole worker.
       const { examine, examineConfig } = await import('./examine.ts');
@@ -83,8 +84,8 @@ export function doctorCommand(context: CommandContext): Command {
               )),
             ]);
       const worst = worstOf(findings);
-      if (json) write(context.stdout, [JSON.stringify({ worst, findings }, null, 2)]);
-      else write(context.stdout, ['', summaryOf(findings)]);
+      if (json) writeText(context.stdout, `${JSON.stringify({ worst, findings }, null, 2)}\n`);
+      else writeLines(context.stdout, ['', summaryOf(findings)]);
       context.end(exitCodeFor(findings, flags.strict === true));
     });
 }
@@ -132,8 +133,4 @@ function summaryOf(findings: readonly Finding[]): string {
   const [failed, warned] = [of('fail'), of('warn')];
   if (failed + warned === 0) return 'No problems found.';
   return `${countOf(failed, 'problem')} and ${countOf(warned, 'warning')} found.`;
-}
-
-function write(stdout: Output, lines: readonly string[]): void {
-  stdout.write(`${lines.join('\n')}\n`);
 }

@@ -5,9 +5,10 @@ import { loadConfig } from '../../config/config.ts';
 import type { Outcome } from '../../contracts/outcome.ts';
 import { decideOutcome, decidingRow } from '../../service/outcome-table.ts';
 import { applyRules, type AnswerRules } from '../../service/response/answer-rules.ts';
+import { AnswerMask } from '../../service/response/mask-text.ts';
 import { readAnswer } from '../../service/response/read-answer.ts';
 import type { SendAnswer } from '../../service/response/send-answer.ts';
-import { UsageError } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
 import { print, table } from '../output.ts';
 
@@ -57,8 +58,9 @@ export function explain(
   numbers: readonly string[],
 ): ExplainedAnswer {
   const { status, headers, body } = parseAnswer(written);
-  const read = readAnswer({ headers, chunks: [Buffer.from(body)], ending: 'whole' }, []);
-  const ruled = applyRules(rules, { ...read, status }, () => numbers, []);
+  const mask = new AnswerMask([]);
+  const read = readAnswer({ headers, chunks: [Buffer.from(body)], ending: 'whole' }, mask);
+  const ruled = applyRules(rules, { ...read, status }, () => numbers, mask);
   const { json: _, ...facts } = read;
   const answer: SendAnswer = {
     ...facts,

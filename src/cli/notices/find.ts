@@ -2,7 +2,8 @@ import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import { describeFalsePositiveRate, type FindReport } from '../../search/find-contact.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
-import type { CommandContext } from '../command-context.ts';
+import { auditSearch } from '../../ops/audit.ts';
+import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { print, table } from '../output.ts';
 
@@ -17,6 +18,7 @@ export function findCommand(context: CommandContext): Command {
         // Standard input keeps the number out of the shell history and of the process list.
         const number = given === '-' ? (await text(context.stdin)).trim() : given;
         const settings = { ...config.queue, keepFailedMs: config.worker.keepFailedMs };
+        await auditSearch(redis, keys, currentUser(), number);
         const report = await findInQueue({ redis, keys, settings }, number);
         print(context, command, report, () => describe(report));
         if (report.notices.length + report.contacts.length === 0) context.end(1);

@@ -7,15 +7,13 @@ import {
 } from '../../ops/resolve-unknown.ts';
 import { listUnknownNotices, readUnknown, unknownOfBatch } from '../../ops/unknown.ts';
 import { formatCount, countOf } from '../../format/format.ts';
-import { shortText, batchId, timeSpan, UsageError } from '../arguments.ts';
+import { shortText, batchId, MAX_WHY_LENGTH, timeSpan } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, wantsJson } from '../output.ts';
+import { print, wantsJson, writeLines, writeText } from '../output.ts';
 import { describeUnknowns, type Unknowns } from './unknown.ts';
-
-/** Longest reason and name, in characters. */
-const MAX_LENGTH = 200;
 
 interface ResolveFlags {
   as: UnknownResolution;
@@ -50,8 +48,12 @@ export function resolveCommand(context: CommandContext): Command {
       'unknown for longer than this, such as 90s, 15m, 2h or 3d',
       timeSpan,
     )
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_LENGTH))
-    .option('--by <name>', 'name in the audit stream (default: user@host)', shortText(MAX_LENGTH))
+    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH))
+    .option(
+      '--by <name>',
+      'name in the audit stream (default: user@host)',
+      shortText(MAX_WHY_LENGTH),
+    )
     .option('--yes', 'do not ask for confirmation')
     .action((ids: string[], flags: ResolveFlags, command: Command) => {
       const ways = [ids.length > 0, flags.batch !== undefined, flags.all === true];
@@ -141,10 +143,10 @@ async function agreed(
   command: Command,
 ): Promise<boolean> {
   if (!wantsJson(command)) {
-    context.stderr.write(`${describeUnknowns(found, Date.now()).slice(0, -1).join('\n')}\n`);
+    writeLines(context.stderr, describeUnknowns(found, Date.now()).slice(0, -1));
   }
   const question = `Resolve ${countOf(contacts, 'contact')} as ${as}? ${CONSEQUENCES[as]}`;
   if (await confirm(context, question, yes === true)) return true;
-  context.stderr.write('Nothing was done.\n');
+  writeText(context.stderr, 'Nothing was done.\n');
   return false;
 }

@@ -3,7 +3,8 @@ import type { Environment } from '../../config/environment.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../emulator/options.ts';
 import { startEmulator } from '../../emulator/emulator.ts';
 import { parseFault } from '../../emulator/faults/parse-fault.ts';
-import { collect, wholeNumber, UsageError } from '../arguments.ts';
+import { collect, wholeNumber } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
 

@@ -1,9 +1,10 @@
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { loadConfig } from '../../config/config.ts';
-import { wholeNumber, UsageError } from '../arguments.ts';
+import { wholeNumber } from '../arguments.ts';
+import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { print } from '../output.ts';
+import { print, writeText } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */
 const STDERR = 2;
@@ -58,7 +59,8 @@ function hashPasswordCommand(context: CommandContext): Command {
     .action(async (user: string, { role }: { role: string }, command: Command) => {
       const { hashPassword, MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH } =
         await import('../../ops/web/access/password.ts');
-      if (context.stdin.isTTY === true) context.stderr.write('Password, then Enter and Ctrl-D: ');
+      if (context.stdin.isTTY === true)
+        writeText(context.stderr, 'Password, then Enter and Ctrl-D: ');
       const password = (await text(context.stdin)).replace(/[\r\n]+$/, '');
       if (password.length < MIN_PASSWORD_LENGTH || password.length > MAX_PASSWORD_LENGTH) {
         throw new UsageError(

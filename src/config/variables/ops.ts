@@ -44,7 +44,7 @@ export const opsVariables = {
     ).exactOptional(),
     {
       description:
-        'Programs that may call the API with `Authorization: Bearer`, each `name:role:hash` as `notices ops new-key` prints it. A sender enqueues notices and nothing else.',
+        'Programs that may call the API with `Authorization: Bearer`, each `name:role:hash` as `notices ops new-key` prints it. A sender enqueues single notices, looks them up and cancels them by id or key, and nothing else.',
     },
   ),
   sessionKey: variable(
@@ -71,6 +71,18 @@ export const opsVariables = {
       description:
         'Addresses or subnets of the reverse proxies whose X-Forwarded headers, and OPS_USER_HEADER where it is set, are trusted.',
       note: 'A client that can connect from such an address can act as any user.',
+    },
+  ),
+  hostNames: variable(
+    'OPS_HOST_NAMES',
+    text(
+      some('[A-Za-z0-9][A-Za-z0-9.-]{0,252}', String.raw`\s*,\s*`),
+      'names of hosts, separated by commas',
+    ).exactOptional(),
+    {
+      description:
+        'Names under which the ops server is reached; requests for others are refused, except for IP addresses and localhost. Default: on a server of this machine without OPS_TRUSTED_PROXY none, otherwise all.',
+      note: 'Without it a page of another site could reach a server of this machine under a name of its own (DNS rebinding).',
     },
   ),
   userHeader: variable('OPS_USER_HEADER', header().exactOptional(), {

@@ -12,7 +12,10 @@ export interface EmulatedAnswer {
 
 const JSON_HEADERS = { 'content-type': 'application/json; charset=utf-8' } as const;
 
-const RUN = randomBytes(4).toString('hex');
+/** Letters only: ids with long runs of digits look like phone numbers. */
+const RUN = randomBytes(4)
+  .toString('hex')
+  .replaceAll(/[0-9]/g, (digit) => 'ghijkmnpqr'.charAt(Number(digit)));
 let lastId = 0;
 
 /** A request id that is unique on this machine. */

@@ -120,12 +120,34 @@ export const statusAnswer = named(
       .describe(
         'contacts sent again although the service may have accepted an earlier request: at most so many acceptances are duplicates',
       ),
+    prefix: z.string().describe('REDIS_PREFIX'),
+    batches: z
+      .looseObject({
+        pending: count.describe('contacts of all batches that are neither settled nor cancelled'),
+        open: count.describe('batches that have not ended; of the newest 200, like all below'),
+        openBatches: z.array(
+          z.looseObject({
+            id: z.string(),
+            phase: z.enum(['importing', 'sending', 'paused', 'cancelled']),
+            total: count,
+            pending: count,
+            waits: z.string().optional().describe('why nothing of it is sent, and what to do'),
+            importStopped: z.boolean(),
+          }),
+        ),
+        rejected: count.describe('contacts'),
+        unknown: count.describe('contacts that can be resolved'),
+      })
+      .describe('contacts of batches, and the batches that have not ended, the newest first'),
+    unknown: z
+      .looseObject({ notices: count, contacts: count })
+      .describe('outcomes for a person to decide: single notices, and contacts of batches'),
     hold: holdAnswer.optional(),
     rateLimit: rateLimitAnswer.optional(),
     pace: deprecatedPaceAnswer.optional().meta({ deprecated: true }),
     token: tokenAnswer.optional(),
     workers: z.array(workerAnswer),
-    redis: z.looseObject({ version: z.string(), policy: z.string() }),
+    redis: z.looseObject({ version: z.string(), policy: z.string(), address: z.string() }),
   }),
 );
 

@@ -4,6 +4,7 @@ import { Ledger } from '../../batch/ledger/ledger.ts';
 import { payloadKeys, type PayloadKey } from '../../batch/payload/payload-key.ts';
 import type { Config } from '../../config/config.ts';
 import type { OpsConfig } from '../../config/config.ts';
+import { optionsOf } from '../../producer/from-environment.ts';
 import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
@@ -13,6 +14,7 @@ import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts'
 import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
+import { EndedSessions } from './access/ended-sessions.ts';
 import { LiveFeed } from './live/feed.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
@@ -22,6 +24,7 @@ export interface OpsContext {
   readonly account: string;
   readonly logger: Logger;
   readonly access: Access;
+  readonly endedSessions: EndedSessions;
   /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
   readonly redis: RedisClient;
   readonly redisWatch: RedisErrorMonitor;
@@ -83,9 +86,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
   await readyWithin(redis, START_TIMEOUT_MS);
   const sendQueue = openBullQueue(QUEUE_NAME, redis, keys);
   const chunkQueue = openBullQueue(CHUNK_QUEUE_NAME, redis, keys);
-  const { prefix, ...connection } = settings;
-  const { payloadKeyPrevious: _, ...queueSettings } = queue;
-  const notices = new NoticeQueue({ redis: connection, prefix, account, ...queueSettings });
+  const notices = new NoticeQueue(optionsOf(config));
   const ledger = new Ledger(redis, keys);
   const closing = new AbortController();
   const fleet = new FleetReader({
@@ -98,7 +99,11 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     onError: (error) => redisWatch.failed(error, Date.now()),
   });
   const status = async () => {
-    const found = await statusOf(fleet, { account, redisRules: config.redisWatch });
+    const found = await statusOf(fleet, {
+      account,
+      redis: settings,
+      redisRules: config.redisWatch,
+    });
     redisWatch.recovered();
     return found;
   };
@@ -108,6 +113,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     account,
     logger,
     access,
+    endedSessions: new EndedSessions(redis, keys, access.sessions),
     redis,
     redisWatch,
     keys,

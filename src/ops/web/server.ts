@@ -1,9 +1,11 @@
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { isLoopbackHost } from '../../config/address.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { authorize, reads } from './access/authorize.ts';
 import type { Identity, Needs } from './access/identity.ts';
+import { hostRule, networkOf } from './access/network.ts';
 import { boardNeeds, isBoard, registerBoard } from './board/board.ts';
 import type { OpsContext } from './ops-context.ts';
 import { problemPage } from './pages/public-pages.ts';
@@ -29,6 +31,14 @@ declare module 'fastify' {
   }
 }
 
+/** Connections at a time; further ones are closed at once. */
+const MOST_CONNECTIONS = 512;
+/** Milliseconds in which a request must have arrived: its headers, and all of it. */
+const HEADERS_TIMEOUT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 20_000;
+/** How often these are checked. */
+const TIMEOUT_CHECK_MS = 1_000;
+
 /** Requests per caller and minute, unless the route has its own limit. */
 const PER_MINUTE = 1_200;
 const MINUTE_MS = 60_000;
@@ -45,11 +55,17 @@ export async function buildOpsServer(
   const app = fastify({
     trustProxy: (address) => context.access.isTrustedProxy(address),
     bodyLimit: context.config.maxBodyBytes,
-    routerOptions: { maxParamLength: 200 },
+    routerOptions: { maxParamLength: 2_000 },
     // Idle connections of browsers must not keep a server from stopping.
     forceCloseConnections: true,
     exposeHeadRoutes: false,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    http: {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    },
   });
+  app.server.maxConnections = MOST_CONNECTIONS;
   await app.register(cookie);
   await registerSecurityHeaders(app);
   await app.register(rateLimit, { global: false });
@@ -74,6 +90,9 @@ export async function buildOpsServer(
   return app;
 }
 
+const WRONG_HOST =
+  'The request names a host that is not one of this server: use its address, or add the name to OPS_HOST_NAMES.';
+
 /** Accepts bodies of HTML forms and JSON only. */
 function readForms(app: FastifyInstance): void {
   app.removeContentTypeParser('text/plain');
@@ -86,7 +105,12 @@ function readForms(app: FastifyInstance): void {
 
 /** Authorizes every request before its body is read, also those without a matching route. */
 function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
-  const { access } = context;
+  const { access, config, endedSessions } = context;
+  const isOwnHost = hostRule(
+    config.hostNames,
+    isLoopbackHost(config.host),
+    config.trustedProxy.length > 0,
+  );
   const limits = new Map<number, ReturnType<FastifyInstance['createRateLimit']>>();
   const limitOf = (max: number) => {
     const limit =
@@ -96,8 +120,11 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
   };
   app.addHook('onRequest', async (request, reply) => {
     setSecurityHeaders(reply, isBoard(request.url), isSecure(request));
+    if (!isOwnHost(request.host)) {
+      return refuse(new NoticeQueueError('CROSS_SITE', WRONG_HOST), request, reply, context);
+    }
     const header = (name: string) => headerOf(request, name);
-    const identity = access.identify(
+    const identified = access.identify(
       {
         remoteAddress: request.socket.remoteAddress,
         authorization: header('authorization'),
@@ -106,6 +133,8 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       },
       Date.now(),
     );
+    const isEnded = identified?.by === 'session' && (await endedSessions.has(identified.seed));
+    const identity = isEnded ? undefined : identified;
     request.identity = identity;
     const { needs, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);
@@ -131,7 +160,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
 function keyGenerator({ identity, ip, routeOptions }: FastifyRequest): string {
   const { perMinute } = routeOptions.config;
   const counted = perMinute === undefined ? '' : (routeOptions.url ?? '');
-  return `${counted} ${identity === undefined ? ip : identity.name}`;
+  return `${counted} ${identity === undefined ? networkOf(ip) : identity.name}`;
 }
 
 function headerOf({ headers }: FastifyRequest, name: string): string | undefined {

@@ -1,3 +1,4 @@
+import type { AnswerMask } from './mask-text.ts';
 import { own, readBodyFields, type ReadAnswer } from './read-answer.ts';
 
 /** A JSON scalar that a rule compares with. */
@@ -60,18 +61,24 @@ export interface Ruled {
   readonly results?: readonly ContactResult[];
 }
 
+/** The codes that rules compare with. */
+export function codesOf(rules: AnswerRules): ReadonlySet<string> {
+  const all = [...rules.rules, ...(rules.results?.rules ?? [])];
+  return new Set(all.flatMap(({ code }) => (code === undefined ? [] : listOf(code))));
+}
+
 /**
  * Applies the rules to an answer: the first rule that matches decides about the whole answer; if none does,
  * its results per contact, if it has any.
  *
  * @param numbers of the contacts of the request, in order; called only for an answer with results
- * @param secrets never to appear in code or message
+ * @param mask makes code and message safe to keep
  */
 export function applyRules(
   rules: AnswerRules | undefined,
   answer: RuledAnswer,
   numbers: () => readonly string[],
-  secrets: readonly string[],
+  mask: AnswerMask,
 ): Ruled {
   if (rules === undefined) return {};
   const index = rules.rules.findIndex((rule) => matches(rule, answer));
@@ -84,7 +91,7 @@ export function applyRules(
   const items = ofContacts && at(answer.json, ofContacts.path);
   if (ofContacts === undefined || !Array.isArray(items) || !matches(withStatus(ofContacts), answer))
     return {};
-  return { results: resultsOf(ofContacts, items as readonly unknown[], numbers(), secrets) };
+  return { results: resultsOf(ofContacts, items as readonly unknown[], numbers(), mask) };
 }
 
 const withStatus = ({ status }: ResultRules): Conditions => ({ status });
@@ -93,13 +100,13 @@ function resultsOf(
   rules: ResultRules,
   items: readonly unknown[],
   numbers: readonly string[],
-  secrets: readonly string[],
+  mask: AnswerMask,
 ): ContactResult[] {
   const byNumber = new Map<string, ContactResult[]>();
   for (const item of items) {
     const number = digitsOf(at(item, rules.contact));
     if (number === '') continue;
-    const result = resultOf(rules, item, secrets);
+    const result = resultOf(rules, item, mask);
     const others = byNumber.get(number);
     if (others === undefined) byNumber.set(number, [result]);
     else others.push(result);
@@ -112,18 +119,14 @@ function resultsOf(
   });
 }
 
-function resultOf(
-  { rules }: ResultRules,
-  item: unknown,
-  secrets: readonly string[],
-): ContactResult {
-  const { code, message = '' } = readBodyFields(item, secrets);
+function resultOf({ rules }: ResultRules, item: unknown, mask: AnswerMask): ContactResult {
+  const { code, message = '' } = readBodyFields(item, mask);
   const index = rules.findIndex((rule) => matches(rule, { code, json: item, status: 0 }));
   const outcome = rules[index]?.outcome ?? 'unknown';
   return {
     outcome,
     code: code ?? (index < 0 ? 'NO_RESULT_RULE' : `RESULT_RULE_${index + 1}`),
-    message,
+    message: outcome === 'accepted' ? '' : message,
   };
 }
 

@@ -1,53 +1,183 @@
+import { isDocumentedCode } from '../../contracts/token.ts';
+import { valuesSent } from './values-sent.ts';
+import { spellingsOf } from './spellings.ts';
+
+/*
+ * Text of the service may repeat what a request contained. What is kept of it is judged in two ways: by its
+ * look, after removing separators (phone numbers and opaque runs are masked whether or not they were sent), and by
+ * comparison with what was sent.
+ */
+
+const MASK = '***';
 const MAX_MESSAGE_LENGTH = 200;
+/** Characters of a message that are looked at; the rest is not shown. */
+const MAX_READ = 4_000;
 const CODE = /^[A-Za-z0-9_.:-]{1,64}$/;
 const TRACE_ID = /^[A-Za-z0-9_.:/-]{1,128}$/;
+const SEPARATORS = /[_.:/-]/g;
+/** A trace id of hexadecimal digits, such as a UUID: its runs of digits are no numbers. */
+const HEX_ID = /^[0-9a-f]{8,}(?:-[0-9a-f]+)*$/i;
+const MIN_HEX_ID_LENGTH = 16;
 /** Five digits or more, also with separators: phone numbers have many spellings. */
-const DIGIT_RUN = /\p{Nd}(?:[\s().-]{0,2}\p{Nd}){4,}/gu;
+const DIGIT_RUN = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,8}\p{Nd}){4,}/gu;
+/** Digits of a name that could be a phone number. */
+const NUMBER = /[0-9]{7,}/;
+/** Digits that two numbers have in common only if they are the same. */
+const NUMBER_TAIL = 8;
 /** Opaque text of 40 characters or more: tokens and keys. */
 const OPAQUE_RUN = /[A-Za-z0-9+/_=.~-]{40,}/g;
-const CONTROLS = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
-/** A separate number could be a phone number; inside a hexadecimal id it is not. */
-const LONE_NUMBER = /(?<![0-9a-f])[0-9]{7,15}(?![0-9a-f])/i;
+const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu;
 /** Shorter secrets would mask ordinary words. */
 const MIN_SECRET_LENGTH = 6;
+/** Shorter values of ASCII are found as whole words only. */
+const MIN_PIECE_LENGTH = 6;
+/** A value is found by so many of its first characters: services cut long ones off. */
+const HEAD_LENGTH = 12;
 
-/**
- * Makes foreign text safe to log: one line, at most 200 characters, without the given secrets, runs of
- * digits and long opaque runs.
- *
- * @returns undefined if nothing is left
- */
-export function maskMessage(text: string, secrets: readonly string[]): string | undefined {
-  let masked = text;
-  for (const secret of secrets) {
-    if (secret.length >= MIN_SECRET_LENGTH) masked = masked.replaceAll(secret, '***');
+const ASCII = /^[\0-\x7f]*$/;
+const WORD_CHARACTER = /[\p{L}\p{N}]/u;
+
+/** Makes text of the service safe to keep: what it repeats of one request and of our secrets is masked. */
+export class AnswerMask {
+  readonly #secrets: readonly string[];
+  readonly #body: string | Uint8Array | undefined;
+  readonly #knownCodes: ReadonlySet<string>;
+  #values: readonly string[] | undefined | 'unread' = 'unread';
+
+  /**
+   * @param secrets never to appear: keys and tokens
+   * @param body of the request; read only where a text could repeat it. Default: none
+   * @param knownCodes codes that decide about answers (ANSWER_RULES_FILE): kept whatever was sent
+   */
+  constructor(
+    secrets: readonly string[],
+    body?: string | Uint8Array,
+    knownCodes: ReadonlySet<string> = new Set(),
+  ) {
+    this.#secrets = secrets.filter(({ length }) => length >= MIN_SECRET_LENGTH);
+    this.#body = body;
+    this.#knownCodes = knownCodes;
   }
-  masked = masked
-    .replace(CONTROLS, ' ')
-    .replace(OPAQUE_RUN, '***')
-    .replace(DIGIT_RUN, '***')
-    .trim();
-  // By code points, so that no surrogate pair is cut.
-  const points = Array.from(masked.slice(0, 2 * MAX_MESSAGE_LENGTH));
-  const cut = points.slice(0, MAX_MESSAGE_LENGTH).join('');
-  return cut === '' ? undefined : cut;
+
+  /**
+   * A message as one line of at most 200 characters, without secrets, values that were sent, runs of digits
+   * and long opaque runs. Where it repeats a value in another spelling, all of it is masked.
+   *
+   * @returns undefined if nothing is left, or if what was sent cannot be read
+   */
+  message(text: string): string | undefined {
+    const values = this.#sent();
+    if (values === undefined) return undefined;
+    let blanked = text.length > MAX_READ ? text.slice(0, MAX_READ).replace(/\S+$/, '') : text;
+    for (const secret of this.#secrets) blanked = blanked.replaceAll(secret, MASK);
+    for (const value of values) blanked = blank(blanked, value);
+    const masked = blanked
+      .replace(CONTROLS, ' ')
+      .replace(OPAQUE_RUN, MASK)
+      .replace(DIGIT_RUN, MASK)
+      .trim();
+    if (this.#repeats([masked, ...spellingsOf(blanked)], values)) return MASK;
+    // By code points, so that no surrogate pair is cut.
+    const points = Array.from(masked.slice(0, 2 * MAX_MESSAGE_LENGTH));
+    const cut = points.slice(0, MAX_MESSAGE_LENGTH).join('');
+    return cut === '' ? undefined : cut;
+  }
+
+  /** The service's own code; undefined if it does not look like one, or repeats something. */
+  code(value: unknown): string | undefined {
+    const text = this.#name(value, CODE);
+    if (text === undefined || isDocumentedCode(text) || this.#knownCodes.has(text)) return text;
+    if (NUMBER.test(text.replace(SEPARATORS, ''))) return undefined;
+    const values = this.#sent();
+    if (values === undefined || values.some((one) => blank(text, one) !== text)) return undefined;
+    return this.#repeats([text, ...spellingsOf(text)], values) ? undefined : text;
+  }
+
+  /**
+   * The service's trace id; undefined if it does not look like one, or repeats something. Accepted answers have
+   * one, too, so it is compared with the bytes of the body, which are not parsed.
+   */
+  traceId(value: unknown): string | undefined {
+    const text = this.#name(value, TRACE_ID);
+    if (text === undefined) return undefined;
+    const digits = text.replace(SEPARATORS, '');
+    const isHex = text.length >= MIN_HEX_ID_LENGTH && HEX_ID.test(text);
+    if (!isHex && NUMBER.test(digits)) return undefined;
+    const pieces = isHex ? [text] : text.split(SEPARATORS).filter(({ length }) => length >= 4);
+    for (const [run] of digits.matchAll(/[0-9]{8,}/g)) {
+      for (let at = 0; at + NUMBER_TAIL <= run.length; at += 1) {
+        pieces.push(run.slice(at, at + NUMBER_TAIL));
+      }
+    }
+    return pieces.some((piece) => this.#bodyContains(piece)) ? undefined : text;
+  }
+
+  #name(value: unknown, shape: RegExp): string | undefined {
+    const text = typeof value === 'number' ? String(value) : value;
+    if (typeof text !== 'string' || !shape.test(text)) return undefined;
+    return this.#secrets.some((secret) => text.includes(secret)) ? undefined : text;
+  }
+
+  #sent(): readonly string[] | undefined {
+    if (this.#values === 'unread') {
+      this.#values = this.#body === undefined ? [] : valuesSent(this.#body);
+    }
+    return this.#values;
+  }
+
+  #bodyContains(piece: string): boolean {
+    const body = this.#body;
+    if (body === undefined) return false;
+    if (typeof body === 'string') return body.includes(piece);
+    return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(piece);
+  }
+
+  /** Whether one of the spellings of a text contains a secret or a value. */
+  #repeats(spellings: readonly string[], values: readonly string[]): boolean {
+    const folded = [...values, ...this.#secrets].map(fold).filter(isDistinctive);
+    const numbers = values.map(digitsOf).filter(({ length }) => length >= NUMBER_TAIL);
+    return spellings.some((spelling) => {
+      const plain = fold(spelling);
+      const digits = digitsOf(spelling);
+      return (
+        folded.some((value) => plain.includes(value.slice(0, 2 * HEAD_LENGTH))) ||
+        numbers.some((number) => digits.includes(number.slice(-NUMBER_TAIL)))
+      );
+    });
+  }
 }
 
-/** The service's own code; undefined if it does not look like one or contains a secret. */
-export function readCode(value: unknown, secrets: readonly string[]): string | undefined {
-  return readName(value, CODE, secrets);
+/** The text with a value masked, wherever it occurs, in capitals or not, whole or cut off. */
+function blank(text: string, value: string): string {
+  const [lower, wanted] = [text.toLowerCase(), value.toLowerCase()];
+  // A few letters change their length with their case.
+  const inside = lower.length === text.length ? lower : text;
+  const head = wanted.slice(0, HEAD_LENGTH);
+  const wordsOnly = value.length < MIN_PIECE_LENGTH && ASCII.test(value);
+  let [masked, from] = ['', 0];
+  for (let at = inside.indexOf(head); at >= 0; at = inside.indexOf(head, from)) {
+    let end = at + head.length;
+    while (end - at < wanted.length && end < inside.length && inside[end] === wanted[end - at]) {
+      end += 1;
+    }
+    const isPart =
+      wordsOnly &&
+      (WORD_CHARACTER.test(text[at - 1] ?? '') || WORD_CHARACTER.test(text[end] ?? ''));
+    masked += text.slice(from, at) + (isPart ? text.slice(at, end) : MASK);
+    from = end;
+  }
+  return masked + text.slice(from);
 }
 
-/** The service's trace id; undefined if it does not look like one or contains a secret. */
-export function readTraceId(value: unknown, secrets: readonly string[]): string | undefined {
-  return readName(value, TRACE_ID, secrets);
-}
+/** A text without case, width and separators. */
+const fold = (text: string): string =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}*]/gu, '');
 
-function readName(value: unknown, shape: RegExp, secrets: readonly string[]): string | undefined {
-  const text = typeof value === 'number' ? String(value) : value;
-  if (typeof text !== 'string' || !shape.test(text) || LONE_NUMBER.test(text)) return undefined;
-  const holdsSecret = secrets.some(
-    (secret) => secret.length >= MIN_SECRET_LENGTH && text.includes(secret),
-  );
-  return holdsSecret ? undefined : text;
-}
+/** Short folded values would be found in ordinary words. */
+const isDistinctive = (value: string): boolean =>
+  value.length >= MIN_PIECE_LENGTH || (value.length > 1 && !ASCII.test(value));
+
+const digitsOf = (text: string): string => text.normalize('NFKC').replace(/[^0-9]/g, '');

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { headerOf } from '../http/exchange.ts';
 import type { WireFacts } from '../http/exchange.ts';
-import { maskMessage, readCode, readTraceId } from './mask-text.ts';
+import type { AnswerMask } from './mask-text.ts';
 
 /** Kind of an answer's body. */
 export type BodyKind = 'none' | 'json' | 'html' | 'text' | 'broken' | 'oversized';
@@ -10,7 +10,7 @@ export type BodyKind = 'none' | 'json' | 'html' | 'text' | 'broken' | 'oversized
 export interface ReadAnswer {
   readonly body: BodyKind;
   readonly code?: string;
-  /** Masked, at most 200 characters. */
+  /** Masked ({@link AnswerMask}), at most 200 characters. */
   readonly message?: string;
   readonly traceId?: string;
   /** The field `success` of the JSON, if it has one. */
@@ -30,9 +30,13 @@ const UTF8_LENIENT = new TextDecoder('utf-8');
  * A page counts as one even if it was cut off: it proves that not the API answered. JSON is JSON whatever
  * its content type, because many servers label everything as a page.
  *
- * @param secrets never to appear in code, message or traceId, should the service echo them
+ * Code and message of a 2xx are read only where it does not accept everything: an answer that accepts may
+ * repeat what was sent, and its text is of no use.
+ *
+ * @param mask makes code, message and traceId safe to keep
+ * @param mayAccept the answer has a status 2xx, and no rule of the operator looks at its text
  */
-export function readAnswer(raw: RawAnswer, secrets: readonly string[]): ReadAnswer {
+export function readAnswer(raw: RawAnswer, mask: AnswerMask, mayAccept = false): ReadAnswer {
   const type = (headerOf(raw.headers, 'content-type') ?? '').toLowerCase();
   const [only] = raw.chunks;
   const bytes = raw.chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(raw.chunks);
@@ -52,8 +56,9 @@ export function readAnswer(raw: RawAnswer, secrets: readonly string[]): ReadAnsw
 
   const json = parse(trimmed);
   if (json !== undefined)
-    return { body: 'json', ...readBodyFields(json.value, secrets), json: json.value };
-  return { body: labelledPage ? 'html' : 'text', ...messageField(trimmed, secrets) };
+    return { body: 'json', ...readBodyFields(json.value, mask, mayAccept), json: json.value };
+  const message = mayAccept ? undefined : mask.message(trimmed);
+  return { body: labelledPage ? 'html' : 'text', ...(message === undefined ? {} : { message }) };
 }
 
 /** Undefined where the bytes are not text of the charset that the answer names, UTF-8 by default. */
@@ -80,32 +85,43 @@ function parse(text: string): { value: unknown } | undefined {
 /** What bodies of services of this kind contain. */
 export type BodyFields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
 
-/** Looks for code, message and traceId where services of this kind put them. */
-export function readBodyFields(json: unknown, secrets: readonly string[]): BodyFields {
+/**
+ * Looks for code, message and traceId where services of this kind put them.
+ *
+ * @param mayAccept code and message are read only if `success` is false
+ */
+export function readBodyFields(json: unknown, mask: AnswerMask, mayAccept = false): BodyFields {
   const errors = own(json, 'errors');
   const error = own(json, 'error');
-  const places = [json, error, own(json, 'data'), Array.isArray(errors) ? errors[0] : errors];
+  const places: readonly unknown[] = [
+    json,
+    error,
+    own(json, 'data'),
+    Array.isArray(errors) ? errors[0] : errors,
+  ];
 
-  const code = first(places, ['code', 'errorCode', 'error_code'], (value) =>
-    readCode(value, secrets),
-  );
-  const message = first(places, ['message', 'errorMessage', 'error_message'], (value) =>
-    typeof value === 'string' ? maskMessage(value, secrets) : undefined,
-  );
-  const traceId = first(places, ['traceId', 'trace_id', 'requestId'], (value) =>
-    readTraceId(value, secrets),
-  );
   const success = readFlag(own(json, 'success'));
-  const errorText = typeof error === 'string' ? error : undefined;
-
-  const codeFound = code ?? (errorText === undefined ? undefined : readCode(errorText, secrets));
-  const messageFound =
-    message ?? (errorText === undefined ? undefined : maskMessage(errorText, secrets));
-  return {
-    ...(codeFound === undefined ? undefined : { code: codeFound }),
-    ...(messageFound === undefined ? undefined : { message: messageFound }),
+  const traceId = first(places, ['traceId', 'trace_id', 'requestId'], (value) =>
+    mask.traceId(value),
+  );
+  const fields: BodyFields = {
     ...(traceId === undefined ? undefined : { traceId }),
     ...(success === undefined ? undefined : { success }),
+  };
+  if (mayAccept && success !== false) return fields;
+
+  const code =
+    first(places, ['code', 'errorCode', 'error_code'], (value) => mask.code(value)) ??
+    mask.code(error);
+  const message = first(
+    [...places, { message: error }],
+    ['message', 'errorMessage', 'error_message'],
+    (value) => (typeof value === 'string' ? mask.message(value) : undefined),
+  );
+  return {
+    ...(code === undefined ? undefined : { code }),
+    ...(message === undefined ? undefined : { message }),
+    ...fields,
   };
 }
 
@@ -130,11 +146,6 @@ function readFlag(value: unknown): boolean | undefined {
   const word = value.toLowerCase();
   if (word === 'true') return true;
   return word === 'false' ? false : undefined;
-}
-
-function messageField(text: string, secrets: readonly string[]): BodyFields {
-  const message = maskMessage(text, secrets);
-  return message === undefined ? {} : { message };
 }
 
 /** An own field of a JSON object; never one that the prototype lends. */

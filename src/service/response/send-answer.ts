@@ -16,9 +16,12 @@ export interface SendAnswer {
    */
   readonly stage: 'not-sent' | 'sent' | 'answered';
   readonly status?: number;
-  /** The service's own code. */
+  /** The service's own code; absent where the answer accepts. */
   readonly code?: string;
-  /** The service's message: at most 200 characters, numbers and opaque runs masked. */
+  /**
+   * The service's message: at most 200 characters; numbers, opaque runs and every value that was sent are
+   * masked. Absent where the answer accepts.
+   */
   readonly message?: string;
   readonly traceId?: string;
   /** Kind of the body; `none` also without an answer. */

@@ -1,6 +1,5 @@
 import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
-import { csvCell } from '../../../src/batch/failures/csv-line.ts';
 import { exportFailures } from '../../../src/batch/failures/export-failures.ts';
 import { decodeContacts } from '../../../src/batch/payload/payload.ts';
 import type { FailureFilter } from '../../../src/batch/failures/select-failures.ts';
@@ -70,7 +69,7 @@ describe('exportFailures', () => {
       rejected_reason: 'it broke',
     });
     expect(byNumber.get('01000000021')).toMatchObject({ var2: '김민준', var1: '' });
-    expect(text.startsWith('contact,')).toBe(true);
+    expect(text.startsWith('"contact",')).toBe(true);
   });
 
   it('by state and by code', async () => {
@@ -88,7 +87,9 @@ describe('exportFailures', () => {
       '01000000003',
     ]);
     expect((await exported(built, { state: 'expired', code: 'A' })).report.contacts).toBe(0);
-    expect((await exported(built, { state: 'unknown' })).text).toMatch(/^contact,rejected_state,/);
+    expect((await exported(built, { state: 'unknown' })).text).toMatch(
+      /^"contact","rejected_state",/,
+    );
   });
 
   it('a cancelled batch: what was never sent, and apart from it what may have been', async () => {
@@ -145,25 +146,5 @@ describe('exportFailures', () => {
       () => Promise.resolve(true),
     );
     expect(report).toEqual({ contacts: 0, gone: 1 });
-  });
-});
-
-describe('csvCell', () => {
-  it.each([
-    ['plain', 'plain'],
-    ['', ''],
-    ['a,b', '"a,b"'],
-    ['say "x"', '"say ""x"""'],
-    ['two\nlines', '"two\nlines"'],
-    ['=1+1', "'=1+1"],
-    ['+82', "'+82"],
-    ['-1', "'-1"],
-    ['@a', "'@a"],
-    ['\ta', "'\ta"],
-    ['\ra', '"\'\ra"'],
-    ["'tis", "'tis"],
-    ['a=b', 'a=b'],
-  ])('%j becomes %j', (text, cell) => {
-    expect(csvCell(text)).toBe(cell);
   });
 });

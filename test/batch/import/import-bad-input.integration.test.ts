@@ -70,7 +70,7 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     [
       'another encoding',
       Buffer.concat([Buffer.from('contact,var1\n0101,a\n0102,'), euckr, Buffer.from('\n')]),
-      /Line 3, character 7: a byte is not valid UTF-8\. Is the encoding euc-kr\?/,
+      /Line 3, character 7: a byte is not valid UTF-8\. Is the encoding euc-kr\? Then add --encoding euc-kr /,
       none,
     ],
     [

@@ -284,17 +284,17 @@ describe('the file of refused rows', () => {
     const text = readFileSync(`${file}.rejected.csv`, 'utf8');
     const lines = text.split('\n');
     expect(lines[0]).toBe(
-      'rejected_line,rejected_field,rejected_value,rejected_reason,contact,var1',
+      '"rejected_line","rejected_field","rejected_value","rejected_reason","contact","var1"',
     );
     expect(lines[1]).toMatch(
-      /^3,contact,'\+821012345678,".*plus sign.*",'\+821012345678,"'=cmd, ""x"""$/,
+      /^"3","contact","'\+821012345678",".*plus sign.*","'\+821012345678","'=cmd, ""x"""$/,
     );
     expect(statSync(`${file}.rejected.csv`).mode & 0o777).toBe(0o600);
     const corrected = listFile(
       text
         .replaceAll("'+821012345678", '01011110000')
         .replaceAll('1.01E+09', '01022220000')
-        .replace(/^5,.*$/m, ''),
+        .replace(/^"5",.*$/m, ''),
     );
     const again = await world.import(corrected);
     expect(again).toMatchObject({ contacts: 2, refused: 1 });

@@ -168,9 +168,14 @@ describe('columns', () => {
   });
 
   it.each([
-    [['name', 'var1'], undefined, /no column "contact"\. The columns are "name", "var1"\./],
-    [['contact;var1'], undefined, /Is the delimiter ';'\?/],
-    [['contact\tvar1'], undefined, /Is the delimiter 'TAB'\?/],
+    [
+      ['name', 'var1'],
+      undefined,
+      /no column "contact"\. The columns are "name", "var1"\. .* --map contact=name /,
+    ],
+    [['name', 'Mobile no.'], undefined, /such as --map "contact=Mobile no\." \(/],
+    [['contact;var1'], undefined, /Is the delimiter ';'\? Then add --delimiter ';' /],
+    [['contact\tvar1'], undefined, /Is the delimiter TAB\? Then add --delimiter TAB /],
     [['contact', 'var1', 'VAR1'], undefined, /column 3: there is already a column "var1"/],
     [['contact', '__proto__'], undefined, /column 2: the column name "__proto__" is not allowed/],
     [['contact', 'constructor'], undefined, /column name "constructor" is not allowed/],

@@ -1,7 +1,7 @@
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
-import { ENV } from '../support/settings.ts';
+import { ENV, LATENCY_MS } from '../support/settings.ts';
 
 const STORM_MS = 1_500;
 /** Long enough for the probes to have reached their longest distance. */
@@ -22,6 +22,12 @@ const storm = (
   disturb: (stage) => stage.serviceFault(fault, STORM_MS),
   ...rest,
 });
+
+/**
+ * A page may be a notice's own: the hold is placed after a second without an acceptance, and until then a job
+ * that meets one spends attempts. It cannot meet more than the latency allows.
+ */
+const PAGE = { spent: 1_000 / LATENCY_MS } as const;
 
 /** A storm whose answers speak of the account and not of the notice. */
 const held = (
@@ -70,18 +76,27 @@ export const ANSWER_SCENARIOS: readonly Scenario[] = [
     { status: 402 },
     { disturb: (stage) => stage.serviceFault({ status: 402 }, NO_CREDIT_MS) },
   ),
-  held('a page with 200', 'HTML instead of the API for 1.5 s', 'address', {
-    status: 200,
-    ...HTML,
-  }),
-  held('a page with 404', 'HTML instead of the API for 1.5 s', 'address', {
-    status: 404,
-    ...HTML,
-  }),
-  held('redirects', '302 to another host for 1.5 s', 'address', {
-    status: 302,
-    headers: { location: 'http://127.0.0.1:9/' },
-  }),
+  held(
+    'a page with 200',
+    'HTML instead of the API for 1.5 s',
+    'address',
+    { status: 200, ...HTML },
+    PAGE,
+  ),
+  held(
+    'a page with 404',
+    'HTML instead of the API for 1.5 s',
+    'address',
+    { status: 404, ...HTML },
+    PAGE,
+  ),
+  held(
+    'redirects',
+    '302 to another host for 1.5 s',
+    'address',
+    { status: 302, headers: { location: 'http://127.0.0.1:9/' } },
+    PAGE,
+  ),
   storm('garbage', 'bytes that are not HTTP, for every third call', {
     garbage: 'this is not HTTP\r\n\r\n',
     rate: 0.33,

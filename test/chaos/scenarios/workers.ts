@@ -163,7 +163,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
       'SIGINT, then SIGTERM to the whole process group of `notices worker --processes 2` during ' +
       'sends, each after its replacement has started',
     harmless: true,
-    plan: { processes: 1, supervised: 2, seconds: 24, noticesPerSecond: 20 },
+    plan: { processes: 1, supervised: 2, seconds: 24 },
     disturb: async (stage) => {
       let struck = 0;
       for (const signal of ['SIGINT', 'SIGTERM'] as const) {

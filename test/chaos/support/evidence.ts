@@ -12,8 +12,8 @@ import { run } from '../../cli/support/run.ts';
 import { readExposition } from '../../metrics/exposition.ts';
 import type { Fleet } from '../../support/fleet.ts';
 import type { Evidence } from './judge.ts';
-import { BATCH, type Load } from './load.ts';
-import { ATTEMPTS, UNKNOWN_RESENDS } from './settings.ts';
+import { type Load } from './load.ts';
+import { BATCH, ATTEMPTS, UNKNOWN_RESENDS } from './settings.ts';
 
 /**
  * Runs the commands that a user would run, and reads log, metrics and the record of the service. Call it

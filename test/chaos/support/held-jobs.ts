@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
-import { CHUNK, type Load } from './load.ts';
+import { type Load } from './load.ts';
+import { CHUNK } from './settings.ts';
 
 /** A job that a worker has fetched and not ended. */
 export interface HeldJob {

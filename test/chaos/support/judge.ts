@@ -1,3 +1,4 @@
+import { BATCH, CHUNK } from './settings.ts';
 import type { BatchCounts } from '../../../src/batch/ledger/batch-record.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Status } from '../../../src/ops/status.ts';
@@ -128,11 +129,7 @@ export function judge(evidence: Evidence): Fate {
       Math.max(0, extraOf('chunks') - countedOfBatch),
     unnamed: unnamedOf(evidence, twice, ofBatch),
     unknown: unknownContacts.size,
-    setAside:
-      delivery === 'at-least-once'
-        ? unknown.ofBatch.length +
-          goodUnknown.filter(({ possiblySent }) => possiblySent <= unknownResends).length
-        : 0,
+    setAside: delivery === 'at-least-once' ? setAside(evidence, goodUnknown) : 0,
     again: again.notices + again.chunks,
     misreported:
       Math.abs(metrics.notices - again.notices) +
@@ -151,14 +148,38 @@ export function judge(evidence: Evidence): Fate {
     badAmiss: bad.size === 0 ? 0 : badTaken + Math.abs(bad.size - badUnknown - rejected),
     issued: evidence.issued,
     invalidated: evidence.invalidated,
-    repeated: attempts.filter(({ attempt, job }) => Number(attempt) > 1 && !badIds.has(String(job)))
-      .length,
+    repeated: attempts
+      .filter(({ job }) => !badIds.has(String(job)))
+      .reduce((most, { attempt }) => Math.max(most, Number(attempt) - 1), 0),
     inDoubt: attempts.filter(({ outcome, probe }) => outcome === 'unknown' && probe !== true)
       .length,
     mostRequests: mostRequests(attempts),
     requestBound: 2 * attemptsOfJob + unknownResends + 1,
     longestWaitMs: longestWait(evidence),
   };
+}
+
+/** Listed as unknown although neither their attempts nor their resends are used up. */
+function setAside(
+  { listed, unknown, attempts, attemptsOfJob, unknownResends }: Evidence,
+  notices: Evidence['unknown']['notices'],
+): number {
+  const usedUp = new Set(
+    attempts
+      .filter(
+        ({ attempt, possiblySent }) =>
+          Number(attempt) >= attemptsOfJob || Number(possiblySent ?? 0) > unknownResends,
+      )
+      .map(({ job }) => job),
+  );
+  const chunkOf = new Map(
+    listed.map((contact, at) => [contact, `c-${BATCH}-${Math.floor(at / CHUNK)}`]),
+  );
+  return (
+    unknown.ofBatch.filter((contact) => !usedUp.has(chunkOf.get(contact))).length +
+    notices.filter(({ id, possiblySent }) => possiblySent <= unknownResends && !usedUp.has(id))
+      .length
+  );
 }
 
 /** Single notices accepted more than once whose log has no attempt that states it was possibly sent. */

@@ -45,7 +45,7 @@ export interface Verdict {
   /** Faults injected, and how often they struck. */
   readonly faults: number;
   readonly strikes: number;
-  /** Attempts that were not the first of their job. */
+  /** The most attempts of one job beyond its first. */
   readonly repeated: number;
   /** Attempts whose outcome was unknown, probes excepted. */
   readonly inDoubt: number;
@@ -74,6 +74,8 @@ export interface Promises {
   readonly boundMs?: number | undefined;
   readonly hold?: string | undefined;
   readonly harmless?: boolean | undefined;
+  /** So many attempts a job may spend all the same. Default: 0. */
+  readonly spent?: number | undefined;
   /** Nobody dies or is abandoned while a token is issued. */
   readonly exactTokens?: boolean | undefined;
   /** So many attempts may end unknown, besides probes. */
@@ -225,8 +227,8 @@ export const LAWS: readonly Law[] = [
   ),
   law(
     'what is harmless spends no attempt and leaves no doubt',
-    ({ repeated, twice, unknown, again }, { harmless = false }) =>
-      harmless && repeated + twice + unknown + again > 0,
+    ({ repeated, twice, unknown, again }, { harmless = false, spent = 0 }) =>
+      harmless && (repeated > spent || twice + unknown + again > 0),
     ({ repeated, twice, unknown, again }) => ({ repeated, twice, unknown, again }),
   ),
 ];

@@ -4,9 +4,8 @@ import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { NoticeQueueError } from '../../../src/contracts/errors.ts';
 import type { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { numbers } from '../../support/fleet.ts';
+import { BATCH, CHUNK } from './settings.ts';
 
-export const BATCH = 'chaos';
-export const CHUNK = 10;
 const GROUP = 50;
 const CALL_AGAIN_MS = 100;
 const DRIP_EVERY_MS = 250;

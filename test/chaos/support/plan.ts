@@ -33,7 +33,8 @@ export const PLAN: Plan = {
   supervised: 1,
   seconds: 9,
   contacts: undefined,
-  noticesPerSecond: 40,
+  // Less than the slots of two processes can send: what a fault delays is made up for.
+  noticesPerSecond: 20,
   highWater: 1_000_000,
   redis: 'none',
   service: 'none',

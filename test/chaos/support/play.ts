@@ -14,7 +14,9 @@ export async function play(scenario: Scenario, delivery: DeliveryPolicy): Promis
     const strikes = await disturb(stage);
     const verdict = await stage.verdict(strikes);
     const boundMs = bound === undefined ? undefined : BOUNDS[bound];
-    return conclude(name, verdict, { boundMs, ...promises });
+    const broken = conclude(name, verdict, { boundMs, ...promises });
+    if (broken.length > 0) console.log(`ends of attempts: ${JSON.stringify(stage.endsByCode())}`);
+    return broken;
   } finally {
     await stage.close();
   }

@@ -87,7 +87,8 @@ export function renderReport(
       const lines: string[] = [];
       const notes: string[] = [];
       for (const { name, breaks } of scenarios) {
-        const row = rows.find((one) => one.scenario === name && one.delivery === delivery);
+        // The last one: a scenario may have needed its second try.
+        const row = rows.findLast((one) => one.scenario === name && one.delivery === delivery);
         if (row === undefined || row.broken.length > 0) missing.push(`${name}, ${delivery}`);
         else lines.push(tableLine(breaks, row));
         if (row?.note !== undefined) notes.push(`${name}: ${row.note}`);

@@ -34,6 +34,8 @@ export interface Scenario {
   readonly hold?: HoldKind;
   /** It costs no notice an attempt, and leaves nothing in doubt. */
   readonly harmless?: true;
+  /** So many attempts a notice may spend all the same. Default: 0. */
+  readonly spent?: number;
   /** Nobody dies or is abandoned while a token is issued. */
   readonly exactTokens?: true;
   /** So many attempts may end unknown, besides probes. */

@@ -1,3 +1,7 @@
+/** Id of the batch of a load, and contacts of its chunks. */
+export const BATCH = 'chaos';
+export const CHUNK = 10;
+
 /** Short enough that what a dead worker held comes back within seconds. */
 export const LOCK_MS = 6_000;
 export const STALLED_MS = 1_000;

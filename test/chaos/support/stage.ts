@@ -19,10 +19,10 @@ import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
 import { gatherEvidence, isOver, whatIsOpen } from './evidence.ts';
 import { judge } from './judge.ts';
 import type { Verdict } from './laws.ts';
-import { BATCH, CHUNK, Load } from './load.ts';
+import { Load } from './load.ts';
 import { PLAN, type Plan } from './plan.ts';
 import { Pulse } from './pulse.ts';
-import { CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
+import { BATCH, CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
 import { startTlsFront, type TlsFront } from './tls-front.ts';
 import { watchSums, type SumWatch } from './watch-sums.ts';
 
@@ -346,6 +346,16 @@ export class Stage {
       forgotten: 0,
       longestGapMs: this.pulse.longestGap(this.#beganAt, endedAt),
     };
+  }
+
+  /** How often attempts ended in which way, and with which code. */
+  endsByCode(): Readonly<Record<string, number>> {
+    const ends: Record<string, number> = {};
+    for (const { outcome, code, probe } of this.fleet.attempts()) {
+      const end = [outcome, code, probe === true ? 'probe' : undefined].filter(Boolean).join(' ');
+      ends[end] = (ends[end] ?? 0) + 1;
+    }
+    return ends;
   }
 
   /** Tells all workers to stop; counts those that ended by themselves, or not in order. */

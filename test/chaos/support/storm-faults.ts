@@ -1,8 +1,10 @@
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';
+import { until } from '../../support/wait.ts';
 import { LOCK_MS, STALLED_MS } from './settings.ts';
-import type { Stage } from './stage.ts';
+import { BAD } from './bad-notices.ts';
+import type { BadNotices, Stage } from './stage.ts';
 
 /** Something short that breaks in a storm, where the next fault comes whatever became of this one. */
 export interface StormFault {
@@ -14,27 +16,32 @@ export interface StormFault {
 /** How long a fault lasts that has an end: below the time between two. */
 const LASTS_MS = 700;
 
-const service = (name: string, fault: Omit<Fault, 'on'>): StormFault => ({
+/** Longer than ATTEMPTS attempts take. */
+const OUTAGE_MS = 5_000;
+
+const service = (name: string, fault: Omit<Fault, 'on'>, ms = LASTS_MS): StormFault => ({
   name,
   strike: async (stage) => {
-    const { emulator } = stage.fleet;
-    emulator.addFault({ on: 'send', ...fault });
-    await stage.wait(LASTS_MS);
-    const struck = emulator.faults().reduce((sum, { fired }) => sum + fired, 0);
-    emulator.clearFaults();
-    return struck;
+    stage.fleet.emulator.addFault({ on: 'send', ...fault });
+    await stage.wait(ms);
+    return stage.clearFaults();
   },
 });
 
-const link = (name: string, which: (stage: Stage) => FaultProxy, fault: LinkFault): StormFault => ({
+const link = (
+  name: string,
+  which: (stage: Stage) => FaultProxy,
+  fault: LinkFault,
+  ms = LASTS_MS,
+): StormFault => ({
   name,
   strike: async (stage) => {
     const proxy = which(stage);
     const before = proxy.struck;
     await proxy.place(fault);
-    // Nobody sees who is refused; whoever stood is turned away, too.
+    // Refused connections are not seen; those that exist are reset, too.
     if (fault.kind === 'refuse') proxy.resetAll();
-    await stage.wait(LASTS_MS);
+    await stage.wait(ms);
     await proxy.heal();
     return proxy.struck - before;
   },
@@ -48,6 +55,28 @@ function anyOf<Item>(items: readonly Item[], random: () => number): Item {
   if (item === undefined) throw new Error('nothing to choose from');
   return item;
 }
+
+const bad = (name: string, notices: BadNotices): StormFault => ({
+  name,
+  strike: async (stage) => {
+    await stage.sendBad(notices);
+    return notices.count;
+  },
+});
+
+/** The client may still be without its connection, because of the fault before. */
+const setReplicasWanted = ({ client }: Stage, count: number) =>
+  until(
+    () =>
+      client.config('SET', 'min-replicas-to-write', count).then(
+        () => true,
+        () => false,
+      ),
+    {
+      what: `Redis to take min-replicas-to-write ${count}`,
+      deadlineMs: 10_000,
+    },
+  );
 
 /** What a storm chooses from. */
 export const STORM_FAULTS: readonly StormFault[] = [
@@ -106,9 +135,9 @@ export const STORM_FAULTS: readonly StormFault[] = [
   {
     name: 'Redis refuses writes',
     strike: async (stage) => {
-      await stage.client.config('SET', 'min-replicas-to-write', '1');
+      await setReplicasWanted(stage, 1);
       await stage.wait(LASTS_MS);
-      await stage.client.config('SET', 'min-replicas-to-write', '0');
+      await setReplicasWanted(stage, 0);
       return 1;
     },
   },
@@ -129,6 +158,7 @@ export const STORM_FAULTS: readonly StormFault[] = [
     bytes: 2_000,
     times: 2,
   }),
+  link('replies to adds lost', ({ proxies }) => proxies.producer, { kind: 'drop-reply', times: 4 }),
   link('refused', ofService, { kind: 'refuse' }),
   link('black hole', ofService, { kind: 'black-hole', after: 'dead' }),
   link('reset before the request', ofService, {
@@ -149,6 +179,13 @@ export const STORM_FAULTS: readonly StormFault[] = [
   service('500', { status: 500, rate: 0.5 }),
   service('500 after acting', { status: 500, afterActing: true, rate: 0.3 }),
   service('503', { status: 503 }),
+  service('503 for long', { status: 503 }, OUTAGE_MS),
+  service('503 with Retry-After for long', { status: 503, retryAfter: 1 }, OUTAGE_MS),
+  service('500 after acting for long', { status: 500, afterActing: true }, OUTAGE_MS),
+  link('refused for long', ofService, { kind: 'refuse' }, OUTAGE_MS),
+  bad('a foreign sender key', BAD.foreign),
+  bad('a page for one number', BAD.page),
+  bad('401 with a code of its own', BAD.unknownSender),
   service('429', { status: 429, retryAfter: 1 }),
   service('402', { status: 402 }),
   service('a page', {

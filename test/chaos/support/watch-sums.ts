@@ -1,7 +1,7 @@
+import { BATCH } from './settings.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { sumOf } from './judge.ts';
-import { BATCH } from './load.ts';
 
 /** Looks at the states of the batch until it is stopped; may be stopped again. */
 export interface SumWatch {

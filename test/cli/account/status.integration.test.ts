@@ -5,6 +5,7 @@ import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
+import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, STACK, type Env } from '../support/run.ts';
@@ -25,19 +26,26 @@ describe('notices status', () => {
     const status = await statusOf(envOf(prefix));
     expect(status).toEqual({
       account: 'default',
+      prefix,
       jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
       possiblySentTwice: { notices: 0, chunks: 0 },
+      batches: { pending: 0, open: 0, openBatches: [], rejected: 0, unknown: 0 },
+      unknown: { notices: 0, contacts: 0 },
       workers: [],
       redis: expect.objectContaining({
         version: expect.stringMatching(/^\d+\./) as string,
         policy: 'noeviction',
         persistence: 'none',
+        address: new URL(redis.url).host,
         findings: [expect.objectContaining({ code: 'not-persistent', severity: 'warn' }) as object],
       }) as Status['redis'],
     });
     const words = await run(['status'], envOf(prefix));
     expect(words.code).toBe(0);
+    expect(words.stdout).toContain(`prefix ${prefix}, Redis at ${new URL(redis.url).host}\n`);
     expect(words.stdout).toMatch(/^waiting +0$/m);
+    expect(words.stdout).toMatch(/^batches +0 open, 0 contacts pending$/m);
+    expect(words.stdout).toMatch(/^unknown +none$/m);
     expect(words.stdout).toMatch(/^hold +none$/m);
     expect(words.stdout).toMatch(/^workers +none: nothing is being sent$/m);
     expect(words.stdout).toMatch(/^redis +\S+, noeviction, nothing on disk, [\d.]+ MiB$/m);
@@ -62,6 +70,28 @@ describe('notices status', () => {
     expect(words.stdout).not.toContain('01098765432');
   });
 
+  it('shows contacts of batches, why they wait, and what is unknown', async () => {
+    const prefix = redis.freshPrefix();
+    const env = envOf(prefix);
+    const contacts = [{ contact: '01000000001' }, { contact: '01000000002' }];
+    await buildBatch(redis.client, prefix, 'paused', [contacts]);
+    await run(['pause', 'paused'], env);
+    await buildBatch(redis.client, prefix, 'waits', [contacts, contacts]);
+    const status = await statusOf(env);
+    expect(status.batches).toMatchObject({ pending: 6, open: 2, rejected: 0, unknown: 0 });
+    expect(status.batches.openBatches).toMatchObject([
+      { id: 'waits', pending: 4, total: 4, waits: expect.stringContaining('no worker') as string },
+      {
+        id: 'paused',
+        pending: 2,
+        waits: expect.stringContaining('notices resume paused') as string,
+      },
+    ]);
+    const { stdout } = await run(['status'], env);
+    expect(stdout).toMatch(/^batches +2 open, 6 contacts pending$/m);
+    expect(stdout).toMatch(/^ {2}paused: 2 of 2 contacts pending: it is paused/m);
+  });
+
   it('shows the hold with its reason and remedy, and the token slot where it knows the account', async () => {
     const prefix = redis.freshPrefix();
     const since = String(Date.now() - 60_000);
@@ -81,7 +111,9 @@ describe('notices status', () => {
     const env = { REDIS_URL: `redis://127.0.0.1:${await freePort()}` };
     const [words, json] = await Promise.all([run(['status'], env), run(['status', '--json'], env)]);
     expect([words.code, words.stdout]).toEqual([3, '']);
-    expect(words.stderr).toMatch(/^QUEUE_UNAVAILABLE: [^\n]+\n$/);
+    expect(words.stderr).toMatch(
+      /^QUEUE_UNAVAILABLE: Redis at 127\.0\.0\.1:\d+ did not answer within 3000 ms \(ECONNREFUSED\)[^\n]+\n$/,
+    );
     expect(words.stderr).not.toMatch(STACK);
     expect(words.stderr).not.toContain('may or may not');
     expect([json.code, json.stdout, errorOf(json).code]).toEqual([3, '', 'QUEUE_UNAVAILABLE']);

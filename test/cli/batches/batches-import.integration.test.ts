@@ -53,7 +53,7 @@ describe('notices import', () => {
     expect(words.stdout).toMatch(/^line 5, contact: expected a phone number/m);
     expect(words.stdout).toContain('notices batch b --watch');
     expect(words.stdout).not.toContain('01000000000');
-    expect(readFileSync(`${list}.rejected.csv`, 'utf8')).toContain('nobody,Park');
+    expect(readFileSync(`${list}.rejected.csv`, 'utf8')).toContain('"nobody","Park"');
 
     const ledger = new Ledger(redis.client, keysOf(prefix, 'default'));
     const batch = await ledger.read('b');

@@ -218,7 +218,7 @@ describe('notices failures', () => {
       { contact: '01000000011', var1: 'value 11' },
     ]);
     const none = await run(['failures', 'b', '--csv', '--state', 'expired'], env);
-    expect(none.stdout).toMatch(/^contact,.*\n$/);
+    expect(none.stdout).toMatch(/^"contact",.*\n$/);
     expect(none.stderr).toBe('No contact matches.\n');
   });
 

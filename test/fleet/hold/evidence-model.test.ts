@@ -27,6 +27,7 @@ describe('the rules of evidence, in every order of requests, answers, hints and 
   );
 
   it.each(broken)('do not with %s', (mutation, scenario, what) => {
-    expect(explore({ ...scenario, mutation })[what]).toBeGreaterThan(0);
+    const found = explore({ ...scenario, mutation }, (sofar) => sofar[what] > 0);
+    expect(found[what]).toBeGreaterThan(0);
   });
 });

@@ -102,6 +102,20 @@ describe('RateLimiter', () => {
     expect(await costOf(() => sendMany(notices, 1_000))).toEqual({});
   });
 
+  it('after its own 429 a process that gets no hints asks for the limit again', async () => {
+    const keys = freshKeys();
+    const deaf = new RateLimiter(redis.client, { subscribe: () => () => {} }, keys, SETTINGS, {
+      onDecrease: () => {},
+      onError: () => {},
+    });
+    limiters.push(deaf);
+    const notices = deaf.lane('notices');
+    expect(await sendMany(notices, 20)).not.toContain(undefined);
+    expect(await costOf(() => send(notices))).toEqual({});
+    await deaf.throttled();
+    expect(await costOf(() => send(notices))).toMatchObject({ evalsha: 1 });
+  });
+
   it('with a limit permits come in portions of a tenth of a second', async () => {
     const { notices } = await process(freshKeys(), { limit: 1_000 });
     await send(notices);

@@ -38,12 +38,20 @@ describe('where a request comes from', () => {
 });
 
 test('roles and needs', () => {
-  const needs: Needs[] = ['open', 'viewer', 'operator', 'sender', 'closed'];
+  const needs: Needs[] = [
+    'open',
+    'any',
+    'viewer',
+    'operator',
+    'sender',
+    'sender-or-operator',
+    'closed',
+  ];
   const table = ROLES.map((role) => [role, ...needs.filter((need) => allows(role, need))]);
   expect(table).toEqual([
-    ['viewer', 'open', 'viewer'],
-    ['operator', 'open', 'viewer', 'operator'],
-    ['sender', 'open', 'sender'],
+    ['viewer', 'open', 'any', 'viewer'],
+    ['operator', 'open', 'any', 'viewer', 'operator', 'sender-or-operator'],
+    ['sender', 'open', 'any', 'sender', 'sender-or-operator'],
   ]);
 });
 

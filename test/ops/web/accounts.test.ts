@@ -9,6 +9,7 @@ import {
 import {
   hashPassword,
   isPassword,
+  MAX_PASSWORD_LENGTH,
   readPasswordHash,
 } from '../../../src/ops/web/access/password.ts';
 import { Sessions } from '../../../src/ops/web/access/sessions.ts';
@@ -28,6 +29,15 @@ describe('passwords', () => {
     expect(await isPassword('', kept)).toBe(false);
     expect(await isPassword('x'.repeat(100_000), kept)).toBe(false);
     expect(await hashPassword(word)).not.toBe(await hashPassword(word));
+  });
+
+  it('are found up to the greatest length', async () => {
+    const word = 'x'.repeat(MAX_PASSWORD_LENGTH);
+    const kept = readPasswordHash(await hashPassword(word));
+    const longer = readPasswordHash(await hashPassword(`${word}x`));
+    if (kept === undefined || longer === undefined) throw new Error('a hash cannot be read');
+    expect(await isPassword(word, kept)).toBe(true);
+    expect(await isPassword(`${word}x`, longer)).toBe(false);
   });
 
   it('a hash holds nothing that a shell or a compose file would read as a variable', async () => {

@@ -238,7 +238,7 @@ describe('failures', () => {
     });
     const lines = reply.text.trim().split(/\r?\n/);
     expect(lines).toHaveLength(3);
-    expect(lines[1]).toMatch(/^01000000010,value 10,rejected,BAD_NUMBER,/);
+    expect(lines[1]).toMatch(/^"01000000010","value 10","rejected","BAD_NUMBER",/);
     expect((await viewer.get('/api/v1/audit')).json).toMatchObject({
       entries: [{ who: 'otto', what: 'download', target: 'batch b', as: 'rejected' }],
     });
@@ -347,6 +347,14 @@ describe('a form', () => {
 it('every route of the API was answered here, or has a test file of its own', () => {
   const elsewhere = [
     'POST /api/v1/notices',
+    'GET /api/v1/notices',
+    'GET /api/v1/notices/:id',
+    'POST /api/v1/notices/:id/cancel',
+    'POST /api/v1/notices/cancel',
+    'GET /api/v1/failed-notices',
+    'GET /api/v1/failed-notices.csv',
+    'POST /api/v1/failed-notices/redrive',
+    'POST /api/v1/failed-notices/delete',
     'GET /api/v1/events',
     'GET /api/v1/traffic',
     'POST /api/v1/find',

@@ -13,6 +13,11 @@ import { startOps, type OpsBench } from './support/ops-bench.ts';
 /** What may be asked of Redis for one answer, at most. */
 const MOST_COMMANDS = 60;
 
+/** Paths that need a query. */
+const QUERIES: Readonly<Record<string, string>> = {
+  '/api/v1/notices': '/api/v1/notices?idempotencyKey=k',
+};
+
 /** Commands that read as much as there is. */
 const NEVER = new Set(['keys', 'scan', 'smembers']);
 
@@ -66,7 +71,7 @@ describe('what an answer costs Redis', () => {
 
   const paths = OPS_ROUTES.filter(({ method, needs, path }) => {
     return method === 'GET' && needs !== 'open' && path !== '/api/v1/events';
-  }).map(({ path }) => path.replace(':id', 'b'));
+  }).map(({ path }) => QUERIES[path] ?? path.replace(':id', 'b'));
 
   async function costs(bench: OpsBench): Promise<Record<string, Record<string, number>>> {
     const operator = await bench.operator();

@@ -39,6 +39,9 @@ const BOARD_CHANGES = [
   'POST /queues/api/queues/send/add',
 ] as const;
 
+/** What a viewer is not allowed to do. */
+const CHANGING: ReadonlySet<string> = new Set(['operator', 'sender', 'sender-or-operator']);
+
 const name = ({ method, path }: Route) => `${method} ${path}`;
 const closed = OPS_ROUTES.filter(({ needs }) => needs !== 'open');
 const changes = OPS_ROUTES.filter(({ method }) => method !== 'GET');
@@ -58,9 +61,7 @@ it('these routes are open, and no other', () => {
 });
 
 it('what changes something needs an operator, a sender, or is about the own session', () => {
-  const others = changes.filter(
-    ({ needs, reads }) => needs !== 'operator' && needs !== 'sender' && reads !== true,
-  );
+  const others = changes.filter(({ needs, reads }) => !CHANGING.has(needs) && reads !== true);
   expect(others.map(name)).toEqual(['POST /sign-in', 'POST /sign-out']);
 });
 
@@ -137,7 +138,7 @@ describe('a role that is not enough', () => {
   it('a viewer changes nothing', async () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const { headers } = await bench.viewer();
-    const needing = OPS_ROUTES.filter(({ needs }) => needs === 'operator' || needs === 'sender');
+    const needing = OPS_ROUTES.filter(({ needs }) => CHANGING.has(needs));
     expect(needing.length).toBeGreaterThan(7);
     const tried = [...needing.map(name), ...BOARD_CHANGES];
     for (const who of [headers, bench.key('viewer').headers]) {
@@ -159,12 +160,21 @@ describe('a role that is not enough', () => {
     expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual([]);
   });
 
-  it("a sender's key opens nothing but the intake", async () => {
+  it("a sender's key opens nothing but the intake, the look-up and the cancelling of single notices", async () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const { headers } = bench.key('sender');
-    for (const line of [...closed.filter(({ needs }) => needs !== 'sender').map(name), ...BOARD]) {
+    const own = new Set(['sender', 'any', 'sender-or-operator']);
+    const others = closed.filter(({ needs }) => !own.has(needs));
+    for (const line of [...others.map(name), ...BOARD]) {
       expect([line, (await call(bench, line, headers)).status]).toEqual([line, 403]);
     }
+    expect(closed.filter(({ needs }) => own.has(needs)).map(name)).toEqual([
+      'POST /api/v1/notices',
+      'GET /api/v1/notices/:id',
+      'GET /api/v1/notices',
+      'POST /api/v1/notices/:id/cancel',
+      'POST /api/v1/notices/cancel',
+    ]);
   });
 });
 

@@ -1,4 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
+import { readAudit } from '../../../src/ops/audit.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
 import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { testRedis } from '../../support/redis.ts';
 import { expectDocumented, startOps, type Caller, type OpsBench } from './support/ops-bench.ts';
@@ -106,7 +108,7 @@ describe('the page', () => {
     const { status, text } = await sendForm(viewer, bench, '010 7777 6666');
     expect(status).toBe(200);
     const shown = plain(text);
-    expect(shown).toContain(`notice<code>${job}</code>`);
+    expect(shown).toContain(`notice<a href="/notices/${job}"><code>${job}</code></a>`);
     expect(shown).toContain('batch<a href="/batches/autumn">autumn</a>, chunk 0');
     expect(shown).not.toContain('/batches/other');
     expect(shown.match(/<i class="dot pending"><\/i>pending<\/td><td>yes</g)).toHaveLength(2);
@@ -151,22 +153,35 @@ describe('the page', () => {
   });
 });
 
-it('a search is no change: nothing is written, not even to the log', async () => {
+it('a search changes nothing; it is in the audit stream with the masked number, and in no log', async () => {
   const { bench, viewer } = await filled();
-  const { logger } = bench.context;
+  const { logger, keys } = bench.context;
   const logged = (['debug', 'info', 'warn', 'error'] as const).map((one) => vi.spyOn(logger, one));
-  const before = await redis.keys(bench.context.keys.bullPrefix);
+  const before = await contentOf(keys);
   for (const number of [NUMBER, `${NUMBER}x`]) {
     await viewer.post(PATH, { number });
     await sendForm(viewer, bench, number);
   }
+  expect(await contentOf(keys)).toEqual(before);
+  const entries = await readAudit(redis.client, keys, 10);
+  const entry = {
+    who: 'vera',
+    what: 'search',
+    target: expect.stringMatching(/^number 010\*+66$/) as unknown,
+  };
+  expect(entries).toMatchObject([entry, entry]);
   await viewer.post('/sign-out');
-  expect(await redis.keys(bench.context.keys.bullPrefix)).toEqual(before);
   const lines = logged.flatMap(({ mock }) => mock.calls.map((line) => JSON.stringify(line)));
   expect(lines.join('\n')).not.toMatch(TRACES);
   const changed = lines.filter((line) => line.includes('ops-change'));
   expect(changed).toEqual([expect.stringContaining('/sign-out')]);
 });
+
+/** Names of all keys but the audit stream and the marks of its entries. */
+async function contentOf(keys: Keys): Promise<string[]> {
+  const all = await redis.keys(keys.bullPrefix);
+  return all.filter((key) => key !== keys.audit && !key.startsWith(keys.done('')));
+}
 
 it('the number stands in no address', () => {
   const finding = OPS_ROUTES.filter(({ path }) => path.endsWith('/find'));

@@ -17,6 +17,10 @@ const BODIES: Readonly<Record<string, object>> = {
   '/api/v1/hold/place': { why: 'x' },
   '/api/v1/pace': { pace: 'off', why: 'x' },
   '/api/v1/rate-limit': { rateLimit: 'off', why: 'x' },
+  '/api/v1/notices/:id/cancel': { why: 'x' },
+  '/api/v1/notices/cancel': { idempotencyKey: 'k', why: 'x' },
+  '/api/v1/failed-notices/redrive': { why: 'x' },
+  '/api/v1/failed-notices/delete': { why: 'x' },
   '/api/v1/find': { number: '01000000001' },
   '/api/v1/batches/:id/redrive': { state: 'rejected', why: 'x' },
   '/api/v1/unknown/resolve': { as: 'accepted', ids: ['a'], why: 'x' },
@@ -43,7 +47,8 @@ describe('while Redis is away', () => {
   async function answers(caller: Caller): Promise<[string, number, unknown][]> {
     return Promise.all(
       routes.map(async (route): Promise<[string, number, unknown]> => {
-        const path = pathOf(route);
+        const path =
+          route.path === '/api/v1/notices' ? `${route.path}?idempotencyKey=k` : pathOf(route);
         const reply =
           route.method === 'GET'
             ? await caller.get(path)

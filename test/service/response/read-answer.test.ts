@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { WireFacts } from '../../../src/service/http/exchange.ts';
+import { AnswerMask } from '../../../src/service/response/mask-text.ts';
 import { readAnswer } from '../../../src/service/response/read-answer.ts';
 import type { ReadAnswer } from '../../../src/service/response/read-answer.ts';
 
@@ -14,7 +15,7 @@ function read({ text = '', bytes, type, ending = 'whole' }: Given): Omit<ReadAns
   const headers = type === undefined ? {} : { 'content-type': type };
   const { json: _json, ...answer } = readAnswer(
     { headers, chunks: [bytes ?? Buffer.from(text)], ending },
-    ['secret-value'],
+    new AnswerMask(['secret-value']),
   );
   return answer;
 }
@@ -60,7 +61,9 @@ describe('what a body looks like', () => {
 
   it('reads several pieces as one', () => {
     const chunks = [Buffer.from('{"code":"A'), Buffer.from('B"}')];
-    expect(readAnswer({ headers: undefined, chunks, ending: 'whole' }, [])).toMatchObject({
+    expect(
+      readAnswer({ headers: undefined, chunks, ending: 'whole' }, new AnswerMask([])),
+    ).toMatchObject({
       code: 'AB',
     });
   });

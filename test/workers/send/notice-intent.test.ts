@@ -7,11 +7,13 @@ import type { IntentVerdict } from '../../../src/fleet/intents/intents.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import {
   beginIntents,
+  countSentAgain,
   endIntents,
   intentEnd,
   noticeIntent,
   type IntentEnd,
   type IntentContext,
+  uncountSentAgain,
 } from '../../../workers/send/notice-intent.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
@@ -89,5 +91,62 @@ describe('beginIntents', () => {
       parts,
     );
     expect(ended).toEqual(['a back', 'b back']);
+  });
+});
+
+describe('notices that are sent again after an unknown outcome', () => {
+  const notice = (contacts: number, failedReason: string) => {
+    const numbers = Array.from({ length: contacts }, (_, at) => ({ contact: `010000${at}` }));
+    const data = {
+      v: 1,
+      notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: numbers },
+    };
+    const job = { id: failedReason, attemptsMade: 1, opts: {}, failedReason } as Job;
+    return noticeIntent(job, data as JobData, 'lock', 2);
+  };
+  const counting = (count: (contacts: number) => Promise<void>): IntentContext => ({
+    intents: {
+      begin: () => Promise.reject(new Error('at-least-once records none')),
+      end: () => Promise.resolve(),
+      park: () => Promise.resolve(),
+    },
+    log: new AttemptLog(pino({ level: 'silent' })),
+    worker: 'worker',
+    keepFailedMs: 60_000,
+    countTwice: count,
+  });
+  const SENT = 'TIMEOUT: (may have been taken: 1)';
+
+  it('are counted by contacts, once in a run, and taken back where nothing was accepted', async () => {
+    const counted: number[] = [];
+    const context = counting((contacts) => {
+      counted.push(contacts);
+      return Promise.resolve();
+    });
+    const all = [notice(2, SENT), notice(3, SENT), notice(7, 'REJECTED')];
+    expect(await countSentAgain(all, context)).toBe(true);
+    expect(await countSentAgain(all, context)).toBe(true);
+    expect(counted).toEqual([5]);
+    await uncountSentAgain(all, ACCEPTED, context);
+    await uncountSentAgain(all, UNKNOWN, context);
+    expect(counted).toEqual([5]);
+    await uncountSentAgain(all, REJECTED, context);
+    await uncountSentAgain(all, REJECTED, context);
+    expect(counted).toEqual([5, -5]);
+  });
+
+  it('are not sent while Redis does not count them', async () => {
+    let fails = true;
+    const counted: number[] = [];
+    const context = counting((contacts) => {
+      if (fails) return Promise.reject(new Error('Redis is away'));
+      counted.push(contacts);
+      return Promise.resolve();
+    });
+    const all = [notice(2, SENT)];
+    expect(await countSentAgain(all, context)).toBe(false);
+    fails = false;
+    expect(await countSentAgain(all, context)).toBe(true);
+    expect(counted).toEqual([2]);
   });
 });

@@ -15,6 +15,7 @@ import { hashPassword, readPasswordHash } from './password.ts';
 import { proxyIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
 import { Sessions } from './sessions.ts';
+import { SignInLimits } from './sign-in-limits.ts';
 
 /** What identifies the caller of a request. */
 export interface SentCredentials {
@@ -48,6 +49,7 @@ export class Access {
   readonly #proxies: BlockList;
   readonly #userHeader: string | undefined;
   readonly #roleHeader: string | undefined;
+  readonly #limits = new SignInLimits();
   #linkKey: Buffer | undefined;
 
   /** @throws InputError CONFIG_INVALID */
@@ -85,9 +87,23 @@ export class Access {
     return family !== 0 && this.#proxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
   }
 
-  /** @returns the user; undefined where name or password is wrong */
-  signIn(name: string, password: string): Promise<User | undefined> {
-    return checkPassword(this.#users, name, password);
+  /**
+   * @param network of the caller
+   * @returns the user; undefined where name or password is wrong
+   * @throws TooManyRequests
+   */
+  async signIn(
+    name: string,
+    password: string,
+    network: string,
+    now: number,
+  ): Promise<User | undefined> {
+    let user: User | undefined;
+    await this.#limits.check(name, network, now, async () => {
+      user = await checkPassword(this.#users, name, password);
+      return user !== undefined;
+    });
+    return user;
   }
 
   /** Whether a user can sign in with a password. */

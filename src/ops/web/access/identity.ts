@@ -3,15 +3,19 @@
  *
  * - viewer: sees everything except phone numbers.
  * - operator: a viewer who may also change things and download contacts.
- * - sender: a program that may enqueue notices and nothing else.
+ * - sender: a program that may enqueue single notices, look them up and
+ *   cancel them by id or key, and nothing else.
  */
 export const ROLES = ['viewer', 'operator', 'sender'] as const;
 
 /** Name of a role. */
 export type Role = (typeof ROLES)[number];
 
-/** The role that a route needs; `open`: no role; `closed`: no caller is allowed. */
-export type Needs = Role | 'open' | 'closed';
+/**
+ * The role that a route needs; `sender-or-operator`: one of the two; `any`: one of all; `open`: no role;
+ * `closed`: no caller is allowed.
+ */
+export type Needs = Role | 'sender-or-operator' | 'any' | 'open' | 'closed';
 
 /** An authenticated caller. */
 export interface Identity {
@@ -34,6 +38,8 @@ const SATISFIES: Readonly<Record<Exclude<Needs, 'open'>, readonly Role[]>> = {
   viewer: ['viewer', 'operator'],
   operator: ['operator'],
   sender: ['sender'],
+  'sender-or-operator': ['sender', 'operator'],
+  any: ROLES,
   closed: [],
 };
 

@@ -25,8 +25,8 @@ const MAX_ENDED = 10_000;
 
 /**
  * Sessions without a store: the signed cookie holds user and expiry. A session starts at the sign-in
- * and ends when it expires, at the sign-out, or when password or role of the user change. A sign-out
- * is known to this process only: other processes with the same key accept the cookie until it expires.
+ * and ends when it expires, at the sign-out ({@link EndedSessions}), or when password or role of the user
+ * change.
  */
 export class Sessions {
   readonly #key: Buffer;

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import type { User } from './accounts.ts';
 import { MAX_PASSWORD_LENGTH } from './password.ts';
+import { networkOf } from './network.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { signInPage } from '../pages/public-pages.ts';
 import { localPath } from '../http/register-routes.ts';
 import { page, route, type RouteAnswer, type Route } from '../http/route.ts';
 
-/** Attempts of one address per minute. */
+/** Attempts of one address, or one IPv6 network, per minute. */
 const TRIES_PER_MINUTE = 10;
 
 /** Sign-in and sign-out. */
@@ -42,11 +43,11 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     }),
     answers: { 303: { says: 'Signed in.' }, 401: { says: 'Name or password is wrong.' } },
     perMinute: TRIES_PER_MINUTE,
-    handle: async ({ body: { name, password, next = '/' }, now }, context) => {
-      const user = await context.access.signIn(name, password);
+    handle: async ({ body: { name, password, next = '/' }, address, now }, context) => {
+      const user = await context.access.signIn(name, password, networkOf(address), now);
       if (user !== undefined) return signedIn(user, localPath(next), now, context);
       // Without the name: people type passwords into the wrong field.
-      context.logger.warn({ event: 'ops-sign-in-failed' });
+      context.logger.warn({ event: 'ops-sign-in-failed', address });
       return page(
         signInPage({ next: localPath(next), problem: 'Name or password is wrong.' }),
         401,
@@ -60,8 +61,10 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     kind: 'page',
     summary: 'Ends the session.',
     answers: { 303: { says: 'Signed out.' } },
-    handle: ({ who, now }, { access, logger }) => {
-      if (who?.by === 'session') access.sessions.end({ id: who.seed, until: who.until }, now);
+    handle: async ({ who, now }, { endedSessions, logger }) => {
+      if (who?.by === 'session') {
+        await endedSessions.end({ id: who.seed, until: who.until }, now);
+      }
       logger.info({ event: 'ops-signed-out', who: who?.name });
       return { kind: 'redirect', to: '/sign-in', cookie: { value: undefined, until: 0 } };
     },

@@ -3,6 +3,7 @@ import { checkNumber } from '../../../batch/source/check-number.ts';
 import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { findInQueue, type FindReport } from '../../../search/find-contact.ts';
+import { auditSearch } from '../../audit.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 
@@ -85,7 +86,7 @@ export const FIND_ROUTES: readonly Route[] = [
       },
       409: { says: 'FIND_KEY is not set, so the search is off.' },
     },
-    handle: async ({ body }, context) => json(await findFor(context, body.number)),
+    handle: async ({ body, name }, context) => json(await findFor(context, name, body.number)),
   }),
 ];
 
@@ -95,11 +96,15 @@ export function canFind({ findSettings }: OpsContext): boolean {
 }
 
 /**
- * Searches with the server's own settings.
+ * Searches with the server's own settings, and records the search in the audit stream.
  *
  * @throws NoticeQueueError NOT_POSSIBLE without FIND_KEY, QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function findFor(context: OpsContext, written: string): Promise<FindReport> {
+export async function findFor(
+  context: OpsContext,
+  who: string,
+  written: string,
+): Promise<FindReport> {
   if (!canFind(context)) {
     throw new NoticeQueueError(
       'NOT_POSSIBLE',
@@ -107,5 +112,6 @@ export async function findFor(context: OpsContext, written: string): Promise<Fin
     );
   }
   const { redis, keys, findSettings: settings } = context;
+  await auditSearch(redis, keys, who, written);
   return findInQueue({ redis, keys, settings }, written);
 }

@@ -63,7 +63,7 @@ async function serve(
   if (answer.kind === 'events') {
     const { sessions } = context.access;
     const isSignedIn = () => who?.by !== 'session' || !sessions.isEnded(who.seed);
-    streamEvents(reply, context.feed, answer.filter, who?.until ?? 0, isSignedIn);
+    streamEvents(reply, context.feed, answer.filter, call.name, who?.until ?? 0, isSignedIn);
     return reply;
   }
   const next = form?.get(NEXT_FIELD);
@@ -109,6 +109,7 @@ function readCall(
       const value = headers[name.toLowerCase()];
       return typeof value === 'string' ? value : undefined;
     },
+    address: request.ip,
     now: Date.now(),
   };
 }
@@ -118,7 +119,10 @@ export function localPath(text: string): string {
   const base = 'http://here.invalid';
   if (!/^\/(?![/\\])/.test(text) || !URL.canParse(text, base)) return '/';
   const url = new URL(text, base);
-  return url.origin === base ? `${url.pathname}${url.search}` : '/';
+  // Without its dots, a path can start with two slashes and so name another site.
+  return url.origin === base && !url.pathname.startsWith('//')
+    ? `${url.pathname}${url.search}`
+    : '/';
 }
 
 /** All answers except an event stream, which takes over the connection. */

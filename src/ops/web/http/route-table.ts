@@ -1,9 +1,11 @@
 import { BATCH_ROUTES } from '../api/batch-routes.ts';
 import { EVENT_ROUTES } from '../api/status-routes.ts';
+import { FAILED_NOTICE_ROUTES } from '../api/failed-notice-routes.ts';
 import { FAILURE_ROUTES } from '../api/failure-routes.ts';
 import { FIND_ROUTES } from '../api/find-routes.ts';
 import { HOLD_ROUTES } from '../api/hold-routes.ts';
 import { NOTICE_ROUTES } from '../api/notice-routes.ts';
+import { NOTICE_LIFE_ROUTES } from '../api/notice-life-routes.ts';
 import { openApiRoutes } from '../openapi.ts';
 import { RATE_LIMIT_ROUTES } from '../api/rate-limit-routes.ts';
 import { STATUS_ROUTES } from '../api/status-routes.ts';
@@ -28,6 +30,8 @@ const ROUTES: readonly Route[] = [
   ...FAILURE_ROUTES,
   ...UNKNOWN_ROUTES,
   ...NOTICE_ROUTES,
+  ...NOTICE_LIFE_ROUTES,
+  ...FAILED_NOTICE_ROUTES,
   ...FIND_ROUTES,
   ...EVENT_ROUTES,
 ];

@@ -19,6 +19,8 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   /** Path and query of the request. */
   readonly url: string;
   readonly header: (name: string) => string | undefined;
+  /** Address of the caller, as the trusted proxy states it. */
+  readonly address: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }

@@ -11,6 +11,7 @@ const MAX_STREAM_MS = 3_600_000;
 /**
  * Answers with server-sent events until the caller disconnects, the session ends or the server closes.
  *
+ * @param who name of the caller
  * @param until when the identity of the caller expires, in milliseconds since the epoch
  * @param isSignedIn whether the caller has not signed out meanwhile
  * @throws TooManyRequests, before anything is written
@@ -19,6 +20,7 @@ export function streamEvents(
   reply: FastifyReply,
   feed: LiveFeed,
   filter: FeedFilter,
+  who: string,
   until: number,
   isSignedIn: () => boolean,
 ): void {
@@ -29,7 +31,7 @@ export function streamEvents(
     raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     return raw.writableLength < MAX_WAITING_BYTES;
   };
-  const stop = feed.listen({ ...filter, send, end: () => raw.end() });
+  const stop = feed.listen({ ...filter, who, send, end: () => raw.end() });
   reply.hijack();
   raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),

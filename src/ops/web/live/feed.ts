@@ -24,6 +24,8 @@ export type FeedEvent =
 
 /** A listener of the feed. */
 export interface Listener extends FeedFilter {
+  /** Name of the caller. */
+  readonly who: string;
   /** @returns false to be removed */
   readonly send: (event: FeedEvent) => boolean;
   /** Called when no more events will follow. */
@@ -42,6 +44,9 @@ interface FeedSources {
 const MAX_LISTENERS = 200;
 /** Each watched batch costs one command per second, whatever the number of listeners. */
 const MAX_BATCHES = 20;
+/** Of one caller, so that one cannot use up the places of all. */
+const MAX_LISTENERS_OF_CALLER = 20;
+const MAX_BATCHES_OF_CALLER = 5;
 const EVERY_MS = 1_000;
 /** Events per poll; the rest follows with the next poll. */
 const EVENTS_PER_POLL = 200;
@@ -71,6 +76,21 @@ export class LiveFeed {
   listen(listener: Listener): () => void {
     if (this.#closed || this.#listeners.size >= MAX_LISTENERS) {
       throw new TooManyRequests(5, `${MAX_LISTENERS} event streams are open already.`);
+    }
+    const own = [...this.#listeners].filter(({ who }) => who === listener.who);
+    if (own.length >= MAX_LISTENERS_OF_CALLER) {
+      throw new TooManyRequests(
+        5,
+        `You have ${MAX_LISTENERS_OF_CALLER} event streams open already.`,
+      );
+    }
+    const ownBatches = new Set(own.flatMap(({ batch }) => batch ?? []));
+    if (
+      listener.batch !== undefined &&
+      !ownBatches.has(listener.batch) &&
+      ownBatches.size >= MAX_BATCHES_OF_CALLER
+    ) {
+      throw new TooManyRequests(5, `You watch ${MAX_BATCHES_OF_CALLER} batches already.`);
     }
     const batches = this.#batches();
     if (

@@ -1,6 +1,7 @@
 import { formatCount, formatDuration } from '../../../format/format.ts';
 import type { Identity } from '../access/identity.ts';
 import { html, type Html, type Part } from '../http/html.ts';
+import type { RouteCall } from '../http/route.ts';
 import { csrfField, nextField } from './layout.ts';
 
 /** For whom and when a page is made. */
@@ -11,6 +12,11 @@ export interface PageView {
   readonly path: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
+}
+
+/** For whom and when the page of a request is made. */
+export function viewOf({ who, csrf, url, now }: RouteCall): PageView {
+  return { who, csrf, path: url, now };
 }
 
 /** Whether the viewer of the page may also change something. */

@@ -66,7 +66,8 @@ function outcome({ notices, contacts, searched }: FindReport, view: PageView): H
       foundRow(
         view,
         notice,
-        html`notice <code>${notice.job}</code>`,
+        html`notice
+          <a href="/notices/${encodeURIComponent(notice.job)}"><code>${notice.job}</code></a>`,
         'no: the job is no longer kept',
       ),
     ),

@@ -1,6 +1,7 @@
 import type { Identity } from '../access/identity.ts';
 import { assetPath } from '../assets.ts';
 import { html, type Html } from '../http/html.ts';
+import { page, type RouteAnswer, type RouteCall } from '../http/route.ts';
 
 /** The viewer of a page. */
 export interface Viewer {
@@ -22,6 +23,7 @@ export interface PageContent {
 const NAVIGATION = [
   { path: '/', title: 'Overview' },
   { path: '/batches', title: 'Batches' },
+  { path: '/notices', title: 'Notices' },
   { path: '/unknown', title: 'Unknown' },
   { path: '/find', title: 'Find' },
   { path: '/queues', title: 'Queues' },
@@ -95,4 +97,21 @@ export function csrfField(csrf: string): Html {
 /** Where the server redirects after the form was processed: a path of this server. */
 export function nextField(path: string): Html {
   return html`<input type="hidden" name="_next" value="${path}" />`;
+}
+
+/** What the routes of all pages have in common. */
+export const PAGE = {
+  method: 'GET',
+  needs: 'viewer',
+  kind: 'page',
+  answers: { 200: { says: 'The page.', type: 'text/html' } },
+} as const;
+
+/** Answers a page within the layout. */
+export function framed(
+  { who, csrf }: Pick<RouteCall, 'who' | 'csrf'>,
+  content: PageContent,
+  status = 200,
+): RouteAnswer {
+  return page(layout(content, { who, csrf }), status);
 }

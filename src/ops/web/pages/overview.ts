@@ -4,6 +4,7 @@ import type { ExplainedHold } from '../../manual-hold.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
+import { attentionSection } from './attention.ts';
 import { ask, figure, form, mayAct, moment, whyField, type PageView } from './elements.ts';
 import { rateLimitSection } from './rate-limit.ts';
 import { redisSection } from './fleet-sections.ts';
@@ -14,10 +15,6 @@ import { workersSection } from './fleet-sections.ts';
 /** Content of the overview. */
 export interface OverviewData {
   readonly status: StatusAnswer;
-  /** Unknown outcomes: single notices, and contacts of the newest batches. */
-  readonly unknown: { readonly notices: number; readonly contacts: number };
-  /** Contacts of batches that are stored and not sent yet. */
-  readonly unsent: number;
   readonly traffic: Traffic;
   /** Period of the traffic, in minutes. */
   readonly minutes: number;
@@ -25,7 +22,8 @@ export interface OverviewData {
 
 /** The state of the queue, what waits, and why the queue is held. */
 export function overviewPage(data: OverviewData, view: PageView): Html {
-  const { status, unknown, unsent, traffic, minutes } = data;
+  const { status, traffic, minutes } = data;
+  const { unknown, batches } = status;
   const state = stateOf(data);
   return html`<section class="card state ${state.tone}" id="state" data-live="status" data-refresh>
       <h2>${state.title}</h2>
@@ -40,12 +38,13 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
         ${tile('in flight', figure('jobs.active', status.jobs.active))}
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
-        ${tile('contacts of batches', html`<a href="/batches">${formatCount(unsent)}</a>`, 'wait to be sent')}
+        ${tile('contacts of batches', html`<a href="/batches">${formatCount(batches.pending)}</a>`, 'wait to be sent')}
         ${tile('possibly sent twice', html`${formatCount(status.possiblySentTwice.notices + status.possiblySentTwice.chunks)}`, 'contacts, at most')}
         ${tile('unknown', html`<a href="/unknown">${formatCount(unknown.notices + unknown.contacts)}</a>`)}
       </dl>
     </section>
-    ${trafficSection(traffic, minutes)} ${workersSection(status.workers, view)}
+    ${attentionSection(status)} ${trafficSection(traffic, minutes)}
+    ${workersSection(status.workers, view)}
     <div class="columns">
       ${rateLimitSection(status.rateLimit, view)} ${tokenSection(status, view)}
       ${redisSection(status)}
@@ -56,12 +55,13 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
 const RECENT_POINTS = 4;
 
 /** The state of the queue in one word, and its explanation. */
-function stateOf({ status, unsent, traffic }: OverviewData): {
+function stateOf({ status, traffic }: OverviewData): {
   readonly tone: 'good' | 'warn' | 'bad';
   readonly title: string;
   readonly text: string;
 } {
-  const { hold, workers, jobs, redis } = status;
+  const { hold, workers, jobs, redis, batches } = status;
+  const unsent = batches.pending;
   if (hold !== undefined) {
     return {
       tone: 'bad',

@@ -5,20 +5,27 @@ import { readAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
+import { lookUpNotice } from '../../../notices/look-up.ts';
+import { noticeId } from '../../../notices/notice-ref.ts';
 import { readUnknownOverview } from '../../unknown.ts';
 import { batchToJson, statusToJson } from '../answers.ts';
 import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
+import { failedQuery, listFailed } from '../api/failed-notice-routes.ts';
 import { batchParams, queryNumber } from '../api/inputs.ts';
+import { noticeParams } from '../api/notice-life-routes.ts';
+import { html } from '../http/html.ts';
 import { trafficOf } from '../api/traffic-routes.ts';
-import { page, route, type RouteCall, type Route } from '../http/route.ts';
+import { route, type RouteCall, type Route } from '../http/route.ts';
 import { auditPage } from './audit.ts';
 import { batchPage } from './batch.ts';
 import { batchesPage } from './batches.ts';
+import { failedSection } from './failed.ts';
 import { findPage, type FindPageData } from './find.ts';
-import { layout, type PageContent } from './layout.ts';
+import { viewOf } from './elements.ts';
+import { framed, PAGE } from './layout.ts';
+import { lookUpForm, noticePage } from './notice.ts';
 import { overviewPage } from './overview.ts';
-import type { PageView } from './elements.ts';
 import { unknownPage } from './unknown.ts';
 
 const PAGE_SIZE = 50;
@@ -27,13 +34,6 @@ const UNKNOWN_BATCHES = 200;
 const UNKNOWN_NOTICES = 100;
 /** Default period of the overview. */
 const DEFAULT_MINUTES = 60;
-
-const PAGE = {
-  method: 'GET',
-  needs: 'viewer',
-  kind: 'page',
-  answers: { 200: { says: 'The page.', type: 'text/html' } },
-} as const;
 
 /** The pages of the navigation. Each reads through the same functions as the API. */
 export const PAGE_ROUTES: readonly Route[] = [
@@ -44,16 +44,8 @@ export const PAGE_ROUTES: readonly Route[] = [
     query: z.object({ minutes: queryNumber(1, TRAFFIC_MINUTES, DEFAULT_MINUTES) }),
     handle: async (call, context) => {
       const { minutes } = call.query;
-      const [status, unresolved, unsent, traffic] = await Promise.all([
-        context.status(),
-        readUnknownOverview(context, { notices: 1, batches: UNKNOWN_BATCHES }),
-        context.ledger.unsent(),
-        trafficOf(context, minutes),
-      ]);
-      const contacts = unresolved.batches.reduce((sum, batch) => sum + batch.contacts, 0);
-      const unknown = { notices: unresolved.listed, contacts };
-      const data = { status: statusToJson(status), unknown, unsent, traffic, minutes };
-      const main = overviewPage(data, viewOf(call));
+      const [status, traffic] = await Promise.all([context.status(), trafficOf(context, minutes)]);
+      const main = overviewPage({ status: statusToJson(status), traffic, minutes }, viewOf(call));
       return framed(call, { title: 'Overview', nav: '/', charts: true, main });
     },
   }),
@@ -101,6 +93,39 @@ export const PAGE_ROUTES: readonly Route[] = [
   }),
   route({
     ...PAGE,
+    path: '/notices',
+    summary:
+      'Single notices: the form that looks one up, by its id or idempotency key; the failed ones.',
+    query: failedQuery.extend({ id: noticeId.optional() }),
+    handle: async (call, context) => {
+      const { redis, keys } = context;
+      const { id, ...filter } = call.query;
+      const byId = id === undefined ? undefined : await lookUpNotice(redis, keys, id);
+      const found =
+        id !== undefined && byId?.state === 'not-kept'
+          ? await lookUpNotice(redis, keys, { idempotencyKey: id })
+          : byId;
+      const view = viewOf(call);
+      const main =
+        found === undefined
+          ? html`${lookUpForm()} ${failedSection(await listFailed(context, filter), view)}`
+          : html`${lookUpForm(id)} ${noticePage(found, view)}`;
+      return framed(call, { title: 'Notices', nav: '/notices', main });
+    },
+  }),
+  route({
+    ...PAGE,
+    path: '/notices/:id',
+    summary: 'One single notice: its state, why it waits or failed, its attempts.',
+    params: noticeParams,
+    handle: async (call, { redis, keys }) => {
+      const { id } = call.params;
+      const main = noticePage(await lookUpNotice(redis, keys, id), viewOf(call));
+      return framed(call, { title: 'Notice', nav: '/notices', main });
+    },
+  }),
+  route({
+    ...PAGE,
     path: '/find',
     summary: 'The search form for a phone number.',
     handle: (call, context) => framedFind(call, { canFind: canFind(context) }),
@@ -121,7 +146,7 @@ export const PAGE_ROUTES: readonly Route[] = [
       if (checked.kind === 'refused') {
         return framedFind(call, { canFind: true, problem: checked.reason }, 400);
       }
-      return framedFind(call, { canFind: true, report: await findFor(context, number) });
+      return framedFind(call, { canFind: true, report: await findFor(context, call.name, number) });
     },
   }),
   route({
@@ -135,15 +160,7 @@ export const PAGE_ROUTES: readonly Route[] = [
   }),
 ];
 
-function viewOf({ who, csrf, url, now }: RouteCall): PageView {
-  return { who, csrf, path: url, now };
-}
-
 function framedFind(call: RouteCall, data: FindPageData, status = 200) {
   const main = findPage(data, viewOf(call));
   return framed(call, { title: 'Find', nav: '/find', main }, status);
-}
-
-function framed(call: RouteCall, content: PageContent, status = 200) {
-  return page(layout(content, { who: call.who, csrf: call.csrf }), status);
 }

@@ -75,7 +75,9 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, view: Page
             <input type="checkbox" name="ids" value="${id}" aria-label="choose ${id}" />
           </td>`
         }
-        <td><code>${id}</code></td>
+        <td>
+          <a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>
+        </td>
         <td>${template}</td>
         <td class="number">${formatCount(contacts)}</td>
         <td>${moment(at, view.now)}</td>

@@ -71,8 +71,15 @@ export interface Findings {
   readonly holdsOfFew: number;
 }
 
-/** Tries every order of steps. */
-export function explore(scenario: Scenario): Findings {
+/**
+ * Tries every order of steps.
+ *
+ * @param until ends it as soon as it has found so much. Default: never
+ */
+export function explore(
+  scenario: Scenario,
+  until: (found: Omit<Findings, 'states'>) => boolean = () => false,
+): Findings {
   const first: State = {
     jobs: Array.from({ length: scenario.jobs }, () => ({
       left: scenario.attempts,
@@ -93,7 +100,7 @@ export function explore(scenario: Scenario): Findings {
   const found = { own: 0, ownWithoutCause: 0, holds: 0, holdsOfFew: 0 };
   const seen = new Set([JSON.stringify(first)]);
   const queue = [first];
-  for (let state = queue.pop(); state !== undefined; state = queue.pop()) {
+  for (let state = queue.pop(); state !== undefined && !until(found); state = queue.pop()) {
     for (const next of steps(state, scenario.mutation, found)) {
       const key = JSON.stringify(next);
       if (seen.has(key)) continue;

@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
 import { explainHold } from '../../../../src/ops/manual-hold.ts';
+import type { StatusAnswer } from '../../../../src/ops/web/answers.ts';
 import { overviewPage, type OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import {
   EVIL,
   viewOf,
   NOW,
+  someBatches,
   someOverview,
   somePoint,
   someStatus,
@@ -32,11 +34,19 @@ describe('how it stands', () => {
     ['Idle', 'good', {}],
     ['Sending', 'good', { status: someStatus({ jobs: { ...jobs, waiting: 5 } }) }],
     ['Sending', 'good', { status: someStatus({ jobs: { ...jobs, active: 1 } }) }],
-    ['Sending', 'good', { unsent: 10, traffic: sending }],
+    [
+      'Sending',
+      'good',
+      { status: someStatus({ batches: someBatches({ pending: 10 }) }), traffic: sending },
+    ],
     ['Idle', 'good', { traffic: sending }],
-    ['Waiting', 'warn', { unsent: 10 }],
+    ['Waiting', 'warn', { status: someStatus({ batches: someBatches({ pending: 10 }) }) }],
     ['No worker', 'warn', { status: someStatus({ workers: [] }) }],
-    ['No worker', 'bad', { status: someStatus({ workers: [] }), unsent: 1 }],
+    [
+      'No worker',
+      'bad',
+      { status: someStatus({ workers: [], batches: someBatches({ pending: 1 }) }) },
+    ],
     ['No worker', 'bad', { status: someStatus({ workers: [], jobs: { ...jobs, waiting: 1 } }) }],
     ['Redis is unsuitable', 'bad', { status: someStatus({ redis: redisThat('refuse') }) }],
     ['Idle', 'good', { status: someStatus({ redis: redisThat('warn') }) }],
@@ -76,13 +86,56 @@ describe('how it stands', () => {
   });
 });
 
+describe('what needs attention', () => {
+  const attention = (status: Partial<StatusAnswer>) =>
+    /id="attention"[^]*?<\/section>/.exec(draw({ status: someStatus(status) }))?.[0];
+
+  it('is left out where there is nothing', () => {
+    expect(attention({})).toBeUndefined();
+  });
+
+  it('names unknown outcomes, and failed notices without them', () => {
+    const text = attention({ jobs: { ...jobs, failed: 5 }, unknown: { notices: 2, contacts: 30 } });
+    expect(text).toMatch(/href="\/unknown">2 single notices and 30 contacts of batches<\/a>/);
+    expect(text).toContain('href="/notices">3 single notices</a> failed');
+    expect(
+      attention({ jobs: { ...jobs, failed: 2 }, unknown: { notices: 2, contacts: 0 } }),
+    ).not.toContain('failed');
+  });
+
+  it('names rejected contacts and stopped imports', () => {
+    const stopped = {
+      id: 'may',
+      phase: 'importing',
+      total: 500,
+      pending: 0,
+      importStopped: true,
+    } as const;
+    const text = attention({
+      batches: someBatches({
+        rejected: 1,
+        openBatches: [stopped, { ...stopped, id: 'june', importStopped: false }],
+      }),
+    });
+    expect(text).toMatch(/1 contact<\/a> of batches\s+was rejected/);
+    expect(text).toMatch(/href="\/batches\/may">may<\/a> stopped after\s+500 contacts/);
+    expect(text).not.toContain('june');
+  });
+
+  it('names what is wrong with Redis', () => {
+    expect(attention({ redis: redisThat('warn') })).toContain('Redis would evict notices; fix it');
+  });
+});
+
 describe('the figures', () => {
   it('of what waits, and for how long', () => {
     const status = someStatus({
       jobs: { waiting: 1_234, active: 5, delayed: 6, done: 0, failed: 7 },
       oldestWaitingMs: 90_000,
+      batches: someBatches({ pending: 4_321 }),
+      unknown: { notices: 2, contacts: 3 },
     });
-    const text = draw({ status, unsent: 4_321, unknown: { notices: 2, contacts: 3 } });
+    const text = draw({ status });
     expect(text).toContain('data-field="jobs.waiting">1,234<');
     expect(text).toContain('the oldest for 90 s');
     expect(text).toContain('href="/batches">4,321<');

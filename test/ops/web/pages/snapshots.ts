@@ -2,6 +2,7 @@ import { OUTCOME_KINDS, type OutcomeKind } from '../../../../src/contracts/outco
 import type { Traffic, TrafficPoint } from '../../../../src/traffic/read-traffic.ts';
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
+import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
 import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
 import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
 
@@ -69,15 +70,24 @@ export function someWorker(some: Partial<Worker> = {}): Worker {
   };
 }
 
+/** Batches of which nothing is left. */
+export function someBatches(some: Partial<BatchesSummary> = {}): BatchesSummary {
+  return { pending: 0, open: 0, openBatches: [], rejected: 0, unknown: 0, ...some };
+}
+
 /** A queue that is idle, with one worker. */
 export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
   return {
     account: 'default',
+    prefix: 'notices',
     jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },
     possiblySentTwice: { notices: 0, chunks: 0 },
+    batches: someBatches(),
+    unknown: { notices: 0, contacts: 0 },
     workers: [someWorker()],
     redis: {
       version: '7.4.0',
+      address: 'redis:6379',
       policy: 'noeviction',
       persistence: 'aof',
       saveFailed: false,
@@ -125,8 +135,6 @@ export function someTraffic(some: Partial<Traffic> = {}): Traffic {
 export function someOverview(some: Partial<OverviewData> = {}): OverviewData {
   return {
     status: someStatus(),
-    unknown: { notices: 0, contacts: 0 },
-    unsent: 0,
     traffic: someTraffic(),
     minutes: 60,
     ...some,

@@ -42,6 +42,8 @@ export interface Caller {
 export interface OpsBench {
   readonly url: string;
   readonly context: OpsContext;
+  /** Its log so far. */
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
   readonly invitation: {
     readonly user: string;
     readonly password: string;
@@ -105,7 +107,9 @@ export async function startOps(
     { service: false },
   );
   const users = readUsers(config.ops.users);
-  const { context, invitation, close } = await openOps(config, pino({ level: 'silent' }));
+  const lines: Record<string, unknown>[] = [];
+  const log = { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
+  const { context, invitation, close } = await openOps(config, pino({ level: 'info' }, log));
   onTestFinished(close);
   const app = await buildOpsServer(context, routes);
   const url = await app.listen({ host: config.ops.host, port: 0 });
@@ -118,6 +122,7 @@ export async function startOps(
   const bench: OpsBench = {
     url,
     context,
+    lines,
     invitation: invitation ?? { user: '', password: '', linkKey: '' },
     ask: (path, options) => ask(url, path, options),
     nobody: callerOf(url, {}),

@@ -1,0 +1,86 @@
+import { Command } from 'commander';
+import type { Batch } from '../../batch/ledger/batch-record.ts';
+import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import { countOf, formatCount } from '../../format/format.ts';
+import { CANCEL_TEXT } from '../../ops/notice-words.ts';
+import { MAX_WHY_LENGTH, shortText } from '../arguments.ts';
+import { type CommandContext, currentUser } from '../command-context.ts';
+import { confirm } from '../confirm.ts';
+import { noSuchBatch, withLedger, type OpenLedger } from '../open-queue.ts';
+import { print, writeText } from '../output.ts';
+import { UsageError } from '../usage-error.ts';
+import { control } from './batch-control.ts';
+
+interface CancelFlags {
+  key?: string;
+  releaseKey?: boolean;
+  why?: string;
+  yes?: boolean;
+}
+
+/**
+ * `notices cancel ID`: a batch or a single notice. Exits with 1 where the phase of the batch does not allow
+ * it, the notice was or may have been sent, or the user declined.
+ */
+export function cancelCommand(context: CommandContext): Command {
+  return new Command('cancel')
+    .description('end a batch permanently, or cancel a single notice that waits')
+    .argument('[id]', 'id of the batch or notice')
+    .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
+    .option('--release-key', 'a notice: release its idempotency key, so that it can be sent anew')
+    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH))
+    .option('--yes', 'a batch: do not ask for confirmation')
+    .action((id: string | undefined, flags: CancelFlags, command: Command) => {
+      if ((id === undefined) === (flags.key === undefined)) {
+        throw new UsageError('use either an id or --key');
+      }
+      return withLedger(context, async (open) => {
+        const batch =
+          id !== undefined && BATCH_ID.test(id) ? await open.ledger.read(id) : undefined;
+        await (batch === undefined
+          ? cancelNotice(context, open, id, flags, command)
+          : cancelBatch(context, open, batch, flags, command));
+      });
+    });
+}
+
+async function cancelBatch(
+  context: CommandContext,
+  open: OpenLedger,
+  { id, counts, phase }: Batch,
+  { yes, why = '' }: CancelFlags,
+  command: Command,
+): Promise<void> {
+  if (phase !== 'finished' && phase !== 'cancelled') {
+    const question = `Cancel batch ${id}? ${formatCount(counts.pending)} of ${countOf(counts.total, 'contact')} would never be sent.`;
+    if (!(await confirm(context, question, yes === true))) {
+      writeText(context.stderr, 'Nothing was done.\n');
+      context.end(1);
+      return;
+    }
+  }
+  await control(context, open, id, 'cancel', command, why);
+}
+
+/** Ids that this package gives to single notices. */
+const NOTICE_ID = /^n-/;
+
+async function cancelNotice(
+  context: CommandContext,
+  { redis, keys }: OpenLedger,
+  id: string | undefined,
+  { key = '', releaseKey, why = '' }: CancelFlags,
+  command: Command,
+): Promise<void> {
+  const { cancelAudited } = await import('../../ops/notice-actions.ts');
+  const actor = { who: currentUser(), why };
+  const ref = id ?? { idempotencyKey: key };
+  const report = await cancelAudited({ redis, keys }, ref, { releaseKey }, actor);
+  const { answer, jobs = [] } = report;
+  if (answer === 'not-kept' && id !== undefined && !NOTICE_ID.test(id)) throw noSuchBatch(id);
+  print(context, command, report, () => [
+    `Notice ${report.id} ${CANCEL_TEXT[answer]}.`.replace('  ', ' '),
+    ...jobs.map((job) => `  ${job.id}: ${job.answer}`),
+  ]);
+  if (!report.cancelled) context.end(1);
+}

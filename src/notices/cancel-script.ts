@@ -1,0 +1,106 @@
+import { defineScript } from '../redis/script.ts';
+import { JOBS_OF_NOTICE } from './jobs-of-notice.ts';
+import { EARLIER_FIELD, PLACE_OF_JOB } from './look-up-script.ts';
+import type { CancelAnswer } from './notice-state.ts';
+
+/** Ids and answers of one run of the script. */
+export interface CancelledJobs {
+  readonly id: string;
+  /** How many jobs the notice has; 0 where none is there. */
+  readonly total: number;
+  readonly jobs: readonly (readonly [id: string, answer: CancelAnswer])[];
+}
+
+/**
+ * Cancels the jobs of a notice from one on, each at one moment with the decision about it. A job that waits
+ * becomes a completed one with the outcome `cancelled`, so that BullMQ keeps and deletes it like the others,
+ * a look-up and a search find it, and its idempotency key stays in use.
+ *
+ * | the job | answer |
+ * |---|---|
+ * | does not exist | not-kept |
+ * | completed, cancelled | cancelled |
+ * | completed | accepted or expired |
+ * | listed as unknown, and not to be sent again | unknown |
+ * | failed, possibly sent | unknown |
+ * | failed | rejected |
+ * | a worker has it | sending |
+ * | waits, possibly sent, also in an earlier run, or accepted in part | possibly-sent |
+ * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
+ * | waits | cancelled: it leaves the queue in this moment |
+ *
+ * KEYS: hold, intents, unknown outcomes. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the
+ * hash of the key, the number of the first job, the most jobs, 1 to release the idempotency key.
+ */
+export const cancelScript = defineScript<CancelledJobs>({
+  name: 'cancel a notice',
+  keys: 3,
+  lua: `
+local jobs = ARGV[1]
+${JOBS_OF_NOTICE}${PLACE_OF_JOB}
+local RESULT = '{"outcome":"cancelled","confirmed":true}'
+local isOldCopy = redis.call('HGET', KEYS[1], 'kind') == 'restored'
+local function outcomeOf(key)
+  local result = redis.call('HGET', key, 'returnvalue')
+  local outcome = result and string.match(result, '"outcome":"(%l+)"')
+  return (outcome == 'cancelled' or outcome == 'expired') and outcome or 'accepted'
+end
+local function acceptedInPart(data)
+  return string.find(data, '"accepted":', 1, true) and cjson.decode(data).accepted ~= nil
+end
+local function wasPossiblySent(id, key)
+  local kept = redis.call('HMGET', key, 'stc', 'failedReason', '${EARLIER_FIELD}', 'data')
+  return tonumber(kept[1] or 0) > 0
+    or (kept[2] and string.find(kept[2], '(may have been taken', 1, true))
+    or (kept[3] and string.find(kept[3], '"possiblySent":[1-9]'))
+    or redis.call('HEXISTS', KEYS[2], id) == 1
+    or redis.call('HEXISTS', KEYS[3], id) == 1
+    or acceptedInPart(kept[4])
+end
+local function isListed(id)
+  local listed = redis.call('HGET', KEYS[3], id)
+  return listed and not cjson.decode(listed).resend
+end
+local function release(id, key)
+  local name = redis.call('HGET', key, 'deid')
+  if name and redis.call('GET', jobs .. 'de:' .. name) == id then redis.call('DEL', jobs .. 'de:' .. name) end
+end
+local function cancel(id)
+  local key = jobs .. id
+  if not exists(id) then return 'not-kept' end
+  local place = placeOf(id)
+  if place == 'completed' then return outcomeOf(key) end
+  if isListed(id) then return 'unknown' end
+  if place == 'active' then return 'sending' end
+  local possiblySent = wasPossiblySent(id, key)
+  if place == 'failed' then return possiblySent and 'unknown' or 'rejected' end
+  if possiblySent or isOldCopy then return 'possibly-sent' end
+  local left
+  if place == 'wait' then
+    -- New jobs are at this end, and are what is cancelled most.
+    left = redis.call('LREM', jobs .. 'wait', 1, id) + redis.call('LREM', jobs .. 'paused', 1, id)
+  else
+    left = redis.call('ZREM', jobs .. place, id)
+  end
+  if left == 0 then return 'sending' end
+  local now = clock()
+  redis.call('HSET', key, 'returnvalue', RESULT, 'finishedOn', now)
+  redis.call('ZADD', jobs .. 'completed', now, id)
+  redis.call('XADD', jobs .. 'events', 'MAXLEN', '~', 10000, '*', 'event', 'completed', 'jobId', id,
+    'returnvalue', RESULT, 'prev', place)
+  return 'cancelled'
+end
+local id, total = find(ARGV[2], ARGV[3])
+local answers = {}
+for index = tonumber(ARGV[4]), math.min(total, ARGV[4] + ARGV[5]) - 1 do
+  local one = nth(id, index, total)
+  local answer = cancel(one)
+  if ARGV[6] == '1' and answer == 'cancelled' then release(one, jobs .. one) end
+  answers[#answers + 1] = { one, answer }
+end
+return { id, total, answers }`,
+  parse: (reply) => {
+    const [id, total, jobs] = reply as readonly [string, number, CancelledJobs['jobs']];
+    return { id, total, jobs };
+  },
+});

@@ -1,0 +1,51 @@
+import type { NoticeJob, NoticeRef, NoticeView } from './notice-state.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import type { Keys } from '../redis/keys.ts';
+import { lookUpScript } from './look-up-script.ts';
+import { readRef, type RefArguments } from './notice-ref.ts';
+import { jobViews, noticeView } from './notice-view.ts';
+
+/** Jobs of one run of the script: each has up to CHUNK_SIZE contacts, and Redis waits for the script. */
+const JOBS_AT_ONCE = 20;
+
+/**
+ * What is known of a notice. One round trip; one more for each further 20 jobs of a notice that has so
+ * many. It changes nothing, and the notice need not exist.
+ *
+ * @throws InputError NOTICE_INVALID if the reference is no id or key
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function lookUpNotice(
+  redis: RedisClient,
+  keys: Keys,
+  ref: NoticeRef,
+): Promise<NoticeView> {
+  const asked = readRef(ref);
+  try {
+    return await lookUp(redis, keys, asked);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/** Like {@link lookUpNotice}. @throws ScriptFailure */
+export async function lookUp(
+  redis: RedisClient,
+  keys: Keys,
+  { mode, text }: RefArguments,
+): Promise<NoticeView> {
+  const { hold, rateLimit, retention, intents } = keys;
+  const from = [hold, rateLimit, retention, intents.open, intents.unknown];
+  const read = (first: number) =>
+    lookUpScript(redis, from, [keys.noticeJob(''), mode, text, first, JOBS_AT_ONCE]);
+  const stored = await read(0);
+  const jobs: NoticeJob[] = jobViews(stored);
+  while (jobs.length < stored.total) {
+    const more = jobViews(await read(jobs.length));
+    // The notice has ended meanwhile, and its jobs are deleted.
+    if (more.length === 0) break;
+    jobs.push(...more);
+  }
+  return noticeView(stored, jobs);
+}

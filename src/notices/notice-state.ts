@@ -1,0 +1,177 @@
+import type { DeliveryPolicy } from '../contracts/delivery.ts';
+import type { HoldKind } from '../contracts/hold.ts';
+
+/**
+ * State of a single notice:
+ *
+ * - `pending`: it waits; the reason is {@link PendingReason}.
+ * - `sending`: a worker has it. It may be sent at any moment.
+ * - `accepted`: the service accepted it, or an operator decided so.
+ * - `rejected`: the service refused it, or its attempts are used up, and it was not possibly sent since it was
+ *   queued or sent again.
+ * - `unknown`: it was possibly sent; the service may or may not have accepted it.
+ * - `expired`: its `expiresAt` passed before it was sent.
+ * - `cancelled`: it was cancelled, or discarded by an operator, and will not be sent.
+ * - `not-kept`: nothing is stored under this id (any more): see {@link Retention}.
+ */
+export const NOTICE_STATES = [
+  'pending',
+  'sending',
+  'accepted',
+  'rejected',
+  'unknown',
+  'expired',
+  'cancelled',
+  'not-kept',
+] as const;
+
+/** Name of a state. */
+export type NoticeState = (typeof NOTICE_STATES)[number];
+
+/**
+ * Why a notice is pending:
+ *
+ * - `delayed`: it is not due yet, because of `delay` or `sendAt`, or between two attempts.
+ * - `held`: sending is stopped for the whole account.
+ * - `rate-limited`: the account's rate limit is used up for the moment.
+ * - `waiting`: for a free worker.
+ */
+export const PENDING_REASONS = ['delayed', 'held', 'rate-limited', 'waiting'] as const;
+
+/** Why a notice is pending, with what is known about the end of it. Times are milliseconds since the epoch. */
+export type PendingReason =
+  | { readonly reason: 'delayed'; readonly until: number }
+  | {
+      readonly reason: 'held';
+      readonly hold: HoldKind;
+      readonly since: number;
+      /** What the hold means. */
+      readonly meaning: string;
+      /** What to do about it. */
+      readonly remedy: string;
+    }
+  | { readonly reason: 'rate-limited' }
+  | { readonly reason: 'waiting' };
+
+/** What was known of a notice before it was sent again by an operator. */
+export interface EarlierRun {
+  /** When it was sent again: milliseconds since the epoch. */
+  readonly at: number;
+  /** When that run had ended. */
+  readonly endedAt: number;
+  /** Its state before. */
+  readonly state: 'rejected' | 'unknown';
+  readonly code: string;
+  readonly attempts: number;
+  readonly possiblySent: number;
+}
+
+/** State of one contact. */
+export interface ContactView {
+  /** The phone number, masked. */
+  readonly contact: string;
+  readonly state: NoticeState;
+}
+
+/** What is known of one job of a notice. Times are Redis time or a producer's, in milliseconds since the epoch. */
+export interface NoticeJob {
+  readonly id: string;
+  readonly state: NoticeState;
+  /** Present while it is pending. */
+  readonly pending?: PendingReason;
+  /** Template code; absent where nothing is kept. */
+  readonly template?: string;
+  /** Number of contacts; 0 where nothing is kept. */
+  readonly contacts: number;
+  readonly delivery?: DeliveryPolicy;
+  /** Attempts that were made and counted, since it was queued or sent again. */
+  readonly attempts: number;
+  /**
+   * How many attempts the service may have accepted without an answer that proves it. Sent again, it may
+   * arrive so many times more.
+   */
+  readonly possiblySent: number;
+  /** When it was queued. */
+  readonly enqueuedAt?: number;
+  /** When the last attempt started. */
+  readonly startedAt?: number;
+  /** When it ended. */
+  readonly endedAt?: number;
+  /** Latest time of sending. */
+  readonly expiresAt?: number;
+  /** The code of the service, or one of `ERROR_CODES`, of the last attempt that was not accepted. */
+  readonly code?: string;
+  /** Status and message of the service of that attempt, with phone numbers masked. */
+  readonly message?: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+  /** For an accepted one: false where its acceptance could not be read completely. */
+  readonly confirmed?: boolean;
+  /** Only where the service accepted some of the contacts and others not. */
+  readonly contactStates?: readonly ContactView[];
+  /** Earlier runs, oldest first; absent where it was never sent again. */
+  readonly earlier?: readonly EarlierRun[];
+}
+
+/** How long ended notices are kept, as the worker that started last is configured; absent before the first start. */
+export interface Retention {
+  /** Accepted, expired and cancelled ones, in milliseconds (KEEP_ACCEPTED_MS). */
+  readonly acceptedMs: number;
+  /** The most accepted, expired and cancelled ones that are kept, whatever their age. */
+  readonly acceptedCount: number;
+  /** Rejected and unknown ones, in milliseconds (KEEP_FAILED_MS). */
+  readonly failedMs: number;
+}
+
+/** What is known of a notice. The fields of a notice with several jobs are those of all jobs together. */
+export interface NoticeView extends NoticeJob {
+  /** Each job, where the notice has several: in the order of its contacts. */
+  readonly jobs?: readonly NoticeJob[];
+  readonly kept?: Retention;
+}
+
+/** Names a notice: its id, the id of one of its jobs, or the idempotency key with which it was sent. */
+export type NoticeRef = string | { readonly idempotencyKey: string };
+
+/**
+ * What became of a request to cancel:
+ *
+ * - `cancelled`: it was not sent and will not be, because of this request or an earlier one.
+ * - `sending`: a worker has it. It may be sent at any moment; try again, or look up what became of it.
+ * - `possibly-sent`: it waits for another attempt, and an earlier one may have been accepted. It is not
+ *   cancelled: that it was not sent would not be true.
+ * - `accepted`, `rejected`, `unknown`, `expired`, `not-kept`: it had ended before, as {@link NoticeState}.
+ */
+export const CANCEL_ANSWERS = [
+  'cancelled',
+  'sending',
+  'possibly-sent',
+  'accepted',
+  'rejected',
+  'unknown',
+  'expired',
+  'not-kept',
+] as const;
+
+/** Name of such an answer. */
+export type CancelAnswer = (typeof CANCEL_ANSWERS)[number];
+
+/** Options of cancelling. */
+export interface CancelOptions {
+  /**
+   * Releases the idempotency key of a notice that is cancelled, so that it can be sent anew with the same key.
+   * @default false: a repeated call with the key answers the cancelled notice and sends nothing
+   */
+  readonly releaseKey?: boolean | undefined;
+}
+
+/** Result of cancelling. */
+export interface CancelReport {
+  /** Id of the notice; empty where an idempotency key is not in use. */
+  readonly id: string;
+  /** True only if no contact of the notice was sent or will be. */
+  readonly cancelled: boolean;
+  readonly answer: CancelAnswer;
+  /** The answer for each job, where the notice has several: those that waited are cancelled. */
+  readonly jobs?: readonly { readonly id: string; readonly answer: CancelAnswer }[];
+}

@@ -1,0 +1,210 @@
+import { ERROR_CODES } from '../contracts/errors.ts';
+import { HOLDS, type HoldKind } from '../contracts/hold.ts';
+import type { JobData } from '../contracts/job.ts';
+import type {
+  EarlierRun,
+  NoticeJob,
+  NoticeState,
+  NoticeView,
+  PendingReason,
+} from './notice-state.ts';
+import { failureOf, possiblySentAttempts } from '../contracts/possibly-sent.ts';
+import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
+import { maskNumber } from '../ops/mask-contact.ts';
+import { EARLIER_FIELD, type StoredJob, type StoredNotice } from './look-up-script.ts';
+import { readRetention } from './retention.ts';
+import { stateOfAll, stateOfJob, type DecidedState } from './state-of-job.ts';
+
+/** What a look-up knows of the account. */
+interface Account {
+  readonly hold: Extract<PendingReason, { reason: 'held' }> | undefined;
+  readonly limited: boolean;
+}
+
+/** The state of the account, from the hashes of hold and rate limit. */
+function accountOf({ hold, rateLimit, now }: Pick<StoredNotice, 'hold' | 'rateLimit' | 'now'>) {
+  const { kind, since } = hold;
+  const isHeld = kind !== undefined && kind in HOLDS;
+  const { reason: meaning, remedy } = HOLDS[isHeld ? (kind as HoldKind) : 'manual'];
+  const isLimited = effectiveRateLimit(readRateLimitState(rateLimit, 0), now) !== undefined;
+  return {
+    hold: isHeld
+      ? ({ reason: 'held', hold: kind as HoldKind, since: Number(since), meaning, remedy } as const)
+      : undefined,
+    limited: isLimited && Number(rateLimit['nextAt'] ?? 0) > now,
+  };
+}
+
+/** What is known of each job. */
+export function jobViews(stored: StoredNotice): NoticeJob[] {
+  const account = accountOf(stored);
+  return stored.jobs.map((job) => jobView(job, account));
+}
+
+/** What is known of a notice, from its jobs. @param stored of its first jobs */
+export function noticeView(stored: StoredNotice, jobs: readonly NoticeJob[]): NoticeView {
+  const retention = readRetention(stored.retention);
+  const kept = retention === undefined ? {} : { kept: retention };
+  const [first] = jobs;
+  if (first === undefined) return { ...notKept(stored.id), ...kept };
+  if (jobs.length === 1) return { ...first, id: stored.id, ...kept };
+  const state = stateOfAll(jobs.map((job) => job.state));
+  const sum = (field: 'contacts') => jobs.reduce((all, job) => all + job[field], 0);
+  const most = (field: 'attempts' | 'possiblySent') => Math.max(...jobs.map((job) => job[field]));
+  const known = jobs.find((job) => job.template !== undefined) ?? first;
+  const { template, delivery, enqueuedAt, expiresAt } = known;
+  const { pending, code, message, remedy } = jobs.find((job) => job.state === state) ?? first;
+  const ends = jobs.flatMap(({ endedAt }) => (endedAt === undefined ? [] : [endedAt]));
+  const hasEnded = state !== 'pending' && state !== 'sending' && ends.length > 0;
+  return {
+    id: stored.id,
+    state,
+    ...defined({ pending, template, delivery, enqueuedAt, expiresAt, code, message, remedy }),
+    contacts: sum('contacts'),
+    attempts: most('attempts'),
+    possiblySent: most('possiblySent'),
+    ...(hasEnded ? { endedAt: Math.max(...ends) } : {}),
+    jobs,
+    ...kept,
+  };
+}
+
+function notKept(id: string): NoticeJob {
+  return { id, state: 'not-kept', contacts: 0, attempts: 0, possiblySent: 0 };
+}
+
+/** What is known of a job that has ended, or of one whatever the account does. */
+export function endedJobView(job: StoredJob): NoticeJob {
+  return jobView(job, { hold: undefined, limited: false });
+}
+
+function jobView(job: StoredJob, account: Account): NoticeJob {
+  const { id, place, fields, listed } = job;
+  if (place === 'none') return notKept(id);
+  const result = parsed(fields.returnvalue) as
+    { outcome?: string; confirmed?: boolean } | undefined;
+  const entry = parsed(listed) as
+    { resend?: boolean; code?: string; possiblySent?: number } | undefined;
+  const earlier = parsed(fields[EARLIER_FIELD]) as EarlierRun[] | undefined;
+  const inThisRun = possiblySentTimes(job, entry?.possiblySent);
+  const possiblySent = inThisRun + (earlier?.reduce((sum, run) => sum + run.possiblySent, 0) ?? 0);
+  const decided = stateOfJob({
+    place,
+    outcome: result?.outcome,
+    listedUnknown: entry !== undefined && entry.resend !== true,
+    possiblySent: inThisRun > 0,
+    held: account.hold !== undefined,
+    limited: account.limited,
+  });
+  const { state } = decided;
+  const wasNeverSent = state === 'cancelled' || state === 'expired';
+  const { accepted = [], ...data } = readable(fields.data);
+  return {
+    id,
+    state,
+    ...defined({ pending: pendingOf(decided, job, account) }),
+    ...data,
+    contacts: data.contacts + accepted.length,
+    attempts: numberOf(fields.atm) ?? 0,
+    possiblySent: wasNeverSent ? 0 : possiblySent,
+    ...defined({
+      enqueuedAt: numberOf(fields.timestamp),
+      startedAt: numberOf(fields.processedOn),
+      endedAt: numberOf(fields.finishedOn),
+    }),
+    ...lastFailure(fields.failedReason, state, entry?.code),
+    ...(state === 'accepted' && result !== undefined
+      ? { confirmed: result.confirmed !== false }
+      : {}),
+    ...(accepted.length > 0 ? { contactStates: contactStates(fields.data, state) } : {}),
+    ...defined({ earlier }),
+  };
+}
+
+function pendingOf(
+  { state, reason }: DecidedState,
+  { due }: StoredJob,
+  { hold }: Account,
+): PendingReason | undefined {
+  if (state !== 'pending' || reason === undefined) return undefined;
+  if (reason === 'delayed') return { reason, until: due };
+  return reason === 'held' ? hold : { reason };
+}
+
+/** How many attempts of this run the service may have accepted. */
+function possiblySentTimes(
+  { fields, place, intentOpen }: StoredJob,
+  listed: number | undefined,
+): number {
+  const stalledCounter = numberOf(fields.stc) ?? 0;
+  const own = possiblySentAttempts({ failedReason: fields.failedReason, stalledCounter });
+  return Math.max(listed ?? 0, own, intentOpen && place !== 'completed' ? 1 : 0);
+}
+
+/** Code and message of the last attempt that failed; of an accepted notice they are not shown. */
+function lastFailure(
+  reason: string | undefined,
+  state: NoticeState,
+  listedCode: string | undefined,
+): Pick<NoticeJob, 'code' | 'message' | 'remedy'> {
+  if (state === 'accepted' || state === 'cancelled') return {};
+  if (state === 'expired') return { code: 'EXPIRED', remedy: ERROR_CODES.EXPIRED.remedy };
+  const { code, message } = failureOf(reason);
+  const known = listedCode ?? code;
+  if (known === '') return {};
+  return { code: known, ...(message === '' ? {} : { message }), remedy: remedyOf(known, state) };
+}
+
+function remedyOf(code: string, state: NoticeState): string {
+  if (state === 'unknown') return ERROR_CODES.OUTCOME_UNKNOWN.remedy;
+  if (state === 'pending' || state === 'sending') return 'Wait: it is tried again.';
+  return code in ERROR_CODES
+    ? ERROR_CODES[code as keyof typeof ERROR_CODES].remedy
+    : ERROR_CODES.SERVICE_REFUSED.remedy;
+}
+
+/** The state of each contact of a notice that the service accepted in part. */
+function contactStates(data: string | undefined, state: NoticeState) {
+  const { notice, accepted = [] } = (parsed(data) as Partial<JobData> | undefined) ?? {};
+  return [
+    ...accepted.map((contact) => ({ contact: maskNumber(contact), state: 'accepted' as const })),
+    ...(notice?.contacts ?? []).map(({ contact }) => ({ contact: maskNumber(contact), state })),
+  ];
+}
+
+interface ReadableData extends Pick<NoticeJob, 'template' | 'delivery' | 'expiresAt' | 'contacts'> {
+  readonly accepted?: readonly string[] | undefined;
+}
+
+/** What the data of a job contains; a job that no worker can read has no contacts here. */
+function readable(text: string | undefined): ReadableData {
+  const { notice, delivery, expiresAt, accepted } =
+    (parsed(text) as Partial<JobData> | undefined) ?? {};
+  const contacts: unknown = notice?.contacts;
+  return {
+    ...(typeof notice?.templateCode === 'string' ? { template: notice.templateCode } : {}),
+    contacts: Array.isArray(contacts) ? contacts.length : 0,
+    delivery: delivery ?? 'at-least-once',
+    ...(typeof expiresAt === 'number' ? { expiresAt } : {}),
+    accepted,
+  };
+}
+
+function parsed(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return (JSON.parse(text) as unknown) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const numberOf = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+
+type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
+
+/** The fields that are not undefined. */
+function defined<Fields extends object>(fields: Fields): Defined<Fields> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Defined<Fields>;
+}

@@ -1,0 +1,77 @@
+import type { NoticeState, PENDING_REASONS } from './notice-state.ts';
+import type { JobPlace } from './look-up-script.ts';
+
+/** What decides the state of a job. */
+export interface StateFacts {
+  readonly place: JobPlace;
+  /** The outcome in the result of a completed job. */
+  readonly outcome?: string | undefined;
+  /** It is in the list of unknown outcomes, and no operator has decided to send it again. */
+  readonly listedUnknown: boolean;
+  /** The service may have accepted an attempt. */
+  readonly possiblySent: boolean;
+  /** The account is held. */
+  readonly held: boolean;
+  /** The next permit of the rate limit is in the future. */
+  readonly limited: boolean;
+}
+
+/** A state, and for a pending job why it waits. */
+export interface DecidedState {
+  readonly state: NoticeState;
+  readonly reason?: (typeof PENDING_REASONS)[number];
+}
+
+/**
+ * The state of a job; the first row that applies:
+ *
+ * | place | | state |
+ * |---|---|---|
+ * | none | | not-kept |
+ * | completed | its outcome is expired or cancelled | that |
+ * | completed | | accepted |
+ * | any other | listed as unknown | unknown |
+ * | failed | possibly sent | unknown |
+ * | failed | | rejected |
+ * | active | | sending |
+ * | delayed | | pending, delayed |
+ * | wait, prioritized | the account is held | pending, held |
+ * | wait, prioritized | the rate limit is used up | pending, rate-limited |
+ * | wait, prioritized | | pending, waiting |
+ */
+export function stateOfJob(facts: StateFacts): DecidedState {
+  const { place, outcome, listedUnknown, held, limited } = facts;
+  if (place === 'none') return { state: 'not-kept' };
+  if (place === 'completed') {
+    return { state: outcome === 'expired' || outcome === 'cancelled' ? outcome : 'accepted' };
+  }
+  if (listedUnknown) return { state: 'unknown' };
+  switch (place) {
+    case 'failed':
+      return { state: facts.possiblySent ? 'unknown' : 'rejected' };
+    case 'active':
+      return { state: 'sending' };
+    case 'delayed':
+      return { state: 'pending', reason: 'delayed' };
+    case 'prioritized':
+    case 'wait':
+      if (held) return { state: 'pending', reason: 'held' };
+      return { state: 'pending', reason: limited ? 'rate-limited' : 'waiting' };
+  }
+}
+
+/** What may still happen comes first, then what a person has to look at; accepted only if all are. */
+const BY_IMPORTANCE: readonly NoticeState[] = [
+  'sending',
+  'pending',
+  'unknown',
+  'rejected',
+  'expired',
+  'cancelled',
+  'not-kept',
+];
+
+/** The state of a notice with several jobs: the first of {@link BY_IMPORTANCE} that occurs, else accepted. */
+export function stateOfAll(states: readonly NoticeState[]): NoticeState {
+  return BY_IMPORTANCE.find((state) => states.includes(state)) ?? 'accepted';
+}

@@ -1,0 +1,80 @@
+import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
+import { blockedReason } from '../batch/ledger/blocked-reason.ts';
+import type { Hold } from '../contracts/hold.ts';
+
+/** A batch that has not ended. */
+export interface OpenBatch {
+  readonly id: string;
+  readonly phase: BatchPhase;
+  readonly total: number;
+  readonly pending: number;
+  /** Why nothing of it is being sent, and what to do; absent where it is being sent. */
+  readonly waits?: string;
+  /** No process is importing it, and its list was not read to the end. */
+  readonly importStopped: boolean;
+}
+
+/** What batches contribute to the state of the account. */
+export interface BatchesSummary {
+  /** Contacts of all batches that are stored and neither settled nor cancelled. */
+  readonly pending: number;
+  /** Number of batches that have not ended; this and all below: of the newest that were read. */
+  readonly open: number;
+  /** The first of them, the newest first. */
+  readonly openBatches: readonly OpenBatch[];
+  readonly rejected: number;
+  /** Contacts whose outcome is unknown and can be resolved. */
+  readonly unknown: number;
+}
+
+/** What is known of the newest batches. */
+export interface NewestBatches {
+  /** The newest first. */
+  readonly batches: readonly Batch[];
+  /** Ids of those that a process is importing. */
+  readonly importing: ReadonlySet<string>;
+}
+
+/** Open batches that are listed. */
+const LISTED = 10;
+
+/**
+ * Summarizes the newest batches.
+ *
+ * @param pending contacts of all batches that wait
+ */
+export function summarizeBatches(
+  { batches, importing }: NewestBatches,
+  pending: number,
+  around: { readonly workers: number; readonly hold: Hold | undefined },
+): BatchesSummary {
+  const open = batches.filter(isOpen);
+  const sum = (some: readonly Batch[], state: 'rejected' | 'unknown') =>
+    some.reduce((total, { counts }) => total + counts[state], 0);
+  return {
+    pending,
+    open: open.length,
+    openBatches: open.slice(0, LISTED).map((batch) => {
+      const { id, phase, counts } = batch;
+      const isImporting = importing.has(id);
+      const waits = blockedReason(batch, { ...around, importing: isImporting });
+      return {
+        id,
+        phase,
+        total: counts.total,
+        pending: counts.pending,
+        ...(waits === undefined ? {} : { waits }),
+        importStopped: batch.importedAt === 0 && phase !== 'cancelled' && !isImporting,
+      };
+    }),
+    rejected: sum(batches, 'rejected'),
+    // The unknown contacts of a cancelled batch are only counted; they can no longer be resolved.
+    unknown: sum(
+      batches.filter(({ phase }) => phase !== 'cancelled'),
+      'unknown',
+    ),
+  };
+}
+
+const isOpen = ({ phase, counts }: Batch): boolean =>
+  phase !== 'finished' && (phase !== 'cancelled' || counts.pending > 0);

@@ -1,0 +1,201 @@
+import { setTimeout } from 'node:timers/promises';
+import { forgetEnd } from '../fleet/job-ends.ts';
+import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
+import { cancelNotice } from '../notices/cancel.ts';
+import { rememberRun } from '../notices/earlier-run.ts';
+import {
+  failedNotices,
+  matchesFailed,
+  readFailed,
+  type FailedFilter,
+} from '../notices/failed-notices.ts';
+import type { CancelOptions, CancelReport, NoticeJob, NoticeRef } from '../notices/notice-state.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { openBullQueue } from '../redis/open-queue.ts';
+import { appendAudit, type Actor } from './audit.ts';
+import { resolveNotices, runAgain } from './resolve-unknown.ts';
+
+/** The account whose notices are changed. */
+export interface NoticeActionContext {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+}
+
+/**
+ * Cancels a single notice that waits, and records it in the audit stream.
+ *
+ * @throws InputError NOTICE_INVALID if the reference is no id or key
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function cancelAudited(
+  { redis, keys }: NoticeActionContext,
+  ref: NoticeRef,
+  options: CancelOptions,
+  actor: Actor,
+): Promise<CancelReport> {
+  const report = await cancelNotice(redis, keys, ref, options);
+  const some = report.cancelled || report.jobs?.some(({ answer }) => answer === 'cancelled');
+  if (some === true) {
+    const as = options.releaseKey === true ? 'cancelled, key released' : 'cancelled';
+    await appendAudit(redis, keys, { ...actor, what: 'cancel', target: report.id, as });
+  }
+  return report;
+}
+
+/** Which failed notices are changed: those of the ids, and of the filter. */
+export interface FailedSelection extends FailedFilter {
+  /** Required, so that unknown ones, which may have arrived, are not sent again by mistake. */
+  readonly state: NonNullable<FailedFilter['state']>;
+  /** Ids of notices' jobs. Default: all that have failed */
+  readonly ids?: readonly string[] | undefined;
+  /** Notices at most. Default: no limit */
+  readonly limit?: number | undefined;
+}
+
+/** What became of one notice: a field of {@link FailedReport}. */
+type Changed = 'done' | 'gone' | 'late' | 'left';
+
+/** Result of a redrive or a deletion. */
+export interface FailedReport {
+  /** Notices that were sent again, or deleted. */
+  readonly done: number;
+  readonly contacts: number;
+  /** Not sent again because their deadline has passed: they would expire at once. */
+  readonly late: number;
+  /** Of the ids: not failed, not in this state, or possibly sent without being asked for. Else: changed meanwhile. */
+  readonly gone: number;
+  /** Matched, but left because of the limit, or because it was stopped. */
+  readonly left: number;
+}
+
+/**
+ * The failed notices of a selection. Of the rejected ones those that were possibly sent in an earlier run
+ * are left out, unless the selection asks for them (`possiblySent: true`).
+ */
+export async function selectFailed(
+  { redis, keys }: NoticeActionContext,
+  { ids, state, code, template, before, since, possiblySent: asked }: FailedSelection,
+): Promise<NoticeJob[]> {
+  const possiblySent = asked ?? (state === 'unknown' ? undefined : false);
+  const exact = { state, code, template, before, since, possiblySent };
+  if (ids !== undefined) {
+    const named = await readFailed(redis, keys, [...new Set(ids)]).catch((error: unknown) => {
+      throw redisFailure(error);
+    });
+    return named.filter((job) => matchesFailed(exact, job));
+  }
+  const found: NoticeJob[] = [];
+  for await (const job of failedNotices(redis, keys, exact)) found.push(job);
+  return found;
+}
+
+/**
+ * Sends failed notices again, under their ids and with all their attempts, and records it in the audit
+ * stream. What they were before stays in their history.
+ *
+ * @param rate notices per second at most. Default: no limit
+ * @param signal stops it between two notices; run it again for the rest
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was sent again before is queued
+ */
+export async function redriveNotices(
+  context: NoticeActionContext,
+  selection: FailedSelection,
+  actor: Actor,
+  rate = Infinity,
+  signal?: AbortSignal,
+): Promise<FailedReport> {
+  const { redis, keys } = context;
+  const queue = openBullQueue(QUEUE_NAME, redis, keys);
+  const startedAt = performance.now();
+  let count = 0;
+  const again = async (job: NoticeJob): Promise<Changed> => {
+    const aheadMs = (count++ / rate) * 1_000 - (performance.now() - startedAt);
+    if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
+    if (signal?.aborted === true) return 'left';
+    if (job.expiresAt !== undefined && job.expiresAt <= Date.now()) return 'late';
+    const isListed = (await redis.hexists(keys.intents.unknown, job.id)) === 1;
+    if (isListed) {
+      const decision = { ...actor, as: 'resend' } as const;
+      return (await resolveNotices(redis, keys, [job.id], decision)).resolved === 1
+        ? 'done'
+        : 'gone';
+    }
+    const stored = await queue.getJob(job.id);
+    if (stored === undefined || !(await rememberRun(redis, keys, job))) return 'gone';
+    if (job.possiblySent > 0) await countPossiblySentTwice(redis, keys, 'notices', job.contacts);
+    await forgetEnd(redis, keys.noticeJob(job.id));
+    await runAgain(stored);
+    return 'done';
+  };
+  try {
+    return await changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal);
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+/**
+ * Deletes rejected notices, and records it in the audit stream.
+ *
+ * @param releaseKey whether their idempotency keys can be used anew. Default: they stay in use
+ * @param signal stops it between two notices
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was deleted before stays deleted
+ */
+export async function deleteNotices(
+  context: NoticeActionContext,
+  selection: FailedSelection & { readonly state: 'rejected' },
+  actor: Actor,
+  releaseKey = false,
+  signal?: AbortSignal,
+): Promise<FailedReport> {
+  const { redis, keys } = context;
+  const queue = openBullQueue(QUEUE_NAME, redis, keys);
+  const remove = async ({ id }: NoticeJob) => {
+    // Removing a job also removes its idempotency key, unless the job has lost this field.
+    if (!releaseKey) await redis.hdel(keys.noticeJob(id), 'deid');
+    return (await queue.remove(id)) === 1 ? 'done' : 'gone';
+  };
+  try {
+    return await changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
+  } finally {
+    await queue.close().catch(() => {});
+  }
+}
+
+/** Changes the selected notices one by one, and records the sum. */
+async function changeEach(
+  context: NoticeActionContext,
+  selection: FailedSelection,
+  entry: Actor & { readonly what: 'redrive' | 'delete' },
+  change: (job: NoticeJob) => Promise<Changed>,
+  signal: AbortSignal | undefined,
+): Promise<FailedReport> {
+  const { redis, keys } = context;
+  const { ids, limit = Infinity, state, code } = selection;
+  const found = await selectFailed(context, selection);
+  const sum = { done: 0, contacts: 0, late: 0, gone: 0, left: 0 };
+  if (ids !== undefined) sum.gone = new Set(ids).size - found.length;
+  try {
+    // The oldest first, as they would have been sent.
+    for (const [index, job] of found.toReversed().entries()) {
+      if (index >= limit || signal?.aborted === true) {
+        sum.left += 1;
+        continue;
+      }
+      const result = await change(job);
+      sum[result] += 1;
+      if (result === 'done') sum.contacts += job.contacts;
+    }
+  } catch (error) {
+    throw redisFailure(error);
+  } finally {
+    if (sum.done > 0) {
+      const target = ids?.length === 1 ? (ids[0] ?? '') : 'single notices';
+      const as = code === undefined ? state : `${state} ${code}`;
+      await appendAudit(redis, keys, { ...entry, target, as, contacts: sum.contacts });
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,60 @@
+import type {
+  CancelAnswer,
+  NoticeView,
+  PendingReason,
+  Retention,
+} from '../notices/notice-state.ts';
+import { formatCount, formatDuration } from '../format/format.ts';
+
+/**
+ * Why a notice waits, in words: the same in commands and on pages.
+ *
+ * @param now milliseconds since the epoch
+ */
+export function describePending(pending: PendingReason, now: number): string {
+  switch (pending.reason) {
+    case 'delayed': {
+      const inMs = pending.until - now;
+      const when = inMs > 0 ? `for ${formatDuration(inMs)}, ` : '';
+      return `delayed ${when}until ${new Date(pending.until).toISOString()}`;
+    }
+    case 'held':
+      return `held (${pending.hold}): ${pending.meaning}`;
+    case 'rate-limited':
+      return 'rate-limited: it waits for its turn within the rate limit';
+    case 'waiting':
+      return 'waiting for a free worker';
+  }
+}
+
+/** Why nothing is known under an id, and how long notices are kept. */
+export function describeNotKept(kept: Retention | undefined): string {
+  const first = 'Nothing is kept under this id: it never existed, or was deleted after its end.';
+  if (kept === undefined) return first;
+  const { acceptedMs, acceptedCount, failedMs } = kept;
+  return (
+    `${first} Accepted, expired and cancelled notices are kept for ${formatDuration(acceptedMs)} ` +
+    `(KEEP_ACCEPTED_MS), the last ${formatCount(acceptedCount)} at most; ` +
+    `rejected and unknown ones for ${formatDuration(failedMs)} (KEEP_FAILED_MS).`
+  );
+}
+
+/** What can be done about a notice in its state, as a command; undefined where nothing has to be done. */
+export function nextStep({ id, state, pending }: NoticeView): string | undefined {
+  if (state === 'unknown') return `Check it at the service, then run "notices resolve ${id}".`;
+  if (pending?.reason === 'held') return `To do: ${pending.remedy}.`;
+  return undefined;
+}
+
+/** The answer to a request to cancel, after the id of the notice. */
+export const CANCEL_TEXT: Readonly<Record<CancelAnswer, string>> = {
+  cancelled: 'is cancelled: it was not sent and will not be',
+  sending: 'is not cancelled: a worker has it, so that it may be sent at any moment',
+  'possibly-sent':
+    'is not cancelled: an earlier attempt may have been accepted, so that it may have arrived',
+  accepted: 'is not cancelled: it was accepted',
+  rejected: 'is not cancelled: it was rejected, and is not sent again by itself',
+  unknown: 'is not cancelled: it was possibly sent; decide with "notices resolve"',
+  expired: 'is not cancelled: it has expired, and is not sent',
+  'not-kept': 'is not cancelled: nothing is kept under this id or key',
+};

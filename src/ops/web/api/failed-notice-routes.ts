@@ -1,0 +1,236 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import { z } from 'zod';
+import { withAbortSignal } from '../../../async/cancellation.ts';
+import { Deadline } from '../../../async/deadline.ts';
+import { NoticeQueueError } from '../../../contracts/errors.ts';
+import { failedCsv } from '../../../notices/export-failed.ts';
+import {
+  FAILED_NOTICE_STATES,
+  failedNotices,
+  groupFailed,
+  type FailedFilter,
+  type FailedGroup,
+} from '../../../notices/failed-notices.ts';
+import { noticeId } from '../../../notices/notice-ref.ts';
+import type { NoticeJob } from '../../../notices/notice-state.ts';
+import { appendAudit } from '../../audit.ts';
+import { deleteNotices, redriveNotices, type FailedSelection } from '../../notice-actions.ts';
+import type { OpsContext } from '../ops-context.ts';
+import { json, route, type Route } from '../http/route.ts';
+import { code, queryNumber, why } from './inputs.ts';
+import { jobAnswer } from './notice-life-routes.ts';
+
+/** The newest failed notices that a list reads; the cost of an answer is bounded by it. */
+const MOST_READ = 500;
+const MAX_IDS = 500;
+/** Longest duration of a request in milliseconds; the answer tells what is left. */
+const CHANGE_MS = 20_000;
+
+const count = z.int().min(0);
+const state = z.enum(FAILED_NOTICE_STATES);
+const template = z.string().min(1).max(200);
+const time = z.int().min(0).describe('milliseconds since the epoch');
+
+const filters = {
+  code: code.optional(),
+  template: template.optional(),
+  possiblySent: z.enum(['true', 'false']).optional(),
+  before: z
+    .string()
+    .regex(/^\d{1,15}$/, 'expected milliseconds since the epoch')
+    .optional(),
+  since: z
+    .string()
+    .regex(/^\d{1,15}$/, 'expected milliseconds since the epoch')
+    .optional(),
+};
+
+/** The query that selects failed notices. */
+export const failedQuery = z.object({
+  state: state.optional(),
+  ...filters,
+  limit: queryNumber(1, MAX_IDS, 100),
+});
+
+/** Failed notices, as far as they were read. */
+export interface FailedList {
+  readonly notices: readonly NoticeJob[];
+  readonly groups: readonly FailedGroup[];
+  /** Those that match, of those that were read. */
+  readonly matching: number;
+  /** False where only the newest were read. */
+  readonly complete: boolean;
+}
+
+const listAnswer = z.object({
+  notices: z.array(jobAnswer).describe('the newest'),
+  groups: z.array(
+    z.object({
+      state: z.string(),
+      code: z.string(),
+      notices: count,
+      contacts: count,
+      message: z.string().describe('of the service for one of them, masked'),
+    }),
+  ),
+  matching: count.describe('those that match, of those that were read'),
+  complete: z.boolean().describe(`false where only the newest ${MOST_READ} were read`),
+});
+
+const selection = {
+  ids: z.array(noticeId).min(1).max(MAX_IDS).optional().describe('default: all that match'),
+  state: state.default('rejected'),
+  code: code.optional(),
+  template: template.optional(),
+  possiblySent: z
+    .boolean()
+    .optional()
+    .describe('true: only those; rejected ones that were possibly sent are left out without it'),
+  before: time.optional().describe('only what failed before this time'),
+  since: time.optional(),
+  limit: z.int().min(1).max(1_000_000_000).optional().describe('most notices'),
+  why,
+};
+
+const changed = z.object({
+  done: count.describe('notices'),
+  contacts: count,
+  late: count.describe('not sent again, because their deadline has passed'),
+  gone: count.describe('not failed, or not selected'),
+  left: count.describe('because of the limit, or it took too long: repeat the request'),
+});
+
+/** Failed single notices: the list, their contacts, sending them again and deleting them. */
+export const FAILED_NOTICE_ROUTES: readonly Route[] = [
+  route({
+    method: 'GET',
+    path: '/api/v1/failed-notices',
+    needs: 'viewer',
+    kind: 'api',
+    summary:
+      'Rejected and unknown single notices, and their number by reason; a preview of a redrive.',
+    query: failedQuery,
+    answers: { 200: { says: 'The newest that match.', schema: listAnswer } },
+    handle: async ({ query }, context) => json(await listFailed(context, query)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/failed-notices.csv',
+    needs: 'operator',
+    kind: 'api',
+    summary:
+      'The contacts of failed single notices, as a CSV list that can be imported again. It contains phone numbers; each download is recorded in the audit stream.',
+    query: z.object({ state: state.optional(), ...filters }),
+    answers: { 200: { says: 'The list.', type: 'text/csv' } },
+    perMinute: 30,
+    handle: async ({ query, name }, context) => {
+      const { redis, keys } = context;
+      const as = [query.state ?? 'all', ...(query.code === undefined ? [] : [query.code])].join(
+        ' ',
+      );
+      const entry = { who: name, what: 'download', target: 'single notices', as, why: '' } as const;
+      await appendAudit(redis, keys, entry);
+      const body = new PassThrough();
+      const write = async (text: string) => {
+        if (body.destroyed) return false;
+        // A slow client slows the reading; a closed connection ends it.
+        if (!body.write(text)) await Promise.race([once(body, 'drain'), once(body, 'close')]);
+        return !body.destroyed;
+      };
+      failedCsv(redis, keys, filterOf(query), write).then(
+        () => body.end(),
+        // Aborts the download, so that an incomplete list is not taken for the whole.
+        (error: unknown) => body.destroy(error instanceof Error ? error : new Error('failed')),
+      );
+      return { kind: 'file', type: 'text/csv; charset=utf-8', body, name: 'failed-notices.csv' };
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/failed-notices/redrive',
+    needs: 'operator',
+    kind: 'api',
+    summary: 'Sends failed single notices again, under their ids. Unknown ones may arrive twice.',
+    body: z.strictObject({
+      ...selection,
+      rate: z.int().min(1).max(1_000_000).optional().describe('most notices a second'),
+    }),
+    answers: { 200: { says: 'What is sent again.', schema: changed } },
+    handle: async ({ body: { rate, why: words, ...selected }, name }, context) =>
+      within(context, async (signal) =>
+        json(await redriveNotices(context, selected, { who: name, why: words }, rate, signal)),
+      ),
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/failed-notices/delete',
+    needs: 'operator',
+    kind: 'api',
+    summary: 'Deletes rejected single notices; unknown ones are discarded by resolving them.',
+    body: z.strictObject({
+      ...selection,
+      releaseKey: z.boolean().optional().describe('releases their idempotency keys'),
+    }),
+    answers: {
+      200: { says: 'What was deleted.', schema: changed },
+      409: { says: 'The state is unknown: resolve them instead.' },
+    },
+    handle: async ({ body: { releaseKey, why: words, ...selected }, name }, context) =>
+      within(context, async (signal) => {
+        const rejected = { ...selected, state: mustBeRejected(selected) };
+        const actor = { who: name, why: words };
+        return json(await deleteNotices(context, rejected, actor, releaseKey, signal));
+      }),
+  }),
+];
+
+function mustBeRejected({ state: given }: FailedSelection): 'rejected' {
+  if (given === 'rejected') return given;
+  throw new NoticeQueueError(
+    'NOT_POSSIBLE',
+    'The outcome of these notices is unknown: resolve them as discard instead.',
+  );
+}
+
+async function within<Result>(
+  { closing }: OpsContext,
+  use: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const deadline = new Deadline(CHANGE_MS, closing);
+  try {
+    return await withAbortSignal(deadline, use);
+  } finally {
+    deadline.close();
+  }
+}
+
+/** The newest failed notices that match; reads at most {@link MOST_READ}. */
+export async function listFailed(
+  { redis, keys }: OpsContext,
+  query: z.output<typeof failedQuery>,
+): Promise<FailedList> {
+  const found: NoticeJob[] = [];
+  for await (const job of failedNotices(redis, keys, filterOf(query), MOST_READ)) found.push(job);
+  const total = await redis.zcard(keys.failedNotices);
+  return {
+    notices: found.slice(0, query.limit),
+    groups: groupFailed(found),
+    matching: found.length,
+    complete: total <= MOST_READ,
+  };
+}
+
+function filterOf({
+  possiblySent,
+  before,
+  since,
+  ...plain
+}: Omit<z.output<typeof failedQuery>, 'limit'>): FailedFilter {
+  return {
+    ...plain,
+    possiblySent: possiblySent === undefined ? undefined : possiblySent === 'true',
+    before: before === undefined ? undefined : Number(before),
+    since: since === undefined ? undefined : Number(since),
+  };
+}

@@ -1,0 +1,161 @@
+import type { NoticeJob, NoticeView } from '../../../notices/notice-state.ts';
+import { countOf, formatCount } from '../../../format/format.ts';
+import { describeNotKept, describePending, nextStep } from '../../notice-words.ts';
+import { html, type Html, type Part } from '../http/html.ts';
+import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
+
+/** The form that looks a notice up. @param given what was looked up last */
+export function lookUpForm(given = ''): Html {
+  return html`<form method="get" action="/notices" class="card narrow">
+    <p>
+      <label for="notice-id">Id or idempotency key of a single notice</label>
+      <input
+        id="notice-id"
+        name="id"
+        value="${given}"
+        maxlength="200"
+        autocomplete="off"
+        spellcheck="false"
+        required
+      />
+    </p>
+    <p><button type="submit">Look up</button></p>
+  </form>`;
+}
+
+/** What is known of a single notice. */
+export function noticePage(notice: NoticeView, view: PageView): Html {
+  const { id, state, kept, jobs = [], contactStates = [], earlier = [] } = notice;
+  if (state === 'not-kept' && jobs.length === 0) {
+    return html`<section class="card empty" id="notice">
+      <p role="status">${describeNotKept(kept)}</p>
+    </section>`;
+  }
+  const step = nextStep(notice);
+  return html`<section class="card" id="notice" data-refresh>
+      <h2><code>${id}</code></h2>
+      <p class="states">${stateOf(notice, view)}</p>
+      ${step !== undefined && html`<p class="note">${step}</p>`}
+      <dl>
+        ${facts(notice, view).map(
+          ([name, value]) =>
+            html`<div>
+              <dt>${name}</dt>
+              <dd>${value}</dd>
+            </div>`,
+        )}
+      </dl>
+    </section>
+    ${state === 'pending' && mayAct(view) && cancelForm(id, view)}
+    ${jobs.length > 0 && jobsTable(jobs, view)}
+    ${
+      contactStates.length > 0 &&
+      html`<section class="card">
+        <h2>Contacts</h2>
+        ${table(
+          'State of each contact',
+          [head('Contact'), head('State')],
+          contactStates.map(
+            (one) =>
+              html`<tr>
+                <td>${one.contact}</td>
+                <td>${dot(one.state)}</td>
+              </tr>`,
+          ),
+        )}
+      </section>`
+    }
+    ${
+      earlier.length > 0 &&
+      html`<section class="card">
+        <h2>Earlier runs</h2>
+        ${table(
+          'Runs before it was sent again',
+          [
+            head('Sent again'),
+            head('State'),
+            head('Code'),
+            head('Attempts', true),
+            head('Possibly sent'),
+          ],
+          earlier.map(
+            (run) =>
+              html`<tr>
+                <td>${moment(run.at, view.now)}</td>
+                <td>${dot(run.state)}</td>
+                <td><code>${run.code}</code></td>
+                <td class="number">${formatCount(run.attempts)}</td>
+                <td>${countOf(run.possiblySent, 'time')}</td>
+              </tr>`,
+          ),
+        )}
+      </section>`
+    }`;
+}
+
+function cancelForm(id: string, view: PageView): Html {
+  return html`<section class="card" id="cancel">
+    ${ask(
+      'Cancel...',
+      form(
+        view,
+        `/api/v1/notices/${encodeURIComponent(id)}/cancel`,
+        html`<p>It is cancelled only if it was not sent. This cannot be undone.</p>
+          ${whyField('why-cancel')}
+          <label class="choice">
+            <input type="checkbox" name="releaseKey" />
+            <span>Release its idempotency key, so that it can be sent anew with the same key</span>
+          </label>
+          <button type="submit" class="danger">Cancel the notice</button>`,
+      ),
+    )}
+  </section>`;
+}
+
+const dot = (state: string): Html => html`<i class="dot ${state}"></i>${state}`;
+
+function stateOf({ state, pending, confirmed }: NoticeJob, { now }: PageView): Html {
+  const why = pending === undefined ? '' : `, ${describePending(pending, now)}`;
+  return html`${dot(state)}${why}${confirmed === false && ', but the answer could not be read completely'}`;
+}
+
+function facts(notice: NoticeView, { now }: PageView): readonly (readonly [string, Part])[] {
+  const { template, contacts, attempts, possiblySent, delivery, code, message, remedy } = notice;
+  const { enqueuedAt, startedAt, endedAt, expiresAt } = notice;
+  const time = (at: number | undefined) => (at === undefined ? undefined : moment(at, now));
+  const all: readonly (readonly [string, Part | undefined])[] = [
+    ['Template', template],
+    ['Contacts', formatCount(contacts)],
+    ['Delivery', delivery],
+    ['Attempts', formatCount(attempts)],
+    ['Possibly sent', possiblySent === 0 ? undefined : countOf(possiblySent, 'time')],
+    ['Code', code === undefined ? undefined : html`<code>${code}</code>`],
+    ['Message', message],
+    ['Remedy', remedy],
+    ['Queued', time(enqueuedAt)],
+    ['Started', time(startedAt)],
+    ['Ended', time(endedAt)],
+    ['Expires', time(expiresAt)],
+  ];
+  return all.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+}
+
+function jobsTable(jobs: readonly NoticeJob[], view: PageView): Html {
+  return html`<section class="card" id="jobs" data-refresh>
+    <h2>Jobs</h2>
+    ${table(
+      'Jobs of the notice',
+      [head('Job'), head('State'), head('Contacts', true), head('Attempts', true), head('Code')],
+      jobs.map(
+        (job) =>
+          html`<tr>
+            <td><code>${job.id}</code></td>
+            <td>${stateOf(job, view)}</td>
+            <td class="number">${formatCount(job.contacts)}</td>
+            <td class="number">${formatCount(job.attempts)}</td>
+            <td>${job.code !== undefined && html`<code>${job.code}</code>`}</td>
+          </tr>`,
+      ),
+    )}
+  </section>`;
+}

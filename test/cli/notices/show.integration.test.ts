@@ -1,0 +1,82 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { placeManualHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { storeRetention } from '../../../src/notices/retention.ts';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { parkNotice } from '../../ops/support/parked-notice.ts';
+import { testRedis } from '../../support/redis.ts';
+import { errorOf, run } from '../support/run.ts';
+
+const redis = testRedis();
+const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
+
+function open(prefix = redis.freshPrefix()) {
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 1 });
+  onTestFinished(() => queue.close());
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const show = (...args: string[]) => run(['show', ...args], env);
+  return { prefix, keys: keysOf(prefix, 'default'), queue, show };
+}
+
+describe('notices show', () => {
+  it('shows the state, why it waits, and what is known, by id and by key', async () => {
+    const { queue, show, keys } = open();
+    const { id } = await queue.send(NOTICE, { delay: 3_600_000, idempotencyKey: 'order-1' });
+    const { code, stdout } = await show(id);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^notice +${id}$`, 'm'));
+    expect(stdout).toMatch(/^state +pending, delayed for (?:60|59) min.*, until \d{4}-.*Z$/m);
+    expect(stdout).toMatch(/^template +ORDER$/m);
+    expect(stdout).toMatch(/^attempts +0$/m);
+    expect(stdout).not.toContain('0100');
+    const byKey = await show('--key', 'order-1', '--json');
+    expect(JSON.parse(byKey.stdout)).toEqual(await queue.get(id));
+
+    await placeManualHold(redis.client, keys, 'x');
+    const held = await queue.send(NOTICE);
+    const { stdout: why } = await show(held.id);
+    expect(why).toMatch(/^state +pending, held \(manual\): held manually$/m);
+    expect(why).toMatch(/^To do: lift the hold when its cause is gone\.$/m);
+  });
+
+  it('shows each job of a notice with several', async () => {
+    const { queue, show } = open();
+    const list = ['01000000001', '01000000002'].map((contact) => ({ contact }));
+    const { id, jobs } = await queue.send({ ...NOTICE, contacts: list });
+    const { stdout } = await show(id);
+    for (const job of jobs) {
+      expect(stdout).toMatch(new RegExp(`^${job} +pending, waiting for a free worker +1 +0$`, 'm'));
+    }
+  });
+
+  it('names the command for an unknown outcome', async () => {
+    const parked = await parkNotice(redis);
+    const { show } = open(parked.prefix);
+    const { stdout } = await show(parked.id);
+    expect(stdout).toMatch(/^state +unknown$/m);
+    expect(stdout).toMatch(/^possibly sent +1 time$/m);
+    expect(stdout).toContain(`notices resolve ${parked.id}`);
+  });
+
+  it('of what is not kept: exit code 1, and how long things are kept', async () => {
+    const { show, keys } = open();
+    const unknown = await show('no such id');
+    expect(unknown).toMatchObject({ code: 1, stderr: '' });
+    expect(unknown.stdout).toContain('it never existed, or was deleted after its end');
+    const retention = { acceptedMs: 3_600_000, acceptedCount: 10_000, failedMs: 604_800_000 };
+    await storeRetention(redis.client, keys, retention);
+    expect((await show('no such id')).stdout).toMatch(
+      /are kept for .+ \(KEEP_ACCEPTED_MS\), the last 10,000 at most; rejected and unknown ones for .+ \(KEEP_FAILED_MS\)/,
+    );
+  });
+
+  it('is refused without an id or a key, with both, and with an id of 201 characters', async () => {
+    const { show } = open();
+    for (const args of [[], ['a', '--key', 'b']]) {
+      const ended = await show(...args, '--json');
+      expect([ended.code, errorOf(ended).message]).toEqual([2, 'use either an id or --key']);
+    }
+    const long = await show('x'.repeat(201), '--json');
+    expect([long.code, errorOf(long).code]).toEqual([2, 'NOTICE_INVALID']);
+  });
+});

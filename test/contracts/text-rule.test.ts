@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { readNotice } from '../../src/contracts/read-notice.ts';
+import { checkContact } from '../../src/batch/source/check-row.ts';
+import { FieldChoice } from '../../src/batch/source/sent-columns.ts';
+
+const choice = new FieldChoice(undefined, true);
+
+describe.each([
+  ['NUL', 'a\0b', 'U+0000'],
+  ['an escape', 'a\u001b[2J', 'U+001B'],
+  ['a lone surrogate', 'a\ud83d', 'U+D83D'],
+])('%s is refused, in a single notice as in a list', (_name, value, shown) => {
+  it.each([
+    ['in a variable', { var1: value }],
+    ['in another field', { city: value }],
+    ['in a list below', { cities: ['x', { deep: value }] }],
+  ])('%s', (_where, fields) => {
+    const contact = { contact: '01000000000', ...fields };
+    expect(() => readNotice({ templateCode: 'T', contacts: [contact] })).toThrow(shown);
+    expect(checkContact(contact, choice)).toMatchObject({
+      kind: 'refused',
+      reason: expect.stringContaining(shown) as unknown,
+    });
+  });
+
+  it('in a field of the notice', () => {
+    const contacts = [{ contact: '01000000000' }];
+    expect(() => readNotice({ templateCode: `T${value}`, contacts })).toThrow(shown);
+    expect(() => readNotice({ templateCode: 'T', smsContent: value, contacts })).toThrow(shown);
+  });
+});
+
+it('tabs, line breaks and whole pairs are text', () => {
+  const contact = { contact: '01000000000', var1: 'a\tb\r\n😀' };
+  expect(readNotice({ templateCode: 'T', contacts: [contact] }).contacts).toEqual([contact]);
+  expect(checkContact(contact, choice)).toMatchObject({ kind: 'contact' });
+});

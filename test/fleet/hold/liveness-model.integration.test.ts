@@ -1,0 +1,147 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { testRedis } from '../../support/redis.ts';
+import {
+  FleetModel,
+  LOST_KEYS,
+  type FleetCase,
+  type FleetRun,
+  type Trouble,
+} from './support/fleet-model.ts';
+import { virtualTime, type Change } from './support/virtual-redis.ts';
+
+const redis = testRedis();
+let time: ReturnType<typeof virtualTime>;
+beforeAll(() => {
+  time = virtualTime();
+});
+afterAll(() => time.restore());
+
+const OWN: readonly Trouble[] = ['a refusal', 'a page'];
+const OF_ALL: readonly Trouble[] = [
+  'a refusal',
+  'a page',
+  'no credit',
+  'no connection',
+  'a bad certificate',
+  'an error',
+  'no answer',
+  'an error with Retry-After',
+  'too many requests',
+];
+
+type Rest = Omit<FleetCase, 'trouble' | 'ownFault'>;
+
+const base = {
+  crowd: fc.integer({ min: 0, max: 30 }),
+  processes: fc.integer({ min: 1, max: 3 }),
+  slots: fc.integer({ min: 1, max: 8 }),
+  arrival: fc.integer({ min: 0, max: 30_000 }),
+  endsAfter: fc.integer({ min: 0, max: 60_000 }),
+  losses: fc.constant<FleetCase['losses']>([]),
+  lostAnswers: fc.constant<number[]>([]),
+  noHints: fc.constant<boolean>(false),
+  seed: fc.nat(1_000_000),
+};
+const anyTrouble = fc.oneof(
+  fc.record({ trouble: fc.constantFrom(...OWN), ownFault: fc.constant(true) }),
+  fc.record({ trouble: fc.constantFrom(...OF_ALL), ownFault: fc.constant(false) }),
+);
+const quiet = fc.tuple(anyTrouble, fc.record<Rest>(base));
+const faulty = fc.tuple(
+  anyTrouble,
+  fc.record<Rest>({
+    ...base,
+    losses: fc.array(
+      fc.record({ after: fc.integer({ min: 0, max: 60_000 }), key: fc.constantFrom(...LOST_KEYS) }),
+      { maxLength: 3 },
+    ),
+    killedProbe: fc.option(fc.nat(4), { nil: undefined }),
+    lostAnswers: fc.array(fc.nat(200), { maxLength: 2 }),
+    noHints: fc.boolean(),
+  }),
+);
+
+async function play(one: FleetCase, change?: Change): Promise<FleetRun> {
+  const model = new FleetModel(redis, one, change);
+  return time.of(model.redis, () => model.run());
+}
+
+const faultsOf = ({
+  waited,
+  bound,
+  unlawful,
+  early,
+  together,
+  stuck,
+  wronged,
+  repeated,
+}: FleetRun) => [
+  ...(waited === undefined || waited > bound
+    ? [`the good one waited ${waited} of ${bound} ms`]
+    : []),
+  ...Object.entries({ unlawful, early, together, stuck, wronged, repeated })
+    .filter(([, count]) => count > 0)
+    .map(([name, count]) => `${name}: ${count}`),
+];
+
+async function faultyCases(cases: readonly FleetCase[], change?: Change): Promise<string[]> {
+  const runs = await Promise.all(cases.map((one) => play(one, change)));
+  return runs.flatMap((run, at) => {
+    const faults = faultsOf(run);
+    return faults.length === 0 ? [] : [`${faults.join(', ')}: ${JSON.stringify(cases[at])}`];
+  });
+}
+
+const drawn = (of: typeof quiet, count: number, seed: number): FleetCase[] =>
+  fc.sample(of, { numRuns: count, seed }).map(([trouble, one]) => ({ ...trouble, ...one }));
+
+it.each<[string, typeof quiet]>([
+  ['without faults', quiet],
+  ['with lost keys, answers, hints and workers', faulty],
+])(
+  'a good job is sent in time, probes keep their distance and none is stuck, %s',
+  async (_, of) => {
+    const seed = Number(process.env['NOTICES_SEED'] ?? 153_686);
+    const found = await faultyCases(drawn(of, 40, seed));
+    expect(found, `seed ${seed}`).toEqual([]);
+  },
+  60_000,
+);
+
+const own = fc.tuple(
+  fc.record({ trouble: fc.constantFrom(...OWN), ownFault: fc.constant(true) }),
+  fc.record<Rest>({ ...base, crowd: fc.constant(30), slots: fc.constant(2) }),
+);
+const killed = fc.tuple(
+  fc.record({ trouble: fc.constant<Trouble>('no credit'), ownFault: fc.constant(false) }),
+  fc.record<Rest>({ ...base, crowd: fc.constant(8), killedProbe: fc.constant(0) }),
+);
+
+it.each<[string, string, typeof quiet, Change]>([
+  [
+    'jobs that met the hold probe again first',
+    'waited',
+    own,
+    ['not (other and other.refused)', 'true'],
+  ],
+  ['first in, first out', 'waited', own, ['for index = 8, 9 do', 'for index = 8, 7 do']],
+  ['a probe whose worker died is not replaced', 'waited', killed, ['tonumber(ARGV[2])', '3600000']],
+  ['every job probes', 'together', quiet, ["'NX', 'PX', ttl", "'PX', ttl"]],
+  [
+    'a failed probe does not move the next one',
+    'early',
+    quiet,
+    ['math.max(nextProbeAt, now + math.ceil(forMs))', 'now'],
+  ],
+])(
+  'notices when %s',
+  async (_name, kind, of, change) => {
+    const found: string[] = [];
+    for (let seed = 1; seed <= 10 && found.length === 0; seed++) {
+      found.push(...(await faultyCases(drawn(of, 4, seed), change)));
+    }
+    expect(found.join()).toContain(kind);
+  },
+  60_000,
+);

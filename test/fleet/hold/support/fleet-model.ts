@@ -1,0 +1,416 @@
+import { decideOutcome } from '../../../../src/service/outcome-table.ts';
+import { HoldGate, type Passage } from '../../../../src/fleet/hold/hold-gate.ts';
+import type { Outcome } from '../../../../src/contracts/outcome.ts';
+import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
+import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
+import { backoffMs } from '../../../../workers/queue/attempt-error.ts';
+import { SendGate } from '../../../../workers/send/send-gate.ts';
+import { randomFrom } from '../../../chaos/support/random.ts';
+import type { TestRedis } from '../../../support/redis.ts';
+import { VirtualRedis, type Change } from './virtual-redis.ts';
+
+/** What the service answers to the jobs that it does not take. */
+export type Trouble = keyof typeof ANSWERS;
+
+const WHOLE = { requests: 1, durationMs: 1, refused: [], body: 'json', tokenId: 'T' } as const;
+const ANSWERED = { ...WHOLE, stage: 'answered' } as const;
+const TAKEN: SendAnswer = { ...ANSWERED, status: 200 };
+const ANSWERS = {
+  'a refusal': { ...ANSWERED, status: 403, code: 'SENDER_NOT_YOURS' },
+  'a page': { ...ANSWERED, status: 403, body: 'html' },
+  'no credit': { ...ANSWERED, status: 402 },
+  'no connection': { ...WHOLE, stage: 'not-sent', failure: 'refused-connection' },
+  'a bad certificate': { ...WHOLE, stage: 'not-sent', failure: 'certificate' },
+  'an error': { ...ANSWERED, status: 500 },
+  'no answer': { ...WHOLE, stage: 'sent' },
+  'an error with Retry-After': { ...ANSWERED, status: 503, retryAfterMs: 3_000 },
+  'too many requests': { ...ANSWERED, status: 429, retryAfterMs: 3_000 },
+} as const satisfies Readonly<Record<string, SendAnswer>>;
+
+/** One case: the fleet, the service, and what goes wrong besides. */
+export interface FleetCase {
+  readonly trouble: Trouble;
+  /** It is of some jobs alone, and stays; otherwise it is of every job, until it ends. */
+  readonly ownFault: boolean;
+  /** Jobs that meet it. */
+  readonly crowd: number;
+  readonly processes: number;
+  readonly slots: number;
+  /** Milliseconds after the start at which the trouble ends; of own faults never. */
+  readonly endsAfter: number;
+  /** Milliseconds after that (of own faults: after the start) at which a good job is handed over. */
+  readonly arrival: number;
+  /** Keys that Redis loses meanwhile, as after a failover. */
+  readonly losses: readonly { readonly after: number; readonly key: LostKey }[];
+  /** The worker of this probe dies. */
+  readonly killedProbe?: number | undefined;
+  /** Scripts whose answer is lost. */
+  readonly lostAnswers: readonly number[];
+  /** No process gets a hint. */
+  readonly noHints: boolean;
+  readonly seed: number;
+}
+
+export const LOST_KEYS = ['hold', 'holdProbe', 'limiter', 'evidence', 'witness'] as const;
+type LostKey = (typeof LOST_KEYS)[number];
+
+const SETTINGS = {
+  probeMinMs: 1_000,
+  probeMaxMs: 8_000,
+  retryAfterMaxMs: 60_000,
+  probeTtlMs: 3_000,
+};
+const REQUEST_MS = 300;
+const HINT_MS = 50;
+/** How long a worker waits before it looks again whether it may fetch (queue: send-worker.ts). */
+const NAP_MS = 250;
+const LOCK_MS = 5_000;
+const ATTEMPTS = 10;
+const RESENDS = 2;
+const BACKOFF = { backoffBaseMs: 1_000, backoffCapMs: 300_000 };
+/** Jobs end within this time, or never. */
+const LONGEST_MS = 3 * 3_600_000;
+const GOOD = 'good';
+
+interface Job {
+  readonly id: string;
+  attempts: number;
+  possiblySent: number;
+  /** Requests that were no probes. */
+  requests: number;
+  end?: 'accepted' | 'rejected' | 'unknown';
+}
+
+interface Process {
+  readonly gate: SendGate;
+  readonly listeners: Map<string, (text: string | undefined) => void>;
+  idle: number;
+  /** When it looks for jobs next. */
+  wakesAt: number;
+}
+
+/** What happened in a case. */
+export interface FleetRun {
+  /** Milliseconds from when the service takes the good job until it was sent; undefined: never. */
+  readonly waited: number | undefined;
+  /** The longest that it may take. */
+  readonly bound: number;
+  /** Requests while the queue was held that were no probe, after the hint of the hold had time to arrive. */
+  readonly unlawful: number;
+  /** Probes sooner after a failed one than the shortest distance. */
+  readonly early: number;
+  /** Probes while another one was under way. */
+  readonly together: number;
+  /** Jobs that never ended. */
+  readonly stuck: number;
+  /** Jobs that were rejected, although the trouble was not their own. */
+  readonly wronged: number;
+  /** Jobs with more requests that were no probes, or that were possibly sent, than promised. */
+  readonly repeated: number;
+  readonly probes: number;
+}
+
+/** A fleet of workers with the real gates and the real scripts, on a virtual clock. */
+export class FleetModel {
+  readonly #case: FleetCase;
+  readonly #redis: TestRedis;
+  readonly #keys: Keys;
+  readonly #random: () => number;
+  readonly #jobs = new Map<string, Job>();
+  readonly #processes: Process[] = [];
+  readonly redis: VirtualRedis;
+  #events: { readonly at: number; readonly run: () => Promise<void> }[] = [];
+  readonly #start: number;
+  #sentAt: number | undefined;
+  #probes = 0;
+  #isGoodKilled = false;
+  #underWay = 0;
+  #failedAt = -Infinity;
+  readonly #found = { unlawful: 0, early: 0, together: 0 };
+
+  constructor(redis: TestRedis, one: FleetCase, change?: Change) {
+    this.#case = one;
+    this.#redis = redis;
+    this.#keys = keysOf(redis.freshPrefix(), 'default');
+    this.#random = randomFrom(one.seed);
+    this.redis = new VirtualRedis(redis, this.#keys.hold, change);
+    for (const script of one.lostAnswers) this.redis.lost.add(script);
+    this.#start = this.redis.now;
+  }
+
+  async run(): Promise<FleetRun> {
+    const { crowd, endsAfter, arrival, losses, ownFault } = this.#case;
+    const { current } = this.#keys.token('pair');
+    await this.#redis.client.hset(current, 'id', 'T');
+    for (let index = 0; index < this.#case.processes; index++) this.#addProcess(current);
+    for (let index = 0; index < crowd; index++) await this.#add(`crowd-${index}`);
+    const takenFrom = this.#start + (ownFault ? 0 : endsAfter) + arrival;
+    this.#at(takenFrom, () => this.#add(GOOD));
+    for (const { after, key } of losses) {
+      this.#at(this.#start + after, async () => {
+        await this.#redis.client.del(this.#keys[key]);
+        this.#wakeSoon();
+      });
+    }
+    while (this.#goesOn) {
+      this.#events.sort((a, b) => a.at - b.at);
+      const next = this.#events.shift();
+      if (next === undefined || next.at > this.#start + LONGEST_MS) break;
+      this.redis.now = Math.max(this.redis.now, next.at);
+      await next.run();
+      await this.#deliverHints();
+    }
+    const lastLoss = Math.max(0, ...losses.map(({ after }) => this.#start + after));
+    const from = Math.max(takenFrom, lastLoss);
+    return {
+      waited: this.#sentAt === undefined ? undefined : Math.max(0, this.#sentAt - from),
+      bound: this.#bound(),
+      ...this.#found,
+      stuck: this.#goesOn ? this.#left : 0,
+      wronged: [...this.#jobs.values()].filter(
+        ({ id, end, attempts }) =>
+          end === 'rejected' && attempts < ATTEMPTS && (id === GOOD || !ownFault),
+      ).length,
+      repeated: [...this.#jobs.values()].filter(
+        ({ requests, possiblySent }) =>
+          requests > 2 * ATTEMPTS + RESENDS + 1 || possiblySent > 1 + RESENDS,
+      ).length,
+      probes: this.#probes,
+    };
+  }
+
+  /** Two distances and a second; besides, the requests of three probes and the time to fetch them. */
+  #bound(): number {
+    const { trouble, killedProbe, lostAnswers } = this.#case;
+    const { probeMinMs: shortest, probeMaxMs: longest, probeTtlMs } = SETTINGS;
+    const isUnproven = trouble === 'a refusal' || trouble === 'a page';
+    const distance =
+      trouble === 'no connection' ? 2 * shortest + 1_000 : isUnproven ? longest / 4 : longest;
+    const replaced = (killedProbe === undefined ? 0 : 1) + lostAnswers.length;
+    // The good job was possibly sent: it leaves the probe to the others.
+    const others = this.#isGoodKilled ? this.#case.crowd * (distance + REQUEST_MS) : 0;
+    return (
+      2 * distance + 1_000 + 4 * (REQUEST_MS + NAP_MS) + replaced * (probeTtlMs + NAP_MS) + others
+    );
+  }
+
+  /** Where all that are left are at fault themselves, a person decides: the hold stays. */
+  get #goesOn(): boolean {
+    return this.#jobs.get(GOOD)?.end === undefined || (!this.#case.ownFault && this.#left > 0);
+  }
+
+  get #left(): number {
+    return [...this.#jobs.values()].filter(({ end }) => end === undefined).length;
+  }
+
+  #at(at: number, run: () => Promise<void>): void {
+    this.#events.push({ at, run });
+  }
+
+  #addProcess(current: string): void {
+    const listeners: Process['listeners'] = new Map();
+    const hints = {
+      subscribe: (channel: string, listener: (text: string | undefined) => void) => {
+        listeners.set(channel, listener);
+        return () => {};
+      },
+    };
+    const holds = new HoldGate(this.redis.client, hints, this.#keys, current, SETTINGS);
+    if (!this.#case.noHints) holds.start();
+    const gate = new SendGate({
+      isSuspended: () => false,
+      isComplete: () => Promise.resolve(true),
+      holds,
+      rateLimiter: { throttled: () => Promise.resolve() },
+      log: { trouble: () => {} },
+    });
+    this.#processes.push({ gate, listeners, idle: this.#case.slots, wakesAt: Infinity });
+  }
+
+  async #deliverHints(): Promise<void> {
+    for (const [channel, text] of await this.redis.published()) {
+      for (const { listeners } of this.#processes) {
+        this.#at(this.redis.now + this.#random() * HINT_MS, () => {
+          listeners.get(channel)?.(text);
+          return Promise.resolve();
+        });
+      }
+    }
+  }
+
+  /** Hands a job over. */
+  async #add(id: string): Promise<void> {
+    this.#jobs.set(id, { id, attempts: 0, possiblySent: 0, requests: 0 });
+    await this.#toTail(id);
+  }
+
+  async #toTail(id: string): Promise<void> {
+    await this.#redis.client.lpush(this.#keys.noticesIn('wait'), id);
+    this.#wakeAll();
+  }
+
+  #later(id: string, ms: number): void {
+    this.#at(this.redis.now + ms, () => this.#toTail(id));
+  }
+
+  #wakeAll(): void {
+    for (const process of this.#processes) this.#wake(process, 0);
+  }
+
+  #wake(process: Process, afterMs: number): void {
+    const at = this.redis.now + afterMs;
+    if (process.wakesAt <= at) return;
+    process.wakesAt = at;
+    this.#at(at, async () => {
+      if (process.wakesAt !== at) return;
+      process.wakesAt = Infinity;
+      await this.#fetch(process);
+    });
+  }
+
+  /** A worker that found the queue held looks again after a nap. */
+  #wakeSoon(): void {
+    for (const process of this.#processes) this.#wake(process, this.#random() * NAP_MS);
+  }
+
+  /** As BullMQ fetches: nothing while the limiter's key is there. */
+  async #fetch(process: Process): Promise<void> {
+    if (process.idle === 0) return;
+    const { hold, limiter } = this.#keys;
+    const [blockedMs, id] = (await this.redis.run(
+      FETCH,
+      3,
+      hold,
+      limiter,
+      this.#keys.noticesIn('wait'),
+    )) as [number, string];
+    if (blockedMs > 0) this.#wake(process, blockedMs + this.#random() * NAP_MS);
+    const job = this.#jobs.get(id);
+    if (job === undefined) return;
+    process.idle -= 1;
+    this.#wake(process, 1);
+    this.#at(this.redis.now, () => this.#runJob(process, job));
+  }
+
+  async #runJob(process: Process, job: Job): Promise<void> {
+    const free = () => {
+      process.idle += 1;
+      this.#wake(process, 1);
+    };
+    const { id, possiblySent } = job;
+    const passage = await process.gate.enter({ job: id, possiblySent });
+    if (passage === undefined) {
+      await this.#redis.client.rpush(this.#keys.noticesIn('wait'), id);
+      process.idle += 1;
+      this.#wake(process, NAP_MS);
+      this.#wakeSoon();
+      return;
+    }
+    if ('asideMs' in passage) {
+      this.#later(id, passage.asideMs);
+      free();
+      return;
+    }
+    await this.#noteRequest(passage);
+    const begunAt = this.redis.now;
+    const isTaken = this.#takes(id);
+    const isProbe = passage.probe !== undefined;
+    if (!isProbe) job.requests += 1;
+    if (isProbe && this.#probes++ === this.#case.killedProbe) {
+      this.#underWay -= 1;
+      this.#isGoodKilled = id === GOOD;
+      job.possiblySent += 1;
+      this.#later(id, LOCK_MS);
+      process.idle += 1;
+      return;
+    }
+    this.#at(begunAt + (0.2 + 0.8 * this.#random()) * REQUEST_MS, async () => {
+      if (isTaken && id === GOOD) this.#sentAt ??= begunAt;
+      const answer = isTaken ? TAKEN : ANSWERS[this.#case.trouble];
+      const attempted = { outcome: decideOutcome(answer), answer, requestedAt: begunAt };
+      const outcome = await process.gate.leave(attempted, passage, id);
+      if (isProbe) {
+        this.#underWay -= 1;
+        const isHeld =
+          outcome?.kind === 'hold' || (outcome?.kind === 'unknown' && outcome.behindMs);
+        if (isHeld) this.#failedAt = this.redis.now;
+      }
+      await this.#end(job, outcome);
+      free();
+      this.#wakeSoon();
+    });
+  }
+
+  #takes(id: string): boolean {
+    if (id === GOOD) return true;
+    const { ownFault, endsAfter } = this.#case;
+    return !ownFault && this.redis.now >= this.#start + endsAfter;
+  }
+
+  async #noteRequest({ probe }: Passage): Promise<void> {
+    const { losses, lostAnswers, noHints, trouble } = this.#case;
+    if (losses.length + lostAnswers.length > 0 || noHints) {
+      if (probe !== undefined) this.#underWay += 1;
+      return;
+    }
+    const { now } = this.redis;
+    const [since] = await this.#redis.client.hmget(this.#keys.hold, 'since');
+    if (probe === undefined) {
+      if (since !== undefined && since !== null && now - Number(since) > HINT_MS) {
+        this.#found.unlawful += 1;
+      }
+      return;
+    }
+    if (this.#underWay > 0) this.#found.together += 1;
+    this.#underWay += 1;
+    const isUnproven = trouble === 'a refusal' || trouble === 'a page';
+    const shortest = isUnproven ? SETTINGS.probeMinMs / 4 : SETTINGS.probeMinMs;
+    if (now - this.#failedAt < shortest) this.#found.early += 1;
+  }
+
+  /** As disposition.ts and the delivery policy at-least-once end a job. */
+  async #end(job: Job, outcome: Outcome | undefined): Promise<void> {
+    switch (outcome?.kind) {
+      case 'accepted':
+        job.end = 'accepted';
+        return;
+      case 'rejected':
+        job.end = 'rejected';
+        return;
+      case 'unknown': {
+        job.attempts += 1;
+        job.possiblySent += 1;
+        if (job.possiblySent > RESENDS || job.attempts >= ATTEMPTS) job.end = 'unknown';
+        else {
+          const { behindMs: ms } = outcome;
+          this.#backOff(job, ms === undefined ? { possiblySent: job.possiblySent } : { ms });
+        }
+        return;
+      }
+      case 'retry':
+        if (!outcome.counted) return this.#later(job.id, 1_000);
+        job.attempts += 1;
+        if (job.attempts >= ATTEMPTS) job.end = job.possiblySent > 0 ? 'unknown' : 'rejected';
+        else this.#backOff(job, outcome.backoff);
+        return;
+      case 'hold':
+        if (outcome.behindMs !== undefined) return this.#later(job.id, outcome.behindMs);
+        await this.#redis.client.rpush(this.#keys.noticesIn('wait'), job.id);
+        return;
+      case 'expired':
+      case 'cancelled':
+      case undefined:
+        await this.#redis.client.rpush(this.#keys.noticesIn('wait'), job.id);
+    }
+  }
+
+  #backOff(job: Job, backoff: Parameters<typeof backoffMs>[3]): void {
+    this.#later(job.id, backoffMs(job.attempts, BACKOFF, this.#random(), backoff));
+  }
+}
+
+/** Milliseconds until jobs may be fetched, and the next job. */
+const FETCH = `
+local blocked = redis.call('PTTL', KEYS[2])
+if blocked > 0 and tonumber(redis.call('GET', KEYS[2]) or 0) > 1000 then return { blocked, '' } end
+return { 0, redis.call('RPOP', KEYS[3]) or '' }`;

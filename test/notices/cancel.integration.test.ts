@@ -1,0 +1,245 @@
+import { Queue, Worker } from 'bullmq';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { placeManualHold } from '../../src/fleet/hold/hold-gate.ts';
+import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
+import { cancelAnswerOfAll } from '../../src/notices/cancel.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { parkNotice } from '../ops/support/parked-notice.ts';
+import { contacts } from '../producer/support/stored-jobs.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
+
+const redis = testRedis();
+const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
+
+function open(options: NoticeQueueOptions = {}) {
+  const prefix = redis.freshPrefix();
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  const keys = keysOf(prefix, 'default');
+  const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
+  onTestFinished(async () => {
+    await queue.close();
+    await board.close();
+  });
+  return { prefix, queue, keys, board };
+}
+
+async function worker(prefix: string, env = {}, emulated: EmulatorOptions = {}) {
+  const running = await startWorkerInProcess(redis.url, prefix, env, emulated);
+  onTestFinished(() => running.stop());
+  return running;
+}
+
+const CANCELLED = { cancelled: true, answer: 'cancelled' };
+
+describe('a notice that waits', () => {
+  it.each([
+    ['delayed', { delay: 3_600_000 }],
+    ['waiting', {}],
+    ['waiting with a priority', { priority: 7 }],
+  ])('%s: is cancelled, twice the same, and never sent', async (_, options) => {
+    const { prefix, queue, board } = open();
+    const { id } = await queue.send(NOTICE, options);
+    expect(await queue.cancel(id)).toEqual({ id, ...CANCELLED });
+    expect(await queue.cancel(id)).toEqual({ id, ...CANCELLED });
+    expect(await queue.get(id)).toMatchObject({ state: 'cancelled', attempts: 0, possiblySent: 0 });
+    expect(await board.count()).toBe(0);
+    const { emulator } = await worker(prefix);
+    const next = await queue.send({ ...NOTICE, contacts: [{ contact: '01000000002' }] });
+    await until(async () => (await queue.get(next.id)).state === 'accepted', { what: 'the next' });
+    expect(emulator.record()).toMatchObject({ contacts: 1 });
+    expect(await queue.get(id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  it('held: is cancelled, and not sent when the hold is lifted', async () => {
+    const { queue, keys } = open();
+    const { id } = await queue.send(NOTICE);
+    await placeManualHold(redis.client, keys, 'wrong template');
+    expect(await queue.cancel(id)).toEqual({ id, ...CANCELLED });
+  });
+
+  it('its idempotency key stays in use, unless it is released', async () => {
+    const { queue, board } = open();
+    const options = { idempotencyKey: 'visit-1', delay: 3_600_000 };
+    const { id } = await queue.send(NOTICE, options);
+    expect(await queue.cancel({ idempotencyKey: 'visit-1' })).toEqual({ id, ...CANCELLED });
+    expect(await queue.send(NOTICE, options)).toMatchObject({ id, duplicate: true });
+    expect(await board.count()).toBe(0);
+    expect(await queue.cancel(id, { releaseKey: true })).toEqual({ id, ...CANCELLED });
+    const anew = await queue.send(NOTICE, options);
+    expect(anew.duplicate).toBe(false);
+    // The key is the new notice's now: cancelling the old one again releases nothing.
+    expect(await queue.cancel(id, { releaseKey: true })).toEqual({ id, ...CANCELLED });
+    expect(await queue.send(NOTICE, options)).toMatchObject({ id: anew.id, duplicate: true });
+  });
+
+  it('of 45 jobs: each is cancelled, by the key too', async () => {
+    const { queue, board } = open({ chunkSize: 1 });
+    const notice = { ...NOTICE, contacts: contacts(45) };
+    const { id, jobs } = await queue.send(notice, { idempotencyKey: 'many' });
+    const report = await queue.cancel({ idempotencyKey: 'many' }, { releaseKey: true });
+    expect(report).toMatchObject({ id, ...CANCELLED });
+    expect(report.jobs).toEqual(jobs.map((job) => ({ id: job, answer: 'cancelled' })));
+    expect(await board.count()).toBe(0);
+    expect((await queue.send(notice, { idempotencyKey: 'many' })).duplicate).toBe(false);
+  });
+
+  it('cancelled by ten at once while a worker takes it: true for all, or sent once', async () => {
+    const { prefix, queue } = open();
+    const { emulator } = await worker(prefix);
+    const sent = await queue.sendMany(Array.from({ length: 40 }, () => NOTICE));
+    const reports = await Promise.all(
+      sent.flatMap(({ id }) => [queue.cancel(id), queue.cancel(id)]),
+    );
+    const cancelled = new Set(reports.flatMap((one) => (one.cancelled ? [one.id] : [])));
+    const ended = async () => {
+      const views = await Promise.all(sent.map(({ id }) => queue.get(id)));
+      return views.every(({ state }) => state === 'accepted' || state === 'cancelled');
+    };
+    await until(ended, { what: 'the end of all', deadlineMs: 20_000 });
+    for (const { id } of sent) {
+      const { state } = await queue.get(id);
+      expect([id, state]).toEqual([id, cancelled.has(id) ? 'cancelled' : 'accepted']);
+    }
+    expect(emulator.record().contacts).toBe(sent.length - cancelled.size);
+  });
+});
+
+describe('a notice that was sent, or may have been', () => {
+  it('is not cancelled: accepted, rejected, and one that a worker has', async () => {
+    const { prefix, queue } = open();
+    await worker(
+      prefix,
+      {},
+      {
+        rejectContacts: ['01000000002'],
+        faults: [{ on: 'send', containing: '3', latencyMs: 3_000 }],
+      },
+    );
+    const send = (contact: string) => queue.send({ ...NOTICE, contacts: [{ contact }] });
+    const [good, bad, slow] = [
+      await send('01000000001'),
+      await send('01000000002'),
+      await send('01000000003'),
+    ];
+    const reaches = (id: string, state: string) =>
+      until(async () => (await queue.get(id)).state === state, { what: state, deadlineMs: 20_000 });
+    await reaches(slow.id, 'sending');
+    expect(await queue.cancel(slow.id)).toMatchObject({ cancelled: false, answer: 'sending' });
+    await reaches(good.id, 'accepted');
+    await reaches(bad.id, 'rejected');
+    expect(await queue.cancel(good.id)).toMatchObject({ cancelled: false, answer: 'accepted' });
+    expect(await queue.cancel(bad.id)).toMatchObject({ cancelled: false, answer: 'rejected' });
+    await reaches(slow.id, 'accepted');
+  });
+
+  it('is not cancelled between two attempts, of which one was possibly sent', async () => {
+    const { prefix, queue } = open();
+    await worker(prefix, {}, { faults: [{ on: 'send', times: 1, reset: 'after-acting' }] });
+    const { id } = await queue.send(NOTICE);
+    const isDelayed = async () => (await queue.get(id)).pending?.reason === 'delayed';
+    await until(isDelayed, { what: 'the second attempt', deadlineMs: 20_000 });
+    expect(await queue.cancel(id)).toEqual({ id, cancelled: false, answer: 'possibly-sent' });
+    expect((await queue.get(id)).state).not.toBe('cancelled');
+  });
+
+  it('is not cancelled after its worker has died', async () => {
+    const { queue, keys, board } = open();
+    const { id } = await queue.send(NOTICE);
+    const taker = new Worker(QUEUE_NAME, undefined, {
+      connection: redis.connect({ name: 'taker', forWorker: true }),
+      prefix: keys.bullPrefix,
+      autorun: false,
+    });
+    onTestFinished(() => taker.close());
+    await taker.getNextJob('token');
+    expect(await queue.cancel(id)).toMatchObject({ answer: 'sending' });
+    await redis.client.hset(keys.noticeJob(id), 'stc', 1);
+    await (await board.getJob(id))?.moveToDelayed(Date.now() + 60_000, 'token');
+    expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
+  });
+
+  it('is not cancelled while its outcome is unknown, nor when it is to be sent again', async () => {
+    const parked = await parkNotice(redis);
+    const { queue, id, keys } = parked;
+    expect(await queue.cancel(id)).toEqual({ id, cancelled: false, answer: 'unknown' });
+    await redis.client.hset(keys.intents.open, id, '{"nonce":"x","at":1,"worker":"w"}');
+    expect(await queue.cancel(id)).toMatchObject({ cancelled: false });
+  });
+
+  it('is not cancelled while Redis is held as an old copy', async () => {
+    const { queue, keys } = open();
+    const { id } = await queue.send(NOTICE);
+    await redis.client.hset(keys.hold, { kind: 'restored', since: 1, nextProbeAt: 1 });
+    expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
+  });
+
+  it('accepted in part is not cancelled', async () => {
+    const { queue, keys } = open();
+    const { id } = await queue.send(NOTICE, { delay: 3_600_000 });
+    const key = keys.noticeJob(id);
+    const data = (await redis.client.hget(key, 'data')) ?? '';
+    await redis.client.hset(key, 'data', data.replace(/}$/, ',"accepted":["01000000009"]}'));
+    expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'possibly-sent' });
+    const { contactStates } = await queue.get(id);
+    expect(contactStates).toEqual([
+      { contact: '010******09', state: 'accepted' },
+      { contact: '010******01', state: 'pending' },
+    ]);
+  });
+
+  it('of several jobs: those that wait are cancelled, and each answers', async () => {
+    const { queue, keys } = open({ chunkSize: 1 });
+    const { id, jobs } = await queue.send({ ...NOTICE, contacts: contacts(3) });
+    await redis.client.set(keys.noticeLock(jobs[1] ?? ''), 'of a worker');
+    expect(await queue.cancel(id)).toEqual({
+      id,
+      cancelled: false,
+      answer: 'sending',
+      jobs: [
+        { id: jobs[0], answer: 'cancelled' },
+        { id: jobs[1], answer: 'sending' },
+        { id: jobs[2], answer: 'cancelled' },
+      ],
+    });
+    await redis.client.del(keys.noticeLock(jobs[1] ?? ''));
+  });
+});
+
+it.each(['n-AAAAAAAAAAAAAAAA', 'wait', 'meta', 'de:x', '한국어 "id"'])(
+  'what does not exist is not cancelled: %s',
+  async (id) => {
+    const { queue } = open();
+    const { id: other } = await queue.send(NOTICE);
+    expect(await queue.cancel(id)).toEqual({ id, cancelled: false, answer: 'not-kept' });
+    expect(await queue.get(other)).toMatchObject({ state: 'pending' });
+  },
+);
+
+it('an id of another account, an unknown key, and what is no id', async () => {
+  const { queue, prefix } = open();
+  const other = new NoticeQueue({ redis: { url: redis.url }, prefix, account: 'other' });
+  onTestFinished(() => other.close());
+  const { id } = await other.send(NOTICE, { idempotencyKey: 'k' });
+  expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'not-kept' });
+  expect(await queue.cancel({ idempotencyKey: 'k' })).toEqual({
+    id: '',
+    cancelled: false,
+    answer: 'not-kept',
+  });
+  expect(await other.get(id)).toMatchObject({ state: 'pending' });
+  await expect(queue.cancel('')).rejects.toMatchObject({ code: 'NOTICE_INVALID' });
+});
+
+it.each([
+  [[], 'not-kept'],
+  [['cancelled', 'cancelled'], 'cancelled'],
+  [['cancelled', 'accepted'], 'accepted'],
+  [['accepted', 'sending', 'possibly-sent'], 'sending'],
+  [['cancelled', 'not-kept'], 'not-kept'],
+  [['unknown', 'rejected', 'possibly-sent'], 'possibly-sent'],
+] as const)('the answer for jobs that answer %j: %s', (answers, answer) => {
+  expect(cancelAnswerOfAll(answers)).toBe(answer);
+});

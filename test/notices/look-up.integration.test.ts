@@ -1,0 +1,310 @@
+import { Queue } from 'bullmq';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { placeManualHold } from '../../src/fleet/hold/hold-gate.ts';
+import { NoticeQueue, type NoticeRef, type NoticeState, type NoticeView } from '../../src/index.ts';
+import type { NoticeQueueOptions } from '../../src/index.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { parkNotice } from '../ops/support/parked-notice.ts';
+import { commandsByName } from '../ops/web/support/commands.ts';
+import { contacts } from '../producer/support/stored-jobs.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
+
+const redis = testRedis();
+const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
+const NUMBER = /0100\d{6,}/;
+const time = expect.any(Number) as number;
+
+function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  onTestFinished(() => queue.close());
+  return queue;
+}
+
+async function worker(prefix: string, env = {}, emulated: EmulatorOptions = {}) {
+  const running = await startWorkerInProcess(redis.url, prefix, env, emulated);
+  onTestFinished(() => running.stop());
+  return running;
+}
+
+const reaching = (queue: NoticeQueue, ref: NoticeRef, state: NoticeState): Promise<NoticeView> =>
+  until(
+    async () => {
+      const view = await queue.get(ref);
+      return view.state === state ? view : undefined;
+    },
+    { what: `the state ${state}`, deadlineMs: 20_000 },
+  );
+
+const pendingOf = async (queue: NoticeQueue, id: string) => (await queue.get(id)).pending;
+
+describe('a notice that waits', () => {
+  it('waits for a worker, with what is known of it', async () => {
+    const queue = queueIn(redis.freshPrefix());
+    const { id } = await queue.send(NOTICE, { expiresAt: Date.now() + 3_600_000 });
+    expect(await queue.get(id)).toEqual({
+      id,
+      state: 'pending',
+      pending: { reason: 'waiting' },
+      template: 'ORDER',
+      contacts: 1,
+      delivery: 'at-least-once',
+      attempts: 0,
+      possiblySent: 0,
+      enqueuedAt: time,
+      expiresAt: time,
+    });
+  });
+
+  it('is delayed, with its time', async () => {
+    const queue = queueIn(redis.freshPrefix());
+    const sendAt = Date.now() + 3_600_000;
+    const { id } = await queue.send(NOTICE, { sendAt });
+    const pending = await pendingOf(queue, id);
+    if (pending?.reason !== 'delayed') throw new Error('it is not delayed');
+    expect(Math.abs(pending.until - sendAt)).toBeLessThan(10_000);
+  });
+
+  it('is held, with the reason and the remedy; also one with a priority', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    const [plain, later] = [await queue.send(NOTICE), await queue.send(NOTICE, { priority: 5 })];
+    await placeManualHold(redis.client, keysOf(prefix, 'default'), 'wrong template');
+    for (const { id } of [plain, later]) {
+      expect(await pendingOf(queue, id)).toEqual({
+        reason: 'held',
+        hold: 'manual',
+        since: time,
+        meaning: 'held manually',
+        remedy: 'lift the hold when its cause is gone',
+      });
+    }
+  });
+
+  it('waits for the rate limit', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    await worker(prefix, { RATE_LIMIT: '1' });
+    const sent = await queue.sendMany(Array.from({ length: 20 }, () => NOTICE));
+    const last = sent.at(-1)?.id ?? '';
+    const limited = await until(
+      async () => {
+        const pending = await pendingOf(queue, last);
+        return pending?.reason === 'rate-limited' ? pending : undefined;
+      },
+      { what: 'a notice that waits for the rate limit' },
+    );
+    expect(limited).toEqual({ reason: 'rate-limited' });
+  });
+
+  it('of several jobs: each of them, found by the id of the notice or of a job', async () => {
+    const queue = queueIn(redis.freshPrefix(), { chunkSize: 2 });
+    const { id, jobs } = await queue.send({ ...NOTICE, contacts: contacts(45) });
+    expect(jobs).toHaveLength(23);
+    const view = await queue.get(id);
+    expect(view).toMatchObject({ id, state: 'pending', contacts: 45 });
+    expect(view.jobs?.map((job) => job.id)).toEqual(jobs);
+    expect(view.jobs?.map((job) => job.contacts)).toEqual([...Array<number>(22).fill(2), 1]);
+    const one = await queue.get(jobs[3] ?? '');
+    expect(one).toMatchObject({ id: jobs[3], state: 'pending', contacts: 2 });
+    expect(one.jobs).toBeUndefined();
+  });
+
+  it('is found by its idempotency key, one of several jobs too', async () => {
+    const queue = queueIn(redis.freshPrefix(), { chunkSize: 2 });
+    const one = await queue.send(NOTICE, { idempotencyKey: 'order/1' });
+    const two = await queue.send(
+      { ...NOTICE, contacts: contacts(3) },
+      { idempotencyKey: 'order 2, "한"' },
+    );
+    expect(await queue.get({ idempotencyKey: 'order/1' })).toEqual(await queue.get(one.id));
+    const view = await queue.get({ idempotencyKey: 'order 2, "한"' });
+    expect(view).toEqual(await queue.get(two.id));
+    expect(view).toMatchObject({ id: two.id, state: 'pending', contacts: 3 });
+  });
+});
+
+describe('a notice that was sent', () => {
+  it('is accepted or rejected, with its code, remedy and times; no number is shown', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    await worker(prefix, {}, { rejectContacts: ['01000000002'] });
+    const good = await queue.send(NOTICE);
+    const bad = await queue.send({ ...NOTICE, contacts: [{ contact: '01000000002' }] });
+    const kept = { acceptedMs: 3_600_000, acceptedCount: 10_000, failedMs: 604_800_000 };
+    const ended = { enqueuedAt: time, startedAt: time, endedAt: time, kept };
+    expect(await reaching(queue, good.id, 'accepted')).toEqual({
+      id: good.id,
+      state: 'accepted',
+      confirmed: true,
+      template: 'ORDER',
+      contacts: 1,
+      delivery: 'at-least-once',
+      attempts: 1,
+      possiblySent: 0,
+      ...ended,
+    });
+    const view = await reaching(queue, bad.id, 'rejected');
+    expect(view).toMatchObject({ attempts: 1, possiblySent: 0, code: 'INVALID_CONTACT', ...ended });
+    expect(view.message).toMatch(/^HTTP 400/);
+    expect(view.remedy).toMatch(/own code and message/);
+    expect(JSON.stringify(view)).not.toMatch(NUMBER);
+  });
+
+  it('is being sent, as long as the service has not answered', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    await worker(prefix, {}, { faults: [{ on: 'send', times: 1, latencyMs: 1_500 }] });
+    const { id } = await queue.send(NOTICE);
+    expect(await reaching(queue, id, 'sending')).toMatchObject({ attempts: 0, startedAt: time });
+    expect(await reaching(queue, id, 'accepted')).toMatchObject({ attempts: 1 });
+  });
+
+  it('is delayed between two attempts, and possibly sent', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    await worker(prefix, {}, { faults: [{ on: 'send', times: 1, reset: 'after-acting' }] });
+    const { id } = await queue.send(NOTICE);
+    const view = await until(
+      async () => {
+        const found = await queue.get(id);
+        return found.pending?.reason === 'delayed' ? found : undefined;
+      },
+      { what: 'the second attempt to be delayed', deadlineMs: 20_000 },
+    );
+    expect(view).toMatchObject({ state: 'pending', attempts: 1, possiblySent: 1 });
+    expect(view.remedy).toBe('Wait: it is tried again.');
+  });
+
+  it('is expired', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    const expiresAt = Date.now() + 100;
+    const { id } = await queue.send(NOTICE, { expiresAt });
+    await until(() => Date.now() > expiresAt, { what: 'the deadline' });
+    await worker(prefix);
+    expect(await reaching(queue, id, 'expired')).toMatchObject({
+      code: 'EXPIRED',
+      possiblySent: 0,
+    });
+  });
+
+  it('is unknown, with its code and how often it was possibly sent', async () => {
+    const parked = await parkNotice(redis);
+    expect(await parked.queue.get(parked.id)).toMatchObject({
+      state: 'unknown',
+      delivery: 'at-most-once',
+      possiblySent: 1,
+      code: 'ECONNRESET',
+      remedy: 'Check the notice at the service before you send it again.',
+    });
+  });
+});
+
+describe('what is not kept', () => {
+  it.each([
+    'n-AAAAAAAAAAAAAAAA',
+    'wait',
+    'meta',
+    'de:x',
+    '../../etc/passwd',
+    'a b\n"\'<script>',
+    '한국어 id',
+    '%00',
+    'x'.repeat(200),
+  ])('%j: not-kept, and how long things are kept', async (id) => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    await queue.send(NOTICE);
+    expect(await queue.get(id)).toEqual({
+      id,
+      state: 'not-kept',
+      contacts: 0,
+      attempts: 0,
+      possiblySent: 0,
+    });
+  });
+
+  it('a notice of another account, an unknown key', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix);
+    const { id } = await queueIn(prefix, { account: 'other' }).send(NOTICE, {
+      idempotencyKey: 'k',
+    });
+    expect(await queue.get(id)).toMatchObject({ id, state: 'not-kept' });
+    expect(await queue.get({ idempotencyKey: 'k' })).toMatchObject({ id: '', state: 'not-kept' });
+  });
+
+  it.each([
+    ['', 'id: expected an id, got an empty string'],
+    ['x'.repeat(201), 'id: expected at most 200 characters'],
+    [7 as unknown as string, 'id: expected an id as text'],
+    [{ idempotencyKey: '' }, 'idempotencyKey: expected a key, got an empty string'],
+    [{} as { idempotencyKey: string }, 'idempotencyKey: expected text'],
+  ])('%j is refused', async (ref, problem) => {
+    const queue = queueIn(redis.freshPrefix());
+    await expect(queue.get(ref)).rejects.toMatchObject({
+      code: 'NOTICE_INVALID',
+      message: expect.stringContaining(problem) as string,
+    });
+  });
+
+  it('after close: QUEUE_CLOSED', async () => {
+    const queue = queueIn(redis.freshPrefix());
+    await queue.close();
+    await expect(queue.get('n-1')).rejects.toMatchObject({ code: 'QUEUE_CLOSED' });
+  });
+
+  it('jobs that have been deleted of a notice with several: they are named, the others shown', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = queueIn(prefix, { chunkSize: 1 });
+    const { id, jobs } = await queue.send({ ...NOTICE, contacts: contacts(3) });
+    const board = new Queue(QUEUE_NAME, {
+      connection: redis.client,
+      prefix: keysOf(prefix, 'default').bullPrefix,
+    });
+    onTestFinished(() => board.close());
+    await board.remove(jobs[0] ?? '');
+    await board.remove(jobs[2] ?? '');
+    const view = await queue.get(id);
+    expect(view.jobs?.map(({ state }) => state)).toEqual(['not-kept', 'pending', 'not-kept']);
+    expect(view).toMatchObject({ id, state: 'pending', template: 'ORDER', contacts: 1 });
+  });
+});
+
+describe('what a look-up costs', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedisServer();
+  });
+  afterAll(() => server.close());
+
+  it('one round trip; a queue of any length costs the same, and a send nothing more', async () => {
+    const queue = new NoticeQueue({ redis: { url: server.url } });
+    onTestFinished(() => queue.close());
+    const { id } = await queue.send(NOTICE);
+    await queue.get(id);
+    const during = async (work: () => Promise<unknown>) => {
+      const before = new Map(await commandsByName(server.url));
+      await work();
+      const after = await commandsByName(server.url);
+      return Object.fromEntries(
+        after
+          .map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const)
+          .filter(([, calls]) => calls > 0),
+      );
+    };
+    const few = await during(() => queue.get(id));
+    expect(few['evalsha']).toBe(1);
+    expect(Object.values(few).reduce((sum, calls) => sum + calls, 0)).toBeLessThan(25);
+    await queue.sendMany(Array.from({ length: 2_000 }, () => NOTICE));
+    expect(await during(() => queue.get(id))).toEqual(few);
+    const none = await during(() => queue.get('n-AAAAAAAAAAAAAAAA'));
+    expect(Object.values(none).reduce((sum, calls) => sum + calls, 0)).toBeLessThan(15);
+    const send = await during(() => queue.send(NOTICE));
+    expect(send['evalsha']).toBe(1);
+  });
+});

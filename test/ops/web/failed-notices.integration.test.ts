@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { readAudit } from '../../../src/ops/audit.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
+import { parkNotice } from '../support/parked-notice.ts';
+import { expectDocumented, startOps } from './support/ops-bench.ts';
+
+const redis = testRedis();
+const PATH = '/api/v1/failed-notices';
+const BAD = '01000000009';
+const HTML = { accept: 'text/html' };
+
+async function bench() {
+  const prefix = redis.freshPrefix();
+  const server = await startOps(redis.url, prefix);
+  const { notices, keys } = server.context;
+  const worker = await startWorkerInProcess(redis.url, prefix, {}, { rejectContacts: [BAD] });
+  const notice = { templateCode: 'CODE', contacts: [{ contact: BAD }] };
+  const sent = await notices.sendMany([notice, notice, notice]);
+  for (const { id } of sent) {
+    const isRejected = async () => (await notices.get(id)).state === 'rejected';
+    await until(isRejected, { what: 'the rejection', deadlineMs: 20_000 });
+  }
+  await worker.stop();
+  const [viewer, operator] = [await server.viewer(), await server.operator()];
+  const audit = () => readAudit(redis.client, keys, 10);
+  return { server, notices, sent, viewer, operator, audit };
+}
+
+describe('failed single notices over HTTP', () => {
+  it('are listed, downloaded, sent again and deleted, each as documented', async () => {
+    const { notices, sent, viewer, operator, audit } = await bench();
+    const [first, second, third] = sent.map(({ id }) => id);
+    const list = await viewer.get(`${PATH}?code=INVALID_CONTACT&possiblySent=false&limit=2`);
+    expectDocumented('GET', PATH, list);
+    expect(list.json).toMatchObject({ matching: 3, complete: true });
+    expect(list.json['groups']).toMatchObject([
+      { code: 'INVALID_CONTACT', notices: 3, contacts: 3 },
+    ]);
+    expect(list.json['notices']).toHaveLength(2);
+    expect(list.text).not.toContain(BAD);
+    expect((await viewer.get(`${PATH}?template=OTHER`)).json).toMatchObject({ matching: 0 });
+    expect((await viewer.get(`${PATH}?before=1`)).json).toMatchObject({ matching: 0 });
+
+    expect((await viewer.get(`${PATH}.csv`)).status).toBe(403);
+    const csv = await operator.get(`${PATH}.csv?state=rejected`);
+    expect([csv.status, csv.text.split(BAD).length - 1]).toEqual([200, 3]);
+
+    const one = { ids: [first], why: 'fixed' };
+    const again = await operator.post(`${PATH}/redrive`, one);
+    expectDocumented('POST', `${PATH}/redrive`, again);
+    expect(again.json).toEqual({ done: 1, contacts: 1, late: 0, gone: 0, left: 0 });
+    expect(await notices.get(first ?? '')).toMatchObject({ state: 'pending', earlier: [{}] });
+    const look = await viewer.get(`/api/v1/notices/${first}`);
+    expectDocumented('GET', `/api/v1/notices/${first}`, look);
+    expect(look.json['earlier']).toMatchObject([{ code: 'INVALID_CONTACT', attempts: 1 }]);
+    expect((await operator.post(`${PATH}/redrive`, one)).json).toMatchObject({ done: 0, gone: 1 });
+    const gone = await operator.post(`${PATH}/delete`, {
+      ids: [second],
+      why: 'old',
+      releaseKey: true,
+    });
+    expectDocumented('POST', `${PATH}/delete`, gone);
+    expect(gone.json).toMatchObject({ done: 1 });
+    const rest = await operator.post(`${PATH}/redrive`, {
+      code: 'INVALID_CONTACT',
+      rate: 50,
+      why: 'x',
+    });
+    expect(rest.json).toMatchObject({ done: 1 });
+    expect(await notices.get(third ?? '')).toMatchObject({ state: 'pending' });
+    expect(await audit()).toMatchObject([
+      { who: 'otto', what: 'redrive', target: 'single notices', as: 'rejected INVALID_CONTACT' },
+      { what: 'delete', target: second, as: 'rejected' },
+      { what: 'redrive', target: first, why: 'fixed' },
+      { what: 'download', target: 'single notices', as: 'rejected' },
+    ]);
+  });
+
+  it('unknown ones are not deleted, and a reason is needed', async () => {
+    const parked = await parkNotice(redis);
+    const operator = await (await startOps(redis.url, parked.prefix)).operator();
+    const body = { ids: [parked.id], state: 'unknown', why: 'x' };
+    const refused = await operator.post(`${PATH}/delete`, body);
+    expectDocumented('POST', `${PATH}/delete`, refused);
+    expect(refused).toMatchObject({ status: 409, json: { code: 'NOT_POSSIBLE' } });
+    expect((await operator.post(`${PATH}/redrive`, { ids: [parked.id] })).status).toBe(400);
+    const left = await operator.post(`${PATH}/redrive`, { ids: [parked.id], why: 'x' });
+    expect(left.json).toMatchObject({ done: 0, gone: 1 });
+    expect((await operator.post(`${PATH}/redrive`, body)).json).toMatchObject({ done: 1 });
+  });
+
+  it('the page lists them by reason, with the forms for an operator only', async () => {
+    const { viewer, operator, notices } = await bench();
+    const seen = await viewer.get('/notices', HTML);
+    expect(seen.text).toContain('INVALID_CONTACT');
+    expect(seen.text).not.toContain(BAD);
+    expect(seen.text).not.toContain('Send again...');
+    const { text } = await operator.get('/notices', HTML);
+    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
+    const form = new URLSearchParams({
+      _csrf: csrf,
+      _next: '/notices',
+      state: 'rejected',
+      code: 'INVALID_CONTACT',
+      why: 'fixed',
+      rate: '100',
+    });
+    const reply = await operator.post(`${PATH}/redrive`, form.toString(), HTML);
+    expect([reply.status, reply.headers.location]).toEqual([303, '/notices']);
+    expect((await operator.get('/notices', HTML)).text).toContain('No single notice failed.');
+    expect(await notices.get('none')).toMatchObject({ state: 'not-kept' });
+  });
+});

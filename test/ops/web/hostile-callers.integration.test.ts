@@ -1,0 +1,181 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { networkOf } from '../../../src/ops/web/access/network.ts';
+import { SignInLimits } from '../../../src/ops/web/access/sign-in-limits.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { PASSWORD, startOps, type OpsBench } from './support/ops-bench.ts';
+
+const redis = testRedis();
+const sockets: Socket[] = [];
+
+afterEach(() => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
+
+function signIn(bench: OpsBench, fields: Record<string, string>, address = '192.0.2.1') {
+  const body = form({ name: 'vera', password: PASSWORD, ...fields });
+  const headers = { 'x-forwarded-for': address };
+  return bench.ask('/sign-in', { method: 'POST', body, headers });
+}
+
+const behindProxy = (env: Record<string, string> = {}) =>
+  startOps(redis.url, redis.freshPrefix(), { OPS_TRUSTED_PROXY: '127.0.0.1', ...env });
+
+describe('a sign-in', () => {
+  it.each([
+    '/.//evil.example.test',
+    '/..//evil.example.test',
+    '/a/../..//evil',
+    '/\\evil',
+    '/\t/evil',
+  ])('with next=%j does not lead to another site', async (next) => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const { headers } = await signIn(bench, { next });
+    expect(headers.location).toBe('/');
+  });
+
+  it('counts all addresses of an IPv6 network as one', async () => {
+    const bench = await behindProxy();
+    const statuses: number[] = [];
+    for (let index = 0; index < 11; index += 1) {
+      const address = `2001:db8:1:2:${index}::${index}`;
+      statuses.push((await signIn(bench, { password: `wrong ${index}` }, address)).status);
+    }
+    expect(statuses).toEqual([...Array<number>(10).fill(401), 429]);
+    expect((await signIn(bench, {}, '2001:db8:1:3::1')).status).toBe(303);
+  });
+
+  it('that failed is in the log with its address', async () => {
+    const bench = await behindProxy();
+    await signIn(bench, { name: 'no one', password: 'secret typed here' }, '192.0.2.77');
+    const failed = bench.lines.filter(({ event }) => event === 'ops-sign-in-failed');
+    expect(failed).toMatchObject([{ address: '192.0.2.77' }]);
+    expect(JSON.stringify(bench.lines)).not.toMatch(/no one|secret typed/);
+  });
+});
+
+it.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1:2::', '2001:db8:1:2::/64'],
+  ['2001:0DB8::5', '2001:db8:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+])('the network of %s is %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
+});
+
+describe('the limits of a sign-in', () => {
+  it('two passwords are checked at a time, and few wait', async () => {
+    const limits = new SignInLimits();
+    let [running, most] = [0, 0];
+    const open: (() => void)[] = [];
+    const check = () =>
+      limits.check('a', 'n', 0, async () => {
+        running += 1;
+        most = Math.max(most, running);
+        await new Promise<void>((resolve) => open.push(resolve));
+        running -= 1;
+        return true;
+      });
+    const checks = Array.from({ length: 60 }, () => check().catch((error: unknown) => error));
+    await until(() => open.length === 2, { what: 'the first two checks' });
+    let ended = 0;
+    for (const one of checks) void one.then(() => (ended += 1));
+    await until(
+      () => {
+        open.shift()?.();
+        return ended === 60;
+      },
+      { what: 'the end of all checks', everyMs: 1 },
+    );
+    const results = await Promise.all(checks);
+    expect(most).toBe(2);
+    expect(results.filter((result) => result === true)).toHaveLength(2 + 20);
+  });
+
+  it('an account fails 20 times an hour from one network, and no other is blocked', async () => {
+    const limits = new SignInLimits();
+    const fail = (account: string, network: string, now: number) =>
+      limits.check(account, network, now, () => Promise.resolve(false));
+    for (let index = 0; index < 20; index += 1) expect(await fail('a', 'n', index)).toBe(false);
+    await expect(fail('a', 'n', 20)).rejects.toMatchObject({ code: 'TOO_MANY_REQUESTS' });
+    expect(await fail('b', 'n', 21)).toBe(false);
+    expect(await fail('a', 'm', 22)).toBe(false);
+    expect(await fail('a', 'n', 3_600_001)).toBe(false);
+  });
+});
+
+it('a session that was ended stays ended after a restart and at other servers', async () => {
+  const prefix = redis.freshPrefix();
+  const env = { OPS_SESSION_KEY: 'k'.repeat(32) };
+  const [first, other] = [
+    await startOps(redis.url, prefix, env),
+    await startOps(redis.url, prefix, env),
+  ];
+  const { cookie = '', 'x-csrf-token': token = '' } = (await first.viewer()).headers;
+  expect((await other.nobody.get('/api/v1/session', { cookie })).status).toBe(200);
+  const body = form({ _csrf: token });
+  await first.ask('/sign-out', { method: 'POST', headers: { cookie }, body });
+  expect((await other.nobody.get('/api/v1/session', { cookie })).status).toBe(401);
+  await first.close();
+  const restarted = await startOps(redis.url, prefix, env);
+  expect((await restarted.nobody.get('/api/v1/session', { cookie })).status).toBe(401);
+});
+
+describe('a connection', () => {
+  async function open(bench: OpsBench, text: string): Promise<Socket> {
+    const { port } = new URL(bench.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.write(text);
+    return socket;
+  }
+
+  it('with half a request is closed', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const head = 'POST /sign-in HTTP/1.1\r\nhost: 127.0.0.1\r\n';
+    const type = 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 100\r\n\r\n';
+    const half = await Promise.all([open(bench, head), open(bench, `${head}${type}name=`)]);
+    await Promise.all(half.map(async (socket) => socket.resume().closed || once(socket, 'close')));
+    expect(half.every(({ closed }) => closed)).toBe(true);
+  }, 60_000);
+
+  it('above the most of all is closed at once', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const many = await Promise.all(Array.from({ length: 520 }, () => open(bench, 'GET ')));
+    await until(() => many.filter(({ closed, destroyed }) => closed || destroyed).length >= 8, {
+      what: 'the surplus to be closed',
+    });
+    expect(many.filter(({ closed }) => !closed).length).toBeLessThanOrEqual(512);
+  });
+});
+
+describe('a Host name', () => {
+  const host = (name: string) => ({ headers: { host: name } });
+
+  it('that a page of another site chose is refused on a server of this machine', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const { port } = new URL(bench.url);
+    for (const name of ['127.0.0.1', `localhost:${port}`, '[::1]:4011', 'LOCALHOST']) {
+      expect([name, (await bench.ask('/sign-in', host(name))).status]).toEqual([name, 200]);
+    }
+    for (const name of ['rebound.example.test', `rebound.example.test:${port}`, 'localhost.evil']) {
+      expect([name, (await bench.ask('/sign-in', host(name))).status]).toEqual([name, 403]);
+    }
+  });
+
+  it('is one of OPS_HOST_NAMES, where they are set', async () => {
+    const env = { OPS_HOST_NAMES: 'ops.example.test, other.example.test' };
+    const bench = await startOps(redis.url, redis.freshPrefix(), env);
+    expect((await bench.ask('/sign-in', host('ops.example.test'))).status).toBe(200);
+    expect((await bench.ask('/sign-in', host('rebound.example.test'))).status).toBe(403);
+  });
+});

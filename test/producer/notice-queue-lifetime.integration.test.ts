@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { InputError, NoticeQueue, type NoticeQueueError } from '../../src/index.ts';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { testRedis } from '../support/redis.ts';
+import { contacts, waitingIds } from './support/stored-jobs.ts';
+
+const redis = testRedis();
+const NOTICE = { templateCode: 'ORDER', contacts: contacts(1) };
+
+afterEach(() => vi.unstubAllEnvs());
+
+describe('fromEnv', () => {
+  it('uses the environment; options take precedence', async () => {
+    const prefix = redis.freshPrefix();
+    vi.stubEnv('REDIS_URL', redis.url);
+    vi.stubEnv('REDIS_PREFIX', 'not-this-one');
+    vi.stubEnv('CHUNK_SIZE', '2');
+    await using queue = NoticeQueue.fromEnv({ prefix });
+    const { jobs } = await queue.send({ templateCode: 'ORDER', contacts: contacts(3) });
+    expect(jobs).toHaveLength(2);
+    expect(await waitingIds(redis.client, prefix)).toHaveLength(2);
+  });
+
+  it('names an invalid variable', () => {
+    vi.stubEnv('CHUNK_SIZE', 'many');
+    expect(() => NoticeQueue.fromEnv()).toThrow(/CHUNK_SIZE/);
+  });
+
+  it('ignores variables of workers and applications', async () => {
+    vi.stubEnv('REDIS_URL', redis.url);
+    for (const name of ['ACCESS_KEY', 'SECRET_KEY']) vi.stubEnv(name, '');
+    for (const name of ['BASE_URL', 'CONCURRENCY']) vi.stubEnv(name, 'of the application');
+    await using queue = NoticeQueue.fromEnv({ prefix: redis.freshPrefix() });
+    await expect(queue.send(NOTICE)).resolves.toMatchObject({ contacts: 1 });
+  });
+
+  it('reads secrets from files', () => {
+    const file = path.join(mkdtempSync(path.join(tmpdir(), 'notices-from-env-')), 'key');
+    writeFileSync(file, 'not a key');
+    vi.stubEnv('PAYLOAD_KEY_FILE', file);
+    expect(() => NoticeQueue.fromEnv()).toThrow(/PAYLOAD_KEY_FILE/);
+    rmSync(path.dirname(file), { recursive: true });
+  });
+});
+
+describe('await using', () => {
+  it('closes the queue at the end of the block', async () => {
+    let left: NoticeQueue;
+    {
+      await using queue = new NoticeQueue({
+        redis: { url: redis.url },
+        prefix: redis.freshPrefix(),
+      });
+      left = queue;
+    }
+    await expect(left.send(NOTICE)).rejects.toMatchObject({ code: 'QUEUE_CLOSED' });
+  });
+});
+
+describe('sendLater', () => {
+  it('queues the notice; flush waits for it', async () => {
+    const prefix = redis.freshPrefix();
+    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const errors: unknown[] = [];
+    for (let index = 0; index < 3; index++) {
+      queue.sendLater(NOTICE, (error) => errors.push(error), { idempotencyKey: `k${index}` });
+    }
+    await queue.flush();
+    expect(await waitingIds(redis.client, prefix)).toHaveLength(3);
+    expect(errors).toEqual([]);
+  });
+
+  it('hands over every error: of input, of Redis, and after the end', async () => {
+    const errors: unknown[] = [];
+    const queue = new NoticeQueue({
+      redis: { url: `redis://127.0.0.1:${await freePort()}` },
+      enqueueTimeoutMs: 100,
+    });
+    queue.sendLater({ templateCode: '', contacts: [] }, (error) => errors.push(error));
+    queue.sendLater(NOTICE, (error) => errors.push(error));
+    await queue.close();
+    const ended = new Promise<void>((resolve) => {
+      queue.sendLater(NOTICE, (error) => {
+        errors.push(error);
+        resolve();
+      });
+    });
+    await ended;
+    expect(errors[0]).toBeInstanceOf(InputError);
+    expect(errors.map((error) => (error as NoticeQueueError).code)).toEqual([
+      'NOTICE_INVALID',
+      'QUEUE_UNAVAILABLE',
+      'QUEUE_CLOSED',
+    ]);
+  });
+
+  it('an error in the handler is a warning, and ends no process', async () => {
+    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix: redis.freshPrefix() });
+    const warned = once(process, 'warning');
+    queue.sendLater({ templateCode: '', contacts: [] }, () => {
+      throw new Error('in the handler');
+    });
+    const [warning] = (await warned) as [Error];
+    expect(warning.name).toBe('NoticeQueueWarning');
+    expect(warning.message).not.toContain('in the handler');
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from 'vitest';
+import type { Notice } from '../../src/contracts/notice.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
+import { openClient, tokensOf } from './support/client.ts';
+import { tcpAnswers } from './support/servers.ts';
+
+const NUMBER = '01098765432';
+const NAME = '홍길동';
+const ORDER = 'Order-Kx7-Wq';
+const LONG = 'Dear customer, your parcel waits at the corner shop until Friday.';
+const NOTICE: Notice = {
+  templateCode: 'ORDER_SHIPPED',
+  contacts: [{ contact: NUMBER, name: NAME, var1: ORDER, var2: LONG, var3: 'ab' }],
+};
+
+/** A service with this answer to all sends. */
+async function answering(
+  status: number,
+  answer: Readonly<Record<string, unknown>> | string,
+): Promise<readonly SendAnswer[]> {
+  const body = typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const head = `HTTP/1.1 ${status} X\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  const { url } = await tcpAnswers((socket) => socket.end(head + body));
+  const client = openClient(url);
+  const { contacts, ...frame } = NOTICE;
+  const bytes = Buffer.from(JSON.stringify(contacts));
+  const options = { deadlineMs: 5_000 };
+  return [
+    await client.send(NOTICE, tokensOf(), options),
+    await client.sendBytes(frame, bytes, tokensOf(), options),
+  ];
+}
+
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+const escaped = (text: string): string =>
+  text.replaceAll(
+    /[^\p{ASCII}]/gu,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+
+describe('an answer that accepts keeps no text', () => {
+  it.each([
+    ['JSON', { code: 'OK', message: `sent to ${NAME}`, traceId: 'req-1' }],
+    ['a value as its code', { code: 'Kx7-Wq', message: 'ok', traceId: 'req-1' }],
+  ])('%s', async (_name, body) => {
+    for (const answer of await answering(200, body)) {
+      expect(answer).toMatchObject({ status: 200, traceId: 'req-1' });
+      expect(answer).not.toHaveProperty('message');
+      expect(answer).not.toHaveProperty('code');
+    }
+  });
+
+  it('plain text', async () => {
+    for (const answer of await answering(200, 'we sent it to somewhere')) {
+      expect(answer).not.toHaveProperty('message');
+    }
+  });
+});
+
+describe('a message never contains a value that was sent', () => {
+  it.each([
+    ['a name', `no such person: ${NAME}님`, 'no such person: ***님'],
+    ['a variable', `var1 is ${ORDER}!`, 'var1 is ***!'],
+    ['in capitals', `var1 is ${ORDER.toUpperCase()}`, 'var1 is ***'],
+    ['a long one, cut off', `too long: ${LONG.slice(0, 40)}...`, 'too long: ***...'],
+    ['a short one, as a word', 'ab is not about', '*** is not about'],
+    ['the template is named', 'no template ORDER_SHIPPED', 'no template ORDER_SHIPPED'],
+    ['a number with wide separators', 'bad 010 - 9876 - 5432', 'bad ***'],
+    ['a number in words', 'bad 010 then 9876 then 5432', '***'],
+    ['URL-encoded', `name=${encodeURIComponent(NAME)}`, '***'],
+    ['JSON-escaped', `body was {"name":"${escaped(NAME)}"}`, '***'],
+    ['HTML-escaped', 'name &#54861;&#44600;&#46041;', '***'],
+    ['base64', `got ${base64(`{"name":"${NAME}"}`)}`, '***'],
+    ['base64 twice', `got ${base64(base64(ORDER))}`, '***'],
+    ['hex', `got ${Buffer.from(ORDER).toString('hex')}`, '***'],
+    ['full-width', 'got Ｏｒｄｅｒ－Ｋｘ７－Ｗｑ', '***'],
+    ['letters apart', 'got O r d e r - K x 7 - W q', '***'],
+  ])('%s', async (_name, message, expected) => {
+    for (const answer of await answering(400, { message })) expect(answer.message).toBe(expected);
+    for (const answer of await answering(200, { success: false, message })) {
+      expect(answer.message).toBe(expected);
+    }
+  });
+});
+
+describe('a code or trace id never contains one', () => {
+  it.each([
+    `BAD${NUMBER}`,
+    'INVALID_010-9876-5432',
+    `c${NUMBER}`,
+    'c010-9876-5432',
+    'BAD01011112222',
+    'c01011112222',
+    `id-0109.8765-432-0abcdef0abcdef0`,
+    `X_${ORDER}`,
+  ])('%s', async (text) => {
+    for (const answer of await answering(400, { code: text, traceId: text })) {
+      expect(answer).not.toHaveProperty('code');
+      expect(answer).not.toHaveProperty('traceId');
+    }
+    for (const answer of await answering(401, { code: text })) {
+      expect(JSON.stringify(answer.refused)).not.toContain(text);
+    }
+  });
+
+  it('a code in other letters', async () => {
+    for (const answer of await answering(400, { code: 'X_order_kx7_wq' })) {
+      expect(answer).not.toHaveProperty('code');
+    }
+  });
+
+  it('others are kept', async () => {
+    const traceId = '123e4567-e89b-12d3-a456-426614174000';
+    const code = 'TEMPLATE_NOT_FOUND';
+    for (const answer of await answering(404, { code, traceId })) {
+      expect(answer).toMatchObject({ code, traceId });
+    }
+  });
+});
+
+it('a documented code is kept, whatever was sent', async () => {
+  const contacts = [{ contact: NUMBER, var1: 'INVALID_ACCESS_KEY' }];
+  const body = JSON.stringify({ code: 'INVALID_ACCESS_KEY' });
+  const { url } = await tcpAnswers((socket) =>
+    socket.end(`HTTP/1.1 401 X\r\ncontent-length: ${body.length}\r\n\r\n${body}`),
+  );
+  const client = openClient(url);
+  const answer = await client.send({ ...NOTICE, contacts }, tokensOf(), { deadlineMs: 5_000 });
+  expect(answer.code).toBe('INVALID_ACCESS_KEY');
+});
+
+it('contacts that cannot be read hide all text of a refusal', async () => {
+  const body = JSON.stringify({ code: 'SOME_CODE', message: 'bad contact' });
+  const { url } = await tcpAnswers((socket) =>
+    socket.end(`HTTP/1.1 400 X\r\ncontent-length: ${body.length}\r\n\r\n${body}`),
+  );
+  const client = openClient(url);
+  const answer = await client.sendBytes({}, Buffer.from('[no JSON'), tokensOf(), {
+    deadlineMs: 5_000,
+  });
+  expect(answer).toMatchObject({ status: 400 });
+  expect(answer).not.toHaveProperty('message');
+  expect(answer).not.toHaveProperty('code');
+});

@@ -1,0 +1,139 @@
+import { Redis } from 'ioredis';
+import { it, type TestContext } from 'vitest';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import type { HoldKind } from '../../src/contracts/hold.ts';
+import type { Fault } from '../../src/emulator/faults/fault.ts';
+import { readHold, placeManualHold } from '../../src/fleet/hold/hold-gate.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
+import { keysOf, type Keys } from '../../src/redis/keys.ts';
+import { numbers } from '../support/fleet.ts';
+import { until } from '../support/wait.ts';
+import { startWorkerInProcess, type WorkerInProcess } from './support/worker-in-process.ts';
+
+/** Redis commands that a worker process executes per second while nothing can be sent (promises.md). */
+const MOST_PER_SECOND = 1_000;
+
+/** Several probes of each kind of hold. */
+const MEASURED_MS = 3_000;
+
+/** Jobs that failed probes have put off. */
+const PUT_OFF = 5;
+
+const JOBS = 1_000;
+const CHUNKS = 30;
+
+interface Situation {
+  readonly queue: NoticeQueue;
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly worker: WorkerInProcess;
+}
+
+/** Commands that Redis has executed, those of scripts included and those of this connection left out. */
+async function commands(redis: Redis): Promise<number> {
+  const lines = (await redis.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);
+  return [...lines].reduce(
+    (sum, [, name, calls]) => sum + (name === 'info' ? 0 : Number(calls)),
+    0,
+  );
+}
+
+/** Commands per second of a worker with notices and a batch that wait, once `begun` has made it stop. */
+async function cost(
+  begin: (situation: Situation) => Promise<unknown>,
+  isStopped: (situation: Situation) => Promise<boolean>,
+  delay: number | undefined,
+  { onTestFinished }: Pick<TestContext, 'onTestFinished'>,
+): Promise<number> {
+  const server = await startRedisServer();
+  onTestFinished(() => server.close());
+  const redis = new Redis(server.url);
+  onTestFinished(() => redis.disconnect());
+  const keys = keysOf('held', 'default');
+  const worker = await startWorkerInProcess(server.url, 'held', { ISSUE_DEADLINE_MS: '2000' });
+  onTestFinished(() => worker.stop());
+  const queue = new NoticeQueue({ redis: { url: server.url }, prefix: 'held' });
+  onTestFinished(() => queue.close());
+  const situation = { queue, redis, keys, worker };
+  await begin(situation);
+  await queue.sendMany(
+    numbers(JOBS).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
+    delay === undefined ? {} : { delay },
+  );
+  if (delay === undefined) {
+    const rows = numbers(CHUNKS, 20_000).map((contact) => ({ contact }));
+    await queue.import(rows, { templateCode: 'T', chunkSize: 1 });
+  }
+  await until(() => isStopped(situation), { what: 'nothing to be sent', deadlineMs: 20_000 });
+  // What was fetched before ends first.
+  await until(async () => (await redis.llen(keys.noticesIn('active'))) <= 1, {
+    what: 'the jobs that were fetched',
+    deadlineMs: 20_000,
+  });
+  if (delay === undefined) {
+    // Attempts before the hold put hundreds of jobs off; each comes back once.
+    await until(async () => (await redis.zcard(keys.noticesIn('delayed'))) <= PUT_OFF, {
+      what: 'the jobs that were put off',
+      deadlineMs: 20_000,
+    });
+  }
+  const before = await commands(redis);
+  const startedAt = performance.now();
+  await new Promise((resolve) => setTimeout(resolve, MEASURED_MS));
+  return (((await commands(redis)) - before) * 1_000) / (performance.now() - startedAt);
+}
+
+const isHeld =
+  (kind: HoldKind) =>
+  async ({ redis, keys }: Situation) =>
+    (await readHold(redis, keys))?.kind === kind;
+
+const answers =
+  (...faults: Fault[]) =>
+  ({ worker }: Situation) => {
+    for (const fault of faults) worker.emulator.addFault(fault);
+    return Promise.resolve();
+  };
+
+/** With a token, so that the requests themselves fail. */
+async function endService({ queue, worker }: Situation): Promise<void> {
+  await queue.send({ templateCode: 'T', contacts: [{ contact: '01099999999' }] });
+  await until(() => worker.emulator.record().contacts === 1, {
+    what: 'the first',
+    deadlineMs: 20_000,
+  });
+  await worker.emulator.close();
+}
+
+const HELD: readonly [HoldKind, (situation: Situation) => Promise<unknown>][] = [
+  ['credentials', answers({ on: 'token', status: 403, code: 'INVALID_ACCESS_KEY' })],
+  ['token-contested', answers({ on: 'send', status: 401, code: 'TOKEN_EXPIRED' })],
+  ['token-unavailable', answers({ on: 'token', reset: 'after-acting' })],
+  ['unreachable', endService],
+  ['failing', answers({ on: 'send', status: 500 })],
+  ['credit', answers({ on: 'send', status: 402 })],
+  ['throttled', answers({ on: 'send', status: 429, retryAfter: 1 })],
+  ['address', answers({ on: 'send', status: 302, headers: { location: 'http://x' } })],
+  ['manual', ({ redis, keys }) => placeManualHold(redis, keys, 'a test')],
+];
+
+it.concurrent.for(HELD)(
+  'a worker costs Redis little while the queue is held: %s',
+  { timeout: 60_000 },
+  async ([kind, begin], { expect, onTestFinished }) => {
+    const perSecond = await cost(begin, isHeld(kind), undefined, { onTestFinished });
+    expect(perSecond).toBeLessThanOrEqual(MOST_PER_SECOND);
+  },
+);
+
+it.concurrent(
+  'a worker costs Redis little while all notices are delayed',
+  async ({ expect, onTestFinished }) => {
+    const areDelayed = async ({ redis, keys }: Situation) =>
+      (await redis.zcard(keys.noticesIn('delayed'))) === JOBS;
+    const perSecond = await cost(() => Promise.resolve(), areDelayed, 3_600_000, {
+      onTestFinished,
+    });
+    expect(perSecond).toBeLessThanOrEqual(MOST_PER_SECOND);
+  },
+);

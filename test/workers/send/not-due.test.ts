@@ -1,0 +1,61 @@
+import { DelayedError, type Job } from 'bullmq';
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { AttemptLog } from '../../../workers/send/attempt-log.ts';
+import { runNotice, type NoticeContext } from '../../../workers/send/notice-job.ts';
+
+const NOW = 1_800_000_000_000;
+const DATA = {
+  v: 1,
+  notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '01000000001' }] },
+};
+
+/** Runs a job that was handed over at NOW. @returns whether it was sent, and for how long it was delayed */
+async function run(delay: number | undefined, now: number) {
+  let sent = false;
+  let delayedMs: number | undefined;
+  const context: NoticeContext = {
+    coalescer: {
+      add: ({ end }) => {
+        sent = true;
+        end({ outcome: { kind: 'accepted', confirmed: true } });
+      },
+    },
+    concurrency: { taken: () => {}, freed: () => {}, ranDry: () => {} },
+    lockGuard: { guard: () => ({ owned: () => true, release: () => true }) },
+    log: new AttemptLog(pino({ level: 'silent' })),
+    returns: { returnJob: () => Promise.resolve() },
+    maxContacts: 1,
+    unknownResends: 2,
+    now: () => now,
+  };
+  const job = {
+    id: 'job',
+    data: DATA,
+    opts: delay === undefined ? {} : { delay },
+    timestamp: NOW,
+    delay: delay ?? 0,
+    attemptsMade: 0,
+    moveToDelayed: (until: number) => {
+      delayedMs = until - Date.now();
+      return Promise.resolve();
+    },
+  } as unknown as Job;
+  const ended = await runNotice({ job, lockToken: 'lock' }, context).catch(
+    (error: unknown) => error,
+  );
+  return {
+    sent,
+    delayed: ended instanceof DelayedError,
+    seconds: Math.round((delayedMs ?? 0) / 1_000),
+  };
+}
+
+it.each([
+  ['that is due', 60_000, NOW + 60_000, true, 0],
+  ['that is due within a second', 60_000, NOW + 59_000, true, 0],
+  ['that the fast clock of a worker has fetched early', 60_000, NOW + 20_000, false, 40],
+  ['without a delay', undefined, NOW - 60_000, true, 0],
+])('a notice %s', async (_, delay, now, isSent, seconds) => {
+  expect(await run(delay, now)).toEqual({ sent: isSent, delayed: !isSent, seconds });
+});

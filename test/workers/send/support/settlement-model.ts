@@ -1,0 +1,412 @@
+import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
+import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
+import * as fc from 'fast-check';
+import { pino } from 'pino';
+import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
+import { decodeContacts, encodePayload } from '../../../../src/batch/payload/payload.ts';
+import { chunkJobId } from '../../../../src/contracts/chunk-job.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import { NoticeQueueError } from '../../../../src/contracts/errors.ts';
+import type { Contact } from '../../../../src/contracts/notice.ts';
+import { OPEN } from '../../../../src/fleet/hold/hold-gate.ts';
+import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
+import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
+import { AttemptError } from '../../../../workers/queue/attempt-error.ts';
+import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
+import type { ChunkContext } from '../../../../workers/send/chunk-attempt.ts';
+import { runChunk } from '../../../../workers/send/chunk-job.ts';
+import { JobReturns } from '../../../../workers/send/job-returns.ts';
+import { PLAN, RETENTION_MS } from '../../../batch/support/batch-bench.ts';
+import type { TestRedis } from '../../../support/redis.ts';
+
+/** What becomes of a command of the ledger. */
+type Reply = 'answered' | 'refused' | 'lost' | 'killed before' | 'killed after';
+
+/** What becomes of a request. */
+interface Request {
+  readonly answer:
+    | 'accepted'
+    | 'accepted, no answer'
+    | 'not accepted, no answer'
+    | 'rejected'
+    | 'busy'
+    | 'no credit'
+    | 'not sent';
+  /**
+   * - `stalled`: another worker gets the job and runs it to its end before the answer comes;
+   * - `overtaken`: the same, and its request is under way when the answer comes.
+   */
+  readonly worker: 'runs' | 'killed' | 'stalled' | 'overtaken';
+}
+
+/** The faults of a history, in the order in which they are met; afterwards everything works. */
+export interface History {
+  readonly delivery: DeliveryPolicy;
+  readonly bisect: boolean;
+  readonly replies: readonly Reply[];
+  readonly requests: readonly Request[];
+}
+
+const reply = fc.oneof(
+  { weight: 6, arbitrary: fc.constant<Reply>('answered') },
+  { weight: 3, arbitrary: fc.constant<Reply>('lost') },
+  { weight: 1, arbitrary: fc.constantFrom<Reply>('refused', 'killed before', 'killed after') },
+);
+const request = fc.record<Request>({
+  answer: fc.constantFrom(
+    'accepted',
+    'accepted, no answer',
+    'not accepted, no answer',
+    'rejected',
+    'rejected',
+    'rejected',
+    'busy',
+    'no credit',
+    'not sent',
+  ),
+  worker: fc.oneof(
+    { weight: 6, arbitrary: fc.constant('runs' as const) },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom('killed' as const, 'stalled' as const, 'overtaken' as const),
+    },
+  ),
+});
+
+/** Any history. */
+export const HISTORY = fc.record<History>({
+  delivery: fc.constantFrom('at-least-once', 'at-most-once'),
+  bisect: fc.boolean(),
+  replies: fc.array(reply, { maxLength: 12 }),
+  requests: fc.array(request, { maxLength: 14 }),
+});
+
+const SIZES = [3, 3, 1];
+const ATTEMPTS = 4;
+const RESENDS = 2;
+/** A history has at most so many runs with a fault, and each chunk needs one more. */
+const MOST_RUNS = 60;
+
+const silent = pino({ level: 'silent' });
+const WHOLE = { requests: 1, durationMs: 1, refused: [], body: 'json' } as const;
+
+/** The outcome table is not under test: one answer for each kind of outcome. */
+const ANSWERS: Readonly<Record<Request['answer'], SendAnswer>> = {
+  accepted: { ...WHOLE, stage: 'answered', status: 200 },
+  'accepted, no answer': { ...WHOLE, stage: 'sent' },
+  'not accepted, no answer': { ...WHOLE, stage: 'sent' },
+  rejected: { ...WHOLE, stage: 'answered', status: 400, code: 'BAD_CONTACT' },
+  busy: { ...WHOLE, stage: 'answered', status: 408 },
+  'no credit': { ...WHOLE, stage: 'answered', status: 402 },
+  'not sent': { ...WHOLE, stage: 'not-sent', failure: 'reset' },
+};
+
+/** A contact as the service knows it. */
+interface Seen {
+  accepted: number;
+  /** Requests that it may have accepted, as far as the sender can know. */
+  possiblySent: number;
+  /** Its acceptance was answered to a worker that lived on and had the job to the end. */
+  isOver: boolean;
+}
+
+/** The fields that BullMQ keeps of a job between its runs. */
+interface StoredJob {
+  attemptsMade: number;
+  failedReason: string;
+  stalledCounter: number;
+  isOver: boolean;
+}
+
+/** A run of the same job by another worker, whose request ends after this run. */
+class Overtaking {
+  #other: Promise<void> | undefined;
+  #resolve = () => {};
+  readonly ended = new Promise<void>((resolve) => {
+    this.#resolve = resolve;
+  });
+
+  begin(other: Promise<void>): void {
+    this.#other = other;
+    // Awaited at the end of this run.
+    other.catch(() => {});
+  }
+
+  /** This run has ended. */
+  async end(): Promise<void> {
+    this.#resolve();
+    await this.#other;
+  }
+}
+
+interface RunFate {
+  /** Ends the worker of the run. */
+  readonly die: () => void;
+  readonly overtaking: Overtaking;
+  /** Contacts whose acceptance was answered. */
+  readonly answered: Set<string>;
+}
+
+/** A batch whose chunks are run through a history by the code of the worker, on a real Redis. */
+export class SettlementRun {
+  readonly #history: History;
+  readonly #replies: Reply[];
+  readonly #requests: Request[];
+  readonly #redis: TestRedis;
+  readonly #keys: Keys;
+  readonly #ledger: Ledger;
+  readonly #seen = new Map<string, Seen>();
+  readonly #jobs = new Map<number, StoredJob>();
+  #runs = 0;
+  /** The request of the run that overtakes another one. */
+  #overtaker: { readonly begun: () => void; readonly mayEnd: Promise<unknown> } | undefined;
+
+  constructor(redis: TestRedis, history: History) {
+    this.#history = history;
+    this.#replies = [...history.replies];
+    this.#requests = [...history.requests];
+    this.#redis = redis;
+    this.#keys = keysOf(redis.freshPrefix(), 'default');
+    this.#ledger = new Ledger(redis.client, this.#keys);
+  }
+
+  async play(): Promise<void> {
+    await this.#import();
+    for (;;) {
+      const batch = await this.#ledger.read('b');
+      if (batch?.phase === 'finished') break;
+      const states = await this.#ledger.states('b', 0, batch?.chunks ?? 0);
+      for (const [chunk, state] of states.entries()) {
+        if (state === 'settled') continue;
+        strictEqual(this.#jobOf(chunk).isOver, false, `chunk ${chunk} is ${state} without a job`);
+        await this.#run(chunk);
+      }
+      ok(this.#runs < MOST_RUNS, 'the batch does not finish');
+    }
+    await this.#judge();
+  }
+
+  async #import(): Promise<void> {
+    const { delivery, bisect } = this.#history;
+    const plan = { ...PLAN, chunkSize: 3, delivery, bisect };
+    await this.#ledger.start('b', plan, 'print', RETENTION_MS);
+    for (const [chunk, size] of SIZES.entries()) {
+      const contacts = Array.from({ length: size }, (_, at) => ({ contact: `${chunk}-${at}` }));
+      for (const { contact } of contacts)
+        this.#seen.set(contact, { accepted: 0, possiblySent: 0, isOver: false });
+      const payload = await encodePayload(JSON.stringify(contacts));
+      await this.#ledger.store('b', { chunk, size, rows: 0, payload });
+    }
+    await this.#ledger.endImport('b', 0, 0);
+  }
+
+  #of(contact: string): Seen {
+    return this.#seen.get(contact) ?? fail();
+  }
+
+  #jobOf(chunk: number): StoredJob {
+    const known = this.#jobs.get(chunk);
+    if (known !== undefined) return known;
+    const job = { attemptsMade: 0, failedReason: '', stalledCounter: 0, isOver: false };
+    this.#jobs.set(chunk, job);
+    return job;
+  }
+
+  /** One run of the job of a chunk; ends as BullMQ ends it. */
+  async #run(chunk: number): Promise<void> {
+    const stored = this.#jobOf(chunk);
+    const lockToken = `lock-${(this.#runs += 1)}`;
+    const lock = `${this.#keys.bullPrefix}:${chunk}:lock`;
+    await this.#redis.client.set(lock, lockToken);
+    let die = () => {};
+    const death = new Promise<'killed'>((resolve) => {
+      die = () => resolve('killed');
+    });
+    const job = {
+      ...stored,
+      id: chunkJobId({ batch: 'b', chunk }),
+      data: { v: 1, batch: 'b', chunk },
+      opts: { attempts: ATTEMPTS },
+      timestamp: 0,
+      delay: 0,
+      moveToDelayed: () => Promise.resolve(),
+    } as unknown as Job;
+    const overtaking = new Overtaking();
+    const answered = new Set<string>();
+    const context = this.#context(chunk, lock, { die, overtaking, answered });
+    const run = runChunk({ job, lockToken }, undefined, context).then(
+      () => 'done' as const,
+      (error: unknown) => error,
+    );
+    const ended = await Promise.race([run, death]);
+    await overtaking.end();
+    // The lock has another owner: what this run ended with does not reach the job.
+    if ((await this.#redis.client.get(lock)) !== lockToken) return;
+    if (ended === 'killed') {
+      stored.stalledCounter += 1;
+      return;
+    }
+    for (const contact of answered) this.#of(contact).isOver = true;
+    if (ended === 'done' || ended instanceof UnrecoverableError) stored.isOver = true;
+    else if (ended instanceof AttemptError) {
+      stored.attemptsMade += 1;
+      stored.failedReason = ended.message;
+      stored.isOver = stored.attemptsMade >= ATTEMPTS;
+    } else if (!(ended instanceof DelayedError || ended instanceof RateLimitError)) throw ended;
+  }
+
+  #context(chunk: number, lock: string, fate: RunFate): ChunkContext {
+    const ledger = this.#ledger;
+    const tokens = {
+      get: () => Promise.resolve({ id: 'token', value: 'token' }),
+      renew: () => Promise.resolve(undefined),
+      accepted: () => {},
+      uncured: () => Promise.resolve(),
+      cured: () => Promise.resolve(),
+    };
+    return {
+      tokens,
+      gate: {
+        enter: () => Promise.resolve(OPEN),
+        leave: ({ outcome }) => Promise.resolve(outcome),
+      },
+      rateLimit: { take: () => Promise.resolve({ use: () => true, release: () => {} }) },
+      log: new AttemptLog(silent),
+      sendDeadlineMs: 1_000,
+      lockGuard: { guard: () => ({ owned: () => true, release: () => true }) },
+      stopping: new AbortController().signal,
+      service: {
+        sendBytes: async (_frame, contacts, _tokens, { guard }) => {
+          await guard?.check(new AbortController().signal);
+          return this.#request(chunk, contacts, fate);
+        },
+      },
+      ledger: {
+        claim: (...args) => this.#command(() => ledger.claim(...args), fate),
+        settle: (...args) => this.#command(() => ledger.settle(...args), fate),
+      },
+      returns: new JobReturns(this.#redis.client, () => {}),
+      payloadKeys: [],
+      sealWith: undefined,
+      unknownResends: RESENDS,
+      lockKey: () => lock,
+    };
+  }
+
+  async #command<Answer>(execute: () => Promise<Answer>, { die }: RunFate): Promise<Answer> {
+    const fate = this.#replies.shift() ?? 'answered';
+    if (fate === 'refused') throw new NoticeQueueError('QUEUE_REFUSED');
+    const answer = fate === 'killed before' ? undefined : await execute();
+    switch (fate) {
+      case 'answered':
+        return answer as Answer;
+      case 'lost':
+        throw new NoticeQueueError('QUEUE_UNAVAILABLE');
+      case 'killed before':
+      case 'killed after':
+        die();
+        return new Promise<Answer>(() => {});
+    }
+  }
+
+  async #request(
+    chunk: number,
+    bytes: Uint8Array,
+    { die, overtaking, answered }: RunFate,
+  ): Promise<SendAnswer> {
+    const next = this.#requests.shift();
+    const { answer, worker } = next ?? { answer: 'accepted' as const, worker: 'runs' as const };
+    const contacts = JSON.parse(Buffer.from(bytes).toString()) as readonly Contact[];
+    for (const { contact } of contacts) {
+      const seen = this.#of(contact);
+      ok(!seen.isOver, `${contact} is sent again after its acceptance`);
+      if (this.#history.delivery === 'at-most-once') {
+        strictEqual(seen.possiblySent, 0, `${contact} is sent again under at-most-once`);
+      }
+      if (answer.startsWith('accepted')) seen.accepted += 1;
+      if (answer.startsWith('accepted') || answer.endsWith('no answer') || worker === 'killed') {
+        seen.possiblySent += 1;
+      }
+    }
+    if (this.#overtaker !== undefined) {
+      const { begun, mayEnd } = this.#overtaker;
+      this.#overtaker = undefined;
+      begun();
+      await mayEnd;
+    }
+    switch (worker) {
+      case 'runs':
+        break;
+      case 'killed':
+        die();
+        return new Promise<SendAnswer>(() => {});
+      case 'stalled':
+        this.#jobOf(chunk).stalledCounter += 1;
+        await this.#run(chunk);
+        break;
+      case 'overtaken': {
+        this.#jobOf(chunk).stalledCounter += 1;
+        const begun = new Promise<void>((resolve) => {
+          this.#overtaker = { begun: resolve, mayEnd: overtaking.ended };
+        });
+        const other = this.#run(chunk);
+        overtaking.begin(other);
+        await Promise.race([begun, other]);
+        this.#overtaker = undefined;
+      }
+    }
+    if (answer === 'accepted') for (const { contact } of contacts) answered.add(contact);
+    return ANSWERS[answer];
+  }
+
+  /** A worker that ends after its claim may have sent the chunk. */
+  get #killsWorkers(): boolean {
+    const { replies, requests } = this.#history;
+    return (
+      replies.some((fate) => fate.startsWith('killed')) ||
+      requests.some(({ worker }) => worker !== 'runs')
+    );
+  }
+
+  /** What a person sees of the batch, against what the service has seen. */
+  async #judge(): Promise<void> {
+    const batch = await this.#ledger.read('b');
+    const { total, pending, sending, accepted, rejected, unknown, expired, cancelled, ...rest } =
+      batch?.counts ?? fail();
+    deepStrictEqual({ pending, sending, expired, cancelled }, NONE);
+    strictEqual(total, this.#seen.size);
+    strictEqual(accepted + rejected + unknown, total);
+    strictEqual(await this.#ledger.unsent(), 0);
+
+    const listed = new Map<string, string>();
+    for await (const { name, state, size } of this.#ledger.failures('b')) {
+      const contacts = await decodeContacts((await this.#ledger.payload('b', name)) ?? fail(), []);
+      strictEqual(contacts.length, size);
+      for (const { contact } of contacts) {
+        strictEqual(listed.get(contact), undefined, `${contact} is listed twice`);
+        listed.set(contact, state);
+      }
+    }
+    const inState = (wanted: string) => [...listed.values()].filter((one) => one === wanted).length;
+    deepStrictEqual([inState('rejected'), inState('unknown')], [rejected, unknown]);
+    let twice = 0;
+    for (const [contact, seen] of this.#seen) {
+      const state = listed.get(contact) ?? 'accepted';
+      if (state === 'accepted') ok(seen.accepted > 0, `${contact} counts as accepted`);
+      if (state === 'rejected') strictEqual(seen.accepted, 0, `${contact} counts as rejected`);
+      if (state === 'unknown' && !this.#killsWorkers) {
+        ok(seen.possiblySent > 0, `${contact} counts as unknown`);
+      }
+      twice += Math.max(0, seen.accepted - 1);
+    }
+    ok(twice <= rest.possiblySentTwice, `${twice} sent twice, ${rest.possiblySentTwice} counted`);
+    const events = await this.#redis.client.xrange(this.#keys.batchEvents, '-', '+');
+    strictEqual(events.filter(([, fields]) => fields.includes('batch.finished')).length, 1);
+  }
+}
+
+const NONE = { pending: 0, sending: 0, expired: 0, cancelled: 0 };
+
+function fail(): never {
+  throw new Error('it is not there');
+}
