@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate, OPEN, type Meeting } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -210,6 +211,17 @@ describe('a probe', () => {
     expect(await enter('sent', 4)).toHaveProperty('asideMs');
     expect(await enter('sent', 4)).toHaveProperty('asideMs');
     expect((await probe('fresh')).probe).toBeDefined();
+  });
+
+  it('is made by a job that met the hold once many have left it to others', async () => {
+    await due('failing');
+    const [seconds] = await redis.client.time();
+    await redis.client.hset(keys.hold, 'nextProbeAt', Number(seconds) * 1_000);
+    const left = [];
+    for (let n = 0; n <= MOST_ASIDE; n++) left.push(await enter(`sent-${n}`, 4));
+    const last = left.pop();
+    for (const passage of left) expect(passage).toHaveProperty('asideMs');
+    expect(last).toHaveProperty('probe');
   });
 
   it('of a page moves the newest job that has not met it to the head', async () => {

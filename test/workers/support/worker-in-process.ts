@@ -2,11 +2,14 @@ import { pino } from 'pino';
 import { loadConfig } from '../../../src/config/config.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
+import { lanesOf } from '../../../workers/queue/send-worker.ts';
 import { startWorker } from '../../../workers/process/start-worker.ts';
 
 /** One worker in the process of the test, and the service that it sends to. */
 export interface WorkerInProcess {
   readonly emulator: Emulator;
+  /** Jobs that it runs at the same time, in both lanes. */
+  readonly placesForJobs: number;
   stop(): Promise<void>;
 }
 
@@ -27,6 +30,8 @@ export async function startWorkerInProcess(
     ...env,
   });
   if (service === undefined) throw new Error('the configuration has no service');
+
+  const lanes = lanesOf(config.worker);
   const worker = await startWorker({
     config: { ...config, service },
     logger: pino({ level: 'silent' }),
@@ -34,6 +39,7 @@ export async function startWorkerInProcess(
   });
   return {
     emulator,
+    placesForJobs: lanes.notices.mostJobs + lanes.chunks.mostJobs,
     stop: async () => {
       await worker?.stop();
       await emulator.close();
