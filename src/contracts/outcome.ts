@@ -46,6 +46,8 @@ export type Outcome =
       readonly code: string;
       /** No attempt follows, whatever the delivery policy. */
       readonly final?: true;
+      /** An earlier attempt may have been accepted; this one was not. */
+      readonly earlier?: true;
       /** The queue is held: the job comes again after so many milliseconds. */
       readonly behindMs?: number;
     }

@@ -117,7 +117,7 @@ function contactsBy(
 
 /** Whether the service may have accepted this attempt. */
 const mayBeAccepted = (outcome: Outcome | undefined): boolean =>
-  outcome?.kind === 'accepted' || (outcome?.kind === 'unknown' && outcome.final !== true);
+  outcome?.kind === 'accepted' || (outcome?.kind === 'unknown' && outcome.earlier !== true);
 
 /** Whether the service may have accepted this attempt and an earlier one. */
 const isSentAgain = (outcome: Outcome, { possiblySent = 0 }: AttemptFacts): boolean =>
@@ -152,7 +152,7 @@ function lineOf(
   tookMs: number,
 ) {
   const { probe, together = 1, contacts, batch, chunk, possiblySent = 0 } = facts;
-  const isUnknown = outcome?.kind === 'unknown' && outcome.final !== true;
+  const isUnknown = outcome?.kind === 'unknown' && outcome.earlier !== true;
   return {
     event: 'attempt',
     job: job.id,

@@ -77,13 +77,11 @@ export function knownAfter(
   if (possiblySent === 0) return outcome;
   switch (outcome?.kind) {
     case 'rejected':
-      return { kind: 'unknown', code: outcome.code, final: true };
+      return unknownEarlier(outcome.code);
     case 'expired':
-      return { kind: 'unknown', code: 'OUTCOME_UNKNOWN', final: true };
+      return unknownEarlier('OUTCOME_UNKNOWN');
     case 'retry':
-      return outcome.counted && lastAttempt
-        ? { kind: 'unknown', code: outcome.code, final: true }
-        : outcome;
+      return outcome.counted && lastAttempt ? unknownEarlier(outcome.code) : outcome;
     case undefined:
     case 'accepted':
     case 'hold':
@@ -91,6 +89,13 @@ export function knownAfter(
       return outcome;
   }
 }
+
+const unknownEarlier = (code: string): Outcome => ({
+  kind: 'unknown',
+  code,
+  final: true,
+  earlier: true,
+});
 
 /** Whether a notice was possibly sent as often as it may be: no request follows. */
 function isUsedUp({ possiblySent, mostResends }: NoticeIntent): boolean {
@@ -161,7 +166,7 @@ export function maySend(intent: NoticeIntent): boolean {
 
 /** The outcome of an earlier attempt, where it is the reason why this one makes no request. */
 export function earlierOutcome(intent: NoticeIntent): Outcome | undefined {
-  if (isUsedUp(intent)) return { kind: 'unknown', code: 'OUTCOME_UNKNOWN', final: true };
+  if (isUsedUp(intent)) return unknownEarlier('OUTCOME_UNKNOWN');
   const { verdict } = intent;
   if (verdict === 'accepted') return { kind: 'accepted', confirmed: true };
   if (verdict === 'unknown') return { kind: 'unknown', code: 'OUTCOME_UNKNOWN' };
@@ -275,8 +280,7 @@ export async function endIntents(
 function factsOf({ intent, outcome, answer, results = [] }: EndedAttempt): UnknownFacts {
   const { notice, delivery = 'at-least-once' } = intent.data;
   const stage = answer?.stage;
-  // A rejection after an unknown attempt is unknown, too, but that request was not accepted.
-  const isOwn = outcome?.kind === 'unknown' && outcome.final !== true;
+  const isOwn = outcome?.kind === 'unknown' && outcome.earlier !== true;
   return {
     template: notice.templateCode,
     contacts: notice.contacts.length - byAcceptance(results, results).accepted.length,

@@ -96,7 +96,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
-    const endedUnknown = outcome.kind === 'unknown' && outcome.final !== true ? 1 : 0;
+    const endedUnknown = outcome.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
     const detail = atMostOnce
       ? detailOf(answer)
       : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown);

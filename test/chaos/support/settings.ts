@@ -9,8 +9,14 @@ const PROBE_MAX_MS = 1_000;
 const SEND_DEADLINE_MS = 2_500;
 const BACKOFF_CAP_MS = 300;
 
-/** What recoveries may take, in milliseconds; a second on top for the machine. */
-export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 1_000;
+/** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
+export const LATENCY_MS = 250;
+
+/**
+ * What recoveries may take, in milliseconds; a second on top for the machine. A kill: the locks expire, two
+ * checks find the jobs, and each is sent after a request that is under way.
+ */
+export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 2 * LATENCY_MS + 1_000;
 export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
 const RATE_LIMIT_RECOVERY_MS = 1_000;
 /** The service asks for a second, and dates it to a second; then the pace rises again. */
@@ -33,8 +39,6 @@ export const UNKNOWN_RESENDS = 2;
 
 export const NOTICE_SLOTS = 3;
 export const CHUNK_SLOTS = 6;
-/** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
-export const LATENCY_MS = 250;
 
 /** Environment of every worker. */
 export const ENV = {

@@ -1,0 +1,52 @@
+import { afterEach, expect, it } from 'vitest';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { listUnknownNotices } from '../../../src/ops/unknown.ts';
+import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
+import { room } from '../../service-coverage/support/line.ts';
+import { until } from '../../support/wait.ts';
+
+const lines = room();
+let emulator: Emulator | undefined;
+
+afterEach(async () => {
+  await emulator?.close();
+});
+
+it('the log line of a chunk names the probe of a hold', async () => {
+  emulator = await startEmulator();
+  emulator.addFault({ on: 'send', status: 402, times: 1 });
+  const line = await lines.line(emulator.url);
+  await line.queue.import([{ contact: '01000000001' }], { templateCode: 'T', chunkSize: 1 });
+  await until(() => line.attempts().length >= 2, { what: 'two attempts' });
+  const shown = line.attempts().map(({ outcome, probe }) => [outcome, probe === true]);
+  expect(shown).toEqual([
+    ['hold', false],
+    ['accepted', true],
+  ]);
+});
+
+it.each(['notice', 'chunk'])(
+  'the last of the attempts at a %s that may be made is counted',
+  async (lane) => {
+    emulator = await startEmulator();
+    emulator.addFault({ on: 'send', reset: 'after-acting', times: 3 });
+    const { queue, prefix, attempts } = await lines.line(emulator.url, { UNKNOWN_RESENDS: '2' });
+    const contact = '01000000001';
+    if (lane === 'notice') await queue.send({ templateCode: 'T', contacts: [{ contact }] });
+    else await queue.import([{ contact }], { templateCode: 'T', chunkSize: 1 });
+    await until(() => attempts().length >= 3, { what: 'three attempts' });
+    expect(emulator.record().contacts).toBe(3);
+    expect(attempts().map(({ outcome, possiblySent }) => [outcome, possiblySent])).toEqual([
+      ['unknown', 1],
+      ['unknown', 2],
+      ['unknown', 3],
+    ]);
+    if (lane === 'chunk') return;
+    const keys = keysOf(prefix, 'default');
+    const { client } = lines.redis;
+    await until(async () => (await listUnknownNotices(client, keys)).length === 1, {
+      what: 'the notice in the list',
+    });
+    expect(await listUnknownNotices(client, keys)).toMatchObject([{ possiblySent: 3 }]);
+  },
+);
