@@ -10,6 +10,7 @@ import { profiles, type LegProfile } from './legs/profiles.ts';
 import { measure } from './measure.ts';
 import { readOptions, USAGE, type BenchOptions } from './options.ts';
 import { charts } from './report/charts.ts';
+import { changes, changeText } from './report/compare.ts';
 import { figures } from './report/figures.ts';
 import { between } from './report/page.ts';
 import { countTable, table } from './report/tables.ts';
@@ -62,6 +63,11 @@ function profileText(legs: readonly LegProfile[]): string {
 }
 
 async function full(options: BenchOptions): Promise<number> {
+  // Read first: this run may write the same file.
+  const earlier =
+    options.compare === undefined
+      ? undefined
+      : (JSON.parse(await readFile(options.compare, 'utf8')) as Results);
   const stage = await openStage(options.legs.has('singles'));
   let results: Results;
   try {
@@ -74,6 +80,7 @@ async function full(options: BenchOptions): Promise<number> {
   }
   const text = figures(results);
   say(text);
+  if (earlier !== undefined) say(changeText(changes(earlier, results)));
   if (options.writes) {
     await writeFile(RESULTS, await format(JSON.stringify(results), { parser: 'json' }));
     await mkdir(CHARTS, { recursive: true });

@@ -30,6 +30,8 @@ export interface BenchOptions {
   readonly sizes: readonly number[];
   /** Whether the run writes its results; a part of a run does not. */
   readonly writes: boolean;
+  /** Results of an earlier run; changes beyond the spread of the rounds are printed. */
+  readonly compare: string | undefined;
 }
 
 export const USAGE = `npm run bench -- [options]
@@ -41,6 +43,8 @@ export const USAGE = `npm run bench -- [options]
   --quick         the exact counts alone, some twenty seconds; fails where one is out of bounds
   --profile       where the time of each leg goes, in place of figures
   --rounds N      rounds of each leg (3)
+  --compare FILE  prints what changed since the results in FILE (such as bench/results.json) by more than
+                  the rounds differ
   --only A,B      these legs alone, and nothing is written: ${LEGS.join(', ')}
 `;
 
@@ -55,6 +59,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       full: { type: 'boolean', default: false },
       rounds: { type: 'string', default: '3' },
       only: { type: 'string' },
+      compare: { type: 'string' },
     },
   });
   const rounds = Number(values.rounds);
@@ -74,5 +79,6 @@ export function readOptions(args: readonly string[]): BenchOptions {
     rounds,
     sizes: values.full ? [1_000, 100_000, 1_000_000] : [1_000, 100_000],
     writes: !values.quick && only === undefined,
+    compare: values.compare,
   };
 }

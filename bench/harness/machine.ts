@@ -24,6 +24,7 @@ const PACKAGES = [
   'csv-parse',
   'bee-queue',
   'graphile-worker',
+  'pg-boss',
 ] as const;
 
 /** @param redis version of the server */

@@ -45,8 +45,8 @@ const ours: Sender = {
   },
 };
 
-const bullmq: Sender = {
-  name: NAMES.axios,
+const bullmq = (name: string, program: string): Sender => ({
+  name,
   possible: () => true,
   run: async (stage, totals) => {
     const chunks = totals.all / CHUNK_SIZE;
@@ -58,14 +58,15 @@ const bullmq: Sender = {
     }
     awaitTotals(stage, totals);
     const args = [stage.redisUrl, stage.serviceUrl];
-    const worker = stage.start('bench/programs/bullmq-axios.js', args);
+    const worker = stage.start(`bench/programs/${program}.js`, args);
     return worked(stage, worker, stage.service, totals);
   },
-};
+});
 
 /** The same contacts in the same chunks, by each contestant; figures are per contact. */
 export const CHUNK_SENDERS: readonly Sender[] = [
-  bullmq,
+  bullmq(NAMES.axios, 'bullmq-axios'),
+  bullmq(NAMES.bullUndici, 'bullmq-undici'),
   ours,
   loop('chunks', CHUNK_SIZE),
   loop('chunks', CHUNK_SIZE, 'node:http'),

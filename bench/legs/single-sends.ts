@@ -1,6 +1,7 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { makeWorkerUtils } from 'graphile-worker';
+import PgBoss from 'pg-boss';
 import { ROWS } from '../../src/config/variables.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { openBeeQueue } from '../harness/bee-queue.ts';
@@ -22,6 +23,28 @@ interface Totals {
   readonly warm: number;
   readonly all: number;
 }
+
+/** Names of the contestants that the table compares. */
+export const NAMES = {
+  coalescing: 'notice-queue, coalescing',
+  alone: 'notice-queue, one contact a request',
+  noop: 'BullMQ, no-op',
+  axios: 'BullMQ + axios',
+  bullUndici: 'BullMQ + undici',
+  bullFetch: 'BullMQ + fetch',
+  loop: 'client library in a loop',
+  fastLoop: 'the same over node:http',
+  bee: 'bee-queue + axios',
+  graphile: 'graphile-worker + axios',
+  graphileUndici: 'graphile-worker + undici',
+  pgBoss: 'pg-boss + undici',
+  chunks: 'notice-queue',
+  undici: 'undici, bare',
+  client: 'the service client',
+  bareAxios: 'axios, bare',
+  importer: 'notice-queue, import',
+  csvParse: 'csv-parse, reading alone',
+} as const;
 
 const ADD_AT_ONCE = 1_000;
 const always = () => true;
@@ -146,7 +169,7 @@ export const loop = (
 });
 
 const beeQueue: Sender = {
-  name: 'bee-queue + axios',
+  name: NAMES.bee,
   possible: always,
   run: async (stage, totals) => {
     const queue = openBeeQueue(stage.redisUrl, false);
@@ -162,8 +185,8 @@ const beeQueue: Sender = {
   },
 };
 
-const graphile: Sender = {
-  name: 'graphile-worker + axios',
+const graphile = (name: string, program: string): Sender => ({
+  name,
   possible: ({ postgresUrl }) => postgresUrl !== undefined,
   run: async (stage, totals) => {
     const url = stage.postgresUrl ?? '';
@@ -175,38 +198,43 @@ const graphile: Sender = {
     }
     await utils.release();
     awaitTotals(stage, totals);
-    const worker = stage.start('bench/programs/graphile-axios.js', [url, stage.serviceUrl]);
+    const worker = stage.start(`bench/programs/${program}.js`, [url, stage.serviceUrl]);
+    return worked(stage, worker, stage.service, totals);
+  },
+});
+
+const pgBoss: Sender = {
+  name: NAMES.pgBoss,
+  possible: ({ postgresUrl }) => postgresUrl !== undefined,
+  run: async (stage, totals) => {
+    const url = stage.postgresUrl ?? '';
+    const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false });
+    await boss.start();
+    await boss.createQueue('bare');
+    const jobs = notices(totals.all).map((data) => ({ name: 'bare', data }));
+    for (let at = 0; at < jobs.length; at += ADD_AT_ONCE) {
+      await boss.insert(jobs.slice(at, at + ADD_AT_ONCE));
+    }
+    await boss.stop();
+    awaitTotals(stage, totals);
+    const worker = stage.start('bench/programs/pg-boss-undici.js', [url, stage.serviceUrl]);
     return worked(stage, worker, stage.service, totals);
   },
 };
 
-/** Names of the contestants that the table compares. */
-export const NAMES = {
-  coalescing: 'notice-queue, coalescing',
-  alone: 'notice-queue, one contact a request',
-  noop: 'BullMQ, no-op',
-  axios: 'BullMQ + axios',
-  loop: 'client library in a loop',
-  fastLoop: 'the same over node:http',
-  bee: 'bee-queue + axios',
-  graphile: 'graphile-worker + axios',
-  chunks: 'notice-queue',
-  undici: 'undici, bare',
-  client: 'the service client',
-  bareAxios: 'axios, bare',
-  importer: 'notice-queue, import',
-  csvParse: 'csv-parse, reading alone',
-} as const;
-
 export const SENDERS: readonly Sender[] = [
   bare(NAMES.axios, 'bullmq-axios'),
+  bare(NAMES.bullUndici, 'bullmq-undici'),
+  bare(NAMES.bullFetch, 'bullmq-fetch'),
   ours(NAMES.alone, 1, always),
   ours(NAMES.coalescing, 100, () => CAN_COALESCE),
   bare(NAMES.noop, 'bullmq-noop'),
   loop('singles', 1),
   loop('singles', 1, 'node:http'),
   beeQueue,
-  graphile,
+  graphile(NAMES.graphile, 'graphile-axios'),
+  graphile(NAMES.graphileUndici, 'graphile-undici'),
+  pgBoss,
 ];
 
 /** What waits in every round of the leg. */
