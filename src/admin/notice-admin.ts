@@ -1,0 +1,211 @@
+import {
+  whyNotRedrive,
+  type RedriveReport,
+  type RedriveSelection,
+} from '../batch/failures/redrive-batch.ts';
+import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
+import { Ledger } from '../batch/ledger/ledger.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { failedNotices, type FailedFilter } from '../notices/failed-notices.ts';
+import type { NoticeJob } from '../notices/notice-state.ts';
+import { controlBatch, redriveAudited, WHY_NOT_CONTROLLED } from '../ops/batch-actions.ts';
+import type { BatchControl, BatchControlContext } from '../ops/batch-actions.ts';
+import { readBatchSnapshot } from '../ops/batch-snapshot.ts';
+import {
+  deleteNotices,
+  redriveNotices,
+  type FailedReport,
+  type FailedSelection,
+} from '../ops/notice-actions.ts';
+import { optionsOfEnvironment } from '../producer/from-environment.ts';
+import {
+  readQueueOptions,
+  type NoticeQueueOptions,
+  type QueueSettings,
+} from '../producer/options.ts';
+import { keysOf } from '../redis/keys.ts';
+import { withRedis } from '../redis/with-redis.ts';
+
+/** Options of {@link NoticeAdmin}: those of the queue, and a name. */
+export interface NoticeAdminOptions extends NoticeQueueOptions {
+  /** Who acts, for the audit stream: 1 to 100 characters. @default 'program' */
+  who?: string | undefined;
+}
+
+/** Why something is done, and what ends it early. */
+export interface AdminOptions {
+  /** Reason, recorded in the audit stream. Default: none */
+  readonly why?: string | undefined;
+  /** Ends a redrive or deletion between two of its steps; what was done before stays done. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A batch at one moment. */
+export interface BatchStatus extends Omit<Batch, 'frame'> {
+  /** Why nothing of it is sent, and what to do; absent where it is sent or over. */
+  readonly standstill?: string;
+  /** Whether its import stopped before the end of the list; the same import continues it. */
+  readonly importStopped: boolean;
+}
+
+/** The longest list of batches. */
+const MOST_BATCHES = 200;
+
+/**
+ * What a person does with the commands `notices pause`, `resume`, `cancel`, `redrive` and `failures`, for
+ * programs. Each action is recorded in the audit stream. Needs no credentials of the messaging service.
+ *
+ * Each call opens a connection to Redis and closes it at its end, so there is nothing to close.
+ *
+ * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
+ *
+ * @example
+ * import { NoticeAdmin } from 'notice-queue/admin';
+ * const admin = NoticeAdmin.fromEnv();
+ * await admin.pauseBatch('b-7', { why: 'wrong template' });
+ */
+export class NoticeAdmin {
+  readonly #settings: QueueSettings;
+  readonly #who: string;
+
+  /** @throws InputError CONFIG_INVALID that names every invalid or unknown option */
+  constructor({ who = 'program', ...options }: NoticeAdminOptions = {}) {
+    this.#settings = readQueueOptions(options);
+    this.#who = who.slice(0, 100);
+  }
+
+  /**
+   * With the settings of the environment, as `NoticeQueue.fromEnv`.
+   *
+   * @param options take precedence over the environment, each as a whole
+   * @throws InputError CONFIG_INVALID that names every invalid variable, or every invalid option
+   */
+  static fromEnv(options: NoticeAdminOptions = {}): NoticeAdmin {
+    return new NoticeAdmin({ ...optionsOfEnvironment(), ...options });
+  }
+
+  /** The newest batches, the newest first. @param limit 1 to 200. Default: 50 */
+  batches(limit = 50): Promise<Omit<Batch, 'frame'>[]> {
+    const most = Math.min(Math.max(1, Math.trunc(limit)), MOST_BATCHES);
+    return this.#with(async ({ ledger }) => (await ledger.list(most)).map(withoutFrame));
+  }
+
+  /** The state of a batch; undefined where there is none of this id. */
+  batch(id: string): Promise<BatchStatus | undefined> {
+    return this.#with(async (context) => {
+      const found = await readBatchSnapshot(context, id);
+      if (found === undefined) return undefined;
+      const { batch, standstill, importStopped } = found;
+      return {
+        ...withoutFrame(batch),
+        ...(standstill === undefined ? {} : { standstill }),
+        importStopped,
+      };
+    });
+  }
+
+  /** Stops sending a batch; requests in flight finish. @throws NoticeQueueError NOT_FOUND, NOT_POSSIBLE */
+  pauseBatch(id: string, options?: AdminOptions): Promise<BatchPhase> {
+    return this.#control(id, 'pause', options);
+  }
+
+  /** Resumes a paused batch. @throws NoticeQueueError NOT_FOUND, NOT_POSSIBLE */
+  resumeBatch(id: string, options?: AdminOptions): Promise<BatchPhase> {
+    return this.#control(id, 'resume', options);
+  }
+
+  /** Ends a batch for good: pending contacts are never sent. @throws NoticeQueueError NOT_FOUND, NOT_POSSIBLE */
+  cancelBatch(id: string, options?: AdminOptions): Promise<BatchPhase> {
+    return this.#control(id, 'cancel', options);
+  }
+
+  /**
+   * Sends contacts of a batch again that were not accepted. Unknown ones may arrive twice.
+   *
+   * @throws NoticeQueueError NOT_FOUND, or NOT_POSSIBLE with the reason
+   */
+  redriveBatch(
+    id: string,
+    selection: RedriveSelection,
+    { why = '', signal }: AdminOptions = {},
+  ): Promise<RedriveReport> {
+    return this.#with(async (context) => {
+      const batch = await context.ledger.read(id);
+      if (batch === undefined) throw noSuchBatch(id);
+      const reason = whyNotRedrive(batch, Date.now());
+      if (reason !== undefined) {
+        throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
+      }
+      return redriveAudited(context, batch, selection, this.#actor(why), undefined, signal);
+    });
+  }
+
+  /** Single notices that have failed, the newest first. @param most how many are read. Default: 1,000 */
+  failedNotices(filter: FailedFilter = {}, most = 1_000): Promise<NoticeJob[]> {
+    return this.#with(async ({ redis, keys }) => {
+      const found: NoticeJob[] = [];
+      for await (const job of failedNotices(redis, keys, filter, most)) found.push(job);
+      return found;
+    });
+  }
+
+  /**
+   * Sends failed single notices again, under their ids. Rejected ones that were possibly sent before are
+   * left out unless the selection has `possiblySent: true`.
+   *
+   * @param options `rate`: notices per second at most. Default: no limit
+   */
+  redriveNotices(
+    selection: FailedSelection,
+    { why = '', signal, rate }: AdminOptions & { readonly rate?: number | undefined } = {},
+  ): Promise<FailedReport> {
+    return this.#with((context) =>
+      redriveNotices(context, selection, this.#actor(why), rate, signal),
+    );
+  }
+
+  /**
+   * Deletes rejected single notices.
+   *
+   * @param options `releaseKey`: whether their idempotency keys can be used anew. Default: false
+   */
+  deleteNotices(
+    selection: FailedSelection & { readonly state: 'rejected' },
+    { why = '', signal, releaseKey }: AdminOptions & { readonly releaseKey?: boolean } = {},
+  ): Promise<FailedReport> {
+    return this.#with((context) =>
+      deleteNotices(context, selection, this.#actor(why), releaseKey, signal),
+    );
+  }
+
+  #actor(why: string) {
+    return { who: this.#who, why };
+  }
+
+  #control(id: string, verb: BatchControl, { why = '' }: AdminOptions = {}): Promise<BatchPhase> {
+    return this.#with(async (context) => {
+      const answer = await controlBatch(context, id, verb, this.#actor(why));
+      if (answer === undefined) throw noSuchBatch(id);
+      if (answer.done) return answer.phase;
+      const reason = WHY_NOT_CONTROLLED[answer.phase];
+      throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} ${reason}; nothing was done.`);
+    });
+  }
+
+  #with<Result>(use: (context: BatchControlContext) => Promise<Result>): Promise<Result> {
+    const { redis: server, enqueueTimeoutMs, prefix, account } = this.#settings;
+    const keys = keysOf(prefix, account);
+    return withRedis(server, enqueueTimeoutMs, (redis) =>
+      use({ redis, keys, ledger: new Ledger(redis, keys) }),
+    );
+  }
+}
+
+function withoutFrame(batch: Batch): Omit<Batch, 'frame'> {
+  const { frame: _, ...rest } = batch;
+  return rest;
+}
+
+function noSuchBatch(id: string): NoticeQueueError {
+  return new NoticeQueueError('NOT_FOUND', `No batch named "${id}" (it may have been deleted).`);
+}

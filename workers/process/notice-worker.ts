@@ -1,0 +1,80 @@
+import { loadConfig } from '../../src/config/config.ts';
+import { processEnvironment, type Environment } from '../../src/config/environment.ts';
+import { warnOfDeprecated } from '../../src/config/deprecated.ts';
+import { NoticeQueueError } from '../../src/contracts/errors.ts';
+import { createLogger } from '../../src/logging/logger.ts';
+import { startWorker } from './start-worker.ts';
+import type { Logger } from 'pino';
+
+/** A worker in the caller's process. */
+export interface NoticeWorker {
+  /** Its id, as in `notices workers`. */
+  readonly id: string;
+  /** Why it takes no jobs; empty where it is ready. */
+  notReady(): readonly string[];
+  /** Takes no further jobs, and resolves when what is being sent has ended. May be called twice. */
+  stop(): Promise<void>;
+  /** Stops at the end of a block: `await using worker = await startNoticeWorker()`. */
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Options of {@link startNoticeWorker}. */
+export interface NoticeWorkerOptions {
+  /** The variables of docs/configuration.md. Default: the environment of this process */
+  readonly env?: Environment | undefined;
+  /** The caller's pino. Its own level and redaction apply. Default: JSON lines on standard output */
+  readonly logger?: Logger | undefined;
+  /** Aborted to give the start up while Redis is away. Default: it waits */
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the worker takes no jobs although jobs wait: start it anew. Default: only the log tells */
+  readonly onStall?: (() => void) | undefined;
+}
+
+/**
+ * Starts a worker in this process, as `notices worker` does in one of its own. It handles no signals and
+ * never ends the process: call `stop` when yours is asked to stop. Waits while Redis is away.
+ *
+ * A process of its own is the better choice for most: what else runs here takes time from the sends, and
+ * `--processes`, the health port and the restart after a stall belong to the command.
+ *
+ * @example
+ * import { startNoticeWorker } from 'notice-queue/worker';
+ * const worker = await startNoticeWorker({ logger });
+ * process.once('SIGTERM', () => void worker.stop());
+ * @throws InputError CONFIG_INVALID that names every invalid variable
+ * @throws NoticeQueueError CONFIG_INVALID without credentials; REDIS_UNSUITABLE; QUEUE_UNAVAILABLE where
+ *   the start was given up
+ */
+export async function startNoticeWorker({
+  env = processEnvironment(),
+  logger,
+  signal = new AbortController().signal,
+  onStall = () => {},
+}: NoticeWorkerOptions = {}): Promise<NoticeWorker> {
+  const config = loadConfig(env);
+  const { service } = config;
+  if (service === undefined) {
+    throw new NoticeQueueError(
+      'CONFIG_INVALID',
+      'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.',
+    );
+  }
+  const log = logger ?? createLogger(config.logLevel);
+  warnOfDeprecated(log, config.deprecated);
+  const worker = await startWorker({
+    config: { ...config, service },
+    logger: log,
+    abandoned: signal,
+    onStall,
+  });
+  if (worker === undefined) {
+    throw new NoticeQueueError('QUEUE_UNAVAILABLE', 'The start of the worker was given up.');
+  }
+  const stop = () => worker.stop();
+  return {
+    id: worker.id,
+    notReady: () => worker.readiness.reasons().map(({ reason }) => reason),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
