@@ -14,7 +14,13 @@ const application = path.join(folder, 'application');
 
 /** Runs a block of README and returns what it writes to standard output. */
 function run(block: string, cwd: string): string {
-  const { REDIS_URL: _, ...env } = process.env;
+  // A reader's shell has none of what .ci/run sets.
+  const {
+    REDIS_URL: _,
+    npm_config_ignore_scripts: __,
+    NOTICES_SKIP_BUILD: ___,
+    ...env
+  } = process.env;
   const [redis = ''] = inject('redis').urls;
   return execFileSync('bash', ['-ec', block], {
     cwd,

@@ -147,11 +147,19 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     example: 'notices emulator --port 4010',
     load: async () => (await import('./processes/emulator.ts')).emulatorCommand,
   },
+  completion: {
+    group: 'Commands:',
+    example: 'notices completion bash > ~/.notices-completion',
+    load: async () => (await import('./completion.ts')).completionCommand,
+  },
 };
 
+/** Commands that need all others. */
+const NEED_ALL: ReadonlySet<string> = new Set(['completion']);
+
 /**
- * Loads what a command line needs: its command; none for the version; all for the help, and to suggest the
- * nearest name in place of an unknown one.
+ * Loads what a command line needs: its command; none for the version; all for the help, for shell
+ * completion, and to suggest the nearest name in place of an unknown one.
  */
 export async function loadCommands(
   args: readonly string[],
@@ -159,7 +167,8 @@ export async function loadCommands(
 ): Promise<Command[]> {
   const name = args.find((arg) => !arg.startsWith('-'));
   if (name === undefined && args.some((arg) => VERSION_FLAGS.has(arg))) return [];
-  const one = name !== undefined && Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  const isOne = name !== undefined && Object.hasOwn(COMMANDS, name) && !NEED_ALL.has(name);
+  const one = isOne ? COMMANDS[name] : undefined;
   const entries = one === undefined ? Object.values(COMMANDS) : [one];
   return Promise.all(
     entries.map(async ({ group, example, load }) =>

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { UsageError } from './usage-error.ts';
 import type { CommandContext } from './command-context.ts';
-import { terminalText } from './output.ts';
+import { terminalText } from '../format/terminal-text.ts';
 
 /**
  * Asks the user on the terminal.

@@ -1,4 +1,4 @@
-import { terminalLine } from './output.ts';
+import { terminalLine } from '../format/terminal-text.ts';
 
 /** Where a bar is drawn. */
 export interface ProgressTarget {

@@ -69,8 +69,10 @@ export async function runCli(
     if (LOGGING_COMMANDS.has(command.name())) return;
     const { readEnvironment } = await import('../config/read.ts');
     const { deprecationWarning } = await import('../config/deprecated.ts');
-    const { deprecated } = readEnvironment(surroundings.env, { service: false });
+    const { mistypedWarning } = await import('../config/mistyped.ts');
+    const { deprecated, mistyped } = readEnvironment(surroundings.env, { service: false });
     for (const variable of deprecated) warn(deprecationWarning(variable));
+    for (const variable of mistyped) warn(mistypedWarning(variable));
   });
 
   const given = withCurrentName(args, warn);

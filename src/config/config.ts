@@ -1,6 +1,7 @@
 import { InputError } from '../contracts/errors.ts';
 import type { DeprecatedVariable } from './deprecated.ts';
 import type { Environment } from './environment.ts';
+import type { MistypedVariable } from './mistyped.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
 import { asTree, type ValueTree } from './variables.ts';
 
@@ -11,6 +12,8 @@ import { asTree, type ValueTree } from './variables.ts';
 export type Config = Readonly<ReturnType<typeof configOf>> & {
   /** The variables that are set under a former name; a program that starts logs them as warnings. */
   readonly deprecated: readonly DeprecatedVariable[];
+  /** The variables that are probably mistyped; the same. */
+  readonly mistyped: readonly MistypedVariable[];
 };
 
 /** How to reach the messaging service; undefined without its URL or its key pair. */
@@ -41,9 +44,9 @@ export type OpsConfig = Readonly<Config['ops']>;
  * @throws InputError CONFIG_INVALID, which names every invalid value and every broken rule at once
  */
 export function loadConfig(environment?: Environment, options?: ReadOptions): Config {
-  const { values, issues, deprecated } = readEnvironment(environment, options);
+  const { values, issues, deprecated, mistyped } = readEnvironment(environment, options);
   if (issues.length > 0) throw new InputError('CONFIG_INVALID', issues);
-  return { ...configOf(asTree(values)), deprecated };
+  return { ...configOf(asTree(values)), deprecated, mistyped };
 }
 
 /** Adds the fields that follow from other fields. */

@@ -48,16 +48,6 @@ export function deprecationWarning({ formerly, name }: DeprecatedVariable): stri
   return `${formerly} is deprecated and will be removed: set ${name} instead`;
 }
 
-/** Logs a warning for each variable that is set under a former name. */
-export function warnOfDeprecated(
-  logger: { warn(fields: object, message: string): void },
-  deprecated: readonly DeprecatedVariable[],
-): void {
-  for (const variable of deprecated) {
-    logger.warn({ event: 'deprecated-variable', ...variable }, deprecationWarning(variable));
-  }
-}
-
 /** Whether a variable counts as not set: compose files and CI leave variables out by a blank value. */
 export function isBlank(text: string | undefined): text is undefined {
   return text === undefined || text.trim() === '';

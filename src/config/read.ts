@@ -3,6 +3,7 @@ import type { InputIssue } from '../contracts/errors.ts';
 import { isBlank, withCurrentNames, type DeprecatedVariable } from './deprecated.ts';
 import { processEnvironment, type Environment } from './environment.ts';
 import { showInvalid, showPath } from './mask.ts';
+import { mistypedVariables, type MistypedVariable } from './mistyped.ts';
 import { brokenRules } from './rules.ts';
 import { defaultOf, metadataOf, parseText, type Row } from './variable.ts';
 import { ROWS, type Values, type VariableName } from './variables.ts';
@@ -40,6 +41,8 @@ export interface Readings {
   readonly issues: readonly InputIssue[];
   /** The variables that are set under a former name. */
   readonly deprecated: readonly DeprecatedVariable[];
+  /** The variables that are not known and probably mistyped. */
+  readonly mistyped: readonly MistypedVariable[];
 }
 
 /** Reads every variable and checks every rule. Throws nothing, and changes no variable. */
@@ -73,6 +76,7 @@ export function readEnvironment(
     values,
     issues: [...issues, ...brokenRules(values, invalid, environment)],
     deprecated,
+    mistyped: mistypedVariables(given),
   };
 }
 

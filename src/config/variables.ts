@@ -25,6 +25,10 @@ export const generalVariables = {
       note: 'Above `info`, the one line per attempt is not written.',
     },
   ),
+  logFormat: variable('LOG_FORMAT', choice(['auto', 'json', 'text']).default('auto'), {
+    description:
+      'How log lines are written: json is one object a line; text is for people; auto is text on a terminal and json elsewhere.',
+  }),
 };
 
 /** Every variable at the place of its value in the configuration. */

@@ -66,6 +66,7 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   status: [[], 0, /^hold +manual/m],
   doctor: [['--no-dry-send'], 1, /queue\.hold/],
   cancel: [['sending', '--yes'], 0, /is cancelled/],
+  completion: [['bash'], 0, /^complete /m],
 };
 
 /** What is stopped by a signal: the arguments, and what is waited for. */

@@ -105,6 +105,7 @@ function everything(): Record<string, string> {
     ALERT_QUIET_MS: '300003',
     ACCOUNT: 'second',
     LOG_LEVEL: 'debug',
+    LOG_FORMAT: 'text',
   };
 }
 
@@ -219,6 +220,8 @@ const EXPECTED: Config = {
     quietMs: 300003,
   },
   logLevel: 'debug',
+  logFormat: 'text',
+  mistyped: [],
   deprecated: [],
 };
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/config.ts';
-import { deprecationWarning, warnOfDeprecated } from '../../src/config/deprecated.ts';
+import { deprecationWarning } from '../../src/config/deprecated.ts';
+import { warnOfVariables } from '../../src/config/warn.ts';
 import { describeConfig } from '../../src/config/print.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
@@ -41,13 +42,18 @@ test.each(RENAMED)('%s still sets %s, and is reported as deprecated', (formerly,
   expect(describeConfig(former).rows).toStrictEqual(describeConfig(current).rows);
 });
 
-test('the warning names both, and the log line has both as fields', () => {
+test('a warning names both, and the log line has both as fields', () => {
   const lines: unknown[] = [];
   const logger = { warn: (fields: object, message: string) => lines.push([fields, message]) };
   const variable = { formerly: 'PACE', name: 'RATE_LIMIT' };
-  warnOfDeprecated(logger, [variable]);
+  const mistyped = { given: 'CONCURENCY', meant: 'CONCURRENCY' };
+  warnOfVariables(logger, { deprecated: [variable], mistyped: [mistyped] });
   expect(lines).toStrictEqual([
     [{ event: 'deprecated-variable', ...variable }, deprecationWarning(variable)],
+    [
+      { event: 'mistyped-variable', ...mistyped },
+      'CONCURENCY is not read by this program: did you mean CONCURRENCY?',
+    ],
   ]);
   expect(deprecationWarning({ formerly: 'PACE', name: 'RATE_LIMIT' })).toBe(
     'PACE is deprecated and will be removed: set RATE_LIMIT instead',

@@ -110,6 +110,7 @@ const DEFAULTS: Record<string, unknown> = {
   ALERT_QUIET_MS: 300000,
   ACCOUNT: 'default',
   LOG_LEVEL: 'info',
+  LOG_FORMAT: 'auto',
 };
 
 const NAMES = ROWS.map(({ variable }) => variable);

@@ -9,7 +9,7 @@ describe('the lines of the log', () => {
     ['that exits in the turn in which it logged them', 'process.exit(0);'],
   ])('are all written by a process %s', (_name, end) => {
     const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
-      const logger = createLogger('info').child({ worker: 'w' });
+      const logger = createLogger({ logLevel: 'info', logFormat: 'auto' }).child({ worker: 'w' });
       for (let at = 0; at < 500; at++) logger.info({ event: 'test', at, contact: '01012345678' });
       ${end}
     });`;
@@ -22,5 +22,13 @@ describe('the lines of the log', () => {
       Array.from({ length: 500 }, (_, at) => ({ level: 'info', worker: 'w', at })),
     );
     expect(stdout).not.toContain('01012345678');
+  });
+
+  it('are text for people with LOG_FORMAT=text', () => {
+    const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
+      createLogger({ logLevel: 'info', logFormat: 'text' }).info({ event: 'started', jobs: 2 });
+    });`;
+    const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+    expect(stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info  started jobs=2\n$/);
   });
 });

@@ -1,6 +1,6 @@
 import { loadConfig } from '../../src/config/config.ts';
 import { processEnvironment, type Environment } from '../../src/config/environment.ts';
-import { warnOfDeprecated } from '../../src/config/deprecated.ts';
+import { warnOfVariables } from '../../src/config/warn.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { startWorker } from './start-worker.ts';
@@ -59,8 +59,8 @@ export async function startNoticeWorker({
       'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.',
     );
   }
-  const log = logger ?? createLogger(config.logLevel);
-  warnOfDeprecated(log, config.deprecated);
+  const log = logger ?? createLogger(config);
+  warnOfVariables(log, config);
   const worker = await startWorker({
     config: { ...config, service },
     logger: log,

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { warnOfDeprecated } from '../../src/config/deprecated.ts';
+import { warnOfVariables } from '../../src/config/warn.ts';
 import { isLoopbackHost } from '../../src/config/address.ts';
 import { InputError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
@@ -33,8 +33,8 @@ export async function runOpsProcess(
   logTo: 1 | 2 = 1,
   onListening: (address: OpsAddress) => void = announce,
 ): Promise<number> {
-  const logger = createLogger(config.logLevel, logTo);
-  warnOfDeprecated(logger, config.deprecated);
+  const logger = createLogger(config, logTo);
+  warnOfVariables(logger, config);
   const { host, port } = config.ops;
   const { context, invitation, close } = await openOps(config, logger);
   let app: FastifyInstance | undefined;

@@ -1,5 +1,5 @@
 import { loadConfig, type Config } from '../../src/config/config.ts';
-import { warnOfDeprecated } from '../../src/config/deprecated.ts';
+import { warnOfVariables } from '../../src/config/warn.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import { answerSupervisor } from '../health/health-channel.ts';
@@ -28,8 +28,8 @@ export async function runWorkerProcess(
       'A worker needs BASE_URL, ACCESS_KEY and SECRET_KEY.',
     );
   }
-  const logger = createLogger(config.logLevel);
-  warnOfDeprecated(logger, config.deprecated);
+  const logger = createLogger(config);
+  warnOfVariables(logger, config);
   const at = config.worker.health;
   const health = at.port === 0 ? undefined : new ProcessHealth(index ?? 0);
   let server: HealthServer | undefined;

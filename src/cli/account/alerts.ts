@@ -54,7 +54,7 @@ function watchCommand(context: CommandContext): Command {
         import('../../redis/connect.ts'),
         import('../../redis/keys.ts'),
       ]);
-      const log = createLogger(config.logLevel);
+      const log = createLogger(config);
       const redis = connectRedis(config.redis, 'worker', () => {});
       const watch = createAlertWatch(
         redis,

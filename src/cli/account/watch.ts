@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { terminalLine, terminalText } from '../output.ts';
+import { terminalLine, terminalText } from '../../format/terminal-text.ts';
 
 /** One refresh of a watched command. */
 export interface WatchSnapshot {

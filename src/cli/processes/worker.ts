@@ -23,7 +23,7 @@ export function workerCommand(context: CommandContext): Command {
       }
       const { superviseWorkers } = await import('../../../workers/process/supervisor.ts');
       const { createLogger } = await import('../../logging/logger.ts');
-      const logger = createLogger(config.logLevel);
+      const logger = createLogger(config);
       const { shutdownTimeoutMs, health } = config.worker;
       context.end(await superviseWorkers(processes, shutdownTimeoutMs, logger, health));
     });
