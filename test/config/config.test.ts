@@ -98,6 +98,8 @@ function everything(): Record<string, string> {
     OPS_HOST_NAMES: 'ops.example.test, other.example.test',
     OPS_USER_HEADER: 'X-User',
     OPS_ROLE_HEADER: 'X-Role',
+    OPS_NAME: 'staging',
+    OPS_COLOR: 'blue',
     OPS_MAX_BODY_BYTES: '4194305',
     OPS_NOTICES_PER_MINUTE: '6001',
     ALERT_WEBHOOK_URL: 'https://alerts.example.test/hook?key=1',
@@ -201,6 +203,8 @@ const EXPECTED: Config = {
     stateFile: '/var/lib/notices/state.json',
   },
   ops: {
+    name: 'staging',
+    color: 'blue',
     host: '0.0.0.0',
     port: 4012,
     users: `kim:operator:scrypt.15.8.3.${'s'.repeat(22)}.${'h'.repeat(43)}`,

@@ -93,6 +93,8 @@ const DEFAULTS: Record<string, unknown> = {
   TOKEN_REFUSED_MIN_MS: 2000,
   TOKEN_REFUSED_MAX_MS: 60000,
   TOKEN_RENEW_BEFORE_MS: 60000,
+  OPS_NAME: undefined,
+  OPS_COLOR: 'gray',
   OPS_HOST: '127.0.0.1',
   OPS_PORT: 4011,
   OPS_USERS: undefined,

@@ -1,4 +1,4 @@
-import { integer, milliseconds, secret, text, variable } from '../variable.ts';
+import { choice, integer, milliseconds, secret, text, variable } from '../variable.ts';
 
 const NAME = String.raw`[A-Za-z0-9._@-]{1,64}`;
 const USER = String.raw`${NAME}:(?:viewer|operator):scrypt\.\d{1,2}\.\d{1,2}\.\d{1,2}\.[\w-]{16,64}\.[\w-]{32,128}`;
@@ -14,6 +14,17 @@ const header = () => text(/^[A-Za-z][A-Za-z0-9-]{0,63}$/, 'the name of an HTTP h
 
 /** The ops server: pages, JSON API and sending notices over HTTP. */
 export const opsVariables = {
+  name: variable(
+    'OPS_NAME',
+    text(/^[^\p{C}]{1,40}$/u, '1 to 40 printable characters').exactOptional(),
+    {
+      description:
+        'Name of the environment, such as production: shown with the account at the top of every page.',
+    },
+  ),
+  color: variable('OPS_COLOR', choice(['gray', 'green', 'blue', 'orange', 'red']).default('gray'), {
+    description: 'Color in which OPS_NAME and the account are shown.',
+  }),
   host: variable(
     'OPS_HOST',
     text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),

@@ -114,4 +114,15 @@ describe('a problem', () => {
     }).text;
     expect(away).toContain('data-retry="2"');
   });
+
+  it('shows the account, and the name and color of the environment', () => {
+    const place = { account: 'shop', name: 'production <1>', color: 'red' };
+    const { text } = layout({ title: 'Batches', main: html`` }, { who: WHO, csrf: 'tok', place });
+    expect(text).toMatch(/<p class="place red">\s*<strong>production &lt;1&gt;<\/strong> shop/);
+    expect(text).toContain('<title>Batches - production &lt;1&gt;</title>');
+    const unnamed = { account: 'shop', color: 'gray' };
+    expect(
+      layout({ title: 'B', main: html`` }, { who: WHO, csrf: '', place: unnamed }).text,
+    ).toMatch(/<p class="place gray">\s*shop/);
+  });
 });

@@ -90,7 +90,7 @@ function readCall(
   { params, query, body }: Route,
   request: FastifyRequest,
   form: URLSearchParams | undefined,
-  { access }: OpsContext,
+  { access, account, config }: OpsContext,
 ): RouteCall {
   const { identity: who, headers, url } = request;
   const checked = (schema: z.ZodType | undefined, value: unknown, root: string): unknown =>
@@ -111,6 +111,7 @@ function readCall(
     },
     address: request.ip,
     now: Date.now(),
+    place: { account, name: config.name, color: config.color },
   };
 }
 

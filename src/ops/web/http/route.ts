@@ -23,6 +23,15 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
+  /** What the server shows, for the top of its pages. */
+  readonly place: ServerLabel;
+}
+
+/** The account whose queue a server shows, and the name and color of its environment. */
+export interface ServerLabel {
+  readonly account: string;
+  readonly name?: string | undefined;
+  readonly color: string;
 }
 
 /** The answer of a handler; the server writes it. */

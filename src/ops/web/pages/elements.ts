@@ -24,11 +24,15 @@ export function mayAct({ who }: PageView): boolean {
   return who?.role === 'operator';
 }
 
-/** A time relative to now, with the exact time as its title. */
+/** A time relative to now, and as time of day in UTC; of another day with its date. */
 export function moment(at: number, now: number): Html {
   const exact = new Date(at).toISOString();
   const words = at > now ? `in ${formatDuration(at - now)}` : `${formatDuration(now - at)} ago`;
-  return html`<time datetime="${exact}" title="${exact}">${words}</time>`;
+  const isToday = exact.slice(0, 10) === new Date(now).toISOString().slice(0, 10);
+  const clock = `${isToday ? '' : `${exact.slice(0, 10)} `}${exact.slice(11, 16)} UTC`;
+  return html`<time datetime="${exact}" title="${exact}"
+    >${words} <span class="quiet small">${clock}</span></time
+  >`;
 }
 
 /** A form that changes something, and then redirects to its page. */

@@ -1,12 +1,14 @@
 import type { Identity } from '../access/identity.ts';
 import { assetPath } from '../assets.ts';
 import { html, type Html } from '../http/html.ts';
-import { page, type RouteAnswer, type RouteCall } from '../http/route.ts';
+import { page, type ServerLabel, type RouteAnswer, type RouteCall } from '../http/route.ts';
 
 /** The viewer of a page. */
 export interface Viewer {
   readonly who: Identity | undefined;
   readonly csrf: string;
+  /** Absent on a page that is shown without one. */
+  readonly place?: ServerLabel | undefined;
 }
 
 /** A page without its frame. */
@@ -33,7 +35,7 @@ const NAVIGATION = [
 /** A whole page: head, navigation and content. */
 export function layout(
   { title, nav, charts = false, main }: PageContent,
-  { who, csrf }: Viewer,
+  { who, csrf, place }: Viewer,
 ): Html {
   return html`<!doctype html>
     <html lang="en">
@@ -42,7 +44,7 @@ export function layout(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         ${csrf !== '' && html`<meta name="csrf-token" content="${csrf}" />`}
-        <title>${title} - notices</title>
+        <title>${title} - ${place?.name ?? 'notices'}</title>
         <link rel="icon" href="${assetPath('icon.svg')}" />
         <link rel="stylesheet" href="${assetPath('ops.css')}" />
         <script type="module" src="${assetPath('ops.js')}"></script>
@@ -54,7 +56,7 @@ export function layout(
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>
-        ${who !== undefined && header(who, csrf, nav)}
+        ${who !== undefined && header(who, csrf, nav, place)}
         <div id="trouble" class="trouble" role="alert" hidden></div>
         <main id="main" tabindex="-1">
           <h1>${title}</h1>
@@ -64,8 +66,19 @@ export function layout(
     </html>`;
 }
 
-function header(who: Identity, csrf: string, nav: string | undefined): Html {
+function header(
+  who: Identity,
+  csrf: string,
+  nav: string | undefined,
+  place: ServerLabel | undefined,
+): Html {
   return html`<header>
+    ${
+      place !== undefined &&
+      html`<p class="place ${place.color}">
+        ${place.name !== undefined && html`<strong>${place.name}</strong>`} ${place.account}
+      </p>`
+    }
     <nav aria-label="Main">
       <ul>
         ${NAVIGATION.map(
@@ -109,9 +122,9 @@ export const PAGE = {
 
 /** Answers a page within the layout. */
 export function framed(
-  { who, csrf }: Pick<RouteCall, 'who' | 'csrf'>,
+  { who, csrf, place }: Pick<RouteCall, 'who' | 'csrf' | 'place'>,
   content: PageContent,
   status = 200,
 ): RouteAnswer {
-  return page(layout(content, { who, csrf }), status);
+  return page(layout(content, { who, csrf, place }), status);
 }

@@ -35,6 +35,7 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
       <h2>Queue</h2>
       <dl class="tiles">
         ${tile('waiting', figure('jobs.waiting', status.jobs.waiting), oldest(status))}
+        ${tile('last minute', html`${formatCount(lastMinute(traffic))}`, 'contacts accepted')}
         ${tile('in flight', figure('jobs.active', status.jobs.active))}
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
@@ -50,6 +51,10 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
       ${redisSection(status)}
     </div>`;
 }
+
+/** Contacts that the service accepted in the last six points of traffic, ten seconds each. */
+const lastMinute = ({ recent }: Traffic): number =>
+  recent.slice(-6).reduce((sum, { contacts }) => sum + contacts.accepted, 0);
 
 /** The last points of traffic, ten seconds each, in which a request counts as recent. */
 const RECENT_POINTS = 4;

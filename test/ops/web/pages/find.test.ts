@@ -36,7 +36,7 @@ describe('search results', () => {
     for (const words of [
       '<td>accepted or expired</td>',
       '<td>no: the job is no longer kept</td>',
-      '>60 s ago<',
+      '>60 s ago <span class="quiet small">03:03 UTC<',
       '<a href="/batches/autumn">autumn</a>, chunk 1,200',
       '<i class="dot rejected"></i>rejected',
       '<td>probably: the contact has been deleted</td>',

@@ -54,7 +54,9 @@ describe('one batch', () => {
     expect(text).toContain('data-field="counts.total">1,005<');
     expect(text).toContain('about 90 s left');
     expect(text).toContain('Not sending: the queue is held.');
-    expect(text).toMatch(/12 contacts that were not accepted are deleted\s+<time[^>]+>in 2 h</);
+    expect(text).toMatch(
+      /12 contacts that were not accepted are deleted\s+<time[^>]+>in 2 h <span/,
+    );
     expect(text).toContain('2 messages at most may have arrived twice.');
     expect(text).toContain('Nothing so far.');
     expect(text).not.toContain('failures.csv');
