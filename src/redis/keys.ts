@@ -35,6 +35,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
+ * | `<tag>:notice-events` | stream | ends of single notices, for applications, with NOTICE_EVENTS | the last NOTICE_EVENTS |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
  * | `<tag>:batches:listed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
@@ -84,6 +85,7 @@ export interface Keys {
   /** Number of contacts of all batches that are stored and not settled. */
   readonly unsent: string;
   readonly batchEvents: string;
+  readonly noticeEvents: string;
   /** Open batches, by the time of their next look (open-batches.ts). */
   readonly openBatches: string;
   /** Set when a worker of the fleet has read the list of all batches. */
@@ -211,6 +213,7 @@ export function keysOf(prefix: string, account: string): Keys {
     batches: `${tag}:batches`,
     unsent: `${tag}:unsent`,
     batchEvents: `${tag}:batch-events`,
+    noticeEvents: `${tag}:notice-events`,
     openBatches: `${tag}:batches:open`,
     batchesListed: `${tag}:batches:listed`,
     batchHints: `${tag}:batch-hints`,

@@ -9,11 +9,20 @@ import type { InFlight } from './in-flight.ts';
 /** The next job, where BullMQ fetched one with the move. */
 type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
 
+/**
+ * Appends the event of an end for good; absent where no events are kept. Its command is sent at once, before
+ * the one that moves the job, and has the same effect on listeners when it is repeated.
+ *
+ * @param error the one that ended a failed job
+ */
+export type AnnounceEnd = (job: Job, end: JobEnd, error: Error | undefined) => Promise<void>;
+
 /** What the jobs of a worker need to end. */
 export interface JobEnding {
   readonly redis: RedisClient;
   readonly lockDurationMs: number;
   readonly inFlight: Pick<InFlight, 'recorded'>;
+  readonly announce?: AnnounceEnd | undefined;
 }
 
 /** A worker that could not fetch a job, because Redis refuses writes, tries again this often. */
@@ -88,9 +97,8 @@ export class SendJob extends Job {
   #isStored = false;
 
   override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {
-    return this.#end({ kind: 'completed', result }, token, () =>
-      super.moveToCompleted(result, token, fetchNext),
-    );
+    const end: JobEnd = { kind: 'completed', result };
+    return this.#end(end, undefined, token, () => super.moveToCompleted(result, token, fetchNext));
   }
 
   override async moveToFailed(error: Error, token: string, fetchNext?: boolean): Promise<Moved> {
@@ -99,7 +107,7 @@ export class SendJob extends Job {
     const isLast =
       error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
     const end: JobEnd | undefined = isLast ? { kind: 'failed', reason: error.message } : undefined;
-    return this.#end(end, token, () => super.moveToFailed(error, token, fetchNext));
+    return this.#end(end, error, token, () => super.moveToFailed(error, token, fetchNext));
   }
 
   override async moveToWait(token?: string): Promise<number> {
@@ -111,9 +119,22 @@ export class SendJob extends Job {
   }
 
   /** Moves the job at the end of its run. @param end undefined when another attempt may follow */
-  async #end(end: JobEnd | undefined, token: string, move: () => Promise<Moved>): Promise<Moved> {
+  async #end(
+    end: JobEnd | undefined,
+    error: Error | undefined,
+    token: string,
+    move: () => Promise<Moved>,
+  ): Promise<Moved> {
+    // First on the connection: a job that Redis has ended has its event, also when this process dies.
+    const { announce } = this.#ending;
+    const announced =
+      end === undefined || announce === undefined
+        ? undefined
+        : this.#announce(() => announce(this, end, error));
     try {
-      return await this.#move(token, move, end);
+      const moved = await this.#move(token, move, end);
+      if (announced !== undefined) await announced;
+      return moved;
     } finally {
       this.#ending.inFlight.recorded(this);
     }
@@ -140,6 +161,15 @@ export class SendJob extends Job {
       if (isNotOurs(error)) return undefined;
       throw error;
     }
+  }
+
+  /** Repeats the event until Redis takes it; one that it can never take must not stop the sends. */
+  async #announce(announce: () => Promise<void>): Promise<void> {
+    await settleWithRetry(
+      announce,
+      (failure) => this.#report(failure),
+      (failure) => !isProgramError(failure),
+    ).catch(() => {});
   }
 
   async #store(end: JobEnd): Promise<void> {
