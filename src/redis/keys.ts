@@ -52,6 +52,10 @@ import { createHash } from 'node:crypto';
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
  * | `<tag>:alerts:outbox` | stream | alerts that are not posted yet | until posted, a day at most |
+ * | `<tag>:alerts:posted` | stream | alerts that were posted or given up, for a replay | the last 1,000 |
+ * | `<tag>:events:outbox` | stream | events for the event webhook that are not posted yet | until posted, a day at most |
+ * | `<tag>:events:posted` | stream | events that were posted or given up, for a replay | the last 1,000 |
+ * | `<tag>:events:forwarded` | string | cursor of the last end of a notice that is in the outbox | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
@@ -115,7 +119,9 @@ export interface Keys {
   /** How long ended notices are kept (retention.ts). */
   readonly retention: string;
   /** In the order in which their scripts take them. */
-  readonly alerts: { readonly lease: string; readonly memory: string; readonly outbox: string };
+  readonly alerts: OutboxKeys & { readonly lease: string; readonly memory: string };
+  /** What waits for the event webhook, and how far the ends of notices are forwarded to it. */
+  readonly events: OutboxKeys & { readonly forwarded: string };
   /** BullMQ's key of a notice's job; with '' the prefix of all. */
   noticeJob(jobId: string): string;
   /** BullMQ's lock of a notice's job: its holder may send. */
@@ -128,6 +134,12 @@ export interface Keys {
   readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: its holder may send. */
   chunkLock(jobId: string): string;
+}
+
+/** Keys of what waits for a webhook, and what it got. */
+export interface OutboxKeys {
+  readonly outbox: string;
+  readonly posted: string;
 }
 
 /** Keys of one batch, in the order in which the ledger's scripts take them. */
@@ -248,6 +260,12 @@ export function keysOf(prefix: string, account: string): Keys {
       lease: `${tag}:alerts:lease`,
       memory: `${tag}:alerts`,
       outbox: `${tag}:alerts:outbox`,
+      posted: `${tag}:alerts:posted`,
+    },
+    events: {
+      outbox: `${tag}:events:outbox`,
+      posted: `${tag}:events:posted`,
+      forwarded: `${tag}:events:forwarded`,
     },
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,

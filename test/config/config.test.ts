@@ -103,7 +103,12 @@ function everything(): Record<string, string> {
     OPS_NOTICES_PER_MINUTE: '6001',
     ALERT_WEBHOOK_URL: 'https://alerts.example.test/hook?key=1',
     ALERT_WEBHOOK_SECRET: 'a secret of alerts',
+    ALERT_WEBHOOK_FORMAT: 'card',
     ALERT_QUIET_MS: '300003',
+    ALERT_FAILED_NOTICES: '101',
+    ALERT_FAILED_PERCENT: '21',
+    EVENT_WEBHOOK_URL: 'https://events.example.test/hook?key=1',
+    EVENT_WEBHOOK_SECRET: 'a secret of events',
     ACCOUNT: 'second',
     LOG_LEVEL: 'debug',
   };
@@ -216,9 +221,17 @@ const EXPECTED: Config = {
     noticesPerMinute: 6001,
   },
   alerts: {
-    url: 'https://alerts.example.test/hook?key=1',
-    secret: 'a secret of alerts',
     quietMs: 300003,
+    failedNotices: 101,
+    failedPercent: 21,
+    webhooks: {
+      alerts: {
+        url: 'https://alerts.example.test/hook?key=1',
+        secret: 'a secret of alerts',
+        format: 'card',
+      },
+      events: { url: 'https://events.example.test/hook?key=1', secret: 'a secret of events' },
+    },
   },
   logLevel: 'debug',
   deprecated: [],

@@ -190,7 +190,9 @@ describe('in steady state', () => {
     const plainCost = subtract(await cost(MANY, ours(MANY, 1)), await cost(FEW, ours(FEW, 1)));
     const most = (jobs: number) => cost(jobs, ours(jobs, 1, 10_000));
     const difference = subtract(await most(MANY), await most(FEW));
-    expect(difference['evalsha']).toBe(plainCost['evalsha']);
+    // No round trip more; a heartbeat goes by the clock.
+    const trips = (difference['evalsha'] ?? 0) - (plainCost['evalsha'] ?? 0);
+    expect(Math.abs(trips)).toBeLessThanOrEqual(2);
     expect((difference['xadd'] ?? 0) - (plainCost['xadd'] ?? 0)).toBe(MANY - FEW);
     expect(await redis.xlen(keysOf(`steady-${runs - 1}`, 'default').noticeEvents)).toBe(MANY);
   }, 60_000);
