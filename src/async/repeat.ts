@@ -1,13 +1,18 @@
-import type { BackgroundService } from './lifecycle.ts';
+/** Work that is repeated. */
+export interface Repeated {
+  /** Starts the first run. Has no effect when called again. */
+  start(): void;
+  /** Stops after the run in progress, and waits for it. */
+  stop(): Promise<void>;
+}
 
 /**
  * Runs work again and again, with a pause after each run: a slow run delays only itself. The pause varies by a
  * fifth, so that the processes of a fleet do not all run at the same time.
  *
  * @param work must not reject
- * @returns a service; its stop waits for the run in progress
  */
-export function repeat(work: () => Promise<void>, everyMs: number): BackgroundService<void> {
+export function repeat(work: () => Promise<void>, everyMs: number): Repeated {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> | undefined;
   let isStopped = false;

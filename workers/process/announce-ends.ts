@@ -32,7 +32,7 @@ export function announceEnds(
 }
 
 /** The event of an end. @param error the one that ended a failed job; undefined where it is not known */
-export function eventOfEnd(
+function eventOfEnd(
   job: Pick<Job, 'id' | 'data' | 'stalledCounter'>,
   end: JobEnd,
   error: Error | undefined,

@@ -1,7 +1,7 @@
 import { choice, integer, milliseconds, secret, text, variable } from '../variable.ts';
 
 /** Formats of the body of an alert. */
-export const ALERT_FORMATS = ['json', 'text', 'content', 'card'] as const;
+const ALERT_FORMATS = ['json', 'text', 'content', 'card'] as const;
 
 const NAME = String.raw`[A-Za-z0-9._@-]{1,64}`;
 const USER = String.raw`${NAME}:(?:viewer|operator):scrypt\.\d{1,2}\.\d{1,2}\.\d{1,2}\.[\w-]{16,64}\.[\w-]{32,128}`;

@@ -151,7 +151,7 @@ export function createAlertWatch(
     start: () => {
       if (started) return;
       started = true;
-      for (const service of [rounds, ...beside]) void service.start();
+      for (const service of [rounds, ...beside]) service.start();
     },
     stop: async () => {
       if (stopped) return;
