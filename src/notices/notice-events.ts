@@ -2,6 +2,7 @@ import type { RedisClient, RedisSettings } from '../redis/connect.ts';
 import { followEvents, type EventsOptions } from '../redis/follow-events.ts';
 import type { Keys } from '../redis/keys.ts';
 import { readEvents, type EventFields, type EventsPage } from '../redis/read-events.ts';
+import { defineScript, replyCode } from '../redis/script.ts';
 import type { NoticeState } from './notice-state.ts';
 
 /** The states in which a notice has ended. */
@@ -66,7 +67,7 @@ export async function readNoticeEvents(
  * Appends an event: one command, which a worker sends together with the one that ends the job.
  *
  * @param most events that are kept (NOTICE_EVENTS)
- * @throws the error of the Redis client
+ * @throws the error of the Redis client, or ScriptFailure
  */
 export async function appendNoticeEvent(
   redis: RedisClient,
@@ -74,9 +75,27 @@ export async function appendNoticeEvent(
   { job, notice, state, code }: EventEntry,
   most: number,
 ): Promise<void> {
-  const bound = ['MAXLEN', '~', most, '*'] as const;
-  await redis.xadd(stream, ...bound, 'job', job, 'notice', notice, 'state', state, 'code', code);
+  const fields = ['job', job, 'notice', notice, 'state', state, 'code', code] as const;
+  try {
+    await redis.xadd(stream, 'MAXLEN', '~', most, '*', ...fields);
+  } catch (error) {
+    if (replyCode(error) !== 'OOM') throw error;
+    await appendWhenFull(redis, [stream], [most, ...fields]);
+  }
 }
+
+/**
+ * Appends an event while Redis is out of memory: it takes the end of a job then, which frees memory, and so it
+ * must take the event. After a first write it refuses no other in the same script. KEYS: events. ARGV: how many
+ * are kept, the fields.
+ */
+const appendWhenFull = defineScript({
+  name: 'append an event',
+  keys: 1,
+  lua: `
+redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])
+return redis.call('XADD', KEYS[1], '*', unpack(ARGV, 2))`,
+});
 
 /**
  * Lua: appends an event where the workers keep events. `retention` and `stream` are keys, `job` is the key of

@@ -25,7 +25,7 @@ export interface JobEnding {
   readonly announce?: AnnounceEnd | undefined;
 }
 
-/** A worker that could not fetch a job, because Redis refuses writes, tries again this often. */
+/** A worker that could not fetch a job or append an event, because Redis refuses writes, tries again this often. */
 const FETCH_AGAIN_MS = 200;
 
 /**
@@ -125,19 +125,45 @@ export class SendJob extends Job {
     token: string,
     move: () => Promise<Moved>,
   ): Promise<Moved> {
-    // First on the connection: a job that Redis has ended has its event, also when this process dies.
-    const { announce } = this.#ending;
-    const announced =
-      end === undefined || announce === undefined
-        ? undefined
-        : this.#announce(() => announce(this, end, error));
+    const { announce, inFlight } = this.#ending;
     try {
-      const moved = await this.#move(token, move, end);
-      if (announced !== undefined) await announced;
-      return moved;
+      if (end === undefined || announce === undefined) return await this.#move(token, move, end);
+      return await this.#announceAndMove(() => announce(this, end, error), token, move, end);
     } finally {
-      this.#ending.inFlight.recorded(this);
+      inFlight.recorded(this);
     }
+  }
+
+  /**
+   * Sends the event right before each try to move the job, until Redis has taken it: a job that Redis has
+   * ended has its event, also when this process dies.
+   */
+  async #announceAndMove(
+    announce: () => Promise<void>,
+    token: string,
+    move: () => Promise<Moved>,
+    end: JobEnd,
+  ): Promise<Moved> {
+    const taken = (failure: unknown) => {
+      this.#report(failure);
+      // An event that can never be taken must not stop the sends.
+      return isProgramError(failure);
+    };
+    const send = () => announce().then(() => true, taken);
+    let announced: Promise<boolean> | undefined;
+    const moved = await this.#move(
+      token,
+      async () => {
+        if (announced === undefined || !(await announced)) announced = send();
+        return move();
+      },
+      end,
+    );
+    while (announced !== undefined && !(await announced)) {
+      await pause(FETCH_AGAIN_MS);
+      announced = send();
+    }
+    return moved;
   }
 
   /** @returns undefined when the job is no longer ours */
@@ -161,15 +187,6 @@ export class SendJob extends Job {
       if (isNotOurs(error)) return undefined;
       throw error;
     }
-  }
-
-  /** Repeats the event until Redis takes it; one that it can never take must not stop the sends. */
-  async #announce(announce: () => Promise<void>): Promise<void> {
-    await settleWithRetry(
-      announce,
-      (failure) => this.#report(failure),
-      (failure) => !isProgramError(failure),
-    ).catch(() => {});
   }
 
   async #store(end: JobEnd): Promise<void> {

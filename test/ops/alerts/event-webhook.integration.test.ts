@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
 import { liftManualHold, placeManualHold } from '../../../src/fleet/hold/hold-gate.ts';
 import type { EndedNotice } from '../../../src/ops/alerts/alert-event.ts';
+import { appendNoticeEvent } from '../../../src/notices/notice-events.ts';
 import { Outbox } from '../../../src/ops/alerts/outbox.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -150,4 +151,30 @@ describe('the event webhook', () => {
     const data = receiver.received.map(({ alert }) => alert.data['missed']);
     expect(data).toEqual([undefined, true]);
   }, 60_000);
+
+  it('of a long outage gets all ends in their order, many in a post, before and after a restart', async () => {
+    const { keys, receiver, start, outbox } = await world();
+    receiver.answer(500);
+    const first = await start();
+    await untilForwarding(keys);
+    const write = async (from: number, count: number) => {
+      const writes = Array.from({ length: count }, (_, index) => {
+        const id = `n-${from + index}`;
+        const entry = { job: id, notice: id, state: 'accepted', code: '' } as const;
+        return appendNoticeEvent(redis.client, keys, entry, 100_000);
+      });
+      await Promise.all(writes);
+    };
+    await write(0, 10_000);
+    await until(async () => (await outbox.waiting()) >= 20, { what: 'the outbox', ...WAIT });
+    await first.stop();
+    await write(10_000, 5_000);
+    await start();
+    receiver.answer(204);
+    await until(() => endsAt(receiver).length >= 15_000, { what: 'all ends', ...WAIT });
+    expect(endsAt(receiver).map((end) => end.notice)).toEqual(
+      Array.from({ length: 15_000 }, (_, index) => `n-${index}`),
+    );
+    expect(new Set(receiver.received.map(({ alert }) => alert.id)).size).toBeLessThan(100);
+  }, 90_000);
 });
