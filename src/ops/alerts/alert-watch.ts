@@ -8,6 +8,7 @@ import { readWorkers } from '../../fleet/heartbeat.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisErrorCode } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { lastCursor } from '../../redis/read-events.ts';
 import { AlertCollector } from './alert-collector.ts';
 import { AlertPoster } from './alert-poster.ts';
 import { alertEvent, AlertStore, type AlertReceivers } from './alert-store.ts';
@@ -37,8 +38,9 @@ export interface AlertSettings {
 
 const EVERY_MS = 5_000;
 const RETRY_MS = 1_000;
-/** Milliseconds between looks at the outboxes and at the ends of notices. */
-const POST_EVERY_MS = 400;
+/** Milliseconds between looks at the outboxes, and with an event webhook also at what is new. */
+const POST_EVERY_MS = 1_000;
+const EVENTS_EVERY_MS = 250;
 /** Limit for the last round when a process stops, and for its posts, in milliseconds. */
 const LAST_ROUND_MS = 3_000;
 const LAST_POSTS_MS = 1_000;
@@ -79,7 +81,7 @@ export function createAlertWatch(
   /** Aborted when the time for the last round is over. */
   const late = new AbortController();
 
-  const detect = async (leaving: boolean): Promise<void> => {
+  const detectOnce = async (leaving: boolean): Promise<void> => {
     const before = await store.memory();
     const seen = await collector.collect(before);
     const snapshot = leaving
@@ -95,6 +97,13 @@ export function createAlertWatch(
       log.warn({ event: 'alert', alert: event, id, title });
   };
 
+  let detecting: Promise<void> = Promise.resolve();
+  /** One at a time: each reads what the one before has stored. */
+  const detect = (leaving: boolean): Promise<void> => {
+    detecting = detecting.catch(() => {}).then(() => detectOnce(leaving));
+    return detecting;
+  };
+
   const round = async (): Promise<void> => {
     const led = leading;
     leading = await store.lead();
@@ -107,6 +116,20 @@ export function createAlertWatch(
     if (webhooks.events !== undefined) await forwardEnds({ redis, keys, store, queue, log });
   };
 
+  /** The newest event of a batch, and the start of the hold, at the last look. */
+  let lastSeen: string | undefined;
+  /** For a program, the end of a batch and a hold do not wait for the next round. */
+  const detectEarly = async (): Promise<void> => {
+    if (webhooks.events === undefined) return;
+    const [event, since] = await Promise.all([
+      lastCursor(redis, keys.batchEvents),
+      redis.hget(keys.hold, 'since'),
+    ]);
+    const seen = `${event} ${since ?? ''}`;
+    if (lastSeen !== undefined && seen !== lastSeen) await detect(false);
+    lastSeen = seen;
+  };
+
   const logged = (error: unknown) => {
     const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
     log.warn({ event: 'alert-trouble', code });
@@ -117,14 +140,16 @@ export function createAlertWatch(
   };
 
   const rounds = repeat(() => round().catch(trouble), everyMs);
-  const besideMs = Math.min(everyMs, POST_EVERY_MS);
+  const besideMs = Math.min(
+    everyMs,
+    webhooks.events === undefined ? POST_EVERY_MS : EVENTS_EVERY_MS,
+  );
   const whileLeading = (work: () => Promise<void>) =>
     repeat(async () => {
       if (leading) await work().catch(logged);
     }, besideMs);
-  const beside = [forward, ...posters.map((poster) => () => poster.postWaiting())].map(
-    whileLeading,
-  );
+  const posts = posters.map((poster) => () => poster.postWaiting());
+  const beside = [forward, detectEarly, ...posts].map(whileLeading);
 
   /** Makes the last worker of the fleet the leader, once the previous leader has dropped the lease. */
   const takeOver = async (): Promise<void> => {

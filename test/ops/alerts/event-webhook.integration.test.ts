@@ -78,8 +78,11 @@ describe('the event webhook', () => {
 
     await queue.import([{ contact: '01000000003' }], { templateCode: 'T', batchId: 'autumn' });
     await until(() => receiver.names().includes('batch.finished'), { what: 'the batch', ...WAIT });
+    const placedAt = Date.now();
     await placeManualHold(redis.client, keys, 'CANARY of a reason');
     await until(() => receiver.names().includes('hold.begun'), { what: 'the hold', ...WAIT });
+    // A round of alerts takes place every five seconds.
+    expect(Date.now() - placedAt).toBeLessThan(2_500);
     await liftManualHold(redis.client, keys);
     await until(() => receiver.names().includes('hold.ended'), { what: 'its end', ...WAIT });
     expect(new Set(receiver.names())).toEqual(
