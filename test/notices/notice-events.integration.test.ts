@@ -89,7 +89,7 @@ describe('events()', () => {
     ]);
     // The first two wait for the start of the worker; the clock of Redis is this machine's.
     for (const { at, arrivedAt } of events) expect(arrivedAt - at).toBeLessThan(1_000);
-    // What a listener was told is what a look-up answers.
+    // A look-up answers the same state.
     for (const { notice: id, state } of events) expect((await queue.get(id)).state).toBe(state);
     const stored = JSON.stringify(await redis.client.xrange(keys.noticeEvents, '-', '+'));
     expect(stored).not.toMatch(/0100000000\d/);

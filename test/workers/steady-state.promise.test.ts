@@ -193,9 +193,11 @@ describe('in steady state', () => {
     // No round trip more; a heartbeat goes by the clock.
     const trips = (difference['evalsha'] ?? 0) - (plainCost['evalsha'] ?? 0);
     expect(Math.abs(trips)).toBeLessThanOrEqual(2);
-    expect((difference['xadd'] ?? 0) - (plainCost['xadd'] ?? 0)).toBe(MANY - FEW);
+    // BullMQ adds an entry whenever the queue runs empty, which goes by the clock, too.
+    const added = (difference['xadd'] ?? 0) - (plainCost['xadd'] ?? 0);
+    expect(Math.abs(added - (MANY - FEW))).toBeLessThanOrEqual(5);
     expect(await redis.xlen(keysOf(`steady-${runs - 1}`, 'default').noticeEvents)).toBe(MANY);
-  }, 60_000);
+  }, 120_000);
 
   it('at-most-once costs two round trips more, and leaves nothing behind that grows', async () => {
     await cost(1, ours(1, 1), 'at-most-once');
