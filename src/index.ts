@@ -14,6 +14,7 @@ export type {
   PendingReason,
   Retention,
 } from './notices/notice-state.ts';
+export type { NoticeEvent, NoticeEventsOptions } from './notices/notice-events.ts';
 export type { SendOptions } from './contracts/send-options.ts';
 export {
   ERROR_CODES,

@@ -87,6 +87,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     example: 'notices redrive spring --state rejected --code INVALID_TEMPLATE',
     load: async () => (await import('./batches/redrive.ts')).redriveCommand,
   },
+  events: {
+    group: 'Single notices:',
+    example: 'notices events --follow --json',
+    load: async () => (await import('./notices/events.ts')).eventsCommand,
+  },
   delete: {
     group: 'Single notices:',
     example: 'notices delete --notices --code INVALID_TEMPLATE',

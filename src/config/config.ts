@@ -19,7 +19,7 @@ export type Config = Readonly<ReturnType<typeof configOf>> & {
 /** How to reach the messaging service; undefined without its URL or its key pair. */
 export type ServiceConfig = Readonly<NonNullable<Config['service']>>;
 
-/** Where alerts are posted; undefined without a URL. */
+/** Where alerts and events are posted; undefined without any URL. */
 export type AlertConfig = Readonly<NonNullable<Config['alerts']>>;
 
 /** How workers take jobs from the queue, retry them and stop. */
@@ -50,7 +50,7 @@ export function loadConfig(environment?: Environment, options?: ReadOptions): Co
 }
 
 /** Adds the fields that follow from other fields. */
-function configOf({ service, token, worker, ops, alerts, ...others }: ValueTree) {
+function configOf({ service, token, worker, ops, alerts, events, ...others }: ValueTree) {
   const { sendDeadlineMs, issueDeadlineMs } = service;
   return {
     ...others,
@@ -64,7 +64,7 @@ function configOf({ service, token, worker, ops, alerts, ...others }: ValueTree)
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
       hostNames: (ops.hostNames ?? '').split(/[\s,]+/).filter((part) => part !== ''),
     },
-    alerts: alertConfig(alerts),
+    alerts: alertConfig(alerts, events),
   };
 }
 
@@ -86,6 +86,16 @@ function serviceConfig(
   };
 }
 
-function alertConfig({ url, secret, quietMs }: ValueTree['alerts']) {
-  return url === undefined || secret === undefined ? undefined : { url, secret, quietMs };
+function alertConfig(
+  { url, secret, format, ...limits }: ValueTree['alerts'],
+  events: ValueTree['events'],
+) {
+  const alertHook = url === undefined || secret === undefined ? undefined : { url, secret, format };
+  const eventHook = webhookConfig(events);
+  if (alertHook === undefined && eventHook === undefined) return undefined;
+  return { ...limits, webhooks: { alerts: alertHook, events: eventHook } };
+}
+
+function webhookConfig({ url, secret }: ValueTree['events']) {
+  return url === undefined || secret === undefined ? undefined : { url, secret };
 }

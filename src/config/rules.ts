@@ -18,6 +18,11 @@ export interface Rule {
 /** An issuance may take at most this share of its lock's time to live. */
 const LOCK_SHARE = 0.7;
 
+const OF_WEBHOOK = 'must be a URL that starts with https:// unless it is of this machine';
+
+const isWebhook = (url: string | undefined) =>
+  url === undefined || (URL.canParse(url) && (url.startsWith('https:') || isLoopback(url)));
+
 export const RULES: readonly Rule[] = [
   rule(
     ['ISSUE_DEADLINE_MS', 'TOKEN_LOCK_TTL_MS'],
@@ -125,12 +130,13 @@ export const RULES: readonly Rule[] = [
     'must be set together with ALERT_WEBHOOK_SECRET, which signs the alerts',
     (v) => v.ALERT_WEBHOOK_URL === undefined || v.ALERT_WEBHOOK_SECRET !== undefined,
   ),
+  rule(['ALERT_WEBHOOK_URL'], OF_WEBHOOK, (v) => isWebhook(v.ALERT_WEBHOOK_URL)),
   rule(
-    ['ALERT_WEBHOOK_URL'],
-    'must be a URL that starts with https:// unless it is of this machine',
-    ({ ALERT_WEBHOOK_URL: url }) =>
-      url === undefined || (URL.canParse(url) && (url.startsWith('https:') || isLoopback(url))),
+    ['EVENT_WEBHOOK_URL', 'EVENT_WEBHOOK_SECRET'],
+    'must be set together with EVENT_WEBHOOK_SECRET, which signs the events',
+    (v) => v.EVENT_WEBHOOK_URL === undefined || v.EVENT_WEBHOOK_SECRET !== undefined,
   ),
+  rule(['EVENT_WEBHOOK_URL'], OF_WEBHOOK, (v) => isWebhook(v.EVENT_WEBHOOK_URL)),
 ];
 
 /** Rules on variables of Node.js itself. */

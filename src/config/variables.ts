@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { choice, text, variable, type Row } from './variable.ts';
-import { alertVariables, opsVariables } from './variables/ops.ts';
+import { alertVariables, eventVariables, opsVariables } from './variables/ops.ts';
 import { queueVariables } from './variables/queue.ts';
 import { redisVariables, redisWatchVariables, restoreVariables } from './variables/redis.ts';
 import { serviceVariables } from './variables/service.ts';
@@ -42,6 +42,7 @@ const tree = z.object({
   token: z.object(tokenVariables),
   ops: z.object(opsVariables),
   alerts: z.object(alertVariables),
+  events: z.object(eventVariables),
   ...generalVariables,
 });
 
@@ -80,7 +81,7 @@ export const VARIABLE_GROUPS: readonly { readonly title: string; readonly rows: 
     { title: 'Restore guard', rows: rowsOf('restore') },
     { title: 'Token', rows: rowsOf('token') },
     { title: 'Ops server', rows: rowsOf('ops') },
-    { title: 'Alerts', rows: rowsOf('alerts') },
+    { title: 'Alerts and events', rows: [...rowsOf('alerts'), ...rowsOf('events')] },
     { title: 'General', rows: Object.values(generalVariables) },
   ];
 

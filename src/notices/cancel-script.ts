@@ -1,5 +1,6 @@
 import { defineScript } from '../redis/script.ts';
 import { JOBS_OF_NOTICE } from './jobs-of-notice.ts';
+import { ANNOUNCE } from './notice-events.ts';
 import { EARLIER_FIELD, PLACE_OF_JOB } from './look-up-script.ts';
 import type { CancelAnswer } from './notice-state.ts';
 
@@ -29,15 +30,15 @@ export interface CancelledJobs {
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
- * KEYS: hold, intents, unknown outcomes. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the
+ * KEYS: hold, intents, unknown outcomes, retention, events. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the
  * hash of the key, the number of the first job, the most jobs, 1 to release the idempotency key.
  */
 export const cancelScript = defineScript<CancelledJobs>({
   name: 'cancel a notice',
-  keys: 3,
+  keys: 5,
   lua: `
 local jobs = ARGV[1]
-${JOBS_OF_NOTICE}${PLACE_OF_JOB}
+${JOBS_OF_NOTICE}${PLACE_OF_JOB}${ANNOUNCE}
 local RESULT = '{"outcome":"cancelled","confirmed":true}'
 local isOldCopy = redis.call('HGET', KEYS[1], 'kind') == 'restored'
 local function outcomeOf(key)
@@ -88,6 +89,7 @@ local function cancel(id)
   redis.call('ZADD', jobs .. 'completed', now, id)
   redis.call('XADD', jobs .. 'events', 'MAXLEN', '~', 10000, '*', 'event', 'completed', 'jobId', id,
     'returnvalue', RESULT, 'prev', place)
+  announce(KEYS[4], KEYS[5], key, id, 'cancelled', '')
   return 'cancelled'
 end
 local id, total = find(ARGV[2], ARGV[3])

@@ -36,7 +36,8 @@ export async function cancelJobs(
   asked: RefArguments,
   { releaseKey = false }: CancelOptions,
 ): Promise<CancelReport> {
-  const from = [keys.hold, keys.intents.open, keys.intents.unknown];
+  const { hold, intents, retention, noticeEvents } = keys;
+  const from = [hold, intents.open, intents.unknown, retention, noticeEvents];
   const answers: (readonly [string, CancelAnswer])[] = [];
   const cancelFrom = ({ mode, text }: RefArguments) => {
     const args = [keys.noticeJob(''), mode, text, answers.length, JOBS_AT_ONCE];

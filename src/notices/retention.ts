@@ -4,18 +4,19 @@ import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 
 /**
- * Stores how long this worker keeps ended notices, so that a look-up can say it without the configuration
- * of the workers. One command at the start of a worker.
+ * Stores how long this worker keeps ended notices, and how many events of them, so that look-ups and manual
+ * actions need no configuration of the workers. One command at the start of a worker.
  *
+ * @param kept `events`: NOTICE_EVENTS
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function storeRetention(
   redis: RedisClient,
   { retention: key }: Pick<Keys, 'retention'>,
-  retention: Retention,
+  kept: Retention & { readonly events: number },
 ): Promise<void> {
   try {
-    await redis.hset(key, { ...retention });
+    await redis.hset(key, { ...kept });
   } catch (error) {
     throw redisFailure(error);
   }

@@ -7,6 +7,7 @@ import { Intents } from '../fleet/intents/intents.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { forgetEnd } from '../fleet/job-ends.ts';
 import { rememberRun } from '../notices/earlier-run.ts';
+import { announceEnd } from '../notices/announce-end.ts';
 import { readFailed } from '../notices/failed-notices.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -122,6 +123,7 @@ async function resolveNotice(
     await runAgain(job);
   } else {
     if (!(await intents.decide(decision, 'over'))) return 'gone';
+    await announceEnd(redis, keys, id, as === 'accepted' ? 'accepted' : 'cancelled');
     // Removing a job also removes its idempotency key, unless the job has lost this field.
     await redis.hdel(keys.noticeJob(id), 'deid');
     if ((await queue.remove(id)) !== 1) return 'gone';

@@ -20,6 +20,11 @@ import { sendOptionsSchema, type SendOptions } from '../contracts/send-options.t
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { cancelJobs } from '../notices/cancel.ts';
 import { lookUp } from '../notices/look-up.ts';
+import {
+  noticeEvents,
+  type NoticeEvent,
+  type NoticeEventsOptions,
+} from '../notices/notice-events.ts';
 import { readRef } from '../notices/notice-ref.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
@@ -206,6 +211,26 @@ export class NoticeQueue {
     const asked = readRef(notice);
     const use = (redis: RedisClient, keys: Keys) => cancelJobs(redis, keys, asked, options);
     return this.#track(this.#connection.ask(use));
+  }
+
+  /**
+   * Ends of single notices (accepted, rejected, unknown, expired, cancelled), as they happen, and notices that
+   * are sent again. Workers write them with NOTICE_EVENTS above 0, which is how many are kept. The iteration
+   * is endless, like {@link NoticeQueue.batchEvents}. Each event is delivered at least once: store the last
+   * `cursor` and pass it as `from` to continue after a restart.
+   *
+   * @example
+   * for await (const { notice, state, code, cursor } of notices.events({ from: lastCursor })) {
+   *   if (state !== 'accepted') report(notice, state, code);
+   * }
+   * @throws InputError CONFIG_INVALID for invalid options, at once
+   * @throws NoticeQueueError QUEUE_CLOSED at once; QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, if
+   *   Redis replies with an error
+   */
+  events(options: NoticeEventsOptions = {}): AsyncGenerator<NoticeEvent, void, undefined> {
+    this.#mustBeOpen();
+    const { redis, prefix, account } = this.#settings;
+    return noticeEvents(redis, keysOf(prefix, account), options, this.#closing.signal);
   }
 
   /**

@@ -35,6 +35,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
  * | `<tag>:unsent` | string | number of contacts of all batches that wait in Redis | forever (8 bytes) |
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
+ * | `<tag>:notice-events` | stream | ends of single notices, for applications, with NOTICE_EVENTS | the last NOTICE_EVENTS |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
  * | `<tag>:batches:listed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
  * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
@@ -51,6 +52,10 @@ import { createHash } from 'node:crypto';
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
  * | `<tag>:alerts:outbox` | stream | alerts that are not posted yet | until posted, a day at most |
+ * | `<tag>:alerts:posted` | stream | alerts that were posted or given up, for a replay | the last 1,000 |
+ * | `<tag>:events:outbox` | stream | events for the event webhook that are not posted yet | until posted, a day at most |
+ * | `<tag>:events:posted` | stream | events that were posted or given up, for a replay | the last 1,000 |
+ * | `<tag>:events:forwarded` | string | cursor of the last end of a notice that is in the outbox | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
  * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
@@ -84,6 +89,7 @@ export interface Keys {
   /** Number of contacts of all batches that are stored and not settled. */
   readonly unsent: string;
   readonly batchEvents: string;
+  readonly noticeEvents: string;
   /** Open batches, by the time of their next look (open-batches.ts). */
   readonly openBatches: string;
   /** Set when a worker of the fleet has read the list of all batches. */
@@ -113,7 +119,9 @@ export interface Keys {
   /** How long ended notices are kept (retention.ts). */
   readonly retention: string;
   /** In the order in which their scripts take them. */
-  readonly alerts: { readonly lease: string; readonly memory: string; readonly outbox: string };
+  readonly alerts: OutboxKeys & { readonly lease: string; readonly memory: string };
+  /** What waits for the event webhook, and how far the ends of notices are forwarded to it. */
+  readonly events: OutboxKeys & { readonly forwarded: string };
   /** BullMQ's key of a notice's job; with '' the prefix of all. */
   noticeJob(jobId: string): string;
   /** BullMQ's lock of a notice's job: its holder may send. */
@@ -126,6 +134,12 @@ export interface Keys {
   readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: its holder may send. */
   chunkLock(jobId: string): string;
+}
+
+/** Keys of what waits for a webhook, and what it got. */
+export interface OutboxKeys {
+  readonly outbox: string;
+  readonly posted: string;
 }
 
 /** Keys of one batch, in the order in which the ledger's scripts take them. */
@@ -211,6 +225,7 @@ export function keysOf(prefix: string, account: string): Keys {
     batches: `${tag}:batches`,
     unsent: `${tag}:unsent`,
     batchEvents: `${tag}:batch-events`,
+    noticeEvents: `${tag}:notice-events`,
     openBatches: `${tag}:batches:open`,
     batchesListed: `${tag}:batches:listed`,
     batchHints: `${tag}:batch-hints`,
@@ -245,6 +260,12 @@ export function keysOf(prefix: string, account: string): Keys {
       lease: `${tag}:alerts:lease`,
       memory: `${tag}:alerts`,
       outbox: `${tag}:alerts:outbox`,
+      posted: `${tag}:alerts:posted`,
+    },
+    events: {
+      outbox: `${tag}:events:outbox`,
+      posted: `${tag}:events:posted`,
+      forwarded: `${tag}:events:forwarded`,
     },
     noticeJob: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}`,
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,

@@ -112,6 +112,8 @@ test('every rule has a case here', () => {
     'REDIS_URL REDIS_TLS_CA_FILE',
     'ALERT_WEBHOOK_URL ALERT_WEBHOOK_SECRET',
     'ALERT_WEBHOOK_URL',
+    'EVENT_WEBHOOK_URL EVENT_WEBHOOK_SECRET',
+    'EVENT_WEBHOOK_URL',
   ];
   expect([...CASES.map(({ rule }) => rule), ...others]).toStrictEqual(rules);
 });
@@ -161,22 +163,23 @@ test('certificates for Redis need a connection with TLS', () => {
   expect(issue?.problem).toContain('REDIS_TLS_CA_FILE is set');
 });
 
-describe('the webhook of alerts', () => {
-  const SIGNED = { ALERT_WEBHOOK_SECRET: 'CANARY-of-a-secret' };
+describe.each(['ALERT_WEBHOOK', 'EVENT_WEBHOOK'])('%s_URL', (webhook) => {
+  const URL_NAME = `${webhook}_URL`;
+  const SIGNED = { [`${webhook}_SECRET`]: 'CANARY-of-a-secret' };
 
   test('needs a secret; a secret alone does no harm', () => {
     expect(issuesOf(SIGNED)).toStrictEqual([]);
-    const [issue, ...others] = issuesOf({ ALERT_WEBHOOK_URL: 'https://a.example.test/CANARY' });
+    const [issue, ...others] = issuesOf({ [URL_NAME]: 'https://a.example.test/CANARY' });
     expect(others).toStrictEqual([]);
-    expect(issue?.field).toBe('ALERT_WEBHOOK_URL');
-    expect(issue?.problem).toContain('ALERT_WEBHOOK_SECRET is not set');
+    expect(issue?.field).toBe(URL_NAME);
+    expect(issue?.problem).toContain(`${webhook}_SECRET is not set`);
     expect(issue?.problem).not.toContain('CANARY');
   });
 
   test.each(['https://a.example.test/hook?key=1', 'http://127.0.0.1:8080/hook', 'http://[::1]:80'])(
     'may be %s',
     (url) => {
-      expect(issuesOf({ ...SIGNED, ALERT_WEBHOOK_URL: url })).toStrictEqual([]);
+      expect(issuesOf({ ...SIGNED, [URL_NAME]: url })).toStrictEqual([]);
     },
   );
 
@@ -187,8 +190,8 @@ describe('the webhook of alerts', () => {
     'https://a.example.test/CANARY#x',
     'ftp://a.example.test/CANARY',
   ])('must not be %s, and is not shown', (url) => {
-    const issues = issuesOf({ ...SIGNED, ALERT_WEBHOOK_URL: url });
-    expect(issues.map(({ field }) => field)).toStrictEqual(['ALERT_WEBHOOK_URL']);
+    const issues = issuesOf({ ...SIGNED, [URL_NAME]: url });
+    expect(issues.map(({ field }) => field)).toStrictEqual([URL_NAME]);
     expect(issues[0]?.problem).not.toContain('CANARY');
   });
 });

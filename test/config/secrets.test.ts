@@ -13,7 +13,11 @@ const SECRET_NAMES = ROWS.filter((row) => metadataOf(row).secret !== undefined).
 );
 const CANARY = 'cAnArY7f3e';
 /** Beside what every worker needs: what some secret needs beside itself. */
-const REQUIRED = { ...REQUIRED_ALONE, ALERT_WEBHOOK_SECRET: 'beside-the-address' };
+const REQUIRED = {
+  ...REQUIRED_ALONE,
+  ALERT_WEBHOOK_SECRET: 'beside-the-address',
+  EVENT_WEBHOOK_SECRET: 'beside-the-address',
+};
 const issuesOf = (environment: Environment) => issuesIn({ ...REQUIRED, ...environment });
 
 test('these variables are secret', () => {
@@ -32,6 +36,8 @@ test('these variables are secret', () => {
     'OPS_SESSION_KEY',
     'ALERT_WEBHOOK_URL',
     'ALERT_WEBHOOK_SECRET',
+    'EVENT_WEBHOOK_URL',
+    'EVENT_WEBHOOK_SECRET',
   ]);
 });
 
@@ -41,8 +47,8 @@ function rightValue(name: string): string {
     return `kim:viewer:scrypt.15.8.3.${CANARY.padEnd(22, 's')}.${'h'.repeat(43)}`;
   if (name === 'OPS_API_KEYS') return `shop:sender:sha256.${CANARY.padEnd(43, 'k')}`;
   if (name === 'OPS_SESSION_KEY') return CANARY.padEnd(32, 'k');
-  if (name === 'ALERT_WEBHOOK_URL') return `https://alerts.example.test/${CANARY}`;
-  if (name === 'ALERT_WEBHOOK_SECRET') return CANARY.padEnd(16, 'A');
+  if (name.endsWith('_WEBHOOK_URL')) return `https://alerts.example.test/${CANARY}`;
+  if (name.endsWith('_WEBHOOK_SECRET')) return CANARY.padEnd(16, 'A');
   if (name.startsWith('PAYLOAD_KEY') || name === 'FIND_KEY') return CANARY.padEnd(43, 'A');
   if (name === 'PROXY_URL') return `http://user:${CANARY}@proxy:3128`;
   return name === 'REDIS_URL' ? `redis://user:${CANARY}@host:6379` : CANARY;

@@ -137,28 +137,31 @@ describe('in steady state', () => {
     connection.disconnect();
   };
 
-  const ours = (jobs: number, maxContacts: number) => async (prefix: string) => {
-    const { service, ...config } = loadConfig({
-      REDIS_URL: server.url,
-      REDIS_PREFIX: prefix,
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
-      CONCURRENCY: '1',
-      COALESCE_MAX_CONTACTS: String(maxContacts),
-      STALLED_INTERVAL_MS: '60000',
-      HEARTBEAT_MS: '60000',
-    });
-    if (service === undefined) throw new Error('the configuration has no service');
-    const logger = pino({ level: 'silent' });
-    const worker = await startWorker({
-      config: { ...config, service },
-      logger,
-      abandoned: new AbortController().signal,
-    });
-    await untilDone(prefix, jobs);
-    await worker?.stop();
-  };
+  const ours =
+    (jobs: number, maxContacts: number, events = 0) =>
+    async (prefix: string) => {
+      const { service, ...config } = loadConfig({
+        REDIS_URL: server.url,
+        REDIS_PREFIX: prefix,
+        BASE_URL: emulator.url,
+        ACCESS_KEY: 'emulator-access-key',
+        SECRET_KEY: 'emulator-secret-key',
+        CONCURRENCY: '1',
+        COALESCE_MAX_CONTACTS: String(maxContacts),
+        STALLED_INTERVAL_MS: '60000',
+        HEARTBEAT_MS: '60000',
+        NOTICE_EVENTS: String(events),
+      });
+      if (service === undefined) throw new Error('the configuration has no service');
+      const logger = pino({ level: 'silent' });
+      const worker = await startWorker({
+        config: { ...config, service },
+        logger,
+        abandoned: new AbortController().signal,
+      });
+      await untilDone(prefix, jobs);
+      await worker?.stop();
+    };
 
   it('a send costs Redis what a bare BullMQ worker costs it, and nothing for the token', async () => {
     // A server that is new to the scripts is sent their text once.
@@ -181,6 +184,20 @@ describe('in steady state', () => {
       Object.fromEntries(Object.entries(all).filter(([name]) => !poll.has(name)));
     expect(counted(ourCost)).toEqual(counted(bareCost));
   }, 60_000);
+
+  it('events cost one command more for each notice, in the write that ends its job', async () => {
+    await cost(1, ours(1, 1, 10_000));
+    const plainCost = subtract(await cost(MANY, ours(MANY, 1)), await cost(FEW, ours(FEW, 1)));
+    const most = (jobs: number) => cost(jobs, ours(jobs, 1, 10_000));
+    const difference = subtract(await most(MANY), await most(FEW));
+    // No round trip more; a heartbeat goes by the clock.
+    const trips = (difference['evalsha'] ?? 0) - (plainCost['evalsha'] ?? 0);
+    expect(Math.abs(trips)).toBeLessThanOrEqual(2);
+    // BullMQ adds an entry whenever the queue runs empty, which goes by the clock, too.
+    const added = (difference['xadd'] ?? 0) - (plainCost['xadd'] ?? 0);
+    expect(Math.abs(added - (MANY - FEW))).toBeLessThanOrEqual(5);
+    expect(await redis.xlen(keysOf(`steady-${runs - 1}`, 'default').noticeEvents)).toBe(MANY);
+  }, 120_000);
 
   it('at-most-once costs two round trips more, and leaves nothing behind that grows', async () => {
     await cost(1, ours(1, 1), 'at-most-once');

@@ -8,6 +8,7 @@ import { runChunk } from '../send/chunk-job.ts';
 import { Coalescer } from '../send/coalescer.ts';
 import { runNotice, type NoticeContext } from '../send/notice-job.ts';
 import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-group.ts';
+import { announceEnds } from './announce-ends.ts';
 
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */
 export function buildNoticeWorker(
@@ -15,7 +16,7 @@ export function buildNoticeWorker(
   context: GroupContext &
     Pick<NoticeContext, 'lockGuard' | 'log' | 'now' | 'returns' | 'unknownResends'>,
 ): SendWorker {
-  const { lane, settings } = options;
+  const { redis, keys, lane, settings } = options;
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
   const { lockGuard, log, now, returns, stopping, unknownResends } = context;
   const coalescer = new Coalescer<HeldNotice>({ maxRequests, maxContacts, stopping }, (group) =>
@@ -32,7 +33,8 @@ export function buildNoticeWorker(
     maxContacts,
     unknownResends,
   };
-  const worker = buildSendWorker(options, (job, lockToken) =>
+  const announce = announceEnds(redis, keys, settings.noticeEvents);
+  const worker = buildSendWorker({ ...options, announce }, (job, lockToken) =>
     runNotice({ job, lockToken }, notices),
   );
   concurrency.watch(worker);

@@ -5,11 +5,11 @@ import type { Keys } from '../../src/redis/keys.ts';
 import { KEEP_ACCEPTED_COUNT } from '../queue/send-worker.ts';
 import type { AttemptLog } from '../send/attempt-log.ts';
 
-/** Stores how long this worker keeps ended notices, for look-ups. An error is logged and changes nothing else. */
+/** Stores what this worker keeps of ended notices, for look-ups and manual actions. An error is logged and changes nothing else. */
 export async function storeOwnRetention(
   redis: RedisClient,
   keys: Keys,
-  { keepAcceptedMs, keepFailedMs }: Pick<WorkerConfig, 'keepAcceptedMs' | 'keepFailedMs'>,
+  { keepAcceptedMs, keepFailedMs, noticeEvents }: WorkerConfig,
   log: Pick<AttemptLog, 'trouble'>,
 ): Promise<void> {
   try {
@@ -17,6 +17,7 @@ export async function storeOwnRetention(
       acceptedMs: keepAcceptedMs,
       acceptedCount: KEEP_ACCEPTED_COUNT,
       failedMs: keepFailedMs,
+      events: noticeEvents,
     });
   } catch (error) {
     log.trouble('retention', error);

@@ -9,14 +9,23 @@ import type { InFlight } from './in-flight.ts';
 /** The next job, where BullMQ fetched one with the move. */
 type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
 
+/**
+ * Appends the event of an end for good; absent where no events are kept. Its command is sent at once, before
+ * the one that moves the job, and has the same effect on listeners when it is repeated.
+ *
+ * @param error the one that ended a failed job
+ */
+export type AnnounceEnd = (job: Job, end: JobEnd, error: Error | undefined) => Promise<void>;
+
 /** What the jobs of a worker need to end. */
 export interface JobEnding {
   readonly redis: RedisClient;
   readonly lockDurationMs: number;
   readonly inFlight: Pick<InFlight, 'recorded'>;
+  readonly announce?: AnnounceEnd | undefined;
 }
 
-/** A worker that could not fetch a job, because Redis refuses writes, tries again this often. */
+/** A worker that could not fetch a job or append an event, because Redis refuses writes, tries again this often. */
 const FETCH_AGAIN_MS = 200;
 
 /**
@@ -88,9 +97,8 @@ export class SendJob extends Job {
   #isStored = false;
 
   override moveToCompleted(result: unknown, token: string, fetchNext?: boolean): Promise<Moved> {
-    return this.#end({ kind: 'completed', result }, token, () =>
-      super.moveToCompleted(result, token, fetchNext),
-    );
+    const end: JobEnd = { kind: 'completed', result };
+    return this.#end(end, undefined, token, () => super.moveToCompleted(result, token, fetchNext));
   }
 
   override async moveToFailed(error: Error, token: string, fetchNext?: boolean): Promise<Moved> {
@@ -99,7 +107,7 @@ export class SendJob extends Job {
     const isLast =
       error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
     const end: JobEnd | undefined = isLast ? { kind: 'failed', reason: error.message } : undefined;
-    return this.#end(end, token, () => super.moveToFailed(error, token, fetchNext));
+    return this.#end(end, error, token, () => super.moveToFailed(error, token, fetchNext));
   }
 
   override async moveToWait(token?: string): Promise<number> {
@@ -111,12 +119,51 @@ export class SendJob extends Job {
   }
 
   /** Moves the job at the end of its run. @param end undefined when another attempt may follow */
-  async #end(end: JobEnd | undefined, token: string, move: () => Promise<Moved>): Promise<Moved> {
+  async #end(
+    end: JobEnd | undefined,
+    error: Error | undefined,
+    token: string,
+    move: () => Promise<Moved>,
+  ): Promise<Moved> {
+    const { announce, inFlight } = this.#ending;
     try {
-      return await this.#move(token, move, end);
+      if (end === undefined || announce === undefined) return await this.#move(token, move, end);
+      return await this.#announceAndMove(() => announce(this, end, error), token, move, end);
     } finally {
-      this.#ending.inFlight.recorded(this);
+      inFlight.recorded(this);
     }
+  }
+
+  /**
+   * Sends the event right before each try to move the job, until Redis has taken it: a job that Redis has
+   * ended has its event, also when this process dies.
+   */
+  async #announceAndMove(
+    announce: () => Promise<void>,
+    token: string,
+    move: () => Promise<Moved>,
+    end: JobEnd,
+  ): Promise<Moved> {
+    const taken = (failure: unknown) => {
+      this.#report(failure);
+      // An event that can never be taken must not stop the sends.
+      return isProgramError(failure);
+    };
+    const send = () => announce().then(() => true, taken);
+    let announced: Promise<boolean> | undefined;
+    const moved = await this.#move(
+      token,
+      async () => {
+        if (announced === undefined || !(await announced)) announced = send();
+        return move();
+      },
+      end,
+    );
+    while (announced !== undefined && !(await announced)) {
+      await pause(FETCH_AGAIN_MS);
+      announced = send();
+    }
+    return moved;
   }
 
   /** @returns undefined when the job is no longer ours */

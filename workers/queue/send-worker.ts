@@ -7,7 +7,7 @@ import { jobSpan } from '../../src/tracing/spans.ts';
 import { AttemptError, backoffMs } from './attempt-error.ts';
 import { endStoredAfterStall } from './end-after-stall.ts';
 import type { InFlight } from './in-flight.ts';
-import { SendJob, SendWorker } from './send-job.ts';
+import { SendJob, SendWorker, type AnnounceEnd } from './send-job.ts';
 import { setDataAside } from './unreadable-job.ts';
 
 /** One of the two queues from which a worker process takes jobs. */
@@ -75,6 +75,7 @@ export interface SendWorkerOptions {
     'attempts' | 'backoffBaseMs' | 'backoffCapMs' | 'lockDurationMs' | 'stalledIntervalMs'
   >;
   readonly inFlight: InFlight;
+  readonly announce?: AnnounceEnd | undefined;
 }
 
 /** Runs a job; with three parameters it gets a signal that `cancelJob` of the worker aborts. */
@@ -102,7 +103,7 @@ const STALLS_ALLOWED = 1_000;
  * need not know.
  */
 export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWorker {
-  const { redis, keys, lane, settings, inFlight } = options;
+  const { redis, keys, lane, settings, inFlight, announce } = options;
   const runJob: RunJob = (job, lockToken, signal) => {
     job.opts.attempts = job.opts.attempts || settings.attempts;
     job.opts.backoff = { type: 'full-jitter' };
@@ -145,7 +146,7 @@ export function buildSendWorker(options: SendWorkerOptions, run: RunJob): SendWo
           ),
       },
     },
-    { redis, lockDurationMs: settings.lockDurationMs, inFlight },
+    { redis, lockDurationMs: settings.lockDurationMs, inFlight, announce },
   );
 }
 

@@ -1,6 +1,6 @@
 import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bullmq';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { AttemptError } from '../queue/attempt-error.ts';
+import { AttemptError, UnknownOutcomeError } from '../queue/attempt-error.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
 /** A job in its run, and the worker's token for its lock. */
@@ -39,7 +39,7 @@ const SHORT_DELAY_MS = 1_000;
  * |---|---|---|---|
  * | accepted, expired, cancelled | a {@link JobResult} | counted, no, no | done |
  * | rejected | UnrecoverableError | counted | failed, kept |
- * | unknown, at-most-once or final | UnrecoverableError | counted | failed, kept, listed as unknown |
+ * | unknown, at-most-once or final | UnknownOutcomeError | counted | failed, kept, listed as unknown |
  * | retry, unknown | AttemptError | counted | backs off; failed, kept, when no attempts are left |
  * | retry, not counted | DelayedError | not counted | delayed for a second |
  * | hold that its own request met | DelayedError | not counted | behind the others: delayed until after the next probe |
@@ -64,7 +64,7 @@ export async function applyOutcome(
       throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
     case 'unknown':
       if (atMostOnce || outcome.final === true)
-        throw withoutStack(new UnrecoverableError(join(outcome.code, detail)));
+        throw withoutStack(new UnknownOutcomeError(join(outcome.code, detail)));
       throw withoutStack(
         new AttemptError(
           join(outcome.code, detail),

@@ -1,10 +1,7 @@
-import { z } from 'zod';
-import { Cancellation } from '../../async/cancellation.ts';
-import type { CancelSignal } from '../../contracts/cancel-signal.ts';
-import { parseInput } from '../../contracts/parse-input.ts';
-import { connectRedis, type RedisClient, type RedisSettings } from '../../redis/connect.ts';
-import { redisFailure } from '../../redis/failure.ts';
+import type { RedisClient, RedisSettings } from '../../redis/connect.ts';
+import { followEvents, type EventsOptions } from '../../redis/follow-events.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { readEvents, type EventFields, type EventsPage } from '../../redis/read-events.ts';
 import { possiblySentTwice } from './batch-record.ts';
 
 /** The fields of every event. */
@@ -61,36 +58,11 @@ export interface ContactRejected extends EventHead {
 export type BatchEvent = BatchFinished | BatchStalled | ContactRejected;
 
 /** Options of {@link batchEvents}. All of them may be left out. */
-export interface BatchEventsOptions {
-  /**
-   * Cursor of the last event that was handled: events after it are returned. '0' returns all stored
-   * events, about the last 10,000 of the account. Events that were deleted since are missed.
-   * @default only events after the start of the iteration
-   */
-  readonly from?: string | undefined;
-  /** Ends the iteration without an error, also while it waits for an event. */
-  readonly signal?: AbortSignal | undefined;
-}
-
-const optionsSchema = z.strictObject(
-  {
-    from: z
-      .string('expected the cursor of an event')
-      .regex(/^\d{1,19}(-\d{1,19})?$/, "expected the cursor of an event, or '0'")
-      .optional(),
-    signal: z.instanceof(AbortSignal, { error: 'expected an AbortSignal' }).optional(),
-  },
-  'expected an options object',
-);
-
-/** How long one read waits in Redis. Its reply also shows that the connection works. */
-const BLOCK_MS = 5_000;
-
-const EVENTS_PER_READ = 200;
+export type BatchEventsOptions = EventsOptions;
 
 /**
  * Events of the account's batches, in order. Waits for more until the loop is left or a signal aborts.
- * An outage of Redis only delays events. Each iteration opens its own connection.
+ * About the last 10,000 are kept.
  *
  * @param closing ends the iteration like the signal of the options
  * @param silenceMs reconnect after this time without a reply
@@ -99,122 +71,26 @@ const EVENTS_PER_READ = 200;
  */
 export function batchEvents(
   redis: RedisSettings,
-  keys: Pick<Keys, 'batchEvents'>,
+  { batchEvents: stream }: Pick<Keys, 'batchEvents'>,
   options: BatchEventsOptions = {},
   closing?: AbortSignal,
-  silenceMs = 3 * BLOCK_MS,
+  silenceMs?: number,
 ): AsyncGenerator<BatchEvent, void, undefined> {
-  const { from, signal } = parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
-  return follow(redis, keys.batchEvents, from, new Cancellation(signal, closing), silenceMs);
+  return followEvents({ redis, stream, eventOf, closing, silenceMs }, options);
 }
 
-async function* follow(
-  redis: RedisSettings,
-  stream: string,
-  from: string | undefined,
-  signal: CancelSignal,
-  silenceMs: number,
-): AsyncGenerator<BatchEvent, void, undefined> {
-  if (signal.aborted) return;
-  // Connection errors are outages: the client reconnects by itself.
-  const client = connectRedis(redis, 'worker', () => {});
-  const disconnect = () => client.disconnect();
-  signal.addEventListener('abort', disconnect);
-  const ask = <Reply>(command: () => Promise<Reply>) => replyTo(client, command, signal, silenceMs);
-  try {
-    let cursor = from ?? (await ask(() => lastCursor(client, stream)));
-    while (cursor !== undefined) {
-      const after = cursor;
-      const entries = await ask(() => entriesAfter(client, stream, after));
-      if (entries === undefined) return;
-      for (const [id, fields] of entries) {
-        cursor = id;
-        const event = eventOf(id, fields);
-        if (event !== undefined) yield event;
-        if (signal.aborted) return;
-      }
-    }
-  } finally {
-    signal.removeEventListener('abort', disconnect);
-    disconnect();
-  }
-}
-
-/** The reply; undefined once the signal has aborted. Reconnects if Redis does not reply. */
-async function replyTo<Reply>(
-  client: RedisClient,
-  command: () => Promise<Reply>,
-  signal: CancelSignal,
-  silenceMs: number,
-): Promise<Reply | undefined> {
-  const watchdog = setInterval(() => client.disconnect(true), silenceMs);
-  try {
-    return await command();
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    throw redisFailure(error);
-  } finally {
-    clearInterval(watchdog);
-  }
-}
-
-/**
- * Events of batches after a cursor, without waiting; for polling.
- *
- * @param after cursor of the last known event; if undefined, returns no events and the newest cursor
- * @param count events at most
- * @returns the events, and the cursor for the next call
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
- */
+/** Events of batches after a cursor, without waiting ({@link readEvents}). */
 export async function readBatchEvents(
   client: RedisClient,
   { batchEvents: stream }: Pick<Keys, 'batchEvents'>,
   after: string | undefined,
   count: number,
-): Promise<{ readonly events: readonly BatchEvent[]; readonly cursor: string }> {
-  try {
-    if (after === undefined) return { events: [], cursor: await lastCursor(client, stream) };
-    const entries = await client.xrange(stream, `(${after}`, '+', 'COUNT', count);
-    const events = entries.map(([id, fields]) => eventOf(id, fields));
-    const cursor = entries.at(-1)?.[0] ?? after;
-    return { events: events.filter((event) => event !== undefined), cursor };
-  } catch (error) {
-    throw redisFailure(error);
-  }
-}
-
-type StreamEntry = readonly [id: string, fields: readonly string[]];
-
-async function lastCursor(client: RedisClient, stream: string): Promise<string> {
-  const [last] = await client.xrevrange(stream, '+', '-', 'COUNT', 1);
-  return last?.[0] ?? '0';
-}
-
-async function entriesAfter(
-  client: RedisClient,
-  stream: string,
-  cursor: string,
-): Promise<readonly StreamEntry[]> {
-  const reply = (await client.xread(
-    'COUNT',
-    EVENTS_PER_READ,
-    'BLOCK',
-    BLOCK_MS,
-    'STREAMS',
-    stream,
-    cursor,
-  )) as readonly (readonly [stream: string, entries: readonly StreamEntry[]])[] | null;
-  return reply?.[0]?.[1] ?? [];
+): Promise<EventsPage<BatchEvent>> {
+  return readEvents(client, stream, eventOf, after, count);
 }
 
 /** Undefined for an event kind that this version does not know. */
-function eventOf(cursor: string, list: readonly string[]): BatchEvent | undefined {
-  const fields = new Map<string, string>();
-  for (let index = 0; index + 1 < list.length; index += 2) {
-    fields.set(list[index] ?? '', list[index + 1] ?? '');
-  }
-  const text = (name: string) => fields.get(name) ?? '';
-  const number = (name: string) => Number(fields.get(name) ?? 0);
+function eventOf(cursor: string, { text, number }: EventFields): BatchEvent | undefined {
   const head = { cursor, at: Number.parseInt(cursor, 10), batch: text('batch') };
   const event = text('event');
   switch (event) {

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { loadConfig, type AlertConfig, type Config } from '../../config/config.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { createLogger } from '../../logging/logger.ts';
@@ -6,12 +6,17 @@ import { alertEvent } from '../../ops/alerts/alert-store.ts';
 import { ALERTS } from '../../ops/alerts/alert-event.ts';
 import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
+import { listCommand, replayCommand, WEBHOOKS } from './alert-outbox.ts';
 
-/** `notices alerts`: tests the webhook; watches for alerts in a process of its own. */
+/** `notices alerts`: tests the webhooks, shows and repeats what they got; watches in a process of its own. */
 export function alertsCommand(context: CommandContext): Command {
   return new Command('alerts')
-    .description('post a test alert; watch for alerts outside of the workers')
+    .description(
+      'post a test alert; list and replay alerts and events; watch outside of the workers',
+    )
     .addCommand(testCommand(context))
+    .addCommand(listCommand(context))
+    .addCommand(replayCommand(context))
     .addCommand(watchCommand(context));
 }
 
@@ -20,10 +25,17 @@ function testCommand(context: CommandContext): Command {
     .description(
       'post one signed test alert to ALERT_WEBHOOK_URL; exit with 1 if the receiver rejects it',
     )
-    .action(async (_flags: object, command: Command) => {
+    .addOption(
+      new Option('--webhook <name>', 'events: post to EVENT_WEBHOOK_URL')
+        .choices(WEBHOOKS)
+        .default('alerts'),
+    )
+    .action(async ({ webhook: name }: { webhook: WebhookName }, command: Command) => {
       const config = loadConfig(context.env, { service: false });
       const { Webhook } = await import('../../ops/alerts/webhook.ts');
-      const webhook = new Webhook(configured(config));
+      const settings = configured(config).webhooks[name];
+      if (settings === undefined) throw notSet(name);
+      const webhook = new Webhook(settings);
       const { meaning, remedy } = ALERTS.test;
       const draft = { event: 'test', title: meaning, remedy, data: {} } as const;
       const alert = alertEvent(draft, queueName(config), Date.now());
@@ -32,7 +44,7 @@ function testCommand(context: CommandContext): Command {
         print(context, command, { id: alert.id, ...posted }, () => [
           posted.taken
             ? `The receiver accepted the alert ${alert.id} (HTTP ${posted.status}).`
-            : `The receiver did not accept it (${posted.why}). Check ALERT_WEBHOOK_URL and its secret at the receiver.`,
+            : `The receiver did not accept it (${posted.why}). Check ${VARIABLE[name]}_URL and its secret at the receiver.`,
         ]);
         if (!posted.taken) context.end(1);
       } finally {
@@ -76,10 +88,20 @@ function watchCommand(context: CommandContext): Command {
 
 function configured({ alerts }: Config): AlertConfig {
   if (alerts !== undefined) return alerts;
-  throw new NoticeQueueError(
-    'CONFIG_INVALID',
-    'ALERT_WEBHOOK_URL and ALERT_WEBHOOK_SECRET are not set, so alerts cannot be posted.',
-  );
+  throw notSet('alerts');
 }
+
+type WebhookName = (typeof WEBHOOKS)[number];
+
+const VARIABLE = {
+  alerts: 'ALERT_WEBHOOK',
+  events: 'EVENT_WEBHOOK',
+} as const satisfies Record<WebhookName, string>;
+
+const notSet = (name: WebhookName) =>
+  new NoticeQueueError(
+    'CONFIG_INVALID',
+    `${VARIABLE[name]}_URL and ${VARIABLE[name]}_SECRET are not set, so ${name} cannot be posted.`,
+  );
 
 const queueName = ({ redis, account }: Config) => `${redis.prefix}:${account}`;

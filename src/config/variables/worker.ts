@@ -110,6 +110,11 @@ export const workerVariables = {
       note: 'Lowered: a failure over a long weekend is deleted before an operator sees it.',
     },
   ),
+  noticeEvents: variable('NOTICE_EVENTS', integer('events', 0, 10_000_000).default(0), {
+    description:
+      'Number of events of single notices that are kept for `NoticeQueue.events()` and the event webhook; 0 keeps none. Workers write them: configure the same for all.',
+    note: 'Above 0: one command more for the end of each single notice, in the same round trip, and about 70 bytes of memory in Redis for each event. Lowered: a listener that was away longer than this number of events misses some.',
+  }),
   shutdownTimeoutMs: variable('SHUTDOWN_TIMEOUT_MS', milliseconds(200, 900_000).default(40_000), {
     description: 'How long a stopping worker may take to finish the requests in flight.',
     note: 'The process manager that stops the worker must wait longer than this before it kills it.',

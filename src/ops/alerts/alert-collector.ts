@@ -2,11 +2,22 @@ import { readBatchEvents, type BatchEvent } from '../../batch/ledger/batch-event
 import { nearEnd, nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import { readNoticeOutcomes } from '../../traffic/read-traffic.ts';
 import { FleetReader } from '../snapshot.ts';
-import type { AlertMemory, KeptSnapshot, NearSnapshot, AlertSnapshot } from './alert-snapshot.ts';
+import type {
+  AlertMemory,
+  KeptSnapshot,
+  NearSnapshot,
+  NoticeEnds,
+  AlertSnapshot,
+} from './alert-snapshot.ts';
 
 /** How often batches are read for what is kept in them, in milliseconds: a command for each batch. */
 const KEPT_EVERY_MS = 60_000;
+
+/** The time of which failing notices are counted, in milliseconds. */
+const FAILING_MS = 600_000;
 
 /** The newest batches that are read. */
 const NEWEST_BATCHES = 1_000;
@@ -55,6 +66,7 @@ export class AlertCollector {
       workers: workers.length,
       waiting: noticeJobs.waiting + chunkJobs.waiting,
       unknownNotices,
+      ends: await this.#ends(now),
       memory: { used: redis.usedBytes, limit: redis.maxBytes || redis.machineBytes },
       batchEvents: events.events,
       cursor: events.cursor,
@@ -79,6 +91,22 @@ export class AlertCollector {
       if (end) break;
     }
     return { events, cursor: cursor ?? '0' };
+  }
+
+  /** What failed is kept, and so counted exactly; the others are counted by attempts. */
+  async #ends(now: number): Promise<NoticeEnds> {
+    const { failedNotices, intents } = this.#keys;
+    const since = now - FAILING_MS;
+    try {
+      const [failed, unknown, outcomes] = await Promise.all([
+        this.#redis.zcount(failedNotices, since, '+inf'),
+        this.#redis.zcount(intents.unknownAt, since, '+inf'),
+        readNoticeOutcomes(this.#redis, this.#keys, now),
+      ]);
+      return { ...outcomes, unknown, rejected: Math.max(0, failed - unknown) };
+    } catch (error) {
+      throw redisFailure(error);
+    }
   }
 
   async #kept(now: number): Promise<KeptSnapshot> {

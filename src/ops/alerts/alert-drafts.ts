@@ -3,7 +3,7 @@ import { possiblySentTwice } from '../../batch/ledger/batch-record.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import { ALERTS, type AlertDraft, type AlertName } from './alert-event.ts';
-import type { NearSnapshot } from './alert-snapshot.ts';
+import type { NearSnapshot, NoticeEnds } from './alert-snapshot.ts';
 
 /* Title and details of each alert. Times in `data` are ISO 8601, durations milliseconds. */
 
@@ -43,6 +43,12 @@ export function missingDraft(waiting: number): AlertDraft {
 export function backDraft(since: number, now: number): AlertDraft {
   const data = { since: iso(since), awayMs: Math.max(0, now - since) };
   return draft('workers.back', '', data);
+}
+
+export function failingDraft(change: 'on' | 'off', ends: NoticeEnds): AlertDraft {
+  const { accepted, rejected, unknown, expired } = ends;
+  const what = `${formatCount(rejected)} rejected, ${formatCount(unknown)} unknown, ${formatCount(expired)} expired, ${formatCount(accepted)} accepted`;
+  return draft(change === 'on' ? 'notices.failing' : 'notices.recovered', what, { ...ends });
 }
 
 export function memoryDraft(change: 'on' | 'off', used: number, limit: number): AlertDraft {

@@ -1,3 +1,5 @@
+import type { NoticeEvent } from '../../notices/notice-events.ts';
+
 /**
  * All alerts: what each means, and what to do about it. Tests check docs/alerts.md and
  * docs/operating.md against this table.
@@ -43,6 +45,18 @@ export const ALERTS = {
     meaning: 'a worker is running again after a time without workers',
     remedy: 'find out why none was running: see the end of the log of the last worker',
   },
+  'notices.failing': {
+    meaning: 'many single notices were rejected, unknown or expired in ten minutes',
+    remedy: 'find the reason with "notices failures"; redrive them when it is gone',
+  },
+  'notices.recovered': {
+    meaning: 'few single notices fail again',
+    remedy: 'redrive what failed with "notices redrive --notices"',
+  },
+  'notices.ended': {
+    meaning: 'single notices ended; only for the event webhook',
+    remedy: 'none needed',
+  },
   test: {
     meaning: 'a test of the webhook',
     remedy: 'none needed',
@@ -51,6 +65,21 @@ export const ALERTS = {
 
 /** Name of an alert. */
 export type AlertName = keyof typeof ALERTS;
+
+/** The alerts that are also events, which the event webhook gets. */
+export const EVENT_NAMES: readonly AlertName[] = [
+  'hold.begun',
+  'hold.ended',
+  'batch.finished',
+  'notices.ended',
+  'test',
+];
+
+/** One of the notices of `notices.ended`, in the order of their ends. */
+export type EndedNotice = Omit<NoticeEvent, 'cursor' | 'event' | 'at'> & {
+  /** ISO 8601 */
+  readonly at: string;
+};
 
 /** An alert without its id and time. */
 export interface AlertDraft {
@@ -61,7 +90,7 @@ export interface AlertDraft {
   /** How often the condition occurred in the quiet period before without an alert; absent where never. */
   readonly repeated?: number;
   /** Details by event (docs/alerts.md); never a phone number, a variable or a secret. */
-  readonly data: Readonly<Record<string, string | number>>;
+  readonly data: Readonly<Record<string, string | number | boolean | readonly EndedNotice[]>>;
 }
 
 /** The body of a webhook request. */

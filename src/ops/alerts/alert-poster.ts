@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { AlertStore } from './alert-store.ts';
+import type { Outbox } from './outbox.ts';
 import type { Webhook } from './webhook.ts';
 
 const MAX_RETRY_MS = 300_000;
@@ -12,45 +12,55 @@ const POSTS_PER_ROUND = 20;
 const ROUND_MS = 8_000;
 
 /**
- * Posts the alerts in the outbox, oldest first. A failed post is retried with growing delays, and later
+ * Posts the alerts in one outbox, oldest first. A failed post is retried with growing delays, and later
  * alerts wait behind it, so that their order is kept. The next leader continues with the oldest.
  */
 export class AlertPoster {
-  readonly #store: Pick<AlertStore, 'next' | 'remove'>;
+  readonly #outbox: Pick<Outbox, 'next' | 'remove'>;
   readonly #webhook: Webhook;
   readonly #retryMs: number;
   readonly #log: Logger;
   #failures = 0;
   #notBefore = 0;
+  #posting: Promise<void> | undefined;
 
   /** @param retryMs delay after the first failed post, in milliseconds; doubles with each failure */
   constructor(
-    store: Pick<AlertStore, 'next' | 'remove'>,
+    outbox: Pick<Outbox, 'next' | 'remove'>,
     webhook: Webhook,
     retryMs: number,
     log: Logger,
   ) {
-    this.#store = store;
+    this.#outbox = outbox;
     this.#webhook = webhook;
     this.#retryMs = retryMs;
     this.#log = log;
   }
 
   /**
+   * A call while another one posts waits for that one.
+   *
    * @param when `due`: not before the delay after a failure is over; `now`: at once
    * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
    */
   async postWaiting(when: 'due' | 'now' = 'due'): Promise<void> {
+    this.#posting ??= this.#post(when).finally(() => {
+      this.#posting = undefined;
+    });
+    await this.#posting;
+  }
+
+  async #post(when: 'due' | 'now'): Promise<void> {
     const startedAt = performance.now();
     if (when === 'due' && startedAt < this.#notBefore) return;
     for (let post = 0; post < POSTS_PER_ROUND; post++) {
       if (performance.now() - startedAt > ROUND_MS) return;
-      const next = await this.#store.next();
+      const next = await this.#outbox.next();
       if (next === undefined) return;
       const { id } = next;
       if (Date.now() - next.at > GIVE_UP_MS) {
         this.#log.error({ event: 'alert-given-up', id });
-        await this.#store.remove(next);
+        await this.#outbox.remove(next, 'given up');
         continue;
       }
       const posted = await this.#webhook.post(next);
@@ -62,7 +72,7 @@ export class AlertPoster {
       }
       this.#failures = 0;
       this.#log.info({ event: 'alert-posted', id, status: posted.status });
-      await this.#store.remove(next);
+      await this.#outbox.remove(next);
     }
   }
 

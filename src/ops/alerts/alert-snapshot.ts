@@ -13,6 +13,8 @@ export interface AlertSnapshot {
   readonly waiting: number;
   /** Single notices whose outcome is unknown. */
   readonly unknownNotices: number;
+  /** Single notices that ended in the last ten minutes, by state. */
+  readonly ends: NoticeEnds;
   /** Memory of Redis in bytes; a limit of 0 means that it is not known. */
   readonly memory: { readonly used: number; readonly limit: number };
   /** Batch events since the previous round, and the cursor of the next read. */
@@ -21,6 +23,9 @@ export interface AlertSnapshot {
   /** Read once a minute, because it costs a command for each batch. */
   readonly kept?: KeptSnapshot;
 }
+
+/** Numbers of single notices by the state in which they ended. */
+export type NoticeEnds = Readonly<Record<'accepted' | 'rejected' | 'unknown' | 'expired', number>>;
 
 /** What is kept until it is resolved or its retention ends. */
 export interface KeptSnapshot {

@@ -3,7 +3,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { AlertDraft, AlertEvent } from './alert-event.ts';
+import { EVENT_NAMES, type AlertDraft, type AlertEvent } from './alert-event.ts';
 import type { AlertMemory } from './alert-snapshot.ts';
 
 /** Duration of the lease in milliseconds: another process takes over within it when the leader dies. */
@@ -12,8 +12,20 @@ export const LEASE_MS = 30_000;
 /** Lifetime of the memory after the last round, in milliseconds. */
 const MEMORY_MS = 90 * 24 * 3_600_000;
 
-/** Most alerts in the outbox; the oldest are dropped. */
-const MAX_OUTBOX = 1_000;
+/** Most alerts in an outbox; the oldest are dropped. */
+const MAX_ALERTS = 1_000;
+const MAX_EVENTS = 11_000;
+
+/** Most events in the outbox with which ends of notices are still added to it: others wait where they are. */
+const MAX_ENDS = 10_000;
+
+/** The receivers of alerts. */
+export interface AlertReceivers<Of> {
+  /** Gets all alerts, for people. */
+  readonly alerts?: Of | undefined;
+  /** Gets the alerts of {@link EVENT_NAMES}, for a program. */
+  readonly events?: Of | undefined;
+}
 
 /** ARGV: nonce, milliseconds. Takes or renews the lease; returns 1 where this process has it. */
 const takeLease = defineScript({
@@ -36,45 +48,60 @@ return 0`,
 });
 
 /**
- * Stores the memory and adds the alerts to the outbox in one step, for the holder of the lease only: so
- * no alert is lost or reported twice when the leader changes. ARGV: nonce, memory, its lifetime, then
- * each alert. Returns 1, or 0 where another process has the lease.
+ * Stores the memory and adds the alerts to the outboxes in one step, for the holder of the lease only: so
+ * no alert is lost or reported twice when the leader changes. KEYS: lease, memory, the outboxes. ARGV: nonce,
+ * memory, its lifetime, how many alerts are for the first outbox, then these, then those for the second.
+ * Returns 1, or 0 where another process has the lease.
  */
 const commit = defineScript({
   name: 'commit alerts',
-  keys: 3,
+  keys: 4,
   lua: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-for index = 4, #ARGV do
-  redis.call('XADD', KEYS[3], 'MAXLEN', ${MAX_OUTBOX}, '*', 'alert', ARGV[index])
+local first = 4 + tonumber(ARGV[4])
+for index = 5, #ARGV do
+  if index <= first then
+    redis.call('XADD', KEYS[3], 'MAXLEN', ${MAX_ALERTS}, '*', 'alert', ARGV[index])
+  else
+    redis.call('XADD', KEYS[4], 'MAXLEN', ${MAX_EVENTS}, '*', 'alert', ARGV[index])
+  end
 end
 return 1`,
 });
 
-/** An alert in the outbox. */
-export interface Outgoing {
-  /** Id of its entry in the outbox. */
-  readonly entry: string;
-  /** When it was added, in milliseconds since the epoch. */
-  readonly at: number;
-  readonly id: string;
-  /** The body that is signed and posted. */
-  readonly body: string;
-}
+/** What became of ends of notices: in the outbox; it is full; another process leads or has forwarded them. */
+export type Forwarded = 'done' | 'full' | 'lost';
+
+/**
+ * Adds ends of notices to the outbox of events together with their cursor, for the holder of the lease only.
+ * KEYS: lease, cursor, outbox. ARGV: nonce, the cursor before, the new one, the alert or ''.
+ */
+const forward = defineScript({
+  name: 'forward ends of notices',
+  keys: 3,
+  lua: `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
+if (redis.call('GET', KEYS[2]) or '') ~= ARGV[2] then return 'lost' end
+if redis.call('XLEN', KEYS[3]) >= ${MAX_ENDS} then return 'full' end
+redis.call('SET', KEYS[2], ARGV[3])
+if ARGV[4] ~= '' then redis.call('XADD', KEYS[3], '*', 'alert', ARGV[4]) end
+return 'done'`,
+  parse: (reply: unknown) => reply as Forwarded,
+});
 
 /**
  * State that all processes with alerts share in Redis: the lease of the leader, the memory of reported
- * alerts, and the outbox. Its methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
+ * alerts, and how far the ends of notices are forwarded. Its methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED.
  */
 export class AlertStore {
   readonly #redis: RedisClient;
-  readonly #keys: Keys['alerts'];
+  readonly #keys: Pick<Keys, 'alerts' | 'events'>;
   readonly #nonce = randomBytes(12).toString('base64url');
 
-  constructor(redis: RedisClient, keys: Pick<Keys, 'alerts'>) {
+  constructor(redis: RedisClient, keys: Pick<Keys, 'alerts' | 'events'>) {
     this.#redis = redis;
-    this.#keys = keys.alerts;
+    this.#keys = keys;
   }
 
   /** @returns whether this process leads, for {@link LEASE_MS} from now */
@@ -89,45 +116,55 @@ export class AlertStore {
 
   /** @returns undefined where there is no memory, or it is of another version */
   async memory(): Promise<AlertMemory | undefined> {
-    const text = await this.#ask(() => this.#redis.get(this.#keys.memory));
+    const text = await this.#ask(() => this.#redis.get(this.#keys.alerts.memory));
     if (text === null) return undefined;
     const { v, ...memory } = JSON.parse(text) as AlertMemory & { readonly v?: number };
     return v === VERSION ? memory : undefined;
   }
 
-  /** @returns false where another process leads now: nothing was stored */
-  async commit(memory: AlertMemory, alerts: readonly AlertEvent[]): Promise<boolean> {
-    const { lease, memory: kept, outbox } = this.#keys;
-    const args = [this.#nonce, JSON.stringify({ v: VERSION, ...memory }), MEMORY_MS];
-    const texts = alerts.map((alert) => JSON.stringify(alert));
-    const done = await this.#ask(() =>
-      commit(this.#redis, [lease, kept, outbox], [...args, ...texts]),
+  /**
+   * @param receivers who gets alerts; what a receiver does not get is not stored for it
+   * @returns false where another process leads now: nothing was stored
+   */
+  async commit(
+    memory: AlertMemory,
+    alerts: readonly AlertEvent[],
+    receivers: AlertReceivers<unknown>,
+  ): Promise<boolean> {
+    const { alerts: keys, events } = this.#keys;
+    const forPeople = receivers.alerts === undefined ? [] : alerts;
+    const forPrograms =
+      receivers.events === undefined
+        ? []
+        : alerts.filter(({ event }) => EVENT_NAMES.includes(event));
+    const texts = [...forPeople, ...forPrograms].map((alert) => JSON.stringify(alert));
+    const kept = JSON.stringify({ v: VERSION, ...memory });
+    const args = [this.#nonce, kept, MEMORY_MS, forPeople.length, ...texts];
+    const used = [keys.lease, keys.memory, keys.outbox, events.outbox];
+    return (await this.#ask(() => commit(this.#redis, used, args))) === 1;
+  }
+
+  /** @returns cursor of the last end of a notice that was forwarded; undefined before the first time */
+  async forwarded(): Promise<string | undefined> {
+    return (await this.#ask(() => this.#redis.get(this.#keys.events.forwarded))) ?? undefined;
+  }
+
+  /** @param alert undefined to store the cursor alone */
+  async forward(
+    before: string | undefined,
+    cursor: string,
+    alert: AlertEvent | undefined,
+  ): Promise<Forwarded> {
+    const { forwarded, outbox } = this.#keys.events;
+    const body = alert === undefined ? '' : JSON.stringify(alert);
+    const args = [this.#nonce, before ?? '', cursor, body];
+    return this.#ask(() =>
+      forward(this.#redis, [this.#keys.alerts.lease, forwarded, outbox], args),
     );
-    return done === 1;
-  }
-
-  /** @returns the oldest alert in the outbox */
-  async next(): Promise<Outgoing | undefined> {
-    const [first] = await this.#ask(() =>
-      this.#redis.xrange(this.#keys.outbox, '-', '+', 'COUNT', 1),
-    );
-    if (first === undefined) return undefined;
-    const [entry, [, body = '{}']] = first;
-    const { id } = JSON.parse(body) as AlertEvent;
-    return { entry, at: Number.parseInt(entry, 10), id, body };
-  }
-
-  /** @returns the number of alerts in the outbox */
-  async waiting(): Promise<number> {
-    return this.#ask(() => this.#redis.xlen(this.#keys.outbox));
-  }
-
-  async remove({ entry }: Outgoing): Promise<void> {
-    await this.#ask(() => this.#redis.xdel(this.#keys.outbox, entry));
   }
 
   #run(script: typeof takeLease, args: readonly number[]): Promise<unknown> {
-    return script(this.#redis, [this.#keys.lease], [this.#nonce, ...args]);
+    return script(this.#redis, [this.#keys.alerts.lease], [this.#nonce, ...args]);
   }
 
   async #ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {

@@ -3,6 +3,7 @@ import { HOLDS, type HoldKind } from '../../contracts/hold.ts';
 import {
   backDraft,
   batchDraft,
+  failingDraft,
   heldDraft,
   liftedDraft,
   memoryDraft,
@@ -11,7 +12,7 @@ import {
   unknownDraft,
 } from './alert-drafts.ts';
 import type { AlertDraft } from './alert-event.ts';
-import type { AlertMemory, AlertSnapshot } from './alert-snapshot.ts';
+import type { AlertMemory, AlertSnapshot, NoticeEnds } from './alert-snapshot.ts';
 import { judgeCondition, type ReportedCondition } from './conditions.ts';
 
 /** Result of a round: the alerts to report, and the memory to store. */
@@ -19,6 +20,18 @@ export interface AlertJudgement {
   readonly alerts: readonly AlertDraft[];
   readonly memory: AlertMemory;
 }
+
+/** The limits of alerts. */
+export interface AlertLimits {
+  /** ALERT_QUIET_MS */
+  readonly quietMs: number;
+  /** ALERT_FAILED_NOTICES and ALERT_FAILED_PERCENT; 0 for none. */
+  readonly failedNotices: number;
+  readonly failedPercent: number;
+}
+
+/** A share of fewer failed notices says nothing. */
+const FEWEST_FAILED = 5;
 
 /** Memory is near its limit from this share on, and no longer near it below the second share. */
 const MEMORY_NEAR = 0.85;
@@ -36,20 +49,20 @@ const GAP_MS = 60_000;
  *
  * @param before memory of the previous round; undefined in the first one: then only batch events from
  *   now on are reported
- * @param quietMs ALERT_QUIET_MS
  */
 export function judgeAlerts(
   before: AlertMemory | undefined,
   snapshot: AlertSnapshot,
-  quietMs: number,
+  limits: AlertLimits,
 ): AlertJudgement {
+  const { quietMs } = limits;
   const { now, kept, cursor } = snapshot;
   const memory = before ?? emptyMemory(snapshot);
   const reported = new Map(Object.entries(memory.told));
   const alerts: AlertDraft[] = [];
   if (wasAway(memory, snapshot)) alerts.push(backDraft(memory.lookedAt, now));
   const aloneSince = snapshot.workers > 0 ? 0 : memory.aloneSince || now;
-  for (const { name, on, since, draft } of conditionsOf(memory, snapshot, aloneSince)) {
+  for (const { name, on, since, draft } of conditionsOf(memory, snapshot, aloneSince, limits)) {
     const was = reported.get(name);
     const verdict = judgeCondition(was, on, now, quietMs, since);
     if (verdict.reported === undefined) reported.delete(name);
@@ -97,8 +110,9 @@ const STALLED = 'stalled:';
 
 function conditionsOf(
   { told }: AlertMemory,
-  { now, hold, workers, waiting, leaving, memory: { used, limit }, kept }: AlertSnapshot,
+  { now, hold, workers, waiting, leaving, memory: { used, limit }, kept, ends }: AlertSnapshot,
   aloneSince: number,
+  limits: AlertLimits,
 ): Condition[] {
   const missed = told['workers']?.on === true;
   const alone = workers === 0 && (leaving === true || now - aloneSince >= ALONE_MS);
@@ -127,6 +141,12 @@ function conditionsOf(
       };
     }),
     {
+      name: 'failing',
+      on: isFailing(ends, limits),
+      since: now,
+      draft: (change) => failingDraft(change, ends),
+    },
+    {
       name: 'memory',
       on: share >= threshold,
       since: now,
@@ -142,6 +162,16 @@ function conditionsOf(
       };
     }),
   ];
+}
+
+function isFailing(
+  { accepted, rejected, unknown, expired }: NoticeEnds,
+  { failedNotices, failedPercent }: AlertLimits,
+): boolean {
+  const failed = rejected + unknown + expired;
+  if (failedNotices > 0 && failed >= failedNotices) return true;
+  if (failedPercent === 0 || failed < FEWEST_FAILED) return false;
+  return failed * 100 >= failedPercent * (failed + accepted);
 }
 
 /** Whether this round ends a time without rounds, and the missing workers were not reported before. */

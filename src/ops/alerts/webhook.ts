@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { Agent, request } from 'undici';
+import { formatAlert, type AlertFormat } from './chat-format.ts';
 
 /** Result of a post. */
 export type Posted =
@@ -25,10 +26,20 @@ export function signatureOf(secret: string, body: string, at: number): string {
   return `t=${seconds},v1=${mac}`;
 }
 
-/** The receiver of alerts. Redirects are not followed, so that a signed alert reaches no other host. */
+/** Where alerts are posted. */
+export interface WebhookSettings {
+  readonly url: string;
+  /** Signs each post. */
+  readonly secret: string;
+  /** @default 'json' */
+  readonly format?: AlertFormat | undefined;
+}
+
+/** A receiver of alerts. Redirects are not followed, so that a signed alert reaches no other host. */
 export class Webhook {
   readonly #url: string;
   readonly #secret: string;
+  readonly #format: AlertFormat;
   readonly #agent = new Agent({
     connections: 1,
     connect: { timeout: CONNECT_TIMEOUT_MS, rejectUnauthorized: true },
@@ -37,14 +48,17 @@ export class Webhook {
     maxResponseSize: MAX_ANSWER_BYTES,
   });
 
-  constructor({ url, secret }: { readonly url: string; readonly secret: string }) {
+  constructor({ url, secret, format = 'json' }: WebhookSettings) {
     this.#url = url;
     this.#secret = secret;
+    this.#format = format;
   }
 
-  /** Posts once; throws nothing. */
-  async post({ id, body }: { readonly id: string; readonly body: string }): Promise<Posted> {
+  /** Posts once; throws nothing. @param alert its id, and the alert in JSON */
+  async post(alert: { readonly id: string; readonly body: string }): Promise<Posted> {
+    const { id } = alert;
     try {
+      const body = formatAlert(alert.body, this.#format);
       const answer = await request(this.#url, {
         dispatcher: this.#agent,
         method: 'POST',

@@ -56,3 +56,49 @@ describe('notices alerts watch', () => {
     expect((await watching.ended).code).toBe(0);
   });
 });
+
+describe('notices alerts test --webhook events', () => {
+  it('posts to the event webhook, and names its variables where there is none', async () => {
+    const receiver = await startReceiver();
+    const env = { EVENT_WEBHOOK_URL: receiver.url, EVENT_WEBHOOK_SECRET: SECRET };
+    expect((await run(['alerts', 'test', '--webhook', 'events'], env)).code).toBe(0);
+    expect(receiver.names()).toEqual(['test']);
+    const refused = await run(['alerts', 'test', '--json'], env);
+    expect([refused.code, errorOf(refused).message]).toEqual([
+      2,
+      expect.stringContaining('ALERT_WEBHOOK_URL'),
+    ]);
+  });
+});
+
+describe('notices alerts list and replay', () => {
+  it('shows what waits and what was posted, and posts it again', async () => {
+    const prefix = redis.freshPrefix();
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    const empty = await run(['alerts', 'list'], env);
+    expect(empty.stdout).toBe('Nothing waits, and nothing was posted.\n');
+    const { events } = keysOf(prefix, 'default');
+    const alert = { id: 'alert-1', event: 'notices.ended', title: 'one ended', at: 'then' };
+    await redis.client.xadd(events.posted, '*', 'alert', JSON.stringify(alert), 'as', 'posted');
+    const replayed = await run(['alerts', 'replay', 'alert-1'], env);
+    expect([replayed.code, replayed.stdout]).toEqual([
+      0,
+      'alert-1 is posted again to the webhook of events, after what waits for it.\n',
+    ]);
+    const listed = await run(['alerts', 'list', '--json'], env);
+    expect(JSON.parse(listed.stdout)).toEqual([
+      { webhook: 'events', ...alert, as: 'waiting' },
+      { webhook: 'events', ...alert, as: 'posted' },
+    ]);
+    expect((await run(['alerts', 'list'], env)).stdout).toMatch(/^then +events +waiting/m);
+  });
+
+  it.each(['alert-none', '*', '한국어'])('replays no %s: exit code 2', async (id) => {
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    const ended = await run(['alerts', 'replay', id], env);
+    expect([ended.code, ended.stderr]).toEqual([
+      2,
+      expect.stringContaining(`No alert or event with the id ${id} is kept.`),
+    ]);
+  });
+});

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AlertMemory } from '../../../src/ops/alerts/alert-snapshot.ts';
 import { alertEvent, AlertStore, LEASE_MS } from '../../../src/ops/alerts/alert-store.ts';
+import { Outbox } from '../../../src/ops/alerts/outbox.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 
@@ -16,11 +17,18 @@ const MEMORY: AlertMemory = {
 };
 
 const DRAFT = { event: 'test', title: 'a test', remedy: 'none', data: {} } as const;
+const TO = { alerts: true };
 const alert = () => alertEvent(DRAFT, 'notices:default', 1_700_000_000_000);
 
 function stores() {
   const keys = keysOf(redis.freshPrefix(), 'default');
-  return { keys, one: new AlertStore(redis.client, keys), two: new AlertStore(redis.client, keys) };
+  const outbox = new Outbox(redis.client, keys.alerts);
+  return {
+    keys,
+    outbox,
+    one: new AlertStore(redis.client, keys),
+    two: new AlertStore(redis.client, keys),
+  };
 }
 
 describe('the lease', () => {
@@ -46,37 +54,37 @@ describe('the lease', () => {
 
 describe('what is told', () => {
   it('is remembered and waits to be posted, in one step, in its order', async () => {
-    const { one, two } = stores();
+    const { outbox, one, two } = stores();
     expect(await two.memory()).toBeUndefined();
     await one.lead();
     const alerts = [alert(), alert()];
-    expect(await one.commit({ ...MEMORY, lookedAt: 7 }, alerts)).toBe(true);
+    expect(await one.commit({ ...MEMORY, lookedAt: 7 }, alerts, TO)).toBe(true);
     expect(await two.memory()).toEqual({ ...MEMORY, lookedAt: 7 });
-    expect(await two.waiting()).toBe(2);
-    const first = await two.next();
+    expect(await outbox.waiting()).toBe(2);
+    const first = await outbox.next();
     expect(first).toMatchObject({ id: alerts[0]?.id, body: JSON.stringify(alerts[0]) });
-    if (first !== undefined) await two.remove(first);
-    expect((await one.next())?.id).toBe(alerts[1]?.id);
+    if (first !== undefined) await outbox.remove(first);
+    expect((await outbox.next())?.id).toBe(alerts[1]?.id);
   });
 
   it('is nothing where another leads by now', async () => {
-    const { keys, one, two } = stores();
+    const { keys, outbox, one, two } = stores();
     await one.lead();
-    await one.commit(MEMORY, []);
+    await one.commit(MEMORY, [], TO);
     await redis.client.del(keys.alerts.lease);
     await two.lead();
-    expect(await one.commit({ ...MEMORY, lookedAt: 99 }, [alert()])).toBe(false);
+    expect(await one.commit({ ...MEMORY, lookedAt: 99 }, [alert()], TO)).toBe(false);
     expect(await two.memory()).toEqual(MEMORY);
-    expect(await two.waiting()).toBe(0);
+    expect(await outbox.waiting()).toBe(0);
   });
 
   it('waits in a bounded number', async () => {
-    const { one } = stores();
+    const { outbox, one } = stores();
     await one.lead();
     const many = Array.from({ length: 1_005 }, alert);
-    await one.commit(MEMORY, many);
-    expect(await one.waiting()).toBe(1_000);
-    expect((await one.next())?.id).toBe(many[5]?.id);
+    await one.commit(MEMORY, many, TO);
+    expect(await outbox.waiting()).toBe(1_000);
+    expect((await outbox.next())?.id).toBe(many[5]?.id);
   });
 
   it('of another version is forgotten', async () => {
@@ -95,5 +103,65 @@ describe('what is told', () => {
       at: '2023-11-14T22:13:20.000Z',
       event: 'test',
     });
+  });
+});
+
+describe('ends of notices', () => {
+  it('are forwarded once, by the leader only, and not while the outbox is full', async () => {
+    const { keys, one, two } = stores();
+    const outbox = new Outbox(redis.client, keys.events);
+    await one.lead();
+    expect(await one.forwarded()).toBeUndefined();
+    expect(await one.forward(undefined, '1-0', undefined)).toBe('done');
+    expect(await outbox.waiting()).toBe(0);
+    expect(await one.forward('1-0', '2-0', alert())).toBe('done');
+    expect(await one.forward('1-0', '2-0', alert())).toBe('lost');
+    expect(await two.forward('2-0', '3-0', alert())).toBe('lost');
+    expect([await one.forwarded(), await outbox.waiting()]).toEqual(['2-0', 1]);
+    for (let count = 1; count < 10_000; count++) {
+      void redis.client.xadd(keys.events.outbox, '*', 'alert', '{}');
+    }
+    expect(await one.forward('2-0', '3-0', alert())).toBe('full');
+    expect(await one.forwarded()).toBe('2-0');
+  });
+});
+
+describe('an outbox', () => {
+  it('keeps what was posted, lists it, and posts it again under its id', async () => {
+    const { outbox, one } = stores();
+    await one.lead();
+    const [first, second] = [alert(), alert()];
+    await one.commit(MEMORY, [first, second], TO);
+    const next = await outbox.next();
+    if (next === undefined) throw new Error('nothing waits');
+    await outbox.remove(next);
+    await outbox.remove(next);
+    const state = async () => (await outbox.list(10)).map(({ id, as }) => [id, as]);
+    expect(await state()).toEqual([
+      [second.id, 'waiting'],
+      [first.id, 'posted'],
+    ]);
+    expect(await outbox.replay(first.id)).toBe(true);
+    expect(await state()).toEqual([
+      [first.id, 'waiting'],
+      [second.id, 'waiting'],
+      [first.id, 'posted'],
+    ]);
+    expect(await outbox.replay('alert-that-is-unknown')).toBe(false);
+    expect(await outbox.replay('*')).toBe(false);
+  });
+
+  it('finds the oldest of what it keeps', async () => {
+    const { outbox, one } = stores();
+    await one.lead();
+    const many = Array.from({ length: 150 }, alert);
+    await one.commit(MEMORY, many, TO);
+    for (;;) {
+      const next = await outbox.next();
+      if (next === undefined) break;
+      await outbox.remove(next, 'given up');
+    }
+    expect(await outbox.replay(many[0]?.id ?? '')).toBe(true);
+    expect((await outbox.next())?.body).toBe(JSON.stringify(many[0]));
   });
 });

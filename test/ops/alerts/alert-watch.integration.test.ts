@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAlertWatch } from '../../../src/ops/alerts/alert-watch.ts';
 import { AlertStore } from '../../../src/ops/alerts/alert-store.ts';
+import { Outbox } from '../../../src/ops/alerts/outbox.ts';
 import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/hold-gate.ts';
 import { connectRedis } from '../../../src/redis/connect.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
@@ -24,8 +25,9 @@ async function world(quietMs = 0) {
       client,
       keys,
       {
-        url: receiver.url,
-        secret: 'a secret of sixteen',
+        webhooks: { alerts: { url: receiver.url, secret: 'a secret of sixteen' } },
+        failedNotices: 0,
+        failedPercent: 0,
         quietMs,
         keepFailedMs: 604_800_000,
         queue: 'test:default',
@@ -70,11 +72,11 @@ describe('the watch', () => {
     await until(() => receiver.received.length >= 3, { what: 'three tries', ...WAIT });
     expect(new Set(receiver.received.map(({ alert }) => alert.id)).size).toBe(1);
     await liftManualHold(redis.client, keys);
-    const store = new AlertStore(redis.client, keys);
-    await until(async () => (await store.waiting()) === 2, { what: 'both to wait', ...WAIT });
+    const outbox = new Outbox(redis.client, keys.alerts);
+    await until(async () => (await outbox.waiting()) === 2, { what: 'both to wait', ...WAIT });
     const refused = receiver.received.length;
     receiver.answer(204);
-    await until(async () => (await store.waiting()) === 0, { what: 'all to be posted', ...WAIT });
+    await until(async () => (await outbox.waiting()) === 0, { what: 'all to be posted', ...WAIT });
     expect(receiver.names().slice(-2)).toEqual(['hold.begun', 'hold.ended']);
     expect(receiver.received.length).toBeGreaterThanOrEqual(refused + 2);
   });
@@ -134,8 +136,9 @@ describe('the watch', () => {
       client,
       keys,
       {
-        url: receiver.url,
-        secret: 'a secret of sixteen',
+        webhooks: { alerts: { url: receiver.url, secret: 'a secret of sixteen' } },
+        failedNotices: 0,
+        failedPercent: 0,
         quietMs: 0,
         keepFailedMs: 1,
         queue: 'q',

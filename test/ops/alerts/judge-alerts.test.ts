@@ -5,6 +5,7 @@ import type { AlertMemory, AlertSnapshot } from '../../../src/ops/alerts/alert-s
 import { judgeAlerts } from '../../../src/ops/alerts/judge-alerts.ts';
 
 const QUIET = 300_000;
+const LIMITS = { quietMs: QUIET, failedNotices: 100, failedPercent: 20 };
 const START = 1_700_000_000_000;
 
 const SIGHT: AlertSnapshot = {
@@ -13,6 +14,7 @@ const SIGHT: AlertSnapshot = {
   workers: 2,
   waiting: 0,
   unknownNotices: 0,
+  ends: { accepted: 100, rejected: 0, unknown: 0, expired: 0 },
   memory: { used: 10, limit: 100 },
   batchEvents: [],
   cursor: '0',
@@ -28,7 +30,7 @@ function told(...sights: readonly Look[]) {
   return sights.map(({ gap, ...sight }) => {
     now = sight.now ?? now + 5_000;
     if (memory !== undefined && gap === undefined) memory = { ...memory, lookedAt: now - 5_000 };
-    const judged = judgeAlerts(memory, { ...SIGHT, ...sight, now }, QUIET);
+    const judged = judgeAlerts(memory, { ...SIGHT, ...sight, now }, LIMITS);
     // It goes through Redis as JSON.
     memory = JSON.parse(JSON.stringify(judged.memory)) as AlertMemory;
     return judged.alerts;
@@ -218,12 +220,12 @@ describe('batches', () => {
     const first = judgeAlerts(
       undefined,
       { ...SIGHT, batchEvents: [stalled], kept: { unknownContacts: 0, near } },
-      QUIET,
+      LIMITS,
     ).memory;
     expect(Object.keys(first.told).sort()).toEqual(['near:autumn', 'stalled:autumn']);
     const gone = { ...SIGHT, kept: { unknownContacts: 0, near: [] } };
-    const second = judgeAlerts(first, { ...gone, now: START + QUIET }, QUIET).memory;
-    const third = judgeAlerts(second, { ...gone, now: START + 2 * QUIET }, QUIET).memory;
+    const second = judgeAlerts(first, { ...gone, now: START + QUIET }, LIMITS).memory;
+    const third = judgeAlerts(second, { ...gone, now: START + 2 * QUIET }, LIMITS).memory;
     expect(third.told).toEqual({});
   });
 });
@@ -262,4 +264,42 @@ describe('unknown outcomes', () => {
 it('nothing is told where nothing is wrong', () => {
   const kept = { kept: { unknownContacts: 0, near: [] } };
   expect(names({}, kept, { waiting: 1_000 }, kept).flat()).toEqual([]);
+});
+
+describe('single notices that fail', () => {
+  const ends = (rejected: number, unknown: number, expired: number, accepted: number) => ({
+    ends: { accepted, rejected, unknown, expired },
+  });
+
+  it.each([
+    ['their number', ends(50, 25, 25, 1_000_000), true],
+    ['one fewer', ends(50, 25, 24, 1_000_000), false],
+    ['their share', ends(5, 0, 0, 20), true],
+    ['a smaller share', ends(5, 0, 0, 21), false],
+    ['a share of too few', ends(2, 1, 1, 0), false],
+  ])('are reported by %s', (_, look, isReported) => {
+    expect(names(look)[0]).toEqual(isReported ? ['notices.failing'] : []);
+  });
+
+  it('are reported once, with their numbers, and when they are few again', () => {
+    const many = ends(90, 8, 2, 400);
+    const alerts = told({}, many, many, ends(1, 0, 0, 400), {});
+    expect(alerts.map((some) => some.map(({ event }) => event))).toEqual([
+      [],
+      ['notices.failing'],
+      [],
+      ['notices.recovered'],
+      [],
+    ]);
+    expect(alerts[1]?.[0]).toMatchObject({
+      title:
+        'many single notices were rejected, unknown or expired in ten minutes: 90 rejected, 8 unknown, 2 expired, 400 accepted',
+      data: { accepted: 400, rejected: 90, unknown: 8, expired: 2 },
+    });
+  });
+
+  it('are not reported where both limits are 0', () => {
+    const off = { quietMs: QUIET, failedNotices: 0, failedPercent: 0 };
+    expect(judgeAlerts(undefined, { ...SIGHT, ...ends(1_000, 0, 0, 0) }, off).alerts).toEqual([]);
+  });
 });

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
 import { LedgerReader } from '../../../src/batch/ledger/ledger-reader.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
+import { readNoticeEvents } from '../../../src/notices/notice-events.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room, type Line } from '../../service-coverage/support/line.ts';
@@ -11,7 +12,7 @@ import { until } from '../../support/wait.ts';
 const NOTICES = 20;
 /** How long the service takes to answer: writes are refused meanwhile. */
 const LATENCY_MS = 700;
-const ALL_AT_ONCE = { CONCURRENCY: '20', COALESCE_MAX_CONTACTS: '1' };
+const ALL_AT_ONCE = { CONCURRENCY: '20', COALESCE_MAX_CONTACTS: '1', NOTICE_EVENTS: '1000' };
 const SHORT_LOCK = {
   ...ALL_AT_ONCE,
   LOCK_DURATION_MS: '5000',
@@ -24,7 +25,7 @@ const SHORT_LOCK = {
 
 /**
  * Redis refuses writes from the moment at which the service has taken all notices, so none of the answers
- * can be recorded. Afterwards each notice must be done, and be in the service's record once.
+ * can be recorded. Afterwards each notice must be done, have its event, and be in the service's record once.
  */
 describe('while Redis refuses writes, an answer of the service', () => {
   const lines = room();
@@ -87,6 +88,17 @@ describe('while Redis refuses writes, an answer of the service', () => {
     }
   }
 
+  /** How many notices have the event that they were accepted, and how many have another one. */
+  async function announced({ prefix }: Line): Promise<readonly [number, number]> {
+    const keys = keysOf(prefix, 'default');
+    const { events } = await readNoticeEvents(redis.client, keys, '0', 1_000);
+    const of = (isAccepted: boolean) =>
+      new Set(
+        events.filter(({ state }) => (state === 'accepted') === isAccepted).map(({ job }) => job),
+      );
+    return [of(true).size, of(false).size];
+  }
+
   /** How often the service took each number. */
   const taken = (): number[] => [...(emulator?.contacts() ?? [])].map(({ count }) => count);
 
@@ -99,6 +111,7 @@ describe('while Redis refuses writes, an answer of the service', () => {
     });
     await refusal.end();
     expect(await untilDone(line)).toBe(0);
+    expect(await announced(line)).toEqual([NOTICES, 0]);
     expect(taken()).toEqual(Array.from({ length: NOTICES }, () => 1));
   });
 
@@ -115,6 +128,7 @@ describe('while Redis refuses writes, an answer of the service', () => {
     });
     await refusals.NOREPLICAS.end();
     expect(await untilDone(line)).toBe(0);
+    expect(await announced(line)).toEqual([NOTICES, 0]);
     expect(taken()).toEqual(Array.from({ length: NOTICES }, () => 1));
     expect(line.attempts()).toHaveLength(NOTICES);
   });

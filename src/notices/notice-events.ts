@@ -1,0 +1,138 @@
+import type { RedisClient, RedisSettings } from '../redis/connect.ts';
+import { followEvents, type EventsOptions } from '../redis/follow-events.ts';
+import type { Keys } from '../redis/keys.ts';
+import { readEvents, type EventFields, type EventsPage } from '../redis/read-events.ts';
+import { defineScript, replyCode } from '../redis/script.ts';
+import type { NoticeState } from './notice-state.ts';
+
+/** The states in which a notice has ended. */
+export type EndState = Exclude<NoticeState, 'pending' | 'sending' | 'not-kept'>;
+
+/**
+ * An event of one job of a notice; most notices have one job. Contains no phone number and no variable.
+ *
+ * - `notice.ended`: the job has ended in `state`. An operator's decision on an unknown outcome is another end.
+ * - `notice.redriven`: an operator sends it again; it ends again.
+ */
+export interface NoticeEvent {
+  /** Position of this event: pass it as `from` to continue after this event. */
+  readonly cursor: string;
+  /** Redis time, milliseconds since the epoch. */
+  readonly at: number;
+  readonly event: 'notice.ended' | 'notice.redriven';
+  /** Id of the notice, as in its receipt. */
+  readonly notice: string;
+  /** Id of the job; the same as `notice` where the notice has one job. */
+  readonly job: string;
+  readonly state: EndState | 'pending';
+  /** The code of the service, or one of `ERROR_CODES`; absent where there is none. */
+  readonly code?: string;
+}
+
+/** Options of `NoticeQueue.events`. All of them may be left out. */
+export type NoticeEventsOptions = EventsOptions;
+
+/** What is stored of an event. Its names and their order never change: Redis stores equal names once. */
+export interface EventEntry extends Pick<NoticeEvent, 'notice' | 'job' | 'state'> {
+  readonly code: string;
+}
+
+/**
+ * Events of single notices, in the order of their ends. Waits for more until the loop is left or a signal
+ * aborts. Kept as the workers are configured (NOTICE_EVENTS).
+ *
+ * @throws InputError CONFIG_INVALID at once; while iterating NoticeQueueError QUEUE_UNAVAILABLE or
+ *   QUEUE_REFUSED if Redis replies with an error
+ */
+export function noticeEvents(
+  redis: RedisSettings,
+  { noticeEvents: stream }: Pick<Keys, 'noticeEvents'>,
+  options: NoticeEventsOptions = {},
+  closing?: AbortSignal,
+): AsyncGenerator<NoticeEvent, void, undefined> {
+  return followEvents({ redis, stream, eventOf, closing }, options);
+}
+
+/** Events of single notices after a cursor, without waiting ({@link readEvents}). */
+export async function readNoticeEvents(
+  client: RedisClient,
+  { noticeEvents: stream }: Pick<Keys, 'noticeEvents'>,
+  after: string | undefined,
+  count: number,
+): Promise<EventsPage<NoticeEvent>> {
+  return readEvents(client, stream, eventOf, after, count);
+}
+
+/**
+ * Appends an event: one command, which a worker sends together with the one that ends the job.
+ *
+ * @param most events that are kept (NOTICE_EVENTS)
+ * @throws the error of the Redis client, or ScriptFailure
+ */
+export async function appendNoticeEvent(
+  redis: RedisClient,
+  { noticeEvents: stream }: Pick<Keys, 'noticeEvents'>,
+  { job, notice, state, code }: EventEntry,
+  most: number,
+): Promise<void> {
+  const fields = ['job', job, 'notice', notice, 'state', state, 'code', code] as const;
+  try {
+    await redis.xadd(stream, 'MAXLEN', '~', most, '*', ...fields);
+  } catch (error) {
+    if (replyCode(error) !== 'OOM') throw error;
+    await appendWhenFull(redis, [stream], [most, ...fields]);
+  }
+}
+
+/**
+ * Appends an event while Redis is out of memory: it takes the end of a job then, which frees memory, and so it
+ * must take the event. After a first write it refuses no other in the same script. KEYS: events. ARGV: how many
+ * are kept, the fields.
+ */
+const appendWhenFull = defineScript({
+  name: 'append an event',
+  keys: 1,
+  lua: `
+redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])
+return redis.call('XADD', KEYS[1], '*', unpack(ARGV, 2))`,
+});
+
+/**
+ * Lua: appends an event where the workers keep events. `retention` and `stream` are keys, `job` is the key of
+ * the job, which tells whether the notice has others.
+ */
+export const ANNOUNCE = `
+local function announce(retention, stream, job, id, state, code)
+  local most = tonumber(redis.call('HGET', retention, 'events') or 0)
+  if most < 1 then return end
+  local data, notice = redis.call('HGET', job, 'data') or '', id
+  if string.find(data, '^{"v":%d+,"jobs":%d+,') then notice = string.gsub(id, '%-%d+$', '') end
+  redis.call('XADD', stream, 'MAXLEN', '~', most, '*', 'job', id, 'notice', notice, 'state', state, 'code', code)
+end
+`;
+
+const STATES: readonly string[] = [
+  'accepted',
+  'rejected',
+  'unknown',
+  'expired',
+  'cancelled',
+  'pending',
+] satisfies NoticeEvent['state'][];
+
+const isState = (text: string): text is NoticeEvent['state'] => STATES.includes(text);
+
+/** Undefined for a state that this version does not know. */
+function eventOf(cursor: string, { text }: EventFields): NoticeEvent | undefined {
+  const [state, code] = [text('state'), text('code')];
+  if (!isState(state)) return undefined;
+  return {
+    cursor,
+    at: Number.parseInt(cursor, 10),
+    event: state === 'pending' ? 'notice.redriven' : 'notice.ended',
+    notice: text('notice'),
+    job: text('job'),
+    state,
+    ...(code === '' ? {} : { code }),
+  };
+}

@@ -1,0 +1,184 @@
+import { setImmediate } from 'node:timers/promises';
+import { expect, describe, it, onTestFinished } from 'vitest';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { NoticeQueue, type NoticeEvent, type NoticeEventsOptions } from '../../src/index.ts';
+import { redriveNotices } from '../../src/ops/notice-actions.ts';
+import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
+
+const redis = testRedis();
+const WAIT = { deadlineMs: 20_000 };
+const ACTOR = { who: 'kim@desk', why: 'a test' };
+
+const notice = (contact = '01000000001') => ({ templateCode: 'ORDER', contacts: [{ contact }] });
+
+/** A queue, a worker that keeps events, and a listener. */
+function world(env: Record<string, string> = {}, emulated: EmulatorOptions = {}) {
+  const prefix = redis.freshPrefix();
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 2 });
+  onTestFinished(() => queue.close());
+  const start = async () => {
+    const worker = await startWorkerInProcess(
+      redis.url,
+      prefix,
+      { NOTICE_EVENTS: '1000', ...env },
+      emulated,
+    );
+    onTestFinished(() => worker.stop());
+    return worker;
+  };
+  return { prefix, keys: keysOf(prefix, 'default'), queue, start };
+}
+
+/** Collects events; they arrive while the test goes on. */
+function listen(queue: NoticeQueue, options: NoticeEventsOptions = { from: '0' }) {
+  const events: (NoticeEvent & { readonly arrivedAt: number })[] = [];
+  const stop = new AbortController();
+  const { signal } = stop;
+  const all = (async () => {
+    for await (const event of queue.events({ ...options, signal }))
+      events.push({ ...event, arrivedAt: Date.now() });
+  })();
+  onTestFinished(() => {
+    stop.abort();
+    return all;
+  });
+  const reach = (count: number) =>
+    until(() => events.length >= count, { what: `${count} events`, ...WAIT });
+  return { events, reach };
+}
+
+const brief = ({ event, notice: id, state, code }: NoticeEvent) => [event, id, state, code];
+
+describe('events()', () => {
+  it('has each end: accepted, rejected, expired, cancelled, unknown; with its code, and within a second', async () => {
+    const { queue, keys, start } = world(
+      { UNKNOWN_RESENDS: '0' },
+      {
+        rejectContacts: ['01000000002'],
+        faults: [{ on: 'send', containing: '01000000005', reset: 'after-acting' }],
+      },
+    );
+    const expiresAt = Date.now() + 1_000;
+    const late = await queue.send(notice('01000000003'), { expiresAt });
+    const off = await queue.send(notice('01000000004'), { delay: 3_600_000 });
+    await until(() => Date.now() > expiresAt, { what: 'the deadline' });
+    await start();
+    const { events, reach } = listen(queue);
+    const good = await queue.send(notice());
+    await reach(2);
+    const bad = await queue.send(notice('01000000002'));
+    await reach(3);
+    expect(await queue.cancel(off.id)).toMatchObject({ cancelled: true });
+    await reach(4);
+    const most = { delivery: 'at-most-once' } as const;
+    const once = await queue.send(notice('01000000005'), most);
+    await reach(5);
+    const more = await queue.send(notice('01000000005'));
+    await reach(6);
+    expect(events.map(brief)).toEqual([
+      ['notice.ended', late.id, 'expired', 'EXPIRED'],
+      ['notice.ended', good.id, 'accepted', undefined],
+      ['notice.ended', bad.id, 'rejected', expect.any(String)],
+      ['notice.ended', off.id, 'cancelled', undefined],
+      ['notice.ended', once.id, 'unknown', 'ECONNRESET'],
+      ['notice.ended', more.id, 'unknown', 'ECONNRESET'],
+    ]);
+    // The first two wait for the start of the worker; the clock of Redis is this machine's.
+    for (const { at, arrivedAt } of events) expect(arrivedAt - at).toBeLessThan(1_000);
+    // A look-up answers the same state.
+    for (const { notice: id, state } of events) expect((await queue.get(id)).state).toBe(state);
+    const stored = JSON.stringify(await redis.client.xrange(keys.noticeEvents, '-', '+'));
+    expect(stored).not.toMatch(/0100000000\d/);
+  });
+
+  it('names the notice of each of its jobs', async () => {
+    const { queue, start } = world();
+    await start();
+    const { events, reach } = listen(queue);
+    const contacts = ['01000000001', '01000000002', '01000000003'].map((contact) => ({ contact }));
+    const { id } = await queue.send({ templateCode: 'ORDER', contacts });
+    await reach(2);
+    expect(events.map((event) => event.notice)).toEqual([id, id]);
+    expect(events.map(({ job }) => job).sort()).toEqual([`${id}-0`, `${id}-1`]);
+  });
+
+  it('continues after a cursor, and begins with what is new where there is none', async () => {
+    const { queue, start } = world();
+    await start();
+    const { events, reach } = listen(queue);
+    const ids = [];
+    for (let index = 0; index < 3; index++) {
+      ids.push((await queue.send(notice())).id);
+      await reach(index + 1);
+    }
+    const from = events[0]?.cursor ?? '';
+    const rest = listen(queue, { from });
+    await rest.reach(2);
+    expect(rest.events.map((event) => event.notice)).toEqual(ids.slice(1));
+    const stop = new AbortController();
+    const fresh = queue.events({ signal: stop.signal });
+    const first = fresh.next();
+    await setImmediate();
+    stop.abort();
+    expect(await first).toEqual({ done: true, value: undefined });
+  });
+
+  it('has what an operator does: redriven in its place, and the end by a decision', async () => {
+    const { queue, keys, start } = world(
+      { UNKNOWN_RESENDS: '0' },
+      {
+        faults: [
+          { on: 'send', times: 1, status: 404, code: 'TEMPLATE_NOT_FOUND' },
+          { on: 'send', containing: '01000000005', reset: 'after-acting' },
+        ],
+      },
+    );
+    await start();
+    const { events, reach } = listen(queue);
+    const failed = await queue.send(notice());
+    await reach(1);
+    const selection = { state: 'rejected', ids: [failed.id] } as const;
+    await redriveNotices({ redis: redis.client, keys }, selection, ACTOR);
+    await reach(3);
+    const lost = await queue.send(notice('01000000005'));
+    await reach(4);
+    await resolveNotices(redis.client, keys, [lost.id], { ...ACTOR, as: 'accepted' });
+    await reach(5);
+    expect(events.map(brief)).toEqual([
+      ['notice.ended', failed.id, 'rejected', 'TEMPLATE_NOT_FOUND'],
+      ['notice.redriven', failed.id, 'pending', undefined],
+      ['notice.ended', failed.id, 'accepted', undefined],
+      ['notice.ended', lost.id, 'unknown', 'ECONNRESET'],
+      ['notice.ended', lost.id, 'accepted', undefined],
+    ]);
+  });
+
+  it('is bounded, and costs nothing where it is off: also a cancellation writes nothing', async () => {
+    const { queue, keys, start, prefix } = world({ NOTICE_EVENTS: '0' });
+    await start();
+    const off = await queue.send(notice(), { delay: 3_600_000 });
+    await queue.cancel(off.id);
+    const { id } = await queue.send(notice());
+    await until(async () => (await queue.get(id)).state === 'accepted', {
+      what: 'the end',
+      ...WAIT,
+    });
+    expect(await redis.client.exists(keys.noticeEvents)).toBe(0);
+
+    const bounded = await startWorkerInProcess(redis.url, prefix, { NOTICE_EVENTS: '10' });
+    onTestFinished(() => bounded.stop());
+    expect(await redis.client.hget(keys.retention, 'events')).toBe('10');
+  });
+
+  it.each([{ from: 'yesterday' }, { from: '-1' }, { signal: 'x' }, { since: 3 }])(
+    'refuses %j at once',
+    (options) => {
+      const { queue } = world();
+      expect(() => queue.events(options as NoticeEventsOptions)).toThrow(/expected|unknown option/);
+    },
+  );
+});

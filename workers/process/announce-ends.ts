@@ -1,0 +1,62 @@
+import type { Job } from 'bullmq';
+import type { JobData } from '../../src/contracts/job.ts';
+import { failureOf, possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
+import type { JobEnd } from '../../src/fleet/job-ends.ts';
+import {
+  appendNoticeEvent,
+  type EndState,
+  type EventEntry,
+} from '../../src/notices/notice-events.ts';
+import type { RedisClient } from '../../src/redis/connect.ts';
+import type { Keys } from '../../src/redis/keys.ts';
+import { inOneWrite } from '../../src/redis/one-write.ts';
+import { UnknownOutcomeError } from '../queue/attempt-error.ts';
+import type { AnnounceEnd } from '../queue/send-job.ts';
+
+/**
+ * Appends an event for the end of each single notice, in the write that ends its job.
+ *
+ * @param most NOTICE_EVENTS
+ * @returns undefined where no events are kept: a send costs nothing more
+ */
+export function announceEnds(
+  redis: RedisClient,
+  keys: Pick<Keys, 'noticeEvents'>,
+  most: number,
+): AnnounceEnd | undefined {
+  if (most === 0) return undefined;
+  return (job, end, error) => {
+    inOneWrite(redis);
+    return appendNoticeEvent(redis, keys, eventOfEnd(job, end, error), most);
+  };
+}
+
+/** The event of an end. @param error the one that ended a failed job; undefined where it is not known */
+function eventOfEnd(
+  job: Pick<Job, 'id' | 'data' | 'stalledCounter'>,
+  end: JobEnd,
+  error: Error | undefined,
+): EventEntry {
+  const { id = '', stalledCounter } = job;
+  const hasOthers = ((job.data as JobData | null)?.jobs ?? 1) > 1;
+  const entry = { job: id, notice: hasOthers ? id.replace(/-\d+$/, '') : id };
+  if (end.kind === 'completed') {
+    const state = stateOfResult(end.result);
+    return { ...entry, state, code: state === 'expired' ? 'EXPIRED' : '' };
+  }
+  const { reason } = end;
+  const possiblySent = possiblySentAttempts({ failedReason: reason, stalledCounter }) > 0;
+  const isUnknown = possiblySent || error instanceof UnknownOutcomeError;
+  return { ...entry, state: isUnknown ? 'unknown' : 'rejected', code: codeOf(reason) };
+}
+
+function stateOfResult(result: unknown): EndState {
+  const outcome = (result as { outcome?: unknown } | null)?.outcome;
+  return outcome === 'expired' || outcome === 'cancelled' ? outcome : 'accepted';
+}
+
+/** The code of a failed attempt. An error of the program has a text in its place, which may contain anything. */
+function codeOf(reason: string): string {
+  const { code } = failureOf(reason);
+  return /^\S{1,100}$/.test(code) ? code : 'INTERNAL_ERROR';
+}
