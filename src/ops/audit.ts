@@ -98,13 +98,13 @@ export async function appendAudit(
 export async function auditSearch(
   redis: RedisClient,
   keys: Pick<Keys, 'audit' | 'done'>,
-  who: string,
+  actor: Actor,
   number: string,
 ): Promise<void> {
   const checked = checkNumber(number);
   if (checked.kind === 'refused') return;
   const target = `number ${maskNumber(checked.number)}`;
-  await appendAudit(redis, keys, { who, what: 'search', target, as: 'searched', why: '' });
+  await appendAudit(redis, keys, { ...actor, what: 'search', target, as: 'searched' });
 }
 
 /**
