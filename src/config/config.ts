@@ -1,5 +1,7 @@
 import { InputError } from '../contracts/errors.ts';
 import type { DeprecatedVariable } from './deprecated.ts';
+import type { UnknownRule } from '../contracts/unknown-rule.ts';
+import { parseUnknownRules } from './unknown-rules.ts';
 import type { Environment } from './environment.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
 import { asTree, type ValueTree } from './variables.ts';
@@ -55,7 +57,7 @@ function configOf({ service, token, worker, ops, alerts, ...others }: ValueTree)
     /** Also without a service: `notices doctor --answer` needs no key pair. */
     answerRules: service.answerRules,
     token: { ...token, issueDeadlineMs },
-    worker: { ...worker, sendDeadlineMs },
+    worker: { ...worker, sendDeadlineMs, unknownRules: rulesOf(worker.unknownRules ?? '') },
     ops: {
       ...ops,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
@@ -63,6 +65,12 @@ function configOf({ service, token, worker, ops, alerts, ...others }: ValueTree)
     },
     alerts: alertConfig(alerts),
   };
+}
+
+/** The text is valid by then. */
+function rulesOf(text: string): readonly UnknownRule[] {
+  const parsed = parseUnknownRules(text);
+  return 'rules' in parsed ? parsed.rules : [];
 }
 
 function serviceConfig(

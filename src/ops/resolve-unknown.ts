@@ -14,7 +14,7 @@ import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import { readUnknown, type UnknownFilter, type UnknownNotice } from './unknown.ts';
-import { unknownParts, type UnknownPart } from './unknown/parts.ts';
+import { unknownParts, type UnknownBatch, type UnknownPart } from './unknown/parts.ts';
 import type { UnknownContext } from './unknown/select.ts';
 
 /**
@@ -163,7 +163,7 @@ export async function runAgain(job: Job): Promise<void> {
  */
 export async function resolveBatch(
   context: UnknownContext,
-  batch: Pick<Batch, 'id' | 'templateCode' | 'counts' | 'chunks'>,
+  batch: UnknownBatch & Pick<Batch, 'chunks'>,
   filter: UnknownFilter,
   decision: ResolveDecision,
   signal?: AbortSignal,

@@ -1,6 +1,7 @@
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { contactsOf } from '../notices/export-failed.ts';
+import { EARLIER_FIELD } from '../notices/look-up-script.ts';
 import type { UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -27,17 +28,31 @@ export interface UnknownFilter {
   readonly before?: number | undefined;
   /** Only what contains this phone number: digits only. */
   readonly number?: string | undefined;
+  /** Whether it was sent again before: a notice by anyone, contacts of a batch by a redrive or a decision. */
+  readonly sentAgain?: boolean | undefined;
+  /** Only what matches none of these. Their batch, chunk and number are not compared. */
+  readonly except?: readonly UnknownFilter[] | undefined;
 }
 
-/** Whether a filter matches an unknown outcome, its batch and number left aside. */
+/** What a filter compares of an unknown outcome. */
+interface Compared {
+  readonly code: string;
+  readonly template: string;
+  readonly at: number;
+  readonly sentAgain: boolean;
+}
+
+/** Whether a filter matches an unknown outcome, its batch, chunk and number left aside. */
 export function matchesUnknown(
-  { code, template, before = Infinity }: UnknownFilter,
-  found: { readonly code: string; readonly template: string; readonly at: number },
+  { code, template, before = Infinity, sentAgain, except = [] }: UnknownFilter,
+  found: Compared,
 ): boolean {
   return (
     found.at < before &&
     (code === undefined || found.code === code) &&
-    (template === undefined || found.template === template)
+    (template === undefined || found.template === template) &&
+    (sentAgain === undefined || found.sentAgain === sentAgain) &&
+    !except.some((filter) => matchesUnknown(filter, found))
   );
 }
 
@@ -125,11 +140,28 @@ export async function matchingNotices(
   notices: readonly UnknownNotice[],
   filter: UnknownFilter,
 ): Promise<UnknownNotice[]> {
-  const { number } = filter;
-  const found = notices.filter((notice) => matchesUnknown(filter, notice));
+  const { number, except = [] } = filter;
+  // Read only where it is asked for: it is stored with the jobs.
+  const asked = [filter, ...except].some((one) => one.sentAgain !== undefined);
+  const again = asked ? await readSentAgain(redis, keys, notices) : [];
+  const found = notices.filter((notice, index) =>
+    matchesUnknown(filter, { ...notice, sentAgain: again[index] ?? false }),
+  );
   if (number === undefined) return found;
   const contacts = await readContacts(redis, keys, found);
   return found.filter((_, index) => contacts[index]?.some(({ contact }) => contact === number));
+}
+
+/** Whether notices were sent again before, in their order. */
+async function readSentAgain(
+  redis: RedisClient,
+  keys: Keys,
+  notices: readonly UnknownNotice[],
+): Promise<boolean[]> {
+  const kept = await Promise.all(
+    notices.map(({ id }) => redis.hexists(keys.noticeJob(id), EARLIER_FIELD)),
+  );
+  return kept.map((found) => found === 1);
 }
 
 /** The contacts of notices' jobs that are not accepted, in the order of the notices. */

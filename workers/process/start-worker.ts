@@ -15,6 +15,7 @@ import { countPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
 import { createAlertWatch } from '../../src/ops/alerts/alert-watch.ts';
+import { createChores } from '../../src/ops/chores.ts';
 import { Hints } from '../../src/redis/hints.ts';
 import { keysOf, pairName } from '../../src/redis/keys.ts';
 import { inOneWrite } from '../../src/redis/one-write.ts';
@@ -40,6 +41,7 @@ import { WorkerGroup } from '../queue/worker-group.ts';
 import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
+import { fleetChores } from './fleet-chores.ts';
 import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
 import { storeOwnRetention } from './store-retention.ts';
 import { waitForRedis } from './wait-for-redis.ts';
@@ -263,6 +265,8 @@ export async function startWorker({
   // The last report must not use up the time of the others when Redis does not answer.
   await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);
   await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log }));
+  const choresOf = { redis, keys, ledger, rules: config.worker.unknownRules, log };
+  await lifecycle.start(createChores(choresOf, fleetChores(choresOf), log));
   await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.

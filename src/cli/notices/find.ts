@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { describeFalsePositiveRate, type FindReport } from '../../search/find-contact.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
 import { auditSearch } from '../../ops/audit.ts';
-import { MAX_WHY_LENGTH, shortText } from '../arguments.ts';
+import { whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { print, table } from '../output.ts';
@@ -13,7 +13,7 @@ export function findCommand(context: CommandContext): Command {
   return new Command('find')
     .description('show the outcome of notices for one phone number; exit with 1 if there are none')
     .argument('<number>', "the phone number, or '-' to read it from standard input")
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH))
+    .addOption(whyOption())
     .action((given: string, { why = '' }: { why?: string }, command: Command) =>
       withLedger(context, async ({ redis, keys, config }) => {
         const { findInQueue } = await import('../../search/find-contact.ts');

@@ -5,7 +5,7 @@ import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { auditSearch } from '../../ops/audit.ts';
 import type { UnknownFilter } from '../../ops/unknown.ts';
 import type { UnknownContext } from '../../ops/unknown/select.ts';
-import { batchId, MAX_WHY_LENGTH, shortText, timeSpan, wholeNumber } from '../arguments.ts';
+import { batchId, timeSpan, wholeNumber, whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { readBatch, type OpenLedger } from '../open-queue.ts';
 import { UsageError } from '../usage-error.ts';
@@ -34,7 +34,7 @@ export function unknownFlags(command: Command): Command {
       timeSpan,
     )
     .option('--number <number>', "only this phone number; '-' reads it from standard input")
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH));
+    .addOption(whyOption());
 }
 
 /** Whether one of them selects something by itself. */

@@ -26,6 +26,9 @@ export interface UnknownPart extends FailureRecord {
   readonly some?: { readonly of: number; readonly taken: Contact[]; readonly rest: Contact[] };
 }
 
+/** What is needed of a batch to select its unknown contacts. */
+export type UnknownBatch = Pick<Batch, 'id' | 'templateCode' | 'counts' | 'chunksOfList'>;
+
 /** Where the unknown contacts of batches are read. The keys are needed to select by number. */
 export interface UnknownSource {
   readonly ledger: Pick<Ledger, 'failures'> & Partial<Pick<Ledger, 'payload'>>;
@@ -39,14 +42,17 @@ export interface UnknownSource {
  */
 export async function* unknownParts(
   { ledger, payloadKeys = [] }: UnknownSource,
-  { id, templateCode: template, counts }: Pick<Batch, 'id' | 'templateCode' | 'counts'>,
+  { id, templateCode: template, counts, chunksOfList }: UnknownBatch,
   filter: UnknownFilter,
 ): AsyncGenerator<UnknownPart> {
   const { batch = id, chunk, number } = filter;
   if (counts.unknown === 0 || batch !== id) return;
   for await (const failure of selectFailures(ledger, id, { state: 'unknown' })) {
-    if (chunk !== undefined && Number.parseInt(failure.name, 10) !== chunk) continue;
-    if (!matchesUnknown(filter, { ...failure, template })) continue;
+    const own = Number.parseInt(failure.name, 10);
+    if (chunk !== undefined && own !== chunk) continue;
+    // A redrive makes new chunks, behind those of the list.
+    const sentAgain = own >= chunksOfList;
+    if (!matchesUnknown(filter, { ...failure, template, sentAgain })) continue;
     if (number === undefined) {
       yield failure;
       continue;
@@ -71,7 +77,7 @@ export async function* unknownParts(
  */
 export async function unknownOfBatch(
   source: UnknownSource,
-  batch: Pick<Batch, 'id' | 'templateCode' | 'counts'>,
+  batch: UnknownBatch,
   filter: UnknownFilter = {},
 ): Promise<UnknownOfBatch | undefined> {
   const codes = new Map<string, number>();
