@@ -1,6 +1,6 @@
 import { InputError } from '../contracts/errors.ts';
 import type { DeprecatedVariable } from './deprecated.ts';
-import type { UnknownRule } from '../contracts/unknown-rule.ts';
+import type { UnknownRule } from '../contracts/outcome.ts';
 import { parseUnknownRules } from './unknown-rules.ts';
 import type { Environment } from './environment.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';

@@ -1,4 +1,4 @@
-import type { UnknownRule } from '../contracts/unknown-rule.ts';
+import type { UnknownRule } from '../contracts/outcome.ts';
 
 /** The decisions as they are written. */
 const DECISIONS: ReadonlyMap<string, UnknownRule['as']> = new Map([
@@ -73,22 +73,22 @@ function parseRule(text: string): UnknownRule | string {
   if (as === undefined) {
     return `expected the decision accepted, discard or resend once, got ${shown(decision)}`;
   }
-  let rule: UnknownRule = { text, as };
+  const found: RuleConditions[] = [];
   for (const condition of text.slice(0, colon).trim().split(' and ')) {
-    const found = parseCondition(condition.trim());
-    if (found === undefined) {
+    const one = parseCondition(condition.trim());
+    if (one === undefined) {
       return `expected a condition such as older than 24 h, code ECONNRESET or template CODE, got ${shown(condition)}`;
     }
-    const [field] = Object.keys(found);
-    if (field !== undefined && field in rule) return `has two conditions of one kind`;
-    rule = { ...rule, ...found };
+    found.push(one);
   }
-  return rule;
+  const kinds = new Set(found.flatMap((one) => Object.keys(one)));
+  if (kinds.size < found.length) return 'has two conditions of one kind';
+  return Object.assign({ text, as }, ...found) as UnknownRule;
 }
 
-function parseCondition(
-  text: string,
-): Pick<UnknownRule, 'olderThanMs' | 'code' | 'template'> | undefined {
+type RuleConditions = Pick<UnknownRule, 'olderThanMs' | 'code' | 'template'>;
+
+function parseCondition(text: string): RuleConditions | undefined {
   const [, digits, unit = ''] = /^older than ([0-9]{1,6}) ?([smhd])$/.exec(text) ?? [];
   const ms = Number(digits) * (UNITS.get(unit) ?? 0);
   if (digits !== undefined) return ms > 0 ? { olderThanMs: ms } : undefined;

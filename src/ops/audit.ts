@@ -64,8 +64,8 @@ export interface KeptAudit extends AuditEntry {
 const KEPT_MS = 90 * 24 * 3_600_000;
 
 /**
- * The most entries of each stream: some 150 MB and 15 MB. Only a flood reaches them: one caller of the ops server
- * takes 14 hours for a million. Entries are in the log of a worker, too (audit-log.ts).
+ * The most entries of each stream: some 100 MB and 10 MB with short reasons. Only a flood reaches them: one caller
+ * of the ops server takes 14 hours for a million. Entries are in the log of a worker, too (audit-log.ts).
  */
 const MOST = { changes: 1_000_000, reads: 100_000 } as const;
 

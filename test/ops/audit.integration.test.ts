@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { appendAudit, readAudit, type AuditEntry } from '../../src/ops/audit.ts';
-import { logAudit } from '../../src/ops/audit-log.ts';
-import { createChores } from '../../src/ops/chores.ts';
+import { logAudit } from '../../src/ops/chores/audit-log.ts';
+import { createChores } from '../../src/ops/chores/chores.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
-import type { UnknownRule } from '../../src/contracts/unknown-rule.ts';
-import { logAudit } from '../../src/ops/audit-log.ts';
-import type { Chore } from '../../src/ops/chores.ts';
+import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import type { WorkerConfig } from '../../src/config/config.ts';
+import { logAudit } from '../../src/ops/chores/audit-log.ts';
+import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
 import { applyUnknownRules } from '../../src/ops/unknown/apply-rules.ts';
 import type { UnknownContext } from '../../src/ops/unknown/select.ts';
 
@@ -9,16 +10,17 @@ import type { UnknownContext } from '../../src/ops/unknown/select.ts';
 const AUDIT_LOG_MS = 10_000;
 const UNKNOWN_RULES_MS = 30_000;
 
-/** What one worker of the fleet does at intervals: log the audit stream, and apply UNKNOWN_RULES. */
-export function fleetChores({
-  rules,
-  log,
-  ...context
-}: UnknownContext & { readonly rules: readonly UnknownRule[]; readonly log: Logger }): Chore[] {
+/** What one worker of the fleet does at intervals: it logs the audit streams, and applies UNKNOWN_RULES. */
+export function createFleetChores(
+  context: UnknownContext,
+  { unknownRules: rules }: Pick<WorkerConfig, 'unknownRules'>,
+  log: Logger,
+): BackgroundService {
+  const { redis, keys } = context;
   const auditLog: Chore = {
     name: 'audit-log',
     everyMs: AUDIT_LOG_MS,
-    run: (signal) => logAudit(context.redis, context.keys, log, signal),
+    run: (signal) => logAudit(redis, keys, log, signal),
   };
   const unknownRules: Chore = {
     name: 'unknown-rules',
@@ -29,5 +31,5 @@ export function fleetChores({
       }
     },
   };
-  return rules.length === 0 ? [auditLog] : [auditLog, unknownRules];
+  return createChores(context, rules.length === 0 ? [auditLog] : [auditLog, unknownRules], log);
 }

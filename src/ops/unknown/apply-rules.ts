@@ -1,11 +1,11 @@
-import type { UnknownRule } from '../../contracts/unknown-rule.ts';
+import type { UnknownRule } from '../../contracts/outcome.ts';
 import { readHold } from '../../fleet/hold/hold-gate.ts';
 import type { UnknownFilter } from '../unknown.ts';
 import { resolveSelected } from './resolve-selected.ts';
 import type { UnknownContext } from './select.ts';
 
 /** Name in the audit stream of a decision by a rule; the reason is the rule as it is written. */
-export const RULE_ACTOR = 'UNKNOWN_RULES';
+const RULE_ACTOR = 'UNKNOWN_RULES';
 
 /** What a rule decided. */
 export interface AppliedRule {

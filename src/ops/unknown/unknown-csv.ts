@@ -58,9 +58,12 @@ export async function unknownCsv(
   return contacts;
 }
 
-type Row = Partial<Record<(typeof COLUMNS)[number], string | number>>;
+type UnknownRow = Partial<Record<(typeof COLUMNS)[number], string | number>>;
 
-async function* pagesOf(context: UnknownContext, filter: UnknownFilter): AsyncGenerator<Row[]> {
+async function* pagesOf(
+  context: UnknownContext,
+  filter: UnknownFilter,
+): AsyncGenerator<UnknownRow[]> {
   const { redis, keys, ledger, payloadKeys = [] } = context;
   const { batch: only, number } = filter;
   const chosen = ({ contact }: { readonly contact: string }) =>

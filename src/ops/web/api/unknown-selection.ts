@@ -131,6 +131,6 @@ export async function withNumbers(
     ...notice,
     numbers: (contacts[index] ?? [])
       .slice(0, SHOWN_NUMBERS)
-      .map(({ contact }) => maskNumber(String(contact))),
+      .map(({ contact }) => maskNumber(contact)),
   }));
 }

@@ -101,8 +101,8 @@ export function downloadLink({ code, template, batch, chunk, before }: UnknownFi
 }
 
 /** The filter of the preview. The number is not returned: it is typed again. */
-function hiddenFields({ number, ...filter }: UnknownFilter): Html {
-  return html`${Object.entries(filter).map(
+function hiddenFields({ code, template, batch, chunk, before, number }: UnknownFilter): Html {
+  return html`${Object.entries({ code, template, batch, chunk, before }).map(
     ([name, value]) =>
       value !== undefined && html`<input type="hidden" name="${name}" value="${String(value)}" />`,
   )}

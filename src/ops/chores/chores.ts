@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import type { BackgroundService } from '../async/lifecycle.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
-import type { RedisClient } from '../redis/connect.ts';
-import { redisErrorCode } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
+import type { BackgroundService } from '../../async/lifecycle.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisErrorCode } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
 
 /** Something that one process of the fleet does at intervals. It does no harm if two do it at the same time. */
 export interface Chore {

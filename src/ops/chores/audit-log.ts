@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
-import { keptAudit } from './audit.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { keptAudit } from '../audit.ts';
 
 /** Entries per read. */
 const PAGE = 500;
