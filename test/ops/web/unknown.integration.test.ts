@@ -102,6 +102,13 @@ describe('unknown outcomes over HTTP', () => {
     const preview = await send('/unknown', { code: 'HTTP_503', olderThanMs: '', number: '' });
     expect(preview.text).toContain('Decide on all 10 contacts selected by code HTTP_503');
     expect(preview.text).toContain('<input type="hidden" name="code" value="HTTP_503" />');
+    // Everything: what becomes unknown after the preview is left out.
+    const everything = await send('/unknown', { code: '' });
+    expect(everything.text).toContain('Decide on all 21 contacts<');
+    const [, before = ''] = /name="before" value="(\d+)"/.exec(everything.text) ?? [];
+    expect(Number(before) - Date.now()).toBeLessThan(1_001);
+    const late = await send(`${PATH}/resolve`, { before: '1', as: 'accepted', why });
+    expect(late.status).toBe(200);
     const [one] = contacts(1, 205);
     const number = one?.contact ?? '';
     const found = await send('/unknown', { number });

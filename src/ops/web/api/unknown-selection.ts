@@ -85,24 +85,30 @@ export function unknownFilter(fields: UnknownFields): UnknownFilter {
   };
 }
 
-/** What a filter selects, with its number of contacts. A search for a number is recorded in the audit stream. */
+/** What a filter selects. */
+export interface UnknownPreview {
+  readonly filter: UnknownFilter;
+  /** When it was read, by the clock of Redis: milliseconds since the epoch. */
+  readonly at: number;
+  readonly contacts: number;
+  readonly found: Unknowns;
+}
+
+/** Reads what a filter selects. A search for a number is recorded in the audit stream. */
 export async function previewUnknown(
   context: OpsContext,
   who: string,
   fields: UnknownFields,
-): Promise<{
-  readonly contacts: number;
-  readonly found: Unknowns;
-  readonly filter: UnknownFilter;
-}> {
+): Promise<UnknownPreview> {
   const filter = unknownFilter(fields);
   const { redis, keys } = context;
   if (filter.number !== undefined) {
     await auditSearch(redis, keys, { who, why: 'unknown outcomes' }, filter.number);
   }
+  const [seconds] = await redis.time();
   const found = await selectUnknown(context, filter);
   const contacts = [...found.notices, ...found.batches].reduce((sum, one) => sum + one.contacts, 0);
-  return { contacts, found, filter };
+  return { filter, at: (Number(seconds) + 1) * 1_000, contacts, found };
 }
 
 /** An unknown notice with the first of its numbers, masked. */

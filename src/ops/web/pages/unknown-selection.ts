@@ -1,18 +1,14 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import type { UnknownFilter } from '../../unknown.ts';
 import type { Unknowns } from '../../unknown/select.ts';
-import type { ListedNotice } from '../api/unknown-selection.ts';
+import type { ListedNotice, UnknownPreview } from '../api/unknown-selection.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, head, mayAct, moment, table, type PageView } from './elements.ts';
 import { csrfField } from './layout.ts';
 import { decisionForm, noticeTable } from './unknown.ts';
 
 /** What was selected on the page. */
-export interface UnknownSelection {
-  /** Times are those of the preview, so that a decision concerns what was shown. */
-  readonly filter: UnknownFilter;
-  readonly contacts: number;
-  readonly found: Unknowns;
+export interface UnknownSelection extends UnknownPreview {
   /** The oldest of its notices. */
   readonly notices: readonly ListedNotice[];
 }
@@ -59,21 +55,23 @@ export function selectionForm(view: PageView): Html {
 
 /** What the filter selects, with its number of contacts, and the form to decide on all of it. */
 export function selectionPage(
-  { filter, contacts, found, notices }: UnknownSelection,
+  { filter, at, contacts, found, notices }: UnknownSelection,
   view: PageView,
 ): Html {
   const chosen = wordsOf(filter);
   if (contacts === 0) {
     return html`<section class="card empty" id="selection">
-      <p>No unknown outcome matches ${chosen}.</p>
+      <p>No unknown outcome matches${chosen}.</p>
     </section>`;
   }
-  const what = `all ${countOf(contacts, 'contact')} selected by ${chosen}`;
+  const what = `all ${countOf(contacts, 'contact')}${chosen === '' ? '' : ` selected by${chosen}`}`;
+  // Not what becomes unknown after it was shown.
+  const shown = { ...filter, before: filter.before ?? at };
   return html`<section class="card" id="selection">
     <h2>Selected</h2>
     <p>
       ${countOf(contacts, 'contact')}: ${countOf(found.notices.length, 'single notice')}, and
-      ${countOf(found.batches.length, 'batch', 'batches')}. Selected by ${chosen}.
+      ${countOf(found.batches.length, 'batch', 'batches')}.
     </p>
     ${found.batches.length > 0 && batchTable(found.batches, view)}
     ${notices.length > 0 && noticeTable(notices, view, false)}
@@ -84,7 +82,7 @@ export function selectionPage(
       </p>`
     }
     ${mayAct(view) && filter.number === undefined && downloadLink(filter)}
-    ${mayAct(view) && decisionForm(view, 'selected', hiddenFields(filter), what)}
+    ${mayAct(view) && decisionForm(view, 'selected', hiddenFields(shown), what)}
   </section>`;
 }
 
@@ -115,6 +113,7 @@ function hiddenFields({ code, template, batch, chunk, before, number }: UnknownF
   }`;
 }
 
+/** The filter in words, after a blank; empty where it selects everything. */
 function wordsOf({ code, template, batch, chunk, before, number }: UnknownFilter): string {
   const words = [
     code === undefined ? [] : [`code ${code}`],
@@ -124,7 +123,7 @@ function wordsOf({ code, template, batch, chunk, before, number }: UnknownFilter
     before === undefined ? [] : [`unknown since before ${new Date(before).toISOString()}`],
     number === undefined ? [] : ['the phone number'],
   ].flat();
-  return words.length === 0 ? 'nothing: everything' : words.join(', ');
+  return words.length === 0 ? '' : ` ${words.join(', ')}`;
 }
 
 function batchTable(batches: Unknowns['batches'], view: PageView): Html {
