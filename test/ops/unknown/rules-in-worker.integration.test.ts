@@ -22,7 +22,10 @@ it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decid
   const isListed = async () => (await listUnknownNotices(redis.client, keys)).length === 1;
   await until(isListed, { what: 'the unknown outcome', deadlineMs: 20_000 });
   const [listed] = await listUnknownNotices(redis.client, keys);
-  expect(listed).toMatchObject({ id, traceId: expect.stringMatching(/^[0-9a-zA-Z-]+$/) as unknown });
+  expect(listed).toMatchObject({
+    id,
+    traceId: expect.stringMatching(/^[0-9a-zA-Z-]+$/) as unknown,
+  });
   await worker.stop();
 
   const rule = `code ${listed?.code}: discard`;
