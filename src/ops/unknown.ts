@@ -164,14 +164,22 @@ async function readSentAgain(
   return kept.map((found) => found === 1);
 }
 
-/** The contacts of notices' jobs that are not accepted, in the order of the notices. */
+/**
+ * The contacts of notices' jobs that are not accepted, in the order of the notices.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
 export async function readContacts(
   redis: RedisClient,
   keys: Keys,
   notices: readonly Pick<UnknownNotice, 'id'>[],
 ): Promise<(readonly Contact[])[]> {
-  const texts = await Promise.all(notices.map(({ id }) => redis.hget(keys.noticeJob(id), 'data')));
-  return texts.map(contactsOf);
+  try {
+    const read = notices.map(({ id }) => redis.hget(keys.noticeJob(id), 'data'));
+    return (await Promise.all(read)).map(contactsOf);
+  } catch (error) {
+    throw redisFailure(error);
+  }
 }
 
 /** Reads those of the ids that are listed as unknown and whose jobs have failed. */

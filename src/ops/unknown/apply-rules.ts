@@ -1,5 +1,6 @@
 import type { UnknownRule } from '../../contracts/outcome.ts';
 import { readHold } from '../../fleet/hold/hold-gate.ts';
+import { redisTime } from '../../redis/server-clock.ts';
 import type { UnknownFilter } from '../unknown.ts';
 import { resolveSelected } from './resolve-selected.ts';
 import type { UnknownContext } from './select.ts';
@@ -22,7 +23,7 @@ export interface AppliedRule {
  *
  * @param signal stops it; the rest is decided at the next application
  * @returns the rules that decided something
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED, or the error of Redis itself
  */
 export async function applyUnknownRules(
   context: UnknownContext,
@@ -31,8 +32,7 @@ export async function applyUnknownRules(
 ): Promise<AppliedRule[]> {
   const { redis, keys } = context;
   if ((await readHold(redis, keys))?.kind === 'restored') return [];
-  const [seconds, micros] = await redis.time();
-  const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+  const now = await redisTime(redis);
   const filters = rules.map((rule) => filterOf(rule, now));
   const applied: AppliedRule[] = [];
   for (const [index, { text, as }] of rules.entries()) {
@@ -45,6 +45,6 @@ export async function applyUnknownRules(
 }
 
 function filterOf({ as, code, template, olderThanMs }: UnknownRule, now: number): UnknownFilter {
-  const before = olderThanMs === undefined ? undefined : now - olderThanMs;
+  const before = olderThanMs === undefined ? undefined : Math.floor(now) - olderThanMs;
   return { code, template, before, ...(as === 'resend' ? { sentAgain: false } : {}) };
 }

@@ -127,7 +127,7 @@ describe('unknown outcomes are decided', () => {
       [['resolve', '--as', 'discard'], /^use either ids, --batch ID or --all, or select by/],
       [['resolve', '--as', 'discard', '--all', '--batch', 'b'], /^use either ids/],
       [['resolve', '--as', 'discard', '--all', '--chunk', '1'], /^--chunk requires --batch$/],
-      [['unknown', '--number', 'nobody'], /^--number: /],
+      [['unknown', '--number', 'none'], /^--number: /],
     ] as const) {
       const ended = await notices(...args, '--json');
       expect([args, ended.code, errorOf(ended).message]).toEqual([

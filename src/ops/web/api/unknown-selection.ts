@@ -12,6 +12,8 @@ import {
   type UnknownOverview,
 } from '../../unknown.ts';
 import { selectUnknown, type Unknowns } from '../../unknown/select.ts';
+import { redisFailure } from '../../../redis/failure.ts';
+import { redisTime } from '../../../redis/server-clock.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { code, number } from './inputs.ts';
 
@@ -105,10 +107,12 @@ export async function previewUnknown(
   if (filter.number !== undefined) {
     await auditSearch(redis, keys, { who, why: 'unknown outcomes' }, filter.number);
   }
-  const [seconds] = await redis.time();
+  const at = await redisTime(redis).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
   const found = await selectUnknown(context, filter);
   const contacts = [...found.notices, ...found.batches].reduce((sum, one) => sum + one.contacts, 0);
-  return { filter, at: (Number(seconds) + 1) * 1_000, contacts, found };
+  return { filter, at: Math.ceil(at), contacts, found };
 }
 
 /** An unknown notice with the first of its numbers, masked. */
