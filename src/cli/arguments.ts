@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { BATCH_ID } from '../contracts/chunk-job.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -32,6 +32,13 @@ export function shortText(maxLength: number): (text: string) => string {
     }
     return trimmed;
   };
+}
+
+/** The flag of every command that changes something, or shows phone numbers. */
+export function whyOption(maxLength = MAX_WHY_LENGTH): Option {
+  return new Option('--why <text>', 'reason, recorded in the audit stream').argParser(
+    shortText(maxLength),
+  );
 }
 
 /** Collects the values of an option that can be repeated. */

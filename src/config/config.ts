@@ -1,5 +1,7 @@
 import { InputError } from '../contracts/errors.ts';
 import type { DeprecatedVariable } from './deprecated.ts';
+import type { UnknownRule } from '../contracts/outcome.ts';
+import { parseUnknownRules } from './unknown-rules.ts';
 import type { Environment } from './environment.ts';
 import type { MistypedVariable } from './mistyped.ts';
 import { readEnvironment, type ReadOptions } from './read.ts';
@@ -58,7 +60,7 @@ function configOf({ service, token, worker, ops, alerts, events, ...others }: Va
     /** Also without a service: `notices doctor --answer` needs no key pair. */
     answerRules: service.answerRules,
     token: { ...token, issueDeadlineMs },
-    worker: { ...worker, sendDeadlineMs },
+    worker: { ...worker, sendDeadlineMs, unknownRules: rulesOf(worker.unknownRules ?? '') },
     ops: {
       ...ops,
       trustedProxy: (ops.trustedProxy ?? '').split(/[\s,]+/).filter((part) => part !== ''),
@@ -66,6 +68,12 @@ function configOf({ service, token, worker, ops, alerts, events, ...others }: Va
     },
     alerts: alertConfig(alerts, events),
   };
+}
+
+/** The text is valid by then. */
+function rulesOf(text: string): readonly UnknownRule[] {
+  const parsed = parseUnknownRules(text);
+  return 'rules' in parsed ? parsed.rules : [];
 }
 
 function serviceConfig(

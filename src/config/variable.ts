@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { answerRulesSchema } from './answer-rules.ts';
+import { parseUnknownRules } from './unknown-rules.ts';
 import { isPort, parseAddress, parseUrl, type UrlRules } from './address.ts';
 
 /**
@@ -31,6 +32,8 @@ interface Metadata extends Documentation {
   readonly secret?: 'value' | 'password';
   /** The variable is a path, and the value is made of the content of that file. */
   readonly readsPath?: true;
+  /** The messages of the schema say what is wrong with a value, and are shown. */
+  readonly explains?: true;
 }
 
 /**
@@ -141,6 +144,18 @@ export function answerRules() {
     })
     .pipe(answerRulesSchema)
     .meta({ expected, readsPath: true });
+}
+
+/** Rules for unknown outcomes, as text; the problem with them is part of the error. */
+export function unknownRules() {
+  const expected = 'rules for unknown outcomes (docs/notices.md)';
+  return z
+    .string()
+    .superRefine((given, context) => {
+      const parsed = parseUnknownRules(given);
+      if ('problem' in parsed) context.addIssue({ code: 'custom', message: parsed.problem });
+    })
+    .meta({ expected, explains: true });
 }
 
 /** Parses the text of an environment variable. A text that cannot be converted fails the schema. */

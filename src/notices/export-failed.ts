@@ -79,8 +79,8 @@ async function* failedContacts(
   }
 }
 
-/** A job that was deleted meanwhile, or that no worker can read, has none. */
-function contactsOf(text: string | null | undefined): JobData['notice']['contacts'] {
+/** The contacts in the data of a job. One that was deleted meanwhile, or that no worker can read, has none. */
+export function contactsOf(text: string | null | undefined): JobData['notice']['contacts'] {
   try {
     const contacts: unknown = (JSON.parse(text ?? '') as JobData).notice.contacts;
     return Array.isArray(contacts) ? (contacts as JobData['notice']['contacts']) : [];

@@ -6,7 +6,7 @@ import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { maskNumber } from './mask-contact.ts';
 
-/** Kinds of manual actions. */
+/** Kinds of entries. */
 export const AUDITED = [
   'hold',
   'rate-limit',
@@ -18,9 +18,12 @@ export const AUDITED = [
   'cancel',
   'delete',
   'search',
+  'import',
+  'send',
+  'token',
 ] as const;
 
-/** Kind of a manual action. */
+/** Kind of an entry. */
 export type Audited = (typeof AUDITED)[number];
 
 /** Who does something manually, and why. */
@@ -31,19 +34,20 @@ export interface Actor {
   readonly why: string;
 }
 
-/** One manual action. */
+/** One manual action, or a decision of a rule. */
 export interface AuditEntry extends Actor {
   readonly what: Audited;
   /**
-   * `queue`, the id of a notice or job, `batch <id>`, `single notices`, `restored notices`, or `number
-   * <masked>`.
+   * `queue`, the id of a notice or job, `batch <id>`, `single notices`, `unknown outcomes`, `restored notices`, or
+   * `number <masked>`, `template <code>`, `token`, `a list`.
    */
   readonly target: string;
   /**
    * The decision, by kind: `placed` or `lifted <kind>`; a rate limit (`50`, `off`, `default`);
    * `accepted`, `resend` or `discard`; `unknown` for parked notices; `paused`, `resumed` or
    * `cancelled`, which a notice can be, too; `searched`; the state, and the code if one was selected, of what was
-   * redriven or downloaded.
+   * redriven or downloaded; `imported` or `stopped`; `queued` or `without the queue`;
+   * `issued`.
    */
   readonly as: string;
   /** Number of contacts; absent where the action does not concern contacts. */
@@ -56,8 +60,17 @@ export interface KeptAudit extends AuditEntry {
   readonly at: number;
 }
 
-/** Entries that are kept; Redis may keep a few more. */
-const KEPT = 10_000;
+/** How long entries are kept, in milliseconds; Redis may keep a few longer. */
+const KEPT_MS = 90 * 24 * 3_600_000;
+
+/**
+ * The most entries of each stream: some 100 MB and 10 MB with short reasons. Only a flood reaches them: one caller
+ * of the ops server takes 14 hours for a million. Entries are in the log of a worker, too (audit-log.ts).
+ */
+const MOST = { changes: 1_000_000, reads: 100_000 } as const;
+
+/** Kinds that change nothing. They are kept apart, so that many of them displace no change. */
+const READS: ReadonlySet<Audited> = new Set(['search', 'download']);
 
 /** Kinds that are stored under another name, so that older versions can still read new entries. */
 const STORED_AS: Partial<Record<Audited, string>> = { 'rate-limit': 'pace' };
@@ -65,26 +78,33 @@ const STORED_AS: Partial<Record<Audited, string>> = { 'rate-limit': 'pace' };
 /** How long an entry that is written is remembered: longer than a connection takes to be reopened. */
 const DONE_MS = 30_000;
 
-/** Appends an entry, once also when it is repeated. KEYS: the stream, the mark. ARGV: the entry. */
+/**
+ * Appends an entry, once also when it is repeated. KEYS: the stream, the mark. ARGV: the most entries, then the
+ * fields of the entry.
+ */
 const append = defineScript({
   name: 'audit',
   keys: 2,
   lua: `
   if not redis.call('SET', KEYS[2], 1, 'NX', 'PX', ${DONE_MS}) then return end
-  redis.call('XADD', KEYS[1], 'MAXLEN', '~', ${KEPT}, '*', unpack(ARGV))`,
+  redis.call('XADD', KEYS[1], 'MINID', '~', clock() - ${KEPT_MS}, '*', unpack(ARGV, 2))
+  redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])`,
 });
 
 /** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function appendAudit(
   redis: RedisClient,
-  keys: Pick<Keys, 'audit' | 'done'>,
+  keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
   { who, what, target, as, why, contacts }: AuditEntry,
 ): Promise<void> {
   const stored = STORED_AS[what] ?? what;
   const fields = ['who', who, 'what', stored, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
   try {
-    await append(redis, [keys.audit, keys.done(randomUUID())], fields);
+    const isRead = READS.has(what);
+    const stream = isRead ? keys.auditReads : keys.audit;
+    const most = isRead ? MOST.reads : MOST.changes;
+    await append(redis, [stream, keys.done(randomUUID())], [most, ...fields]);
   } catch (error) {
     throw redisFailure(error);
   }
@@ -97,14 +117,14 @@ export async function appendAudit(
  */
 export async function auditSearch(
   redis: RedisClient,
-  keys: Pick<Keys, 'audit' | 'done'>,
-  who: string,
+  keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
+  actor: Actor,
   number: string,
 ): Promise<void> {
   const checked = checkNumber(number);
   if (checked.kind === 'refused') return;
   const target = `number ${maskNumber(checked.number)}`;
-  await appendAudit(redis, keys, { who, what: 'search', target, as: 'searched', why: '' });
+  await appendAudit(redis, keys, { ...actor, what: 'search', target, as: 'searched' });
 }
 
 /**
@@ -114,18 +134,27 @@ export async function auditSearch(
  */
 export async function readAudit(
   redis: RedisClient,
-  keys: Pick<Keys, 'audit'>,
+  keys: Pick<Keys, 'audit' | 'auditReads'>,
   limit: number,
 ): Promise<KeptAudit[]> {
   try {
-    const entries = await redis.xrevrange(keys.audit, '+', '-', 'COUNT', limit);
-    return entries.map(([id, fields]) => keptAudit(id, fields));
+    const [changes, reads] = await Promise.all(
+      // Earlier versions kept both in the first.
+      [keys.audit, keys.auditReads].map((stream) =>
+        redis.xrevrange(stream, '+', '-', 'COUNT', limit),
+      ),
+    );
+    return [...(changes ?? []), ...(reads ?? [])]
+      .map(([id, fields]) => keptAudit(id, fields))
+      .sort((a, b) => b.at - a.at)
+      .slice(0, limit);
   } catch (error) {
     throw redisFailure(error);
   }
 }
 
-function keptAudit(id: string, fields: readonly string[]): KeptAudit {
+/** An entry as it was read. */
+export function keptAudit(id: string, fields: readonly string[]): KeptAudit {
   const of = new Map<string, string>();
   for (let index = 0; index < fields.length; index += 2) {
     of.set(fields[index] ?? '', fields[index + 1] ?? '');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import type { Ledger } from '../batch/ledger/ledger.ts';
+import { encodePayload } from '../batch/payload/payload.ts';
 import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
@@ -14,7 +14,9 @@ import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import { readUnknown, unknownFailures, type UnknownFilter, type UnknownNotice } from './unknown.ts';
+import { readUnknown, type UnknownFilter, type UnknownNotice } from './unknown.ts';
+import { unknownParts, type UnknownBatch, type UnknownPart } from './unknown/parts.ts';
+import type { UnknownContext } from './unknown/select.ts';
 
 /**
  * Decisions on an unknown outcome. A resolved notice keeps its idempotency key for the rest of the
@@ -57,6 +59,9 @@ interface ResolveContext {
   readonly intents: Intents;
 }
 
+/** Notices that are resolved at the same time: their commands share round trips. */
+const WINDOW = 50;
+
 /** Result for one notice. */
 type NoticeResult = 'resolved' | 'gone' | 'late';
 
@@ -77,20 +82,28 @@ export async function resolveNotices(
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
   const queue = openBullQueue(QUEUE_NAME, redis, keys);
   const context = { queue, redis, keys, intents: new Intents(redis, keys) };
+  const all = [...new Set(ids)];
   try {
-    for (const id of new Set(ids)) {
+    for (let from = 0; from < all.length; from += WINDOW) {
       if (signal?.aborted === true) return { ...sum, stopped: true };
-      const [notice] = await readUnknown(redis, keys, [id]);
-      const result =
-        notice === undefined ? 'gone' : await resolveNotice(context, notice, decision.as);
-      if (notice === undefined || result !== 'resolved') {
-        sum[result === 'late' ? 'late' : 'gone'] += 1;
-        continue;
+      const some = all.slice(from, from + WINDOW);
+      const found = await readUnknown(redis, keys, some);
+      sum.gone += some.length - found.length;
+      const results = await Promise.allSettled(
+        found.map(async (notice) => {
+          const { id, contacts } = notice;
+          const result = await resolveNotice(context, notice, decision.as);
+          if (result === 'resolved') {
+            await appendAudit(redis, keys, { ...decision, what: 'resolve', target: id, contacts });
+          }
+          return { result, contacts };
+        }),
+      );
+      for (const one of results) {
+        if (one.status === 'rejected') throw one.reason;
+        sum[one.value.result] += 1;
+        if (one.value.result === 'resolved') sum.contacts += one.value.contacts;
       }
-      const { contacts } = notice;
-      await appendAudit(redis, keys, { ...decision, what: 'resolve', target: id, contacts });
-      sum.resolved += 1;
-      sum.contacts += contacts;
     }
     return { ...sum, stopped: false };
   } catch (error) {
@@ -143,31 +156,37 @@ export async function runAgain(job: Job): Promise<void> {
 }
 
 /**
- * Resolves the unknown outcomes of a batch. Those that appear during the call are left as they are.
+ * Resolves the unknown outcomes of a batch that match. Those that appear during the call are left as they are.
+ * Where they are selected by number, the other contacts of a chunk are, too.
  *
  * @param signal stops it between two failures
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays
- *   resolved, and is in the audit stream
+ *   resolved, and is in the audit stream; PAYLOAD_UNREADABLE where they are selected by number
  */
 export async function resolveBatch(
-  { ledger, redis, keys }: { ledger: Ledger; redis: RedisClient; keys: Keys },
-  batch: Pick<Batch, 'id' | 'chunks'>,
+  context: UnknownContext,
+  batch: UnknownBatch & Pick<Batch, 'chunks'>,
   filter: UnknownFilter,
   decision: ResolveDecision,
   signal?: AbortSignal,
 ): Promise<ResolveReport> {
+  const { ledger, redis, keys } = context;
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
   const { as } = decision;
   const resolve = (name: string) =>
     as === 'resend'
       ? ledger.redrive(batch.id, name, 'unknown')
       : ledger.resolve(batch.id, name, as === 'accepted' ? 'accepted' : 'cancelled');
+  const seen = new Set<string>();
   try {
-    for await (const { name, size } of unknownFailures(ledger, batch.id, filter)) {
-      // A chunk that did not exist at the start was created by this call.
-      if (Number.parseInt(name, 10) >= batch.chunks) continue;
+    for await (const part of unknownParts(context, batch, filter)) {
+      const { size } = part;
+      // What did not exist at the start was created by this call.
+      if (Number.parseInt(part.name, 10) >= batch.chunks || seen.has(part.name)) continue;
       if (signal?.aborted === true) return { ...sum, stopped: true };
-      if (await resolve(name)) {
+      const name = await nameOf(context, batch.id, part);
+      if (name !== undefined) seen.add(name);
+      if (name !== undefined && (await resolve(name))) {
         sum.resolved += 1;
         sum.contacts += size;
       } else sum.gone += 1;
@@ -180,4 +199,18 @@ export async function resolveBatch(
     }
   }
   return { ...sum, stopped: false };
+}
+
+/** The failure that has exactly these contacts; undefined where it has changed meanwhile. */
+async function nameOf(
+  { ledger, payloadKeys: [sealWith] = [] }: UnknownContext,
+  batch: string,
+  { name, some }: UnknownPart,
+): Promise<string | undefined> {
+  if (some === undefined) return name;
+  const [payload, rest] = await Promise.all(
+    [some.taken, some.rest].map((part) => encodePayload(JSON.stringify(part), sealWith)),
+  );
+  if (payload === undefined || rest === undefined) return undefined;
+  return ledger.splitFailure(batch, name, some.of, { size: some.taken.length, payload, rest });
 }

@@ -5,7 +5,7 @@ import type { RestoreEvent } from '../fleet/restore/epoch.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { appendAudit } from './audit.ts';
+import { appendAudit, type Actor } from './audit.ts';
 
 /** A single notice that waits in a restored (older) copy of the queue. */
 export interface RestoredNotice {
@@ -139,13 +139,13 @@ export interface ParkReport {
  * workers do not send them but list them as unknown, for a person to resolve. Safe to repeat. Batches
  * are not changed: pause or cancel them instead.
  *
- * @param who recorded in the audit stream
+ * @param actor recorded in the audit stream
  * @param signal stops it between two notices
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; notices parked before stay parked
  */
 export async function parkRestored(
   { redis, keys }: { readonly redis: RedisClient; readonly keys: Keys },
-  who: string,
+  actor: Actor,
   signal?: AbortSignal,
 ): Promise<ParkReport> {
   const sum = { jobs: 0, contacts: 0, notHeld: false, stopped: false };
@@ -165,8 +165,8 @@ export async function parkRestored(
   } finally {
     if (sum.jobs > 0) {
       const { contacts } = sum;
-      const what = { what: 'park', target: 'restored notices', as: 'unknown', why: '' } as const;
-      await appendAudit(redis, keys, { who, ...what, contacts });
+      const what = { what: 'park', target: 'restored notices', as: 'unknown' } as const;
+      await appendAudit(redis, keys, { ...actor, ...what, contacts });
     }
   }
 }

@@ -1,7 +1,7 @@
-import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
-import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
-import { selectFailures } from '../batch/failures/select-failures.ts';
+import type { Contact } from '../contracts/notice.ts';
+import { contactsOf } from '../notices/export-failed.ts';
+import { EARLIER_FIELD } from '../notices/look-up-script.ts';
 import type { UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -15,23 +15,45 @@ export interface UnknownNotice extends UnknownFacts {
   readonly at: number;
 }
 
-/** The unknown outcomes of one batch. */
-export interface UnknownOfBatch {
-  readonly batch: string;
-  readonly template: string;
-  /** When the oldest became unknown: Redis time, milliseconds since the epoch. */
-  readonly at: number;
-  readonly contacts: number;
-  /** Chunks and parts of chunks that hold the contacts: each is resolved as a whole. */
-  readonly parts: number;
-  /** Codes that occur, the one with most contacts first. */
-  readonly codes: readonly string[];
+/** Selects unknown outcomes; a field that is undefined matches all. */
+export interface UnknownFilter {
+  /** The service's code, or one of ours. */
+  readonly code?: string | undefined;
+  readonly template?: string | undefined;
+  /** Only contacts of this batch. */
+  readonly batch?: string | undefined;
+  /** Only contacts of this chunk of the batch. */
+  readonly chunk?: number | undefined;
+  /** Only what became unknown before: milliseconds since the epoch. */
+  readonly before?: number | undefined;
+  /** Only what contains this phone number: digits only. */
+  readonly number?: string | undefined;
+  /** Whether it was sent again before: a notice by anyone, contacts of a batch by a redrive or a decision. */
+  readonly sentAgain?: boolean | undefined;
+  /** Only what matches none of these. Their batch, chunk and number are not compared. */
+  readonly except?: readonly UnknownFilter[] | undefined;
 }
 
-/** Selects what became unknown before a time. */
-export interface UnknownFilter {
-  /** Milliseconds since the epoch. Default: no limit. */
-  readonly before?: number | undefined;
+/** What a filter compares of an unknown outcome. */
+interface Compared {
+  readonly code: string;
+  readonly template: string;
+  readonly at: number;
+  readonly sentAgain: boolean;
+}
+
+/** Whether a filter matches an unknown outcome, its batch, chunk and number left aside. */
+export function matchesUnknown(
+  { code, template, before = Infinity, sentAgain, except = [] }: UnknownFilter,
+  found: Compared,
+): boolean {
+  return (
+    found.at < before &&
+    (code === undefined || found.code === code) &&
+    (template === undefined || found.template === template) &&
+    (sentAgain === undefined || found.sentAgain === sentAgain) &&
+    !except.some((filter) => matchesUnknown(filter, found))
+  );
 }
 
 /** Ids per read. */
@@ -44,10 +66,13 @@ export interface UnknownOverview {
   /** Number of listed notices in all. */
   readonly listed: number;
   /** Batches with unknown contacts among the newest; their failures are not read. */
-  readonly batches: readonly (Pick<UnknownOfBatch, 'batch' | 'template' | 'contacts'> & {
+  readonly batches: readonly {
+    readonly batch: string;
+    readonly template: string;
+    readonly contacts: number;
     /** When its import started: milliseconds since the epoch. */
     readonly begunAt: number;
-  })[];
+  }[];
 }
 
 /**
@@ -83,25 +108,75 @@ export async function readUnknownOverview(
 }
 
 /**
- * Lists the notices whose outcome is unknown, oldest first. An entry whose job is not among the failed
- * ones is left out: BullMQ has not recorded the failure yet, or the job was removed from the queue.
+ * Lists the notices whose outcome is unknown and that match, oldest first. An entry whose job is not among the
+ * failed ones is left out: BullMQ has not recorded the failure yet, or the job was removed from the queue.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function listUnknownNotices(
   redis: RedisClient,
   keys: Keys,
-  { before = Infinity }: UnknownFilter = {},
+  filter: UnknownFilter = {},
 ): Promise<UnknownNotice[]> {
-  const { unknownAt } = keys.intents;
+  const { before = Infinity } = filter;
   const max = Number.isFinite(before) ? `(${before}` : '+inf';
   const notices: UnknownNotice[] = [];
   try {
-    const ids = await redis.zrangebyscore(unknownAt, '-inf', max);
+    const ids = await redis.zrangebyscore(keys.intents.unknownAt, '-inf', max);
     for (let from = 0; from < ids.length; from += PAGE) {
-      notices.push(...(await readUnknown(redis, keys, ids.slice(from, from + PAGE))));
+      const some = await readUnknown(redis, keys, ids.slice(from, from + PAGE));
+      notices.push(...(await matchingNotices(redis, keys, some, filter)));
     }
     return notices;
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/** Those of the notices that match a filter, in their order. */
+export async function matchingNotices(
+  redis: RedisClient,
+  keys: Keys,
+  notices: readonly UnknownNotice[],
+  filter: UnknownFilter,
+): Promise<UnknownNotice[]> {
+  const { number, except = [] } = filter;
+  // Read only where it is asked for: it is stored with the jobs.
+  const asked = [filter, ...except].some((one) => one.sentAgain !== undefined);
+  const again = asked ? await readSentAgain(redis, keys, notices) : [];
+  const found = notices.filter((notice, index) =>
+    matchesUnknown(filter, { ...notice, sentAgain: again[index] ?? false }),
+  );
+  if (number === undefined) return found;
+  const contacts = await readContacts(redis, keys, found);
+  return found.filter((_, index) => contacts[index]?.some(({ contact }) => contact === number));
+}
+
+/** Whether notices were sent again before, in their order. */
+async function readSentAgain(
+  redis: RedisClient,
+  keys: Keys,
+  notices: readonly UnknownNotice[],
+): Promise<boolean[]> {
+  const kept = await Promise.all(
+    notices.map(({ id }) => redis.hexists(keys.noticeJob(id), EARLIER_FIELD)),
+  );
+  return kept.map((found) => found === 1);
+}
+
+/**
+ * The contacts of notices' jobs that are not accepted, in the order of the notices.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readContacts(
+  redis: RedisClient,
+  keys: Keys,
+  notices: readonly Pick<UnknownNotice, 'id'>[],
+): Promise<(readonly Contact[])[]> {
+  try {
+    const read = notices.map(({ id }) => redis.hget(keys.noticeJob(id), 'data'));
+    return (await Promise.all(read)).map(contactsOf);
   } catch (error) {
     throw redisFailure(error);
   }
@@ -125,43 +200,8 @@ export async function readUnknown(
     // Earlier versions did not count its attempts.
     const { possiblySent = 1, ...facts } = JSON.parse(text) as Omit<UnknownNotice, 'possiblySent'> &
       Partial<UnknownNotice>;
-    const { at, template, contacts, code, stage, delivery } = facts;
-    return [{ id, at, template, contacts, code, stage, delivery, possiblySent }];
+    const { at, template, contacts, code, stage, delivery, traceId } = facts;
+    const trace = traceId === undefined ? {} : { traceId };
+    return [{ id, at, template, contacts, code, stage, delivery, possiblySent, ...trace }];
   });
-}
-
-/**
- * Reads the unknown outcomes of one batch. Contacts that a cancelled batch left unknown are not among
- * them: they are only counted and can no longer be resolved.
- *
- * @returns undefined where there are none
- */
-export async function unknownOfBatch(
-  ledger: Pick<Ledger, 'failures'>,
-  { id, templateCode, counts }: Pick<Batch, 'id' | 'templateCode' | 'counts'>,
-  filter: UnknownFilter = {},
-): Promise<UnknownOfBatch | undefined> {
-  if (counts.unknown === 0) return undefined;
-  const codes = new Map<string, number>();
-  let [at, contacts, parts] = [Infinity, 0, 0];
-  for await (const failure of unknownFailures(ledger, id, filter)) {
-    at = Math.min(at, failure.at);
-    contacts += failure.size;
-    parts += 1;
-    codes.set(failure.code, (codes.get(failure.code) ?? 0) + failure.size);
-  }
-  if (parts === 0) return undefined;
-  const byContacts = [...codes].sort(([, a], [, b]) => b - a).map(([code]) => code);
-  return { batch: id, template: templateCode, at, contacts, parts, codes: byContacts };
-}
-
-/** Yields the selected unknown failures of a batch. */
-export async function* unknownFailures(
-  ledger: Pick<Ledger, 'failures'>,
-  id: string,
-  { before = Infinity }: UnknownFilter,
-): AsyncGenerator<FailureRecord> {
-  for await (const failure of selectFailures(ledger, id, { state: 'unknown' })) {
-    if (failure.at < before) yield failure;
-  }
 }

@@ -47,7 +47,10 @@ import { createHash } from 'node:crypto';
  * | `<tag>:secret` | string | random secret for keyed hashes in ids of jobs | forever (some 50 bytes) |
  * | `<tag>:done:<nonce>` | string | mark of a manual request that is done, so that it can be repeated | half a minute |
  * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices | forever (some 100 bytes) |
- * | `<tag>:audit` | stream | manual actions: holds, resolutions, rate limits | about the last 10,000 |
+ * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
+ * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 100,000 at most |
+ * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
+ * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval, and a minute during the turn |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
@@ -113,7 +116,13 @@ export interface Keys {
   done(nonce: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
+  /** Changes, and what was only read, in streams of their own: many reads must not displace changes. */
   readonly audit: string;
+  readonly auditReads: string;
+  /** The last entries that are in a log. */
+  readonly auditLogged: string;
+  /** Set for the interval of a chore when a worker has taken its turn. */
+  chore(name: string): string;
   /** Marks a session of the ops server as signed out. */
   endedSession(id: string): string;
   /** How long ended notices are kept (retention.ts). */
@@ -254,6 +263,9 @@ export function keysOf(prefix: string, account: string): Keys {
     done: (nonce) => `${tag}:done:${nonce}`,
     find: (day, bucket) => `${tag}:find:${day}:${bucket}`,
     audit: `${tag}:audit`,
+    auditReads: `${tag}:audit:reads`,
+    auditLogged: `${tag}:audit:logged`,
+    chore: (name) => `${tag}:chore:${name}`,
     endedSession: (id) => `${tag}:ops:ended:${id}`,
     retention: `${tag}:retention`,
     alerts: {

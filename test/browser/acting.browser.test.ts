@@ -33,6 +33,29 @@ describe('whoever acts', () => {
     expect(emulator.record().contacts).toBe(1);
   });
 
+  it('selects unknown outcomes, previews what is selected, and decides on all of it', async () => {
+    const watched = await startWatched(redis);
+    const { emulator, queue } = watched.fleet;
+    const { page } = await watched.look();
+    emulator.addFault({ on: 'send', times: 2, reset: 'after-acting' });
+    for (const templateCode of ['LOST', 'OTHER']) {
+      await queue.send({ templateCode, contacts: rows(1) }, { delivery: 'at-most-once' });
+    }
+    await page.goto('/');
+    await page.locator('#jobs').getByRole('link', { name: '2', exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: 'Unknown' }).waitFor();
+    await page.getByText('Select...').click();
+    await page.getByLabel('Template').fill('LOST');
+    await page.getByRole('button', { name: 'Preview' }).click();
+    await page.getByText('1 contact: 1 single notice').waitFor();
+    await page.getByRole('radio', { name: /^discard/ }).check();
+    await page.getByLabel('Why').fill('obsolete');
+    await page.getByRole('button', { name: 'Decide' }).click();
+    await page.locator('#unknown-notices').waitFor();
+    expect(await page.locator('#unknown-notices tbody tr').count()).toBe(1);
+    await page.getByRole('cell', { name: 'OTHER' }).waitFor();
+  });
+
   it('sends what was refused again, and sees it accepted', async () => {
     const watched = await startWatched(redis);
     const { emulator, queue } = watched.fleet;

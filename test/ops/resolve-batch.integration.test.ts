@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { resolveBatch, type UnknownResolution } from '../../src/ops/resolve-unknown.ts';
-import { unknownOfBatch } from '../../src/ops/unknown.ts';
+import { unknownOfBatch } from '../../src/ops/unknown/parts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { testRedis } from '../support/redis.ts';
@@ -55,7 +55,7 @@ describe('what is unknown of a batch', () => {
   it('is summed up, the most contacts first', async () => {
     const bench = await inDoubt();
     expect(await bench.counts()).toEqual(BEFORE);
-    expect(await unknownOfBatch(bench.ledger, await bench.read())).toMatchObject({
+    expect(await unknownOfBatch(bench, await bench.read())).toMatchObject({
       batch: 'b',
       template: 'T',
       contacts: 11,
@@ -84,7 +84,7 @@ describe('what is unknown of a batch', () => {
       gone: 0,
     });
     expect(await bench.counts()).toEqual({ ...BEFORE, ...change });
-    expect(await unknownOfBatch(bench.ledger, await bench.read())).toBeUndefined();
+    expect(await unknownOfBatch(bench, await bench.read())).toBeUndefined();
     expect(await readAudit(redis.client, bench.keys, 9)).toMatchObject([
       { who: 'kim', what: 'resolve', target: 'batch b', as, contacts: 11 },
     ]);

@@ -106,14 +106,23 @@ describe('what an old copy might send again', () => {
   it('is not set aside once the hold is lifted, nor where Redis never looked old', async () => {
     const { keys, target } = await queueWith((queue) => queue.sendMany(numbers(2).map(notice)));
     expect(await reportRestored(target)).toBeUndefined();
-    expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
+    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
+      jobs: 0,
+      notHeld: true,
+    });
     await looksOld(keys, Date.now(), false);
-    expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
+    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
+      jobs: 0,
+      notHeld: true,
+    });
     await redis.client.hset(keys.hold, { kind: 'manual', code: 'x' });
-    expect(await parkRestored(target, 'me')).toMatchObject({ jobs: 0, notHeld: true });
+    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
+      jobs: 0,
+      notHeld: true,
+    });
     expect(await redis.client.exists(keys.intents.open)).toBe(0);
     await redis.client.hset(keys.hold, { kind: 'restored' });
-    expect(await parkRestored(target, 'me')).toMatchObject({
+    expect(await parkRestored(target, { who: 'me', why: '' })).toMatchObject({
       jobs: 2,
       contacts: 2,
       notHeld: false,
@@ -123,7 +132,7 @@ describe('what an old copy might send again', () => {
   it('can be stopped while it is set aside, and leaves the rest as it is', async () => {
     const { keys, target } = await queueWith((queue) => queue.sendMany(numbers(5).map(notice)));
     await looksOld(keys, Date.now());
-    expect(await parkRestored(target, 'me', AbortSignal.abort())).toMatchObject({
+    expect(await parkRestored(target, { who: 'me', why: '' }, AbortSignal.abort())).toMatchObject({
       jobs: 0,
       stopped: true,
     });

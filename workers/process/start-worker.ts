@@ -41,6 +41,7 @@ import { AttemptLog } from '../send/attempt-log.ts';
 import { JobReturns } from '../send/job-returns.ts';
 import { SendGate } from '../send/send-gate.ts';
 import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
+import { createFleetChores } from './fleet-chores.ts';
 import { storeOwnRetention } from './store-retention.ts';
 import { waitForRedis } from './wait-for-redis.ts';
 
@@ -87,8 +88,7 @@ export async function startWorker({
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
-  const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs, unknownResends } =
-    config.worker;
+  const { heartbeatMs, keepFailedMs, lockDurationMs, unknownResends } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
   const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
@@ -115,12 +115,11 @@ export async function startWorker({
     noteAttempt(attempt);
   });
 
-  const { current: currentToken } = keys.token(pair);
   const holds = new HoldGate(
     redis,
     hints,
     keys,
-    currentToken,
+    keys.token(pair).current,
     holdSettings(config.worker),
     (move) => {
       log.info({ event: 'hold', ...move }, `queue ${move.kind}`);
@@ -205,7 +204,7 @@ export async function startWorker({
     worker: id,
     keepFailedMs,
     countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, 'notices', contacts),
-    sendDeadlineMs,
+    sendDeadlineMs: config.worker.sendDeadlineMs,
     unknownResends,
     now: clock.now,
     inOneWrite: () => inOneWrite(redis),
@@ -263,6 +262,7 @@ export async function startWorker({
   // The last report must not use up the time of the others when Redis does not answer.
   await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);
   await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log }));
+  await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
   await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: active, slots: concurrency });
   // As long as sends are under way; the process bounds its stop as a whole.

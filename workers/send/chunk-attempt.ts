@@ -25,7 +25,7 @@ import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
 import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
 import { bisect, isSettled, settlementOf } from './chunk-settlement.ts';
-import { applyOutcome, detailOf, requeue } from './disposition.ts';
+import { applyOutcome, detailOf, detailWithTrace, requeue } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
 import type { JobReturns } from './job-returns.ts';
 import type { Attempted } from './send-gate.ts';
@@ -158,7 +158,8 @@ export class ChunkAttempt {
       return this.#end(ended, claim, '');
     }
     const { lastAttempt } = this;
-    await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail }));
+    const kept = outcome?.kind === 'unknown' ? detailWithTrace(answer) : detail;
+    await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail: kept }));
     return this.#end(outcome, claim, detail);
   }
 

@@ -288,5 +288,6 @@ function factsOf({ intent, outcome, answer, results = [] }: EndedAttempt): Unkno
     stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
     delivery,
     possiblySent: intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0),
+    traceId: answer?.traceId,
   };
 }

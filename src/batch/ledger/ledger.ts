@@ -15,6 +15,7 @@ import {
   takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
+import { splitFailure } from './split-script.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -236,6 +237,23 @@ export class Ledger extends LedgerReader {
     const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
     const [result] = await this.#run(resolveFailure, id, [name, as], keys);
     return result === 'resolved';
+  }
+
+  /**
+   * Takes contacts out of an unknown failure; they become a failure of their own, with the same code and time.
+   *
+   * @param size contacts of the failure, as it was read
+   * @returns the name of the new failure; undefined if the failure has changed since
+   */
+  async splitFailure(
+    id: string,
+    name: string,
+    size: number,
+    taken: { readonly size: number; readonly payload: Buffer; readonly rest: Buffer },
+  ): Promise<string | undefined> {
+    const args = [name, size, taken.size, taken.rest, taken.payload];
+    const [result, part] = await this.#run(splitFailure, id, args, [this.keys.done(randomUUID())]);
+    return result === 'split' ? String(part) : undefined;
   }
 
   /**

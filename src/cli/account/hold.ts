@@ -8,7 +8,7 @@ import {
   placeAuditedHold,
   type ExplainedHold,
 } from '../../ops/manual-hold.ts';
-import { shortText } from '../arguments.ts';
+import { shortText, whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { print } from '../output.ts';
@@ -54,9 +54,10 @@ function placeCommand(context: CommandContext): Command {
 function liftCommand(context: CommandContext): Command {
   return new Command('lift')
     .description('end the active hold; it returns by itself if its cause persists')
-    .action((_flags: object, command: Command) =>
+    .addOption(whyOption())
+    .action(({ why = '' }: { why?: string }, command: Command) =>
       withLedger(context, async (open) => {
-        const lifted = await liftAuditedHold(open, { who: currentUser(), why: '' });
+        const lifted = await liftAuditedHold(open, { who: currentUser(), why });
         print(context, command, { lifted: lifted ?? null }, () => [
           lifted === undefined ? 'No hold was active.' : `Hold "${lifted}" lifted.`,
         ]);

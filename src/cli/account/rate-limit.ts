@@ -9,7 +9,7 @@ import {
   setAuditedRateLimit,
   type ExplainedRateLimit,
 } from '../../ops/manual-rate-limit.ts';
-import { shortText, wholeNumber } from '../arguments.ts';
+import { whyOption, wholeNumber } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
@@ -27,11 +27,7 @@ export function rateLimitCommand(context: CommandContext): Command {
       'send requests per second over all workers, "off" for no limit, "default" for RATE_LIMIT',
       limitOf,
     )
-    .option(
-      '--why <text>',
-      'reason, recorded in the audit stream',
-      shortText(MAX_RATE_LIMIT_REASON),
-    )
+    .addOption(whyOption(MAX_RATE_LIMIT_REASON))
     .action((limit: ExplainedRateLimit | undefined, flags: { why?: string }, command: Command) => {
       if (limit === undefined && flags.why !== undefined) {
         throw new UsageError('--why requires a new rate limit');

@@ -1,10 +1,12 @@
 import { Command } from 'commander';
 import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { decodeContacts } from '../../batch/payload/payload.ts';
+import { appendAudit } from '../../ops/audit.ts';
 import { parkRestored } from '../../ops/restored-notices.ts';
 import { exportRestored, reportRestored, type RestoredReport } from '../../ops/restored.ts';
 import type { Suspicion } from '../../fleet/restore/epoch.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
+import { whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
@@ -33,13 +35,14 @@ function showCommand(context: CommandContext): Command {
   return new Command('show')
     .description('count what was enqueued before the copy was made and is not settled in it')
     .option('--csv', 'write the contacts as CSV, including phone numbers')
-    .action(({ csv }: { csv?: boolean }, command: Command) => {
+    .addOption(whyOption())
+    .action(({ csv, why = '' }: { csv?: boolean; why?: string }, command: Command) => {
       if (csv === true && wantsJson(command)) {
         throw new UsageError('use either --csv (the contacts) or --json (the summary)');
       }
       return withLedger(context, async (open) => {
         if (csv === true) {
-          await writeCsv(context, open);
+          await writeCsv(context, open, why);
           return;
         }
         const report = await reportRestored(open);
@@ -48,7 +51,13 @@ function showCommand(context: CommandContext): Command {
     });
 }
 
-async function writeCsv({ stdout, stderr }: CommandContext, open: OpenLedger): Promise<void> {
+async function writeCsv(
+  { stdout, stderr }: CommandContext,
+  open: OpenLedger,
+  why: string,
+): Promise<void> {
+  const entry = { what: 'download', target: 'restored notices', as: 'restored' } as const;
+  await appendAudit(open.redis, open.keys, { who: currentUser(), why, ...entry });
   const keys = payloadKeys(open.config.queue);
   const decode = (payload: Buffer) => decodeContacts(payload, keys);
   const contacts = await exportRestored(open, decode, (text) => writeOut(stdout, text));
@@ -106,8 +115,9 @@ function whatToDo({ notices, batches }: RestoredReport): string[] {
 function parkCommand(context: CommandContext): Command {
   return new Command('park')
     .description('set the single notices aside as unknown, while sending is on hold')
+    .addOption(whyOption())
     .option('--yes', 'do not ask for confirmation')
-    .action((flags: { yes?: boolean }, command: Command) =>
+    .action((flags: { yes?: boolean; why?: string }, command: Command) =>
       withLedger(context, async (open) => {
         const report = await reportRestored(open);
         const { jobs, contacts } = report?.notices ?? { jobs: 0, contacts: 0 };
@@ -125,7 +135,7 @@ function parkCommand(context: CommandContext): Command {
           return;
         }
         const done = await untilStopped(context, (signal) =>
-          parkRestored(open, currentUser(), signal),
+          parkRestored(open, { who: currentUser(), why: flags.why ?? '' }, signal),
         );
         print(context, command, done, () => [
           `${countOf(done.contacts, 'contact')} in ${countOf(done.jobs, 'job')} set aside. After "notices hold lift", "notices unknown" lists them.`,

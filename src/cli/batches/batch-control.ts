@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { controlBatch, WHY_NOT_CONTROLLED, type BatchControl } from '../../ops/batch-actions.ts';
-import { batchId, MAX_WHY_LENGTH, shortText } from '../arguments.ts';
+import { batchId, whyOption } from '../arguments.ts';
 import { type CommandContext, currentUser } from '../command-context.ts';
 import { noSuchBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { print } from '../output.ts';
@@ -17,7 +17,7 @@ export function pauseCommand(context: CommandContext): Command {
   return new Command('pause')
     .description('stop sending a batch; requests in flight finish')
     .argument('<id>', 'id of the batch', batchId)
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH))
+    .addOption(whyOption())
     .action((id: string, { why }: { why?: string }, command: Command) =>
       withLedger(context, (open) => control(context, open, id, 'pause', command, why)),
     );
@@ -28,7 +28,7 @@ export function resumeCommand(context: CommandContext): Command {
   return new Command('resume')
     .description('resume a paused batch')
     .argument('<id>', 'id of the batch', batchId)
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH))
+    .addOption(whyOption())
     .action((id: string, { why }: { why?: string }, command: Command) =>
       withLedger(context, (open) => control(context, open, id, 'resume', command, why)),
     );

@@ -3,7 +3,7 @@ import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { BATCH_ID } from '../../contracts/chunk-job.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { CANCEL_TEXT } from '../../ops/notice-words.ts';
-import { MAX_WHY_LENGTH, shortText } from '../arguments.ts';
+import { whyOption } from '../arguments.ts';
 import { type CommandContext, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { noSuchBatch, withLedger, type OpenLedger } from '../open-queue.ts';
@@ -28,7 +28,7 @@ export function cancelCommand(context: CommandContext): Command {
     .argument('[id]', 'id of the batch or notice')
     .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
     .option('--release-key', 'a notice: release its idempotency key, so that it can be sent anew')
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH))
+    .addOption(whyOption())
     .option('--yes', 'a batch: do not ask for confirmation')
     .action((id: string | undefined, flags: CancelFlags, command: Command) => {
       if ((id === undefined) === (flags.key === undefined)) {

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { exportFailures } from '../../batch/failures/export-failures.ts';
 import { groupFailures } from '../../batch/failures/failure-groups.ts';
+import { appendAudit } from '../../ops/audit.ts';
 import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { decodeContacts } from '../../batch/payload/payload.ts';
 import { FAILED_STATES, type FailureFilter } from '../../batch/failures/select-failures.ts';
@@ -9,7 +10,7 @@ import { describeGroups } from './batch-view.ts';
 import { countOf } from '../../format/format.ts';
 import { batchId } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
-import type { CommandContext } from '../command-context.ts';
+import { currentUser, type CommandContext } from '../command-context.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import {
   failedFlags,
@@ -54,7 +55,7 @@ export function failuresCommand(context: CommandContext): Command {
         const batch = await readBatch(open.ledger, id);
         const filter = { state, code };
         if (csv === true) {
-          await writeCsv(context, open, batch, filter);
+          await writeCsv(context, open, batch, filter, flags.why);
           return;
         }
         const groups = await groupFailures(open.ledger, batch, filter);
@@ -70,10 +71,15 @@ export function failuresCommand(context: CommandContext): Command {
 
 async function writeCsv(
   { stdout, stderr }: CommandContext,
-  { ledger, config }: OpenLedger,
+  { ledger, redis, keys: own, config }: OpenLedger,
   batch: Batch,
   filter: FailureFilter,
+  why = '',
 ): Promise<void> {
+  const { state = 'all', code } = filter;
+  const as = [state, ...(code === undefined ? [] : [code])].join(' ');
+  const entry = { what: 'download', target: `batch ${batch.id}`, as } as const;
+  await appendAudit(redis, own, { who: currentUser(), why, ...entry });
   const keys = payloadKeys(config.queue);
   const { contacts, gone } = await exportFailures(
     ledger,

@@ -1,4 +1,4 @@
-import { collect, wholeNumber, batchId } from '../arguments.ts';
+import { collect, wholeNumber, batchId, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import { refusedLimit, type RefusedLimit } from './refused-limit.ts';
@@ -31,6 +31,7 @@ export interface ImportFlags {
   readonly chatSenderKey?: string;
   readonly senderKey?: string;
   readonly wait?: boolean;
+  readonly why?: string;
 }
 
 const BILLION = 1_000_000_000;
@@ -97,6 +98,7 @@ export function withImportFlags(command: Command): Command {
     .option('--schedule-type <type>', 'schedule type (default: DIRECTLY)')
     .option('--chat-sender-key <key>', 'sender key of the messenger channel')
     .option('--sender-key <key>', 'sender key of SMS')
+    .addOption(whyOption())
     .option('--wait', 'then show the progress of sending until every contact is settled');
 }
 

@@ -8,6 +8,7 @@ import { whyNotTaken } from './refused-limit.ts';
 import { ImportProgressView } from './import-progress.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
+import { recordDone } from '../record-done.ts';
 import { withLedger, openQueue } from '../open-queue.ts';
 import { writeJsonLine, table, wantsJson, writeLines, writeText } from '../output.ts';
 import { followBatch } from './follow-batch.ts';
@@ -50,19 +51,36 @@ async function importList(
   json: boolean,
   signal: AbortSignal,
 ): Promise<ImportReport> {
-  const queue = await openQueue(loadConfig(context.env, { service: false }));
+  const config = loadConfig(context.env, { service: false });
+  const queue = await openQueue(config);
   const writeEvent = (event: object) => writeJsonLine(context.stdout, event);
   const view = new ImportProgressView(
     context.stderr,
     json ? writeEvent : undefined,
     flags.dryRun === true,
   );
+  let contacts = 0;
+  const record = async (batch: string | undefined, as: string, many: number) => {
+    if (flags.dryRun === true) return;
+    const target = batch === undefined ? 'a list' : `batch ${batch}`;
+    const entry = { what: 'import', target, as, why: flags.why ?? '' } as const;
+    await recordDone(context, config, { ...entry, contacts: many });
+  };
   try {
-    return await queue.import(file === '-' ? context.stdin : file, {
+    const report = await queue.import(file === '-' ? context.stdin : file, {
       ...optionsFrom(flags),
-      onProgress: (progress) => view.show(progress),
+      onProgress: (progress) => {
+        contacts = progress.contacts;
+        view.show(progress);
+      },
       signal,
     });
+    if (!report.alreadyImported) await record(report.batch, 'imported', report.contacts);
+    return report;
+  } catch (error) {
+    // What was stored until then stays queued.
+    if (contacts > 0) await record(flags.batch, 'stopped', contacts);
+    throw error;
   } finally {
     view.end();
     await queue.close();

@@ -3,9 +3,9 @@ import { loadConfig } from '../../config/config.ts';
 import type { Notice } from '../../contracts/notice.ts';
 import { readNotice } from '../../contracts/read-notice.ts';
 import { worstOf, type Finding } from '../../doctor/finding.ts';
-import { collect, templateVariables } from '../arguments.ts';
+import { collect, templateVariables, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
-import { type CommandContext, untilStopped } from '../command-context.ts';
+import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { confirm } from '../confirm.ts';
 import { explainAnswer } from './explain-answer.ts';
@@ -15,6 +15,7 @@ interface DoctorFlags {
   issue?: boolean;
   drySend: boolean;
   send?: string;
+  why?: string;
   template?: string;
   var?: readonly string[];
   strict?: boolean;
@@ -47,6 +48,7 @@ export function doctorCommand(context: CommandContext): Command {
       collect,
     )
     .option('--strict', 'exit with 1 also for warnings')
+    .addOption(whyOption())
     .option('--yes', 'do not ask for confirmation of the real notice')
     .action(async (flags: DoctorFlags, command: Command) => {
       if (flags.answer !== undefined) {
@@ -73,13 +75,21 @@ export function doctorCommand(context: CommandContext): Command {
           throw new UsageError('--send was not confirmed; nothing was sent');
         }
       }
+      const actor = { who: currentUser(), why: flags.why ?? '' };
       const findings =
         config === undefined
           ? found
           : await untilStopped(context, async (signal) => [
               ...found,
               ...(await examine(
-                { config, issue: flags.issue === true, drySend: flags.drySend, send, signal },
+                {
+                  config,
+                  issue: flags.issue === true,
+                  drySend: flags.drySend,
+                  send,
+                  actor,
+                  signal,
+                },
                 report,
               )),
             ]);

@@ -17,6 +17,7 @@ import { judgeQueue } from '../../doctor/judge-queue.ts';
 import { readQueueSnapshot } from '../../doctor/queue-snapshot.ts';
 import { judgeRedisSnapshot } from '../../doctor/judge-redis.ts';
 import { readRedisSnapshot } from '../../doctor/redis-snapshot.ts';
+import { appendAudit, type Actor } from '../../ops/audit.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { keysOf } from '../../redis/keys.ts';
 import { withRedis } from '../../redis/with-redis.ts';
@@ -32,6 +33,8 @@ export interface Examination {
   readonly drySend: boolean;
   /** A real notice to send; confirmed by the user. */
   readonly send: Notice | undefined;
+  /** Recorded in the audit stream with a token that is issued and a notice that is sent. */
+  readonly actor: Actor;
   /** Cancels it between two steps. */
   readonly signal: AbortSignal;
 }
@@ -67,7 +70,7 @@ export function examineConfig(environment?: Environment): Finding[] {
  * @param report called with each finding as it is made
  */
 export async function examine(
-  { config, issue, drySend: dry, send, signal }: Examination,
+  { config, issue, drySend: dry, send, actor, signal }: Examination,
   report: (finding: Finding) => void,
 ): Promise<Finding[]> {
   const findings: Finding[] = [];
@@ -81,6 +84,10 @@ export async function examine(
   const checkAll = async (redis: RedisClient) => {
     add(...(await examineRedis(redis, config)));
     if (signal.aborted) return;
+    const keys = keysOf(config.redis.prefix, config.account);
+    if (issue) {
+      await appendAudit(redis, keys, { ...actor, what: 'token', target: 'token', as: 'issued' });
+    }
     add(...(await examineToken(redis, config, issue)));
     if (signal.aborted) return;
     add(...(await examineQueue(redis, config)));
@@ -93,7 +100,12 @@ export async function examine(
     else add(await drySend(redis, config, signal));
     if (signal.aborted) return;
     if (send === undefined) add(skip('send', 'not requested (--send NUMBER --template CODE)'));
-    else if (service !== undefined) add(await realSend(redis, { ...config, service }, send));
+    else if (service !== undefined) {
+      const target = `template ${send.templateCode}`;
+      const entry = { ...actor, what: 'send', target, as: 'without the queue' } as const;
+      await appendAudit(redis, keys, { ...entry, contacts: send.contacts.length });
+      add(await realSend(redis, { ...config, service }, send));
+    }
   };
   try {
     await withRedis(config.redis, TIMEOUT_MS, checkAll);

@@ -3,7 +3,7 @@ import { countOf, formatCount, formatDuration } from '../../format/format.ts';
 import { groupFailed, type FailedFilter } from '../../notices/failed-notices.ts';
 import type { NoticeJob } from '../../notices/notice-state.ts';
 import type { FailedReport, FailedSelection } from '../../ops/notice-actions.ts';
-import { MAX_WHY_LENGTH, shortText, timeSpan, wholeNumber } from '../arguments.ts';
+import { timeSpan, wholeNumber, whyOption } from '../arguments.ts';
 import { currentUser, untilStopped, type CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
@@ -36,7 +36,7 @@ export function failedFlags(command: Command): Command {
       timeSpan,
     )
     .option('--possibly-sent', 'single notices: only those that were possibly sent')
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH));
+    .addOption(whyOption());
 }
 
 /** Refuses flags that batches do not have. */

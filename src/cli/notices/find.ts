@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import { describeFalsePositiveRate, type FindReport } from '../../search/find-contact.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
 import { auditSearch } from '../../ops/audit.ts';
+import { whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { print, table } from '../output.ts';
@@ -12,13 +13,14 @@ export function findCommand(context: CommandContext): Command {
   return new Command('find')
     .description('show the outcome of notices for one phone number; exit with 1 if there are none')
     .argument('<number>', "the phone number, or '-' to read it from standard input")
-    .action((given: string, _flags: object, command: Command) =>
+    .addOption(whyOption())
+    .action((given: string, { why = '' }: { why?: string }, command: Command) =>
       withLedger(context, async ({ redis, keys, config }) => {
         const { findInQueue } = await import('../../search/find-contact.ts');
         // Standard input keeps the number out of the shell history and of the process list.
         const number = given === '-' ? (await text(context.stdin)).trim() : given;
         const settings = { ...config.queue, keepFailedMs: config.worker.keepFailedMs };
-        await auditSearch(redis, keys, currentUser(), number);
+        await auditSearch(redis, keys, { who: currentUser(), why }, number);
         const report = await findInQueue({ redis, keys, settings }, number);
         print(context, command, report, () => describe(report));
         if (report.notices.length + report.contacts.length === 0) context.end(1);

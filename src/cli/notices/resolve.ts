@@ -5,22 +5,34 @@ import {
   type ResolveDecision,
   type UnknownResolution,
 } from '../../ops/resolve-unknown.ts';
-import { listUnknownNotices, readUnknown, unknownOfBatch } from '../../ops/unknown.ts';
+import {
+  listUnknownNotices,
+  matchingNotices,
+  readUnknown,
+  type UnknownFilter,
+  type UnknownNotice,
+} from '../../ops/unknown.ts';
+import type { SelectedReport } from '../../ops/unknown/resolve-selected.ts';
+import { selectUnknown, type Unknowns } from '../../ops/unknown/select.ts';
 import { formatCount, countOf } from '../../format/format.ts';
-import { shortText, batchId, MAX_WHY_LENGTH, timeSpan } from '../arguments.ts';
+import { shortText, MAX_WHY_LENGTH } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, wantsJson, writeLines, writeText } from '../output.ts';
-import { describeUnknowns, type Unknowns } from './unknown.ts';
+import { describeUnknowns } from './unknown.ts';
+import {
+  filterOf,
+  selectsByFilter,
+  unknownContext,
+  unknownFlags,
+  type UnknownFlags,
+} from './unknown-flags.ts';
 
-interface ResolveFlags {
+interface ResolveFlags extends UnknownFlags {
   as: UnknownResolution;
-  batch?: string;
   all?: boolean;
-  olderThan?: number;
-  why?: string;
   by?: string;
   yes?: boolean;
 }
@@ -33,7 +45,7 @@ const CONSEQUENCES: Readonly<Record<UnknownResolution, string>> = {
 
 /** `notices resolve`: exits with 1 where one was not resolved, or the user declined. */
 export function resolveCommand(context: CommandContext): Command {
-  return new Command('resolve')
+  const command = new Command('resolve')
     .description('resolve notices whose outcome is unknown, after a preview')
     .argument('[ids...]', 'job ids from "notices unknown"')
     .addOption(
@@ -41,27 +53,23 @@ export function resolveCommand(context: CommandContext): Command {
         .choices(RESOLUTIONS)
         .makeOptionMandatory(),
     )
-    .option('--batch <id>', 'all unknown contacts of this batch', batchId)
-    .option('--all', 'all single notices (batches are resolved one by one)')
-    .option(
-      '--older-than <span>',
-      'unknown for longer than this, such as 90s, 15m, 2h or 3d',
-      timeSpan,
-    )
-    .option('--why <text>', 'reason, recorded in the audit stream', shortText(MAX_WHY_LENGTH))
+    .option('--all', 'only single notices; without other flags all of them')
     .option(
       '--by <name>',
       'name in the audit stream (default: user@host)',
       shortText(MAX_WHY_LENGTH),
     )
-    .option('--yes', 'do not ask for confirmation')
-    .action((ids: string[], flags: ResolveFlags, command: Command) => {
-      const ways = [ids.length > 0, flags.batch !== undefined, flags.all === true];
-      if (ways.filter(Boolean).length !== 1) {
-        throw new UsageError('use either ids, --batch ID or --all');
-      }
-      return withLedger(context, (open) => resolve(context, open, ids, flags, command));
-    });
+    .option('--yes', 'do not ask for confirmation');
+  return unknownFlags(command).action((ids: string[], flags: ResolveFlags, self: Command) => {
+    const ways = [ids.length > 0, flags.batch !== undefined, flags.all === true];
+    const way = ways.filter(Boolean).length;
+    if (way > 1 || (way === 0 && !selectsByFilter(flags))) {
+      throw new UsageError(
+        'use either ids, --batch ID or --all, or select by --code, --template, --older-than or --number',
+      );
+    }
+    return withLedger(context, (open) => resolve(context, open, ids, flags, self));
+  });
 }
 
 async function resolve(
@@ -72,67 +80,78 @@ async function resolve(
   command: Command,
 ): Promise<void> {
   const { ledger, redis, keys } = open;
-  const now = Date.now();
-  const before = flags.olderThan === undefined ? undefined : now - flags.olderThan;
-  const batch = flags.batch === undefined ? undefined : await readBatch(ledger, flags.batch);
+  const { as, by, why = '', all = false } = flags;
+  const filter = await filterOf(context, open, flags);
+  const batch = filter.batch === undefined ? undefined : await readBatch(ledger, filter.batch);
   const reason =
-    batch === undefined || flags.as !== 'resend' ? undefined : whyNotRedrive(batch, now);
+    batch === undefined || as !== 'resend' ? undefined : whyNotRedrive(batch, Date.now());
   if (batch !== undefined && reason !== undefined) {
     const none = { resolved: 0, contacts: 0, gone: 0, late: 0, stopped: false };
-    const report = { as: flags.as, ...none, reason };
-    print(context, command, report, () => [`Batch ${batch.id} cannot be sent again: ${reason}.`]);
+    print(context, command, { as, ...none, reason }, () => [
+      `Batch ${batch.id} cannot be sent again: ${reason}.`,
+    ]);
     context.end(1);
     return;
   }
-  const { notices, batches } = await find();
-  const contacts = [...notices, ...batches].reduce((sum, found) => sum + found.contacts, 0);
-  const missing = new Set(ids).size - (ids.length > 0 ? notices.length : 0);
-  if (contacts > 0 && !(await agreed(context, { notices, batches }, contacts, flags, command))) {
+  const source = unknownContext(open);
+  const named = await noticesOf(open, ids, all, filter);
+  const found =
+    named === undefined ? await selectUnknown(source, filter) : { notices: named, batches: [] };
+  const contacts = [...found.notices, ...found.batches].reduce((sum, one) => sum + one.contacts, 0);
+  const missing = new Set(ids).size - (ids.length > 0 ? found.notices.length : 0);
+  if (contacts > 0 && !(await agreed(context, found, contacts, flags, command))) {
     context.end(1);
     return;
   }
-  const { as, by, why = '' } = flags;
   const decision: ResolveDecision = { as, who: by ?? currentUser(), why };
   // Imported here because it loads the client of the queue.
-  const { resolveBatch, resolveNotices } = await import('../../ops/resolve-unknown.ts');
+  const { resolveNotices } = await import('../../ops/resolve-unknown.ts');
+  const { resolveSelected } = await import('../../ops/unknown/resolve-selected.ts');
   // Decisions made before Ctrl-C are recorded in the audit stream, too.
-  const done = await untilStopped(context, (signal) => {
-    if (batch !== undefined) return resolveBatch(open, batch, { before }, decision, signal);
-    const found = notices.map(({ id }) => id);
-    return resolveNotices(redis, keys, found, decision, signal);
+  const done = await untilStopped(context, async (signal) => {
+    if (named === undefined) return resolveSelected(source, filter, decision, signal);
+    const chosen = named.map(({ id }) => id);
+    return { ...(await resolveNotices(redis, keys, chosen, decision, signal)), refused: [] };
   });
   const report = { as, ...done, gone: done.gone + missing };
-  print(context, command, report, () => [
-    report.resolved === 0
-      ? 'Nothing was done.'
-      : `${countOf(report.contacts, 'contact')} resolved as ${as}.`,
-    ...(report.gone > 0 ? [`${formatCount(report.gone)} not found, or no longer unknown.`] : []),
-    ...(report.late > 0
+  print(context, command, report, () => describeReport(report));
+  if (report.gone > 0 || report.late > 0 || report.stopped || done.refused.length > 0) {
+    context.end(1);
+  }
+}
+
+/** The single notices, where only they are selected; else undefined. */
+async function noticesOf(
+  { redis, keys }: OpenLedger,
+  ids: readonly string[],
+  all: boolean,
+  filter: UnknownFilter,
+): Promise<UnknownNotice[] | undefined> {
+  if (all) return listUnknownNotices(redis, keys, filter);
+  if (ids.length === 0) return undefined;
+  return matchingNotices(redis, keys, await readUnknown(redis, keys, [...new Set(ids)]), filter);
+}
+
+function describeReport({
+  as,
+  resolved,
+  contacts,
+  gone,
+  late,
+  stopped,
+  refused,
+}: SelectedReport & { readonly as: UnknownResolution }): string[] {
+  return [
+    resolved === 0 ? 'Nothing was done.' : `${countOf(contacts, 'contact')} resolved as ${as}.`,
+    ...(gone > 0 ? [`${formatCount(gone)} not found, or no longer unknown.`] : []),
+    ...(late > 0
       ? [
-          `${formatCount(report.late)} left unresolved: their deadline has passed, so they would expire at once.`,
+          `${formatCount(late)} left unresolved: their deadline has passed, so they would expire at once.`,
         ]
       : []),
-    ...(report.stopped ? ['Stopped. Run the command again for the rest.'] : []),
-  ]);
-  if (report.gone > 0 || report.late > 0 || report.stopped) context.end(1);
-
-  async function find(): Promise<Unknowns> {
-    if (batch !== undefined) {
-      const found = await unknownOfBatch(ledger, batch, { before });
-      return { notices: [], batches: found === undefined ? [] : [found] };
-    }
-    if (ids.length === 0) {
-      return {
-        notices: await listUnknownNotices(redis, keys, { before }),
-        batches: [],
-      };
-    }
-    const named = await readUnknown(redis, keys, [...new Set(ids)]);
-    return {
-      notices: named.filter(({ at }) => at < (before ?? Infinity)),
-      batches: [],
-    };
-  }
+    ...refused.map(({ batch, reason }) => `Batch ${batch} cannot be sent again: ${reason}.`),
+    ...(stopped ? ['Stopped. Run the command again for the rest.'] : []),
+  ];
 }
 
 async function agreed(

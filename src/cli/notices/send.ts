@@ -5,10 +5,11 @@ import { loadConfig } from '../../config/config.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
-import { collect, wholeNumber, templateVariables } from '../arguments.ts';
+import { collect, wholeNumber, templateVariables, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext, Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
+import { recordDone } from '../record-done.ts';
 import { openQueue } from '../open-queue.ts';
 import { print } from '../output.ts';
 
@@ -26,6 +27,7 @@ interface SendFlags {
   expiresAt?: string;
   priority?: number;
   delivery?: DeliveryPolicy;
+  why?: string;
 }
 
 /** `notices send`: enqueues one notice and prints the receipt. */
@@ -50,12 +52,18 @@ export function sendCommand(context: CommandContext): Command {
         'what happens if the outcome is unknown (default: DELIVERY)',
       ).choices(DELIVERY_POLICIES),
     )
+    .addOption(whyOption())
     .action(async (flags: SendFlags, command: Command) => {
       const notice = await noticeFrom(flags, context.stdin);
       const config = loadConfig(context.env, { service: false });
       const queue = await openQueue(config);
       try {
         const receipt = await queue.send(notice, optionsFrom(flags));
+        if (!receipt.duplicate) {
+          const entry = { what: 'send', target: receipt.id, as: 'queued' } as const;
+          const { contacts } = receipt;
+          await recordDone(context, config, { ...entry, contacts, why: flags.why ?? '' });
+        }
         print(context, command, receipt, () => [
           receipt.duplicate
             ? `Already enqueued as ${receipt.id} with this idempotency key; nothing was enqueued.`

@@ -1,73 +1,48 @@
 import { Command } from 'commander';
-import {
-  listUnknownNotices,
-  unknownOfBatch,
-  type UnknownNotice,
-  type UnknownOfBatch,
-} from '../../ops/unknown.ts';
+import type { Unknowns } from '../../ops/unknown/select.ts';
 import { countOf, formatDuration } from '../../format/format.ts';
-import { batchId, timeSpan } from '../arguments.ts';
-import type { CommandContext } from '../command-context.ts';
-import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
-import { print, table } from '../output.ts';
+import { currentUser, type CommandContext } from '../command-context.ts';
+import { withLedger, type OpenLedger } from '../open-queue.ts';
+import { print, table, wantsJson, writeOut, writeText } from '../output.ts';
+import { UsageError } from '../usage-error.ts';
+import { filterOf, unknownContext, unknownFlags, type UnknownFlags } from './unknown-flags.ts';
 
-/** Maximum number of batches that are searched, newest first. */
-const MAX_BATCHES = 1_000;
-
-interface UnknownFlags {
-  batch?: string;
-  olderThan?: number;
-}
-
-/** Notices and contacts whose outcome is unknown. */
-export interface Unknowns {
-  readonly notices: readonly UnknownNotice[];
-  readonly batches: readonly UnknownOfBatch[];
-}
-
-/** `notices unknown`: lists notices whose outcome is unknown; shows no phone number. */
+/** `notices unknown`: lists what is unknown without phone numbers; with `--csv` the contacts themselves. */
 export function unknownCommand(context: CommandContext): Command {
-  return new Command('unknown')
+  const command = new Command('unknown')
     .description('list notices whose outcome is unknown: the service may have accepted them')
-    .option('--batch <id>', 'only contacts of this batch', batchId)
-    .option(
-      '--older-than <span>',
-      'unknown for longer than this, such as 90s, 15m, 2h or 3d',
-      timeSpan,
-    )
-    .action(({ batch, olderThan }: UnknownFlags, command: Command) =>
-      withLedger(context, async (open) => {
-        const now = Date.now();
-        const before = olderThan === undefined ? undefined : now - olderThan;
-        const found =
-          batch === undefined
-            ? await findAll(open, before)
-            : { notices: [], batches: await findOfBatch(open, batch, before) };
-        print(context, command, found, () => describeUnknowns(found, now));
-      }),
-    );
+    .option('--csv', 'write the contacts as CSV, with phone numbers and trace ids');
+  return unknownFlags(command).action((flags: UnknownFlags & { csv?: boolean }, self: Command) => {
+    if (flags.csv === true && wantsJson(self)) {
+      throw new UsageError('use either --csv (the contacts) or --json (the list)');
+    }
+    return withLedger(context, async (open) => {
+      const filter = await filterOf(context, open, flags);
+      if (flags.csv === true) {
+        await writeCsv(context, open, filter, flags.why);
+        return;
+      }
+      const { selectUnknown } = await import('../../ops/unknown/select.ts');
+      const found = await selectUnknown(unknownContext(open), filter);
+      print(context, self, found, () => describeUnknowns(found, Date.now()));
+    });
+  });
 }
 
-async function findAll(
-  { ledger, redis, keys }: OpenLedger,
-  before: number | undefined,
-): Promise<Unknowns> {
-  const notices = await listUnknownNotices(redis, keys, { before });
-  const batches: UnknownOfBatch[] = [];
-  for (const batch of await ledger.list(MAX_BATCHES)) {
-    const found = await unknownOfBatch(ledger, batch, { before });
-    if (found !== undefined) batches.push(found);
-  }
-  return { notices, batches };
-}
-
-async function findOfBatch(
-  { ledger }: OpenLedger,
-  id: string,
-  before: number | undefined,
-): Promise<UnknownOfBatch[]> {
-  const found = await unknownOfBatch(ledger, await readBatch(ledger, id), { before });
-  return found === undefined ? [] : [found];
+async function writeCsv(
+  { stdout, stderr }: CommandContext,
+  open: OpenLedger,
+  filter: Awaited<ReturnType<typeof filterOf>>,
+  why = '',
+): Promise<void> {
+  const { unknownCsv, unknownDownload } = await import('../../ops/unknown/unknown-csv.ts');
+  const { appendAudit } = await import('../../ops/audit.ts');
+  await appendAudit(open.redis, open.keys, unknownDownload(filter, { who: currentUser(), why }));
+  const contacts = await unknownCsv(unknownContext(open), filter, (text) => writeOut(stdout, text));
+  writeText(
+    stderr,
+    contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,
+  );
 }
 
 /** Describes them in lines of text. */
@@ -76,8 +51,17 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
   const age = (at: number) => formatDuration(Math.max(0, now - at));
   return [
     ...table([
-      ['AGE', 'JOB OR BATCH', 'TEMPLATE', 'CONTACTS', 'CODE', 'LAST STAGE', 'POSSIBLY SENT'],
-      ...notices.map(({ id, at, template, contacts, code, stage, possiblySent }) => [
+      [
+        'AGE',
+        'JOB OR BATCH',
+        'TEMPLATE',
+        'CONTACTS',
+        'CODE',
+        'LAST STAGE',
+        'POSSIBLY SENT',
+        'TRACE ID',
+      ],
+      ...notices.map(({ id, at, template, contacts, code, stage, possiblySent, traceId = '' }) => [
         age(at),
         id,
         template,
@@ -85,6 +69,7 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
         code,
         stage,
         countOf(possiblySent, 'time'),
+        traceId,
       ]),
       ...batches.map(({ batch, at, template, contacts, codes }) => [
         age(at),
@@ -92,6 +77,7 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
         template,
         String(contacts),
         codes.join(', '),
+        '',
         '',
         '',
       ]),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { integer, milliseconds, text, variable } from '../variable.ts';
+import { integer, milliseconds, text, unknownRules, variable } from '../variable.ts';
 
 /** How fast the account may send; rates are in send requests per second. */
 const rateLimitVariables = {
@@ -69,6 +69,11 @@ export const workerVariables = {
     description:
       'How often an at-least-once notice or chunk is sent again after its outcome was unknown; then it is listed as unknown. Each resend may deliver it once more.',
     note: 'Raised: fewer unknown notices after an outage of the service, and more that arrive twice.',
+  }),
+  unknownRules: variable('UNKNOWN_RULES', unknownRules().exactOptional(), {
+    description:
+      'Rules that decide unknown outcomes, such as `older than 24 h: accepted; code ECONNRESET: resend once`. One worker of the fleet applies them about every half minute; the first rule that matches decides, and each decision is recorded in the audit stream. Without rules only people decide.',
+    note: 'A rule proves nothing about what arrived: `accepted` may count a lost notice as sent, and `resend once` may deliver it twice.',
   }),
   backoffBaseMs: variable('BACKOFF_BASE_MS', milliseconds(1, 3_600_000).default(1_000), {
     description:

@@ -35,6 +35,8 @@ export interface UnknownFacts {
   readonly delivery: DeliveryPolicy;
   /** How many of its attempts the service may have accepted. */
   readonly possiblySent: number;
+  /** The service's trace id of the last attempt, where its answer had one: names it at the service. */
+  readonly traceId?: string | undefined;
 }
 
 /** One attempt at a notice. */

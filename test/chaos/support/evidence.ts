@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import type { Redis } from 'ioredis';
 import { isOver as isBatchOver } from '../../../src/cli/batches/batch-view.ts';
-import type { Unknowns } from '../../../src/cli/notices/unknown.ts';
+import type { Unknowns } from '../../../src/ops/unknown/select.ts';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import { fleetMetrics } from '../../../src/metrics/fleet-metrics.ts';

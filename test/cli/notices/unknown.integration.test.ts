@@ -10,7 +10,7 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import type { Unknowns } from '../../../src/cli/notices/unknown.ts';
+import type { Unknowns } from '../../../src/ops/unknown/select.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
 
 const redis = testRedis();

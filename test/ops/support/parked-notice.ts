@@ -2,7 +2,7 @@ import { Queue, UnrecoverableError, Worker } from 'bullmq';
 import { onTestFinished } from 'vitest';
 import type { Notice } from '../../../src/contracts/notice.ts';
 import type { SendOptions } from '../../../src/contracts/send-options.ts';
-import { Intents } from '../../../src/fleet/intents/intents.ts';
+import { Intents, type UnknownFacts } from '../../../src/fleet/intents/intents.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
@@ -32,11 +32,14 @@ export async function parkNotice(
   options: SendOptions = {},
   prefix = redis.freshPrefix(),
   findKey?: string,
+  facts: Partial<UnknownFacts> & { readonly number?: string } = {},
 ): Promise<ParkedNotice> {
   const keys = keysOf(prefix, 'default');
   const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, findKey });
   onTestFinished(() => queue.close());
-  await queue.send(NOTICE, { delivery: 'at-most-once', ...options });
+  const { number = '01000000001', ...known } = facts;
+  const notice = { ...NOTICE, contacts: [{ contact: number }] };
+  await queue.send(notice, { delivery: 'at-most-once', ...options });
   const bull = { connection: redis.client, prefix: keys.bullPrefix };
   const worker = new Worker(QUEUE_NAME, undefined, {
     ...bull,
@@ -55,16 +58,17 @@ export async function parkNotice(
   const attempt = { job: id, nonce: 'first' };
   const [verdict] = await intents.begin([{ ...attempt, lockToken: TOKEN }], 'worker');
   if (verdict !== 'send') throw new Error(`the first attempt was answered ${verdict}`);
-  const facts = {
+  const parked = {
     template: 'ONCE',
     contacts: 1,
     code: 'ECONNRESET',
     stage: 'sent',
     delivery: 'at-most-once',
     possiblySent: 1,
+    ...known,
   } as const;
-  await intents.park([{ ...attempt, facts }], 'own', 3_600_000);
-  await job.moveToFailed(new UnrecoverableError('ECONNRESET'), TOKEN);
+  await intents.park([{ ...attempt, facts: parked }], 'own', 3_600_000);
+  await job.moveToFailed(new UnrecoverableError(parked.code), TOKEN);
   await worker.close();
-  return { prefix, keys, id, notice: NOTICE, queue, board, intents };
+  return { prefix, keys, id, notice, queue, board, intents };
 }

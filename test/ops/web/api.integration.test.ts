@@ -288,7 +288,14 @@ describe('the unknown', () => {
     await failedBatch(prefix);
     const why = 'looked it up';
     const one = await operator.post('/api/v1/unknown/resolve', { as: 'accepted', ids: [id], why });
-    expect(one.json).toEqual({ resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false });
+    expect(one.json).toEqual({
+      resolved: 1,
+      contacts: 1,
+      gone: 0,
+      late: 0,
+      stopped: false,
+      refused: [],
+    });
     const all = await operator.post('/api/v1/unknown/resolve', { as: 'accepted', batch: 'b', why });
     expect(all.json).toMatchObject({ resolved: 2, contacts: 11 });
     expect((await viewer.get('/api/v1/unknown')).json).toEqual({
@@ -353,6 +360,8 @@ it('every route of the API was answered here, or has a test file of its own', ()
     'POST /api/v1/notices/cancel',
     'GET /api/v1/failed-notices',
     'GET /api/v1/failed-notices.csv',
+    'GET /api/v1/unknown.csv',
+    'POST /api/v1/unknown/preview',
     'POST /api/v1/failed-notices/redrive',
     'POST /api/v1/failed-notices/delete',
     'GET /api/v1/events',

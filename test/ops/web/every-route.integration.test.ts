@@ -67,7 +67,12 @@ it('what changes something needs an operator, a sender, or is about the own sess
 
 it('these are guarded as changes are and only read, and no other', () => {
   const reading = OPS_ROUTES.filter(({ reads }) => reads === true);
-  expect(reading.map(name)).toEqual(['POST /find', 'POST /api/v1/find']);
+  expect(reading.map(name)).toEqual([
+    'POST /unknown',
+    'POST /find',
+    'POST /api/v1/unknown/preview',
+    'POST /api/v1/find',
+  ]);
 });
 
 it('a route without a role is not registered', async () => {

@@ -180,7 +180,7 @@ it('a search changes nothing; it is in the audit stream with the masked number, 
 /** Names of all keys but the audit stream and the marks of its entries. */
 async function contentOf(keys: Keys): Promise<string[]> {
   const all = await redis.keys(keys.bullPrefix);
-  return all.filter((key) => key !== keys.audit && !key.startsWith(keys.done('')));
+  return all.filter((key) => key !== keys.auditReads && !key.startsWith(keys.done('')));
 }
 
 it('the number stands in no address', () => {

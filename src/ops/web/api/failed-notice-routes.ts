@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
 import { z } from 'zod';
 import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
@@ -14,10 +12,10 @@ import {
 } from '../../../notices/failed-notices.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import type { NoticeJob } from '../../../notices/notice-state.ts';
-import { appendAudit } from '../../audit.ts';
 import { deleteNotices, redriveNotices, type FailedSelection } from '../../notice-actions.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
+import { csvDownload } from './csv-download.ts';
 import { code, queryNumber, why } from './inputs.ts';
 import { jobAnswer } from './notice-life-routes.ts';
 
@@ -130,20 +128,9 @@ export const FAILED_NOTICE_ROUTES: readonly Route[] = [
         ' ',
       );
       const entry = { who: name, what: 'download', target: 'single notices', as, why: '' } as const;
-      await appendAudit(redis, keys, entry);
-      const body = new PassThrough();
-      const write = async (text: string) => {
-        if (body.destroyed) return false;
-        // A slow client slows the reading; a closed connection ends it.
-        if (!body.write(text)) await Promise.race([once(body, 'drain'), once(body, 'close')]);
-        return !body.destroyed;
-      };
-      failedCsv(redis, keys, filterOf(query), write).then(
-        () => body.end(),
-        // Aborts the download, so that an incomplete list is not taken for the whole.
-        (error: unknown) => body.destroy(error instanceof Error ? error : new Error('failed')),
+      return csvDownload(context, entry, 'failed-notices.csv', (write) =>
+        failedCsv(redis, keys, filterOf(query), write),
       );
-      return { kind: 'file', type: 'text/csv; charset=utf-8', body, name: 'failed-notices.csv' };
     },
   }),
   route({

@@ -1,5 +1,3 @@
-import { PassThrough } from 'node:stream';
-import { once } from 'node:events';
 import { z } from 'zod';
 import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
@@ -8,11 +6,11 @@ import { decodeContacts } from '../../../batch/payload/payload.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
-import { appendAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { redriveAudited } from '../../batch-actions.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
+import { csvDownload } from './csv-download.ts';
 import { batchParams, code, why } from './inputs.ts';
 
 /** Longest duration of a redrive request in milliseconds; the answer tells what is left. */
@@ -65,27 +63,16 @@ export const FAILURE_ROUTES: readonly Route[] = [
     answers: { 200: { says: 'The list.', type: 'text/csv' } },
     perMinute: 30,
     handle: async ({ params: { id }, query, name }, context) => {
-      const { ledger, redis, keys, payloadKeys } = context;
+      const { ledger, payloadKeys } = context;
       const batch = await requireBatch(context, id);
       const as = [query.state ?? 'all', ...(query.code === undefined ? [] : [query.code])].join(
         ' ',
       );
       const entry = { who: name, what: 'download', target: `batch ${id}`, as, why: '' } as const;
-      await appendAudit(redis, keys, entry);
-      const body = new PassThrough();
-      const write = async (text: string) => {
-        if (body.destroyed) return false;
-        // A slow client slows the reading of failures; a closed connection ends it.
-        if (!body.write(text)) await Promise.race([once(body, 'drain'), once(body, 'close')]);
-        return !body.destroyed;
-      };
       const decode = (payload: Buffer) => decodeContacts(payload, payloadKeys);
-      exportFailures(ledger, batch, query, decode, write).then(
-        () => body.end(),
-        // Aborts the download, so that an incomplete list is not taken for the whole.
-        (error: unknown) => body.destroy(error instanceof Error ? error : new Error('failed')),
+      return csvDownload(context, entry, `${id}-failures.csv`, (write) =>
+        exportFailures(ledger, batch, query, decode, write),
       );
-      return { kind: 'file', type: 'text/csv; charset=utf-8', body, name: `${id}-failures.csv` };
     },
   }),
   route({

@@ -1,28 +1,17 @@
 import { z } from 'zod';
-import { checkNumber } from '../../../batch/source/check-number.ts';
 import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { findInQueue, type FindReport } from '../../../search/find-contact.ts';
 import { auditSearch } from '../../audit.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
+import { number } from './inputs.ts';
 
 /** Searches per caller and minute; each reads up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;
 
-const MAX_WRITTEN = 100;
 const count = z.int().min(0);
 const time = count.describe('milliseconds since the epoch');
-
-/** A phone number in any notation. The error for an invalid one does not repeat it. */
-const number = z
-  .string('expected a phone number')
-  .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
-  .superRefine((text, context) => {
-    const checked = checkNumber(text);
-    if (checked.kind === 'refused') context.addIssue({ code: 'custom', message: checked.reason });
-  })
-  .describe('in the national format; separators are removed');
 
 const found = {
   states: z
@@ -112,6 +101,6 @@ export async function findFor(
     );
   }
   const { redis, keys, findSettings: settings } = context;
-  await auditSearch(redis, keys, who, written);
+  await auditSearch(redis, keys, { who, why: '' }, written);
   return findInQueue({ redis, keys, settings }, written);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checkNumber } from '../../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 
 /** Path parameters of one batch. */
@@ -30,3 +31,15 @@ export function queryNumber(min: number, max: number, fallback: number) {
 
 /** A code of the service or of this program. */
 export const code = z.string().min(1).max(64);
+
+const MAX_WRITTEN = 100;
+
+/** A phone number in any notation. The error for an invalid one does not repeat it. */
+export const number = z
+  .string('expected a phone number')
+  .max(MAX_WRITTEN, `expected at most ${MAX_WRITTEN} characters`)
+  .superRefine((text, context) => {
+    const checked = checkNumber(text);
+    if (checked.kind === 'refused') context.addIssue({ code: 'custom', message: checked.reason });
+  })
+  .describe('in the national format; separators are removed');

@@ -3,6 +3,7 @@ import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
 import { noticeSchema, type Notice } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
 import { InputError } from '../../../contracts/errors.ts';
+import { appendAudit } from '../../audit.ts';
 import { json, route, type Route } from '../http/route.ts';
 
 const time = z
@@ -57,8 +58,14 @@ export const NOTICE_ROUTES: readonly Route[] = [
       413: { says: 'The body is larger than OPS_MAX_BODY_BYTES.' },
       422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
-    handle: async ({ body: { notice, options }, header }, { notices }) => {
+    handle: async ({ body: { notice, options }, header, who }, { notices, redis, keys }) => {
       const given = await notices.send(notice, withKey(options, header(IDEMPOTENCY_KEY)));
+      // A person, not a program: programs are not recorded, as with the library.
+      if (who !== undefined && who.by !== 'key' && !given.duplicate) {
+        const { id: target, contacts } = given;
+        const entry = { who: who.name, what: 'send', target, as: 'queued', why: '' } as const;
+        await appendAudit(redis, keys, { ...entry, contacts });
+      }
       return json(given, given.duplicate ? 200 : 202);
     },
   }),

@@ -2,27 +2,30 @@ import { z } from 'zod';
 import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
-import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
 import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
-import {
-  RESOLUTIONS,
-  resolveBatch,
-  resolveNotices,
-  type ResolveDecision,
-  type ResolveReport,
-} from '../../resolve-unknown.ts';
-import { readUnknownOverview } from '../../unknown.ts';
+import { RESOLUTIONS, resolveNotices, type ResolveDecision } from '../../resolve-unknown.ts';
+import type { UnknownFilter } from '../../unknown.ts';
+import { resolveSelected, type SelectedReport } from '../../unknown/resolve-selected.ts';
+import { unknownCsv, unknownDownload } from '../../unknown/unknown-csv.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
+import { csvDownload } from './csv-download.ts';
 import { queryNumber, why } from './inputs.ts';
+import {
+  FIND_UNKNOWN_PER_MINUTE,
+  listUnknown,
+  previewUnknown,
+  unknownFields,
+  unknownFilter,
+  unknownQuery,
+} from './unknown-selection.ts';
 
-/** The newest batches that are read for unknown contacts. */
-const MAX_BATCHES = 200;
 const MAX_IDS = 500;
 /** Longest duration of a request in milliseconds; what is not resolved then stays listed. */
 const RESOLVE_MS = 20_000;
+const count = z.int().min(0);
 
 /** Unknown outcomes, and resolving them. */
 export const UNKNOWN_ROUTES: readonly Route[] = [
@@ -43,6 +46,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
               at: z.int(),
               template: z.string(),
               contacts: z.int(),
+              numbers: z.array(z.string()).describe('the first of them, masked'),
               code: z.string(),
               stage: z.string(),
               delivery: z.enum(DELIVERY_POLICIES),
@@ -51,6 +55,10 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
                 .describe(
                   'attempts that the service may have accepted; sent again, it may arrive once more',
                 ),
+              traceId: z
+                .string()
+                .exactOptional()
+                .describe('of the service, for the last attempt; absent without an answer'),
             }),
           ),
           listed: z.int().describe('listed notices in all'),
@@ -65,23 +73,69 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ query: { limit } }, context) =>
-      json(await readUnknownOverview(context, { notices: limit, batches: MAX_BATCHES })),
+    handle: async ({ query: { limit } }, context) => json(await listUnknown(context, limit)),
+  }),
+  route({
+    method: 'GET',
+    path: '/api/v1/unknown.csv',
+    needs: 'operator',
+    kind: 'api',
+    summary:
+      'The contacts whose outcome is unknown, with trace ids, to look them up at the service. It contains phone numbers; each download is recorded in the audit stream.',
+    query: unknownQuery,
+    answers: { 200: { says: 'The list.', type: 'text/csv' } },
+    perMinute: 30,
+    handle: async ({ query, name }, context) => {
+      const filter = unknownFilter(query);
+      const entry = unknownDownload(filter, { who: name, why: '' });
+      return csvDownload(context, entry, 'unknown.csv', (write) =>
+        unknownCsv(context, filter, write),
+      );
+    },
+  }),
+  route({
+    method: 'POST',
+    path: '/api/v1/unknown/preview',
+    needs: 'viewer',
+    kind: 'api',
+    summary: 'What resolving with the same filter would decide; changes nothing.',
+    reads: true,
+    perMinute: FIND_UNKNOWN_PER_MINUTE,
+    body: z.strictObject(unknownFields),
+    answers: {
+      200: {
+        says: 'The preview.',
+        schema: z.object({
+          contacts: count.describe('in all'),
+          notices: count.describe('single notices'),
+          batches: z.array(
+            z.object({
+              batch: z.string(),
+              template: z.string(),
+              at: z.int().describe('when the oldest became unknown: milliseconds since the epoch'),
+              contacts: count,
+              parts: count.describe('chunks and parts of chunks'),
+              codes: z.array(z.string()),
+            }),
+          ),
+        }),
+      },
+    },
+    handle: async ({ body, name }, context) => {
+      const { contacts, found } = await previewUnknown(context, name, body);
+      return json({ contacts, notices: found.notices.length, batches: found.batches });
+    },
   }),
   route({
     method: 'POST',
     path: '/api/v1/unknown/resolve',
     needs: 'operator',
     kind: 'api',
-    summary: 'Resolves notices by id, or all unknown contacts of one batch.',
+    summary: 'Resolves notices by id, or everything that a filter selects.',
     body: z.strictObject({
       as: z.enum(RESOLUTIONS),
       ids: z.array(z.string().min(1).max(200)).min(1).max(MAX_IDS).optional(),
-      batch: z.string().regex(BATCH_ID).optional(),
-      before: z
-        .int()
-        .optional()
-        .describe('only what became unknown before: milliseconds since the epoch'),
+      ...unknownFields,
       why,
     }),
     answers: {
@@ -93,24 +147,26 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
           gone: z.int().describe('not unknown (any more)'),
           late: z.int().describe('not queued again, because their deadline has passed'),
           stopped: z.boolean().describe('it took too long: repeat the request for the rest'),
+          refused: z
+            .array(z.object({ batch: z.string(), reason: z.string() }))
+            .describe('batches that match and cannot be sent again in their phase'),
         }),
       },
       409: { says: 'The batch cannot be sent again in its phase.' },
     },
-    handle: async ({ body: { as, ids, batch, before, why: words }, name, now }, context) => {
-      if ((ids === undefined) === (batch === undefined)) {
-        const problem = 'expected either ids or batch';
+    handle: async ({ body: { as, ids, why: words, ...fields }, name, now }, context) => {
+      const selects = Object.values(fields).some((field) => field !== undefined);
+      if ((ids === undefined) === !selects) {
+        const problem = 'expected either ids or a filter, such as batch or code';
         throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
       }
+      const filter = unknownFilter(fields);
+      await mayResend(context, as, filter, now);
       const decision: ResolveDecision = { as, who: name, why: words };
       const deadline = new Deadline(RESOLVE_MS, context.closing);
       try {
         return await withAbortSignal(deadline, async (signal) =>
-          json(
-            await (batch === undefined
-              ? resolveNotices(context.redis, context.keys, ids ?? [], decision, signal)
-              : resolveInBatch(context, batch, before, decision, now, signal)),
-          ),
+          json(await resolve(context, ids, filter, decision, signal)),
         );
       } finally {
         deadline.close();
@@ -119,18 +175,29 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
   }),
 ];
 
-async function resolveInBatch(
+async function resolve(
   context: OpsContext,
-  id: string,
-  before: number | undefined,
+  ids: readonly string[] | undefined,
+  filter: UnknownFilter,
   decision: ResolveDecision,
-  now: number,
   signal: AbortSignal,
-): Promise<ResolveReport> {
+): Promise<SelectedReport> {
+  if (ids === undefined) return resolveSelected(context, filter, decision, signal);
+  const done = await resolveNotices(context.redis, context.keys, ids, decision, signal);
+  return { ...done, refused: [] };
+}
+
+/** @throws NoticeQueueError NOT_FOUND for a batch that does not exist, NOT_POSSIBLE where it cannot be sent again */
+async function mayResend(
+  context: OpsContext,
+  as: ResolveDecision['as'],
+  { batch: id }: UnknownFilter,
+  now: number,
+): Promise<void> {
+  if (id === undefined) return;
   const batch = await requireBatch(context, id);
-  const reason = decision.as === 'resend' ? whyNotRedrive(batch, now) : undefined;
+  const reason = as === 'resend' ? whyNotRedrive(batch, now) : undefined;
   if (reason !== undefined) {
     throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be sent again: ${reason}.`);
   }
-  return resolveBatch(context, batch, { before }, decision, signal);
 }

@@ -7,13 +7,19 @@ import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
-import { readUnknownOverview } from '../../unknown.ts';
 import { batchToJson, statusToJson } from '../answers.ts';
 import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
 import { failedQuery, listFailed } from '../api/failed-notice-routes.ts';
 import { batchParams, queryNumber } from '../api/inputs.ts';
 import { noticeParams } from '../api/notice-life-routes.ts';
+import {
+  FIND_UNKNOWN_PER_MINUTE,
+  listUnknown,
+  previewUnknown,
+  unknownFields,
+  withNumbers,
+} from '../api/unknown-selection.ts';
 import { html } from '../http/html.ts';
 import { trafficOf } from '../api/traffic-routes.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
@@ -22,15 +28,14 @@ import { batchPage } from './batch.ts';
 import { batchesPage } from './batches.ts';
 import { failedSection } from './failed.ts';
 import { findPage, type FindPageData } from './find.ts';
-import { viewOf } from './elements.ts';
+import { mayAct, viewOf } from './elements.ts';
 import { framed, PAGE } from './layout.ts';
 import { lookUpForm, noticePage } from './notice.ts';
 import { overviewPage } from './overview.ts';
+import { downloadLink, selectionForm, selectionPage } from './unknown-selection.ts';
 import { unknownPage } from './unknown.ts';
 
 const PAGE_SIZE = 50;
-/** The newest batches that are read for unknown contacts. */
-const UNKNOWN_BATCHES = 200;
 const UNKNOWN_NOTICES = 100;
 /** Default period of the overview. */
 const DEFAULT_MINUTES = 60;
@@ -86,8 +91,28 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/unknown',
     summary: 'Unknown outcomes, and the forms to resolve them.',
     handle: async (call, context) => {
-      const most = { notices: UNKNOWN_NOTICES, batches: UNKNOWN_BATCHES };
-      const main = unknownPage(await readUnknownOverview(context, most), viewOf(call));
+      const view = viewOf(call);
+      const list = await listUnknown(context, UNKNOWN_NOTICES);
+      const select = html`${selectionForm(view)} ${mayAct(view) && downloadLink({})}`;
+      const main = unknownPage(list, view, select);
+      return framed(call, { title: 'Unknown', nav: '/unknown', main });
+    },
+  }),
+  route({
+    ...PAGE,
+    method: 'POST',
+    path: '/unknown',
+    summary: 'What a filter selects of the unknown outcomes, and the form to decide on all of it.',
+    reads: true,
+    perMinute: FIND_UNKNOWN_PER_MINUTE,
+    body: z.object(unknownFields),
+    handle: async (call, context) => {
+      const view = viewOf(call);
+      const preview = await previewUnknown(context, call.name, call.body);
+      const oldest = preview.found.notices.slice(0, UNKNOWN_NOTICES);
+      const selected = { ...preview, notices: await withNumbers(context, oldest) };
+      const main = html`${selectionForm(view)} ${selectionPage(selected, view)}
+        <p><a href="/unknown">All unknown outcomes</a></p>`;
       return framed(call, { title: 'Unknown', nav: '/unknown', main });
     },
   }),

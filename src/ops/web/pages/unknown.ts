@@ -1,5 +1,5 @@
 import { countOf, formatCount } from '../../../format/format.ts';
-import type { UnknownOverview, UnknownNotice } from '../../unknown.ts';
+import type { ListedNotice, UnknownList } from '../api/unknown-selection.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
 
@@ -10,8 +10,12 @@ const DECISIONS = [
   ['discard', 'Settle it without sending it again.'],
 ] as const;
 
-/** Unknown outcomes, and the forms to resolve them. */
-export function unknownPage({ notices, listed, batches }: UnknownOverview, view: PageView): Html {
+/** Unknown outcomes, and the forms to resolve them. @param selection the form that selects some of them */
+export function unknownPage(
+  { notices, listed, batches }: UnknownList,
+  view: PageView,
+  selection: Html = html``,
+): Html {
   if (listed === 0 && batches.length === 0) {
     return html`<section class="card empty">
       <p>No outcome is unknown.</p>
@@ -22,11 +26,11 @@ export function unknownPage({ notices, listed, batches }: UnknownOverview, view:
       during a request. They are not sent again automatically. Look them up at the service, then
       decide.
     </p>
-    ${batches.length > 0 && ofBatches(batches, view)}
+    ${selection} ${batches.length > 0 && ofBatches(batches, view)}
     ${notices.length > 0 && ofNotices(notices, listed, view)}`;
 }
 
-function ofBatches(batches: UnknownOverview['batches'], view: PageView): Html {
+function ofBatches(batches: UnknownList['batches'], view: PageView): Html {
   return html`<section class="card" id="unknown-batches" data-refresh>
     <h2>In batches</h2>
     ${table(
@@ -44,7 +48,7 @@ function ofBatches(batches: UnknownOverview['batches'], view: PageView): Html {
                 mayAct(view) &&
                 ask(
                   'Decide...',
-                  decision(
+                  decisionForm(
                     view,
                     `batch-${batch}`,
                     html`<input type="hidden" name="batch" value="${batch}" />`,
@@ -64,13 +68,17 @@ const CHOOSE_ALL = html`<th scope="col">
   <input type="checkbox" data-choose="ids" aria-label="choose all" hidden />
 </th>`;
 
-function ofNotices(notices: readonly UnknownNotice[], listed: number, view: PageView): Html {
-  const operator = mayAct(view);
+/** A table of notices with masked numbers and trace ids. @param choose whether they can be chosen */
+export function noticeTable(
+  notices: readonly ListedNotice[],
+  view: PageView,
+  choose: boolean,
+): Html {
   const rows = notices.map(
-    ({ id, at, template, contacts, code, stage, possiblySent }) =>
+    ({ id, at, template, contacts, numbers, code, stage, possiblySent, traceId }) =>
       html`<tr>
         ${
-          operator &&
+          choose &&
           html`<td>
             <input type="checkbox" name="ids" value="${id}" aria-label="choose ${id}" />
           </td>`
@@ -79,34 +87,44 @@ function ofNotices(notices: readonly UnknownNotice[], listed: number, view: Page
           <a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>
         </td>
         <td>${template}</td>
-        <td class="number">${formatCount(contacts)}</td>
+        <td>
+          ${[...numbers, ...(contacts > numbers.length ? [`and ${formatCount(contacts - numbers.length)} more`] : [])].join(', ')}
+        </td>
         <td>${moment(at, view.now)}</td>
         <td><code>${code}</code></td>
         <td>${stage}</td>
         <td>${countOf(possiblySent, 'time')}</td>
+        <td>${traceId !== undefined && html`<code>${traceId}</code>`}</td>
       </tr>`,
   );
   const heads = [
-    ...(operator ? [CHOOSE_ALL] : []),
+    ...(choose ? [CHOOSE_ALL] : []),
     head('Notice'),
     head('Template'),
-    head('Contacts', true),
+    head('Contacts'),
     head('Since'),
     head('Code'),
     head('Last stage'),
     head('Possibly sent'),
+    head('Trace id'),
   ];
-  const list = table('Notices whose outcome is unknown', heads, rows);
+  return table('Notices whose outcome is unknown', heads, rows);
+}
+
+function ofNotices(notices: readonly ListedNotice[], listed: number, view: PageView): Html {
+  const operator = mayAct(view);
+  const list = noticeTable(notices, view, operator);
   const rest =
     listed > notices.length &&
     html`<p class="quiet">The oldest ${formatCount(notices.length)} of ${formatCount(listed)}.</p>`;
   return html`<section class="card" id="unknown-notices" data-refresh>
     <h2>Single notices</h2>
-    ${operator ? decision(view, 'notices', html`${list}${rest}`, 'the chosen notices') : html`${list}${rest}`}
+    ${operator ? decisionForm(view, 'notices', html`${list}${rest}`, 'the chosen notices') : html`${list}${rest}`}
   </section>`;
 }
 
-function decision(view: PageView, id: string, body: Html, what: string): Html {
+/** A form for a decision, which redirects to the page of unknown outcomes. */
+export function decisionForm(view: PageView, id: string, body: Html, what: string): Html {
   return form(
     view,
     '/api/v1/unknown/resolve',
@@ -123,5 +141,6 @@ function decision(view: PageView, id: string, body: Html, what: string): Html {
         ${whyField(`why-${id}`)}
         <button type="submit">Decide</button>
       </fieldset>`,
+    '/unknown',
   );
 }

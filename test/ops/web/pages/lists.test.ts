@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { UnknownOverview, UnknownNotice } from '../../../../src/ops/unknown.ts';
+import type { ListedNotice, UnknownList } from '../../../../src/ops/web/api/unknown-selection.ts';
 import { auditPage } from '../../../../src/ops/web/pages/audit.ts';
 import { batchPage, type BatchPageData } from '../../../../src/ops/web/pages/batch.ts';
 import { batchesPage } from '../../../../src/ops/web/pages/batches.ts';
@@ -142,7 +142,8 @@ describe('the list of batches', () => {
 });
 
 describe('unknown outcomes', () => {
-  const notice: UnknownNotice = {
+  const notice: ListedNotice = {
+    numbers: ['010******01', '010******02'],
     id: 'n-1',
     at: NOW - 60_000,
     template: 'SALE',
@@ -158,7 +159,7 @@ describe('unknown outcomes', () => {
     contacts: 4,
     begunAt: operator.now - 7_200_000,
   };
-  const draw = (some: Partial<UnknownOverview>, view = operator) =>
+  const draw = (some: Partial<UnknownList>, view = operator) =>
     unknownPage({ notices: [], listed: 0, batches: [], ...some }, view).text;
 
   it('shows a message where there are none', () => {

@@ -1,0 +1,76 @@
+import { text } from 'node:stream/consumers';
+import type { Command } from 'commander';
+import { checkNumber } from '../../batch/source/check-number.ts';
+import { payloadKeys } from '../../batch/payload/payload-key.ts';
+import { auditSearch } from '../../ops/audit.ts';
+import type { UnknownFilter } from '../../ops/unknown.ts';
+import type { UnknownContext } from '../../ops/unknown/select.ts';
+import { batchId, timeSpan, wholeNumber, whyOption } from '../arguments.ts';
+import { currentUser, type CommandContext } from '../command-context.ts';
+import { readBatch, type OpenLedger } from '../open-queue.ts';
+import { UsageError } from '../usage-error.ts';
+
+/** Flags that select unknown outcomes. */
+export interface UnknownFlags {
+  batch?: string;
+  chunk?: number;
+  code?: string;
+  template?: string;
+  olderThan?: number;
+  number?: string;
+  why?: string;
+}
+
+/** Adds them. */
+export function unknownFlags(command: Command): Command {
+  return command
+    .option('--batch <id>', 'only contacts of this batch', batchId)
+    .option('--chunk <n>', 'only contacts of this chunk of the batch', wholeNumber(0, 2 ** 31))
+    .option('--code <code>', 'only with this code')
+    .option('--template <code>', 'only with this template code')
+    .option(
+      '--older-than <span>',
+      'unknown for longer than this, such as 90s, 15m, 2h or 3d',
+      timeSpan,
+    )
+    .option('--number <number>', "only this phone number; '-' reads it from standard input")
+    .addOption(whyOption());
+}
+
+/** Whether one of them selects something by itself. */
+export function selectsByFilter({
+  batch,
+  code,
+  template,
+  olderThan,
+  number,
+}: UnknownFlags): boolean {
+  return [batch, code, template, olderThan, number].some((flag) => flag !== undefined);
+}
+
+/** What selecting unknown outcomes needs. */
+export function unknownContext({ redis, keys, ledger, config }: OpenLedger): UnknownContext {
+  return { redis, keys, ledger, payloadKeys: payloadKeys(config.queue) };
+}
+
+/**
+ * The filter of the flags. A search for a phone number is recorded in the audit stream.
+ *
+ * @throws UsageError where the batch does not exist, or the number is not one
+ */
+export async function filterOf(
+  { stdin }: Pick<CommandContext, 'stdin'>,
+  { ledger, redis, keys }: Pick<OpenLedger, 'ledger' | 'redis' | 'keys'>,
+  { batch, chunk, code, template, olderThan, number: given, why }: UnknownFlags,
+): Promise<UnknownFilter> {
+  if (chunk !== undefined && batch === undefined) throw new UsageError('--chunk requires --batch');
+  if (batch !== undefined) await readBatch(ledger, batch);
+  const before = olderThan === undefined ? undefined : Date.now() - olderThan;
+  const filter = { batch, chunk, code, template, before };
+  if (given === undefined) return filter;
+  const checked = checkNumber(given === '-' ? (await text(stdin)).trim() : given);
+  if (checked.kind === 'refused') throw new UsageError(`--number: ${checked.reason}`);
+  const { number } = checked;
+  await auditSearch(redis, keys, { who: currentUser(), why: why ?? '' }, number);
+  return { ...filter, number };
+}

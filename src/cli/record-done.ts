@@ -1,0 +1,32 @@
+import type { Config } from '../config/config.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { AuditEntry } from '../ops/audit.ts';
+import { keysOf } from '../redis/keys.ts';
+import { currentUser, type CommandContext } from './command-context.ts';
+import { writeText } from './output.ts';
+
+/** Timeout of the connection to Redis, and of each command, in milliseconds. */
+const TIMEOUT_MS = 3_000;
+
+/**
+ * Records in the audit stream what was queued. Where that fails, the command still succeeds, with a warning: run
+ * again, it would queue once more.
+ */
+export async function recordDone(
+  { stderr }: Pick<CommandContext, 'stderr'>,
+  { redis: settings, account }: Pick<Config, 'redis' | 'account'>,
+  entry: Omit<AuditEntry, 'who'>,
+): Promise<void> {
+  const keys = keysOf(settings.prefix, account);
+  // Imported here because it loads the client of Redis.
+  const { withRedis } = await import('../redis/with-redis.ts');
+  const { appendAudit } = await import('../ops/audit.ts');
+  try {
+    await withRedis(settings, TIMEOUT_MS, (redis) =>
+      appendAudit(redis, keys, { who: currentUser(), ...entry }),
+    );
+  } catch (error) {
+    if (!(error instanceof NoticeQueueError)) throw error;
+    writeText(stderr, `It is not in the audit stream (${error.code}).\n`);
+  }
+}

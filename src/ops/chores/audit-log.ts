@@ -1,0 +1,50 @@
+import type { Logger } from 'pino';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisFailure } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { keptAudit } from '../audit.ts';
+
+/** Entries per read. */
+const PAGE = 500;
+
+/** How far back the first process of an account begins, in milliseconds. */
+const FIRST_MS = 24 * 3_600_000;
+
+/** What may be a phone number in a reason that a person typed. */
+const NUMBER = /\d(?:[\s().-]{0,3}\d){6,}/g;
+
+/**
+ * Writes the new entries of the audit streams to the log, each at least once, also those that the command line
+ * made. So they are kept where Redis is lost, or the streams are trimmed.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function logAudit(
+  redis: RedisClient,
+  keys: Pick<Keys, 'audit' | 'auditReads' | 'auditLogged'>,
+  log: Logger,
+  signal?: AbortSignal,
+): Promise<void> {
+  try {
+    for (const stream of [keys.audit, keys.auditReads]) {
+      let from =
+        (await redis.hget(keys.auditLogged, stream)) ?? String(Math.max(0, Date.now() - FIRST_MS));
+      for (;;) {
+        if (signal?.aborted === true) return;
+        const entries = await redis.xrange(stream, `(${from}`, '+', 'COUNT', PAGE);
+        const last = entries.at(-1);
+        if (last === undefined) break;
+        for (const [id, fields] of entries) {
+          const { at, who, what, target, as, why, contacts } = keptAudit(id, fields);
+          const reason = why.replace(NUMBER, '[number]');
+          const time = new Date(at).toISOString();
+          log.info({ event: 'audit', at: time, who, what, target, as, contacts, why: reason });
+        }
+        [from] = last;
+        await redis.hset(keys.auditLogged, stream, from);
+      }
+    }
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}

@@ -1,0 +1,73 @@
+import type { Logger } from 'pino';
+import type { BackgroundService } from '../../async/lifecycle.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import { redisErrorCode } from '../../redis/failure.ts';
+import type { Keys } from '../../redis/keys.ts';
+
+/** Something that one process of the fleet does at intervals. It does no harm if two do it at the same time. */
+export interface Chore {
+  /** Name in Redis and in the log. */
+  readonly name: string;
+  /** The fleet does it about so often, in milliseconds, whatever its number of processes. */
+  readonly everyMs: number;
+  /** @param signal aborted when the process stops */
+  readonly run: (signal: AbortSignal) => Promise<void>;
+}
+
+/** How long a turn may last before another process begins the next one, in milliseconds. */
+const LEASE_MS = 60_000;
+
+/**
+ * Does chores of the fleet: each process asks for its turn at each interval, and one gets it. A turn that fails,
+ * or whose process dies, is followed by the next one.
+ */
+export function createChores(
+  { redis, keys }: { readonly redis: RedisClient; readonly keys: Pick<Keys, 'chore'> },
+  chores: readonly Chore[],
+  log: Logger,
+): BackgroundService {
+  const stopping = new AbortController();
+  const running = new Set<Promise<void>>();
+  const busy = new Set<Chore>();
+  const timers: NodeJS.Timeout[] = [];
+
+  const turn = async (chore: Chore): Promise<void> => {
+    const { name, everyMs, run } = chore;
+    if (busy.has(chore) || stopping.signal.aborted) return;
+    busy.add(chore);
+    try {
+      const key = keys.chore(name);
+      if ((await redis.set(key, '1', 'PX', everyMs + LEASE_MS, 'NX')) === null) return;
+      try {
+        await run(stopping.signal);
+      } finally {
+        await redis.pexpire(key, everyMs);
+      }
+    } catch (error) {
+      const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
+      log.warn({ event: 'chore-trouble', chore: name, code });
+    } finally {
+      busy.delete(chore);
+    }
+  };
+  const start = (chore: Chore) => {
+    const one = turn(chore).finally(() => running.delete(one));
+    running.add(one);
+  };
+  return {
+    start: () => {
+      if (timers.length > 0) return;
+      for (const chore of chores) {
+        start(chore);
+        // Random, so that the workers of a fleet do not all ask at once.
+        timers.push(setInterval(() => start(chore), chore.everyMs * (0.8 + Math.random() * 0.4)));
+      }
+    },
+    stop: async () => {
+      stopping.abort();
+      for (const timer of timers) clearInterval(timer);
+      await Promise.all(running);
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { Batch } from '../../batch/ledger/batch-record.ts';
+import type { Ledger } from '../../batch/ledger/ledger.ts';
+import type { FailureRecord } from '../../batch/ledger/ledger-reader.ts';
+import type { PayloadKey } from '../../batch/payload/payload-key.ts';
+import { decodeContacts } from '../../batch/payload/payload.ts';
+import { selectFailures } from '../../batch/failures/select-failures.ts';
+import type { Contact } from '../../contracts/notice.ts';
+import { matchesUnknown, type UnknownFilter } from '../unknown.ts';
+
+/** The unknown outcomes of one batch. */
+export interface UnknownOfBatch {
+  readonly batch: string;
+  readonly template: string;
+  /** When the oldest became unknown: Redis time, milliseconds since the epoch. */
+  readonly at: number;
+  readonly contacts: number;
+  /** Chunks and parts of chunks that hold the contacts: each is resolved as a whole. */
+  readonly parts: number;
+  /** Codes that occur, the one with most contacts first. */
+  readonly codes: readonly string[];
+}
+
+/** Unknown contacts of a batch: a failure, or those of its contacts that match a number. */
+export interface UnknownPart extends FailureRecord {
+  /** Where only some of its contacts match: these, and the others. `size` is the number of these. */
+  readonly some?: { readonly of: number; readonly taken: Contact[]; readonly rest: Contact[] };
+}
+
+/** What is needed of a batch to select its unknown contacts. */
+export type UnknownBatch = Pick<Batch, 'id' | 'templateCode' | 'counts' | 'chunksOfList'>;
+
+/** Where the unknown contacts of batches are read. The keys are needed to select by number. */
+export interface UnknownSource {
+  readonly ledger: Pick<Ledger, 'failures'> & Partial<Pick<Ledger, 'payload'>>;
+  readonly payloadKeys?: readonly PayloadKey[] | undefined;
+}
+
+/**
+ * Yields the unknown contacts of a batch that match.
+ *
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE where they are selected by number and cannot be decrypted
+ */
+export async function* unknownParts(
+  { ledger, payloadKeys = [] }: UnknownSource,
+  { id, templateCode: template, counts, chunksOfList }: UnknownBatch,
+  filter: UnknownFilter,
+): AsyncGenerator<UnknownPart> {
+  const { batch = id, chunk, number } = filter;
+  if (counts.unknown === 0 || batch !== id) return;
+  for await (const failure of selectFailures(ledger, id, { state: 'unknown' })) {
+    const own = Number.parseInt(failure.name, 10);
+    if (chunk !== undefined && own !== chunk) continue;
+    // A redrive makes new chunks, behind those of the list.
+    const sentAgain = own >= chunksOfList;
+    if (!matchesUnknown(filter, { ...failure, template, sentAgain })) continue;
+    if (number === undefined) {
+      yield failure;
+      continue;
+    }
+    const payload = await ledger.payload?.(id, failure.name);
+    if (payload === undefined) continue;
+    const contacts = await decodeContacts(payload, payloadKeys);
+    const taken = contacts.filter(({ contact }) => contact === number);
+    const rest = contacts.filter(({ contact }) => contact !== number);
+    if (rest.length === 0) yield failure;
+    else if (taken.length > 0) {
+      yield { ...failure, size: taken.length, some: { of: contacts.length, taken, rest } };
+    }
+  }
+}
+
+/**
+ * Sums up the unknown outcomes of one batch that match. Contacts that a cancelled batch left unknown are not
+ * among them: they are only counted and can no longer be resolved.
+ *
+ * @returns undefined where there are none
+ */
+export async function unknownOfBatch(
+  source: UnknownSource,
+  batch: UnknownBatch,
+  filter: UnknownFilter = {},
+): Promise<UnknownOfBatch | undefined> {
+  const codes = new Map<string, number>();
+  let [at, contacts, parts] = [Infinity, 0, 0];
+  for await (const part of unknownParts(source, batch, filter)) {
+    at = Math.min(at, part.at);
+    contacts += part.size;
+    parts += 1;
+    codes.set(part.code, (codes.get(part.code) ?? 0) + part.size);
+  }
+  if (parts === 0) return undefined;
+  const byContacts = [...codes].sort(([, a], [, b]) => b - a).map(([code]) => code);
+  return { batch: batch.id, template: batch.templateCode, at, contacts, parts, codes: byContacts };
+}

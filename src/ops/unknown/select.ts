@@ -1,0 +1,53 @@
+import type { Batch } from '../../batch/ledger/batch-record.ts';
+import type { Ledger } from '../../batch/ledger/ledger.ts';
+import type { PayloadKey } from '../../batch/payload/payload-key.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { listUnknownNotices, type UnknownFilter, type UnknownNotice } from '../unknown.ts';
+import { unknownOfBatch, type UnknownOfBatch } from './parts.ts';
+
+/** Where unknown outcomes are read. The keys are needed to select contacts of batches by number. */
+export interface UnknownContext {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly ledger: Ledger;
+  readonly payloadKeys?: readonly PayloadKey[] | undefined;
+}
+
+/** Unknown outcomes: single notices, oldest first, and batches, newest first. */
+export interface Unknowns {
+  readonly notices: readonly UnknownNotice[];
+  readonly batches: readonly UnknownOfBatch[];
+}
+
+/** Batches that are searched at most, newest first. */
+const MAX_BATCHES = 1_000;
+
+/**
+ * Everything that matches: what a decision with the same filter would decide.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
+ */
+export async function selectUnknown(
+  context: UnknownContext,
+  filter: UnknownFilter,
+): Promise<Unknowns> {
+  const { redis, keys } = context;
+  const notices = filter.batch === undefined ? await listUnknownNotices(redis, keys, filter) : [];
+  const batches: UnknownOfBatch[] = [];
+  for (const batch of await batchesOf(context, filter)) {
+    const found = await unknownOfBatch(context, batch, filter);
+    if (found !== undefined) batches.push(found);
+  }
+  return { notices, batches };
+}
+
+/** The batches that a filter can match. */
+export async function batchesOf(
+  { ledger }: Pick<UnknownContext, 'ledger'>,
+  { batch }: UnknownFilter,
+): Promise<Batch[]> {
+  if (batch === undefined) return ledger.list(MAX_BATCHES);
+  const found = await ledger.read(batch);
+  return found === undefined ? [] : [found];
+}

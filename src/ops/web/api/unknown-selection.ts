@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import { checkNumber } from '../../../batch/source/check-number.ts';
+import { BATCH_ID } from '../../../contracts/chunk-job.ts';
+import { InputError } from '../../../contracts/errors.ts';
+import { auditSearch } from '../../audit.ts';
+import { maskNumber } from '../../mask-contact.ts';
+import {
+  readContacts,
+  readUnknownOverview,
+  type UnknownFilter,
+  type UnknownNotice,
+  type UnknownOverview,
+} from '../../unknown.ts';
+import { selectUnknown, type Unknowns } from '../../unknown/select.ts';
+import { redisFailure } from '../../../redis/failure.ts';
+import { redisTime } from '../../../redis/server-clock.ts';
+import type { OpsContext } from '../ops-context.ts';
+import { code, number } from './inputs.ts';
+
+/** Previews per caller and minute: they may read every unknown outcome. */
+export const FIND_UNKNOWN_PER_MINUTE = 60;
+
+/** The newest batches that are read for unknown contacts. */
+const MAX_BATCHES = 200;
+/** Numbers of a notice that are shown. */
+const SHOWN_NUMBERS = 3;
+
+const batch = z.string().regex(BATCH_ID, 'expected the id of a batch');
+const template = z.string().min(1).max(200);
+
+/** Fields of a body that select unknown outcomes. */
+export const unknownFields = {
+  code: code.optional(),
+  template: template.optional(),
+  batch: batch.optional(),
+  chunk: z.int().min(0).optional().describe('of the batch'),
+  before: z
+    .int()
+    .optional()
+    .describe('only what became unknown before: milliseconds since the epoch'),
+  olderThanMs: z.int().min(0).optional().describe('the same as an age, in milliseconds'),
+  number: number
+    .optional()
+    .describe(
+      'only this phone number. Of a batch only its contacts are selected; a single notice as a whole',
+    ),
+};
+
+const digits = (what: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, `expected ${what}`)
+    .optional();
+
+/** The same in a query; a phone number is never part of a URL. */
+export const unknownQuery = z.object({
+  code: code.optional(),
+  template: template.optional(),
+  batch: batch.optional(),
+  chunk: digits('the number of a chunk'),
+  before: digits('milliseconds since the epoch'),
+  olderThanMs: digits('milliseconds'),
+});
+
+/** What selects unknown outcomes in a request. */
+type UnknownFields = z.output<z.ZodObject<typeof unknownFields>> | z.output<typeof unknownQuery>;
+
+/** @throws InputError REQUEST_INVALID for a chunk without its batch, or two ages */
+export function unknownFilter(fields: UnknownFields): UnknownFilter {
+  const { code, template, batch, chunk, before, olderThanMs } = fields;
+  const invalid = (field: string, problem: string) =>
+    new InputError('REQUEST_INVALID', [{ field, problem }]);
+  if (chunk !== undefined && batch === undefined) throw invalid('chunk', 'expected with batch');
+  if (before !== undefined && olderThanMs !== undefined) {
+    throw invalid('olderThanMs', 'expected only one of before and olderThanMs');
+  }
+  const given = 'number' in fields ? fields.number : undefined;
+  const checked = given === undefined ? undefined : checkNumber(given);
+  const age = olderThanMs === undefined ? undefined : Date.now() - Number(olderThanMs);
+  return {
+    code,
+    template,
+    batch,
+    chunk: chunk === undefined ? undefined : Number(chunk),
+    before: before === undefined ? age : Number(before),
+    number: checked?.kind === 'number' ? checked.number : undefined,
+  };
+}
+
+/** What a filter selects. */
+export interface UnknownPreview {
+  readonly filter: UnknownFilter;
+  /** When it was read, by the clock of Redis: milliseconds since the epoch. */
+  readonly at: number;
+  readonly contacts: number;
+  readonly found: Unknowns;
+}
+
+/** Reads what a filter selects. A search for a number is recorded in the audit stream. */
+export async function previewUnknown(
+  context: OpsContext,
+  who: string,
+  fields: UnknownFields,
+): Promise<UnknownPreview> {
+  const filter = unknownFilter(fields);
+  const { redis, keys } = context;
+  if (filter.number !== undefined) {
+    await auditSearch(redis, keys, { who, why: 'unknown outcomes' }, filter.number);
+  }
+  const at = await redisTime(redis).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
+  const found = await selectUnknown(context, filter);
+  const contacts = [...found.notices, ...found.batches].reduce((sum, one) => sum + one.contacts, 0);
+  return { filter, at: Math.ceil(at), contacts, found };
+}
+
+/** An unknown notice with the first of its numbers, masked. */
+export interface ListedNotice extends UnknownNotice {
+  readonly numbers: readonly string[];
+}
+
+/** Unknown outcomes as far as they were read, with masked numbers. */
+export interface UnknownList extends UnknownOverview {
+  readonly notices: readonly ListedNotice[];
+}
+
+/** The oldest notices, and the newest batches. */
+export async function listUnknown(context: OpsContext, limit: number): Promise<UnknownList> {
+  const found = await readUnknownOverview(context, { notices: limit, batches: MAX_BATCHES });
+  return { ...found, notices: await withNumbers(context, found.notices) };
+}
+
+/** Adds masked numbers. */
+export async function withNumbers(
+  { redis, keys }: OpsContext,
+  notices: readonly UnknownNotice[],
+): Promise<ListedNotice[]> {
+  const contacts = await readContacts(redis, keys, notices);
+  return notices.map((notice, index) => ({
+    ...notice,
+    numbers: (contacts[index] ?? [])
+      .slice(0, SHOWN_NUMBERS)
+      .map(({ contact }) => maskNumber(contact)),
+  }));
+}

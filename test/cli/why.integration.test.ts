@@ -1,0 +1,103 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startEmulator } from '../../src/emulator/emulator.ts';
+import { allFailed } from '../../src/batch/ledger/settlement.ts';
+import { readAudit } from '../../src/ops/audit.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { buildBatch, contacts } from '../batch/support/built-batch.ts';
+import { testRedis } from '../support/redis.ts';
+import { run } from './support/run.ts';
+
+const redis = testRedis();
+const NUMBER = '01000000001';
+
+function open() {
+  const prefix = redis.freshPrefix();
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const keys = keysOf(prefix, 'default');
+  const audit = async () =>
+    (await readAudit(redis.client, keys, 20)).map(({ what, target, as, why, contacts: many }) => [
+      what,
+      target,
+      as,
+      many,
+      why,
+    ]);
+  return { prefix, env, audit };
+}
+
+describe('what is done by hand on the command line is recorded, with its reason', () => {
+  it('imports and sends; not what changed nothing', async () => {
+    const { env, audit } = open();
+    const folder = mkdtempSync(path.join(tmpdir(), 'notices-why-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const list = path.join(folder, 'list.csv');
+    writeFileSync(list, 'contact\n01000000001\n01000000002\n');
+    const imports = ['import', list, '--template', 'T', '--batch', 'b', '--why', 'the campaign'];
+    expect((await run([...imports, '--dry-run'], env)).code).toBe(0);
+    expect(await audit()).toEqual([]);
+    expect((await run(imports, env)).code).toBe(0);
+    await run(imports, env);
+    const send = ['send', '--template', 'T', '--contact', NUMBER, '--idempotency-key', 'k'];
+    const sent = await run([...send, '--why', 'asked by phone', '--json'], env);
+    const { id } = JSON.parse(sent.stdout) as { id: string };
+    await run(send, env);
+    expect(await audit()).toEqual([
+      ['send', id, 'queued', 1, 'asked by phone'],
+      ['import', 'batch b', 'imported', 2, 'the campaign'],
+    ]);
+  });
+
+  it('exports of a batch, searches, the end of a hold, a real notice and a token of the doctor', async () => {
+    const { prefix, env, audit } = open();
+    const emulator = await startEmulator();
+    onTestFinished(() => emulator.close());
+    const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3)]);
+    await batch.settle(0, allFailed(3, 'rejected', 'BAD', ''));
+    const why = ['--why', 'a complaint'];
+    const csv = await run(['failures', 'b', '--csv', '--code', 'BAD', ...why], env);
+    expect(csv.stderr).toBe('Exported 3 contacts.\n');
+    const findable = { ...env, FIND_KEY: Buffer.alloc(32, 7).toString('base64') };
+    await run(['find', NUMBER, ...why], findable);
+    const service = {
+      BASE_URL: emulator.url,
+      ACCESS_KEY: 'emulator-access-key',
+      SECRET_KEY: 'emulator-secret-key',
+    };
+    const doctor = ['doctor', '--no-dry-send', '--issue', '--send', NUMBER, '--template', 'T'];
+    await run([...doctor, '--yes', ...why], { ...env, ...service });
+    await run(['hold', 'place', '--why', 'checked'], env);
+    await run(['hold', 'lift', ...why], env);
+    const entries = await audit();
+    expect(entries).toEqual([
+      ['hold', 'queue', 'lifted manual', undefined, 'a complaint'],
+      ['hold', 'queue', 'placed', undefined, 'checked'],
+      ['send', 'template T', 'without the queue', 1, 'a complaint'],
+      ['token', 'token', 'issued', undefined, 'a complaint'],
+      ['search', 'number 010******01', 'searched', undefined, 'a complaint'],
+      ['download', 'batch b', 'all BAD', undefined, 'a complaint'],
+    ]);
+    expect(JSON.stringify(entries)).not.toContain(NUMBER);
+  });
+
+  it.each([
+    'send',
+    'import',
+    'pause',
+    'resume',
+    'cancel',
+    'redrive',
+    'delete',
+    'resolve',
+    'rate-limit',
+    'hold place',
+    'hold lift',
+    'restored park',
+    'doctor',
+  ])('notices %s takes --why', async (command) => {
+    const { stdout } = await run([...command.split(' '), '--help'], {});
+    expect(stdout).toMatch(/--why <text>/);
+  });
+});

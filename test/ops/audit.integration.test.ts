@@ -1,0 +1,122 @@
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { appendAudit, readAudit, type AuditEntry } from '../../src/ops/audit.ts';
+import { logAudit } from '../../src/ops/chores/audit-log.ts';
+import { createChores } from '../../src/ops/chores/chores.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+
+const redis = testRedis();
+const DAY = 86_400_000;
+
+const ENTRY: AuditEntry = { who: 'kim', what: 'hold', target: 'queue', as: 'placed', why: 'w' };
+
+function open() {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  const append = (entry: Partial<AuditEntry>) =>
+    appendAudit(redis.client, keys, { ...ENTRY, ...entry });
+  const read = (limit = 100_000) => readAudit(redis.client, keys, limit);
+  return { keys, append, read };
+}
+
+/** So many at a time. */
+async function many(count: number, one: (index: number) => Promise<void>): Promise<void> {
+  for (let from = 0; from < count; from += 1_000) {
+    await Promise.all(Array.from({ length: 1_000 }, (_, index) => one(from + index)));
+  }
+}
+
+describe('the audit streams', () => {
+  it('an operator who makes twenty thousand entries displaces none', async () => {
+    const { append, read } = open();
+    await append({ who: 'kim', why: 'the first' });
+    await many(20_000, (index) => append({ who: 'otto', target: `n-${index}`, what: 'delete' }));
+    const entries = await read();
+    expect(entries).toHaveLength(20_001);
+    expect(entries.at(-1)).toMatchObject({ who: 'kim', why: 'the first' });
+  }, 60_000);
+
+  it('searches and downloads are kept apart from changes, and read together in their order', async () => {
+    const { keys, append, read } = open();
+    await append({ why: 'first' });
+    await append({ what: 'search', as: 'searched', target: 'number 010******01' });
+    await append({ what: 'download', target: 'batch b' });
+    await append({ what: 'import', target: 'batch b', as: 'imported', contacts: 3 });
+    expect(await redis.client.xlen(keys.audit)).toBe(2);
+    expect(await redis.client.xlen(keys.auditReads)).toBe(2);
+    expect((await read()).map(({ what }) => what).toSorted()).toEqual(
+      ['download', 'hold', 'import', 'search'].toSorted(),
+    );
+    expect((await read(1))[0]?.what).toBe('import');
+  });
+
+  it('entries are kept for ninety days', async () => {
+    const { keys, append, read } = open();
+    const add = (ageDays: number) =>
+      redis.client.xadd(keys.audit, `${Date.now() - ageDays * DAY}-0`, 'who', `d${ageDays}`);
+    // Redis trims whole nodes of a stream, a hundred entries each.
+    for (let day = 300; day > 91; day -= 1) await add(day);
+    await add(89);
+    await append({ who: 'now' });
+    const who = (await read()).map((entry) => entry.who);
+    expect(who.slice(0, 2)).toEqual(['now', 'd89']);
+    expect(who.length).toBeLessThan(150);
+  });
+});
+
+describe('the log', () => {
+  it('gets each entry once from one worker of the fleet, also after a restart, without numbers', async () => {
+    const { keys, append } = open();
+    const lines: Record<string, unknown>[] = [];
+    const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as never) });
+    const start = () => {
+      const run = (signal: AbortSignal) => logAudit(redis.client, keys, log, signal);
+      const chores = createChores(
+        { redis: redis.client, keys },
+        [{ name: 'audit-log', everyMs: 20, run }],
+        log,
+      );
+      void chores.start();
+      onTestFinished(() => chores.stop());
+      return chores;
+    };
+    const logged = () => lines.filter(({ event }) => event === 'audit').map(({ why }) => why);
+    await append({ why: 'one' });
+    const first = start();
+    const second = start();
+    await until(() => logged().length > 0, { what: 'the first entry' });
+    await append({ what: 'search', why: 'asked by 010-1234-5678', target: 'number 010******78' });
+    await until(() => logged().length > 1, { what: 'the second entry' });
+    await first.stop();
+    await second.stop();
+    await append({ why: 'three' });
+    start();
+    await until(() => logged().includes('three'), { what: 'the third entry' });
+    expect(logged()).toEqual(['one', 'asked by [number]', 'three']);
+    expect(lines[0]).toMatchObject({ event: 'audit', who: 'kim', what: 'hold', as: 'placed' });
+  });
+
+  it('a chore that fails is tried again at its next turn, and stopped with the process', async () => {
+    const { keys } = open();
+    const lines: Record<string, unknown>[] = [];
+    const log = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line) as never) });
+    let runs = 0;
+    const run = () => {
+      runs += 1;
+      return Promise.reject(new Error('a defect'));
+    };
+    const chores = createChores(
+      { redis: redis.client, keys },
+      [{ name: 'fails', everyMs: 10, run }],
+      log,
+    );
+    await chores.start();
+    await until(() => runs > 2, { what: 'three runs' });
+    await chores.stop();
+    const ended = runs;
+    await redis.client.ping();
+    expect(runs).toBe(ended);
+    expect(lines[0]).toMatchObject({ event: 'chore-trouble', chore: 'fails' });
+  });
+});

@@ -1,0 +1,39 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
+import { readAudit } from '../../../src/ops/audit.ts';
+import { listUnknownNotices } from '../../../src/ops/unknown.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
+
+const redis = testRedis();
+
+it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decides', async () => {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, delivery: 'at-most-once' });
+  onTestFinished(() => queue.close());
+  const worker = await startWorkerInProcess(redis.url, prefix);
+  onTestFinished(() => worker.stop());
+  worker.emulator.addFault({ on: 'send', status: 500, code: 'HTTP_500', times: 1 });
+  const { id } = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
+  // Listed only once BullMQ has recorded the failure, too.
+  const isListed = async () => (await listUnknownNotices(redis.client, keys)).length === 1;
+  await until(isListed, { what: 'the unknown outcome', deadlineMs: 20_000 });
+  const [listed] = await listUnknownNotices(redis.client, keys);
+  expect(listed).toMatchObject({
+    id,
+    traceId: expect.stringMatching(/^[0-9a-zA-Z-]+$/) as unknown,
+  });
+  await worker.stop();
+
+  const rule = `code ${listed?.code}: discard`;
+  const ruled = await startWorkerInProcess(redis.url, prefix, { UNKNOWN_RULES: rule });
+  onTestFinished(() => ruled.stop());
+  const isDecided = async () => (await listUnknownNotices(redis.client, keys)).length === 0;
+  await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
+  expect(await readAudit(redis.client, keys, 5)).toMatchObject([
+    { who: 'UNKNOWN_RULES', what: 'resolve', target: id, as: 'discard', why: rule },
+  ]);
+}, 60_000);
