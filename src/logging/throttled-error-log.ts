@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { redisErrorCode } from '../redis/failure.ts';
+import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
 
 /**
  * Logs errors of the Redis connection at most once a second per code: a client without Redis emits many.
@@ -19,6 +19,7 @@ export function throttledErrorLog(
     if (code === lastCode && now - lastAt < 1_000) return;
     lastAt = now;
     lastCode = code;
-    log.warn({ event: 'redis-trouble', code });
+    const missing = missingPermissionOf(error);
+    log.warn({ event: 'redis-trouble', code, ...(missing === undefined ? {} : { missing }) });
   };
 }
