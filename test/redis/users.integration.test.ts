@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
@@ -114,6 +115,8 @@ describe('each program as the user of its kind, with nothing refused', () => {
       const { stdout } = await run(['batch', id, '--json'], envOf('ops', emulator));
       return /"phase":\s*"(?:finished|ended|done)/.test(stdout);
     };
+    // The health check of the image.
+    await runAll(envOf('worker', emulator), [['status', '--worker', hostname()]]);
     for (const id of ['imported', 'bisected', 'once']) {
       await until(() => isDone(id), { what: `the batch ${id}`, deadlineMs: 60_000, everyMs: 200 });
     }
