@@ -36,6 +36,12 @@ export function missingPermissionOf(error: unknown): string | undefined {
   return missingPermission(error.message, keysOfCommand(error));
 }
 
+/** What a log line says of a Redis error: its code, and the permission that is missing. */
+export function redisErrorFields(error: unknown): { code: string; missing?: string } {
+  const missing = missingPermissionOf(error);
+  return { code: redisErrorCode(error), ...(missing === undefined ? {} : { missing }) };
+}
+
 /** The keys of the command that an error of the client is about, as far as they are easy to find. */
 function keysOfCommand(error: Error): string[] {
   const { command } = error as { command?: { name?: unknown; args?: unknown } };

@@ -187,6 +187,34 @@ describe('each program as the user of its kind, with nothing refused', () => {
   }, 60_000);
 });
 
+describe('a program as a user that it is not meant for', () => {
+  it('names the missing keys: worker', async () => {
+    const emulator = await emulate();
+    const worker = startProcess(['worker'], {
+      ...envOf('worker', emulator),
+      ...redis.envOf('producer'),
+    });
+    const [line] = await worker.says(/^.*"code":"NOPERM".*$/m);
+    expect(line).toMatch(/"missing":"a key of \{notices:default\}:/);
+  });
+
+  it('names the missing keys: commands and pages', async () => {
+    const env = { ...envOf('ops'), ...redis.envOf('importer') };
+    const audit = await run(['audit'], env);
+    expect([audit.code, audit.stderr]).toEqual([
+      3,
+      expect.stringContaining('{notices:default}:audit'),
+    ]);
+    const ops = await startOps(env['REDIS_URL'] ?? '', 'notices', env);
+    const page = await (await ops.operator()).get('/audit');
+    expect([page.status, page.text]).toEqual([
+      503,
+      expect.stringContaining('{notices:default}:audit'),
+    ]);
+    expect(page.text).not.toContain('in time');
+  });
+});
+
 describe('a user cannot', () => {
   const KEY = (rest: string) => `{notices:default}:${rest}`;
   const ADMIN: readonly (readonly string[])[] = [

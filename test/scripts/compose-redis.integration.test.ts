@@ -8,6 +8,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import type { Environment } from '../../src/config/environment.ts';
 import { metadataOf } from '../../src/config/variable.ts';
 import { ROWS } from '../../src/config/variables.ts';
 import { until } from '../support/wait.ts';
@@ -43,11 +44,12 @@ it('what make-secrets makes is valid', async () => {
   const files = secret.flatMap(({ variable }) => {
     const name = variable.toLowerCase();
     const isMade = readdirSync(folder).includes(name) && read(name) !== '';
-    return isMade ? [[`${variable}_FILE`, path.join(folder, name)]] : [];
+    return isMade ? [[`${variable}_FILE`, path.join(folder, name)] as const] : [];
   });
   expect(files.length).toBeGreaterThan(4);
-  const environment = { ...Object.fromEntries(files), BASE_URL: 'https://api.example.test' };
-  expect(loadConfig(environment).service).toMatchObject({ accessKey: 'emulator-access-key' });
+  const environment: Environment = Object.fromEntries<string>(files);
+  const { service } = loadConfig({ ...environment, BASE_URL: 'https://api.example.test' });
+  expect(service).toMatchObject({ accessKey: 'emulator-access-key' });
 });
 
 it('Redis starts with the users and their passwords, of which no command line shows any', async () => {
@@ -60,8 +62,18 @@ it('Redis starts with the users and their passwords, of which no command line sh
   const entrypoint = '#!/bin/sh\n{ printf "%s\\n" "$@"; env; } >"$TMPDIR/seen"\nexec "$@"\n';
   writeFileSync(path.join(bin, 'docker-entrypoint.sh'), entrypoint, { mode: 0o755 });
   const server = spawn(
-    'deploy/redis/start.sh',
-    ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', bin],
+    'sh',
+    [
+      path.resolve('deploy/redis/start.sh'),
+      '--port',
+      `${port}`,
+      '--bind',
+      '127.0.0.1',
+      '--save',
+      '',
+      '--dir',
+      bin,
+    ],
     {
       env: { PATH: `${bin}:${process.env['PATH']}`, SECRETS: folder, TMPDIR: bin },
       stdio: 'ignore',
@@ -104,5 +116,7 @@ it('Redis does not start with an empty password', async () => {
   const { folder } = await newSecrets();
   writeFileSync(path.join(folder, 'notices-ops'), '\n');
   const env = { PATH: process.env['PATH'] ?? '', SECRETS: folder };
-  await expect(run('deploy/redis/start.sh', [], { env })).rejects.toThrow('notices-ops is empty');
+  await expect(run('sh', [path.resolve('deploy/redis/start.sh')], { env })).rejects.toThrow(
+    'notices-ops is empty',
+  );
 });

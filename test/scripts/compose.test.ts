@@ -102,11 +102,11 @@ describe('secrets', () => {
     );
     expect(plain.map(([variable]) => variable)).toEqual(name === 'emulator-worker' ? EMULATED : []);
     const granted = serviceOf(name).secrets ?? [];
-    for (const [variable, value] of environment) {
-      const file = /\/run\/secrets\/([\w-]+)/.exec(String(value))?.[1];
-      if (file !== undefined)
-        expect([variable, granted]).toEqual([variable, expect.arrayContaining([file])]);
-    }
+    const named = environment.flatMap(
+      ([, value]) => /\/run\/secrets\/([\w-]+)/.exec(String(value))?.[1] ?? [],
+    );
+    expect(named.length).toBeGreaterThan(0);
+    expect(granted).toEqual(expect.arrayContaining(named));
   });
 
   it('the emulator and its workers use the key pair that is no secret', () => {
