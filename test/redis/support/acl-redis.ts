@@ -19,11 +19,41 @@ export interface AclRedis {
   readonly admin: Redis;
   /** What leads a program to this Redis as a user. */
   envOf(user: User): { REDIS_URL: string; REDIS_USERNAME: string; REDIS_PASSWORD: string };
-  /** What was refused since the last call, each as user, reason and object, with other words removed. */
+  /** What it refused since the last call. */
   refused(): Promise<string[]>;
 }
 
 const passwordOf = (user: string) => `password of ${user}`;
+
+/** Gives a server the documented users, and one that may do everything. @returns a connection of the latter */
+export async function addUsers(url: string): Promise<Redis> {
+  const anyone = new Redis(url);
+  await anyone.call('ACL', 'SETUSER', 'test', 'on', '>test', '+@all', '~*', '&*');
+  const admin = new Redis(url, { username: 'test', password: 'test' });
+  for (const line of documentedLines()) {
+    const [, name = '', ...rules] = line.split(' ');
+    const password = name === 'default' ? [] : [`>${passwordOf(name)}`];
+    await admin.call('ACL', 'SETUSER', name, ...rules, ...password);
+  }
+  anyone.disconnect();
+  return admin;
+}
+
+/** The credentials of a user. */
+export function credentialsOf(user: User): { REDIS_USERNAME: string; REDIS_PASSWORD: string } {
+  const name = `notices-${user}`;
+  return { REDIS_USERNAME: name, REDIS_PASSWORD: passwordOf(name) };
+}
+
+/** What a server refused since the last call: user, reason and object of each. */
+export async function refusedBy(admin: Redis): Promise<string[]> {
+  const entries = (await admin.call('ACL', 'LOG')) as string[][];
+  await admin.call('ACL', 'LOG', 'RESET');
+  return entries.map((entry) => {
+    const field = (name: string) => entry[entry.indexOf(name) + 1] ?? '';
+    return `${field('username')}: ${field('reason')} ${field('object')}`;
+  });
+}
 
 /** Call it once at the top of a test file. */
 export function aclRedis(): AclRedis {
@@ -36,15 +66,7 @@ export function aclRedis(): AclRedis {
   beforeAll(async () => {
     // Without an append-only file programs ask for CONFIG, which no user has.
     server = await startRedisServer({ persistence: true });
-    const anyone = new Redis(server.url);
-    await anyone.call('ACL', 'SETUSER', 'test', 'on', '>test', '+@all', '~*', '&*');
-    admin = new Redis(server.port, { username: 'test', password: 'test' });
-    for (const line of documentedLines()) {
-      const [, name = '', ...rules] = line.split(' ');
-      const password = name === 'default' ? [] : [`>${passwordOf(name)}`];
-      await admin.call('ACL', 'SETUSER', name, ...rules, ...password);
-    }
-    anyone.disconnect();
+    admin = await addUsers(server.url);
   });
   afterAll(async () => {
     admin?.disconnect();
@@ -57,18 +79,7 @@ export function aclRedis(): AclRedis {
     get admin() {
       return client();
     },
-    envOf: (user) => ({
-      REDIS_URL: server?.url ?? '',
-      REDIS_USERNAME: `notices-${user}`,
-      REDIS_PASSWORD: passwordOf(`notices-${user}`),
-    }),
-    async refused() {
-      const entries = (await client().call('ACL', 'LOG')) as string[][];
-      await client().call('ACL', 'LOG', 'RESET');
-      return entries.map((entry) => {
-        const field = (name: string) => entry[entry.indexOf(name) + 1] ?? '';
-        return `${field('username')}: ${field('reason')} ${field('object')}`;
-      });
-    },
+    envOf: (user) => ({ REDIS_URL: server?.url ?? '', ...credentialsOf(user) }),
+    refused: () => refusedBy(client()),
   };
 }
