@@ -12,7 +12,8 @@ import { parseInput } from '../contracts/parse-input.ts';
 
 /**
  * Options of `NoticeQueue`. All are optional. Each has the meaning, range and default of the
- * environment variable in its description (docs/configuration.md); the environment itself is not read.
+ * environment variable in its description (docs/configuration.md); the environment itself is not read, but
+ * NODE_TLS_REJECT_UNAUTHORIZED=0 is refused.
  * Producers, importers and workers that use the same queue need the same `redis`, `prefix`, `account`,
  * `payloadKey` and `findKey`.
  */

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../scripts/redis/free-port.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue } from '../../src/index.ts';
@@ -52,15 +53,19 @@ async function runAll(env: Env, commands: readonly (readonly string[])[]): Promi
   }
 }
 
-async function startWorker(emulator: Emulator): Promise<void> {
+/** Starts a worker. @returns the URL of its metrics */
+async function startWorker(emulator: Emulator): Promise<string> {
+  const port = await freePort();
   const worker = startProcess(['worker'], {
     ...envOf('worker', emulator),
     HEARTBEAT_MS: '200',
     RATE_LIMIT: '500',
+    HEALTH_PORT: `${port}`,
     ALERT_WEBHOOK_URL: `${emulator.url}/alerts`,
     ALERT_WEBHOOK_SECRET: 'a secret of at least sixteen',
   });
   await worker.says(/"event":"started"/);
+  return `http://127.0.0.1:${port}/metrics`;
 }
 
 it('the documented lines are those of the ACL file', () => {
@@ -103,7 +108,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
     const emulator = await emulate({ rejectContacts: [BAD] });
     emulator.addFault({ on: 'send', status: 503, times: 1, retryAfter: 1 });
     emulator.addFault({ on: 'send', reset: 'after-acting', containing: '"ONCE"', times: 1 });
-    await startWorker(emulator);
+    const metrics = await startWorker(emulator);
     const queue = queueOf('producer');
     await queue.send(notice(BAD));
     await queue.send({ ...notice(SECOND), templateCode: 'ONCE' }, { delivery: 'at-most-once' });
@@ -115,6 +120,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
       const { stdout } = await run(['batch', id, '--json'], envOf('ops', emulator));
       return /"phase":\s*"(?:finished|ended|done)/.test(stdout);
     };
+    expect((await fetch(metrics)).status).toBe(200);
     // The health check of the image.
     await runAll(envOf('worker', emulator), [['status', '--worker', hostname()]]);
     for (const id of ['imported', 'bisected', 'once']) {
