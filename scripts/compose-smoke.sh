@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the image and brings docker-compose.yml up with its emulator profile and two workers, sends
+# Builds the image and brings docker-compose.yml up with its emulator profile, two workers and new secrets, sends
 # a notice from a third container, and reads from the emulator's own record that each contact was
 # accepted once, with one token. Takes everything down again, volumes included. Needs a Docker engine and
 # docker-compose; the engine's name for `docker compose` may be given as COMPOSE.
@@ -15,7 +15,10 @@ export COMPOSE_PROJECT_NAME="notice-queue-smoke-$$"
 export NOTICES_IMAGE="$COMPOSE_PROJECT_NAME"
 # One job and one request for each contact, so that both workers get some and requests can be counted.
 export CHUNK_SIZE=1 COALESCE_MAX_CONTACTS=1
-# Everything else as after a fresh clone: no .env, no variables.
+# Everything else as after a fresh clone: no .env, no variables, new secrets.
+SECRETS_FOLDER=$(mktemp -d)
+export SECRETS_FOLDER
+export COMPOSE_PROFILES=emulator
 export EMULATOR_CONTROL_KEY="$control_key"
 EMULATOR_PORT=$(node --eval 'const s = require("node:net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })')
 export EMULATOR_PORT
@@ -30,9 +33,10 @@ fail() {
 down() {
   status=$?
   trap - EXIT
-  [ "$status" -eq 0 ] || $compose --profile emulator logs --no-color --tail=40 || true
-  $compose --profile emulator down --volumes --remove-orphans --timeout 20 || true
+  [ "$status" -eq 0 ] || $compose logs --no-color --tail=40 || true
+  $compose down --volumes --remove-orphans --timeout 20 || true
   docker image rm --force "$NOTICES_IMAGE" >/dev/null || true
+  rm -rf "$SECRETS_FOLDER"
   [ "$status" -eq 0 ] || echo "failed: ${why:-a command ended with $status, see above the logs}" >&2
   exit "$status"
 }
@@ -61,7 +65,7 @@ record() {
 
 healthy_workers() {
   local count=0 id
-  for id in $($compose ps -q worker); do
+  for id in $($compose ps -q emulator-worker); do
     [ "$(docker inspect --format '{{.State.Health.Status}}' "$id")" != healthy ] || count=$((count + 1))
   done
   echo "$count"
@@ -74,13 +78,14 @@ docker build --network host --tag "$NOTICES_IMAGE" .
 user=$(docker inspect --format '{{.Config.User}}' "$NOTICES_IMAGE")
 [ "$user" = node ] || fail "the image runs as '$user', not as node"
 
-$compose --profile emulator up --detach --no-build --scale worker=2
+deploy/make-secrets.sh "$SECRETS_FOLDER"
+$compose up --detach --no-build --scale emulator-worker=2
 until_true 60 'the emulator' emulator_answers
 until_true 90 'two healthy workers' workers_are_healthy
 
 numbers() { for number in $(seq "$contacts"); do printf -- '--contact 010%08d ' "$number"; done; }
 # shellcheck disable=SC2046 # split into flags and numbers
-$compose run --rm --no-deps -T worker send --template COMPOSE_SMOKE $(numbers)
+COMPOSE_PROFILES=emulator,cli $compose run --rm --no-deps -T cli send --template COMPOSE_SMOKE $(numbers)
 
 until_true 60 "$contacts accepted contacts" all_accepted
 counts=$(record requests distinct twice tokens.issued)
@@ -88,9 +93,9 @@ counts=$(record requests distinct twice tokens.issued)
   fail "expected $contacts requests, $contacts numbers, 0 twice, 1 token; got $counts"
 
 # A stopping worker exits by itself, well before it would be killed.
-workers=$($compose ps -q worker)
+workers=$($compose ps -q emulator-worker)
 [ "$(wc -w <<<"$workers")" = 2 ] || fail "expected two workers, got: $workers"
-$compose stop --timeout 45 worker
+$compose stop --timeout 45 emulator-worker
 for id in $workers; do
   code=$(docker inspect --format '{{.State.ExitCode}}' "$id")
   [ "$code" = 0 ] || fail "a worker ended with $code"

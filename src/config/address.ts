@@ -61,6 +61,31 @@ export function isLoopbackHost(host: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 }
 
+/** Addresses of Redis, and whether its URL demands TLS. */
+interface RedisAddresses {
+  readonly url: string;
+  readonly sentinels: readonly Address[];
+  readonly cluster: readonly Address[];
+}
+
+/**
+ * The hosts that would be reached without TLS although they are neither of this machine nor named in
+ * `allowed`; none where the URL demands TLS.
+ */
+export function plainRemoteHosts(
+  { url, sentinels, cluster }: RedisAddresses,
+  allowed: readonly string[],
+): string[] {
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'rediss:') return [];
+  const nodes = [...sentinels, ...cluster].map(({ host }) => host);
+  const hosts = nodes.length > 0 ? nodes : [hostname];
+  const names = new Set(allowed.map(withoutBrackets));
+  return hosts.filter((host) => !isLoopbackHost(host) && !names.has(withoutBrackets(host)));
+}
+
+const withoutBrackets = (host: string) => host.toLowerCase().replace(/^\[|\]$/g, '');
+
 /** Parses `host:port`. An IPv6 host is written in brackets and returned without them. */
 export function parseAddress(text: string): Address | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+)):(\d{1,5})$/i.exec(text);

@@ -11,7 +11,8 @@ const MAX_SHOWN_LENGTH = 60;
 export function showValue(row: Row, value: unknown): string {
   const { secret } = metadataOf(row);
   if (Array.isArray(value) && value.length > 0) {
-    return (value as Address[]).map(formatAddress).join(',');
+    const entries = value as readonly (Address | string)[];
+    return entries.map((at) => (typeof at === 'string' ? at : formatAddress(at))).join(',');
   }
   if (typeof value === 'number') return String(value);
   if (typeof value !== 'string') return 'not set';

@@ -1,5 +1,6 @@
 import type { InputIssue } from '../contracts/errors.ts';
-import { isLoopback, isLoopbackHost } from './address.ts';
+import { isLoopback, isLoopbackHost, plainRemoteHosts } from './address.ts';
+import { arePair } from './certificate-pair.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';
 import { metadataOf } from './variable.ts';
@@ -80,13 +81,23 @@ export const RULES: readonly Rule[] = [
     (v) => v.TOKEN_GRACE_MS <= v.TOKEN_MIN_AGE_MS,
   ),
   rule(
-    ['BASE_URL', 'INSECURE_HTTP_HOST'],
-    'must start with https:// unless it is a URL of this machine or its host is INSECURE_HTTP_HOST',
+    ['BASE_URL', 'INSECURE_HTTP_HOST', 'PROXY_URL'],
+    'must start with https:// unless it is a URL of this machine, without a PROXY_URL of another one, or its host is INSECURE_HTTP_HOST',
     (v) =>
       v.BASE_URL === undefined ||
       v.BASE_URL.startsWith('https:') ||
-      isLoopback(v.BASE_URL) ||
+      // Behind a proxy it is a URL of the machine of the proxy.
+      [v.BASE_URL, v.PROXY_URL ?? v.BASE_URL].every(isLoopback) ||
       new URL(v.BASE_URL).hostname === v.INSECURE_HTTP_HOST?.toLowerCase(),
+  ),
+  rule(
+    ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER', 'INSECURE_REDIS_HOSTS'],
+    'must start with rediss:// (TLS) unless every host is this machine or one of INSECURE_REDIS_HOSTS',
+    (v) =>
+      plainRemoteHosts(
+        { url: v.REDIS_URL, sentinels: v.REDIS_SENTINELS, cluster: v.REDIS_CLUSTER },
+        v.INSECURE_REDIS_HOSTS,
+      ).length === 0,
   ),
   rule(
     ['REDIS_SENTINELS', 'REDIS_SENTINEL_NAME'],
@@ -121,9 +132,26 @@ export const RULES: readonly Rule[] = [
     (v) => v.OPS_ROLE_HEADER === undefined || v.OPS_USER_HEADER !== undefined,
   ),
   rule(
-    ['REDIS_URL', 'REDIS_TLS_CA_FILE'],
-    'must start with rediss:// with REDIS_TLS_CA_FILE, which would not be used otherwise',
-    (v) => v.REDIS_TLS_CA_FILE === undefined || v.REDIS_URL.startsWith('rediss:'),
+    ['REDIS_URL', 'REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE'],
+    'must start with rediss:// with REDIS_TLS_CA_FILE or REDIS_TLS_CERT_FILE, which would not be used otherwise',
+    (v) =>
+      (v.REDIS_TLS_CA_FILE === undefined && v.REDIS_TLS_CERT_FILE === undefined) ||
+      v.REDIS_URL.startsWith('rediss:'),
+  ),
+  rule(
+    ['REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE'],
+    'must be set together with REDIS_TLS_KEY_FILE, the file of its private key',
+    (v) => arePair(v.REDIS_TLS_CERT_FILE, v.REDIS_TLS_KEY_FILE),
+  ),
+  rule(
+    ['BASE_URL', 'TLS_CERT_FILE'],
+    'must start with https:// with TLS_CERT_FILE, which would not be used otherwise',
+    (v) => v.TLS_CERT_FILE === undefined || v.BASE_URL?.startsWith('http:') !== true,
+  ),
+  rule(
+    ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
+    'must be set together with TLS_KEY_FILE, the file of its private key',
+    (v) => arePair(v.TLS_CERT_FILE, v.TLS_KEY_FILE),
   ),
   rule(
     ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET'],
@@ -170,10 +198,14 @@ export function brokenRules(
     field: names[0],
     problem: `${requirement} (${names.map((name) => `${name} is ${showFor(values, name)}`).join(', ')})`,
   }));
-  const unsafe = ENVIRONMENT_RULES.filter(({ holds }) => !holds(environment)).map(
+  return [...broken, ...environmentIssues(environment)];
+}
+
+/** Every broken rule on variables of Node.js itself. */
+export function environmentIssues(environment: Environment): InputIssue[] {
+  return ENVIRONMENT_RULES.filter(({ holds }) => !holds(environment)).map(
     ({ name, requirement }) => ({ field: name, problem: requirement }),
   );
-  return [...broken, ...unsafe];
 }
 
 function showFor(values: Values, name: VariableName): string {

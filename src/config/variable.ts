@@ -120,12 +120,34 @@ export function addresses() {
   return z.array(z.strictObject({ host, port }, message), message).meta({ expected });
 }
 
+/** A list of host names or addresses without ports; in the environment separated by commas. */
+export function hosts() {
+  const expected = 'names or addresses of hosts without ports, separated by commas';
+  const message = `expected ${expected}`;
+  const host = z
+    .string(message)
+    .regex(/^(?:[\w.-]{1,253}|\[?(?=.*:.*:)[0-9A-Fa-f:.]{2,45}\]?)$/, message);
+  return z.array(host, message).meta({ expected });
+}
+
 /** PEM certificates; the environment variable is the path of their file. */
 export function certificates() {
   const expected = 'a file of PEM certificates';
   return z
     .string()
     .regex(/-----BEGIN CERTIFICATE-----/, `expected ${expected}`)
+    .meta({ expected, readsPath: true });
+}
+
+/** The private key of a certificate; the environment variable is the path of its file. */
+export function privateKey() {
+  const expected = 'a file with a private key in PEM, without a passphrase';
+  return z
+    .string()
+    .regex(
+      /-----BEGIN (?:[A-Z]+ )?(?<!ENCRYPTED )PRIVATE KEY-----(?!\s*Proc-Type)/,
+      `expected ${expected}`,
+    )
     .meta({ expected, readsPath: true });
 }
 
@@ -166,7 +188,9 @@ export function parseText(row: Row, given: string): z.ZodSafeParseResult<unknown
   }
   if (schema instanceof z.ZodArray) {
     const parts = given.split(',').map((part) => part.trim());
-    const parsed = parts.filter((part) => part !== '').map(parseAddress);
+    const entries = parts.filter((part) => part !== '');
+    if (schema.element instanceof z.ZodString) return schema.safeParse(entries);
+    const parsed = entries.map(parseAddress);
     return schema.safeParse(parsed.includes(undefined) ? given : parsed);
   }
   return schema.safeParse(given);

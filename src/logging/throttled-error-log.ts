@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { redisErrorCode } from '../redis/failure.ts';
+import { redisErrorFields } from '../redis/failure.ts';
 
 /**
  * Logs errors of the Redis connection at most once a second per code: a client without Redis emits many.
@@ -13,12 +13,13 @@ export function throttledErrorLog(
   let lastAt = -Infinity;
   let lastCode = '';
   return (error) => {
-    const code = redisErrorCode(error);
+    const fields = redisErrorFields(error);
+    const { code } = fields;
     const now = performance.now();
     onError(code);
     if (code === lastCode && now - lastAt < 1_000) return;
     lastAt = now;
     lastCode = code;
-    log.warn({ event: 'redis-trouble', code });
+    log.warn({ event: 'redis-trouble', ...fields });
   };
 }

@@ -1,13 +1,19 @@
 import { z } from 'zod';
+import { plainRemoteHosts } from '../config/address.ts';
+import { arePair } from '../config/certificate-pair.ts';
+import { processEnvironment, type Environment } from '../config/environment.ts';
+import { environmentIssues } from '../config/rules.ts';
 import { queueVariables } from '../config/variables/queue.ts';
 import { redisVariables } from '../config/variables/redis.ts';
 import { generalVariables } from '../config/variables.ts';
 import type { DeliveryPolicy } from '../contracts/delivery.ts';
+import { InputError } from '../contracts/errors.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 
 /**
  * Options of `NoticeQueue`. All are optional. Each has the meaning, range and default of the
- * environment variable in its description (docs/configuration.md); the environment itself is not read.
+ * environment variable in its description (docs/configuration.md); the environment itself is not read, but
+ * NODE_TLS_REJECT_UNAUTHORIZED=0 is refused.
  * Producers, importers and workers that use the same queue need the same `redis`, `prefix`, `account`,
  * `payloadKey` and `findKey`.
  */
@@ -16,10 +22,17 @@ export interface NoticeQueueOptions {
   redis?:
     | {
         /**
-         * URL of the server, `redis://` or, with TLS, `rediss://`. Variable REDIS_URL.
+         * URL of the server: `rediss://` (TLS), or `redis://` for this machine and `insecureHosts`. Variable
+         * REDIS_URL.
          * @default 'redis://127.0.0.1:6379'
          */
         url?: string | undefined;
+        /**
+         * Hosts other than this machine that may be reached without TLS; passwords, phone numbers and the
+         * content of messages then cross the network unencrypted. Variable INSECURE_REDIS_HOSTS.
+         * @default []
+         */
+        insecureHosts?: readonly string[] | undefined;
         /** Overrides the user name of the URL. Variable REDIS_USERNAME. */
         username?: string | undefined;
         /** Overrides the password of the URL. Variable REDIS_PASSWORD. */
@@ -37,6 +50,13 @@ export interface NoticeQueueOptions {
          * variable REDIS_TLS_CA_FILE names a file with it.
          */
         tlsCa?: string | undefined;
+        /**
+         * PEM text of the certificate to show to Redis, for mutual TLS; needs `tlsKey`. The variable
+         * REDIS_TLS_CERT_FILE names a file with it.
+         */
+        tlsCert?: string | undefined;
+        /** PEM text of the private key of `tlsCert`. The variable REDIS_TLS_KEY_FILE names a file with it. */
+        tlsKey?: string | undefined;
         /**
          * Time limit of opening a connection, in milliseconds. Variable REDIS_CONNECT_TIMEOUT_MS.
          * @default 2000
@@ -105,8 +125,8 @@ export interface NoticeQueueOptions {
 
 // The rows of the environment variables are the schemas of the options, so that both have the same bounds
 // and defaults. A program may also pass `undefined`, which means the default.
-const { prefix, username, password, sentinelName, sentinelPassword, tlsCa, ...connection } =
-  redisVariables;
+const { prefix, username, password, sentinelName, sentinelPassword, ...others } = redisVariables;
+const { tlsCa, tlsCert, tlsKey, ...connection } = others;
 const { payloadKey, payloadKeyPrevious: _, findKey, ...queue } = queueVariables;
 
 const redisSchema = z
@@ -118,6 +138,8 @@ const redisSchema = z
       sentinelName: sentinelName.unwrap().optional(),
       sentinelPassword: sentinelPassword.unwrap().optional(),
       tlsCa: tlsCa.unwrap().optional(),
+      tlsCert: tlsCert.unwrap().optional(),
+      tlsKey: tlsKey.unwrap().optional(),
     },
     'expected an object',
   )
@@ -133,8 +155,18 @@ const redisSchema = z
     if (redis.cluster.length > 0 && !/^\/?0*$/.test(new URL(redis.url).pathname)) {
       refuse('url', 'expected database 0: a cluster has no other');
     }
-    if (redis.tlsCa !== undefined && !redis.url.startsWith('rediss:')) {
-      refuse('url', 'expected rediss://, because tlsCa is set');
+    const { tlsCa: ca, tlsCert: certificate, tlsKey: key } = redis;
+    if ((ca !== undefined || certificate !== undefined) && !redis.url.startsWith('rediss:')) {
+      refuse('url', 'expected rediss://, because tlsCa or tlsCert is set');
+    }
+    if (!arePair(certificate, key)) {
+      refuse('tlsKey', 'expected tlsCert and its private key together');
+    }
+    if (plainRemoteHosts(redis, redis.insecureHosts).length > 0) {
+      refuse(
+        'url',
+        'expected rediss:// (TLS), a host of this machine, or its host in insecureHosts',
+      );
     }
   });
 
@@ -153,7 +185,16 @@ const optionsSchema = z.strictObject(
 /** Valid options with default values. */
 export type QueueSettings = z.output<typeof optionsSchema>;
 
-/** Checks the options. @throws InputError CONFIG_INVALID that names every invalid or unknown option */
-export function readQueueOptions(options: unknown): QueueSettings {
+/**
+ * Checks the options, and that Node.js checks certificates.
+ *
+ * @throws InputError CONFIG_INVALID that names every invalid or unknown option
+ */
+export function readQueueOptions(
+  options: unknown,
+  environment: Environment = processEnvironment(),
+): QueueSettings {
+  const unsafe = environmentIssues(environment);
+  if (unsafe.length > 0) throw new InputError('CONFIG_INVALID', unsafe);
   return parseInput(optionsSchema, options, 'CONFIG_INVALID', '', 'options');
 }

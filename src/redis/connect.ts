@@ -1,3 +1,4 @@
+import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis } from 'ioredis';
 import { replyCode } from './script.ts';
 
@@ -13,6 +14,9 @@ export interface RedisSettings {
   readonly cluster: readonly HostPort[];
   /** PEM text of the authority that signed the server's certificate. */
   readonly tlsCa?: string | undefined;
+  /** PEM certificate to show to the server, and its private key; both or none. */
+  readonly tlsCert?: string | undefined;
+  readonly tlsKey?: string | undefined;
   readonly connectTimeoutMs: number;
 }
 
@@ -147,9 +151,7 @@ function openClient(
   const common = {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    ...(url.protocol === 'rediss:'
-      ? { tls: settings.tlsCa === undefined ? {} : { ca: settings.tlsCa } }
-      : {}),
+    ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
     connectTimeout: settings.connectTimeoutMs,
     reconnectOnError: reconnectOnReadOnly(),
     ...roleOptions(role, commandTimeoutMs),
@@ -184,6 +186,21 @@ function openClient(
     port: Number(url.port || 6379),
     db,
   });
+}
+
+/**
+ * TLS for Redis and for Sentinels. Without `sentinelTLS` the client would send the Sentinels their password
+ * unencrypted, and without `enableTLSForSentinelMode` it would reach the master they name without TLS.
+ */
+function tlsOptions({ tlsCa, tlsCert, tlsKey }: RedisSettings) {
+  const tls: ConnectionOptions = {
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
+    rejectUnauthorized: true,
+    ...(tlsCa === undefined ? {} : { ca: tlsCa }),
+    ...(tlsCert === undefined ? {} : { cert: tlsCert }),
+    ...(tlsKey === undefined ? {} : { key: tlsKey }),
+  };
+  return { tls, sentinelTLS: tls, enableTLSForSentinelMode: true };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
+import { missingPermission } from './permission.ts';
 import { replyCode, ScriptFailure } from './script.ts';
 
 /** The prefixes of error replies with which Redis refuses commands, and what each means. */
@@ -26,6 +27,30 @@ export function redisErrorCode(error: unknown): string {
   if (typeof code === 'string') return code;
   const refusal = REFUSALS.find(({ prefix }) => error.message.startsWith(prefix));
   return refusal?.prefix ?? replyCode(error) ?? error.name;
+}
+
+/** The permission that the Redis user lacks, safe to log; undefined for any other error. */
+export function missingPermissionOf(error: unknown): string | undefined {
+  if (error instanceof ScriptFailure) return error.missing;
+  if (!(error instanceof Error) || replyCode(error) !== 'NOPERM') return undefined;
+  return missingPermission(error.message, keysOfCommand(error));
+}
+
+/** What a log line says of a Redis error: its code, and the permission that is missing. */
+export function redisErrorFields(error: unknown): { code: string; missing?: string } {
+  const missing = missingPermissionOf(error);
+  return { code: redisErrorCode(error), ...(missing === undefined ? {} : { missing }) };
+}
+
+/** The keys of the command that an error of the client is about, as far as they are easy to find. */
+function keysOfCommand(error: Error): string[] {
+  const { command } = error as { command?: { name?: unknown; args?: unknown } };
+  if (!Array.isArray(command?.args)) return [];
+  const args: readonly unknown[] = command.args;
+  const keys = /^(?:eval|evalsha)$/i.test(String(command.name))
+    ? args.slice(2, 2 + Number(args[1]))
+    : args.slice(0, 1);
+  return keys.filter((key) => typeof key === 'string');
 }
 
 /** The client's errors for a command that had no connection, or lost it; Redis' own errors are others. */
@@ -73,6 +98,11 @@ export function redisFailure(error: unknown): NoticeQueueError {
   if (error instanceof NoticeQueueError) return error;
   if (replyCode(error) === undefined && isProgramError(error)) throw error;
   const text = error instanceof Error ? error.message : '';
+  const missing = missingPermissionOf(error);
+  if (missing !== undefined) {
+    const detail = `The Redis user lacks a permission: ${missing} (docs/redis.md).`;
+    return new NoticeQueueError('QUEUE_REFUSED', detail);
+  }
   const refusal = REFUSALS.find(({ prefix }) => text.includes(prefix));
   if (refusal !== undefined) return new NoticeQueueError('QUEUE_REFUSED', refusal.detail);
   return new NoticeQueueError(

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Cluster, Redis } from 'ioredis';
+import { isPermissionRefusal, missingPermission } from './permission.ts';
 
 /** A client for commands. */
 export type ScriptClient = Redis | Cluster;
@@ -44,10 +45,15 @@ export class ScriptFailure extends Error {
   override readonly name = 'ScriptFailure';
   /** The error code of Redis (`OOM`, `READONLY`, `NOPERM`, ...), else the name of the client's error. */
   readonly reason: string;
+  /** The permission that the Redis user lacks; undefined for any other reason. */
+  readonly missing: string | undefined;
 
-  constructor(script: string, reason: string) {
-    super(`Redis script ${script} failed: ${reason}`);
+  constructor(script: string, reason: string, missing?: string) {
+    super(
+      `Redis script ${script} failed: ${reason}${missing === undefined ? '' : ` (${missing})`}`,
+    );
     this.reason = reason;
+    this.missing = missing;
   }
 }
 
@@ -76,17 +82,23 @@ export function defineScript({
         ? redis.callBuffer('EVALSHA', sha, count, ...keys, ...args)
         : redis.evalsha(sha, count, ...keys, ...args));
     } catch (error) {
-      if (reasonOf(error) !== 'NOSCRIPT') throw new ScriptFailure(name, reasonOf(error));
+      if (reasonOf(error) !== 'NOSCRIPT') throw failureOf(name, error, keys);
       try {
         reply = await (binary
           ? redis.callBuffer('EVAL', lua, count, ...keys, ...args)
           : redis.eval(lua, count, ...keys, ...args));
       } catch (again) {
-        throw new ScriptFailure(name, reasonOf(again));
+        throw failureOf(name, again, keys);
       }
     }
     return parse(reply);
   };
+}
+
+function failureOf(script: string, error: unknown, keys: readonly string[]): ScriptFailure {
+  const reason = reasonOf(error);
+  if (reason !== 'NOPERM' || !(error instanceof Error)) return new ScriptFailure(script, reason);
+  return new ScriptFailure(script, reason, missingPermission(error.message, keys));
 }
 
 function reasonOf(error: unknown): string {
@@ -96,9 +108,11 @@ function reasonOf(error: unknown): string {
 
 /**
  * The code of an error reply of Redis (`OOM`, `READONLY`, ...); undefined for any other error. Redis 6
- * wraps the code of a command that failed inside a script: `ERR Error running script ...: -OOM ...`.
+ * wraps the code of a command that failed inside a script: `ERR Error running script ...: -OOM ...`, and each
+ * version words a missing permission inside a script in its own way.
  */
 export function replyCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || error.name !== 'ReplyError') return undefined;
+  if (isPermissionRefusal(error.message)) return 'NOPERM';
   return (/^ERR .*: -([A-Z]{3,})\b/.exec(error.message) ?? /^([A-Z]+)/.exec(error.message))?.[1];
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { withTimeout } from '../async/with-timeout.ts';
 import type { TokenKeys } from '../redis/keys.ts';
-import { redisErrorCode } from '../redis/failure.ts';
+import { missingPermissionOf, redisErrorCode } from '../redis/failure.ts';
 import { ScriptFailure, type ScriptClient } from '../redis/script.ts';
 import {
   APP_CODES,
@@ -226,8 +226,10 @@ const TIMED_OUT = Symbol('timed out');
 
 /** The error for a Redis that failed: with the error code, without the command. */
 export function redisError(error: unknown): NoticeQueueError {
+  const missing = missingPermissionOf(error);
+  const reason = missing === undefined ? '' : `: the user lacks ${missing}`;
   return new NoticeQueueError(
     'TOKEN_UNAVAILABLE',
-    `Redis failed while handling the shared token (${redisErrorCode(error)}).`,
+    `Redis failed while handling the shared token (${redisErrorCode(error)}${reason}).`,
   );
 }

@@ -2,16 +2,20 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { loadConfig, type Config } from '../../src/config/config.ts';
 import { ROWS } from '../../src/config/variables.ts';
 import { InputError } from '../../src/contracts/errors.ts';
+import { certificate } from '../service/support/servers.ts';
 import { issuesOf, PEM, REQUIRED, temporaryFile } from './support.ts';
 
+const PAIR = certificate('local');
 const RULES = { rules: [{ code: 'NO', outcome: 'rejected' as const }] };
 
 /** A value other than the default for each variable, within every rule. */
 function everything(): Record<string, string> {
   const pem = temporaryFile(PEM);
+  const cert = temporaryFile(PAIR.cert);
+  const key = temporaryFile(PAIR.key);
   const rules = temporaryFile(JSON.stringify(RULES));
   return {
-    BASE_URL: 'http://api.example.test/base/',
+    BASE_URL: 'https://api.example.test/base/',
     INSECURE_HTTP_HOST: 'api.example.test',
     ACCESS_KEY: 'an access key',
     SECRET_KEY: 'a secret key',
@@ -23,6 +27,8 @@ function everything(): Record<string, string> {
     DEFAULT_CHAT_SENDER_KEY: 'chat',
     DEFAULT_SENDER_KEY: '0212345678',
     TLS_CA_FILE: pem,
+    TLS_CERT_FILE: cert,
+    TLS_KEY_FILE: key,
     ANSWER_RULES_FILE: rules,
     PROXY_URL: 'http://proxy:3128',
     CONNECT_TIMEOUT_MS: '3001',
@@ -37,6 +43,9 @@ function everything(): Record<string, string> {
     REDIS_SENTINEL_NAME: 'main',
     REDIS_SENTINEL_PASSWORD: 'sentinel password',
     REDIS_TLS_CA_FILE: pem,
+    REDIS_TLS_CERT_FILE: cert,
+    REDIS_TLS_KEY_FILE: key,
+    INSECURE_REDIS_HOSTS: 'redis, [fd00::1]',
     REDIS_PREFIX: 'other',
     REDIS_CONNECT_TIMEOUT_MS: '2001',
     REDIS_PERSISTENCE: 'require',
@@ -131,12 +140,15 @@ const EXPECTED: Config = {
     sentinelName: 'main',
     sentinelPassword: 'sentinel password',
     cluster: [],
+    insecureHosts: ['redis', '[fd00::1]'],
     tlsCa: PEM,
+    tlsCert: PAIR.cert,
+    tlsKey: PAIR.key,
     prefix: 'other',
     connectTimeoutMs: 2001,
   },
   service: {
-    baseUrl: 'http://api.example.test/base',
+    baseUrl: 'https://api.example.test/base',
     accessKey: 'an access key',
     secretKey: 'a secret key',
     apiVersion: 'v1',
@@ -146,6 +158,8 @@ const EXPECTED: Config = {
     defaultChatSenderKey: 'chat',
     defaultSenderKey: '0212345678',
     tlsCa: PEM,
+    tlsCert: PAIR.cert,
+    tlsKey: PAIR.key,
     answerRules: RULES,
     proxyUrl: 'http://proxy:3128',
     connectTimeoutMs: 3001,
@@ -251,17 +265,24 @@ test('every variable reaches its field', () => {
   const missing = ROWS.map(({ variable }) => variable).filter((name) => !(name in environment));
   expect(missing).toStrictEqual(['REDIS_CLUSTER']);
   expect(loadConfig(environment)).toStrictEqual(EXPECTED);
-  expect(loadConfig({ ...REQUIRED, REDIS_CLUSTER: 'a:7000' }).redis.cluster).toStrictEqual([
-    { host: 'a', port: 7000 },
+  expect(loadConfig({ ...REQUIRED, REDIS_CLUSTER: '[::1]:7000' }).redis.cluster).toStrictEqual([
+    { host: '::1', port: 7000 },
   ]);
 });
 
 test('what is not set is absent', () => {
   const { redis, service } = loadConfig(REQUIRED);
   expect(Object.keys(redis).toSorted()).toStrictEqual(
-    ['url', 'sentinels', 'cluster', 'prefix', 'connectTimeoutMs'].toSorted(),
+    ['url', 'insecureHosts', 'sentinels', 'cluster', 'prefix', 'connectTimeoutMs'].toSorted(),
   );
-  for (const field of ['defaultChatSenderKey', 'defaultSenderKey', 'tlsCa', 'proxyUrl']) {
+  for (const field of [
+    'defaultChatSenderKey',
+    'defaultSenderKey',
+    'tlsCa',
+    'tlsCert',
+    'tlsKey',
+    'proxyUrl',
+  ]) {
     expect(service).not.toHaveProperty(field);
   }
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../src/config/environment.ts';
 import { ENVIRONMENT_RULES, RULES } from '../../src/config/rules.ts';
+import { certificate } from '../service/support/servers.ts';
 import { issuesOf, PEM, temporaryFile } from './support.ts';
 
 interface Case {
@@ -69,24 +70,33 @@ const CASES: readonly Case[] = [
     broken: { TOKEN_GRACE_MS: '10001' },
   },
   {
-    rule: 'BASE_URL INSECURE_HTTP_HOST',
+    rule: 'BASE_URL INSECURE_HTTP_HOST PROXY_URL',
     holds: { BASE_URL: 'http://api.example.test', INSECURE_HTTP_HOST: 'api.example.test' },
     broken: { BASE_URL: 'http://api.example.test', INSECURE_HTTP_HOST: 'emulator' },
   },
   {
+    rule: 'REDIS_URL REDIS_SENTINELS REDIS_CLUSTER INSECURE_REDIS_HOSTS',
+    holds: { REDIS_URL: 'redis://redis.example.test', INSECURE_REDIS_HOSTS: 'redis.example.test' },
+    broken: { REDIS_URL: 'redis://redis.example.test', INSECURE_REDIS_HOSTS: 'example.test' },
+  },
+  {
     rule: 'REDIS_SENTINELS REDIS_SENTINEL_NAME',
-    holds: { REDIS_SENTINELS: 'a:26379', REDIS_SENTINEL_NAME: 'main' },
-    broken: { REDIS_SENTINELS: 'a:26379' },
+    holds: { REDIS_SENTINELS: '127.0.0.1:26379', REDIS_SENTINEL_NAME: 'main' },
+    broken: { REDIS_SENTINELS: '127.0.0.1:26379' },
   },
   {
     rule: 'REDIS_SENTINELS REDIS_CLUSTER',
-    holds: { REDIS_CLUSTER: 'a:7000' },
-    broken: { REDIS_CLUSTER: 'a:7000', REDIS_SENTINELS: 'a:26379', REDIS_SENTINEL_NAME: 'main' },
+    holds: { REDIS_CLUSTER: 'localhost:7000' },
+    broken: {
+      REDIS_CLUSTER: 'localhost:7000',
+      REDIS_SENTINELS: 'localhost:26379',
+      REDIS_SENTINEL_NAME: 'main',
+    },
   },
   {
     rule: 'REDIS_URL REDIS_CLUSTER',
-    holds: { REDIS_CLUSTER: 'a:7000', REDIS_URL: 'redis://a/0' },
-    broken: { REDIS_CLUSTER: 'a:7000', REDIS_URL: 'redis://a/1' },
+    holds: { REDIS_CLUSTER: 'localhost:7000', REDIS_URL: 'redis://a/0' },
+    broken: { REDIS_CLUSTER: 'localhost:7000', REDIS_URL: 'redis://a/1' },
   },
   {
     rule: 'OPS_HOST OPS_USERS OPS_API_KEYS OPS_USER_HEADER',
@@ -109,7 +119,10 @@ test('every rule has a case here', () => {
   const rules = RULES.map(({ names }) => names.join(' '));
   // These show no values, and have tests of their own below.
   const others = [
-    'REDIS_URL REDIS_TLS_CA_FILE',
+    'REDIS_URL REDIS_TLS_CA_FILE REDIS_TLS_CERT_FILE',
+    'REDIS_TLS_CERT_FILE REDIS_TLS_KEY_FILE',
+    'BASE_URL TLS_CERT_FILE',
+    'TLS_CERT_FILE TLS_KEY_FILE',
     'ALERT_WEBHOOK_URL ALERT_WEBHOOK_SECRET',
     'ALERT_WEBHOOK_URL',
     'EVENT_WEBHOOK_URL EVENT_WEBHOOK_SECRET',
@@ -163,6 +176,49 @@ test('certificates for Redis need a connection with TLS', () => {
   expect(issue?.problem).toContain('REDIS_TLS_CA_FILE is set');
 });
 
+describe('a certificate of our own, for mutual TLS', () => {
+  const pair = (cert: string, key: string) => ({
+    cert: temporaryFile(certificate('local').cert, cert),
+    key: temporaryFile(certificate('local').key, key),
+  });
+
+  test.each([
+    ['REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE'],
+    ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
+  ] as const)('%s needs the key that belongs to it', (certName, keyName) => {
+    const { cert, key } = pair('cert', 'key');
+    const tls = { REDIS_URL: 'rediss://redis.example.test' };
+    expect(issuesOf({ ...tls, [certName]: cert, [keyName]: key })).toStrictEqual([]);
+    const others = temporaryFile(certificate('other').key);
+    for (const wrong of [{}, { [keyName]: others }]) {
+      const issues = issuesOf({ ...tls, [certName]: cert, ...wrong });
+      expect(issues.map(({ field }) => field)).toStrictEqual([certName]);
+    }
+    expect(issuesOf({ ...tls, [keyName]: key }).map(({ field }) => field)).toStrictEqual([
+      certName,
+    ]);
+  });
+
+  test('is of no use without TLS', () => {
+    const { cert, key } = pair('cert', 'key');
+    const redis = issuesOf({ REDIS_TLS_CERT_FILE: cert, REDIS_TLS_KEY_FILE: key });
+    expect(redis.map(({ field }) => field)).toStrictEqual(['REDIS_URL']);
+    const service = issuesOf({
+      BASE_URL: 'http://127.0.0.1:4010',
+      TLS_CERT_FILE: cert,
+      TLS_KEY_FILE: key,
+    });
+    expect(service.map(({ field }) => field)).toStrictEqual(['BASE_URL']);
+  });
+
+  test('is refused with an encrypted key, of which nothing is shown', () => {
+    const file = temporaryFile('-----BEGIN ENCRYPTED PRIVATE KEY-----\nCANARY\n');
+    const [issue] = issuesOf({ TLS_KEY_FILE: file });
+    expect(issue?.problem).toContain('without a passphrase');
+    expect(issue?.problem).not.toContain('CANARY');
+  });
+});
+
 describe.each(['ALERT_WEBHOOK', 'EVENT_WEBHOOK'])('%s_URL', (webhook) => {
   const URL_NAME = `${webhook}_URL`;
   const SIGNED = { [`${webhook}_SECRET`]: 'CANARY-of-a-secret' };
@@ -214,6 +270,55 @@ describe('plain http', () => {
     'http://[::2]',
   ])('is refused for %s', (url) => {
     expect(issuesOf({ BASE_URL: url }).map(({ field }) => field)).toStrictEqual(['BASE_URL']);
+  });
+});
+
+describe('a local service behind a proxy', () => {
+  const local = { BASE_URL: 'http://localhost:8080' };
+
+  test.each(['http://proxy.example.test:3128', 'https://proxy.example.test', 'http://10.0.0.1'])(
+    'is the machine of the proxy: refused with %s',
+    (PROXY_URL) => {
+      const issues = issuesOf({ ...local, PROXY_URL });
+      expect(issues.map(({ field }) => field)).toStrictEqual(['BASE_URL']);
+      expect(issuesOf({ ...local, PROXY_URL, INSECURE_HTTP_HOST: 'localhost' })).toStrictEqual([]);
+      expect(issuesOf({ PROXY_URL })).toStrictEqual([]);
+    },
+  );
+
+  test('is fine with a proxy of this machine', () => {
+    expect(issuesOf({ ...local, PROXY_URL: 'http://127.0.0.1:3128' })).toStrictEqual([]);
+  });
+});
+
+describe('Redis without TLS', () => {
+  test.each<Environment>([
+    { REDIS_URL: 'redis://10.0.0.1' },
+    { REDIS_URL: 'redis://localhost.example.test:6379/1' },
+    { REDIS_URL: 'redis://[fd00::1]' },
+    { REDIS_SENTINELS: 'localhost:26379,10.0.0.1:26379', REDIS_SENTINEL_NAME: 'main' },
+    { REDIS_CLUSTER: '127.0.0.1:7000,[fd00::1]:7000' },
+  ])('is refused for other machines: %j', (environment) => {
+    const fields = issuesOf(environment).map(({ field }) => field);
+    expect(fields).toStrictEqual(['REDIS_URL']);
+    expect(issuesOf({ REDIS_URL: 'rediss://h', ...tlsOf(environment) })).toStrictEqual([]);
+    const INSECURE_REDIS_HOSTS = '10.0.0.1, LOCALHOST.example.test, fd00::1';
+    expect(issuesOf({ ...environment, INSECURE_REDIS_HOSTS })).toStrictEqual([]);
+  });
+
+  const tlsOf = ({ REDIS_URL: url, ...others }: Environment): Environment =>
+    url === undefined ? others : { ...others, REDIS_URL: url.replace('redis:', 'rediss:') };
+
+  test.each(['redis://localhost', 'redis://127.0.0.1:7000/1', 'redis://[::1]'])(
+    'is fine for %s, which stays on this machine',
+    (url) => {
+      expect(issuesOf({ REDIS_URL: url })).toStrictEqual([]);
+    },
+  );
+
+  test.each(['redis://host', 'a:6379', 'a/b', 'two words'])('names no host: %j', (text) => {
+    const fields = issuesOf({ INSECURE_REDIS_HOSTS: text }).map(({ field }) => field);
+    expect(fields).toStrictEqual(['INSECURE_REDIS_HOSTS']);
   });
 });
 

@@ -51,7 +51,7 @@ function rightValue(name: string): string {
   if (name.endsWith('_WEBHOOK_SECRET')) return CANARY.padEnd(16, 'A');
   if (name.startsWith('PAYLOAD_KEY') || name === 'FIND_KEY') return CANARY.padEnd(43, 'A');
   if (name === 'PROXY_URL') return `http://user:${CANARY}@proxy:3128`;
-  return name === 'REDIS_URL' ? `redis://user:${CANARY}@host:6379` : CANARY;
+  return name === 'REDIS_URL' ? `rediss://user:${CANARY}@host:6379` : CANARY;
 }
 
 describe.each(SECRET_NAMES)('%s_FILE', (name) => {
@@ -176,10 +176,10 @@ describe('a secret is never shown', () => {
   test('when a rule shows a right address that holds one', () => {
     const environment = {
       ...REQUIRED,
-      REDIS_URL: `redis://:${CANARY}@host:6379/1`,
+      REDIS_URL: `rediss://:${CANARY}@host:6379/1`,
       REDIS_CLUSTER: 'a:7000',
     };
-    expect(issuesOf(environment)[0]?.problem).toContain('REDIS_URL is redis://:***@host:6379/1');
+    expect(issuesOf(environment)[0]?.problem).toContain('REDIS_URL is rediss://:***@host:6379/1');
     expect(everythingShown(environment)).not.toContain(CANARY);
   });
 

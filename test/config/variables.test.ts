@@ -28,6 +28,8 @@ const DEFAULTS: Record<string, unknown> = {
   DEFAULT_SENDER_KEY: undefined,
   ANSWER_RULES_FILE: undefined,
   TLS_CA_FILE: undefined,
+  TLS_CERT_FILE: undefined,
+  TLS_KEY_FILE: undefined,
   PROXY_URL: undefined,
   CONNECT_TIMEOUT_MS: 3000,
   ANSWER_TIMEOUT_MS: 10000,
@@ -35,6 +37,7 @@ const DEFAULTS: Record<string, unknown> = {
   ISSUE_DEADLINE_MS: 10000,
   NOT_SENT_RETRIES: 2,
   REDIS_URL: 'redis://127.0.0.1:6379',
+  INSECURE_REDIS_HOSTS: [],
   REDIS_USERNAME: undefined,
   REDIS_PASSWORD: undefined,
   REDIS_SENTINELS: [],
@@ -42,6 +45,8 @@ const DEFAULTS: Record<string, unknown> = {
   REDIS_SENTINEL_PASSWORD: undefined,
   REDIS_CLUSTER: [],
   REDIS_TLS_CA_FILE: undefined,
+  REDIS_TLS_CERT_FILE: undefined,
+  REDIS_TLS_KEY_FILE: undefined,
   REDIS_PREFIX: 'notices',
   REDIS_CONNECT_TIMEOUT_MS: 2000,
   REDIS_PERSISTENCE: 'warn',
@@ -179,6 +184,7 @@ function wrongTexts(row: Row): string[] {
     ];
   }
   if (schema instanceof z.ZodEnum) return ['v3', 'INFO', 'true', schema.options.join(',')];
+  if (row.variable === 'INSECURE_REDIS_HOSTS') return ['host:', 'host:6379', 'redis://a', 'a;b'];
   if (schema instanceof z.ZodArray) {
     return ['host', 'host:', ':6379', 'host:0', 'host:65536', 'a:1;b:2', 'a:1,b', '::1:6379'];
   }

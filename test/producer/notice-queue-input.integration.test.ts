@@ -1,5 +1,6 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { InputError, NoticeQueue, type Notice, type SendOptions } from '../../src/index.ts';
+import { certificate } from '../service/support/servers.ts';
 import { testRedis } from '../support/redis.ts';
 import { contacts } from './support/stored-jobs.ts';
 
@@ -71,6 +72,7 @@ describe('send with bad input: InputError that names the field, and nothing in R
 describe('new NoticeQueue with bad options: CONFIG_INVALID that names the option', () => {
   const pem = '-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----';
   const host = { host: 'h', port: 1 };
+  const here = { insecureHosts: ['h'] };
   const rows: [field: string, options: unknown][] = [
     ['options', null],
     ['options', 7],
@@ -84,7 +86,12 @@ describe('new NoticeQueue with bad options: CONFIG_INVALID that names the option
     ['redis.url', { redis: { url: 'http://127.0.0.1' } }],
     ['redis.url', { redis: { url: '127.0.0.1:6379' } }],
     ['redis.url', { redis: { url: 'redis://h/0?family=6' } }],
-    ['redis.url', { redis: { url: 'redis://h/1', cluster: [host] } }],
+    ['redis.url', { redis: { url: 'rediss://h/1', cluster: [host] } }],
+    ['redis.url', { redis: { url: 'redis://h' } }],
+    ['redis.url', { redis: { url: 'redis://h', insecureHosts: ['g'] } }],
+    ['redis.url', { redis: { cluster: [host] } }],
+    ['redis.insecureHosts', { redis: { insecureHosts: 'h' } }],
+    ['redis.insecureHosts[0]', { redis: { insecureHosts: ['redis://h'] } }],
     ['redis.url', { redis: { url: 'redis://h', tlsCa: pem } }],
     ['redis.username', { redis: { username: '' } }],
     ['redis.password', { redis: { password: '' } }],
@@ -92,13 +99,19 @@ describe('new NoticeQueue with bad options: CONFIG_INVALID that names the option
     ['redis.sentinels', { redis: { sentinels: 'h:1' } }],
     [
       'redis.sentinels[0].port',
-      { redis: { sentinels: [{ host: 'h', port: 0 }], sentinelName: 'm' } },
+      { redis: { ...here, sentinels: [{ host: 'h', port: 0 }], sentinelName: 'm' } },
     ],
-    ['redis.sentinelName', { redis: { sentinels: [host] } }],
+    ['redis.sentinelName', { redis: { ...here, sentinels: [host] } }],
     ['redis.sentinelName', { redis: { sentinelName: 'm' } }],
     ['redis.sentinelPassword', { redis: { sentinelPassword: '' } }],
     ['redis.cluster', { redis: { cluster: {} } }],
-    ['redis.cluster', { redis: { cluster: [host], sentinels: [host], sentinelName: 'm' } }],
+    [
+      'redis.cluster',
+      { redis: { ...here, cluster: [host], sentinels: [host], sentinelName: 'm' } },
+    ],
+    ['redis.tlsKey', { redis: { url: 'rediss://h', tlsCert: pem } }],
+    ['redis.tlsKey', { redis: { url: 'rediss://h', tlsKey: certificate('local').key } }],
+    ['redis.tlsKey', { redis: { url: 'rediss://h', tlsCert: pem, tlsKey: 'CANARY' } }],
     ['redis.tlsCa', { redis: { url: 'rediss://h', tlsCa: '/etc/ca.pem' } }],
     ['redis.connectTimeoutMs', { redis: { connectTimeoutMs: 0 } }],
     ['redis.connectTimeoutMs', { redis: { connectTimeoutMs: 60_001 } }],
@@ -147,6 +160,16 @@ describe('new NoticeQueue with bad options: CONFIG_INVALID that names the option
     const fields = ['redis.url', 'redis.password', 'redis.frobnicate', 'chunkSize', 'chunksize'];
     for (const field of fields) expect(text).toContain(`${field}: `);
     expect(text).not.toContain('CANARY');
+  });
+
+  it.each(['0', ' 0 '])('while Node.js checks no certificates (%j)', (value) => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const error = refusalOf({ redis: { url: redis.url } });
+    expect(error).toBeInstanceOf(InputError);
+    const { code, issues } = error as InputError;
+    expect(code).toBe('CONFIG_INVALID');
+    expect(issues.map((issue) => issue.field)).toEqual(['NODE_TLS_REJECT_UNAUTHORIZED']);
   });
 
   it('takes undefined for what is left out', async () => {

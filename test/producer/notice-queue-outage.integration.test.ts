@@ -96,7 +96,7 @@ describe('Redis away', () => {
   });
 
   it('a host that does not exist', async () => {
-    const error = await failureOf(open('redis://nowhere.invalid:6379').send(NOTICE, KEY));
+    const error = await failureOf(open('rediss://nowhere.invalid:6379').send(NOTICE, KEY));
     expect(error.code).toBe('QUEUE_UNAVAILABLE');
   });
 

@@ -1,76 +1,184 @@
 import { readFileSync } from 'node:fs';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/config.ts';
 import { metadataOf } from '../../src/config/variable.ts';
-import { ROWS, VARIABLE_GROUPS } from '../../src/config/variables.ts';
+import { rowOf, ROWS, VARIABLE_GROUPS, type VariableName } from '../../src/config/variables.ts';
 
-const compose = readFileSync('docker-compose.yml', 'utf8');
+/** What the compose file says of one of its services. */
+interface Service {
+  readonly environment?: Readonly<Record<string, string | number | null>>;
+  readonly secrets?: readonly string[];
+  readonly command?: readonly string[];
+  readonly profiles?: readonly string[];
+  readonly healthcheck: { readonly test?: readonly unknown[]; readonly disable?: boolean };
+  readonly mem_limit?: string;
+  readonly read_only?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
+  readonly stop_grace_period?: string;
+}
 
-/** The file's own Redis makes these pointless, or they name a file that nobody mounted. */
+const text = readFileSync('docker-compose.yml', 'utf8');
+const { services, secrets } = parse(text, { merge: true }) as {
+  services: Readonly<Record<string, Service>>;
+  secrets: Readonly<Record<string, { readonly file: string }>>;
+};
+const PROGRAMS = ['worker', 'emulator-worker', 'cli', 'ops'];
+
+const serviceOf = (name: string): Service => services[name] ?? { healthcheck: {} };
+const environmentOf = (name: string) => serviceOf(name).environment ?? {};
+
+/** The file's own Redis makes these pointless, they name a file that is not mounted, or send without TLS. */
 const NOT_HANDED_ON: ReadonlySet<string> = new Set([
-  'REDIS_USERNAME',
-  'REDIS_PASSWORD',
   'REDIS_SENTINELS',
   'REDIS_SENTINEL_NAME',
   'REDIS_SENTINEL_PASSWORD',
   'REDIS_CLUSTER',
   'REDIS_TLS_CA_FILE',
+  'REDIS_TLS_CERT_FILE',
+  'REDIS_TLS_KEY_FILE',
   'TLS_CA_FILE',
+  'TLS_CERT_FILE',
+  'TLS_KEY_FILE',
   'ANSWER_RULES_FILE',
+  'INSECURE_HTTP_HOST',
 ]);
 
-/** What the compose file says of one of its services. */
-function serviceOf(name: string): string {
-  return new RegExp(`\\n {2}${name}:\\n[\\s\\S]*?(?=\\n {2}\\S|\\n\\S)`).exec(compose)?.[0] ?? '';
-}
-
-/** Names of the variables that a service is handed. */
-function handedTo(name: string): Set<string> {
-  const found = serviceOf(name).matchAll(/^ {6}([A-Z][A-Z0-9_]*):/gm);
-  return new Set([...found].map(([, variable]) => variable ?? ''));
-}
+/** A secret is handed over as a file; the URL of the file's own Redis has no password. */
+const handedAs = (name: VariableName) =>
+  metadataOf(rowOf(name)).secret !== undefined && name !== 'REDIS_URL' ? `${name}_FILE` : name;
 
 const NAMES = ROWS.map(({ variable }) => variable);
 const FORMER_NAMES = ROWS.flatMap((row) => metadataOf(row).formerly ?? []);
 
-function namesOf(group: string): string[] {
+function namesOf(group: string): VariableName[] {
   const rows = VARIABLE_GROUPS.find(({ title }) => title === group)?.rows ?? [];
-  return rows.map(({ variable }) => variable);
+  return NAMES.filter((name) => rows.some(({ variable }) => variable === name));
 }
 
-const OPS = new Set(namesOf('Ops server'));
+const OPS = new Set<string>(namesOf('Ops server'));
 
-it('docker-compose.yml hands every option to the worker, but those of the ops server', () => {
-  const meant = NAMES.filter((name) => !NOT_HANDED_ON.has(name) && !OPS.has(name));
-  expect(handedTo('worker')).toEqual(new Set([...meant, ...FORMER_NAMES]));
-});
-
-it('docker-compose.yml hands the ops server its own options, and what a producer takes', () => {
-  const handed = handedTo('ops');
-  for (const name of [...OPS, ...namesOf('Queue'), 'REDIS_PREFIX', 'ACCOUNT']) {
-    expect(handed).toContain(name);
-  }
-  expect(
-    [...handed].filter((name) => ![...NAMES, ...FORMER_NAMES].some((known) => known === name)),
-  ).toEqual([]);
-});
-
-it('docker-compose.yml gives a worker longer to stop than it takes', () => {
-  const grace = /stop_grace_period: (\d+)s/.exec(compose)?.[1];
-  const takes = loadConfig({}, { service: false }).worker.shutdownTimeoutMs;
-  expect(Number(grace) * 1_000).toBeGreaterThan(takes);
-});
-
-it('docker-compose.yml is YAML that says what it looks like', () => {
-  const { services } = parse(compose, { merge: true }) as {
-    services: Record<string, { healthcheck?: { test?: unknown[] } }>;
-  };
-  expect(Object.keys(services)).toEqual(['redis', 'worker', 'ops', 'emulator']);
+it('these are the services, and each is checked or has no need of it', () => {
+  expect(Object.keys(services)).toEqual(['redis', ...PROGRAMS, 'emulator']);
   // A colon and a blank within a command would make an object of it.
   for (const { healthcheck } of Object.values(services)) {
-    expect(healthcheck?.test?.map((part) => typeof part)).toEqual(
-      healthcheck?.test?.map(() => 'string'),
-    );
+    const types = healthcheck.test?.map((part) => typeof part);
+    expect(types ?? healthcheck.disable).toEqual(healthcheck.test?.map(() => 'string') ?? true);
   }
+});
+
+describe('variables', () => {
+  it.each(['worker', 'cli'])('%s gets every one, but those of the ops server', (name) => {
+    const meant = NAMES.filter((one) => !NOT_HANDED_ON.has(one) && !OPS.has(one)).map(handedAs);
+    const handed = new Set(Object.keys(environmentOf(name)));
+    expect(handed).toEqual(new Set([...meant, ...FORMER_NAMES]));
+  });
+
+  it('the ops server gets its own, and what a producer takes', () => {
+    const handed = Object.keys(environmentOf('ops'));
+    for (const name of [...namesOf('Ops server'), ...namesOf('Queue')]) {
+      expect(handed).toContain(handedAs(name));
+    }
+    expect(handed).toEqual(expect.arrayContaining(['REDIS_PREFIX', 'ACCOUNT']));
+    const known = new Set<string>([...NAMES, ...NAMES.map(handedAs), ...FORMER_NAMES]);
+    expect(handed.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it('a worker has longer to stop than it takes', () => {
+    const grace = Number.parseInt(serviceOf('worker').stop_grace_period ?? '', 10);
+    const takes = loadConfig({}, { service: false }).worker.shutdownTimeoutMs;
+    expect(grace * 1_000).toBeGreaterThan(takes);
+  });
+});
+
+describe('secrets', () => {
+  const EMULATED = ['ACCESS_KEY', 'SECRET_KEY'];
+
+  it.each(PROGRAMS)('%s gets none in its environment, and the files it names', (name) => {
+    const environment = Object.entries(environmentOf(name));
+    const plain = environment.filter(([variable]) =>
+      NAMES.some((known) => known === variable && handedAs(known) !== variable),
+    );
+    expect(plain.map(([variable]) => variable)).toEqual(name === 'emulator-worker' ? EMULATED : []);
+    const granted = serviceOf(name).secrets ?? [];
+    const named = environment.flatMap(
+      ([, value]) => /\/run\/secrets\/([\w-]+)/.exec(String(value))?.[1] ?? [],
+    );
+    expect(named.length).toBeGreaterThan(0);
+    expect(granted).toEqual(expect.arrayContaining(named));
+  });
+
+  it('the emulator and its workers use the key pair that is no secret', () => {
+    const [accessKey, secretKey] = ['emulator-access-key', 'emulator-secret-key'];
+    expect(environmentOf('emulator-worker')).toMatchObject({
+      ACCESS_KEY: accessKey,
+      SECRET_KEY: secretKey,
+      ACCESS_KEY_FILE: '',
+      SECRET_KEY_FILE: '',
+    });
+    expect(serviceOf('emulator-worker').secrets).not.toContain('secret_key');
+  });
+
+  it('no command line has one', () => {
+    for (const { command = [] } of Object.values(services)) {
+      expect(command.join(' ')).not.toMatch(/key|password|pass|secret/i);
+    }
+  });
+
+  it('each is a file of one folder, and no service gets one that is not defined', () => {
+    for (const [name, { file }] of Object.entries(secrets)) {
+      expect(file).toBe(`\${SECRETS_FOLDER:-./secrets}/${name}`);
+    }
+    const granted = Object.values(services).flatMap((service) => service.secrets ?? []);
+    expect(new Set(granted)).toEqual(new Set(Object.keys(secrets)));
+  });
+
+  it('each program is a Redis user of its own', () => {
+    const users = { worker: 'worker', 'emulator-worker': 'worker', cli: 'ops', ops: 'ops' };
+    for (const [name, user] of Object.entries(users)) {
+      expect(environmentOf(name)).toMatchObject({
+        REDIS_USERNAME: `notices-${user}`,
+        REDIS_PASSWORD_FILE: `/run/secrets/notices-${user}`,
+      });
+    }
+  });
+});
+
+describe('limits', () => {
+  it.each(Object.keys(services))('%s has a limit of memory and a read-only root', (name) => {
+    const service = serviceOf(name);
+    expect(service.mem_limit).toMatch(/^\$\{[A-Z_]+:-\d+[mg]\}$/);
+    expect(service.read_only).toBe(true);
+    expect(service.security_opt).toContain('no-new-privileges:true');
+  });
+
+  it.each([...PROGRAMS, 'emulator'])('%s has no capabilities', (name) => {
+    expect(serviceOf(name).cap_drop).toEqual(['ALL']);
+  });
+
+  it('Redis takes less memory than its container may', () => {
+    const bytes = (size = '') => Number.parseInt(size, 10) * (/g/.test(size) ? 1_024 : 1);
+    const limit = /:-(\d+[mg])/.exec(serviceOf('redis').mem_limit ?? '')?.[1];
+    const data = /--maxmemory \$\{[A-Z_]+:-(\d+[mg])b\}/.exec(
+      (serviceOf('redis').command ?? []).join(' '),
+    )?.[1];
+    expect(bytes(limit)).toBeGreaterThanOrEqual(2 * bytes(data));
+  });
+
+  it('plain http is for the emulator alone, in its profile', () => {
+    const plain = Object.keys(services).filter(
+      (name) => 'INSECURE_HTTP_HOST' in environmentOf(name),
+    );
+    expect(plain).toEqual(['emulator-worker']);
+    expect(serviceOf('emulator-worker').profiles).toEqual(['emulator']);
+    expect(environmentOf('worker')['BASE_URL']).toBeNull();
+  });
+});
+
+it('the image runs as a user without rights to its files', () => {
+  const [, stage = ''] = readFileSync('Dockerfile', 'utf8').split(/^FROM .*(?<! AS build)$/m);
+  expect(stage).toMatch(/^USER node$/m);
+  expect(stage.slice(stage.indexOf('USER node'))).not.toMatch(/^(?:COPY|ADD|RUN|USER root)/m);
+  expect(stage).not.toMatch(/--chown/);
 });

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { CANARY, NOTICE, openClient, tokensOf } from './support/client.ts';
 import { certificate, httpServer, json, tcpServer, tlsServer } from './support/servers.ts';
-import type { CertificateName, TestServer } from './support/servers.ts';
+import type { CertificateName, TestServer, TlsBehaviour } from './support/servers.ts';
 
 const WITHIN = { deadlineMs: 3_000 };
 
@@ -68,14 +68,15 @@ describe('a configured proxy', () => {
 
   describe('over https', () => {
     /** A proxy that accepts no tunnel, and what was asked of it. */
-    async function secureProxy(name: CertificateName) {
+    async function secureProxy(name: CertificateName, behaviour?: TlsBehaviour) {
       const heads: string[] = [];
-      const { port } = await tlsServer(name, (socket) => {
+      const onSecure = (socket: Socket) => {
         socket.once('data', (part: Buffer) => {
           heads.push(part.toString('latin1'));
           socket.end('HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n');
         });
-      });
+      };
+      const { port } = await tlsServer(name, onSecure, behaviour);
       return { url: `https://localhost:${port}`, heads };
     }
 
@@ -87,6 +88,15 @@ describe('a configured proxy', () => {
       expect(answer).toMatchObject({ stage: 'not-sent', requests: 0 });
       expect(answer.failure).not.toBe('certificate');
       expect(proxy.heads).toEqual([expect.stringMatching(/^CONNECT 127\.0\.0\.1:9 /)]);
+    });
+
+    it('is not shown the certificate that is meant for the service', async () => {
+      const proxy = await secureProxy('local', { requestCert: true });
+      const { cert, key } = certificate('local');
+      const tls = { tlsCa: cert, tlsCert: cert, tlsKey: key };
+      const client = openClient('https://127.0.0.1:9', { proxyUrl: proxy.url, ...tls });
+      expect(await client.send(NOTICE, tokensOf(), WITHIN)).toMatchObject({ stage: 'not-sent' });
+      expect(proxy.heads).toEqual([]);
     });
 
     it.each<[string, CertificateName, string | undefined]>([

@@ -11,7 +11,7 @@ import {
 import { nearEndOfRetention } from '../../src/batch/ledger/retention.ts';
 import { readHold } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorCode } from '../../src/redis/failure.ts';
+import { redisErrorFields } from '../../src/redis/failure.ts';
 import type { Hints } from '../../src/redis/hints.ts';
 import { CHUNK_QUEUE_NAME, type Keys } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
@@ -77,7 +77,7 @@ export function createBatchWalker(options: BatchWalkerOptions): BackgroundServic
     again = false;
     running = round()
       .catch((error: unknown) => {
-        log.warn({ event: 'sweep-trouble', code: redisErrorCode(error) });
+        log.warn({ event: 'sweep-trouble', ...redisErrorFields(error) });
       })
       .finally(() => {
         running = undefined;

@@ -3,7 +3,7 @@ import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { RedisWatchConfig } from '../../src/config/config.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { readRedisFacts } from '../../src/redis/facts.ts';
-import { redisErrorCode } from '../../src/redis/failure.ts';
+import { redisErrorFields } from '../../src/redis/failure.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { judgeRedis, type RedisFinding } from '../../src/redis/suitability.ts';
 
@@ -78,7 +78,7 @@ export class RedisMonitor implements BackgroundService {
       const now = judgeRedis(await readRedisFacts(redis, keys), watch);
       if (!this.#stopped) this.#report(now);
     } catch (error) {
-      log.debug({ event: 'redis-watch-trouble', code: redisErrorCode(error) });
+      log.debug({ event: 'redis-watch-trouble', ...redisErrorFields(error) });
     } finally {
       this.#checking = false;
     }

@@ -17,7 +17,7 @@ import {
 import { beat, endHeartbeat, type Heartbeat } from '../../src/fleet/heartbeat.ts';
 import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorCode } from '../../src/redis/failure.ts';
+import { redisErrorFields } from '../../src/redis/failure.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import type { UnreadyReasons } from '../health/readiness.ts';
@@ -152,7 +152,7 @@ export class RestoreGuard implements BackgroundService<boolean> {
         if (!(await this.#judge())) break;
       }
     } catch (error) {
-      log.warn({ event: 'heartbeat-trouble', code: redisErrorCode(error) });
+      log.warn({ event: 'heartbeat-trouble', ...redisErrorFields(error) });
     }
     readiness.set('copy-unchecked', !this.#verified);
   }

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { TrafficTally } from '../../src/traffic/tally.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorCode } from '../../src/redis/failure.ts';
+import { redisErrorFields } from '../../src/redis/failure.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 
 /** Writes the counts of this process to the traffic record every `everyMs`, and once more at the stop. */
@@ -19,7 +19,7 @@ export function createTrafficReport(
     writing ??= tally
       .write(redis, keys)
       .catch((error: unknown) => {
-        log.warn({ event: 'traffic-trouble', code: redisErrorCode(error) });
+        log.warn({ event: 'traffic-trouble', ...redisErrorFields(error) });
       })
       .finally(() => {
         writing = undefined;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
-import { redisErrorCode } from '../../src/redis/failure.ts';
+import { redisErrorFields } from '../../src/redis/failure.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
 
 /** A difference between the wall clock and Redis time that is logged. */
@@ -40,7 +40,7 @@ export class WorkerClock implements BackgroundService {
     try {
       await this.#clock.read();
     } catch (error) {
-      this.#log.warn({ event: 'clock-trouble', code: redisErrorCode(error) });
+      this.#log.warn({ event: 'clock-trouble', ...redisErrorFields(error) });
       return;
     }
     const { aheadMs } = this.#clock;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { redisErrorCode } from '../../src/redis/failure.ts';
+import { redisErrorFields } from '../../src/redis/failure.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 
@@ -54,8 +54,9 @@ export class AttemptLog {
 
   /** Logs an error of Redis that does not change the outcome of an attempt. */
   trouble(where: string, error: unknown): void {
-    const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
-    this.#logger.warn({ event: 'trouble', where, code });
+    const fields =
+      error instanceof NoticeQueueError ? { code: error.code } : redisErrorFields(error);
+    this.#logger.warn({ event: 'trouble', where, ...fields });
   }
 }
 

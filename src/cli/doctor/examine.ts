@@ -1,6 +1,8 @@
 import type { Config, ServiceConfig } from '../../config/config.ts';
+import { plainRemoteHosts } from '../../config/address.ts';
 import type { Environment } from '../../config/environment.ts';
 import { readEnvironment } from '../../config/read.ts';
+import type { Values } from '../../config/variables.ts';
 import { countOf } from '../../format/format.ts';
 import type { Notice } from '../../contracts/notice.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
@@ -50,18 +52,39 @@ export function examineConfig(environment?: Environment): Finding[] {
     return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
   }
   const set = [...readings.values()].filter(({ from }) => from !== 'default').length;
+  const unencrypted = plainConnections(values);
+  if (unencrypted.length > 0) return unencrypted;
+  return [ok('config', `${countOf(set, 'variable')} set, all valid`)];
+}
+
+/** Warnings about what INSECURE_HTTP_HOST and INSECURE_REDIS_HOSTS allow and is in use. */
+function plainConnections(values: Values): Finding[] {
   const { BASE_URL: url, INSECURE_HTTP_HOST: host } = values;
   const plain = url?.startsWith('http:') === true && new URL(url).hostname === host?.toLowerCase();
-  if (plain) {
-    return [
-      warn(
-        'config',
-        `BASE_URL uses plain http to ${host}: the key pair, the token and all phone numbers are sent unencrypted`,
-        'use https; INSECURE_HTTP_HOST is meant for the emulator',
-      ),
-    ];
-  }
-  return [ok('config', `${countOf(set, 'variable')} set, all valid`)];
+  const hosts = plainRemoteHosts(
+    { url: values.REDIS_URL, sentinels: values.REDIS_SENTINELS, cluster: values.REDIS_CLUSTER },
+    [],
+  );
+  return [
+    ...(plain
+      ? [
+          warn(
+            'config',
+            `BASE_URL uses plain http to ${host}: the key pair, the token and all phone numbers are sent unencrypted`,
+            'use https; INSECURE_HTTP_HOST is meant for the emulator',
+          ),
+        ]
+      : []),
+    ...(hosts.length > 0
+      ? [
+          warn(
+            'config',
+            `Redis is reached without TLS at ${hosts.join(', ')}: its password, phone numbers and the content of messages are sent unencrypted`,
+            'use rediss://; INSECURE_REDIS_HOSTS is meant for networks that no other program can read',
+          ),
+        ]
+      : []),
+  ];
 }
 
 /**

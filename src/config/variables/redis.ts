@@ -2,8 +2,10 @@ import {
   addresses,
   certificates,
   choice,
+  hosts,
   integer,
   milliseconds,
+  privateKey,
   secret,
   text,
   url,
@@ -25,9 +27,14 @@ export const redisVariables = {
     ).default('redis://127.0.0.1:6379'),
     {
       description:
-        'URL of Redis; `rediss:` uses TLS. With REDIS_SENTINELS or REDIS_CLUSTER its host is ignored.',
+        'URL of Redis; `rediss:` uses TLS, for Sentinels too. `redis:` is for this machine and INSECURE_REDIS_HOSTS. With REDIS_SENTINELS or REDIS_CLUSTER its host is ignored.',
     },
   ),
+  insecureHosts: variable('INSECURE_REDIS_HOSTS', hosts().default([]), {
+    description:
+      'Hosts other than this machine at which Redis, Sentinels or nodes of a Cluster may be reached without TLS; what they in turn lead to is reached without TLS, too.',
+    note: 'The password of Redis, phone numbers and the content of messages then cross the network unencrypted.',
+  }),
   username: variable(
     'REDIS_USERNAME',
     text(/^[^\s\p{Cc}]{1,128}$/u, '1 to 128 characters without spaces').exactOptional(),
@@ -50,6 +57,13 @@ export const redisVariables = {
   }),
   tlsCa: variable('REDIS_TLS_CA_FILE', certificates().exactOptional(), {
     description: 'Path of the PEM certificates that verify Redis, for a private authority.',
+  }),
+  tlsCert: variable('REDIS_TLS_CERT_FILE', certificates().exactOptional(), {
+    description:
+      'Path of the PEM certificate that this program shows to Redis and Sentinels, for mutual TLS.',
+  }),
+  tlsKey: variable('REDIS_TLS_KEY_FILE', privateKey().exactOptional(), {
+    description: 'Path of the private key of REDIS_TLS_CERT_FILE.',
   }),
   prefix: variable(
     'REDIS_PREFIX',

@@ -4,6 +4,7 @@ import {
   certificates,
   integer,
   milliseconds,
+  privateKey,
   secret,
   text,
   url,
@@ -35,7 +36,8 @@ export const serviceVariables = {
     'INSECURE_HTTP_HOST',
     text(/^[A-Za-z0-9._-]{1,253}$/, 'a host name or address without port').exactOptional(),
     {
-      description: 'The one host other than this machine that BASE_URL may reach over plain http:.',
+      description:
+        'The one host that BASE_URL may reach over plain http: although it is not this machine, or is reached through a PROXY_URL that is not.',
       note: 'The key pair, the token and all phone numbers then cross the network unencrypted.',
     },
   ),
@@ -94,6 +96,13 @@ export const serviceVariables = {
   tlsCa: variable('TLS_CA_FILE', certificates().exactOptional(), {
     description:
       'Path of the PEM certificates that verify the service, instead of the authorities built into Node.js.',
+  }),
+  tlsCert: variable('TLS_CERT_FILE', certificates().exactOptional(), {
+    description:
+      'Path of the PEM certificate that workers show to the service, for mutual TLS; a proxy never gets it.',
+  }),
+  tlsKey: variable('TLS_KEY_FILE', privateKey().exactOptional(), {
+    description: 'Path of the private key of TLS_CERT_FILE.',
   }),
   proxyUrl: variable(
     'PROXY_URL',

@@ -6,7 +6,7 @@ import { withTimeout } from '../../async/with-timeout.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { readWorkers } from '../../fleet/heartbeat.ts';
 import type { RedisClient } from '../../redis/connect.ts';
-import { redisErrorCode } from '../../redis/failure.ts';
+import { redisErrorFields } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { lastCursor } from '../../redis/read-events.ts';
 import { AlertCollector } from './alert-collector.ts';
@@ -131,8 +131,9 @@ export function createAlertWatch(
   };
 
   const logged = (error: unknown) => {
-    const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
-    log.warn({ event: 'alert-trouble', code });
+    const fields =
+      error instanceof NoticeQueueError ? { code: error.code } : redisErrorFields(error);
+    log.warn({ event: 'alert-trouble', ...fields });
   };
   const trouble = (error: unknown) => {
     leading = false;

@@ -245,6 +245,14 @@ describe('notices doctor with problems', () => {
       INSECURE_HTTP_HOST: 'Emulator',
     });
     expect(warned).toMatchObject({ check: 'config', level: 'warn' });
+    const [redisWarned, ...others] = examineConfig({
+      REDIS_URL: 'redis://:CANARY@Redis.example.test:6379',
+      INSECURE_REDIS_HOSTS: 'redis.example.test',
+    });
+    expect(redisWarned).toMatchObject({ check: 'config', level: 'warn' });
+    expect(redisWarned?.says).toContain('Redis.example.test');
+    expect(redisWarned?.says).not.toContain('CANARY');
+    expect(others).toEqual([]);
     const [fine] = examineConfig({
       ...keys,
       BASE_URL: 'http://127.0.0.1:4010',

@@ -124,7 +124,7 @@ export function certificate(name: CertificateName): { cert: string; key: string 
 
 /** How a {@link tlsServer} deals with its clients. */
 export interface TlsBehaviour {
-  /** Demands a certificate of the client. */
+  /** Demands a certificate of the client: its own one. */
   readonly requestCert?: boolean;
   /** How many connections it resets before the handshake. */
   readonly resetFirst?: number;
@@ -136,7 +136,8 @@ export async function tlsServer(
   onSecure: (socket: Socket) => void,
   { requestCert = false, resetFirst = 0 }: TlsBehaviour = {},
 ): Promise<TestServer> {
-  const options = { ...certificate(name), requestCert, rejectUnauthorized: requestCert };
+  const { cert, key } = certificate(name);
+  const options = { cert, key, ca: cert, requestCert, rejectUnauthorized: requestCert };
   const server = createTlsServer(options, onSecure);
   server.on('tlsClientError', () => undefined);
   const listening = await listen(server, 'https');

@@ -1,4 +1,4 @@
-import { redisErrorCode } from '../../../redis/failure.ts';
+import { missingPermissionOf, redisErrorCode } from '../../../redis/failure.ts';
 import type { RedisSettings } from '../../../redis/connect.ts';
 
 /** What is likely wrong with Redis, to be shown on pages. */
@@ -26,6 +26,8 @@ const CAUSES: Readonly<Record<string, string>> = {
   OOM: 'Redis at % is out of memory: raise maxmemory, or delete what is not needed.',
 };
 
+const NO_PERMISSION = 'The user of Redis at % lacks a permission: ';
+
 const UNKNOWN_CAUSE =
   'Redis at % does not answer in time: it is down, frozen or overloaded, or the network is.';
 
@@ -36,6 +38,7 @@ const UNKNOWN_CAUSE =
 export class RedisErrorMonitor {
   readonly #address: string;
   #word = '';
+  #missing: string | undefined;
   #since = 0;
 
   constructor(settings: RedisSettings) {
@@ -47,10 +50,12 @@ export class RedisErrorMonitor {
     if (this.#since === 0) this.#since = now;
     // The error of a connection is more specific than the one of a command that could not be sent.
     if (word in CAUSES || this.#word === '') this.#word = word;
+    this.#missing = missingPermissionOf(error);
   }
 
   recovered(): void {
     this.#word = '';
+    this.#missing = undefined;
     this.#since = 0;
   }
 
@@ -60,7 +65,11 @@ export class RedisErrorMonitor {
   }
 
   explain(): string {
-    return (CAUSES[this.#word] ?? UNKNOWN_CAUSE).replace('%', this.#address);
+    const cause =
+      this.#missing === undefined
+        ? (CAUSES[this.#word] ?? UNKNOWN_CAUSE)
+        : `${NO_PERMISSION}${this.#missing} (docs/redis.md).`;
+    return cause.replace('%', this.#address);
   }
 }
 

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+
+/** Lines of the ACL file as docs/redis.md shows them. */
+export function documentedLines(): string[] {
+  const page = readFileSync('docs/redis.md', 'utf8');
+  return (/^```acl\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? '').trim().split('\n');
+}
+
+/** The user of a kind of program. */
+export type User = 'producer' | 'importer' | 'worker' | 'ops';
+
+/** A Redis that has the users of docs/redis.md and no others, but the test's own. */
+export interface AclRedis {
+  readonly url: string;
+  /** May do everything. */
+  readonly admin: Redis;
+  /** What leads a program to this Redis as a user. */
+  envOf(user: User): { REDIS_URL: string; REDIS_USERNAME: string; REDIS_PASSWORD: string };
+  /** What it refused since the last call. */
+  refused(): Promise<string[]>;
+}
+
+const passwordOf = (user: string) => `password of ${user}`;
+
+/** Gives a server the documented users, and one that may do everything. @returns a connection of the latter */
+export async function addUsers(url: string): Promise<Redis> {
+  const anyone = new Redis(url);
+  await anyone.call('ACL', 'SETUSER', 'test', 'on', '>test', '+@all', '~*', '&*');
+  const admin = new Redis(url, { username: 'test', password: 'test' });
+  for (const line of documentedLines()) {
+    const [, name = '', ...rules] = line.split(' ');
+    const password = name === 'default' ? [] : [`>${passwordOf(name)}`];
+    await admin.call('ACL', 'SETUSER', name, ...rules, ...password);
+  }
+  anyone.disconnect();
+  return admin;
+}
+
+/** The credentials of a user. */
+export function credentialsOf(user: User): { REDIS_USERNAME: string; REDIS_PASSWORD: string } {
+  const name = `notices-${user}`;
+  return { REDIS_USERNAME: name, REDIS_PASSWORD: passwordOf(name) };
+}
+
+/** What a server refused since the last call: user, reason and object of each. */
+export async function refusedBy(admin: Redis): Promise<string[]> {
+  const entries = (await admin.call('ACL', 'LOG')) as string[][];
+  await admin.call('ACL', 'LOG', 'RESET');
+  return entries.map((entry) => {
+    const field = (name: string) => entry[entry.indexOf(name) + 1] ?? '';
+    return `${field('username')}: ${field('reason')} ${field('object')}`;
+  });
+}
+
+/** Call it once at the top of a test file. */
+export function aclRedis(): AclRedis {
+  let server: RedisServer | undefined;
+  let admin: Redis | undefined;
+  const client = () => {
+    if (admin === undefined) throw new Error('the server is not started yet');
+    return admin;
+  };
+  beforeAll(async () => {
+    // Without an append-only file programs ask for CONFIG, which no user has.
+    server = await startRedisServer({ persistence: true });
+    admin = await addUsers(server.url);
+  });
+  afterAll(async () => {
+    admin?.disconnect();
+    await server?.close();
+  });
+  return {
+    get url() {
+      return server?.url ?? '';
+    },
+    get admin() {
+      return client();
+    },
+    envOf: (user) => ({ REDIS_URL: server?.url ?? '', ...credentialsOf(user) }),
+    refused: () => refusedBy(client()),
+  };
+}

@@ -1,0 +1,287 @@
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
+import type { EmulatorOptions } from '../../src/emulator/options.ts';
+import { NoticeQueue } from '../../src/index.ts';
+import { startProcess } from '../cli/support/process.ts';
+import { run, type Env } from '../cli/support/run.ts';
+import { startOps } from '../ops/web/support/ops-bench.ts';
+import { numbers } from '../support/fleet.ts';
+import { until } from '../support/wait.ts';
+import { aclRedis, documentedLines, type User } from './support/acl-redis.ts';
+
+const redis = aclRedis();
+const FIND_KEY = 'a'.repeat(64);
+const [FIRST = '', SECOND = '', BAD = '', ...LIST] = numbers(40);
+const notice = (contact: string) => ({ templateCode: 'T', contacts: [{ contact }] });
+
+async function emulate(options?: EmulatorOptions): Promise<Emulator> {
+  const emulator = await startEmulator(options);
+  onTestFinished(() => emulator.close());
+  return emulator;
+}
+
+function envOf(user: User, emulator?: Emulator): Env {
+  return {
+    ...redis.envOf(user),
+    FIND_KEY,
+    ...(emulator === undefined
+      ? {}
+      : {
+          BASE_URL: emulator.url,
+          ACCESS_KEY: 'emulator-access-key',
+          SECRET_KEY: 'emulator-secret-key',
+        }),
+  };
+}
+
+function queueOf(user: User): NoticeQueue {
+  const { REDIS_URL: url, REDIS_USERNAME: username, REDIS_PASSWORD: password } = redis.envOf(user);
+  const queue = new NoticeQueue({ redis: { url, username, password }, findKey: FIND_KEY });
+  onTestFinished(() => queue.close());
+  return queue;
+}
+
+/** Runs commands one after the other; each must succeed. */
+async function runAll(env: Env, commands: readonly (readonly string[])[]): Promise<void> {
+  for (const args of commands) {
+    const { code, stderr } = await run(args, env);
+    expect([args.join(' '), code, code === 0 ? '' : stderr]).toEqual([args.join(' '), 0, '']);
+  }
+}
+
+/** Starts a worker. @returns the URL of its metrics */
+async function startWorker(emulator: Emulator): Promise<string> {
+  const port = await freePort();
+  const worker = startProcess(['worker'], {
+    ...envOf('worker', emulator),
+    HEARTBEAT_MS: '200',
+    RATE_LIMIT: '500',
+    HEALTH_PORT: `${port}`,
+    ALERT_WEBHOOK_URL: `${emulator.url}/alerts`,
+    ALERT_WEBHOOK_SECRET: 'a secret of at least sixteen',
+  });
+  await worker.says(/"event":"started"/);
+  return `http://127.0.0.1:${port}/metrics`;
+}
+
+it('the documented lines are those of the ACL file', () => {
+  const file = readFileSync('deploy/redis/users.acl', 'utf8').trim().split('\n');
+  expect(documentedLines()).toEqual(file);
+});
+
+describe('each program as the user of its kind, with nothing refused', () => {
+  it('a producer: send, look up, cancel', async () => {
+    const queue = queueOf('producer');
+    const { id } = await queue.send(notice(FIRST), { idempotencyKey: 'k' });
+    await queue.sendMany([notice(SECOND), notice(SECOND)]);
+    const { duplicate } = await queue.send(notice(FIRST), { idempotencyKey: 'k' });
+    expect(duplicate).toBe(true);
+    expect(await queue.get(id)).toMatchObject({ state: 'pending' });
+    expect(await queue.get({ idempotencyKey: 'k' })).toMatchObject({ id });
+    const { id: later } = await queue.send(notice(SECOND), { delay: 60_000, priority: 3 });
+    expect(await queue.cancel(later, { releaseKey: true })).toMatchObject({ cancelled: true });
+    await runAll(envOf('producer'), [['send', '--template', 'T', '--contact', FIRST]]);
+    expect(await redis.refused()).toEqual([]);
+  });
+
+  it('an importer: import, and read batches', async () => {
+    const queue = queueOf('importer');
+    const contacts = LIST.map((contact) => ({ contact }));
+    await queue.import(contacts, { templateCode: 'T', batchId: 'imported', chunkSize: 7 });
+    await queue.import(contacts.slice(1), { templateCode: 'T', batchId: 'slow', rate: 5 });
+    const csv = `contact\n${FIRST}\nnot-a-number\n`;
+    const imported = await run(
+      ['import', '-', '--format', 'csv', '--template', 'T', '--batch', 'csv', '--json'],
+      envOf('importer'),
+      csv,
+    );
+    expect(imported.code).toBeLessThan(2);
+    await runAll(envOf('importer'), [['batches'], ['batch', 'imported']]);
+    expect(await redis.refused()).toEqual([]);
+  });
+
+  it('a worker: notices and batches of both policies, a new token, a rejection, a hold', async () => {
+    const emulator = await emulate({ rejectContacts: [BAD] });
+    emulator.addFault({ on: 'send', status: 503, times: 1, retryAfter: 1 });
+    emulator.addFault({ on: 'send', reset: 'after-acting', containing: '"ONCE"', times: 1 });
+    const metrics = await startWorker(emulator);
+    const queue = queueOf('producer');
+    await queue.send(notice(BAD));
+    await queue.send({ ...notice(SECOND), templateCode: 'ONCE' }, { delivery: 'at-most-once' });
+    const importer = queueOf('importer');
+    const list = [{ contact: FIRST }, { contact: BAD }, ...LIST.map((contact) => ({ contact }))];
+    await importer.import(list, { templateCode: 'U', batchId: 'bisected' });
+    await importer.import(list, { templateCode: 'V', batchId: 'once', delivery: 'at-most-once' });
+    const isDone = async (id: string) => {
+      const { stdout } = await run(['batch', id, '--json'], envOf('ops', emulator));
+      return /"phase":\s*"(?:finished|ended|done)/.test(stdout);
+    };
+    expect((await fetch(metrics)).status).toBe(200);
+    // The health check of the image.
+    await runAll(envOf('worker', emulator), [['status', '--worker', hostname()]]);
+    for (const id of ['imported', 'bisected', 'once']) {
+      await until(() => isDone(id), { what: `the batch ${id}`, deadlineMs: 60_000, everyMs: 200 });
+    }
+    for await (const { event } of importer.batchEvents({ from: '0' })) {
+      expect(event).toMatch(/^(?:batch|contact)\./);
+      break;
+    }
+    emulator.revokeTokens();
+    await queue.send(notice(FIRST));
+    await until(() => emulator.record().tokens.issued === 2, { what: 'another token' });
+    const unknown = () => redis.admin.hlen('{notices:default}:unknown');
+    await until(async () => (await unknown()) === 1, { what: 'the unknown outcome' });
+    expect(await redis.refused()).toEqual([]);
+  }, 120_000);
+
+  it('an operator: commands, and pages', async () => {
+    const emulator = await emulate();
+    const env = envOf('ops', emulator);
+    await queueOf('ops').import([{ contact: FIRST }], { templateCode: 'W', batchId: 'waits' });
+    const { id } = await queueOf('ops').send(notice(SECOND));
+    await runAll(env, [
+      ['status'],
+      ['hold', 'place', '--why', 'a test'],
+      ['hold'],
+      ['hold', 'lift'],
+      ['rate-limit', '50'],
+      ['pause', 'waits'],
+      ['resume', 'waits'],
+      ['cancel', 'waits', '--yes'],
+      ['show', id],
+      ['cancel', id, '--yes'],
+      ['failures'],
+      ['failures', 'bisected'],
+      ['redrive', 'bisected', '--yes'],
+      ['redrive', '--notices', '--yes'],
+      ['delete', '--notices', '--yes'],
+      ['unknown'],
+      ['resolve', '--all', '--as', 'accepted', '--yes'],
+      ['restored'],
+      ['audit'],
+      ['find', FIRST],
+    ]);
+    const { stdout } = await run(['doctor', '--json'], env);
+    expect(stdout).not.toMatch(/NOPERM|permission/);
+
+    const ops = await startOps(env['REDIS_URL'] ?? '', 'notices', env);
+    const operator = await ops.operator();
+    for (const page of [
+      '/',
+      '/batches',
+      '/batches/bisected',
+      '/unknown',
+      '/notices',
+      `/notices/${id}`,
+      '/audit',
+      '/queues/api/queues',
+      '/api/v1/status',
+      '/api/v1/traffic',
+    ]) {
+      expect([page, (await operator.get(page)).status]).toEqual([page, 200]);
+    }
+    const found = await operator.post('/api/v1/find', { number: FIRST });
+    expect(found.status).toBe(200);
+    const sent = await ops.key('sender').post('/api/v1/notices', { notice: notice(FIRST) });
+    expect([sent.status, sent.text]).toEqual([202, expect.anything()]);
+    expect((await operator.post('/sign-out')).status).toBeLessThan(400);
+    expect(await redis.refused()).toEqual([]);
+  }, 60_000);
+});
+
+describe('a program as a user that it is not meant for', () => {
+  it('names the missing keys: worker', async () => {
+    const emulator = await emulate();
+    const worker = startProcess(['worker'], {
+      ...envOf('worker', emulator),
+      ...redis.envOf('producer'),
+    });
+    const [line] = await worker.says(/^.*"code":"NOPERM".*$/m);
+    expect(line).toMatch(/"missing":"a key of \{notices:default\}:/);
+  });
+
+  it('names the missing keys: commands and pages', async () => {
+    const env = { ...envOf('ops'), ...redis.envOf('importer') };
+    const audit = await run(['audit'], env);
+    expect([audit.code, audit.stderr]).toEqual([
+      3,
+      expect.stringContaining('{notices:default}:audit'),
+    ]);
+    const ops = await startOps(env['REDIS_URL'] ?? '', 'notices', env);
+    const page = await (await ops.operator()).get('/audit');
+    expect([page.status, page.text]).toEqual([
+      503,
+      expect.stringContaining('{notices:default}:audit'),
+    ]);
+    expect(page.text).not.toContain('in time');
+  });
+});
+
+describe('a user cannot', () => {
+  const KEY = (rest: string) => `{notices:default}:${rest}`;
+  const ADMIN: readonly (readonly string[])[] = [
+    ['KEYS', '*'],
+    ['FLUSHALL'],
+    ['CONFIG', 'GET', 'requirepass'],
+    ['ACL', 'LIST'],
+    ['CLIENT', 'LIST'],
+    ['SCRIPT', 'FLUSH'],
+    ['RANDOMKEY'],
+    ['GET', 'of-another-program'],
+    ['GET', '{other:default}:secret'],
+    ['EVAL', `return redis.call('GET', 'of-another-program')`, '0'],
+  ];
+  const CASES: readonly (readonly [User, readonly (readonly string[])[]])[] = [
+    [
+      'producer',
+      [
+        ['SCAN', '0'],
+        ['GET', KEY('token:x:current')],
+        ['HGETALL', KEY('batch:b')],
+        ['XLEN', KEY('audit')],
+      ],
+    ],
+    [
+      'importer',
+      [
+        ['SCAN', '0'],
+        ['GET', KEY('token:x:current')],
+        ['HGETALL', KEY('send:1')],
+        ['XLEN', KEY('audit')],
+        ['DEL', KEY('epoch')],
+      ],
+    ],
+    [
+      'worker',
+      [
+        ['SCAN', '0'],
+        ['ZCARD', KEY('find:1:1')],
+        ['XLEN', KEY('audit')],
+        ['GET', KEY('ops:ended:1')],
+        ['GET', KEY('secret')],
+      ],
+    ],
+    ['ops', []],
+  ];
+  const rows = CASES.flatMap(([user, own]) =>
+    [...ADMIN, ...own].map((command) => [user, command] as const),
+  );
+
+  it.each(rows)('as %s: %j', async (user, [command = '', ...args]) => {
+    const { REDIS_USERNAME: username, REDIS_PASSWORD: password } = redis.envOf(user);
+    const client = new Redis(redis.url, { username, password });
+    onTestFinished(() => client.disconnect());
+    await expect(client.call(command, ...args)).rejects.toThrow(/NOPERM|can't|ACL failure/);
+  });
+
+  it('enter without a user', async () => {
+    const client = new Redis(redis.url, { enableReadyCheck: false });
+    client.on('error', () => {});
+    onTestFinished(() => client.disconnect());
+    await expect(client.ping()).rejects.toThrow('NOAUTH');
+  });
+});
