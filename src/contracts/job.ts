@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
 import { noticeSchema } from './notice.ts';
+import { whyNotNotice } from './stored-notice.ts';
 
 /**
  * Version of the job data. A worker returns jobs of a later version for updated workers, for
@@ -62,15 +63,15 @@ const MAX_CHARACTERS = 256 * 1024 * 1024;
 const MAX_NOTICE_DEPTH = MAX_DEPTH + 3;
 
 /**
- * Checks the data of a job. Of the contacts only the nesting and the size are checked: their fields were
- * checked when they were queued.
+ * Checks the data of a job, which any producer may have written: nesting, size and fields, before anything else
+ * reads it. Fields that this version does not know pass.
  *
  * @throws NoticeQueueError JOB_INVALID if this version cannot read the data
  */
 export function readJobData(data: unknown): JobData {
   const frame = data as {
     v?: unknown;
-    notice?: { contacts?: unknown };
+    notice?: unknown;
     expiresAt?: unknown;
     delivery?: unknown;
   } | null;
@@ -84,11 +85,8 @@ export function readJobData(data: unknown): JobData {
     );
   }
   const { notice, expiresAt, delivery } = frame;
-  if (typeof notice !== 'object' || notice === null || !Array.isArray(notice.contacts)) {
-    throw new NoticeQueueError('JOB_INVALID', 'The job has no notice with contacts.');
-  }
-  if (notice.contacts.length === 0) {
-    throw new NoticeQueueError('JOB_INVALID', 'The notice of the job has no contacts.');
+  if (typeof notice !== 'object' || notice === null || Array.isArray(notice)) {
+    throw new NoticeQueueError('JOB_INVALID', 'The job has no notice.');
   }
   const size = sizeOfJson(notice, MAX_NOTICE_DEPTH);
   if (size === Infinity) {
@@ -97,7 +95,9 @@ export function readJobData(data: unknown): JobData {
   if (size > MAX_CHARACTERS) {
     throw new NoticeQueueError('JOB_INVALID', 'The notice of the job is too large.');
   }
-  if (expiresAt !== undefined && !Number.isSafeInteger(expiresAt)) {
+  const problem = whyNotNotice(notice as Readonly<Record<string, unknown>>);
+  if (problem !== undefined) throw new NoticeQueueError('JOB_INVALID', problem);
+  if (expiresAt !== undefined && !(Number.isSafeInteger(expiresAt) && Number(expiresAt) > 0)) {
     throw new NoticeQueueError('JOB_INVALID', 'The expiresAt of the job is not a time.');
   }
   if (delivery !== undefined && delivery !== 'at-most-once') {
