@@ -74,6 +74,7 @@ export function readJobData(data: unknown): JobData {
     notice?: unknown;
     expiresAt?: unknown;
     delivery?: unknown;
+    accepted?: unknown;
   } | null;
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job has no data object.');
@@ -84,7 +85,7 @@ export function readJobData(data: unknown): JobData {
       `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows ${JOB_VERSION}.`,
     );
   }
-  const { notice, expiresAt, delivery } = frame;
+  const { notice, expiresAt, delivery, accepted } = frame;
   if (typeof notice !== 'object' || notice === null || Array.isArray(notice)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job has no notice.');
   }
@@ -103,5 +104,11 @@ export function readJobData(data: unknown): JobData {
   if (delivery !== undefined && delivery !== 'at-most-once') {
     throw new NoticeQueueError('JOB_INVALID', 'The delivery of the job is not at-most-once.');
   }
+  if (accepted !== undefined && !isTexts(accepted)) {
+    throw new NoticeQueueError('JOB_INVALID', 'The accepted numbers of the job are not a list.');
+  }
   return frame as JobData;
 }
+
+const isTexts = (value: unknown) =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string');

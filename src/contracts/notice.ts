@@ -22,7 +22,7 @@ const name = (what: string) =>
     .max(MAX_NAME_LENGTH, `expected at most ${MAX_NAME_LENGTH} characters`);
 
 /** Whether a value is a code or key of a notice, as its schema has it. */
-export function isName(value: unknown): boolean {
+export function isName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MAX_NAME_LENGTH && NOT_BLANK.test(value);
 }
 
