@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
-import { noticeSchema } from './notice.ts';
-import { whyNotNotice } from './stored-notice.ts';
+import { isName, MAX_VALUE_LENGTH, noticeSchema, PHONE_NUMBER, VARIABLE_NAME } from './notice.ts';
 
 /**
  * Version of the job data. A worker returns jobs of a later version for updated workers, for
@@ -112,3 +111,32 @@ export function readJobData(data: unknown): JobData {
 
 const isTexts = (value: unknown) =>
   Array.isArray(value) && value.every((one) => typeof one === 'string');
+
+const NAMES = ['scheduleType', 'chatSenderKey', 'senderKey'] as const;
+
+/**
+ * Why the notice of a job is not one; undefined if it is. The rules of `noticeSchema`, written by hand: workers
+ * check every job, and parsing would copy each contact. A fuzz test compares the two.
+ */
+function whyNotNotice(notice: Readonly<Record<string, unknown>>): string | undefined {
+  if (!isName(notice['templateCode'])) return 'The notice of the job has no template code.';
+  for (const name of NAMES) {
+    const value = notice[name];
+    if (value !== undefined && !isName(value)) return `The ${name} of the job is not a name.`;
+  }
+  const { contacts } = notice;
+  if (!Array.isArray(contacts)) return 'The job has no notice with contacts.';
+  if (contacts.length === 0) return 'The notice of the job has no contacts.';
+  const index = contacts.findIndex((contact) => !isContact(contact));
+  return index < 0 ? undefined : `Contact ${index} of the job is not valid.`;
+}
+
+function isContact(contact: unknown): boolean {
+  if (typeof contact !== 'object' || contact === null || Array.isArray(contact)) return false;
+  const fields = contact as Readonly<Record<string, unknown>>;
+  const number = Object.hasOwn(fields, 'contact') ? fields['contact'] : undefined;
+  if (typeof number !== 'string' || !PHONE_NUMBER.test(number)) return false;
+  return Object.keys(fields).every((name) => !VARIABLE_NAME.test(name) || isValue(fields[name]));
+}
+
+const isValue = (value: unknown) => typeof value === 'string' && value.length <= MAX_VALUE_LENGTH;

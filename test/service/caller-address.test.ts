@@ -30,7 +30,9 @@ describe('the address in an answer', () => {
   });
 
   it('is not looked for in an answer that is nested 20,000 levels deep', () => {
-    const deep = JSON.parse(`{"ip":"203.0.113.7","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`);
+    const deep: unknown = JSON.parse(
+      `{"ip":"203.0.113.7","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+    );
     expect(callerAddress(deep)).toBeUndefined();
   });
 

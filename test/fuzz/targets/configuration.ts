@@ -39,24 +39,26 @@ const secrets = new Set(
   ),
 );
 
+function readConfiguration(given: Readonly<Record<string, string>>): void {
+  const environment = Object.fromEntries(
+    Object.entries(given).map(([name, text]) => [name, secrets.has(name) ? MARK + text : text]),
+  );
+  const report = describeConfig(environment, { service: false });
+  expect(JSON.stringify(report)).not.toContain(MARK);
+  try {
+    loadConfig(environment, { service: false });
+    expect(report.issues).toEqual([]);
+  } catch (error) {
+    if (!(error instanceof InputError && error.code === 'CONFIG_INVALID')) throw error;
+    expect(error.message).not.toContain(MARK);
+  }
+}
+
 export const CONFIGURATION_TARGETS = [
   target({
     name: 'configuration',
     inputs: environments,
-    law: (given) => {
-      const environment = Object.fromEntries(
-        Object.entries(given).map(([name, text]) => [name, secrets.has(name) ? MARK + text : text]),
-      );
-      const report = describeConfig(environment, { service: false });
-      expect(JSON.stringify(report)).not.toContain(MARK);
-      try {
-        loadConfig(environment, { service: false });
-        expect(report.issues).toEqual([]);
-      } catch (error) {
-        if (!(error instanceof InputError && error.code === 'CONFIG_INVALID')) throw error;
-        expect(error.message).not.toContain(MARK);
-      }
-    },
+    law: readConfiguration,
   }),
   target({
     name: 'users and API keys of the configuration',
