@@ -57,7 +57,11 @@ export const REVIEW_CASES: readonly Case[] = [
     'ops/web/events.integration.test.ts',
     'of one caller are twenty at most',
   ],
-  ['7 entries of API keys', 'ops/web/accounts.test.ts', "describe('API keys'"],
+  [
+    '7 API keys expire and are replaced',
+    'ops/web/accounts.test.ts',
+    'an old and a new key have the same name',
+  ],
   [
     '9 a line that is nested 20,000 levels',
     'batch/import/rejects-file.integration.test.ts',
