@@ -45,8 +45,17 @@ export async function fuzz({ name, inputs, law }: Target, amount: Amount): Promi
       : { numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: amount.ms };
   const { failed, counterexample, errorInstance } = await fc.check(property, { seed, ...plan });
   if (!failed) return;
-  const input = fc.stringify(counterexample).slice(0, 4_000);
+  const input = shown(counterexample).slice(0, 4_000);
   throw new Error(`NOTICES_SEED=${seed} fails with ${input}`, { cause: errorInstance });
+}
+
+/** An input may be nested too deeply to be shown. */
+function shown(input: unknown): string {
+  try {
+    return fc.stringify(input);
+  } catch {
+    return 'an input that is nested too deeply to be shown';
+  }
 }
 
 /** Tries a target for this long, a third of it to warm up. @returns how much the heap grew afterwards, in bytes */

@@ -13,7 +13,7 @@ const NOTICE = {
   templateCode: 'ORDER',
   scheduleType: 'DIRECTLY',
   senderKey: 'sender',
-  contacts: [{ contact: '01012345678', var1: 'Kim' }, { contact: '01087654321' }],
+  contacts: [{ contact: '01055512345', var1: 'Kim' }, { contact: '01087654321' }],
 };
 
 /** A job as a producer in another language writes it. */
@@ -36,7 +36,7 @@ function readOr<Read>(code: string, read: () => Read): Read | undefined {
     return read();
   } catch (error) {
     if (error instanceof NoticeQueueError && error.code === code) {
-      expect(error.message).not.toContain('01012345678');
+      expect(error.message).not.toContain('01055512345');
       return undefined;
     }
     throw error;
