@@ -9,14 +9,22 @@ import { z } from 'zod';
 export const VARIABLE_NAME = /^var[1-9][0-9]*$/;
 /** The most UTF-16 units of such a value. */
 export const MAX_VALUE_LENGTH = 4_096;
+/** A phone number in the national format. */
+export const PHONE_NUMBER = /^[0-9]{1,20}$/;
 const MAX_NAME_LENGTH = 200;
+const NOT_BLANK = /\S/;
 
 const name = (what: string) =>
   z
     .string(`expected ${what} as text`)
     .min(1, `expected ${what}, got an empty string`)
-    .regex(/\S/, `expected ${what}, got only spaces`)
+    .regex(NOT_BLANK, `expected ${what}, got only spaces`)
     .max(MAX_NAME_LENGTH, `expected at most ${MAX_NAME_LENGTH} characters`);
+
+/** Whether a value is a code or key of a notice, as its schema has it. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && value.length <= MAX_NAME_LENGTH && NOT_BLANK.test(value);
+}
 
 /**
  * One recipient. Fields that are not listed are sent to the service unchanged; each `varN` must be text
@@ -28,7 +36,7 @@ export const contactSchema = z
       contact: z
         .string('expected a phone number as text')
         .regex(
-          /^[0-9]{1,20}$/,
+          PHONE_NUMBER,
           'expected a phone number in the national format: 1 to 20 digits, no separators, no plus sign',
         )
         .describe('phone number in the national format: digits only, no separators, no plus sign'),

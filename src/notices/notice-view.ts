@@ -1,6 +1,6 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { HOLDS, type HoldKind } from '../contracts/hold.ts';
-import type { JobData } from '../contracts/job.ts';
+import { isName } from '../contracts/notice.ts';
 import type {
   EarlierRun,
   NoticeJob,
@@ -98,13 +98,14 @@ function jobView(job: StoredJob, account: Account): NoticeJob {
   });
   const { state } = decided;
   const wasNeverSent = state === 'cancelled' || state === 'expired';
-  const { accepted = [], ...data } = readable(fields.data);
+  const data = readable(fields.data);
+  const { view, accepted } = data;
   return {
     id,
     state,
     ...defined({ pending: pendingOf(decided, job, account) }),
-    ...data,
-    contacts: data.contacts + accepted.length,
+    ...view,
+    contacts: view.contacts + accepted.length,
     attempts: numberOf(fields.atm) ?? 0,
     possiblySent: wasNeverSent ? 0 : possiblySent,
     ...defined({
@@ -116,7 +117,7 @@ function jobView(job: StoredJob, account: Account): NoticeJob {
     ...(state === 'accepted' && result !== undefined
       ? { confirmed: result.confirmed !== false }
       : {}),
-    ...(accepted.length > 0 ? { contactStates: contactStates(fields.data, state) } : {}),
+    ...(accepted.length > 0 ? { contactStates: contactStates(data, state) } : {}),
     ...defined({ earlier }),
   };
 }
@@ -164,31 +165,50 @@ function remedyOf(code: string, state: NoticeState): string {
 }
 
 /** The state of each contact of a notice that the service accepted in part. */
-function contactStates(data: string | undefined, state: NoticeState) {
-  const { notice, accepted = [] } = (parsed(data) as Partial<JobData> | undefined) ?? {};
+function contactStates({ accepted, numbers }: ReadableData, state: NoticeState) {
   return [
     ...accepted.map((contact) => ({ contact: maskNumber(contact), state: 'accepted' as const })),
-    ...(notice?.contacts ?? []).map(({ contact }) => ({ contact: maskNumber(contact), state })),
+    ...numbers.map((contact) => ({ contact: maskNumber(contact), state })),
   ];
 }
 
-interface ReadableData extends Pick<NoticeJob, 'template' | 'delivery' | 'expiresAt' | 'contacts'> {
-  readonly accepted?: readonly string[] | undefined;
+interface ReadableData {
+  readonly view: Pick<NoticeJob, 'template' | 'delivery' | 'expiresAt' | 'contacts'>;
+  readonly accepted: readonly string[];
+  /** Of the contacts that are still in the job. */
+  readonly numbers: readonly string[];
 }
 
-/** What the data of a job contains; a job that no worker can read has no contacts here. */
+/**
+ * What the data of a job contains, from any producer: fields that no worker could read are left out, and a job
+ * without a notice has no contacts here.
+ */
 function readable(text: string | undefined): ReadableData {
-  const { notice, delivery, expiresAt, accepted } =
-    (parsed(text) as Partial<JobData> | undefined) ?? {};
-  const contacts: unknown = notice?.contacts;
+  const { notice, delivery, expiresAt, accepted } = fieldsOf(parsed(text));
+  const { templateCode, contacts } = fieldsOf(notice);
+  const template = isName(templateCode) ? { template: templateCode } : {};
+  const inTime = typeof expiresAt === 'number' && Math.abs(expiresAt) <= LAST_TIME;
   return {
-    ...(typeof notice?.templateCode === 'string' ? { template: notice.templateCode } : {}),
-    contacts: Array.isArray(contacts) ? contacts.length : 0,
-    delivery: delivery ?? 'at-least-once',
-    ...(typeof expiresAt === 'number' ? { expiresAt } : {}),
-    accepted,
+    view: {
+      ...template,
+      contacts: listOf(contacts).length,
+      delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
+      ...(inTime ? { expiresAt } : {}),
+    },
+    accepted: listOf(accepted).filter(isText),
+    numbers: listOf(contacts)
+      .map((contact) => fieldsOf(contact)['contact'])
+      .filter(isText),
   };
 }
+
+/** The last time that a Date can have: milliseconds since the epoch. */
+const LAST_TIME = 8.64e15;
+
+const fieldsOf = (value: unknown) =>
+  (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+const isText = (value: unknown): value is string => typeof value === 'string';
 
 function parsed(text: string | undefined): unknown {
   if (text === undefined) return undefined;

@@ -8,6 +8,11 @@ import { publishedSchema } from '../producer/support/stored-jobs.ts';
 const notice = { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [{ contact: '010' }] };
 const good = { v: 1, notice };
 
+const withContact = (contact: unknown) => ({
+  ...good,
+  notice: { ...notice, contacts: [{ contact: '010' }, contact] },
+});
+
 function refusal(data: unknown): string {
   try {
     readJobData(data);
@@ -27,10 +32,25 @@ describe('readJobData', () => {
     { data: {}, message: 'version none' },
     { data: { ...good, v: 2 }, message: 'version 2, this worker knows 1' },
     { data: { ...good, v: '1' }, message: 'version none' },
+    { data: { ...good, v: 0 }, message: 'version 0, this worker knows 1' },
     { data: { v: 1 }, message: 'no notice' },
     { data: { v: 1, notice: null }, message: 'no notice' },
-    { data: { v: 1, notice: { contacts: {} } }, message: 'no notice with contacts' },
-    { data: { v: 1, notice: { contacts: [] } }, message: 'has no contacts' },
+    { data: { v: 1, notice: [] }, message: 'no notice' },
+    { data: { v: 1, notice: { ...notice, contacts: {} } }, message: 'no notice with contacts' },
+    { data: { v: 1, notice: { ...notice, contacts: [] } }, message: 'has no contacts' },
+    { data: { v: 1, notice: { contacts: notice.contacts } }, message: 'no template code' },
+    { data: { v: 1, notice: { ...notice, templateCode: ' ' } }, message: 'no template code' },
+    { data: { v: 1, notice: { ...notice, senderKey: null } }, message: 'The senderKey of the job' },
+    { data: withContact(null), message: 'Contact 1 of the job' },
+    { data: withContact([]), message: 'Contact 1 of the job' },
+    { data: withContact({}), message: 'Contact 1 of the job' },
+    { data: withContact({ contact: 1012345678 }), message: 'Contact 1 of the job' },
+    { data: withContact({ contact: '010-1234' }), message: 'Contact 1 of the job' },
+    { data: withContact({ contact: '010', var1: 1 }), message: 'Contact 1 of the job' },
+    { data: withContact(JSON.parse('{"__proto__":{"contact":"010"}}')), message: 'Contact 1' },
+    { data: { ...good, expiresAt: 0 }, message: 'expiresAt' },
+    { data: { ...good, accepted: 5 }, message: 'accepted numbers' },
+    { data: { ...good, accepted: [5] }, message: 'accepted numbers' },
     { data: { ...good, expiresAt: 'soon' }, message: 'expiresAt' },
     { data: { ...good, expiresAt: 1.5 }, message: 'expiresAt' },
     { data: { ...good, expiresAt: null }, message: 'expiresAt' },
@@ -41,7 +61,10 @@ describe('readJobData', () => {
   it('refuses a notice that is nested too deeply or too large, and takes any that a producer takes', () => {
     const nested = (levels: number): unknown =>
       Array.from({ length: levels }).reduce((inner) => [inner], 'x');
-    const contact = (x: unknown) => ({ ...good, notice: { ...notice, contacts: [{ x }] } });
+    const contact = (x: unknown) => ({
+      ...good,
+      notice: { ...notice, contacts: [{ contact: '010', x }] },
+    });
     expect(refusal(contact(nested(32)))).toBe('taken');
     expect(refusal(contact(nested(33)))).toContain('nested too deeply');
     expect(refusal({ ...good, notice: { ...notice, x: nested(20_000) } })).toContain('nested');

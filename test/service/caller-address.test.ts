@@ -29,6 +29,13 @@ describe('the address in an answer', () => {
     expect(callerAddress(null)).toBeUndefined();
   });
 
+  it('is not looked for in an answer that is nested 20,000 levels deep', () => {
+    const deep: unknown = JSON.parse(
+      `{"ip":"203.0.113.7","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
+    );
+    expect(callerAddress(deep)).toBeUndefined();
+  });
+
   it.each(['a:', ':', '1.', 'f', '0.0.0.', ':.'])(
     'takes no time for ever, repeated: %j',
     (piece) => {

@@ -141,12 +141,19 @@ class CsvText {
         `the row is longer than ${MAX_ROW_LENGTH} characters, or a quote is never closed`,
       );
     }
-    const next = await this.#pieces.next();
-    this.#last = next.done === true;
-    if (next.done !== true) {
-      this.#text = rest.length === 0 ? next.value : Buffer.concat([rest, next.value]);
-      this.#at = 0;
+    // A row that is not complete is read again from its start: with at least as much text as before, so that
+    // a long row in small pieces takes time in proportion to its length.
+    const pieces = [rest];
+    for (let length = 0; length === 0 || length < rest.length;) {
+      const next = await this.#pieces.next();
+      this.#last = next.done === true;
+      if (next.done === true) break;
+      pieces.push(next.value);
+      length += next.value.length;
     }
+    this.#text =
+      rest.length === 0 && pieces.length === 2 ? (pieces[1] ?? rest) : Buffer.concat(pieces);
+    this.#at = 0;
   }
 }
 

@@ -72,6 +72,11 @@ function hashPasswordCommand(context: CommandContext): Command {
     });
 }
 
+interface NewKeyFlags {
+  readonly role: 'sender' | 'viewer' | 'operator';
+  readonly expires?: string;
+}
+
 function newKeyCommand(context: CommandContext): Command {
   return new Command('new-key')
     .description('create an API key: print it once, with its entry for OPS_API_KEYS')
@@ -81,9 +86,14 @@ function newKeyCommand(context: CommandContext): Command {
         .choices(['sender', 'viewer', 'operator'])
         .default('sender'),
     )
-    .action(async (program: string, flags: { role: 'sender' }, command: Command) => {
-      const { newApiKey } = await import('../../ops/web/access/accounts.ts');
-      const made = newApiKey(program, flags.role);
+    .option('--expires <date>', 'last day on which it can be used, in UTC, such as 2027-01-31')
+    .action(async (program: string, flags: NewKeyFlags, command: Command) => {
+      const { endOfDay, newApiKey } = await import('../../ops/web/access/accounts.ts');
+      const { role, expires } = flags;
+      if (expires !== undefined && (endOfDay(expires) ?? 0) <= Date.now()) {
+        throw new UsageError('--expires: expected a day that is not over, such as 2027-01-31');
+      }
+      const made = newApiKey(program, role, expires);
       print(context, command, made, () => [
         `API key, shown only once: ${made.key}`,
         `Entry for OPS_API_KEYS: ${made.entry}`,

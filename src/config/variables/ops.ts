@@ -5,7 +5,7 @@ const ALERT_FORMATS = ['json', 'text', 'content', 'card'] as const;
 
 const NAME = String.raw`[A-Za-z0-9._@-]{1,64}`;
 const USER = String.raw`${NAME}:(?:viewer|operator):scrypt\.\d{1,2}\.\d{1,2}\.\d{1,2}\.[\w-]{16,64}\.[\w-]{32,128}`;
-const API_KEY = String.raw`${NAME}:(?:sender|viewer|operator):sha256\.[\w-]{43}`;
+const API_KEY = String.raw`${NAME}:(?:sender|viewer|operator):sha256\.[\w-]{43}(?::\d{4}-\d{2}-\d{2})?`;
 const OCTET = String.raw`(?:25[0-5]|2[0-4]\d|1?\d?\d)`;
 const V4 = String.raw`(?:${OCTET}\.){3}${OCTET}(?:/(?:3[0-2]|[12]?\d))?`;
 const V6 = String.raw`(?=[0-9A-Fa-f:.]*:)[0-9A-Fa-f:.]{2,45}(?:/(?:12[0-8]|1[01]\d|\d?\d))?`;
@@ -58,7 +58,7 @@ export const opsVariables = {
     ).exactOptional(),
     {
       description:
-        'Programs that may call the API with `Authorization: Bearer`, each `name:role:hash` as `notices ops new-key` prints it. A sender enqueues single notices, looks them up and cancels them by id or key, and nothing else.',
+        'Programs that may call the API with `Authorization: Bearer`, each `name:role:hash` as `notices ops new-key` prints it, or `name:role:hash:date` with the last day on which it can be used (UTC). Two keys may have the same name, to replace one by the other. A sender enqueues single notices, looks them up and cancels them by id or key, and nothing else.',
     },
   ),
   sessionKey: variable(

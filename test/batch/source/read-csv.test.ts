@@ -168,6 +168,11 @@ describe('reading a CSV list', () => {
     expect(runs).toBeLessThan(20);
   });
 
+  it('reads a long row in small pieces once, and not once for each piece', async () => {
+    const [row] = await ours(`contact,var1\n0101,"${'x'.repeat(900_000)}"`, ',', [7]);
+    expect(row?.check.kind).toBe('refused');
+  });
+
   it('finds exactly the misplaced quotes, in a file and in a stream', async () => {
     const text = fc
       .array(fc.constantFrom('"', ',', '\n', '\r\n', 'a', '가'), { minLength: 1, maxLength: 12 })

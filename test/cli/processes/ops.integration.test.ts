@@ -111,4 +111,15 @@ describe('notices ops', () => {
     expect(reply.status).toBe(202);
     expect(await reply.json()).toMatchObject({ contacts: 1, duplicate: false });
   });
+
+  it('makes API keys that expire, on a day to come', async () => {
+    const made = await run(['ops', 'new-key', 'shop', '--expires', '2999-12-31', '--json']);
+    expect(JSON.parse(made.stdout)).toMatchObject({
+      entry: expect.stringMatching(/^shop:sender:sha256\.[\w-]{43}:2999-12-31$/) as unknown,
+    });
+    for (const day of ['2020-01-01', '2999-02-30', 'tomorrow']) {
+      const { code, stderr } = await run(['ops', 'new-key', 'shop', '--expires', day]);
+      expect([code, stderr]).toEqual([2, expect.stringMatching(/--expires: expected a day/)]);
+    }
+  });
 });

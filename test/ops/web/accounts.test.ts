@@ -91,15 +91,28 @@ describe('API keys', () => {
   it('are found by the key, never by its entry', () => {
     const [shop, other] = [newApiKey('shop', 'sender'), newApiKey('watch', 'viewer')];
     const keys = readApiKeys(`${shop.entry}\n${other.entry}`);
-    expect(findApiKey(keys, shop.key)).toMatchObject({ name: 'shop', role: 'sender' });
-    expect(findApiKey(keys, other.key)).toMatchObject({ name: 'watch', role: 'viewer' });
+    expect(findApiKey(keys, shop.key, 0)).toMatchObject({ name: 'shop', role: 'sender' });
+    expect(findApiKey(keys, other.key, 0)).toMatchObject({ name: 'watch', role: 'viewer' });
     for (const shown of ['', shop.entry, shop.entry.split('.')[1] ?? '', `${shop.key}x`]) {
-      expect(findApiKey(keys, shown)).toBeUndefined();
+      expect(findApiKey(keys, shown, 0)).toBeUndefined();
     }
     expect(shop.entry).not.toContain(shop.key.slice(3));
   });
 
+  it('expire at the end of their last day; an old and a new key have the same name meanwhile', () => {
+    const [old, next] = [newApiKey('shop', 'sender', '2027-01-31'), newApiKey('shop', 'sender')];
+    const keys = readApiKeys(`${old.entry}, ${next.entry}`);
+    const at = (time: string) =>
+      [old, next].map(({ key }) => findApiKey(keys, key, Date.parse(time))?.name);
+    expect(at('2027-01-31T23:59:59.999Z')).toEqual(['shop', 'shop']);
+    expect(at('2027-02-01T00:00:00Z')).toEqual([undefined, 'shop']);
+  });
+
   it('a wrong entry is named', () => {
+    const { entry } = newApiKey('shop', 'sender');
+    for (const day of ['', 'x', '2027-02-30', '2027-1-1', '2027-01-31T00:00:00Z']) {
+      expect(errorOf(() => readApiKeys(`${entry}:${day}`)).issues[0]?.field).toBe('OPS_API_KEYS');
+    }
     for (const text of ['shop:sender:sha256.c2hvcnQ', 'shop:boss:sha256.x', ':sender:x']) {
       expect(errorOf(() => readApiKeys(text)).issues[0]?.field).toBe('OPS_API_KEYS');
     }

@@ -70,7 +70,7 @@ export class Access {
   /** @returns the caller; undefined where the request has no valid credentials */
   identify(sent: SentCredentials, now: number): Identity | undefined {
     // Other schemes are between the visitor and the proxy, which may forward the header.
-    if (isBearer(sent.authorization)) return this.#byKey(sent.authorization);
+    if (isBearer(sent.authorization)) return this.#byKey(sent.authorization, now);
     const byProxy = this.#byProxy(sent);
     if (byProxy !== undefined) return byProxy;
     if (sent.cookie === undefined) return undefined;
@@ -121,12 +121,12 @@ export class Access {
     return this.#users.get(INVITED);
   }
 
-  #byKey(authorization: string): Identity | undefined {
+  #byKey(authorization: string, now: number): Identity | undefined {
     const key = /^Bearer +(\S{1,512})$/i.exec(authorization)?.[1];
-    const found = key === undefined ? undefined : findApiKey(this.#keys, key);
+    const found = key === undefined ? undefined : findApiKey(this.#keys, key, now);
     if (found === undefined) return undefined;
-    const { name, role } = found;
-    return { name: `key:${name}`, role, by: 'key', until: NO_END, seed: '' };
+    const { name, role, until } = found;
+    return { name: `key:${name}`, role, by: 'key', until: Math.min(until, NO_END), seed: '' };
   }
 
   #byProxy({ remoteAddress, header }: SentCredentials): Identity | undefined {

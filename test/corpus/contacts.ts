@@ -1,0 +1,60 @@
+import type { Case } from './case.ts';
+
+const BAD = 'batch/import/import-bad-input.integration.test.ts';
+const NUMBER = 'batch/source/check-number.test.ts';
+const ROW = 'batch/source/check-row.test.ts';
+const IMPORT = 'batch/import/import-batch.integration.test.ts';
+const OWN = 'corpus/lists.test.ts';
+
+/** Lists of contacts: CSV files, and the numbers and values in them. */
+export const CONTACT_CASES: readonly Case[] = [
+  ['1 an empty file', BAD, "'an empty file'"],
+  ['2 a header and nothing else', BAD, "'a header and nothing else'"],
+  ['3 UTF-8 with a byte order mark', BAD, "'a byte order mark'"],
+  ['4 UTF-16 with a byte order mark', BAD, "'UTF-16'"],
+  ['5 CP949 read as UTF-8', BAD, "'another encoding'"],
+  ['6 semicolons', BAD, "'another delimiter'"],
+  ['7 tabs', OWN, "'7 tabs'"],
+  ['8 a header with LF and rows with CRLF', BAD, "'a header with LF and rows with CRLF'"],
+  ['9 CR only', BAD, "['CR', "],
+  ['10 a quote that is never closed', BAD, "'a quote that is never closed'"],
+  ['11 a quote inside a cell', BAD, "'a quote inside a cell'"],
+  ['12 a row that is too short', BAD, "'too few columns'"],
+  ['13 a row that is too long', BAD, "'too many columns'"],
+  ['14 the same column twice', BAD, "'the same column twice'"],
+  ['15 a column named __proto__', BAD, "'a column named __proto__'"],
+  ['16 an unknown column is left out, and named', ROW, 'remembers the rest'],
+  ['17 titles in capitals, with blanks', ROW, 'in any case, with blanks around them'],
+  ['18 empty lines', BAD, "'empty lines'"],
+  ['19 a NUL byte', BAD, "'a NUL byte'"],
+  ['20 a field of megabytes', BAD, "'a field of 5 MB'"],
+  ['21 a file of tens of megabytes', 'batch/million.release.test.ts', 'the same set, none twice'],
+  ['22 a directory', BAD, 'is a directory'],
+  ['23 a file that cannot be read', BAD, 'there is no such file'],
+  ['24 a file that shrinks while it is read', IMPORT, "['shrinks'"],
+  ['25 a file that grows while it is read', IMPORT, "['grows'"],
+  ['26 a workbook; gzip that is cut off', BAD, "'a gzip file that is cut off'"],
+  ['27 a pipe', BAD, 'not a regular file'],
+  ['28 separators are removed, a country code is refused', NUMBER, "'+821012345678', /plus sign/"],
+  ['29 a number whose zero a spreadsheet removed', NUMBER, "'1012345678', /leading zero/"],
+  ['30 a number in scientific notation', NUMBER, "'1.01235E+09', /spreadsheet/"],
+  ['31 full-width digits', NUMBER, '０１０－１２３４－５６７８'],
+  ['32 Arabic-Indic digits', NUMBER, '٠١٠١٢٣٤٥٦٧٨'],
+  ['33 a no-break and a zero-width space', NUMBER, String.raw`010\u00a01234\u200b5678`],
+  ['34 letters', NUMBER, "'010-1234-567a', /digits/"],
+  ['35 few digits: short codes are numbers', NUMBER, "'15881588', '15881588'"],
+  ['36 more than 20 digits', NUMBER, 'at most 20 digits, got 21'],
+  ['37 a landline', NUMBER, "'021234567', '021234567'"],
+  ['38 a formula is text, and quoted when exported', BAD, "'a formula is text'"],
+  ['39 the same number twice', IMPORT, 'imports the first of equal numbers'],
+  ['40 the same number in two notations', IMPORT, 'in any notation'],
+  ['41 a value of thousands of characters', ROW, 'at most 4096 characters, got 4097'],
+  ['42 half of a surrogate pair', ROW, String.raw`/U\+D800/`],
+  ['43 an emoji is text', OWN, "'43 an emoji'"],
+  ['44 a length in bytes is the business of the service', OWN, "'44 a text of 91 bytes'"],
+  ['45 a value that looks like a variable', OWN, "'45 a value that looks like a variable'"],
+  ['46 a value that looks like a replacement', OWN, "'46 a value that looks like a replacement'"],
+  ['47 a value that is missing', BAD, "'too few columns'"],
+  ['48 a line break in a value', OWN, "'48 a line break in a value'"],
+  ['49 limits that are no positive numbers', BAD, '{ chunkSize: 0 }'],
+];

@@ -1,0 +1,45 @@
+import type { Case } from './case.ts';
+
+const JOB = 'contracts/job.test.ts';
+const MALFORMED = 'workers/send/malformed-job.integration.test.ts';
+const ACQUIRE = 'token/acquire.integration.test.ts';
+
+/** Jobs, and what else is in Redis. */
+export const QUEUED_CASES: readonly Case[] = [
+  [
+    '61 a job whose hash is gone',
+    'workers/queue/unreadable-job.integration.test.ts',
+    'that is gone',
+  ],
+  ['62 data that is not JSON', MALFORMED, "'text that is not JSON'"],
+  ['63 any text as data', 'fuzz/jobs.integration.test.ts', 'jobs with hostile data'],
+  ['64 null, a list, or no data', JOB, '{ data: null, message'],
+  [
+    '65 a later version waits',
+    'workers/send/newer-jobs.integration.test.ts',
+    'waits for an updated worker',
+  ],
+  ['66 an earlier version is refused', JOB, '{ ...good, v: 0 }'],
+  ['67 the data decide, whatever the job is called', MALFORMED, "queue.add('send', {})"],
+  ['68 a deadline that is no time', JOB, 'expiresAt: 1.5'],
+  ['69 a key of another type', 'token/redis-away.integration.test.ts', 'WRONGTYPE'],
+  [
+    '70 ids that BullMQ takes',
+    'producer/plan-jobs.test.ts',
+    'names jobs so that BullMQ takes the ids',
+  ],
+  ['71 data that are too large or nested too deeply', JOB, 'nested too deeply or too large'],
+  [
+    '72 a stored token that cannot be used',
+    'token/acquire-decision.test.ts',
+    'is refused where it is none',
+  ],
+  ['73 a lock without a lifetime', ACQUIRE, "'a lock without ttl is removed'"],
+  ['74 any state of lock and fence', ACQUIRE, 'in any state'],
+  [
+    '75 an attempt that never ended is unknown',
+    'fleet/intents/intents.integration.test.ts',
+    'never ended makes',
+  ],
+  ['76 a payload that cannot be decrypted', 'batch/payload/payload.test.ts', 'cannot be decrypted'],
+];

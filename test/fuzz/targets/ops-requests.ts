@@ -1,0 +1,132 @@
+import { request } from 'node:http';
+import * as fc from 'fast-check';
+import { z } from 'zod';
+import { EVENT_ROUTES } from '../../../src/ops/web/api/status-routes.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
+import type { Route } from '../../../src/ops/web/http/route.ts';
+import { damaged, hostileText, hostileValue, nearly, textOf } from '../support/hostile.ts';
+import { target, type Target } from '../support/target.ts';
+import { JOB } from './jobs.ts';
+
+/** One request, byte for byte. */
+interface Request {
+  readonly method: string;
+  readonly path: string;
+  readonly caller: number;
+  readonly type: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+}
+
+const types = fc.constantFrom(
+  'application/json',
+  'application/json',
+  'application/x-www-form-urlencoded',
+  'application/json; charset=utf-16',
+  'multipart/form-data; boundary=x',
+  'text/plain',
+  '',
+);
+
+/** Values for a name, some of which its route wants. */
+const value = fc.oneof(
+  hostileValue,
+  fc.constantFrom<unknown>('a reason', 'some-id', 5, true, '2030-01-01T00:00:00Z', ['some-id']),
+);
+
+function bodiesOf(route: Route): fc.Arbitrary<Buffer> {
+  const names = route.body instanceof z.ZodObject ? Object.keys(route.body.shape) : [];
+  const fields = fc.dictionary(fc.constantFrom(...names, '__proto__', 'x'), value, { maxKeys: 6 });
+  const json = fc.oneof(fields, nearly(JOB.notice), hostileValue).map(textOf);
+  const form = fields.map((one) =>
+    new URLSearchParams(
+      Object.entries(one).map(([name, put]): [string, string] => [name, textOf(put).slice(0, 500)]),
+    ).toString(),
+  );
+  return fc.oneof(
+    json.map((text) => Buffer.from(text)),
+    form.map((text) => Buffer.from(text)),
+    damaged(json),
+  );
+}
+
+/** A path of the route, with hostile parameters and query. */
+function pathsOf(route: Route): fc.Arbitrary<string> {
+  const part = fc
+    .oneof(hostileText, fc.constantFrom('some-id', '..', '.', 'a:b'))
+    .map((text) => encodeURIComponent(Buffer.from(text.slice(0, 300)).toString()));
+  const names = route.query instanceof z.ZodObject ? Object.keys(route.query.shape) : [];
+  const pairs = fc.array(fc.tuple(fc.constantFrom(...names, 'x'), part), { maxLength: 4 });
+  return fc.tuple(fc.array(part, { minLength: 3, maxLength: 3 }), pairs).map(([parts, query]) => {
+    const left = [...parts];
+    const path = route.path.replaceAll(/:\w+/g, () => left.pop() ?? 'x');
+    return `${path}?${query.map((pair) => pair.join('=')).join('&')}`;
+  });
+}
+
+const requests: fc.Arbitrary<Request> = fc
+  .constantFrom(...OPS_ROUTES.filter((route) => !EVENT_ROUTES.includes(route)))
+  .chain((route) =>
+    fc.record({
+      method: fc.constant(route.method),
+      path: pathsOf(route),
+      caller: fc.nat(),
+      type: types,
+      headers: fc.dictionary(
+        fc.constantFrom('idempotency-key', 'accept', 'cookie', 'origin', 'if-none-match'),
+        fc.oneof(hostileText, fc.constant('text/html')).map((text) => text.replace(/[^ -~]/g, '')),
+      ),
+      body: route.method === 'GET' ? fc.constant(Buffer.alloc(0)) : bodiesOf(route),
+    }),
+  );
+
+/** Statuses that say which part of the request was wrong, or that it was done. */
+const EXPECTED = new Set([200, 202, 303, 304, 400, 401, 403, 404, 409, 413, 414, 415, 422, 431]);
+
+/**
+ * Requests to a running ops server.
+ *
+ * @param keys credentials, so many that no rate limit is met
+ */
+export function opsTarget(url: string, keys: readonly string[]): Target {
+  const law = async (one: Request) => {
+    const { status, text } = await send(url, one, keys[one.caller % keys.length] ?? '');
+    if (EXPECTED.has(status)) return;
+    throw new Error(`${one.method} ${one.path} answers ${status}: ${text.slice(0, 500)}`);
+  };
+  return target({ name: 'request to the ops server', inputs: requests, law });
+}
+
+function send(
+  url: string,
+  { method, path, type, headers, body }: Request,
+  key: string,
+): Promise<{ readonly status: number; readonly text: string }> {
+  return new Promise((resolve, reject) => {
+    const call = request(
+      `${url}${path}`,
+      {
+        method,
+        agent: false,
+        headers: {
+          ...headers,
+          ...(type === '' ? {} : { 'content-type': type }),
+          'content-length': body.length,
+          authorization: `Bearer ${key}`,
+        },
+      },
+      (answer) => {
+        let text = '';
+        answer.setEncoding('utf8');
+        answer.on('data', (part: string) => (text += part));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }));
+      },
+    );
+    // A body that is refused unread may break the connection: what was answered decides.
+    call.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ECONNRESET' || error.code === 'EPIPE') resolve({ status: 413, text: '' });
+      else reject(error);
+    });
+    call.end(body);
+  });
+}
