@@ -37,7 +37,13 @@ const LICENCES = new Set([
   '0BSD',
 ]);
 /** Further licences of tools that are not passed on. */
-const TOOL_LICENCES = new Set([...LICENCES, 'MPL-2.0', 'Python-2.0', 'Unlicense']);
+const TOOL_LICENCES = new Set([
+  ...LICENCES,
+  'MPL-2.0',
+  'Python-2.0',
+  'Unlicense',
+  '(MIT OR CC0-1.0)',
+]);
 
 /** Packages whose manifest names its licence in an outdated way, which npm does not copy; read by us. */
 const READ_LICENCES: Readonly<Record<string, string>> = {
