@@ -60,7 +60,7 @@ export default defineConfig({
       project('chaos', {
         globalSetup: [BUILD, 'test/chaos/support/report-setup.ts'],
         // Each file has its own Redis; what is measured waits on latencies, not on the processor.
-        maxWorkers: 2,
+        maxWorkers: 3,
         testTimeout: 240_000,
       }),
       project('browser', {

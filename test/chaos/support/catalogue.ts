@@ -65,12 +65,13 @@ export const CATALOGUE: readonly {
   },
 ];
 
-/** What this run plays on a running fleet under a policy, one at a time. */
-export function scenariosUnder(delivery: DeliveryPolicy): Scenario[] {
+/** What this run plays on a running fleet under a policy, one at a time: every other one, from `first` on. */
+export function scenariosUnder(delivery: DeliveryPolicy, first: 0 | 1): Scenario[] {
   return CATALOGUE.flatMap(({ scenarios }) => scenarios)
     .filter((scenario) => 'disturb' in scenario)
     .filter(({ name }) => !IS_SHORT || SHORT.has(name))
-    .filter((_, index) => policiesOf(index).includes(delivery));
+    .filter((_, index) => policiesOf(index).includes(delivery))
+    .filter((_, index) => index % 2 === first);
 }
 
 /** The policies under which this run plays a scenario: one of them in the short form, in turn. */

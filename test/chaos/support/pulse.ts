@@ -81,3 +81,20 @@ export class Pulse {
     return this.#samples[low - 1]?.contacts ?? 0;
   }
 }
+
+/**
+ * How long each recovery took. Of faults of which the next ended before the fleet was back, the last counts.
+ *
+ * @param endedAt ends of the faults, in their order
+ * @param backAfter time from such an end to full speed; Infinity for never
+ */
+export function recoveries(
+  endedAt: readonly number[],
+  backAfter: (at: number) => number,
+): number[] {
+  return endedAt.flatMap((at, index) => {
+    const took = backAfter(at);
+    const next = endedAt[index + 1];
+    return next !== undefined && at + took > next ? [] : [took];
+  });
+}

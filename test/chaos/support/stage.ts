@@ -21,7 +21,7 @@ import { judge } from './judge.ts';
 import type { Verdict } from './laws.ts';
 import { Load } from './load.ts';
 import { PLAN, type Plan } from './plan.ts';
-import { Pulse } from './pulse.ts';
+import { Pulse, recoveries } from './pulse.ts';
 import { BATCH, CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
 import { startTlsFront, type TlsFront } from './tls-front.ts';
 import { watchSums, type SumWatch } from './watch-sums.ts';
@@ -339,7 +339,7 @@ export class Stage {
       fallen,
       recoveriesMs: [
         ...takeovers,
-        ...this.#mendedAt.map((at) => this.pulse.backAfter(at, this.#speed)),
+        ...recoveries(this.#mendedAt, (at) => this.pulse.backAfter(at, this.#speed)),
       ],
       holds: holdsSeen(fleet),
       holdLeft,
