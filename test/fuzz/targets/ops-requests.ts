@@ -91,7 +91,8 @@ const EXPECTED = new Set([200, 202, 303, 304, 400, 401, 403, 404, 409, 413, 414,
 export function opsTarget(url: string, keys: readonly string[]): Target {
   const law = async (one: Request) => {
     const { status, text } = await send(url, one, keys[one.caller % keys.length] ?? '');
-    if (EXPECTED.has(status)) return;
+    // All signing in is from one address, which a limit of its own meets.
+    if (EXPECTED.has(status) || (status === 429 && one.path.startsWith('/sign-in'))) return;
     throw new Error(`${one.method} ${one.path} answers ${status}: ${text.slice(0, 500)}`);
   };
   return target({ name: 'request to the ops server', inputs: requests, law });
