@@ -173,15 +173,15 @@ describe('in steady state', () => {
 
     expect(emulator.record().distinct).toBe(MANY);
     // One round trip for each job, ours as theirs; what a script does inside is compared next.
-    expect(plainCost['evalsha']).toBe(MANY - FEW);
-    expect(ourCost['evalsha']).toBe(MANY - FEW);
+    expect(perSend(plainCost)['evalsha']).toBe(1);
+    expect(perSend(ourCost)['evalsha']).toBe(1);
     // The polls of this test and of the clients themselves are no part of a send. BullMQ's limiter
     // sets an expiry once a second and a worker blocks once when it has run dry, whatever it sends:
     // these two go by the clock.
     const poll = new Set(['zcard', 'info', 'ping', 'pexpire', 'bzpopmin', 'hold']);
     expect(Math.abs(ourCost['hold'] ?? 0)).toBeLessThanOrEqual(1);
     const counted = (all: Commands) =>
-      Object.fromEntries(Object.entries(all).filter(([name]) => !poll.has(name)));
+      Object.fromEntries(Object.entries(perSend(all)).filter(([name]) => !poll.has(name)));
     expect(counted(ourCost)).toEqual(counted(bareCost));
   }, 60_000);
 
@@ -203,12 +203,24 @@ describe('in steady state', () => {
     await cost(1, ours(1, 1), 'at-most-once');
     const most = (jobs: number) => cost(jobs, ours(jobs, 1), 'at-most-once');
     const difference = subtract(await most(MANY), await most(FEW));
-    expect(difference['evalsha']).toBe(3 * (MANY - FEW));
+    expect(perSend(difference)['evalsha']).toBe(3);
     const { open, accepted } = keysOf(`steady-${runs - 1}`, 'default').intents;
     expect(await redis.hlen(open)).toBeLessThan(10);
     expect(await redis.zcard(accepted)).toBeLessThan(10);
   }, 60_000);
 });
+
+/**
+ * Commands of a send, to a hundredth: what goes by the clock, such as a fetch from an empty queue, is one or two
+ * of hundreds of sends.
+ */
+function perSend(difference: Commands): Commands {
+  return Object.fromEntries(
+    Object.entries(difference)
+      .map(([name, calls]) => [name, Math.round((100 * calls) / (MANY - FEW)) / 100] as const)
+      .filter(([, calls]) => calls !== 0),
+  );
+}
 
 /** The difference of two counts, without what did not change. */
 function subtract(left: Commands, right: Commands): Commands {
