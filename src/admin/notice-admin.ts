@@ -44,6 +44,8 @@ export interface AdminOptions {
 export interface BatchStatus extends Omit<Batch, 'frame'> {
   /** Why nothing of it is sent, and what to do; absent where it is sent or over. */
   readonly standstill?: string;
+  /** It makes no progress, and nothing is known that would explain it. */
+  readonly stalled: boolean;
   /** Whether its import stopped before the end of the list; the same import continues it. */
   readonly importStopped: boolean;
 }
@@ -95,10 +97,11 @@ export class NoticeAdmin {
     return this.#with(async (context) => {
       const found = await readBatchSnapshot(context, id);
       if (found === undefined) return undefined;
-      const { batch, standstill, importStopped } = found;
+      const { batch, standstill, stalled, importStopped } = found;
       return {
         ...withoutFrame(batch),
         ...(standstill === undefined ? {} : { standstill }),
+        stalled,
         importStopped,
       };
     });

@@ -1,16 +1,10 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { BATCH_ID } from '../contracts/chunk-job.ts';
+import { readTimeSpan, TIME_SPAN_FORMAT } from '../contracts/time-text.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Longest reason in the audit stream, in characters. */
 export const MAX_WHY_LENGTH = 200;
-
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-]);
 
 /** Parser of a whole number; both bounds are allowed. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
@@ -48,12 +42,9 @@ export function collect(text: string, before: readonly string[] = []): readonly 
 
 /** Parses a time span such as `90s`, `15m`, `2h` or `3d` into milliseconds. */
 export function timeSpan(text: string): number {
-  const [, digits = '', letter = ''] = /^([0-9]{1,6})([smhd])$/.exec(text) ?? [];
-  const unit = UNITS.get(letter);
-  if (unit === undefined) {
-    throw new InvalidArgumentError('Expected a time span such as 90s, 15m, 2h or 3d.');
-  }
-  return Number(digits) * unit;
+  const span = readTimeSpan(text);
+  if (span === undefined) throw new InvalidArgumentError(`Expected ${TIME_SPAN_FORMAT}.`);
+  return span;
 }
 
 /** Parses the id of a batch. */

@@ -1,15 +1,14 @@
+import { motionOf } from '../batch/ledger/batch-motion.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { countOf, formatCount, formatDuration } from '../format/format.ts';
 import { HOLDS } from '../contracts/hold.ts';
+import { surroundingsOf } from '../ops/batch-snapshot.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import type { QueueSnapshot } from './queue-snapshot.ts';
 
 /** Waiting time in milliseconds that is a warning while workers run and the queue is not held. */
 const LONG_WAIT_MS = 300_000;
-
-/** Time without progress after which a batch with pending contacts is blocked, in milliseconds. */
-const BLOCKED_MS = 120_000;
 
 /** Event loop delay from which on locks and deadlines of a worker are at risk, in milliseconds. */
 const SLOW_LOOP_MS = 1_000;
@@ -94,16 +93,13 @@ function waiting({ waiting, oldestWaitingMs = 0, workers, hold }: QueueSnapshot)
 
 function batches({ batches, workers, hold, now }: QueueSnapshot): Finding {
   const open = batches.filter(({ counts }) => counts.pending > 0);
-  const free = workers.length > 0 && hold === undefined;
-  const blocked = open.filter(
-    ({ phase, movedAt }) =>
-      free && (phase === 'sending' || phase === 'importing') && now - movedAt > BLOCKED_MS,
-  );
-  const [first] = blocked;
+  const around = surroundingsOf({ workers, hold }, true);
+  const stalled = open.filter((batch) => motionOf(batch, around, now).stalled);
+  const [first] = stalled;
   if (first !== undefined) {
     return warn(
       'queue.batches',
-      `${blocked.length} of ${open.length} open batches make no progress, such as ${first.id}`,
+      `${stalled.length} of ${open.length} open batches are stalled, such as ${first.id}`,
       `see "notices batch ${first.id}"`,
     );
   }

@@ -1,16 +1,24 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { blockedReason } from '../batch/ledger/blocked-reason.ts';
+import { motionOf, type BatchMotion } from '../batch/ledger/batch-motion.ts';
+import type { BatchSurroundings } from '../batch/ledger/blocked-reason.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { BatchControlContext } from './batch-actions.ts';
-import { FleetReader } from './snapshot.ts';
+import { FleetReader, type FleetSnapshot } from './snapshot.ts';
 
 /** A batch at one moment. */
-export interface BatchSnapshot {
+export interface BatchSnapshot extends BatchMotion {
   readonly batch: Batch;
-  /** Why the batch does not move; undefined where it moves or is over. */
-  readonly standstill: string | undefined;
   /** Whether its import stopped before the end of the list: no process is importing the batch. */
   readonly importStopped: boolean;
+}
+
+/** What decides beside a batch whether it is sent, of what was read of the fleet. */
+export function surroundingsOf(
+  { workers, hold }: Pick<FleetSnapshot, 'workers' | 'hold'>,
+  importing: boolean,
+): BatchSurroundings {
+  const active = workers.reduce((sum, worker) => sum + worker.active, 0);
+  return { workers: workers.length, active, hold, importing };
 }
 
 /**
@@ -24,16 +32,15 @@ export async function readBatchSnapshot(
   id: string,
 ): Promise<BatchSnapshot | undefined> {
   try {
-    const [importing, batch, { workers, hold }] = await Promise.all([
+    const [importing, batch, { now, ...fleet }] = await Promise.all([
       // Before the batch: an import that ends in between has not stopped early.
       ledger.isImporting(id),
       ledger.read(id),
-      new FleetReader({ redis, keys }).read('workers', 'hold'),
+      new FleetReader({ redis, keys }).read('workers', 'hold', 'now'),
     ]);
     if (batch === undefined) return undefined;
-    const around = { workers: workers.length, hold, importing };
     const importStopped = batch.importedAt === 0 && !importing;
-    return { batch, standstill: blockedReason(batch, around), importStopped };
+    return { batch, ...motionOf(batch, surroundingsOf(fleet, importing), now), importStopped };
   } catch (error) {
     throw redisFailure(error);
   }

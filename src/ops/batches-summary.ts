@@ -1,6 +1,7 @@
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
-import { blockedReason } from '../batch/ledger/blocked-reason.ts';
-import type { Hold } from '../contracts/hold.ts';
+import { motionOf } from '../batch/ledger/batch-motion.ts';
+import { surroundingsOf } from './batch-snapshot.ts';
+import type { FleetSnapshot } from './snapshot.ts';
 
 /** A batch that has not ended. */
 export interface OpenBatch {
@@ -10,6 +11,8 @@ export interface OpenBatch {
   readonly pending: number;
   /** Why nothing of it is being sent, and what to do; absent where it is being sent. */
   readonly waits?: string;
+  /** It makes no progress, and nothing is known that would explain it. */
+  readonly stalled: boolean;
   /** No process is importing it, and its list was not read to the end. */
   readonly importStopped: boolean;
 }
@@ -46,7 +49,7 @@ const LISTED = 10;
 export function summarizeBatches(
   { batches, importing }: NewestBatches,
   pending: number,
-  around: { readonly workers: number; readonly hold: Hold | undefined },
+  fleet: Pick<FleetSnapshot, 'workers' | 'hold' | 'now'>,
 ): BatchesSummary {
   const open = batches.filter(isOpen);
   const sum = (some: readonly Batch[], state: 'rejected' | 'unknown') =>
@@ -57,13 +60,15 @@ export function summarizeBatches(
     openBatches: open.slice(0, LISTED).map((batch) => {
       const { id, phase, counts } = batch;
       const isImporting = importing.has(id);
-      const waits = blockedReason(batch, { ...around, importing: isImporting });
+      const around = surroundingsOf(fleet, isImporting);
+      const { standstill: waits, stalled } = motionOf(batch, around, fleet.now);
       return {
         id,
         phase,
         total: counts.total,
         pending: counts.pending,
         ...(waits === undefined ? {} : { waits }),
+        stalled,
         importStopped: batch.importedAt === 0 && phase !== 'cancelled' && !isImporting,
       };
     }),

@@ -8,6 +8,8 @@ import { FleetReader, type FleetSnapshot, type JobCounts } from './snapshot.ts';
 
 /** The state of the account at one moment, as `notices status` and the API show it. */
 export interface Status {
+  /** When it was read: Redis time, milliseconds since the epoch. */
+  readonly now: number;
   readonly account: string;
   /** REDIS_PREFIX */
   readonly prefix: string;
@@ -98,6 +100,7 @@ export async function statusOf(
     'rateLimit',
     'token',
     'workers',
+    'now',
     'redis',
   );
   const {
@@ -111,12 +114,13 @@ export async function statusOf(
     rateLimit,
     token,
     workers,
+    now,
     redis,
   } = snapshot;
   const { completed, ...jobs } = noticeJobs;
-  const around = { workers: workers.length, hold };
-  const batches = summarizeBatches(newestBatches, unsentContacts, around);
+  const batches = summarizeBatches(newestBatches, unsentContacts, snapshot);
   return {
+    now,
     account,
     prefix: settings.prefix,
     jobs: { ...jobs, done: completed },

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { batchFrom, type Batch, type BatchPhase } from '../../src/batch/ledger/batch-record.ts';
+import { someWorker } from './web/pages/snapshots.ts';
 import { summarizeBatches } from '../../src/ops/batches-summary.ts';
 
-const AROUND = { workers: 1, hold: undefined };
+const FLEET = { workers: [someWorker({ active: 0 })], hold: undefined, now: 0 };
 function of(id: string, phase: BatchPhase, some: Partial<Batch> = {}): Batch {
   const batch = batchFrom(id, { phase, importedAt: '5' });
   if (batch === undefined) throw new Error('no batch');
@@ -10,7 +11,7 @@ function of(id: string, phase: BatchPhase, some: Partial<Batch> = {}): Batch {
 }
 const counts = (some: Partial<Batch['counts']>) => ({ ...of('b', 'sending').counts, ...some });
 const summary = (batches: readonly Batch[], importing: readonly string[] = [], pending = 0) =>
-  summarizeBatches({ batches, importing: new Set(importing) }, pending, AROUND);
+  summarizeBatches({ batches, importing: new Set(importing) }, pending, FLEET);
 
 describe('the summary of batches', () => {
   it.each<[BatchPhase, number, boolean]>([

@@ -2,6 +2,7 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
+import { STALLED_AFTER_MS } from '../../src/batch/ledger/batch-motion.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import {
   JOBS_AHEAD_MS,
@@ -24,9 +25,6 @@ const DUE_AFTER_MS = 10_000;
 
 /** A worker that dies during its look delays the next one by at most this time. */
 const LEASE_MS = JOBS_AHEAD_MS;
-
-/** A batch without progress for this long, although nothing holds it, gets new jobs. */
-const STALLED_AFTER_MS = 60_000;
 
 /** Interval at which the fleet reads the list of all batches, and how many in one call. */
 const LIST_EVERY_MS = 3_600_000;

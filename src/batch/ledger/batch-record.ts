@@ -28,7 +28,10 @@ export interface BatchPlan {
  * importing, paused or cancelled. `finishedAt` of a cancelled batch is set when its last attempts have
  * ended.
  */
-export type BatchPhase = 'importing' | 'sending' | 'paused' | 'cancelled' | 'finished';
+export type BatchPhase = (typeof BATCH_PHASES)[number];
+
+/** All phases. */
+export const BATCH_PHASES = ['importing', 'sending', 'paused', 'cancelled', 'finished'] as const;
 
 /**
  * Contacts by state. At any time pending, accepted, rejected, unknown, expired and cancelled add up to
@@ -67,6 +70,10 @@ export interface Batch extends BatchPlan {
   readonly retentionMs: number;
   /** When a chunk was last stored, claimed, settled or redriven, or the batch resumed or cancelled. */
   readonly movedAt: number;
+  /** With a rate: when the next chunk may be sent. */
+  readonly nextAt: number;
+  /** When its jobs were last queued again because it was stalled; the same time is then `movedAt`. */
+  readonly restartedAt: number;
   /** Chunks stored so far. */
   readonly chunks: number;
   /** Those that the import stored, without those that redrives and splits added. */
@@ -90,13 +97,7 @@ export const CONTACT_STATES = [
   'cancelled',
 ] as const;
 
-const PHASES: ReadonlySet<string> = new Set<BatchPhase>([
-  'importing',
-  'sending',
-  'paused',
-  'cancelled',
-  'finished',
-]);
+const PHASES: ReadonlySet<string> = new Set(BATCH_PHASES);
 
 /** A plan as fields and values of the batch's Redis hash, alternating. */
 export function planFields(plan: BatchPlan): (string | number)[] {
@@ -145,6 +146,8 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
     finishedAt: number('finishedAt'),
     retentionMs: number('retentionMs'),
     movedAt: number('movedAt'),
+    nextAt: number('nextAt'),
+    restartedAt: number('restartedAt'),
     chunks: number('chunks'),
     chunksOfList: number('chunks') - number('derived'),
     queued: number('queued'),

@@ -5,6 +5,8 @@ import type { Batch } from './batch-record.ts';
 export interface BatchSurroundings {
   /** Running worker processes. */
   readonly workers: number;
+  /** Jobs that are in progress in all of them. */
+  readonly active: number;
   readonly hold: Hold | undefined;
   /** Whether a process is importing the batch. */
   readonly importing: boolean;

@@ -12,7 +12,8 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * `<chunk>.late` (its deadline does not apply). `derived` is the number of chunks that are not of the
  * list, but of a redrive or split off others (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
- * the turns (time slots) that were given to jobs.
+ * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
+ * last queued again.
  */
 const KEY_COUNT = 10;
 

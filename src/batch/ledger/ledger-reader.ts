@@ -30,6 +30,18 @@ export interface ImportRecord {
   readonly digest: string;
 }
 
+/** When batches were created, Redis time in milliseconds since the epoch; without a bound all match. */
+export interface BatchTimes {
+  /** At this time or later. */
+  readonly since?: number | undefined;
+  /** Before this time. */
+  readonly before?: number | undefined;
+}
+
+/** A range of scores, the highest first. */
+const scoresOf = ({ since, before }: BatchTimes) =>
+  [before === undefined ? '+inf' : `(${before}`, since ?? '-inf'] as const;
+
 /**
  * Reads the account's batches. {@link Ledger} adds the operations that change them.
  *
@@ -70,23 +82,25 @@ export class LedgerReader {
   }
 
   /** Stored batches, the newest first. Removes those whose retention has ended from the list. */
-  async list(limit: number, offset = 0): Promise<Batch[]> {
+  async list(limit: number, offset = 0, times: BatchTimes = {}): Promise<Batch[]> {
     const { batches: list } = this.keys;
+    const [newest, oldest] = scoresOf(times);
     const ids = await this.ask(() =>
-      this.redis.zrevrangebyscore(list, '+inf', '-inf', 'LIMIT', offset, limit),
+      this.redis.zrevrangebyscore(list, newest, oldest, 'LIMIT', offset, limit),
     );
     const batches = await Promise.all(ids.map((id) => this.read(id)));
     const gone = ids.filter((_, index) => batches[index] === undefined);
     if (gone.length > 0) {
       await this.ask(() => this.redis.zrem(list, ...gone));
-      return this.list(limit, offset);
+      return this.list(limit, offset, times);
     }
     return batches.filter((batch) => batch !== undefined);
   }
 
   /** Number of stored batches; may include a few whose retention has just ended. */
-  async countBatches(): Promise<number> {
-    return this.ask(() => this.redis.zcard(this.keys.batches));
+  async countBatches(times: BatchTimes = {}): Promise<number> {
+    const [newest, oldest] = scoresOf(times);
+    return this.ask(() => this.redis.zcount(this.keys.batches, oldest, newest));
   }
 
   /** States of the chunks from `first` up to, not including, `end`. */

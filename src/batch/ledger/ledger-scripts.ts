@@ -194,7 +194,7 @@ end
 if not isOpen(phase) or (count('rate') == 0 and count('queued') < count('chunks')) then
   return { 'moving' }
 end
-redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'movedAt', now)
+redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'movedAt', now, 'restartedAt', now)
 event('batch.stalled', 'pending', waiting)
 return { 'stalled' }`,
 );

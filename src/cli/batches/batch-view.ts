@@ -31,7 +31,7 @@ export function notAccepted({ counts }: Pick<Batch, 'counts'>): number {
 
 /** Describes a batch in lines of text. */
 export function describeBatch(
-  { batch, standstill, importStopped }: BatchSnapshot,
+  { batch, standstill, stalled, importStopped }: BatchSnapshot,
   groups: readonly FailureGroup[],
   now: number,
 ): string[] {
@@ -39,7 +39,7 @@ export function describeBatch(
   return [
     ...table([
       ['batch', id],
-      ['phase', describePhase(batch, now)],
+      ['phase', describePhase(batch, stalled, now)],
       ['sends', describePlan(batch)],
       ['import', describeImport(batch, importStopped)],
       ['contacts', formatCount(counts.total)],
@@ -47,7 +47,7 @@ export function describeBatch(
       ...(counts.possiblySentTwice === 0
         ? []
         : [['sent twice', `at most ${countOf(counts.possiblySentTwice, 'contact')}`]]),
-      ...rateRows(batch, now),
+      ...rateRows(batch, standstill, now),
     ]),
     ...(standstill === undefined ? [] : [`Not sending: ${standstill}.`]),
     ...describeRetention(batch, now),
@@ -56,10 +56,16 @@ export function describeBatch(
   ];
 }
 
-function describePhase({ phase, begunAt, finishedAt, movedAt }: Batch, now: number): string {
+function describePhase(
+  { phase, begunAt, finishedAt, movedAt, restartedAt }: Batch,
+  stalled: boolean,
+  now: number,
+): string {
   const ago = (at: number) => `${formatDuration(Math.max(0, now - at))} ago`;
   if (finishedAt > 0) return `${phase}, ${ago(finishedAt)}`;
-  return `${phase}, started ${ago(begunAt)}, last progress ${ago(movedAt)}`;
+  // A restart of a stalled batch counts as a move, but is no progress.
+  const progress = movedAt === restartedAt ? '' : `, last progress ${ago(movedAt)}`;
+  return `${phase}${stalled ? ', stalled' : ''}, started ${ago(begunAt)}${progress}`;
 }
 
 function describePlan({ templateCode, delivery, expiresAt, rate, chunkSize }: Batch): string {
@@ -88,7 +94,7 @@ function describeCount({ counts }: Batch, state: (typeof CONTACT_STATES)[number]
 }
 
 /** A single read only gives the average rate; `--watch` measures the current one. */
-function rateRows(batch: Batch, now: number): string[][] {
+function rateRows(batch: Batch, standstill: string | undefined, now: number): string[][] {
   const until = batch.finishedAt > 0 ? batch.finishedAt : now;
   const tookMs = until - batch.begunAt;
   const { accepted, rejected, unknown } = batch.counts;
@@ -97,7 +103,7 @@ function rateRows(batch: Batch, now: number): string[][] {
   const rate = (sent * 1_000) / tookMs;
   const average = `${formatRate(rate)}/s since its start`;
   if (batch.finishedAt > 0) return [['rate', `${average}, ${formatDuration(tookMs)} in total`]];
-  if (batch.phase !== 'sending') return [['rate', average]];
+  if (batch.phase !== 'sending' || standstill !== undefined) return [['rate', average]];
   return [
     ['rate', `${average}; about ${formatDuration((batch.counts.pending / rate) * 1_000)} left`],
   ];

@@ -1,24 +1,48 @@
 import { Command } from 'commander';
 import { groupFailures } from '../../batch/failures/failure-groups.ts';
-import { CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
+import {
+  findBatches,
+  readBatchFilter,
+  type BatchFilter,
+  type BatchFilterText,
+} from '../../batch/ledger/batch-filter.ts';
+import { BATCH_PHASES, CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
+import { InputError } from '../../contracts/errors.ts';
 import { formatCount, formatDuration } from '../../format/format.ts';
 import { batchId, wholeNumber } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
+import { UsageError } from '../usage-error.ts';
 import { print, table, wantsJson, writeJsonLine } from '../output.ts';
 import { describeBatch, viewBatch } from './batch-view.ts';
 import { followBatch } from './follow-batch.ts';
+
+/** Flags of `notices batches`. */
+interface BatchesFlags extends BatchFilterText {
+  readonly limit: number;
+}
 
 /** `notices batches`: lists the batches, newest first. */
 export function batchesCommand(context: CommandContext): Command {
   return new Command('batches')
     .description('list the batches, newest first')
+    .option('--phase <phase>', `only in this phase: ${BATCH_PHASES.join(', ')}`)
+    .option('--within <span>', 'only created within this time, such as 90s, 15m, 2h or 3d')
+    .option('--since <time>', 'only created at this time or later: ISO 8601, UTC without a zone')
+    .option('--before <time>', 'only created before this time')
     .option('--limit <n>', 'maximum number of batches', wholeNumber(1, 10_000), 50)
-    .action(async ({ limit }: { limit: number }, command: Command) => {
-      const batches = await withLedger(context, ({ ledger }) => ledger.list(limit));
+    .action(async ({ limit, ...flags }: BatchesFlags, command: Command) => {
+      const filter = filterOf(flags);
+      const { batches } = await withLedger(context, ({ ledger }) =>
+        findBatches(ledger, filter, { limit, offset: 0 }),
+      );
       print(context, command, batches, () =>
         batches.length === 0
-          ? ['No batches. "notices import FILE --template CODE" creates one.']
+          ? [
+              Object.keys(flags).length > 0
+                ? 'No batch matches.'
+                : 'No batches. "notices import FILE --template CODE" creates one.',
+            ]
           : table([
               ['BATCH', 'PHASE', 'STARTED', 'TEMPLATE', 'TOTAL', ...CONTACT_STATES],
               ...batches.map(({ id, phase, begunAt, templateCode, counts }) => [
@@ -32,6 +56,17 @@ export function batchesCommand(context: CommandContext): Command {
             ]),
       );
     });
+}
+
+/** @throws UsageError that names every invalid or contradicting flag */
+function filterOf(flags: BatchFilterText): BatchFilter {
+  try {
+    return readBatchFilter(flags, Date.now());
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    const problems = error.issues.map(({ field, problem }) => `--${field}: ${problem}`);
+    throw new UsageError(problems.join('; '));
+  }
 }
 
 /** `notices batch ID`: state, progress and failures of one batch. */

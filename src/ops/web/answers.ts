@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { BatchMotion } from '../../batch/ledger/batch-motion.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
@@ -106,6 +107,7 @@ export const deprecatedPaceAnswer = named(
 export const statusAnswer = named(
   'Status',
   z.looseObject({
+    now: time.describe('when it was read: Redis time, milliseconds since the epoch'),
     account: z.string(),
     jobs: z.looseObject({
       waiting: count,
@@ -132,6 +134,9 @@ export const statusAnswer = named(
             total: count,
             pending: count,
             waits: z.string().optional().describe('why nothing of it is sent, and what to do'),
+            stalled: z
+              .boolean()
+              .describe('no progress, and nothing is known that would explain it'),
             importStopped: z.boolean(),
           }),
         ),
@@ -204,8 +209,14 @@ export const batchAnswer = named(
     rows: count.describe('rows of the list that were read so far'),
     refusedRows: count,
     duplicateRows: count,
+    stalled: z
+      .boolean()
+      .describe('no progress for more than a minute, and nothing is known that would explain it'),
     perSecond: z.number().min(0).describe('average contacts per second since its start'),
-    restMs: z.number().nullable().describe('remaining time at that rate, in milliseconds'),
+    restMs: z
+      .number()
+      .nullable()
+      .describe('remaining time at that rate, in milliseconds; null where nothing of it is sent'),
     lossNear: z
       .object({ contacts: count, keptUntil: time, restMs: z.number() })
       .optional()
@@ -217,14 +228,18 @@ export const batchAnswer = named(
 export type BatchAnswer = z.output<typeof batchAnswer>;
 
 /** @param now current time in milliseconds since the epoch */
-export function batchToJson(batch: Batch, now: number): BatchAnswer {
+export function batchToJson(
+  batch: Batch,
+  now: number,
+  { standstill, stalled }: BatchMotion,
+): BatchAnswer {
   const { counts, begunAt, finishedAt, retentionMs, phase } = batch;
   const { id, templateCode, delivery, chunkSize, rate } = batch;
   const { chunks, rows, refusedRows, duplicateRows } = batch;
   const tookMs = (finishedAt > 0 ? finishedAt : now) - begunAt;
   const sent = counts.accepted + counts.rejected + counts.unknown;
   const perSecond = tookMs > 0 ? (sent * 1_000) / tookMs : 0;
-  const moves = phase === 'sending' && perSecond > 0;
+  const moves = phase === 'sending' && perSecond > 0 && standstill === undefined;
   const lossNear = nearEndOfRetention(batch, now);
   return {
     id,
@@ -244,6 +259,7 @@ export function batchToJson(batch: Batch, now: number): BatchAnswer {
     rows,
     refusedRows,
     duplicateRows,
+    stalled,
     perSecond,
     restMs: moves ? (counts.pending / perSecond) * 1_000 : null,
     ...(lossNear === undefined ? {} : { lossNear: { ...lossNear } }),

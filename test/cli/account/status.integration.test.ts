@@ -25,6 +25,7 @@ describe('notices status', () => {
     const prefix = redis.freshPrefix();
     const status = await statusOf(envOf(prefix));
     expect(status).toEqual({
+      now: expect.any(Number) as number,
       account: 'default',
       prefix,
       jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },

@@ -142,7 +142,7 @@ describe('batches', () => {
     );
     expect(ids.map(({ id }) => id).sort()).toEqual(['one', 'three', 'two']);
     const { context } = server;
-    expect(await listBatches(context, { limit: 5, offset: 3 }, 0)).toEqual({
+    expect(await listBatches(context, {}, { limit: 5, offset: 3 }, 0)).toEqual({
       batches: [],
       total: 3,
       next: null,

@@ -62,6 +62,20 @@ describe('the board of the queues', () => {
     expect(text).not.toMatch(/<script(?![^>]*(src=|type="application\/json"))/);
   });
 
+  it('links back to the pages, and to no other host', async () => {
+    const { viewer } = await bench();
+    const { text } = await viewer.get('/queues', { accept: 'text/html' });
+    const [, config = '{}'] = /id="__UI_CONFIG__"[^>]*>([^<]*)</.exec(text) ?? [];
+    expect(JSON.parse(config)).toMatchObject({
+      hideDocsLink: true,
+      miscLinks: [
+        { text: 'Overview', url: '/' },
+        { text: 'Batches', url: '/batches' },
+        { text: 'Notices', url: '/notices' },
+      ],
+    });
+  });
+
   it('asks for nothing of another host', async () => {
     const { viewer } = await bench();
     for (const path of ['/queues', '/queues/', '/queues/queue/send']) {

@@ -112,4 +112,59 @@ describe('failed single notices over HTTP', () => {
     expect((await operator.get('/notices', HTML)).text).toContain('No single notice failed.');
     expect(await notices.get('none')).toMatchObject({ state: 'not-kept' });
   });
+
+  it('the page has a form that filters them, and its actions keep to what it shows', async () => {
+    const { server, notices, operator, sent } = await bench();
+    const { keys } = server.context;
+    const [first] = sent;
+    const other = sent[1]?.id ?? '';
+    // Another template, failed two hours ago.
+    const job = keys.noticeJob(other);
+    const stored = JSON.parse((await redis.client.hget(job, 'data')) ?? '{}') as {
+      notice: { templateCode: string };
+    };
+    stored.notice.templateCode = 'OTHER';
+    await redis.client.hset(job, { data: JSON.stringify(stored) });
+    await redis.client.zadd(keys.failedNotices, Date.now() - 7_200_000, other);
+    const page = async (query: string) => (await operator.get(`/notices?${query}`, HTML)).text;
+    const shown = (text: string) =>
+      sent.filter(({ id }) => text.includes(`href="/notices/${id}"`)).map(({ id }) => id);
+    expect(shown(await page('template=OTHER&state=&code='))).toEqual([other]);
+    expect(shown(await page('olderThanMs=3600000'))).toEqual([other]);
+    expect(shown(await page('possiblySent=true'))).toEqual([]);
+    expect(await page('state=unknown')).toContain('No failed notice matches.');
+    expect(shown(await page('limit=1'))).toHaveLength(1);
+
+    const text = await page('template=CODE&state=rejected&possiblySent=false');
+    expect(shown(text)).toHaveLength(2);
+    expect(text).toContain('value="CODE"');
+    expect(text).toContain('<option value="rejected" selected>');
+    expect(text).toContain('<option value="false" selected>');
+    expect(text).toContain('2 notices with INVALID_CONTACT, 2 contacts; only template CODE');
+    expect(text).toMatch(/failed-notices\.csv\?[^"]*template=CODE/);
+    const form =
+      /action="\/api\/v1\/failed-notices\/redrive">([^]*?)<\/form>/.exec(text)?.[1] ?? '';
+    const fields = [...form.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)];
+    const body = new URLSearchParams(fields.map(([, name = '', value = '']) => [name, value]));
+    expect(body.get('template')).toBe('CODE');
+    body.set('why', 'fixed');
+    const reply = await operator.post(`${PATH}/redrive`, body.toString(), HTML);
+    expect(reply.status).toBe(303);
+    expect(reply.headers.location).toMatch(/^\/notices\?template=CODE/);
+    expect(await notices.get(first?.id ?? '')).toMatchObject({ state: 'pending' });
+    expect(await notices.get(other)).toMatchObject({ state: 'rejected' });
+  });
+
+  it('pages keep the filter; two ages are refused', async () => {
+    const { operator } = await bench();
+    const { text } = await operator.get('/notices?template=CODE&limit=2', HTML);
+    const [, older = ''] = /href="(\/notices\?[^"]*until=\d+)"/.exec(text) ?? [];
+    expect(older).toContain('template=CODE');
+    const next = await operator.get(older.replaceAll('&amp;', '&'), HTML);
+    expect(next.text).toMatch(/href="\/notices\/[^"?]+"/);
+    expect(next.text).toContain('value="CODE"');
+    const both = await operator.get('/notices?olderThanMs=1&before=5', HTML);
+    expect(both.status).toBe(400);
+    expect(both.text).toContain('expected only one of before and olderThanMs');
+  });
 });

@@ -1,12 +1,21 @@
 import { z } from 'zod';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
-import { readBatchSnapshot } from '../../batch-snapshot.ts';
+import {
+  findBatches,
+  readBatchFilter,
+  type BatchFilter,
+} from '../../../batch/ledger/batch-filter.ts';
+import { motionOf } from '../../../batch/ledger/batch-motion.ts';
+import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
+import { TIME_FORMAT, TIME_SPAN_FORMAT } from '../../../contracts/time-text.ts';
+import { readBatchSnapshot, surroundingsOf } from '../../batch-snapshot.ts';
 import {
   controlBatch,
   BATCH_CONTROLS,
   WHY_NOT_CONTROLLED,
   type BatchControl,
 } from '../../batch-actions.ts';
+import { FleetReader } from '../../snapshot.ts';
 import { batchAnswer, batchToJson } from '../answers.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
@@ -30,6 +39,17 @@ const SUMMARIES: Readonly<Record<BatchControl, string>> = {
   cancel: 'Cancels a batch: pending contacts are never sent. It cannot be undone.',
 };
 
+const text = z.string().max(40, 'expected at most 40 characters');
+
+/** The query that selects batches; {@link readBatchFilter} reads it. */
+export const batchFilterFields = {
+  phase: text.optional().describe(`only in this phase: ${BATCH_PHASES.join(', ')}`),
+  within: text.optional().describe(`only created within ${TIME_SPAN_FORMAT}`),
+  since: text.optional().describe(`only created at this time or later: ${TIME_FORMAT}`),
+  before: text.optional().describe('only created before this time'),
+  offset: queryNumber(0, 1_000_000, 0),
+};
+
 /** Batches: the list, one batch, and controlling it. */
 export const BATCH_ROUTES: readonly Route[] = [
   route({
@@ -38,21 +58,19 @@ export const BATCH_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'api',
     summary: 'The list of batches, newest first.',
-    query: z.object({
-      limit: queryNumber(1, 200, 50),
-      offset: queryNumber(0, 1_000_000, 0),
-    }),
+    query: z.object({ ...batchFilterFields, limit: queryNumber(1, 200, 50) }),
     answers: {
       200: {
         says: 'A page of the list.',
         schema: z.object({
           batches: z.array(batchAnswer),
-          total: z.int().describe('batches in all'),
+          total: z.int().describe('batches created in that time, of every phase'),
           next: z.int().nullable().describe('offset of the next page; null on the last'),
         }),
       },
     },
-    handle: async ({ query, now }, context) => json(await listBatches(context, query, now)),
+    handle: async ({ query, now }, context) =>
+      json(await listBatches(context, readBatchFilter(query, now), query, now)),
   }),
   route({
     method: 'GET',
@@ -80,7 +98,7 @@ export const BATCH_ROUTES: readonly Route[] = [
       const found = await readBatchSnapshot(context, id);
       if (found === undefined) throw noSuchBatch(id);
       return json({
-        batch: batchToJson(found.batch, now),
+        batch: batchToJson(found.batch, now, found),
         standstill: found.standstill ?? null,
         importStopped: found.importStopped,
       });
@@ -89,18 +107,27 @@ export const BATCH_ROUTES: readonly Route[] = [
   ...BATCH_CONTROLS.map(controlRoute),
 ];
 
-/** Reads a page of batches with one command for each of them and three more. */
+/** Batches that are read for one answer at most; the cost of a rare phase is bounded by it. */
+const MOST_READ = 500;
+
+/** Reads a page of batches with one command for each of them and each worker, and five more. */
 export async function listBatches(
-  { ledger }: Pick<OpsContext, 'ledger'>,
+  { ledger, redis, keys }: Pick<OpsContext, 'ledger' | 'redis' | 'keys'>,
+  filter: BatchFilter,
   { limit, offset }: { readonly limit: number; readonly offset: number },
   now: number,
 ) {
-  const [batches, total] = await Promise.all([ledger.list(limit, offset), ledger.countBatches()]);
-  const end = offset + batches.length;
+  const page = { limit, offset, mostRead: MOST_READ };
+  const [{ batches, total, next }, fleet] = await Promise.all([
+    findBatches(ledger, filter, page),
+    new FleetReader({ redis, keys }).read('workers', 'hold', 'now'),
+  ]);
+  // Whether it is being imported decides only what is said of a batch without pending contacts.
+  const around = surroundingsOf(fleet, true);
   return {
-    batches: batches.map((batch) => batchToJson(batch, now)),
+    batches: batches.map((batch) => batchToJson(batch, now, motionOf(batch, around, fleet.now))),
     total,
-    next: end < total && batches.length > 0 ? end : null,
+    next,
   };
 }
 

@@ -23,6 +23,13 @@ export function boardNeeds(method: string | readonly string[]): Needs {
   return [method].flat().every(reads) ? 'viewer' : 'closed';
 }
 
+/** Links from the board back to the pages. */
+const BACK_LINKS = [
+  { text: 'Overview', url: '/' },
+  { text: 'Batches', url: '/batches' },
+  { text: 'Notices', url: '/notices' },
+];
+
 /** Seconds between two polls of the board; each costs some forty commands per queue. */
 const POLL_S = 10;
 
@@ -49,6 +56,9 @@ export async function registerBoard(
     options: {
       uiConfig: {
         boardTitle: 'Queues',
+        // A menu in the header of the board; the documentation that it links is on another host.
+        miscLinks: BACK_LINKS,
+        hideDocsLink: true,
         hideRedisDetails: true,
         showWorkers: false,
         pollingInterval: { forceInterval: POLL_S },

@@ -1,7 +1,9 @@
 import { readBatchEvents, type BatchEvent } from '../../../batch/ledger/batch-events.ts';
+import { motionOf } from '../../../batch/ledger/batch-motion.ts';
 import type { Ledger } from '../../../batch/ledger/ledger.ts';
 import type { RedisClient } from '../../../redis/connect.ts';
 import type { Keys } from '../../../redis/keys.ts';
+import { surroundingsOf } from '../../batch-snapshot.ts';
 import type { Status } from '../../status.ts';
 import { batchToJson, statusToJson, type BatchAnswer, type StatusAnswer } from '../answers.ts';
 import { TooManyRequests } from '../http/problem.ts';
@@ -144,7 +146,9 @@ export class LiveFeed {
       this.#send({ event: 'status', data: statusToJson(current) });
       for (const batch of batches) {
         if (batch === undefined) continue;
-        this.#send({ event: 'batch', data: batchToJson(batch, Date.now()) });
+        const { workers, hold, now } = current;
+        const motion = motionOf(batch, surroundingsOf({ workers, hold }, true), now);
+        this.#send({ event: 'batch', data: batchToJson(batch, Date.now(), motion) });
       }
       for (const event of events.events) this.#send({ event: 'batch-event', data: event });
     } catch (error) {

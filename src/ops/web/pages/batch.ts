@@ -13,7 +13,7 @@ import {
   whyField,
   type PageView,
 } from './elements.ts';
-import { stateBar } from './batches.ts';
+import { STALLED_TAG, stateBar } from './batches.ts';
 
 /** All that the page of a batch shows. */
 export interface BatchPageData {
@@ -56,11 +56,12 @@ export function batchPage(data: BatchPageData, view: PageView): Html {
 }
 
 function progress({ batch, standstill, importStopped }: BatchPageData, view: PageView): Html {
-  const { id, phase, counts, perSecond, restMs, lossNear } = batch;
+  const { id, phase, counts, stalled, perSecond, restMs, lossNear } = batch;
   return html`<section class="card" id="progress" data-live="batch" data-batch="${id}" data-refresh>
     <p class="states">
       <span class="tag ${phase}">${phase}</span>
-      ${phase === 'sending' && html`<span>${formatRate(perSecond)} contacts a second</span>`}
+      ${stalled && STALLED_TAG}
+      ${phase === 'sending' && standstill === undefined && html`<span>${formatRate(perSecond)} contacts a second</span>`}
       ${restMs !== null && html`<span>about ${formatDuration(restMs)} left</span>`}
     </p>
     ${stateBar(counts)}

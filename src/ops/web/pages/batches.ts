@@ -1,7 +1,10 @@
-import { formatCount, formatDuration, formatRate } from '../../../format/format.ts';
+import type { BatchFilterText } from '../../../batch/ledger/batch-filter.ts';
+import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
+import { countOf, formatCount, formatDuration, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
 import { head, moment, table, type PageView } from './elements.ts';
+import { choiceField, filterForm, linkWith, textField } from './filter-form.ts';
 
 /** A page of the list. */
 export interface BatchList {
@@ -10,41 +13,94 @@ export interface BatchList {
   readonly offset: number;
   /** Offset of the next page; null at the end. */
   readonly next: number | null;
+  /** The filter as it was typed. Default: none */
+  readonly given?: BatchFilterText;
+  /** Why the filter is not valid; nothing was read then. */
+  readonly problem?: string;
 }
 
-/** The list of batches, newest first. */
-export function batchesPage({ batches, total, offset, next }: BatchList, view: PageView): Html {
-  if (batches.length === 0) {
+/** The list of batches, newest first, and the form that filters it. */
+export function batchesPage(list: BatchList, view: PageView): Html {
+  const { batches, total, offset, next, given = {}, problem } = list;
+  const chosen = Object.values(given).some((text) => text !== undefined);
+  const filter = filterOf(given, chosen, problem);
+  if (problem !== undefined) return filter;
+  if (total === 0 && !chosen) {
     return html`<section class="card empty">
       <p>There are no batches. Importing a list creates one:</p>
       <pre><code>notices import customers.csv --template ORDER_SHIPPED</code></pre>
     </section>`;
   }
-  return html`<section class="card" id="batches" data-refresh>
-      ${table(
-        'Batches',
-        [
-          head('Batch'),
-          head('Progress'),
-          head('Contacts', true),
-          head('Not accepted', true),
-          head('Rate', true),
-          head('Started'),
-        ],
-        batches.map((batch) => row(batch, view)),
-      )}
-    </section>
+  return html`${filter} ${batches.length === 0 ? NOTHING : listOf(batches, view)}
     <nav class="pages" aria-label="Pages of the list">
-      <span class="quiet"
-        >${offset + 1} to ${offset + batches.length} of ${formatCount(total)}</span
-      >
-      ${offset > 0 && html`<a href="/batches">Newest</a>`}
-      ${next !== null && html`<a href="/batches?offset=${next}">Older</a>`}
+      <span class="quiet">${rangeOf(list)}</span>
+      ${offset > 0 && html`<a href="${linkWith('/batches', { ...given })}">Newest</a>`}
+      ${next !== null && html`<a href="${linkWith('/batches', { ...given, offset: next })}">Older</a>`}
     </nav>`;
 }
 
+const NOTHING = html`<section class="card empty" id="batches"><p>No batch matches.</p></section>`;
+
+/** Periods that can be chosen. */
+const PERIODS = [
+  ['', 'any time'],
+  ['1h', 'the last hour'],
+  ['24h', 'the last 24 hours'],
+  ['7d', 'the last 7 days'],
+  ['30d', 'the last 30 days'],
+] as const;
+
+function filterOf(
+  { phase, within, since, before }: BatchFilterText,
+  chosen: boolean,
+  problem: string | undefined,
+): Html {
+  const phases = [['', 'any'], ...BATCH_PHASES.map((one) => [one, one] as const)] as const;
+  const example = 'such as 2026-01-31T09:30';
+  return filterForm(
+    '/batches',
+    [
+      choiceField({ name: 'phase', label: 'Phase', value: phase }, phases),
+      choiceField({ name: 'within', label: 'Created within', value: within }, PERIODS),
+      textField({ name: 'since', label: 'or created since (UTC)', value: since }, example),
+      textField({ name: 'before', label: 'and before (UTC)', value: before }, example),
+    ],
+    { chosen, problem },
+  );
+}
+
+/** Which part of the list is shown. With a phase the others are left out, so only the number is known. */
+function rangeOf({ batches, total, offset, given = {}, next }: BatchList): string {
+  const { phase } = given;
+  if (phase === undefined) {
+    return `${batches.length === 0 ? 0 : offset + 1} to ${offset + batches.length} of ${formatCount(total)}`;
+  }
+  const read = (next ?? total) - offset;
+  return `${countOf(batches.length, `${phase} batch`, `${phase} batches`)} among ${formatCount(read)} of ${formatCount(total)}`;
+}
+
+function listOf(batches: readonly BatchAnswer[], view: PageView): Html {
+  return html`<section class="card" id="batches" data-refresh>
+    ${table(
+      'Batches',
+      [
+        head('Batch'),
+        head('Progress'),
+        head('Contacts', true),
+        head('Not accepted', true),
+        head('Rate', true),
+        head('Started'),
+      ],
+      batches.map((batch) => row(batch, view)),
+    )}
+  </section>`;
+}
+
+/** The badge of a batch that makes no progress although nothing holds it. */
+export const STALLED_TAG = html`<span class="tag stalled">stalled</span>`;
+
 function row(batch: BatchAnswer, { now }: PageView): Html {
-  const { id, templateCode, phase, counts, perSecond, restMs, begunAt, lossNear } = batch;
+  const { id, templateCode, phase, counts, stalled, perSecond, restMs, begunAt, lossNear } = batch;
   const { rejected, unknown, expired, cancelled } = counts;
   return html`<tr>
     <td>
@@ -53,6 +109,7 @@ function row(batch: BatchAnswer, { now }: PageView): Html {
     </td>
     <td class="wide">
       ${stateBar(counts)}<span class="tag ${phase}">${phase}</span>
+      ${stalled && STALLED_TAG}
       ${lossNear !== undefined && html`<span class="tag bad">deleted ${moment(lossNear.keptUntil, now)}</span>`}
     </td>
     <td class="number">${formatCount(counts.total)}</td>
@@ -61,7 +118,7 @@ function row(batch: BatchAnswer, { now }: PageView): Html {
       ${unknown > 0 && html`<br /><a href="/unknown">${formatCount(unknown)} unknown</a>`}
     </td>
     <td class="number">
-      ${phase === 'sending' ? html`${formatRate(perSecond)}/s` : ''}
+      ${phase === 'sending' && !stalled ? html`${formatRate(perSecond)}/s` : ''}
       ${restMs !== null && html`<br /><span class="quiet">${formatDuration(restMs)} left</span>`}
     </td>
     <td>${moment(begunAt, now)}</td>

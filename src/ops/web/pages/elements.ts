@@ -1,6 +1,6 @@
 import { formatCount, formatDuration } from '../../../format/format.ts';
 import type { Identity } from '../access/identity.ts';
-import { html, type Html, type Part } from '../http/html.ts';
+import { html, Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';
 import { csrfField, nextField } from './layout.ts';
 
@@ -63,8 +63,12 @@ export function ask(title: string, body: Part): Html {
   </details>`;
 }
 
-/** A table with a caption for screen readers; wide tables scroll in their own box. */
-export function table(caption: string, heads: readonly Part[], rows: readonly Html[]): Html {
+/**
+ * A table with a caption for screen readers; wide tables scroll in their own box. On a phone each cell is
+ * a line with the head of its column.
+ */
+export function table(caption: string, heads: readonly Html[], rows: readonly Html[]): Html {
+  const titles = heads.map(({ text }) => text.replaceAll(/<[^>]*>/g, '').trim());
   return html`<div class="scroll" tabindex="0" role="region" aria-label="${caption}">
     <table>
       <caption class="unseen">
@@ -76,10 +80,22 @@ export function table(caption: string, heads: readonly Part[], rows: readonly Ht
         </tr>
       </thead>
       <tbody>
-        ${rows}
+        ${rows.map((row) => labelled(row, titles))}
       </tbody>
     </table>
   </div>`;
+}
+
+/** Adds the head of its column to each cell; the texts of others are escaped, so they contain no tag. */
+function labelled({ text }: Html, titles: readonly string[]): Html {
+  const rows = text.split(/(?=<tr\b)/).map((row) => {
+    let column = 0;
+    return row.replaceAll(/<td(?! [^>]*colspan)\b/g, (tag) => {
+      const title = titles[column++] ?? '';
+      return title === '' ? tag : `${tag} data-label="${title}"`;
+    });
+  });
+  return new Html(rows.join(''));
 }
 
 /** Head of a column; numbers are aligned right. */

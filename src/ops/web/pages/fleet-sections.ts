@@ -1,6 +1,7 @@
 import { countOf, formatCount, formatDuration, formatSize } from '../../../format/format.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
+import { STALLED_TAG } from './batches.ts';
 import { moment, type PageView, head, table } from './elements.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
 
@@ -116,7 +117,7 @@ function row(worker: SeenWorker, now: number): Html {
       <td>${version}</td>
       <td class="number">${formatCount(active)} of ${formatCount(concurrency)}</td>
       <td>${moment(startedAt, now)}</td>
-      <td>${formatDuration(ageMs)} ago</td>
+      <td>${moment(now - ageMs, now)}</td>
       <td class="number ${loopDelayMs >= SLOW_LOOP_MS && 'bad'}">${formatDuration(loopDelayMs)}</td>
     </tr>
     ${unready.map(
@@ -150,6 +151,13 @@ export function attentionSection({ unknown, jobs, batches, redis }: StatusAnswer
         html`The import of <a href="/batches/${id}">${id}</a> stopped after
           ${countOf(total, 'contact')}: run the same import again; it continues where it stopped.`,
     ),
+    ...batches.openBatches
+      .filter(({ stalled }) => stalled)
+      .map(
+        ({ id, pending, waits }) =>
+          html`${STALLED_TAG} <a href="/batches/${id}">${id}</a>, ${countOf(pending, 'contact')}
+            pending: ${waits}.`,
+      ),
     ...redis.findings.map(({ words, remedy }) => html`Redis: ${words}; ${remedy}`),
   ].filter((item) => item !== false);
   return (

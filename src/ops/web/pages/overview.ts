@@ -1,4 +1,4 @@
-import { formatCount, formatDuration } from '../../../format/format.ts';
+import { countOf, formatCount, formatDuration } from '../../../format/format.ts';
 import { isProbed } from '../../../contracts/hold.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
@@ -96,6 +96,14 @@ function stateOf({ status, traffic }: OverviewData): {
     };
   }
   const sentRecently = traffic.recent.slice(-RECENT_POINTS).some(({ requests }) => requests > 0);
+  const stalled = batches.openBatches.filter((batch) => batch.stalled);
+  if (stalled.length > 0) {
+    return {
+      tone: 'bad',
+      title: 'Stalled',
+      text: `${countOf(stalled.length, 'batch', 'batches')} made no progress for more than a minute; see below what to do.`,
+    };
+  }
   if (jobs.waiting + jobs.active > 0 || (unsent > 0 && sentRecently)) {
     return { tone: 'good', title: 'Sending', text: 'Notices are being sent.' };
   }

@@ -6,11 +6,9 @@ import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
-import { noticeId } from '../../../notices/notice-ref.ts';
 import { batchToJson, statusToJson } from '../answers.ts';
-import { listBatches, noSuchBatch } from '../api/batch-routes.ts';
+import { noSuchBatch } from '../api/batch-routes.ts';
 import { canFind, findFor, FINDS_PER_MINUTE } from '../api/find-routes.ts';
-import { failedQuery, listFailed } from '../api/failed-notice-routes.ts';
 import { batchParams, queryNumber } from '../api/inputs.ts';
 import { noticeParams } from '../api/notice-life-routes.ts';
 import {
@@ -25,17 +23,15 @@ import { trafficOf } from '../api/traffic-routes.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
 import { auditPage } from './audit.ts';
 import { batchPage } from './batch.ts';
-import { batchesPage } from './batches.ts';
-import { failedSection } from './failed.ts';
 import { findPage, type FindPageData } from './find.ts';
 import { mayAct, viewOf } from './elements.ts';
 import { framed, PAGE } from './layout.ts';
-import { lookUpForm, noticePage } from './notice.ts';
+import { LIST_ROUTES } from './list-routes.ts';
+import { noticePage } from './notice.ts';
 import { overviewPage } from './overview.ts';
 import { downloadLink, selectionForm, selectionPage } from './unknown-selection.ts';
 import { unknownPage } from './unknown.ts';
 
-const PAGE_SIZE = 50;
 const UNKNOWN_NOTICES = 100;
 /** Default period of the overview. */
 const DEFAULT_MINUTES = 60;
@@ -54,18 +50,7 @@ export const PAGE_ROUTES: readonly Route[] = [
       return framed(call, { title: 'Overview', nav: '/', charts: true, main });
     },
   }),
-  route({
-    ...PAGE,
-    path: '/batches',
-    summary: 'The list of batches.',
-    query: z.object({ offset: queryNumber(0, 1_000_000, 0) }),
-    handle: async (call, context) => {
-      const { offset } = call.query;
-      const list = await listBatches(context, { limit: PAGE_SIZE, offset }, call.now);
-      const main = batchesPage({ ...list, offset }, viewOf(call));
-      return framed(call, { title: 'Batches', nav: '/batches', main });
-    },
-  }),
+  ...LIST_ROUTES,
   route({
     ...PAGE,
     path: '/batches/:id',
@@ -78,7 +63,7 @@ export const PAGE_ROUTES: readonly Route[] = [
       const { batch, ...rest } = found;
       const failures = await digestFailures(context, batch);
       const noRedrive = whyNotRedrive(batch, call.now);
-      const data = { batch: batchToJson(batch, call.now), ...rest, failures, noRedrive };
+      const data = { batch: batchToJson(batch, call.now, rest), ...rest, failures, noRedrive };
       return framed(call, {
         title: `Batch ${id}`,
         nav: '/batches',
@@ -114,28 +99,6 @@ export const PAGE_ROUTES: readonly Route[] = [
       const main = html`${selectionForm(view)} ${selectionPage(selected, view)}
         <p><a href="/unknown">All unknown outcomes</a></p>`;
       return framed(call, { title: 'Unknown', nav: '/unknown', main });
-    },
-  }),
-  route({
-    ...PAGE,
-    path: '/notices',
-    summary:
-      'Single notices: the form that looks one up, by its id or idempotency key; the failed ones.',
-    query: failedQuery.extend({ id: noticeId.optional() }),
-    handle: async (call, context) => {
-      const { redis, keys } = context;
-      const { id, ...filter } = call.query;
-      const byId = id === undefined ? undefined : await lookUpNotice(redis, keys, id);
-      const found =
-        id !== undefined && byId?.state === 'not-kept'
-          ? await lookUpNotice(redis, keys, { idempotencyKey: id })
-          : byId;
-      const view = viewOf(call);
-      const main =
-        found === undefined
-          ? html`${lookUpForm()} ${failedSection(await listFailed(context, filter), view)}`
-          : html`${lookUpForm(id)} ${noticePage(found, view)}`;
-      return framed(call, { title: 'Notices', nav: '/notices', main });
     },
   }),
   route({

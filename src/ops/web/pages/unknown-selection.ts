@@ -4,6 +4,7 @@ import type { Unknowns } from '../../unknown/select.ts';
 import type { ListedNotice, UnknownPreview } from '../api/unknown-selection.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, head, mayAct, moment, table, type PageView } from './elements.ts';
+import { AGES } from './filter-form.ts';
 import { csrfField } from './layout.ts';
 import { decisionForm, noticeTable } from './unknown.ts';
 
@@ -12,14 +13,6 @@ export interface UnknownSelection extends UnknownPreview {
   /** The oldest of its notices. */
   readonly notices: readonly ListedNotice[];
 }
-
-/** Ages that can be chosen. */
-const AGES = [
-  ['3600000', '1 hour'],
-  ['21600000', '6 hours'],
-  ['86400000', '24 hours'],
-  ['259200000', '3 days'],
-] as const;
 
 /** The form that selects unknown outcomes; the number is in no URL. Changes nothing. */
 export function selectionForm(view: PageView): Html {

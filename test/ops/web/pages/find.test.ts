@@ -34,14 +34,14 @@ describe('search results', () => {
       ],
     });
     for (const words of [
-      '<td>accepted or expired</td>',
-      '<td>no: the job is no longer kept</td>',
+      '<td data-label="State">accepted or expired</td>',
+      '<td data-label="Confirmed">no: the job is no longer kept</td>',
       '>60 s ago <span class="quiet small">03:03 UTC<',
       '<a href="/batches/autumn">autumn</a>, chunk 1,200',
       '<i class="dot rejected"></i>rejected',
-      '<td>probably: the contact has been deleted</td>',
+      '<td data-label="Confirmed">probably: the contact has been deleted</td>',
       '<code>INVALID_CONTACT</code>',
-      '<td>SALE</td>',
+      '<td data-label="Template">SALE</td>',
     ]) {
       expect(text).toContain(words);
     }

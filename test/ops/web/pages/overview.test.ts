@@ -109,6 +109,7 @@ describe('what needs attention', () => {
       phase: 'importing',
       total: 500,
       pending: 0,
+      stalled: false,
       importStopped: true,
     } as const;
     const text = attention({

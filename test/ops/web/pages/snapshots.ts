@@ -46,6 +46,7 @@ export function someBatch(some: Partial<BatchAnswer> = {}): BatchAnswer {
     rows: 1_000,
     refusedRows: 0,
     duplicateRows: 0,
+    stalled: false,
     perSecond: 6.7,
     restMs: 90_000,
     ...some,
@@ -78,6 +79,7 @@ export function someBatches(some: Partial<BatchesSummary> = {}): BatchesSummary 
 /** A queue that is idle, with one worker. */
 export function someStatus(some: Partial<StatusAnswer> = {}): StatusAnswer {
   return {
+    now: NOW,
     account: 'default',
     prefix: 'notices',
     jobs: { waiting: 0, active: 0, delayed: 0, done: 0, failed: 0 },

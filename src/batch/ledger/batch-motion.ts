@@ -1,0 +1,41 @@
+import type { Batch } from './batch-record.ts';
+import { blockedReason, type BatchSurroundings } from './blocked-reason.ts';
+
+/** A batch without progress for this long, although nothing holds it, is stalled; in milliseconds. */
+export const STALLED_AFTER_MS = 60_000;
+
+/** Whether a batch makes progress. */
+export interface BatchMotion {
+  /** Why nothing of it is sent, and what to do about it; undefined where it is being sent or has ended. */
+  readonly standstill: string | undefined;
+  /** It makes no progress, and nothing is known that would explain it. */
+  readonly stalled: boolean;
+}
+
+/** @param now Redis time, milliseconds since the epoch */
+export function motionOf(batch: Batch, around: BatchSurroundings, now: number): BatchMotion {
+  const blocked = blockedReason(batch, around);
+  if (blocked !== undefined) return { standstill: blocked, stalled: false };
+  const stalled = isStalled(batch, around, now);
+  return { standstill: stalled ? STALLED : undefined, stalled };
+}
+
+const STALLED =
+  'it is stalled: no progress for more than a minute, although workers are running and nothing holds the queue; run "notices doctor", and restart the workers if it stays';
+
+/**
+ * Whether a batch is stalled: it is open, contacts are pending, nothing has changed for
+ * {@link STALLED_AFTER_MS}, its rate would allow sending, and no worker has a job in progress: behind the
+ * chunks of other batches it only waits for its turn. It remains stalled when a worker has queued its jobs
+ * again, until the first of them is taken.
+ */
+function isStalled(
+  { phase, counts, movedAt, nextAt, restartedAt }: Batch,
+  { active }: BatchSurroundings,
+  now: number,
+): boolean {
+  const isOpen = phase === 'importing' || phase === 'sending';
+  if (!isOpen || counts.pending === 0 || active > 0) return false;
+  const untouched = restartedAt > 0 && movedAt <= restartedAt;
+  return untouched || now - Math.max(movedAt, nextAt) >= STALLED_AFTER_MS;
+}

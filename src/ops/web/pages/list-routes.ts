@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { readBatchFilter } from '../../../batch/ledger/batch-filter.ts';
+import { InputError } from '../../../contracts/errors.ts';
+import { lookUpNotice } from '../../../notices/look-up.ts';
+import { noticeId } from '../../../notices/notice-ref.ts';
+import { batchFilterFields, listBatches } from '../api/batch-routes.ts';
+import { failedQuery, listFailed } from '../api/failed-notice-routes.ts';
+import type { OpsContext } from '../ops-context.ts';
+import { html } from '../http/html.ts';
+import { route, type Route } from '../http/route.ts';
+import { batchesPage, type BatchList } from './batches.ts';
+import { viewOf } from './elements.ts';
+import { failedSection, type FailedPageData, type FailedPageFilter } from './failed.ts';
+import { withoutBlanks } from './filter-form.ts';
+import { framed, PAGE } from './layout.ts';
+import { lookUpForm, noticePage } from './notice.ts';
+
+const BATCHES = { title: 'Batches', nav: '/batches' } as const;
+const PAGE_SIZE = 50;
+
+const milliseconds = z
+  .string()
+  .regex(/^\d{1,15}$/, 'expected milliseconds')
+  .optional();
+
+const failedPageQuery = failedQuery.extend({
+  id: noticeId.optional(),
+  olderThanMs: milliseconds,
+  /** Where a page of the list begins. */
+  until: milliseconds,
+});
+
+/** The pages with a filter; its fields are in the query, and blank ones count as left out. */
+export const LIST_ROUTES: readonly Route[] = [
+  route({
+    ...PAGE,
+    path: '/batches',
+    summary: 'The list of batches, filtered by phase and time.',
+    query: z.preprocess(withoutBlanks, z.object(batchFilterFields)),
+    handle: async (call, context) => {
+      const { offset, ...given } = call.query;
+      const frame = (list: BatchList, status?: number) =>
+        framed(call, { ...BATCHES, main: batchesPage(list, viewOf(call)) }, status);
+      try {
+        const filter = readBatchFilter(given, call.now);
+        const list = await listBatches(context, filter, { limit: PAGE_SIZE, offset }, call.now);
+        return frame({ ...list, offset, given });
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error;
+        const { message: problem } = error;
+        return frame({ batches: [], total: 0, offset, next: null, given, problem }, 400);
+      }
+    },
+  }),
+  route({
+    ...PAGE,
+    path: '/notices',
+    summary:
+      'Single notices: the form that looks one up, by its id or idempotency key; the failed ones, filtered.',
+    query: z.preprocess(withoutBlanks, failedPageQuery),
+    handle: async (call, context) => {
+      const { redis, keys } = context;
+      const { id, ...query } = call.query;
+      const byId = id === undefined ? undefined : await lookUpNotice(redis, keys, id);
+      const found =
+        id !== undefined && byId?.state === 'not-kept'
+          ? await lookUpNotice(redis, keys, { idempotencyKey: id })
+          : byId;
+      const view = viewOf(call);
+      const main =
+        found === undefined
+          ? html`${lookUpForm()}
+            ${failedSection(await readFailedPage(context, query, call.now), view)}`
+          : html`${lookUpForm(id)} ${noticePage(found, view)}`;
+      return framed(call, { title: 'Notices', nav: '/notices', main });
+    },
+  }),
+];
+
+/** @throws InputError REQUEST_INVALID for two ages */
+async function readFailedPage(
+  context: OpsContext,
+  { limit, until, ...given }: Omit<z.output<typeof failedPageQuery>, 'id'>,
+  now: number,
+): Promise<FailedPageData> {
+  const { olderThanMs, before, ...filter } = given satisfies FailedPageFilter;
+  if (olderThanMs !== undefined && before !== undefined) {
+    const problem = 'expected only one of before and olderThanMs';
+    throw new InputError('REQUEST_INVALID', [{ field: 'olderThanMs', problem }]);
+  }
+  const age = olderThanMs === undefined ? Infinity : Math.max(0, now - Number(olderThanMs));
+  const chosen = before === undefined ? age : Number(before);
+  const first = Math.min(chosen, until === undefined ? Infinity : Number(until));
+  const times = Number.isFinite(first) ? { before: String(first) } : {};
+  const list = await listFailed(context, { ...filter, ...times, limit });
+  // Clocks may differ: what is shown is always part of what the forms act on.
+  const shown = Math.max(now, ...list.notices.map(({ endedAt = 0 }) => endedAt + 1));
+  return { ...list, given, before: Math.min(first, shown) };
+}
