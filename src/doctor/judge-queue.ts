@@ -3,7 +3,7 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { countOf, formatCount, formatDuration } from '../format/format.ts';
 import { HOLDS } from '../contracts/hold.ts';
-import { surroundingsOf } from '../ops/batch-snapshot.ts';
+import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import type { QueueSnapshot } from './queue-snapshot.ts';
 

@@ -1,24 +1,15 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { motionOf, type BatchMotion } from '../batch/ledger/batch-motion.ts';
-import type { BatchSurroundings } from '../batch/ledger/blocked-reason.ts';
+import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { BatchControlContext } from './batch-actions.ts';
-import { FleetReader, type FleetSnapshot } from './snapshot.ts';
+import { FleetReader } from './snapshot.ts';
 
 /** A batch at one moment. */
 export interface BatchSnapshot extends BatchMotion {
   readonly batch: Batch;
   /** Whether its import stopped before the end of the list: no process is importing the batch. */
   readonly importStopped: boolean;
-}
-
-/** What decides beside a batch whether it is sent, of what was read of the fleet. */
-export function surroundingsOf(
-  { workers, hold }: Pick<FleetSnapshot, 'workers' | 'hold'>,
-  importing: boolean,
-): BatchSurroundings {
-  const active = workers.reduce((sum, worker) => sum + worker.active, 0);
-  return { workers: workers.length, active, hold, importing };
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
 import { motionOf } from '../batch/ledger/batch-motion.ts';
-import { surroundingsOf } from './batch-snapshot.ts';
-import type { FleetSnapshot } from './snapshot.ts';
+import { surroundingsOf, type SendingFleet } from '../batch/ledger/blocked-reason.ts';
 
 /** A batch that has not ended. */
 export interface OpenBatch {
@@ -49,7 +48,7 @@ const LISTED = 10;
 export function summarizeBatches(
   { batches, importing }: NewestBatches,
   pending: number,
-  fleet: Pick<FleetSnapshot, 'workers' | 'hold' | 'now'>,
+  fleet: SendingFleet & { readonly now: number },
 ): BatchesSummary {
   const open = batches.filter(isOpen);
   const sum = (some: readonly Batch[], state: 'rejected' | 'unknown') =>

@@ -57,7 +57,7 @@ export function readBatchFilter(text: BatchFilterText, now: number): BatchFilter
 }
 
 /** Batches that match, and where the next ones are. */
-export interface FoundBatches {
+export interface MatchingBatches {
   /** The newest first. */
   readonly batches: readonly Batch[];
   /** Batches that were created in the time of the filter, of every phase. */
@@ -79,7 +79,7 @@ export async function findBatches(
   ledger: Pick<LedgerReader, 'list' | 'countBatches'>,
   { phase, ...times }: BatchFilter,
   page: { readonly limit: number; readonly offset: number; readonly mostRead?: number },
-): Promise<FoundBatches> {
+): Promise<MatchingBatches> {
   const { limit, offset, mostRead = Infinity } = page;
   const found: Batch[] = [];
   let at = offset;

@@ -12,6 +12,21 @@ export interface BatchSurroundings {
   readonly importing: boolean;
 }
 
+/** What is read of the fleet to decide it. */
+export interface SendingFleet {
+  readonly workers: readonly { readonly active: number }[];
+  readonly hold?: Hold | undefined;
+}
+
+/** What decides it beside the batch, of what was read. */
+export function surroundingsOf(
+  { workers, hold }: SendingFleet,
+  importing: boolean,
+): BatchSurroundings {
+  const active = workers.reduce((sum, worker) => sum + worker.active, 0);
+  return { workers: workers.length, active, hold, importing };
+}
+
 /**
  * Why no contact of a batch is being sent, and what to do about it, in one sentence; undefined if the
  * batch is being sent or has ended. Returns the first reason that applies:

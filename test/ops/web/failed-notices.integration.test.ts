@@ -145,7 +145,8 @@ describe('failed single notices over HTTP', () => {
     const form =
       /action="\/api\/v1\/failed-notices\/redrive">([^]*?)<\/form>/.exec(text)?.[1] ?? '';
     const fields = [...form.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g)];
-    const body = new URLSearchParams(fields.map(([, name = '', value = '']) => [name, value]));
+    const body = new URLSearchParams();
+    for (const [, name = '', value = ''] of fields) body.set(name, value);
     expect(body.get('template')).toBe('CODE');
     body.set('why', 'fixed');
     const reply = await operator.post(`${PATH}/redrive`, body.toString(), HTML);

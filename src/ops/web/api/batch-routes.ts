@@ -6,9 +6,10 @@ import {
   type BatchFilter,
 } from '../../../batch/ledger/batch-filter.ts';
 import { motionOf } from '../../../batch/ledger/batch-motion.ts';
+import { surroundingsOf } from '../../../batch/ledger/blocked-reason.ts';
 import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
 import { TIME_FORMAT, TIME_SPAN_FORMAT } from '../../../contracts/time-text.ts';
-import { readBatchSnapshot, surroundingsOf } from '../../batch-snapshot.ts';
+import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import {
   controlBatch,
   BATCH_CONTROLS,
@@ -16,7 +17,8 @@ import {
   type BatchControl,
 } from '../../batch-actions.ts';
 import { FleetReader } from '../../snapshot.ts';
-import { batchAnswer, batchToJson } from '../answers.ts';
+import { batchAnswer } from '../answers.ts';
+import { batchToJson } from '../batch-json.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { batchParams, queryNumber, why } from './inputs.ts';

@@ -1,11 +1,12 @@
 import { readBatchEvents, type BatchEvent } from '../../../batch/ledger/batch-events.ts';
 import { motionOf } from '../../../batch/ledger/batch-motion.ts';
+import { surroundingsOf } from '../../../batch/ledger/blocked-reason.ts';
 import type { Ledger } from '../../../batch/ledger/ledger.ts';
 import type { RedisClient } from '../../../redis/connect.ts';
 import type { Keys } from '../../../redis/keys.ts';
-import { surroundingsOf } from '../../batch-snapshot.ts';
 import type { Status } from '../../status.ts';
-import { batchToJson, statusToJson, type BatchAnswer, type StatusAnswer } from '../answers.ts';
+import { batchToJson } from '../batch-json.ts';
+import { statusToJson, type BatchAnswer, type StatusAnswer } from '../answers.ts';
 import { TooManyRequests } from '../http/problem.ts';
 import type { RedisTrouble, RedisErrorMonitor } from '../http/redis-error-monitor.ts';
 
