@@ -142,7 +142,7 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     name: 'all workers restarted in turn, twice',
     breaks: 'SIGTERM of each worker, after its replacement has started, twice',
     harmless: true,
-    plan: { seconds: 14 },
+    plan: { seconds: 30 },
     disturb: async (stage) => {
       let ended = 0;
       for (let round = 0; round < 2; round++) {
