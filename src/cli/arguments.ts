@@ -1,16 +1,15 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { BATCH_ID } from '../contracts/chunk-job.ts';
+import {
+  DURATION_EXAMPLES,
+  parseDuration,
+  writeDuration,
+  type DurationUnit,
+} from '../contracts/duration.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Longest reason in the audit stream, in characters. */
 export const MAX_WHY_LENGTH = 200;
-
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-]);
 
 /** Parser of a whole number; both bounds are allowed. */
 export function wholeNumber(min: number, max: number): (text: string) => number {
@@ -46,15 +45,22 @@ export function collect(text: string, before: readonly string[] = []): readonly 
   return [...before, text];
 }
 
-/** Parses a time span such as `90s`, `15m`, `2h` or `3d` into milliseconds. */
-export function timeSpan(text: string): number {
-  const [, digits = '', letter = ''] = /^([0-9]{1,6})([smhd])$/.exec(text) ?? [];
-  const unit = UNITS.get(letter);
-  if (unit === undefined) {
-    throw new InvalidArgumentError('Expected a time span such as 90s, 15m, 2h or 3d.');
-  }
-  return Number(digits) * unit;
+/**
+ * Parser of a duration into milliseconds; both bounds are allowed.
+ *
+ * @param bare unit of a number alone. Default: a unit is required
+ */
+export function duration(min: number, max: number, bare?: DurationUnit): (text: string) => number {
+  return (text) => {
+    const ms = parseDuration(text, bare);
+    if (ms !== undefined && ms >= min && ms <= max) return ms;
+    const bounds = `from ${writeDuration(min)} to ${writeDuration(max)}`;
+    throw new InvalidArgumentError(`Expected a duration ${bounds}, such as ${DURATION_EXAMPLES}.`);
+  };
 }
+
+/** Parses an age of up to ten years, with a unit. */
+export const age = duration(0, 3_650 * 86_400_000);
 
 /** Parses the id of a batch. */
 export function batchId(text: string): string {
