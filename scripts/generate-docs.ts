@@ -12,7 +12,7 @@ import { showValue } from '../src/config/mask.ts';
 import { ENVIRONMENT_RULES, RULES } from '../src/config/rules.ts';
 import { defaultOf, metadataOf, type Row } from '../src/config/variable.ts';
 import { ROWS, VARIABLE_GROUPS } from '../src/config/variables.ts';
-import { DURATION_EXAMPLES } from '../src/contracts/duration.ts';
+import { DURATION_EXAMPLES } from '../src/config/duration.ts';
 import { contactSchema, MAX_VALUE_LENGTH, VARIABLE_NAME } from '../src/contracts/notice.ts';
 import { jobSchema } from '../src/contracts/job.ts';
 import { answersPage } from './answers-page.ts';

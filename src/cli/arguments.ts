@@ -5,7 +5,7 @@ import {
   parseDuration,
   writeDuration,
   type DurationUnit,
-} from '../contracts/duration.ts';
+} from '../config/duration.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Longest reason in the audit stream, in characters. */

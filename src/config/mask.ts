@@ -1,4 +1,4 @@
-import { writeDuration } from '../contracts/duration.ts';
+import { writeDuration } from './duration.ts';
 import { formatAddress, type Address } from './address.ts';
 import { metadataOf, type Row } from './variable.ts';
 

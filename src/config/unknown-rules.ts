@@ -1,4 +1,4 @@
-import { parseDuration } from '../contracts/duration.ts';
+import { parseDuration } from './duration.ts';
 import type { UnknownRule } from '../contracts/outcome.ts';
 
 /** The decisions as they are written. */

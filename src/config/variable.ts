@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { answerRulesSchema } from './answer-rules.ts';
-import { parseDuration, writeDuration } from '../contracts/duration.ts';
+import { parseDuration, writeDuration } from './duration.ts';
 import { parseUnknownRules } from './unknown-rules.ts';
 import { isPort, parseAddress, parseUrl, type UrlRules } from './address.ts';
 
@@ -78,7 +78,7 @@ export function integer(unit: string, min: number, max: number) {
   return z.int(message).min(min, message).max(max, message).meta({ expected });
 }
 
-/** A duration: milliseconds in programs, and in the environment text such as `30s` (src/contracts/duration.ts). */
+/** A duration: milliseconds in programs, and in the environment text such as `30s` (src/config/duration.ts). */
 export function duration(min: number, max: number) {
   const expected = `a duration from ${writeDuration(min)} to ${writeDuration(max)}`;
   return integer('milliseconds', min, max).meta({ expected, isDuration: true });

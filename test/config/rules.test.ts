@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../src/config/environment.ts';
 import { ENVIRONMENT_RULES, RULES } from '../../src/config/rules.ts';
-import { writeDuration } from '../../src/contracts/duration.ts';
+import { writeDuration } from '../../src/config/duration.ts';
 import { certificate } from '../service/support/servers.ts';
 import { issuesOf, PEM, temporaryFile } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
-import { writeDuration } from '../../contracts/duration.ts';
+import { writeDuration } from '../../config/duration.ts';
 import type { Status } from '../../ops/status.ts';
 import { describeHold } from './hold.ts';
 import { describeRateLimit, withDeprecatedPace } from './rate-limit.ts';

@@ -168,9 +168,9 @@ function adoptOptions(
   };
 }
 
-type Address = z.output<typeof addressSchema>;
+type AddressOptions = z.output<typeof addressSchema>;
 
-function brokenRules(address: Address): OptionProblem[] {
+function brokenRules(address: AddressOptions): OptionProblem[] {
   const problems: OptionProblem[] = [];
   for (const name of ['tls', 'sentinelTLS'] as const) {
     const { rejectUnauthorized, checkServerIdentity } = optionsOfTls(address[name] ?? true);
