@@ -113,10 +113,7 @@ type Named<Rules, Rule extends OptionRule> = {
 type ServerTransport = Pick<RedisOptions, Named<typeof REDIS_OPTION_RULES, 'transport'>>;
 
 /** The same, of a connection to a Cluster. */
-type ClusterTransport = Pick<
-  ClusterOptions,
-  Named<typeof CLUSTER_OPTION_RULES, 'transport'>
->;
+type ClusterTransport = Pick<ClusterOptions, Named<typeof CLUSTER_OPTION_RULES, 'transport'>>;
 
 /** How a caller's connection reaches the server, apart from its address. */
 export interface RedisTransport {
