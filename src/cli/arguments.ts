@@ -1,6 +1,11 @@
 import { InvalidArgumentError, Option } from 'commander';
 import { BATCH_ID } from '../contracts/chunk-job.ts';
-import { readTimeSpan, TIME_SPAN_FORMAT } from '../contracts/time-text.ts';
+import {
+  DURATION_EXAMPLES,
+  parseDuration,
+  writeDuration,
+  type DurationUnit,
+} from '../format/duration.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Longest reason in the audit stream, in characters. */
@@ -40,12 +45,22 @@ export function collect(text: string, before: readonly string[] = []): readonly 
   return [...before, text];
 }
 
-/** Parses a time span such as `90s`, `15m`, `2h` or `3d` into milliseconds. */
-export function timeSpan(text: string): number {
-  const span = readTimeSpan(text);
-  if (span === undefined) throw new InvalidArgumentError(`Expected ${TIME_SPAN_FORMAT}.`);
-  return span;
+/**
+ * Parser of a duration into milliseconds; both bounds are allowed.
+ *
+ * @param bare unit of a number alone. Default: a unit is required
+ */
+export function duration(min: number, max: number, bare?: DurationUnit): (text: string) => number {
+  return (text) => {
+    const ms = parseDuration(text, bare);
+    if (ms !== undefined && ms >= min && ms <= max) return ms;
+    const bounds = `from ${writeDuration(min)} to ${writeDuration(max)}`;
+    throw new InvalidArgumentError(`Expected a duration ${bounds}, such as ${DURATION_EXAMPLES}.`);
+  };
 }
+
+/** Parses an age of up to ten years, with a unit. */
+export const age = duration(0, 3_650 * 86_400_000);
 
 /** Parses the id of a batch. */
 export function batchId(text: string): string {

@@ -1,3 +1,4 @@
+import { writeDuration } from '../format/duration.ts';
 import { formatAddress, type Address } from './address.ts';
 import { metadataOf, type Row } from './variable.ts';
 
@@ -9,12 +10,14 @@ const MAX_SHOWN_LENGTH = 60;
  * @param value of the row's type; undefined where it is not set
  */
 export function showValue(row: Row, value: unknown): string {
-  const { secret } = metadataOf(row);
+  const { secret, isDuration } = metadataOf(row);
   if (Array.isArray(value) && value.length > 0) {
     const entries = value as readonly (Address | string)[];
     return entries.map((at) => (typeof at === 'string' ? at : formatAddress(at))).join(',');
   }
-  if (typeof value === 'number') return String(value);
+  if (typeof value === 'number') {
+    return isDuration === true ? writeDuration(value) : String(value);
+  }
   if (typeof value !== 'string') return 'not set';
   if (secret === 'value') return `set (${value.length} characters)`;
   return secret === 'password' ? maskPassword(value) : value;

@@ -1,3 +1,4 @@
+import { parseDuration } from '../format/duration.ts';
 import type { UnknownRule } from '../contracts/outcome.ts';
 
 /** The decisions as they are written. */
@@ -5,13 +6,6 @@ const DECISIONS: ReadonlyMap<string, UnknownRule['as']> = new Map([
   ['accepted', 'accepted'],
   ['discard', 'discard'],
   ['resend once', 'resend'],
-]);
-
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
 ]);
 
 const MAX_RULES = 50;
@@ -89,9 +83,11 @@ function parseRule(text: string): UnknownRule | string {
 type RuleConditions = Pick<UnknownRule, 'olderThanMs' | 'code' | 'template'>;
 
 function parseCondition(text: string): RuleConditions | undefined {
-  const [, digits, unit = ''] = /^older than ([0-9]{1,6}) ?([smhd])$/.exec(text) ?? [];
-  const ms = Number(digits) * (UNITS.get(unit) ?? 0);
-  if (digits !== undefined) return ms > 0 ? { olderThanMs: ms } : undefined;
+  const [, age] = /^older than (.+)$/.exec(text) ?? [];
+  if (age !== undefined) {
+    const olderThanMs = parseDuration(age) ?? 0;
+    return olderThanMs > 0 ? { olderThanMs } : undefined;
+  }
   const [, field, value] = /^(code|template) (\S{1,200})$/.exec(text) ?? [];
   if (value === undefined) return undefined;
   return field === 'code' ? { code: value } : { template: value };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { answerRulesSchema } from './answer-rules.ts';
+import { parseDuration, writeDuration } from '../format/duration.ts';
 import { parseUnknownRules } from './unknown-rules.ts';
 import { isPort, parseAddress, parseUrl, type UrlRules } from './address.ts';
 
@@ -32,6 +33,8 @@ interface Metadata extends Documentation {
   readonly secret?: 'value' | 'password';
   /** The variable is a path, and the value is made of the content of that file. */
   readonly readsPath?: true;
+  /** The value is milliseconds; its text is a duration. */
+  readonly isDuration?: true;
   /** The messages of the schema say what is wrong with a value, and are shown. */
   readonly explains?: true;
 }
@@ -75,9 +78,10 @@ export function integer(unit: string, min: number, max: number) {
   return z.int(message).min(min, message).max(max, message).meta({ expected });
 }
 
-/** A duration in milliseconds. */
-export function milliseconds(min: number, max: number) {
-  return integer('milliseconds', min, max);
+/** A duration: milliseconds in programs, and in the environment text such as `30s` (src/format/duration.ts). */
+export function duration(min: number, max: number) {
+  const expected = `a duration from ${writeDuration(min)} to ${writeDuration(max)}`;
+  return integer('milliseconds', min, max).meta({ expected, isDuration: true });
 }
 
 /** A text that the pattern matches as a whole; `expected` is the pattern in words. */
@@ -183,6 +187,10 @@ export function unknownRules() {
 /** Parses the text of an environment variable. A text that cannot be converted fails the schema. */
 export function parseText(row: Row, given: string): z.ZodSafeParseResult<unknown> {
   const schema = withoutDefault(row);
+  if (metadataOf(row).isDuration === true) {
+    const ms = parseDuration(given);
+    if (ms !== undefined) return schema.safeParse(ms);
+  }
   if (schema instanceof z.ZodNumber && /^[+-]?\d{1,16}$/.test(given)) {
     return schema.safeParse(Number(given));
   }

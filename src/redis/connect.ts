@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis } from 'ioredis';
+import type { RedisTransport } from './caller/option-rules.ts';
 import { replyCode } from './script.ts';
 
 /** Address of Redis: one server, a Sentinel set, or a Cluster. */
@@ -18,6 +19,8 @@ export interface RedisSettings {
   readonly tlsCert?: string | undefined;
   readonly tlsKey?: string | undefined;
   readonly connectTimeoutMs: number;
+  /** How a caller's own connection reaches the server; absent where the settings were written down. */
+  readonly transport?: RedisTransport | undefined;
 }
 
 /** A network address. */
@@ -149,6 +152,7 @@ function openClient(
   const username = settings.username ?? (decodeURIComponent(url.username) || undefined);
   const password = settings.password ?? (decodeURIComponent(url.password) || undefined);
   const common = {
+    ...settings.transport?.server,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     ...(url.protocol === 'rediss:' ? tlsOptions(settings) : {}),
@@ -158,6 +162,7 @@ function openClient(
   };
   if (settings.cluster.length > 0) {
     return new Cluster([...settings.cluster], {
+      ...settings.transport?.cluster,
       redisOptions: common,
       clusterRetryStrategy: retryStrategy,
       enableOfflineQueue: role !== 'producer' && role !== 'ops',
@@ -192,15 +197,18 @@ function openClient(
  * TLS for Redis and for Sentinels. Without `sentinelTLS` the client would send the Sentinels their password
  * unencrypted, and without `enableTLSForSentinelMode` it would reach the master they name without TLS.
  */
-function tlsOptions({ tlsCa, tlsCert, tlsKey }: RedisSettings) {
+function tlsOptions({ tlsCa, tlsCert, tlsKey, transport }: RedisSettings) {
+  // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
+  const checked = { rejectUnauthorized: true };
   const tls: ConnectionOptions = {
-    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
-    rejectUnauthorized: true,
+    ...transport?.tls,
+    ...checked,
     ...(tlsCa === undefined ? {} : { ca: tlsCa }),
     ...(tlsCert === undefined ? {} : { cert: tlsCert }),
     ...(tlsKey === undefined ? {} : { key: tlsKey }),
   };
-  return { tls, sentinelTLS: tls, enableTLSForSentinelMode: true };
+  const sentinelTLS = { ...(transport?.sentinelTLS ?? tls), ...checked };
+  return { tls, sentinelTLS, enableTLSForSentinelMode: true };
 }
 
 /**

@@ -67,7 +67,7 @@ test('an invalid configuration is shown with what is wrong', () => {
     SECRET_KEY: 'another text of 6 characters (not valid) (environment)',
     API_VERSION: '"v3" (not valid) (environment)',
     TLS_CA_FILE: '/nowhere/ca.pem (not valid) (environment)',
-    STALLED_INTERVAL_MS: '100000 (environment)',
+    STALLED_INTERVAL_MS: '100s (environment)',
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Environment } from '../../src/config/environment.ts';
 import { ENVIRONMENT_RULES, RULES } from '../../src/config/rules.ts';
+import { writeDuration } from '../../src/format/duration.ts';
 import { certificate } from '../service/support/servers.ts';
 import { issuesOf, PEM, temporaryFile } from './support.ts';
 
@@ -143,7 +144,8 @@ describe.each(CASES)('$rule', ({ rule, holds, broken }) => {
     expect(issue?.field).toBe(names[0]);
     for (const name of names) expect(issue?.problem).toContain(`${name} is `);
     for (const [name, value] of Object.entries(broken).filter(([name]) => names.includes(name))) {
-      expect(issue?.problem).toContain(`${name} is ${value}`);
+      const shown = name.endsWith('_MS') ? writeDuration(Number(value)) : value;
+      expect(issue?.problem).toContain(`${name} is ${shown}`);
     }
   });
 });
@@ -153,7 +155,7 @@ test('a rule gives its reason in one sentence', () => {
     {
       field: 'ISSUE_DEADLINE_MS',
       problem:
-        'must be at most 0.7 x TOKEN_LOCK_TTL_MS, so that no issuance outlasts its lock (ISSUE_DEADLINE_MS is 12000, TOKEN_LOCK_TTL_MS is 15000)',
+        'must be at most 0.7 x TOKEN_LOCK_TTL_MS, so that no issuance outlasts its lock (ISSUE_DEADLINE_MS is 12s, TOKEN_LOCK_TTL_MS is 15s)',
     },
   ]);
 });

@@ -11,6 +11,7 @@ import { queueVariables } from '../../src/config/variables/queue.ts';
 import { redisVariables } from '../../src/config/variables/redis.ts';
 import { serviceVariables } from '../../src/config/variables/service.ts';
 import { rowOf, ROWS, VARIABLE_GROUPS } from '../../src/config/variables.ts';
+import { writeDuration } from '../../src/format/duration.ts';
 import { issuesOf } from './support.ts';
 
 /** Written out a second time on purpose: a changed default must be a deliberate change. */
@@ -172,7 +173,7 @@ function wrongTexts(row: Row): string[] {
       'abc',
       '1.5',
       '1e3',
-      '10s',
+      ...(metadataOf(row).isDuration === true ? ['10S', '10 sec', '1h30m', '1.5h'] : ['10s']),
       '0x10',
       'NaN',
       'Infinity',
@@ -268,6 +269,24 @@ test.each(NAMES.filter((name) => DEFAULTS[name] !== undefined))(
   'the default is a value that a program may pass: %s',
   (name) => {
     expect(rowOf(name).parse(DEFAULTS[name])).toStrictEqual(DEFAULTS[name]);
+  },
+);
+
+const DURATIONS = NAMES.filter((name) => metadataOf(rowOf(name)).isDuration === true);
+
+test('every variable in milliseconds is a duration', () => {
+  expect(DURATIONS).toStrictEqual(NAMES.filter((name) => name.endsWith('_MS')));
+});
+
+test.each(DURATIONS)(
+  'a duration may have a unit, and a number alone is milliseconds: %s',
+  (name) => {
+    const value = DEFAULTS[name];
+    const written = writeDuration(Number(value));
+    expect(written).toMatch(/^\d+[smhd]$/);
+    for (const text of [written, `${value as number}ms`, String(value)]) {
+      expect([text, parseText(rowOf(name), text).data]).toStrictEqual([text, value]);
+    }
   },
 );
 

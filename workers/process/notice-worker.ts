@@ -1,9 +1,11 @@
-import { loadConfig } from '../../src/config/config.ts';
+import { loadConfig, type Config } from '../../src/config/config.ts';
 import { processEnvironment, type Environment } from '../../src/config/environment.ts';
 import { warnOfVariables } from '../../src/config/warn.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { createLogger } from '../../src/logging/logger.ts';
+import { readQueueOptions, type NoticeQueueOptions } from '../../src/producer/options.ts';
 import { startWorker } from './start-worker.ts';
+import type { WorkerProgram } from './wait-for-redis.ts';
 import type { Logger } from 'pino';
 
 /** A worker in the caller's process. */
@@ -22,6 +24,11 @@ export interface NoticeWorker {
 export interface NoticeWorkerOptions {
   /** The variables of docs/configuration.md. Default: the environment of this process */
   readonly env?: Environment | undefined;
+  /**
+   * How to connect to Redis, in place of the variables `REDIS_...`, such as `{ connection }` with a connection
+   * of the application, which is neither used nor closed. REDIS_PREFIX counts all the same.
+   */
+  readonly redis?: NoticeQueueOptions['redis'];
   /** The caller's pino. Its own level and redaction apply. Default: JSON lines on standard output */
   readonly logger?: Logger | undefined;
   /** Aborted to give the start up while Redis is away. Default: it waits */
@@ -41,17 +48,19 @@ export interface NoticeWorkerOptions {
  * import { startNoticeWorker } from 'notice-queue/worker';
  * const worker = await startNoticeWorker({ logger });
  * process.once('SIGTERM', () => void worker.stop());
- * @throws InputError CONFIG_INVALID that names every invalid variable
+ * @throws InputError CONFIG_INVALID that names every invalid variable or option
  * @throws NoticeQueueError CONFIG_INVALID without credentials; REDIS_UNSUITABLE; QUEUE_UNAVAILABLE where
  *   the start was given up
  */
 export async function startNoticeWorker({
   env = processEnvironment(),
+  redis,
   logger,
   signal = new AbortController().signal,
   onStall = () => {},
 }: NoticeWorkerOptions = {}): Promise<NoticeWorker> {
-  const config = loadConfig(env);
+  const read = loadConfig(env);
+  const config: WorkerProgram = redis === undefined ? read : withRedis(read, redis);
   const { service } = config;
   if (service === undefined) {
     throw new NoticeQueueError(
@@ -77,4 +86,9 @@ export async function startNoticeWorker({
     stop,
     [Symbol.asyncDispose]: stop,
   };
+}
+
+function withRedis(config: Config, redis: NoticeQueueOptions['redis']): WorkerProgram {
+  const settings = readQueueOptions({ redis }).redis;
+  return { ...config, redis: { ...settings, prefix: config.redis.prefix } };
 }

@@ -6,7 +6,7 @@ import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { payloadKey, payloadKeys } from '../../src/batch/payload/payload-key.ts';
-import type { Config, ServiceConfig } from '../../src/config/config.ts';
+import type { ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
@@ -43,7 +43,7 @@ import { SendGate } from '../send/send-gate.ts';
 import { buildChunkWorker, buildNoticeWorker, holdSettings } from './build-workers.ts';
 import { createFleetChores } from './fleet-chores.ts';
 import { storeOwnRetention } from './store-retention.ts';
-import { waitForRedis } from './wait-for-redis.ts';
+import { waitForRedis, type WorkerProgram } from './wait-for-redis.ts';
 
 /** One worker in this process. */
 export interface RunningWorker {
@@ -59,7 +59,7 @@ export interface RunningWorker {
 
 /** What a worker process is started with. */
 export interface StartWorkerOptions {
-  readonly config: Config & { readonly service: ServiceConfig };
+  readonly config: WorkerProgram & { readonly service: ServiceConfig };
   readonly logger: Logger;
   /** Aborted when the process is asked to stop before the worker has started. */
   readonly abandoned: AbortSignal;

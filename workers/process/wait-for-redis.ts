@@ -1,16 +1,26 @@
 import type { Logger } from 'pino';
 import { unlessAborted } from '../../src/async/cancellation.ts';
 import type { Config } from '../../src/config/config.ts';
-import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
+import {
+  connectRedis,
+  readyWithin,
+  type RedisClient,
+  type RedisSettings,
+} from '../../src/redis/connect.ts';
 import type { Keys } from '../../src/redis/keys.ts';
 import { requireSuitable, type RedisFinding } from '../../src/redis/suitability.ts';
 
 /** A worker that waits for Redis at its start logs it this often. */
 const LOG_EVERY_MS = 5_000;
 
+/** The configuration of a worker. Where Redis is may come from the caller's connection. */
+export type WorkerProgram = Omit<Config, 'redis'> & {
+  readonly redis: RedisSettings & { readonly prefix: string };
+};
+
 /** What a worker connects with. */
 export interface WaitForRedisOptions {
-  readonly config: Pick<Config, 'redis' | 'redisWatch'>;
+  readonly config: Pick<WorkerProgram, 'redis' | 'redisWatch'>;
   readonly keys: Pick<Keys, 'hold'>;
   /** Called with each error of the connections. */
   readonly onError: (error: Error) => void;

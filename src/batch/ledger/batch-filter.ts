@@ -1,10 +1,6 @@
 import { InputError, type InputIssue } from '../../contracts/errors.ts';
-import {
-  readTime,
-  readTimeSpan,
-  TIME_FORMAT,
-  TIME_SPAN_FORMAT,
-} from '../../contracts/time-text.ts';
+import { DURATION_EXAMPLES, parseDuration } from '../../format/duration.ts';
+import { readTime, TIME_FORMAT } from '../../format/time.ts';
 import { BATCH_PHASES, type Batch, type BatchPhase } from './batch-record.ts';
 import type { BatchTimes, LedgerReader } from './ledger-reader.ts';
 
@@ -16,7 +12,7 @@ export interface BatchFilter extends BatchTimes {
 /** The same as text: query parameters of the HTTP API, fields of the page and flags of the command. */
 export interface BatchFilterText {
   readonly phase?: string | undefined;
-  /** Created within this time span before now. */
+  /** Created within this duration before now. */
   readonly within?: string | undefined;
   readonly since?: string | undefined;
   readonly before?: string | undefined;
@@ -31,7 +27,11 @@ export function readBatchFilter(text: BatchFilterText, now: number): BatchFilter
   const refuse = (field: keyof BatchFilterText, problem: string) => {
     issues.push({ field, problem });
   };
-  const read = (field: keyof BatchFilterText, parse: typeof readTime, format: string) => {
+  const read = (
+    field: keyof BatchFilterText,
+    parse: (text: string) => number | undefined,
+    format: string,
+  ) => {
     const given = text[field];
     const found = given === undefined ? undefined : parse(given);
     if (given !== undefined && found === undefined) refuse(field, `expected ${format}`);
@@ -41,7 +41,7 @@ export function readBatchFilter(text: BatchFilterText, now: number): BatchFilter
   if (text.phase !== undefined && phase === undefined) {
     refuse('phase', `expected one of ${BATCH_PHASES.join(', ')}`);
   }
-  const span = read('within', readTimeSpan, TIME_SPAN_FORMAT);
+  const span = read('within', parseDuration, `a duration such as ${DURATION_EXAMPLES}`);
   const [since, before] = [
     read('since', readTime, TIME_FORMAT),
     read('before', readTime, TIME_FORMAT),

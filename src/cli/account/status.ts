@@ -1,17 +1,18 @@
 import { Command } from 'commander';
 import { loadConfig } from '../../config/config.ts';
+import { writeDuration } from '../../format/duration.ts';
 import type { Status } from '../../ops/status.ts';
 import { describeHold } from './hold.ts';
 import { describeRateLimit, withDeprecatedPace } from './rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
-import { wholeNumber } from '../arguments.ts';
+import { duration } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { print, table, wantsJson, writeAll } from '../output.ts';
 import { watch } from './watch.ts';
 
-/** Interval of `--watch` without a number, in seconds. */
-const WATCH_S = 2;
+/** Interval of `--watch` without a value. */
+const WATCH_MS = 2_000;
 
 /** `notices status`: needs no credentials; shows the token only when they are set. */
 export function statusCommand(context: CommandContext): Command {
@@ -19,9 +20,9 @@ export function statusCommand(context: CommandContext): Command {
     .description('show what waits and why, what failed or is unknown, the hold, workers and Redis')
     .option('--worker <host>', 'exit with 1 unless a worker runs on that host (a health check)')
     .option(
-      '--watch [seconds]',
-      `refresh at this interval (default: ${WATCH_S}) until Ctrl-C; with --json one object per line`,
-      wholeNumber(1, 3_600),
+      '--watch [duration]',
+      `refresh at this interval (default: ${writeDuration(WATCH_MS)}; a number alone is seconds) until Ctrl-C; with --json one object per line`,
+      duration(1_000, 3_600_000, 's'),
     )
     .action(async (options: { worker?: string; watch?: number | true }, command: Command) => {
       const { worker, watch: every } = options;
@@ -41,7 +42,7 @@ export function statusCommand(context: CommandContext): Command {
           redisRules: config.redisWatch,
         });
       if (every !== undefined) {
-        const seconds = every === true ? WATCH_S : every;
+        const everyMs = every === true ? WATCH_MS : every;
         const answered = await untilStopped(context, (signal) =>
           watch(
             async () => {
@@ -49,8 +50,8 @@ export function statusCommand(context: CommandContext): Command {
               return { lines: describe(status), json: withDeprecatedPace(status) };
             },
             {
-              title: `notices status, account ${config.account}, every ${seconds} s, Ctrl-C to exit`,
-              everyMs: seconds * 1_000,
+              title: `notices status, account ${config.account}, every ${writeDuration(everyMs)}, Ctrl-C to exit`,
+              everyMs,
               json: wantsJson(command),
               signal,
               screen: context.stdout,

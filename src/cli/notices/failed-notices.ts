@@ -3,7 +3,7 @@ import { countOf, formatCount, formatDuration } from '../../format/format.ts';
 import { groupFailed, type FailedFilter } from '../../notices/failed-notices.ts';
 import type { NoticeJob } from '../../notices/notice-state.ts';
 import type { FailedReport, FailedSelection } from '../../ops/notice-actions.ts';
-import { timeSpan, wholeNumber, whyOption } from '../arguments.ts';
+import { age, wholeNumber, whyOption } from '../arguments.ts';
 import { currentUser, untilStopped, type CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
@@ -31,9 +31,9 @@ export function failedFlags(command: Command): Command {
   return command
     .option('--template <code>', 'single notices: only with this template code')
     .option(
-      '--older-than <span>',
+      '--older-than <duration>',
       'single notices: failed longer ago, such as 15m, 2h or 3d',
-      timeSpan,
+      age,
     )
     .option('--possibly-sent', 'single notices: only those that were possibly sent')
     .addOption(whyOption());

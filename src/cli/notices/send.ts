@@ -5,7 +5,7 @@ import { loadConfig } from '../../config/config.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
-import { collect, wholeNumber, templateVariables, whyOption } from '../arguments.ts';
+import { collect, duration, wholeNumber, templateVariables, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext, Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
@@ -42,7 +42,11 @@ export function sendCommand(context: CommandContext): Command {
     .option('--chat-sender-key <key>', 'sender key of the messenger channel')
     .option('--sender-key <key>', 'sender key of SMS')
     .option('--idempotency-key <key>', 'enqueue at most one notice per key')
-    .option('--delay <ms>', 'do not send for this many milliseconds', wholeNumber(0, 2 ** 35))
+    .option(
+      '--delay <duration>',
+      'do not send for this long, such as 90s, 15m, 2h or 3d',
+      duration(0, 400 * 86_400_000, 'ms'),
+    )
     .option('--send-at <time>', 'do not send before this time: ISO 8601 with a zone')
     .option('--expires-at <time>', 'do not send after this time: ISO 8601 with a zone')
     .option('--priority <n>', '0 is sent first, then 1, 2, ...', wholeNumber(0, 2_097_151))

@@ -5,7 +5,7 @@ import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { auditSearch } from '../../ops/audit.ts';
 import type { UnknownFilter } from '../../ops/unknown.ts';
 import type { UnknownContext } from '../../ops/unknown/select.ts';
-import { batchId, timeSpan, wholeNumber, whyOption } from '../arguments.ts';
+import { age, batchId, wholeNumber, whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { readBatch, type OpenLedger } from '../open-queue.ts';
 import { UsageError } from '../usage-error.ts';
@@ -29,9 +29,9 @@ export function unknownFlags(command: Command): Command {
     .option('--code <code>', 'only with this code')
     .option('--template <code>', 'only with this template code')
     .option(
-      '--older-than <span>',
+      '--older-than <duration>',
       'unknown for longer than this, such as 90s, 15m, 2h or 3d',
-      timeSpan,
+      age,
     )
     .option('--number <number>', "only this phone number; '-' reads it from standard input")
     .addOption(whyOption());

@@ -3,7 +3,7 @@ import type { Environment } from '../../config/environment.ts';
 import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../emulator/options.ts';
 import { startEmulator } from '../../emulator/emulator.ts';
 import { parseFault } from '../../emulator/faults/parse-fault.ts';
-import { collect, wholeNumber } from '../arguments.ts';
+import { collect, duration, wholeNumber } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
 import { print } from '../output.ts';
@@ -48,13 +48,18 @@ export function emulatorCommand(context: CommandContext): Command {
         .choices(['single', 'many'])
         .default(defaults.tokenMode),
     )
-    .option('--token-lifetime-ms <ms>', 'lifetime of a token', wholeNumber(1, MAX_MS), 86_400_000)
+    .option(
+      '--token-lifetime-ms <duration>',
+      'lifetime of a token',
+      duration(1, MAX_MS, 'ms'),
+      86_400_000,
+    )
     .addOption(
       new Option('--show-expiry <where>', 'where a caller finds the expiry of a token')
         .choices(['none', 'answer', 'jwt'])
         .default(defaults.showExpiry),
     )
-    .option('--latency-ms <ms>', 'delay of every response', wholeNumber(0, 3_600_000), 0)
+    .option('--latency-ms <duration>', 'delay of every response', duration(0, 3_600_000, 'ms'), 0)
     .option(
       '--max-contacts <n>',
       'maximum number of contacts per send request',

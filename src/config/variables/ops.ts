@@ -1,4 +1,4 @@
-import { choice, integer, milliseconds, secret, text, variable } from '../variable.ts';
+import { choice, integer, secret, text, variable, duration } from '../variable.ts';
 
 /** Formats of the body of an alert. */
 const ALERT_FORMATS = ['json', 'text', 'content', 'card'] as const;
@@ -72,7 +72,7 @@ export const opsVariables = {
         'Signs sessions, so that they survive a restart and are valid at several ops servers. Default: a random key at each start.',
     },
   ),
-  sessionMs: variable('OPS_SESSION_MS', milliseconds(60_000, 604_800_000).default(43_200_000), {
+  sessionMs: variable('OPS_SESSION_MS', duration(60_000, 604_800_000).default(43_200_000), {
     description: 'How long a session lasts after the sign-in.',
   }),
   trustedProxy: variable(
@@ -146,7 +146,7 @@ export const alertVariables = {
     description:
       'Body of an alert. `json` has all fields. For chat tools, one sentence with the remedy: `text` as {"text": ...}, `content` as {"content": ...}, `card` as a message with an adaptive card.',
   }),
-  quietMs: variable('ALERT_QUIET_MS', milliseconds(0, 86_400_000).default(300_000), {
+  quietMs: variable('ALERT_QUIET_MS', duration(0, 86_400_000).default(300_000), {
     description:
       'How long an alert is not posted again; repetitions in that time are counted and posted once at its end.',
     note: 'Lowered: a hold that starts and ends repeatedly posts an alert each time.',

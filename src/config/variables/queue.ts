@@ -1,5 +1,5 @@
 import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
-import { choice, integer, milliseconds, secret, variable } from '../variable.ts';
+import { choice, integer, secret, variable, duration } from '../variable.ts';
 
 /** 32 bytes in base64 (43 characters, with or without the padding, either alphabet) or hex. */
 const key = () =>
@@ -22,14 +22,14 @@ export const queueVariables = {
   }),
   idempotencyWindowMs: variable(
     'IDEMPOTENCY_WINDOW_MS',
-    milliseconds(1_000, 2_592_000_000).default(86_400_000),
+    duration(1_000, 2_592_000_000).default(86_400_000),
     {
       description:
         'How long an idempotency key is remembered after the time at which its notice is due.',
       note: 'Raised: more memory in Redis. Lowered: a caller that retries later, or after a hold of this length, sends a second time.',
     },
   ),
-  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', milliseconds(50, 30_000).default(2_000), {
+  enqueueTimeoutMs: variable('ENQUEUE_TIMEOUT_MS', duration(50, 30_000).default(2_000), {
     description:
       'How long Redis may answer nothing while notices are enqueued; after it the caller gets the error QUEUE_UNAVAILABLE.',
     note: 'Raised: calls survive longer failovers. Lowered: callers get the error sooner.',
@@ -41,7 +41,7 @@ export const queueVariables = {
   }),
   batchRetentionMs: variable(
     'BATCH_RETENTION_MS',
-    milliseconds(60_000, 31_536_000_000).default(2_592_000_000),
+    duration(60_000, 31_536_000_000).default(2_592_000_000),
     {
       description:
         'How long a batch, its counters and its contacts that were not accepted are kept after its end.',
@@ -63,7 +63,7 @@ export const queueVariables = {
   }),
   findRetentionMs: variable(
     'FIND_RETENTION_MS',
-    milliseconds(60_000, 7_776_000_000).default(604_800_000),
+    duration(60_000, 7_776_000_000).default(604_800_000),
     {
       description:
         'How long after it was enqueued a notice or a list can be found by phone number, with FIND_KEY.',

@@ -3,12 +3,12 @@ import {
   choice,
   certificates,
   integer,
-  milliseconds,
   privateKey,
   secret,
   text,
   url,
   variable,
+  duration,
 } from '../variable.ts';
 
 const path = () =>
@@ -115,17 +115,17 @@ export const serviceVariables = {
       note: 'HTTP_PROXY, HTTPS_PROXY and NO_PROXY are not read.',
     },
   ),
-  connectTimeoutMs: variable('CONNECT_TIMEOUT_MS', milliseconds(50, 60_000).default(3_000), {
+  connectTimeoutMs: variable('CONNECT_TIMEOUT_MS', duration(50, 60_000).default(3_000), {
     description: 'Timeout of one connection attempt to the service, TLS included.',
   }),
-  answerTimeoutMs: variable('ANSWER_TIMEOUT_MS', milliseconds(50, 300_000).default(10_000), {
+  answerTimeoutMs: variable('ANSWER_TIMEOUT_MS', duration(50, 300_000).default(10_000), {
     description: 'Timeout of the response to a request.',
     note: 'Lowered: a slow response becomes an unknown outcome and, with at-least-once, perhaps a second send. Raised: a service that hangs blocks more jobs.',
   }),
-  sendDeadlineMs: variable('SEND_DEADLINE_MS', milliseconds(100, 600_000).default(30_000), {
+  sendDeadlineMs: variable('SEND_DEADLINE_MS', duration(100, 600_000).default(30_000), {
     description: 'Timeout of a whole attempt: waiting for a token, and both requests.',
   }),
-  issueDeadlineMs: variable('ISSUE_DEADLINE_MS', milliseconds(100, 120_000).default(10_000), {
+  issueDeadlineMs: variable('ISSUE_DEADLINE_MS', duration(100, 120_000).default(10_000), {
     description: 'Timeout of issuing a token, retries included.',
   }),
   notSentRetries: variable('NOT_SENT_RETRIES', integer('retries', 0, 10).default(2), {

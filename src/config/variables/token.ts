@@ -1,17 +1,17 @@
-import { integer, milliseconds, variable } from '../variable.ts';
+import { integer, variable, duration } from '../variable.ts';
 
 /** How the workers of the fleet share one token. */
 export const tokenVariables = {
-  lockTtlMs: variable('TOKEN_LOCK_TTL_MS', milliseconds(500, 300_000).default(15_000), {
+  lockTtlMs: variable('TOKEN_LOCK_TTL_MS', duration(500, 300_000).default(15_000), {
     description:
       'Time to live of the lock of token issuance: after a process crashed while issuing, another one may issue once it has passed.',
     note: 'Raised: after such a crash the queue waits longer. Lowered: a slow issuance may happen twice.',
   }),
-  graceMs: variable('TOKEN_GRACE_MS', milliseconds(0, 60_000).default(1_000), {
+  graceMs: variable('TOKEN_GRACE_MS', duration(0, 60_000).default(1_000), {
     description:
       'A token younger than this that gets a 401 is tried once more, because parts of the service may not know it yet.',
   }),
-  minAgeMs: variable('TOKEN_MIN_AGE_MS', milliseconds(0, 600_000).default(10_000), {
+  minAgeMs: variable('TOKEN_MIN_AGE_MS', duration(0, 600_000).default(10_000), {
     description:
       'A token younger than this that gets a 403 is tried once more; most 403 responses are not caused by the token.',
     note: 'Lowered: a sender key that is rejected with 403 makes the fleet issue more tokens.',
@@ -23,18 +23,18 @@ export const tokenVariables = {
   }),
   budgetWindowMs: variable(
     'TOKEN_BUDGET_WINDOW_MS',
-    milliseconds(1_000, 86_400_000).default(3_600_000),
+    duration(1_000, 86_400_000).default(3_600_000),
     { description: 'Time window of TOKEN_BUDGET.' },
   ),
-  refusedMinMs: variable('TOKEN_REFUSED_MIN_MS', milliseconds(50, 60_000).default(2_000), {
+  refusedMinMs: variable('TOKEN_REFUSED_MIN_MS', duration(50, 60_000).default(2_000), {
     description:
       'How long the whole fleet waits after a failed issuance before the next one; it doubles with each further failure.',
   }),
-  refusedMaxMs: variable('TOKEN_REFUSED_MAX_MS', milliseconds(50, 60_000).default(60_000), {
+  refusedMaxMs: variable('TOKEN_REFUSED_MAX_MS', duration(50, 60_000).default(60_000), {
     description: 'The longest wait after a failed issuance.',
     note: 'Raised: after the key pair is fixed, sending resumes later.',
   }),
-  renewBeforeMs: variable('TOKEN_RENEW_BEFORE_MS', milliseconds(0, 3_600_000).default(60_000), {
+  renewBeforeMs: variable('TOKEN_RENEW_BEFORE_MS', duration(0, 3_600_000).default(60_000), {
     description: 'How long before its expiry, where that is known, a token is renewed.',
     note: 'It is never more than half of the lifetime of the token.',
   }),

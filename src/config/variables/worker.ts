@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { integer, milliseconds, text, unknownRules, variable } from '../variable.ts';
+import { integer, text, unknownRules, variable, duration } from '../variable.ts';
 
 /** How fast the account may send; rates are in send requests per second. */
 const rateLimitVariables = {
@@ -19,7 +19,7 @@ const rateLimitVariables = {
       'By how much the rate limit decreases after a 429, once per hold that the 429 starts; without a rate limit it decreases from the recent send rate.',
     note: 'Lowered: more 429 responses until the rate limit is low enough.',
   }),
-  recoveryMs: variable('RATE_LIMIT_RECOVERY_MS', milliseconds(1_000, 86_400_000).default(120_000), {
+  recoveryMs: variable('RATE_LIMIT_RECOVERY_MS', duration(1_000, 86_400_000).default(120_000), {
     formerly: 'PACE_RECOVERY_MS',
     description:
       'Time in which a decreased rate limit would recover from zero to its previous value; after a decrease by half it recovers in half of it.',
@@ -75,60 +75,54 @@ export const workerVariables = {
       'Rules that decide unknown outcomes, such as `older than 24 h: accepted; code ECONNRESET: resend once`. One worker of the fleet applies them about every half minute; the first rule that matches decides, and each decision is recorded in the audit stream. Without rules only people decide.',
     note: 'A rule proves nothing about what arrived: `accepted` may count a lost notice as sent, and `resend once` may deliver it twice.',
   }),
-  backoffBaseMs: variable('BACKOFF_BASE_MS', milliseconds(1, 3_600_000).default(1_000), {
+  backoffBaseMs: variable('BACKOFF_BASE_MS', duration(1, 3_600_000).default(1_000), {
     description:
       'Upper bound of the random delay before the second attempt; it doubles with each further attempt.',
   }),
-  backoffCapMs: variable('BACKOFF_CAP_MS', milliseconds(1, 86_400_000).default(300_000), {
+  backoffCapMs: variable('BACKOFF_CAP_MS', duration(1, 86_400_000).default(300_000), {
     description: 'The longest delay between two attempts.',
   }),
-  lockDurationMs: variable('LOCK_DURATION_MS', milliseconds(500, 3_600_000).default(90_000), {
+  lockDurationMs: variable('LOCK_DURATION_MS', duration(500, 3_600_000).default(90_000), {
     description: 'How long a worker keeps the lock of a job without renewing it.',
     note: 'Raised: the jobs of a crashed worker wait longer. Lowered: a Redis outage longer than this makes jobs run twice.',
   }),
-  stalledIntervalMs: variable('STALLED_INTERVAL_MS', milliseconds(100, 300_000).default(5_000), {
+  stalledIntervalMs: variable('STALLED_INTERVAL_MS', duration(100, 300_000).default(5_000), {
     description: 'How often workers check for jobs of crashed workers.',
   }),
-  holdProbeMinMs: variable('HOLD_PROBE_MIN_MS', milliseconds(50, 3_600_000).default(2_000), {
+  holdProbeMinMs: variable('HOLD_PROBE_MIN_MS', duration(50, 3_600_000).default(2_000), {
     description:
       'Delay before the first job probes whether a hold is over; it doubles with each further probe.',
   }),
-  holdProbeMaxMs: variable('HOLD_PROBE_MAX_MS', milliseconds(50, 3_600_000).default(60_000), {
+  holdProbeMaxMs: variable('HOLD_PROBE_MAX_MS', duration(50, 3_600_000).default(60_000), {
     description: 'The longest delay between two probes.',
     note: 'Raised: after the cause is fixed, sending resumes later.',
   }),
-  retryAfterMaxMs: variable(
-    'RETRY_AFTER_MAX_MS',
-    milliseconds(1_000, 43_200_000).default(3_600_000),
-    { description: 'The longest pause that a Retry-After header of the service can cause.' },
-  ),
+  retryAfterMaxMs: variable('RETRY_AFTER_MAX_MS', duration(1_000, 43_200_000).default(3_600_000), {
+    description: 'The longest pause that a Retry-After header of the service can cause.',
+  }),
   rateLimit: z.object(rateLimitVariables),
-  keepAcceptedMs: variable('KEEP_ACCEPTED_MS', milliseconds(0, 2_592_000_000).default(3_600_000), {
+  keepAcceptedMs: variable('KEEP_ACCEPTED_MS', duration(0, 2_592_000_000).default(3_600_000), {
     description: 'How long an accepted job stays in Redis.',
     note: 'Raised: more memory, and phone numbers are kept longer.',
   }),
-  keepFailedMs: variable(
-    'KEEP_FAILED_MS',
-    milliseconds(60_000, 31_536_000_000).default(604_800_000),
-    {
-      description: 'How long a failed job stays in Redis for an operator to decide on.',
-      note: 'Lowered: a failure over a long weekend is deleted before an operator sees it.',
-    },
-  ),
+  keepFailedMs: variable('KEEP_FAILED_MS', duration(60_000, 31_536_000_000).default(604_800_000), {
+    description: 'How long a failed job stays in Redis for an operator to decide on.',
+    note: 'Lowered: a failure over a long weekend is deleted before an operator sees it.',
+  }),
   noticeEvents: variable('NOTICE_EVENTS', integer('events', 0, 10_000_000).default(0), {
     description:
       'Number of events of single notices that are kept for `NoticeQueue.events()` and the event webhook; 0 keeps none. Workers write them: configure the same for all.',
     note: 'Above 0: one command more for the end of each single notice, in the same round trip, and about 70 bytes of memory in Redis for each event. Lowered: a listener that was away longer than this number of events misses some.',
   }),
-  shutdownTimeoutMs: variable('SHUTDOWN_TIMEOUT_MS', milliseconds(200, 900_000).default(40_000), {
+  shutdownTimeoutMs: variable('SHUTDOWN_TIMEOUT_MS', duration(200, 900_000).default(40_000), {
     description: 'How long a stopping worker may take to finish the requests in flight.',
     note: 'The process manager that stops the worker must wait longer than this before it kills it.',
   }),
-  stallGraceMs: variable('STALL_GRACE_MS', milliseconds(1_000, 3_600_000).default(60_000), {
+  stallGraceMs: variable('STALL_GRACE_MS', duration(1_000, 3_600_000).default(60_000), {
     description:
       'A worker that has nothing in flight for this long, although jobs wait and no hold is active, exits with code 1 so that its supervisor restarts it.',
   }),
-  heartbeatMs: variable('HEARTBEAT_MS', milliseconds(100, 60_000).default(5_000), {
+  heartbeatMs: variable('HEARTBEAT_MS', duration(100, 60_000).default(5_000), {
     description:
       'Interval of the heartbeat of a worker; after three missed ones it counts as gone.',
     note: 'Raised: a crashed worker, and changes of what workers report, are noticed later.',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readBatchFilter, type BatchFilterText } from '../../../src/batch/ledger/batch-filter.ts';
-import { readTime, readTimeSpan } from '../../../src/contracts/time-text.ts';
+import { readTime } from '../../../src/format/time.ts';
 
 const NOW = Date.UTC(2026, 0, 31, 12);
 const NO_TIME =
@@ -54,16 +54,5 @@ describe('times as text', () => {
     ['', undefined],
   ])('%j is %j', (text, at) => {
     expect(readTime(text)).toBe(at);
-  });
-
-  it.each([
-    ['90s', 90_000],
-    ['15m', 900_000],
-    ['3d', 259_200_000],
-    ['1.5h', undefined],
-    ['h', undefined],
-    ['10', undefined],
-  ])('the span %j is %j', (text, ms) => {
-    expect(readTimeSpan(text)).toBe(ms);
   });
 });

@@ -26,7 +26,7 @@ describe('notices status --watch', () => {
     const port = await freePort();
     const env = { REDIS_URL: `redis://127.0.0.1:${port}` };
     let server = await startRedisServer({ port });
-    const watching = start(['status', '--watch', '1', '--json'], env);
+    const watching = start(['status', '--watch', '1s', '--json'], env);
     const seen = () =>
       watching
         .stdout()
@@ -66,7 +66,7 @@ describe('notices status --watch', () => {
     expect(stderr).not.toMatch(STACK);
   });
 
-  it.each([['0'], ['two'], ['3601']])('refuses %s seconds', async (seconds) => {
+  it.each([['0'], ['two'], ['3601'], ['2h'], ['250ms']])('refuses %s', async (seconds) => {
     const { code, stdout } = await run(['status', '--watch', seconds]);
     expect([code, stdout]).toEqual([2, '']);
   });

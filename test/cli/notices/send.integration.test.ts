@@ -98,7 +98,7 @@ describe('notices send', () => {
     { how: 'standard input', path: () => '-', stdin: JSON.stringify(NOTICE) },
   ])('takes a whole notice from $how', async (row) => {
     const prefix = redis.freshPrefix();
-    const args = ['--json', 'send', '--file', row.path(), '--delay', '60000', '--priority', '2'];
+    const args = ['--json', 'send', '--file', row.path(), '--delay', '1m', '--priority', '2'];
     const { code, stdout } = await run(args, envOf(prefix), row.stdin);
     expect(code).toBe(0);
     const { id } = JSON.parse(stdout) as Receipt;
@@ -149,6 +149,7 @@ describe('notices send with bad input: exit code 2, named, nothing queued', () =
     { names: 'options.idempotencyKey', args: [...good, '--idempotency-key', ''] },
     { names: '--delay', args: [...good, '--delay', '-5'] },
     { names: '--delay', args: [...good, '--delay', 'soon'] },
+    { names: 'Expected a duration from 0s to 400d', args: [...good, '--delay', '401d'] },
     { names: 'options.delay', args: [...good, '--delay', '32000000000'] },
     { names: 'options.sendAt', args: [...good, '--send-at', 'tomorrow'] },
     { names: 'options.sendAt', args: [...good, '--send-at', '2001-01-01T00:00:00Z'] },

@@ -179,7 +179,10 @@ describe('notices unknown and resolve', () => {
       ['resolve', '--batch', 'nope', '--as', 'accepted'],
       String.raw`No batch named \"nope\" (it may have been deleted).`,
     ],
-    [['unknown', '--older-than', '3'], '3d'],
+    [
+      ['unknown', '--older-than', '3'],
+      'Expected a duration from 0s to 3650d, such as 250ms, 30s, 5m, 24h or 7d.',
+    ],
   ])('%j is wrong usage', async (args, words) => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
     const ended = await run([...args, '--json'], env);

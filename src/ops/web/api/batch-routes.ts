@@ -8,7 +8,8 @@ import {
 import { motionOf } from '../../../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../../../batch/ledger/blocked-reason.ts';
 import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
-import { TIME_FORMAT, TIME_SPAN_FORMAT } from '../../../contracts/time-text.ts';
+import { DURATION_EXAMPLES } from '../../../format/duration.ts';
+import { TIME_FORMAT } from '../../../format/time.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import {
   controlBatch,
@@ -46,7 +47,9 @@ const text = z.string().max(40, 'expected at most 40 characters');
 /** The query that selects batches; {@link readBatchFilter} reads it. */
 export const batchFilterFields = {
   phase: text.optional().describe(`only in this phase: ${BATCH_PHASES.join(', ')}`),
-  within: text.optional().describe(`only created within ${TIME_SPAN_FORMAT}`),
+  within: text
+    .optional()
+    .describe(`only created within this duration before now, such as ${DURATION_EXAMPLES}`),
   since: text.optional().describe(`only created at this time or later: ${TIME_FORMAT}`),
   before: text.optional().describe('only created before this time'),
   offset: queryNumber(0, 1_000_000, 0),

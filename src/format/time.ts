@@ -1,21 +1,6 @@
-const UNITS: ReadonlyMap<string, number> = new Map([
-  ['s', 1_000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-]);
-
-/** What {@link readTimeSpan} and {@link readTime} expect, for error messages. */
-export const TIME_SPAN_FORMAT = 'a time span such as 90s, 15m, 2h or 3d';
+/** What {@link readTime} expects, for error messages. */
 export const TIME_FORMAT =
   'a time such as 2026-01-31 or 2026-01-31T09:30 (UTC without a zone), or milliseconds since the epoch';
-
-/** Reads a time span such as `90s`, `15m`, `2h` or `3d`. @returns milliseconds; undefined for other texts */
-export function readTimeSpan(text: string): number | undefined {
-  const [, digits = '', letter = ''] = /^([0-9]{1,6})([smhd])$/.exec(text) ?? [];
-  const unit = UNITS.get(letter);
-  return unit === undefined ? undefined : Number(digits) * unit;
-}
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:T(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?)(Z|[+-]\d{2}:\d{2})?)?$/;
 
