@@ -19,7 +19,7 @@ export interface FailedNoticesOptions {
 const PAGE = 1_000;
 
 /** The phone number of a notice that {@link failNotices} writes. */
-export const numberOf = (index: number) => `0100${String(index).padStart(7, '0')}`;
+const numberOf = (index: number) => `0100${String(index).padStart(7, '0')}`;
 
 /**
  * Writes many single notices as they lie in Redis when a worker has failed them, or before it has taken them:
