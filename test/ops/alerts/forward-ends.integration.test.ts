@@ -11,8 +11,8 @@ import { testRedis } from '../../support/redis.ts';
 const redis = testRedis();
 
 /** Rounds of an outage, each with some ends; the leader makes four in a second. */
-const ROUNDS = 300;
-const ENDS_PER_ROUND = 10;
+const ROUNDS = 600;
+const ENDS_PER_ROUND = 5;
 
 async function bench() {
   const keys = keysOf(redis.freshPrefix(), 'default');
