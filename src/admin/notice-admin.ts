@@ -3,9 +3,11 @@ import {
   type RedriveReport,
   type RedriveSelection,
 } from '../batch/failures/redrive-batch.ts';
+import { redriveRate } from '../batch/failures/redrive-rate.ts';
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
+import { parseInput } from '../contracts/parse-input.ts';
 import { failedNotices, type FailedFilter } from '../notices/failed-notices.ts';
 import type { NoticeJob } from '../notices/notice-state.ts';
 import { controlBatch, redriveAudited, WHY_NOT_CONTROLLED } from '../ops/batch-actions.ts';
@@ -126,12 +128,14 @@ export class NoticeAdmin {
    * Sends contacts of a batch again that were not accepted. Unknown ones may arrive twice.
    *
    * @throws NoticeQueueError NOT_FOUND, or NOT_POSSIBLE with the reason
+   * @throws InputError REQUEST_INVALID if `rate` is not a whole number from 1 to 1,000,000
    */
-  redriveBatch(
+  async redriveBatch(
     id: string,
     selection: RedriveSelection,
     { why = '', signal }: AdminOptions = {},
   ): Promise<RedriveReport> {
+    requireRate(selection);
     return this.#with(async (context) => {
       const batch = await context.ledger.read(id);
       if (batch === undefined) throw noSuchBatch(id);
@@ -157,11 +161,13 @@ export class NoticeAdmin {
    * left out unless the selection has `possiblySent: true`.
    *
    * @param options `rate`: notices per second at most. Default: no limit
+   * @throws InputError REQUEST_INVALID if `rate` is not a whole number from 1 to 1,000,000
    */
-  redriveNotices(
+  async redriveNotices(
     selection: FailedSelection,
     { why = '', signal, rate }: AdminOptions & { readonly rate?: number | undefined } = {},
   ): Promise<FailedReport> {
+    requireRate({ rate });
     return this.#with((context) =>
       redriveNotices(context, selection, this.#actor(why), rate, signal),
     );
@@ -202,6 +208,11 @@ export class NoticeAdmin {
       use({ redis, keys, ledger: new Ledger(redis, keys) }),
     );
   }
+}
+
+/** @throws InputError REQUEST_INVALID */
+function requireRate({ rate }: Pick<RedriveSelection, 'rate'>): void {
+  parseInput(redriveRate.optional(), rate, 'REQUEST_INVALID', 'rate');
 }
 
 function withoutFrame(batch: Batch): Omit<Batch, 'frame'> {

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { forgetEnd } from '../fleet/job-ends.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../notices/cancel.ts';
@@ -111,7 +112,7 @@ export async function redriveNotices(
   const startedAt = performance.now();
   let count = 0;
   const again = async (job: NoticeJob): Promise<Changed> => {
-    const aheadMs = (count++ / rate) * 1_000 - (performance.now() - startedAt);
+    const aheadMs = msAhead(count++, rate, startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
     if (signal?.aborted === true) return 'left';
     if (job.expiresAt !== undefined && job.expiresAt <= Date.now()) return 'late';

@@ -2,7 +2,7 @@ import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Contact } from '../contracts/notice.ts';
 import { contactsOf } from '../notices/export-failed.ts';
 import { EARLIER_FIELD } from '../notices/look-up-script.ts';
-import type { UnknownFacts } from '../fleet/intents/intents.ts';
+import { Intents, type UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -182,7 +182,11 @@ export async function readContacts(
   }
 }
 
-/** Reads those of the ids that are listed as unknown and whose jobs have failed. */
+/**
+ * Reads those of the ids that are listed as unknown and whose jobs have failed. Of the others, the entries are
+ * removed that a process left when it died during a decision: they would be counted for as long as failed
+ * notices are kept.
+ */
 export async function readUnknown(
   redis: RedisClient,
   keys: Keys,
@@ -193,10 +197,12 @@ export async function readUnknown(
     redis.hmget(keys.intents.unknown, ...ids),
     redis.zmscore(keys.failedNotices, ...ids),
   ]);
+  const isFailed = (index: number) => typeof failed[index] === 'string';
+  const others = ids.filter((_, index) => typeof kept[index] === 'string' && !isFailed(index));
+  if (others.length > 0) await new Intents(redis, keys).forgetDecided(others);
   return ids.flatMap((id, index) => {
     const text = kept[index];
-    const isFailed = failed[index] !== null && failed[index] !== undefined;
-    if (text === null || text === undefined || !isFailed) return [];
+    if (text === null || text === undefined || !isFailed(index)) return [];
     // Earlier versions did not count its attempts.
     const { possiblySent = 1, ...facts } = JSON.parse(text) as Omit<UnknownNotice, 'possiblySent'> &
       Partial<UnknownNotice>;

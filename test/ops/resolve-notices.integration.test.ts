@@ -109,6 +109,28 @@ describe('a notice whose outcome is unknown, resolved', () => {
     },
   );
 
+  it.each(['resend', 'over'] as const)(
+    'by a process that died right after it was carried out (%s): it is not counted any more',
+    async (as) => {
+      const parked = await parkNotice(redis);
+      const { keys, id, intents, board } = parked;
+      const count = () => redis.client.zcard(keys.intents.unknownAt);
+      // A notice that is listed before BullMQ has recorded its failure stays listed.
+      await redis.client.zrem(keys.failedNotices, id);
+      expect(await listed(parked)).toEqual([]);
+      expect(await count()).toBe(1);
+      await redis.client.zadd(keys.failedNotices, Date.now(), id);
+      await intents.decide({ job: id, nonce: 'of the dead' }, as);
+      expect(await listed(parked)).toHaveLength(1);
+      if (as === 'resend') await (await board.getJob(id))?.retry('failed');
+      else await board.remove(id);
+      expect(await count()).toBe(1);
+      expect(await listed(parked)).toEqual([]);
+      expect(await count()).toBe(0);
+      expect(await board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
+    },
+  );
+
   it('told to stop before: nothing is done', async () => {
     const parked = await parkNotice(redis);
     const report = await resolve(parked, 'discard', AbortSignal.abort());

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { FailureRecord } from '../ledger/ledger-reader.ts';
+import { msAhead } from './redrive-rate.ts';
 import { selectFailures } from './select-failures.ts';
 
 /** Selects the failures to send again. */
@@ -91,7 +92,7 @@ export async function redriveBatch(
     }
     window = [];
     onProgress(sum.redriven);
-    const aheadMs = (sum.redriven / rate) * 1_000 - (performance.now() - startedAt);
+    const aheadMs = msAhead(sum.redriven, rate, startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
   };
 

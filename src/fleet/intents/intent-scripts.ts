@@ -161,3 +161,18 @@ export const resolvedIntents = intentScript<number>(
   forget(job)
   return 1`,
 );
+
+/**
+ * Removes entries whose decision was carried out by a process that died before it removed them: the job is gone,
+ * or it was sent again and is not failed any more. Answers 1 where it removed one.
+ */
+export const forgetDecided = intentScript<number>(
+  'forget decided',
+  `
+  local listed = read(unknown, job)
+  if not listed then return 0 end
+  local exists = redis.call('EXISTS', jobs .. job) == 1
+  if exists and (not listed.resend or redis.call('ZSCORE', jobs .. 'failed', job)) then return 0 end
+  forget(job)
+  return 1`,
+);

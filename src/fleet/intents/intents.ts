@@ -7,6 +7,7 @@ import {
   beginIntents,
   decideIntents,
   endIntents,
+  forgetDecided,
   parkIntents,
   resolvedIntents,
 } from './intent-scripts.ts';
@@ -123,6 +124,16 @@ export class Intents {
   /** Removes a notice from the list, once the decision of this nonce is carried out. Safe to repeat. */
   async resolved({ job, nonce }: IntentAttempt): Promise<void> {
     await this.#run(resolvedIntents, '', '', [[job, nonce, '']]);
+  }
+
+  /** Removes those of the notices from the list whose decision was carried out. Safe to repeat. */
+  async forgetDecided(jobs: readonly string[]): Promise<void> {
+    await this.#run(
+      forgetDecided,
+      '',
+      '',
+      jobs.map((job) => [job, '', '']),
+    );
   }
 
   async #run<Answer>(

@@ -12,12 +12,18 @@ export const LEASE_MS = 30_000;
 /** Lifetime of the memory after the last round, in milliseconds. */
 const MEMORY_MS = 90 * 24 * 3_600_000;
 
-/** Most alerts in an outbox; the oldest are dropped. */
+/** Most alerts in an outbox; the oldest are dropped, which is logged. */
 const MAX_ALERTS = 1_000;
 const MAX_EVENTS = 11_000;
 
 /** Most events in the outbox with which ends of notices are still added to it: others wait where they are. */
 const MAX_ENDS = 10_000;
+
+/**
+ * From so many events in the outbox on, its receiver is away: then only full events are added, so that the
+ * number of events depends on the number of ends and not on the length of the outage.
+ */
+const ONLY_FULL_ENDS = 100;
 
 /** The receivers of alerts. */
 export interface AlertReceivers<Of> {
@@ -51,31 +57,31 @@ return 0`,
  * Stores the memory and adds the alerts to the outboxes in one step, for the holder of the lease only: so
  * no alert is lost or reported twice when the leader changes. KEYS: lease, memory, the outboxes. ARGV: nonce,
  * memory, its lifetime, how many alerts are for the first outbox, then these, then those for the second.
- * Returns 1, or 0 where another process has the lease.
+ * Returns -1 where another process has the lease, else how many of the oldest alerts of both were dropped.
  */
 const commit = defineScript({
   name: 'commit alerts',
   keys: 4,
   lua: `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-local first = 4 + tonumber(ARGV[4])
-for index = 5, #ARGV do
-  if index <= first then
-    redis.call('XADD', KEYS[3], 'MAXLEN', ${MAX_ALERTS}, '*', 'alert', ARGV[index])
-  else
-    redis.call('XADD', KEYS[4], 'MAXLEN', ${MAX_EVENTS}, '*', 'alert', ARGV[index])
-  end
+local function add(outbox, most, first, last)
+  for index = first, last do redis.call('XADD', outbox, '*', 'alert', ARGV[index]) end
+  return last < first and 0 or redis.call('XTRIM', outbox, 'MAXLEN', most)
 end
-return 1`,
+local last = 4 + tonumber(ARGV[4])
+return add(KEYS[3], ${MAX_ALERTS}, 5, last) + add(KEYS[4], ${MAX_EVENTS}, last + 1, #ARGV)`,
 });
 
-/** What became of ends of notices: in the outbox; it is full; another process leads or has forwarded them. */
-export type Forwarded = 'done' | 'full' | 'lost';
+/**
+ * What became of ends of notices: in the outbox; it is full; its receiver is away, and they do not fill an event
+ * yet; another process leads or has forwarded them.
+ */
+export type Forwarded = 'done' | 'full' | 'later' | 'lost';
 
 /**
  * Adds ends of notices to the outbox of events together with their cursor, for the holder of the lease only.
- * KEYS: lease, cursor, outbox. ARGV: nonce, the cursor before, the new one, the alert or ''.
+ * KEYS: lease, cursor, outbox. ARGV: nonce, the cursor before, the new one, the alert or '', whether it is full (1).
  */
 const forward = defineScript({
   name: 'forward ends of notices',
@@ -83,7 +89,9 @@ const forward = defineScript({
   lua: `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 'lost' end
 if (redis.call('GET', KEYS[2]) or '') ~= ARGV[2] then return 'lost' end
-if redis.call('XLEN', KEYS[3]) >= ${MAX_ENDS} then return 'full' end
+local waiting = redis.call('XLEN', KEYS[3])
+if waiting >= ${MAX_ENDS} then return 'full' end
+if waiting >= ${ONLY_FULL_ENDS} and ARGV[5] ~= '1' then return 'later' end
 redis.call('SET', KEYS[2], ARGV[3])
 if ARGV[4] ~= '' then redis.call('XADD', KEYS[3], '*', 'alert', ARGV[4]) end
 return 'done'`,
@@ -124,13 +132,14 @@ export class AlertStore {
 
   /**
    * @param receivers who gets alerts; what a receiver does not get is not stored for it
-   * @returns false where another process leads now: nothing was stored
+   * @returns how many of the oldest alerts were dropped because an outbox was full; undefined where another process
+   *   leads now: nothing was stored
    */
   async commit(
     memory: AlertMemory,
     alerts: readonly AlertEvent[],
     receivers: AlertReceivers<unknown>,
-  ): Promise<boolean> {
+  ): Promise<number | undefined> {
     const { alerts: keys, events } = this.#keys;
     const forPeople = receivers.alerts === undefined ? [] : alerts;
     const forPrograms =
@@ -141,7 +150,8 @@ export class AlertStore {
     const kept = JSON.stringify({ v: VERSION, ...memory });
     const args = [this.#nonce, kept, MEMORY_MS, forPeople.length, ...texts];
     const used = [keys.lease, keys.memory, keys.outbox, events.outbox];
-    return (await this.#ask(() => commit(this.#redis, used, args))) === 1;
+    const dropped = Number(await this.#ask(() => commit(this.#redis, used, args)));
+    return dropped < 0 ? undefined : dropped;
   }
 
   /** @returns cursor of the last end of a notice that was forwarded; undefined before the first time */
@@ -149,15 +159,19 @@ export class AlertStore {
     return (await this.#ask(() => this.#redis.get(this.#keys.events.forwarded))) ?? undefined;
   }
 
-  /** @param alert undefined to store the cursor alone */
+  /**
+   * @param alert undefined to store the cursor alone
+   * @param isFull whether it has as many ends as one event can have
+   */
   async forward(
     before: string | undefined,
     cursor: string,
     alert: AlertEvent | undefined,
+    isFull: boolean,
   ): Promise<Forwarded> {
     const { forwarded, outbox } = this.#keys.events;
     const body = alert === undefined ? '' : JSON.stringify(alert);
-    const args = [this.#nonce, before ?? '', cursor, body];
+    const args = [this.#nonce, before ?? '', cursor, body, isFull ? 1 : 0];
     return this.#ask(() =>
       forward(this.#redis, [this.#keys.alerts.lease, forwarded, outbox], args),
     );

@@ -89,10 +89,12 @@ export function createAlertWatch(
       : { ...seen, workers: Math.max(seen.workers, isWorker ? 1 : 0) };
     const { alerts, memory } = judgeAlerts(before, snapshot, settings);
     const events = alerts.map((alert) => alertEvent(alert, queue, snapshot.now));
-    if (!(await store.commit(memory, events, webhooks))) {
+    const dropped = await store.commit(memory, events, webhooks);
+    if (dropped === undefined) {
       leading = false;
       return;
     }
+    if (dropped > 0) log.error({ event: 'alerts-dropped', dropped });
     for (const { id, event, title } of events)
       log.warn({ event: 'alert', alert: event, id, title });
   };
@@ -112,8 +114,12 @@ export function createAlertWatch(
     await detect(false);
   };
 
+  let isFull = false;
   const forward = async (): Promise<void> => {
-    if (webhooks.events !== undefined) await forwardEnds({ redis, keys, store, queue, log });
+    if (webhooks.events === undefined) return;
+    const forwarded = await forwardEnds({ redis, keys, store, queue, log });
+    if (forwarded === 'full' && !isFull) log.error({ event: 'event-outbox-full' });
+    isFull = forwarded === 'full';
   };
 
   /** The newest event of a batch, and the start of the hold, at the last look. */

@@ -6,7 +6,7 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import { ALERTS, type AlertDraft } from './alert-event.ts';
-import { alertEvent, type AlertStore } from './alert-store.ts';
+import { alertEvent, type AlertStore, type Forwarded } from './alert-store.ts';
 
 /** Ends of notices in one event, and events in one round. */
 const ENDS_PER_EVENT = 500;
@@ -25,26 +25,30 @@ export interface ForwardOptions {
 /**
  * Adds the ends of single notices since the last round to the outbox of events, many in one event and in
  * their order. The first round of all begins with the ends from then on. While the outbox is full, they wait
- * in their stream, which is bounded by NOTICE_EVENTS.
+ * in their stream, which is bounded by NOTICE_EVENTS; while its receiver is away, until they fill an event.
  *
+ * @returns what became of the last ones; undefined where there were none
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function forwardEnds(options: ForwardOptions): Promise<void> {
+export async function forwardEnds(options: ForwardOptions): Promise<Forwarded | undefined> {
   const { redis, keys, store, queue, log } = options;
+  let forwarded: Forwarded | undefined;
   for (let event = 0; event < EVENTS_PER_ROUND; event++) {
     const before = await store.forwarded();
     const { events, cursor } = await readNoticeEvents(redis, keys, before, ENDS_PER_EVENT);
-    if (before === cursor) return;
+    if (before === cursor) return forwarded;
     const missed = before !== undefined && (await isDeleted(redis, keys, before));
-    if (missed) log.error({ event: 'notice-events-missed', after: before });
     const alert =
       events.length === 0
         ? undefined
         : alertEvent(endedDraft(events, missed), queue, Math.floor(await redisTime(redis)));
-    const forwarded = await store.forward(before, cursor, alert);
-    if (forwarded === 'full') log.warn({ event: 'event-outbox-full' });
-    if (forwarded !== 'done' || events.length < ENDS_PER_EVENT) return;
+    const isFull = events.length === ENDS_PER_EVENT;
+    forwarded = await store.forward(before, cursor, alert, isFull);
+    if (forwarded !== 'done') return forwarded;
+    if (missed) log.error({ event: 'notice-events-missed', after: before });
+    if (!isFull) return forwarded;
   }
+  return forwarded;
 }
 
 /** Whether the event at a cursor was deleted: then later ones may have been, too. */

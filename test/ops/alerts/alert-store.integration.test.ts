@@ -31,6 +31,13 @@ function stores() {
   };
 }
 
+/** Adds so many events to the outbox of events. */
+async function fill({ events }: ReturnType<typeof keysOf>, count: number): Promise<void> {
+  const writes = redis.client.pipeline();
+  for (let at = 0; at < count; at++) writes.xadd(events.outbox, '*', 'alert', '{}');
+  await writes.exec();
+}
+
 describe('the lease', () => {
   it('is of one at a time, who keeps it; another takes it when it is let go of', async () => {
     const { keys, one, two } = stores();
@@ -58,7 +65,7 @@ describe('what is told', () => {
     expect(await two.memory()).toBeUndefined();
     await one.lead();
     const alerts = [alert(), alert()];
-    expect(await one.commit({ ...MEMORY, lookedAt: 7 }, alerts, TO)).toBe(true);
+    expect(await one.commit({ ...MEMORY, lookedAt: 7 }, alerts, TO)).toBe(0);
     expect(await two.memory()).toEqual({ ...MEMORY, lookedAt: 7 });
     expect(await outbox.waiting()).toBe(2);
     const first = await outbox.next();
@@ -73,17 +80,28 @@ describe('what is told', () => {
     await one.commit(MEMORY, [], TO);
     await redis.client.del(keys.alerts.lease);
     await two.lead();
-    expect(await one.commit({ ...MEMORY, lookedAt: 99 }, [alert()], TO)).toBe(false);
+    expect(await one.commit({ ...MEMORY, lookedAt: 99 }, [alert()], TO)).toBeUndefined();
     expect(await two.memory()).toEqual(MEMORY);
     expect(await outbox.waiting()).toBe(0);
   });
 
-  it('waits in a bounded number', async () => {
-    const { outbox, one } = stores();
+  it('waits in a bounded number; how many of the oldest are dropped is answered', async () => {
+    const { keys, outbox, one } = stores();
     await one.lead();
     const many = Array.from({ length: 1_005 }, alert);
-    await one.commit(MEMORY, many, TO);
+    expect(await one.commit(MEMORY, many, TO)).toBe(5);
     expect(await outbox.waiting()).toBe(1_000);
+    // The outbox of events has room for 1,000 events beside the ends of notices.
+    const events = new Outbox(redis.client, keys.events);
+    await fill(keys, 11_000);
+    const hold = alertEvent(
+      { ...DRAFT, event: 'hold.ended' },
+      'notices:default',
+      1_700_000_000_000,
+    );
+    expect(await one.commit(MEMORY, [hold, alert()], { events: true })).toBe(2);
+    expect(await events.waiting()).toBe(11_000);
+    expect((await events.list(2)).map(({ event }) => event)).toEqual(['test', 'hold.ended']);
     expect((await outbox.next())?.id).toBe(many[5]?.id);
   });
 
@@ -112,17 +130,26 @@ describe('ends of notices', () => {
     const outbox = new Outbox(redis.client, keys.events);
     await one.lead();
     expect(await one.forwarded()).toBeUndefined();
-    expect(await one.forward(undefined, '1-0', undefined)).toBe('done');
+    expect(await one.forward(undefined, '1-0', undefined, false)).toBe('done');
     expect(await outbox.waiting()).toBe(0);
-    expect(await one.forward('1-0', '2-0', alert())).toBe('done');
-    expect(await one.forward('1-0', '2-0', alert())).toBe('lost');
-    expect(await two.forward('2-0', '3-0', alert())).toBe('lost');
+    expect(await one.forward('1-0', '2-0', alert(), false)).toBe('done');
+    expect(await one.forward('1-0', '2-0', alert(), false)).toBe('lost');
+    expect(await two.forward('2-0', '3-0', alert(), false)).toBe('lost');
     expect([await one.forwarded(), await outbox.waiting()]).toEqual(['2-0', 1]);
-    for (let count = 1; count < 10_000; count++) {
-      void redis.client.xadd(keys.events.outbox, '*', 'alert', '{}');
-    }
-    expect(await one.forward('2-0', '3-0', alert())).toBe('full');
+    await fill(keys, 9_999);
+    expect(await one.forward('2-0', '3-0', alert(), false)).toBe('full');
     expect(await one.forwarded()).toBe('2-0');
+  });
+
+  it('wait while many events do, unless they fill an event', async () => {
+    const { keys, one } = stores();
+    await one.lead();
+    await fill(keys, 99);
+    expect(await one.forward(undefined, '1-0', alert(), false)).toBe('done');
+    expect(await one.forward('1-0', '2-0', alert(), false)).toBe('later');
+    expect(await one.forwarded()).toBe('1-0');
+    expect(await one.forward('1-0', '3-0', alert(), true)).toBe('done');
+    expect(await one.forwarded()).toBe('3-0');
   });
 });
 

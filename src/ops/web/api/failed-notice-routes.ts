@@ -16,7 +16,18 @@ import { deleteNotices, redriveNotices, type FailedSelection } from '../../notic
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { csvDownload } from './csv-download.ts';
-import { code, queryNumber, why } from './inputs.ts';
+import {
+  ageFields,
+  ageQuery,
+  beforeOf,
+  code,
+  digits,
+  queryNumber,
+  rate,
+  waitAfter,
+  waitMs,
+  why,
+} from './inputs.ts';
 import { jobAnswer } from './notice-life-routes.ts';
 
 /** The newest failed notices that a list reads; the cost of an answer is bounded by it. */
@@ -28,20 +39,13 @@ const CHANGE_MS = 20_000;
 const count = z.int().min(0);
 const state = z.enum(FAILED_NOTICE_STATES);
 const template = z.string().min(1).max(200);
-const time = z.int().min(0).describe('milliseconds since the epoch');
 
 const filters = {
   code: code.optional(),
   template: template.optional(),
   possiblySent: z.enum(['true', 'false']).optional(),
-  before: z
-    .string()
-    .regex(/^\d{1,15}$/, 'expected milliseconds since the epoch')
-    .optional(),
-  since: z
-    .string()
-    .regex(/^\d{1,15}$/, 'expected milliseconds since the epoch')
-    .optional(),
+  ...ageQuery,
+  since: digits('expected milliseconds since the epoch'),
 };
 
 /** The query that selects failed notices. */
@@ -85,8 +89,8 @@ const selection = {
     .boolean()
     .optional()
     .describe('true: only those; rejected ones that were possibly sent are left out without it'),
-  before: time.optional().describe('only what failed before this time'),
-  since: time.optional(),
+  ...ageFields,
+  since: ageFields.before.describe('only what failed at this time or later'),
   limit: z.int().min(1).max(1_000_000_000).optional().describe('most notices'),
   why,
 };
@@ -139,15 +143,17 @@ export const FAILED_NOTICE_ROUTES: readonly Route[] = [
     needs: 'operator',
     kind: 'api',
     summary: 'Sends failed single notices again, under their ids. Unknown ones may arrive twice.',
-    body: z.strictObject({
-      ...selection,
-      rate: z.int().min(1).max(1_000_000).optional().describe('most notices a second'),
-    }),
-    answers: { 200: { says: 'What is sent again.', schema: changed } },
-    handle: async ({ body: { rate, why: words, ...selected }, name }, context) =>
-      within(context, async (signal) =>
-        json(await redriveNotices(context, selected, { who: name, why: words }, rate, signal)),
-      ),
+    body: z.strictObject({ ...selection, rate: rate.describe('most notices per second') }),
+    answers: { 200: { says: 'What is sent again.', schema: changed.extend({ waitMs }) } },
+    handle: async ({ body: { rate: most, why: words, ...fields }, name }, context) => {
+      const startedAt = performance.now();
+      const selected = selectionOf(fields);
+      const actor = { who: name, why: words };
+      const report = await within(context, (signal) =>
+        redriveNotices(context, selected, actor, most, signal),
+      );
+      return json({ ...report, ...waitAfter(report.done, most, startedAt) });
+    },
   }),
   route({
     method: 'POST',
@@ -163,16 +169,25 @@ export const FAILED_NOTICE_ROUTES: readonly Route[] = [
       200: { says: 'What was deleted.', schema: changed },
       409: { says: 'The state is unknown: resolve them instead.' },
     },
-    handle: async ({ body: { releaseKey, why: words, ...selected }, name }, context) =>
+    handle: async ({ body: { releaseKey, why: words, ...fields }, name }, context) =>
       within(context, async (signal) => {
-        const rejected = { ...selected, state: mustBeRejected(selected) };
+        const rejected = { ...selectionOf(fields), state: mustBeRejected(fields) };
         const actor = { who: name, why: words };
         return json(await deleteNotices(context, rejected, actor, releaseKey, signal));
       }),
   }),
 ];
 
-function mustBeRejected({ state: given }: FailedSelection): 'rejected' {
+/** What a body selects. */
+function selectionOf({
+  before,
+  olderThanMs,
+  ...fields
+}: Omit<z.output<z.ZodObject<typeof selection>>, 'why'>): FailedSelection {
+  return { ...fields, before: beforeOf({ before, olderThanMs }) };
+}
+
+function mustBeRejected({ state: given }: Pick<FailedSelection, 'state'>): 'rejected' {
   if (given === 'rejected') return given;
   throw new NoticeQueueError(
     'NOT_POSSIBLE',
@@ -211,13 +226,14 @@ export async function listFailed(
 function filterOf({
   possiblySent,
   before,
+  olderThanMs,
   since,
   ...plain
 }: Omit<z.output<typeof failedQuery>, 'limit'>): FailedFilter {
   return {
     ...plain,
     possiblySent: possiblySent === undefined ? undefined : possiblySent === 'true',
-    before: before === undefined ? undefined : Number(before),
+    before: beforeOf({ before, olderThanMs }),
     since: since === undefined ? undefined : Number(since),
   };
 }

@@ -11,7 +11,7 @@ import { redriveAudited } from '../../batch-actions.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { csvDownload } from './csv-download.ts';
-import { batchParams, code, why } from './inputs.ts';
+import { batchParams, code, rate, waitAfter, waitMs, why } from './inputs.ts';
 
 /** Longest duration of a redrive request in milliseconds; the answer tells what is left. */
 const REDRIVE_MS = 20_000;
@@ -112,6 +112,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
       state: z.enum(states),
       code: code.optional(),
       limit: z.int().min(1).max(1_000_000_000).optional().describe('most contacts to redrive'),
+      rate: rate.describe('most contacts per second, on average'),
       why,
     }),
     answers: {
@@ -123,6 +124,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
           chunks: z.int(),
           left: z.int(),
           gone: z.int(),
+          waitMs,
         }),
       },
       409: { says: 'The phase of the batch does not allow it.' },
@@ -134,12 +136,14 @@ export const FAILURE_ROUTES: readonly Route[] = [
         throw new NoticeQueueError('NOT_POSSIBLE', `Batch ${id} cannot be redriven: ${reason}.`);
       }
       const { why: words, ...selection } = body;
+      const startedAt = performance.now();
       const deadline = new Deadline(REDRIVE_MS, context.closing);
       const actor = { who: name, why: words };
       try {
-        return await withAbortSignal(deadline, async (signal) =>
-          json(await redriveAudited(context, batch, selection, actor, undefined, signal)),
+        const report = await withAbortSignal(deadline, (signal) =>
+          redriveAudited(context, batch, selection, actor, undefined, signal),
         );
+        return json({ ...report, ...waitAfter(report.redriven, body.rate, startedAt) });
       } finally {
         deadline.close();
       }

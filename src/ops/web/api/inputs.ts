@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { redriveRate, msAhead } from '../../../batch/failures/redrive-rate.ts';
 import { checkNumber } from '../../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
+import { InputError } from '../../../contracts/errors.ts';
 
 /** Path parameters of one batch. */
 export const batchParams = z.strictObject({
@@ -43,3 +45,60 @@ export const number = z
     if (checked.kind === 'refused') context.addIssue({ code: 'custom', message: checked.reason });
   })
   .describe('in the national format; separators are removed');
+
+const MILLISECONDS = 'expected milliseconds';
+const SINCE_EPOCH = 'expected milliseconds since the epoch';
+
+/** Digits in a query string. @param problem what is answered otherwise */
+export const digits = (problem: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, problem)
+    .optional();
+
+/** How long ago something happened at least, in a body: as a time or as an age. */
+export const ageFields = {
+  before: z
+    .int(SINCE_EPOCH)
+    .min(0, SINCE_EPOCH)
+    .optional()
+    .describe('only what failed before: milliseconds since the epoch'),
+  olderThanMs: z
+    .int(MILLISECONDS)
+    .min(0, MILLISECONDS)
+    .optional()
+    .describe('the same as an age, in milliseconds'),
+};
+
+/** The same in a query. */
+export const ageQuery = { before: digits(SINCE_EPOCH), olderThanMs: digits(MILLISECONDS) };
+
+/** Both in a request. */
+interface Age {
+  readonly before?: number | string | undefined;
+  readonly olderThanMs?: number | string | undefined;
+}
+
+/** The time that is meant. @throws InputError REQUEST_INVALID where both are given */
+export function beforeOf({ before, olderThanMs }: Age): number | undefined {
+  if (before !== undefined && olderThanMs !== undefined) {
+    const problem = 'expected only one of before and olderThanMs';
+    throw new InputError('REQUEST_INVALID', [{ field: 'olderThanMs', problem }]);
+  }
+  if (olderThanMs !== undefined) return Date.now() - Number(olderThanMs);
+  return before === undefined ? undefined : Number(before);
+}
+
+/** Most of a redrive per second. A request is bounded in time, so its answer says when to repeat it. */
+export const rate = redriveRate.optional();
+
+/** The field of an answer for it. */
+export const waitMs = z
+  .int()
+  .optional()
+  .describe('with a rate: milliseconds to wait before the request is repeated, so that it holds');
+
+/** That field, after so many. @param startedAt of the request, by performance.now */
+export function waitAfter(done: number, rate: number | undefined, startedAt: number) {
+  return rate === undefined ? {} : { waitMs: Math.ceil(msAhead(done, rate, startedAt)) };
+}

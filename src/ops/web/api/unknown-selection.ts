@@ -15,7 +15,7 @@ import { selectUnknown, type Unknowns } from '../../unknown/select.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import { redisTime } from '../../../redis/server-clock.ts';
 import type { OpsContext } from '../ops-context.ts';
-import { code, number } from './inputs.ts';
+import { ageFields, ageQuery, beforeOf, code, digits, number } from './inputs.ts';
 
 /** Previews per caller and minute: they may read every unknown outcome. */
 export const FIND_UNKNOWN_PER_MINUTE = 60;
@@ -34,11 +34,7 @@ export const unknownFields = {
   template: template.optional(),
   batch: batch.optional(),
   chunk: z.int().min(0).optional().describe('of the batch'),
-  before: z
-    .int()
-    .optional()
-    .describe('only what became unknown before: milliseconds since the epoch'),
-  olderThanMs: z.int().min(0).optional().describe('the same as an age, in milliseconds'),
+  ...ageFields,
   number: number
     .optional()
     .describe(
@@ -46,20 +42,13 @@ export const unknownFields = {
     ),
 };
 
-const digits = (what: string) =>
-  z
-    .string()
-    .regex(/^\d{1,15}$/, `expected ${what}`)
-    .optional();
-
 /** The same in a query; a phone number is never part of a URL. */
 export const unknownQuery = z.object({
   code: code.optional(),
   template: template.optional(),
   batch: batch.optional(),
-  chunk: digits('the number of a chunk'),
-  before: digits('milliseconds since the epoch'),
-  olderThanMs: digits('milliseconds'),
+  chunk: digits('expected the number of a chunk'),
+  ...ageQuery,
 });
 
 /** What selects unknown outcomes in a request. */
@@ -71,18 +60,14 @@ export function unknownFilter(fields: UnknownFields): UnknownFilter {
   const invalid = (field: string, problem: string) =>
     new InputError('REQUEST_INVALID', [{ field, problem }]);
   if (chunk !== undefined && batch === undefined) throw invalid('chunk', 'expected with batch');
-  if (before !== undefined && olderThanMs !== undefined) {
-    throw invalid('olderThanMs', 'expected only one of before and olderThanMs');
-  }
   const given = 'number' in fields ? fields.number : undefined;
   const checked = given === undefined ? undefined : checkNumber(given);
-  const age = olderThanMs === undefined ? undefined : Date.now() - Number(olderThanMs);
   return {
     code,
     template,
     batch,
     chunk: chunk === undefined ? undefined : Number(chunk),
-    before: before === undefined ? age : Number(before),
+    before: beforeOf({ before, olderThanMs }),
     number: checked?.kind === 'number' ? checked.number : undefined,
   };
 }

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { Redis } from 'ioredis';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { parseUnknownRules } from '../../../src/config/unknown-rules.ts';
+import { readAudit } from '../../../src/ops/audit.ts';
+import type { ResolveReport } from '../../../src/ops/resolve-unknown.ts';
+import { applyUnknownRules } from '../../../src/ops/unknown/apply-rules.ts';
+import type { Unknowns } from '../../../src/ops/unknown/select.ts';
+import type { Keys } from '../../../src/redis/keys.ts';
+import { run } from '../../cli/support/run.ts';
+import { startProcess } from '../../cli/support/process.ts';
+import { until } from '../../support/wait.ts';
+import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
+import { failNotices, type FailedNoticesOptions } from '../support/failed-notices.ts';
+import { commandsOf } from '../web/support/commands.ts';
+import { startOps } from '../web/support/ops-bench.ts';
+
+const LONG = { deadlineMs: 90_000 };
+const RESOLVE = '/api/v1/unknown/resolve';
+const why = 'asked the service';
+
+/** Redis commands for one decision, those inside scripts among them. */
+const MOST_COMMANDS = 50;
+
+describe('ten thousand unknown single notices', () => {
+  let server: RedisServer;
+  let client: Redis;
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    client = new Redis(server.url);
+  });
+
+  afterAll(async () => {
+    client.disconnect();
+    await server.close();
+  });
+
+  const unknown = (prefix: string, options: Omit<FailedNoticesOptions, 'state'>) =>
+    failNotices({ url: server.url, client }, prefix, { ...options, state: 'unknown' });
+  const envOf = (prefix: string) => ({ REDIS_URL: server.url, REDIS_PREFIX: prefix });
+  const left = async (prefix: string) => {
+    const { stdout } = await run(['unknown', '--json'], envOf(prefix));
+    return (JSON.parse(stdout) as Unknowns).notices.length;
+  };
+  /** Ids of the resolved notices by decision, as they are in the audit stream. */
+  const decided = async (keys: Keys) => {
+    const by = new Map<string, string[]>();
+    for (const { what, as, target } of await readAudit(client, keys, 20_000)) {
+      if (what === 'resolve') by.set(as, [...(by.get(as) ?? []), target]);
+    }
+    return by;
+  };
+  /** What the service gets once a worker runs. */
+  const sent = async (prefix: string, count: number) => {
+    const env = { COALESCE_MAX_CONTACTS: '100' };
+    const worker = await startWorkerInProcess(server.url, prefix, env);
+    let stopped: Promise<void> | undefined;
+    const stop = () => (stopped ??= worker.stop());
+    onTestFinished(stop);
+    const arrived = () => worker.emulator.record().contacts >= count;
+    await until(arrived, { what: 'the notices at the service', ...LONG });
+    await stop();
+    return worker.emulator.record();
+  };
+
+  it('are decided once each by callers at the same time, over HTTP, by a command and by a rule', async () => {
+    const prefix = 'once';
+    const { keys, ids } = await unknown(prefix, { count: 4_000, code: 'TIMEOUT' });
+    await unknown(prefix, { count: 4_000, from: 4_000, code: 'ECONNRESET' });
+    await unknown(prefix, { count: 2_000, from: 8_000, code: 'HTTP_500', template: 'SLOW' });
+    expect(ids).toHaveLength(4_000);
+    const bench = await startOps(server.url, prefix);
+    const operator = await bench.operator();
+
+    // A request is bounded in time: it is repeated until nothing is left.
+    const overHttp = async (): Promise<number> => {
+      let resolved = 0;
+      for (;;) {
+        const { json } = await operator.post(RESOLVE, { as: 'accepted', code: 'TIMEOUT', why });
+        resolved += Number(json['resolved']);
+        if (json['stopped'] !== true) return resolved;
+      }
+    };
+    const flags = ['--code', 'TIMEOUT', '--as', 'accepted', '--yes', '--json'];
+    const byCommand = async () =>
+      (JSON.parse((await run(['resolve', ...flags], envOf(prefix))).stdout) as ResolveReport)
+        .resolved;
+    const counts = await Promise.all([overHttp(), overHttp(), byCommand()]);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(4_000);
+
+    const before = await commandsOf(server.url);
+    const resend = await run(
+      ['resolve', '--code', 'ECONNRESET', '--as', 'resend', '--yes', '--json'],
+      envOf(prefix),
+    );
+    expect(JSON.parse(resend.stdout)).toMatchObject({ resolved: 4_000, contacts: 4_000, gone: 0 });
+    const perNotice = ((await commandsOf(server.url)) - before) / 4_000;
+    console.info(`Redis commands for each notice that is sent again: ${perNotice.toFixed(1)}`);
+    expect(perNotice).toBeLessThan(MOST_COMMANDS);
+
+    const parsed = parseUnknownRules('template SLOW: discard');
+    const rules = 'rules' in parsed ? parsed.rules : [];
+    expect(await applyUnknownRules(bench.context, rules)).toMatchObject([{ resolved: 2_000 }]);
+
+    expect(await left(prefix)).toBe(0);
+    expect(await client.exists(keys.intents.unknown, keys.intents.unknownAt)).toBe(0);
+    const by = await decided(keys);
+    const sums = [...by].map(([as, all]) => [as, [all.length, new Set(all).size]]);
+    expect(Object.fromEntries(sums)).toEqual({
+      accepted: [4_000, 4_000],
+      discard: [2_000, 2_000],
+      resend: [4_000, 4_000],
+    });
+    expect(await sent(prefix, 4_000)).toMatchObject({
+      contacts: 4_000,
+      distinct: 4_000,
+      twice: 0,
+    });
+  }, 240_000);
+
+  it.each(['resend', 'accepted'] as const)(
+    'decided as %s by a command that is killed, and by others after it: nothing is lost or done twice',
+    async (as) => {
+      const prefix = `killed-${as}`;
+      const { keys } = await unknown(prefix, { count: 3_000 });
+      const args = ['resolve', '--all', '--as', as, '--yes', '--json'];
+      const listed = () => client.zcard(keys.intents.unknownAt);
+      const first = startProcess(args, envOf(prefix));
+      await until(async () => (await listed()) < 2_500, { what: 'some decisions', ...LONG });
+      first.child.kill('SIGKILL');
+      await first.ended;
+      const atKill = await listed();
+      expect(atKill).toBeGreaterThan(0);
+
+      // What the killed one had begun is excluded for half a minute; then it is decided again.
+      await Promise.all([0, 1].map(() => run(args, envOf(prefix))));
+      const isOver = async () => {
+        await run(args, envOf(prefix));
+        return (await listed()) === 0;
+      };
+      await until(isOver, { what: 'the rest', ...LONG });
+      expect(await left(prefix)).toBe(0);
+      const status = await run(['status', '--json'], envOf(prefix));
+      expect(JSON.parse(status.stdout)).toMatchObject({ unknown: { notices: 0, contacts: 0 } });
+      expect(await client.zcard(keys.failedNotices)).toBe(0);
+      const again = as === 'resend' ? 3_000 : 0;
+      expect(await client.llen(keys.noticesIn('wait'))).toBe(again);
+      expect(await sent(prefix, again)).toMatchObject({
+        contacts: again,
+        distinct: again,
+        twice: 0,
+      });
+    },
+    240_000,
+  );
+});

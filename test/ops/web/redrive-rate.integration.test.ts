@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import { NoticeAdmin } from '../../../src/admin/index.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
+import { testRedis } from '../../support/redis.ts';
+import { failNotices } from '../support/failed-notices.ts';
+import { expectDocumented, startOps } from './support/ops-bench.ts';
+
+const redis = testRedis();
+const why = 'template approved';
+
+/** Six rejected single notices, and a batch of four rejected chunks with two contacts each. */
+async function bench() {
+  const prefix = redis.freshPrefix();
+  const { ids } = await failNotices(redis, prefix, { count: 6 });
+  const lists = Array.from({ length: 4 }, (_, at) => contacts(2, at * 2));
+  const batch = await buildBatch(redis.client, prefix, 'b', lists);
+  for (const chunk of lists.keys()) {
+    await batch.settle(chunk, allFailed(2, 'rejected', 'BAD_NUMBER', ''));
+  }
+  const server = await startOps(redis.url, prefix);
+  const admin = new NoticeAdmin({ redis: { url: redis.url }, prefix });
+  return { ids, batch, admin, operator: await server.operator() };
+}
+
+const BATCH = '/api/v1/batches/b/redrive';
+const NOTICES = '/api/v1/failed-notices/redrive';
+
+describe('a redrive with a rate', () => {
+  it('of a batch keeps to it, over HTTP as on the command line', async () => {
+    const { operator, batch } = await bench();
+    const startedAt = performance.now();
+    const reply = await operator.post(BATCH, {
+      state: 'rejected',
+      rate: 16,
+      code: 'BAD_NUMBER',
+      why,
+    });
+    // 8 contacts at 16 a second.
+    expect(performance.now() - startedAt).toBeGreaterThan(480);
+    expectDocumented('POST', BATCH, reply);
+    expect(reply.json).toEqual({
+      batch: 'b',
+      redriven: 8,
+      chunks: 4,
+      left: 0,
+      gone: 0,
+      waitMs: 0,
+    });
+    expect((await batch.read()).counts).toMatchObject({ pending: 8, rejected: 0 });
+  });
+
+  it('answers how long to wait before it is repeated, so that the rate holds across requests', async () => {
+    const { operator } = await bench();
+    const startedAt = performance.now();
+    const reply = await operator.post(NOTICES, { limit: 1, rate: 1, why });
+    const tookMs = performance.now() - startedAt;
+    expectDocumented('POST', NOTICES, reply);
+    const { waitMs, ...report } = reply.json;
+    expect(report).toEqual({ done: 1, contacts: 1, late: 0, gone: 0, left: 5 });
+    // One notice at one a second: the request and the wait are a second, or more.
+    expect(Number(waitMs) + tookMs).toBeGreaterThanOrEqual(1_000);
+    expect(waitMs).toBeLessThanOrEqual(1_000);
+    // Without a rate there is nothing to wait for.
+    const rest = await operator.post(NOTICES, { why });
+    expect(rest.json).toEqual({ done: 5, contacts: 5, late: 0, gone: 0, left: 0 });
+  });
+
+  it('selects by age in the same words as unknown outcomes', async () => {
+    const { operator, ids } = await bench();
+    const older = await operator.post(NOTICES, { olderThanMs: 3_600_000, why });
+    expect(older.json).toMatchObject({ done: 0 });
+    const list = await operator.get('/api/v1/failed-notices?olderThanMs=3600000');
+    expect(list.json).toMatchObject({ matching: 0 });
+    const csv = await operator.get('/api/v1/failed-notices.csv?olderThanMs=3600000');
+    expect(csv.text.split('\n')).toHaveLength(2);
+    expect((await operator.post(NOTICES, { olderThanMs: 0, why })).json).toMatchObject({
+      done: ids.length,
+    });
+  });
+
+  it.each([
+    [BATCH, { rate: 0 }, 'rate', 'expected a whole number from 1 to 1000000'],
+    [BATCH, { rate: 1.5 }, 'rate', 'expected a whole number from 1 to 1000000'],
+    [BATCH, { rate: '5' }, 'rate', 'expected a whole number from 1 to 1000000'],
+    [BATCH, { rate: 1_000_001 }, 'rate', 'expected a whole number from 1 to 1000000'],
+    [NOTICES, { rate: -1 }, 'rate', 'expected a whole number from 1 to 1000000'],
+    [NOTICES, { rate: null }, 'rate', 'expected a whole number from 1 to 1000000'],
+    [
+      NOTICES,
+      { before: 1, olderThanMs: 1 },
+      'olderThanMs',
+      'expected only one of before and olderThanMs',
+    ],
+    [NOTICES, { olderThanMs: -1 }, 'olderThanMs', 'expected milliseconds'],
+    [NOTICES, { speed: 1 }, 'speed', 'unknown option'],
+  ])('%s with %j is refused', async (path, fields, field, problem) => {
+    const { operator, batch, ids, admin } = await bench();
+    const reply = await operator.post(path, { state: 'rejected', ...fields, why });
+    expect([reply.status, reply.json['code'], reply.json['issues']]).toEqual([
+      400,
+      'REQUEST_INVALID',
+      [{ field, problem }],
+    ]);
+    expect((await batch.read()).counts.rejected).toBe(8);
+    expect(await admin.failedNotices()).toHaveLength(ids.length);
+  });
+
+  it('in a program: a rate that is none is refused, and nothing is sent again', async () => {
+    const { admin, ids } = await bench();
+    const issues = [{ field: 'rate', problem: 'expected a whole number from 1 to 1000000' }];
+    for (const rate of [0, -1, Number.NaN, Infinity, 2.5]) {
+      const refused = { code: 'REQUEST_INVALID', issues };
+      const state = 'rejected' as const;
+      await expect(admin.redriveBatch('b', { state, rate })).rejects.toMatchObject(refused);
+      await expect(admin.redriveNotices({ state }, { rate })).rejects.toMatchObject(refused);
+    }
+    expect(await admin.failedNotices()).toHaveLength(ids.length);
+    expect(await admin.redriveBatch('b', { state: 'rejected', rate: 1_000 })).toMatchObject({
+      redriven: 8,
+    });
+  });
+});
