@@ -3,7 +3,8 @@
  * tests notice.
  *
  *   npm run test:mutation                                 2 mistakes in each file
- *   npm run test:mutation -- --per-file 5 --seed 7 --only src/token
+ *   npm run test:mutation -- --per-file 5 --seed 7 --only src/token,src/fleet/hold
+ *   npm run test:mutation -- --skip 1                     only the second mistake of each file
  *   npm run test:mutation -- --survivors                  again those that no test noticed
  *
  * Works in a copy of the tracked files. Each mistake meets the tests nearest to it, unit tests before others,
@@ -36,6 +37,7 @@ const { values } = parseArgs({
   options: {
     'per-file': { type: 'string', default: '2' },
     seed: { type: 'string', default: '1' },
+    skip: { type: 'string', default: '0' },
     only: { type: 'string', default: '' },
     survivors: { type: 'boolean', default: false },
   },
@@ -53,11 +55,12 @@ interface Planted {
 /** The first mutant of each file, then the second of each: a run that is stopped has seen all files. */
 function plan(sandbox: Sandbox): Planted[] {
   const perFile = Number(values['per-file']);
+  const only = values.only.split(',');
   const rounds = Array.from({ length: perFile }, (): Planted[] => []);
   for (const { code, wide } of TARGETS) {
     const files = sandbox.files
       .filter((file) => file === code || (file.startsWith(`${code}/`) && file.endsWith('.ts')))
-      .filter((file) => file.startsWith(values.only));
+      .filter((file) => only.some((beginning) => file.startsWith(beginning)));
     for (const file of files) {
       const source = sandbox.read(file);
       const drawn = sample(mutantsOf(file, source), perFile, seeded(Number(values.seed)));
@@ -66,15 +69,13 @@ function plan(sandbox: Sandbox): Planted[] {
       }
     }
   }
-  return rounds.flat();
+  return rounds.slice(Number(values.skip)).flat();
 }
 
 /** The tests of each mutant, in the order of its stages. */
 interface Stage {
   readonly tier: string;
   readonly tests: readonly string[];
-  /** Seconds that it takes without a mistake. */
-  readonly takes: number;
 }
 
 /** What is known of the tests. */
@@ -91,8 +92,12 @@ class MutationRun {
   /** Test files that fail without a mistake. */
   readonly #failing = new Set<string>();
 
-  constructor(sandbox: Sandbox, planted: readonly Planted[]) {
+  /** Where what is known of the tests is kept. */
+  readonly #file: string;
+
+  constructor(sandbox: Sandbox, planted: readonly Planted[], folder: string) {
     this.#sandbox = sandbox;
+    this.#file = path.join(folder, `tests-${sandbox.digest()}.json`);
     const code = sandbox.files.filter((file) => file.endsWith('.ts'));
     const importers = importersOf(new Map(code.map((file) => [file, sandbox.read(file)])));
     this.#tests = code.filter((file) => file.endsWith('.test.ts'));
@@ -102,25 +107,19 @@ class MutationRun {
   }
 
   /**
-   * Runs all tests once. Those that fail without a mistake would seem to notice every one: left out. A run that
-   * continues with the same files does not repeat it.
+   * Runs the nearest tests of all mistakes once. Those that fail without a mistake would seem to notice every
+   * one: left out. A run that continues with the same files does not repeat it.
    */
-  async measure(planted: readonly Planted[], folder: string): Promise<void> {
-    const file = path.join(folder, `tests-${this.#sandbox.digest()}.json`);
-    if (existsSync(file)) {
-      const known = JSON.parse(readFileSync(file, 'utf8')) as Measured;
+  async measure(planted: readonly Planted[]): Promise<void> {
+    if (existsSync(this.#file)) {
+      const known = JSON.parse(readFileSync(this.#file, 'utf8')) as Measured;
       for (const [test, seconds] of known.durations) this.#durations.set(test, seconds);
       for (const test of known.failing) this.#failing.add(test);
     }
-    await this.#measureNew(planted);
-    const measured: Measured = { durations: [...this.#durations], failing: [...this.#failing] };
-    writeFileSync(file, JSON.stringify(measured));
+    await this.#measureNew(new Set(planted.flatMap((one) => [...this.#near(one).keys()])));
   }
 
-  async #measureNew(planted: readonly Planted[]): Promise<void> {
-    const tests = new Set(
-      planted.flatMap((one) => [...this.#near(one).keys(), ...this.#wide(one)]),
-    );
+  async #measureNew(tests: ReadonlySet<string>): Promise<void> {
     for (const tier of ['unit', 'integration', 'promise', 'fleet']) {
       const files = [...tests].filter(
         (test) => tierOf(test) === tier && !this.#durations.has(test),
@@ -138,6 +137,8 @@ class MutationRun {
       }
       console.log(`${files.length} test files of the tier ${tier}`);
     }
+    const measured: Measured = { durations: [...this.#durations], failing: [...this.#failing] };
+    writeFileSync(this.#file, JSON.stringify(measured));
   }
 
   async plant(planted: Planted): Promise<Result> {
@@ -152,8 +153,9 @@ class MutationRun {
         seconds: Math.round((Date.now() - began) / 1_000),
       };
     };
-    for (const { tier, tests, takes } of this.#stages(planted)) {
+    for await (const { tier, tests } of this.#stages(planted)) {
       const spawnsBuilt = tier !== 'unit' && tier !== 'integration';
+      const takes = tests.reduce((sum, test) => sum + (this.#durations.get(test) ?? 0), 0);
       const limitMs = 60_000 + 4_000 * takes;
       const run = await this.#sandbox.plant(mutant, spawnsBuilt, () =>
         this.#sandbox.run(tier, tests, limitMs),
@@ -164,29 +166,24 @@ class MutationRun {
     return result('survived');
   }
 
-  #stages(planted: Planted): Stage[] {
+  /** The wider tests are measured only for a mistake that the nearest ones do not notice. */
+  async *#stages(planted: Planted): AsyncGenerator<Stage> {
     const near = this.#near(planted);
-    const of = (tier: string) => new Map([...near].filter(([test]) => tierOf(test) === tier));
-    const nearest = Object.entries(SECONDS).map(([tier, seconds]) => ({
-      tier,
+    const tried = new Set<string>();
+    for (const [tier, seconds] of Object.entries(SECONDS)) {
       // A unit test executes no Lua.
-      tests:
-        tier === 'unit' && planted.mutant.inScript
-          ? []
-          : nearestWithin(of(tier), this.#durations, seconds),
-    }));
-    const tried = new Set(nearest.flatMap(({ tests }) => tests));
-    const wide = ['unit', 'integration', 'promise', 'fleet'].map((tier) => ({
-      tier,
-      tests: this.#wide(planted).filter((test) => tierOf(test) === tier && !tried.has(test)),
-    }));
-    return [...nearest, ...wide]
-      .filter(({ tests }) => tests.length > 0)
-      .map(({ tier, tests }) => ({
-        tier,
-        tests,
-        takes: tests.reduce((sum, test) => sum + (this.#durations.get(test) ?? 0), 0),
-      }));
+      if (tier === 'unit' && planted.mutant.inScript) continue;
+      const ofTier = new Map([...near].filter(([test]) => tierOf(test) === tier));
+      const tests = nearestWithin(ofTier, this.#durations, seconds);
+      for (const test of tests) tried.add(test);
+      if (tests.length > 0) yield { tier, tests };
+    }
+    await this.#measureNew(new Set(this.#wide(planted)));
+    const wide = this.#wide(planted).filter((test) => !tried.has(test));
+    for (const tier of ['unit', 'integration', 'promise', 'fleet']) {
+      const tests = wide.filter((test) => tierOf(test) === tier);
+      if (tests.length > 0) yield { tier, tests };
+    }
   }
 
   #near({ mutant }: Planted): ReadonlyMap<string, number> {
@@ -224,8 +221,8 @@ async function main(): Promise<number> {
       return known === undefined || (values.survivors && known === 'survived');
     });
     console.log(`${planted.length} mistakes, ${waiting.length} of them to be planted`);
-    const run = new MutationRun(sandbox, waiting);
-    await run.measure(waiting, folder);
+    const run = new MutationRun(sandbox, waiting, folder);
+    await run.measure(waiting);
     for (const [index, one] of waiting.entries()) {
       const result = await run.plant(one);
       results.add(one.key, result);

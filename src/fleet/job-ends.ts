@@ -65,7 +65,10 @@ export async function findEnd(
   return reply === 'none' || reply === 'wait' ? reply : (JSON.parse(reply) as JobEnd);
 }
 
-/** Deletes a stored end, before a job that failed is run again. */
+/**
+ * Deletes a stored end and how many stalls were waited after, before a job that failed is run again: BullMQ's
+ * count of its stalls begins at 0 once more.
+ */
 export async function forgetEnd(redis: RedisClient, jobKey: string): Promise<void> {
-  await redis.hdel(jobKey, END);
+  await redis.hdel(jobKey, END, STALLS);
 }

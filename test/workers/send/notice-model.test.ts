@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import { explore, type Scenario } from './support/explore-notice.ts';
+import { RULES, type Answer, type Law, type Rules, type Troubles } from './support/notice-world.ts';
+
+const twice: DeliveryPolicy = 'at-least-once';
+const once: DeliveryPolicy = 'at-most-once';
+const one = (
+  delivery: DeliveryPolicy,
+  answers: readonly Answer[],
+  troubles: Partial<Troubles>,
+) => ({
+  delivery,
+  answers,
+  troubles,
+});
+
+const SCENARIOS = {
+  'every answer': one(
+    twice,
+    ['accepted', 'accepted, lost', 'lost', 'rejected', 'busy', 'no credit', 'aborted'],
+    { returns: 1 },
+  ),
+  'every answer, at-most-once': one(
+    once,
+    ['accepted', 'accepted, lost', 'lost', 'rejected', 'busy', 'no credit', 'aborted'],
+    { returns: 1 },
+  ),
+  'killed and stalled workers': one(twice, ['accepted', 'accepted, lost', 'rejected'], {
+    kills: 1,
+    losses: 1,
+    refusals: 1,
+  }),
+  'killed and stalled workers, at-most-once': one(
+    once,
+    ['accepted', 'accepted, lost', 'rejected'],
+    {
+      kills: 1,
+      losses: 1,
+      refusals: 1,
+    },
+  ),
+  'lost replies, and a removal': one(twice, ['accepted', 'lost'], {
+    repeats: 2,
+    losses: 1,
+    removals: 1,
+  }),
+  'a person cancels, and the deadline passes': one(twice, ['accepted', 'accepted, lost', 'busy'], {
+    cancels: 1,
+    expiries: 1,
+    losses: 1,
+  }),
+  'a person cancels, at-most-once': one(once, ['accepted', 'accepted, lost', 'busy'], {
+    cancels: 1,
+    expiries: 1,
+    losses: 1,
+  }),
+  'a person sends it again': one(twice, ['accepted, lost', 'rejected'], {
+    redrives: 1,
+    losses: 2,
+  }),
+  'a person sends it again, at-most-once': one(once, ['accepted', 'accepted, lost', 'rejected'], {
+    redrives: 1,
+    losses: 2,
+  }),
+} satisfies Readonly<Record<string, Scenario>>;
+
+const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = [
+  [
+    'what is sent again is not counted',
+    'accepted twice and not counted',
+    'every answer',
+    { countsAgain: false },
+  ],
+  [
+    'an end that BullMQ does not take is not stored',
+    'sent although its end was known',
+    'killed and stalled workers',
+    { storesEnds: false },
+  ],
+  [
+    'the run after a stall does not wait',
+    'sent although its end was known',
+    'killed and stalled workers, at-most-once',
+    { waitsAfterStall: false },
+  ],
+  [
+    'what is sent again does not wait after its first stall',
+    'sent although its end was known',
+    'a person sends it again',
+    { forgetsStalls: false },
+  ],
+  [
+    'a worker without the lock moves the job',
+    'ended twice',
+    'killed and stalled workers',
+    { checksLock: false },
+  ],
+  [
+    'an add is known only while its job is there',
+    'accepted twice and not counted',
+    'lost replies, and a removal',
+    { knowsAdds: false },
+  ],
+  [
+    'what was possibly sent is cancelled',
+    'sent after it was cancelled',
+    'a person cancels, and the deadline passes',
+    { cancelsUnsentOnly: false },
+  ],
+  [
+    'what a worker has is cancelled',
+    'sent after it was cancelled',
+    'a person cancels, at-most-once',
+    { cancelsIdleOnly: false },
+  ],
+  ['nobody looks for stalled jobs', 'stuck', 'killed and stalled workers', { findsStalled: false }],
+  [
+    'an earlier attempt is forgotten at the end',
+    'rejected although it was accepted',
+    'a person cancels, and the deadline passes',
+    { knownAfter: (outcome) => outcome },
+  ],
+  [
+    'an earlier attempt does not forbid a request',
+    'at-most-once, and sent again',
+    'killed and stalled workers, at-most-once',
+    { earlierOutcome: () => undefined },
+  ],
+  [
+    'resends have no limit',
+    'sent too often',
+    'killed and stalled workers',
+    { earlierOutcome: () => undefined },
+  ],
+  [
+    'every intent ends as not taken',
+    'rejected although it was accepted',
+    'every answer, at-most-once',
+    { intentEnd: () => 'back' },
+  ],
+];
+
+describe('a single notice, two workers, in every order of their steps', () => {
+  it.each(Object.entries(SCENARIOS))(
+    'keeps the laws: %s',
+    (_, scenario) => {
+      const found = explore(scenario, RULES);
+      expect([...found.broken]).toEqual([]);
+      expect(found.states).toBeGreaterThan(200);
+      expect(found.ends).toContain('unknown');
+    },
+    60_000,
+  );
+
+  it.each(WRONG)(
+    'breaks them where %s',
+    (_, law, scenario, wrong) => {
+      const rules = { ...RULES, ...wrong };
+      expect(explore(SCENARIOS[scenario], rules, law).broken).toContain(law);
+    },
+    60_000,
+  );
+});

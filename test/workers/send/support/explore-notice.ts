@@ -1,0 +1,51 @@
+import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import { after, endOf } from './notice-model.ts';
+import {
+  begin,
+  movesOf,
+  NO_TROUBLES,
+  viewOf,
+  type Answer,
+  type Law,
+  type Rules,
+  type Troubles,
+  type World,
+} from './notice-world.ts';
+
+/** What may happen, beside the moves of two workers, in any order. */
+export interface Scenario {
+  readonly delivery: DeliveryPolicy;
+  readonly answers: readonly Answer[];
+  readonly troubles: Partial<Troubles>;
+}
+
+/** What was found. */
+interface Explored {
+  readonly states: number;
+  readonly broken: ReadonlySet<Law>;
+  /** States in which it has ended. */
+  readonly ends: ReadonlySet<string>;
+}
+
+/** Every order of the moves. @param until ends it at the first law that is broken */
+export function explore(
+  { delivery, answers, troubles }: Scenario,
+  rules: Rules,
+  until?: Law,
+): Explored {
+  const seen = new Set<string>();
+  const broken = new Set<Law>();
+  const ends = new Set<string>();
+  const edge: World[] = [begin(delivery, false, { ...NO_TROUBLES, ...troubles })];
+  for (let world = edge.pop(); world !== undefined; world = edge.pop()) {
+    const key = JSON.stringify(world);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    for (const law of world.broken) broken.add(law);
+    if (endOf(world, rules) === undefined) broken.add('stuck');
+    if (until !== undefined && broken.has(until)) break;
+    if (world.place === 'completed' || world.place === 'failed') ends.add(viewOf(world).state);
+    for (const move of movesOf(world, answers)) edge.push(after(world, move, rules));
+  }
+  return { states: seen.size, broken, ends };
+}

@@ -1,0 +1,315 @@
+import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import { possiblySentAttempts } from '../../../../src/contracts/possibly-sent.ts';
+import type { IntentVerdict } from '../../../../src/fleet/intents/intents.ts';
+import type { NoticeView } from '../../../../src/notices/notice-state.ts';
+import { stateOfJob } from '../../../../src/notices/state-of-job.ts';
+import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
+import { earlierOutcome, intentEnd, knownAfter } from '../../../../workers/send/notice-intent.ts';
+
+/*
+ * The life of one single notice as a state machine without clocks: its job in Redis, two workers and the
+ * service. The decisions are those of the code; the steps in Redis are written here once more, and
+ * notice-model.integration.test.ts compares them with the real ones after every move.
+ *
+ * The job: none -> wait or delayed (added) -> wait (due) -> active (fetched, locked by a worker) -> completed or
+ * failed (its end is recorded), delayed (another attempt follows), or wait (requeued). active -> wait: its lock
+ * ended, and it stalled. wait, delayed -> completed: cancelled. failed -> wait: redriven or resent.
+ * completed, failed -> none: removed by age, or by a decision.
+ *
+ * A run of the job by a worker:
+ *
+ * - looking: the job stalled, and the worker that had it may be about to store its end.
+ * - ready: right before the request. looking -> ready: no end is stored.
+ * - asking: its request is under way. ready -> asking: the intent, or the count of what is sent again, is recorded.
+ * - ending: what it ends with is known, and is not recorded. asking -> ending: answered. ready -> ending: no
+ *   request may be made. looking -> ending: the end was stored by the other worker.
+ * - none. ending -> none: the end is recorded, or stored with the job where its lock is lost. any -> none: killed.
+ */
+
+/** Attempts of a notice. */
+export const ATTEMPTS = 3;
+/** UNKNOWN_RESENDS */
+export const RESENDS = 1;
+
+/** What the service does with a request, and what its sender learns. */
+export type Answer =
+  'accepted' | 'accepted, lost' | 'lost' | 'rejected' | 'busy' | 'no credit' | 'aborted';
+
+const WHOLE = { requests: 1, durationMs: 1, refused: [], body: 'json' } as const;
+
+/** The answers as the client reports them. */
+export const ANSWERS: Readonly<Record<Answer, SendAnswer>> = {
+  accepted: { ...WHOLE, stage: 'answered', status: 200 },
+  'accepted, lost': { ...WHOLE, stage: 'sent' },
+  lost: { ...WHOLE, stage: 'sent' },
+  rejected: { ...WHOLE, stage: 'answered', status: 400, code: 'BAD_CONTACT' },
+  busy: { ...WHOLE, stage: 'answered', status: 408 },
+  'no credit': { ...WHOLE, stage: 'answered', status: 402 },
+  aborted: { ...WHOLE, stage: 'not-sent', failure: 'aborted' },
+};
+
+/** A step of a worker, of the network, of time or of a person. */
+export type Move =
+  | { readonly kind: 'add again' | 'due' | 'stall' | 'expire' | 'remove' }
+  | { readonly kind: 'cancel' | 'redrive' | 'accept' | 'discard' | 'resend' }
+  | { readonly kind: 'fetch' | 'look' | 'requeue' | 'answer' | 'kill'; readonly worker: Worker }
+  /** Its lock ends while it lives: the process was stopped, or Redis was away. */
+  | { readonly kind: 'lose lock'; readonly worker: Worker }
+  | { readonly kind: 'ask'; readonly worker: Worker; readonly answer: Answer }
+  /** `refused`: Redis refuses the write meanwhile. `twice`: its reply is lost, and the command is repeated. */
+  | { readonly kind: 'refused'; readonly worker: Worker }
+  | { readonly kind: 'record'; readonly worker: Worker; readonly twice: boolean };
+
+/** The number of a worker. */
+export type Worker = 0 | 1;
+
+/** What a run ends with. */
+export type RunEnd =
+  | { readonly kind: 'completed'; readonly result: 'accepted' | 'expired' }
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'retry'; readonly reason: string }
+  | { readonly kind: 'delayed' | 'requeued' };
+
+/** A run of the job by a worker. */
+export interface Run {
+  readonly phase: 'looking' | 'ready' | 'asking' | 'ending';
+  readonly attempts: number;
+  readonly reason: string;
+  readonly stalls: number;
+  readonly owned: boolean;
+  readonly verdict?: IntentVerdict;
+  readonly counted?: true;
+  readonly answer?: Answer;
+  readonly end?: RunEnd;
+  readonly refused?: true;
+  /** How often a person had sent the notice again when it began. */
+  readonly life: number;
+  /** When it became ready, a worker that lived knew how the job ends for good. */
+  readonly isKnown?: true;
+}
+
+/** How often each kind of trouble may still happen. */
+export interface Troubles {
+  readonly kills: number;
+  readonly losses: number;
+  readonly refusals: number;
+  readonly repeats: number;
+  readonly returns: number;
+  readonly cancels: number;
+  readonly expiries: number;
+  readonly redrives: number;
+  readonly removals: number;
+}
+
+/** Everything there is. */
+export interface World {
+  readonly delivery: DeliveryPolicy;
+  readonly place: 'none' | 'wait' | 'delayed' | 'active' | 'completed' | 'failed';
+  readonly result?: 'accepted' | 'expired' | 'cancelled' | undefined;
+  readonly attempts: number;
+  readonly reason: string;
+  readonly stalls: number;
+  /** After how many stalls a run has waited, as it is stored with the job. */
+  readonly waitedStalls: number;
+  readonly stored?: RunEnd | undefined;
+  readonly lock?: Worker | undefined;
+  /** The open intent: whose, and whether its request was accepted. */
+  readonly intent?: { readonly of: number; readonly accepted: boolean } | undefined;
+  /** Its entry in the list of unknown outcomes. */
+  readonly listed?: { readonly possiblySent: number } | undefined;
+  /** Possibly sent in earlier runs. */
+  readonly earlier: number;
+  /** The account's count of what was possibly sent twice. */
+  readonly twice: number;
+  readonly late: boolean;
+  readonly runs: readonly [Run | undefined, Run | undefined];
+  readonly left: Troubles;
+  /** What no part of the program knows. Since it was added or sent again by a person: */
+  readonly accepted: number;
+  readonly ends: number;
+  /** Before that. */
+  readonly acceptedBefore: number;
+  readonly life: number;
+  readonly waitedInLife: number;
+  /** A worker knew how this life of it ends, and lived to store that. */
+  readonly known: boolean;
+  readonly broken: readonly Law[];
+}
+
+/** Laws that hold after every move; `stuck` is judged by {@link endOf}. */
+export type Law =
+  | 'accepted twice and not counted'
+  | 'ended twice'
+  | 'sent after it was cancelled'
+  | 'at-most-once, and sent again'
+  | 'sent although its end was known'
+  | 'sent too often'
+  | 'rejected although it was accepted'
+  | 'accepted although it was not'
+  | 'stuck';
+
+/** The decisions and steps of the code that a test may replace by wrong ones. */
+export interface Rules {
+  readonly knownAfter: typeof knownAfter;
+  readonly intentEnd: typeof intentEnd;
+  readonly earlierOutcome: typeof earlierOutcome;
+  /** Whether what is sent again is counted first. */
+  readonly countsAgain: boolean;
+  /** Whether an end that BullMQ does not take any more is stored. */
+  readonly storesEnds: boolean;
+  /** Whether the run after a stall waits for the worker that had the job. */
+  readonly waitsAfterStall: boolean;
+  /** Whether a person's decision forgets what the stalls before it left. */
+  readonly forgetsStalls: boolean;
+  /** Whether a job is moved only by the worker that has its lock. */
+  readonly checksLock: boolean;
+  /** Whether an add is known for a while after the job is gone. */
+  readonly knowsAdds: boolean;
+  /** Whether cancelling looks for an earlier attempt. */
+  readonly cancelsUnsentOnly: boolean;
+  /** Whether cancelling leaves a job alone that a worker has. */
+  readonly cancelsIdleOnly: boolean;
+  /** Whether stalled jobs go back to the queue. */
+  readonly findsStalled: boolean;
+}
+
+/** As the code has them. */
+export const RULES: Rules = {
+  knownAfter,
+  intentEnd,
+  earlierOutcome,
+  countsAgain: true,
+  storesEnds: true,
+  waitsAfterStall: true,
+  forgetsStalls: true,
+  checksLock: true,
+  knowsAdds: true,
+  cancelsUnsentOnly: true,
+  cancelsIdleOnly: true,
+  findsStalled: true,
+};
+
+/** A notice that was just added. */
+export function begin(delivery: DeliveryPolicy, delayed: boolean, left: Troubles): World {
+  return {
+    ...ADDED,
+    delivery,
+    place: delayed ? 'delayed' : 'wait',
+    runs: [undefined, undefined],
+    left,
+    acceptedBefore: 0,
+    twice: 0,
+    late: false,
+    life: 0,
+    broken: [],
+  };
+}
+
+/** A job that was not run yet. */
+export const ADDED = {
+  attempts: 0,
+  reason: '',
+  stalls: 0,
+  waitedStalls: 0,
+  earlier: 0,
+  accepted: 0,
+  ends: 0,
+  known: false,
+  waitedInLife: 0,
+} as const;
+
+/** What a person sees of the notice. */
+export function viewOf(world: World): Pick<NoticeView, 'state' | 'attempts' | 'possiblySent'> {
+  const { place, result, listed } = world;
+  const now = possiblySentNow(world);
+  const { state } = stateOfJob({
+    place,
+    outcome: result,
+    listedUnknown: listed !== undefined,
+    possiblySent: now > 0,
+    held: false,
+    limited: false,
+  });
+  if (place === 'none') return { state, attempts: 0, possiblySent: 0 };
+  const wasNeverSent = state === 'cancelled' || state === 'expired';
+  return {
+    state,
+    attempts: world.attempts,
+    possiblySent: wasNeverSent ? 0 : now + world.earlier,
+  };
+}
+
+/** How many attempts of this life of the notice the service may have accepted. */
+export function possiblySentNow({ reason, stalls, listed, intent, place }: World): number {
+  const own = possiblySentAttempts({ failedReason: reason, stalledCounter: stalls });
+  const open = intent !== undefined && place !== 'completed' ? 1 : 0;
+  return Math.max(listed?.possiblySent ?? 0, own, open);
+}
+
+const WORKERS: readonly Worker[] = [0, 1];
+/** Whether the job has ended. */
+export const isOver = ({ place }: World) =>
+  place === 'completed' || place === 'failed' || place === 'none';
+/** Whether no attempt follows. */
+export const isForGood = (end: RunEnd | undefined) =>
+  end?.kind === 'completed' || end?.kind === 'failed';
+
+/** The moves that can happen. @param answers of the service */
+export function movesOf(world: World, answers: readonly Answer[]): Move[] {
+  const { place, left, runs, lock } = world;
+  // A worker that lives stores its end before anything that takes seconds: the next attempt of the job, the wait
+  // after a stall, a person's decision.
+  const isEnding = runs.some((run) => run?.phase === 'ending');
+  const hasWaited = world.stalls > 0 && world.waitedInLife >= world.stalls;
+  const moves: Move[] = [];
+  const may = (is: boolean, ...some: readonly Move[]) => {
+    if (is) moves.push(...some);
+  };
+  may(left.repeats > 0, { kind: 'add again' });
+  may(place === 'delayed' && !isEnding, { kind: 'due' });
+  may(place === 'active' && lock === undefined, { kind: 'stall' });
+  may(left.expiries > 0 && !world.late, { kind: 'expire' });
+  may(left.cancels > 0 && place !== 'none', { kind: 'cancel' });
+  may(left.removals > 0 && (place === 'completed' || place === 'failed'), { kind: 'remove' });
+  if (left.redrives > 0 && place === 'failed' && !isEnding) {
+    moves.push({ kind: 'redrive' });
+    may(world.listed !== undefined, { kind: 'accept' }, { kind: 'discard' }, { kind: 'resend' });
+  }
+  for (const worker of WORKERS) {
+    const run = runs[worker];
+    const mayFetch = place === 'wait' && !(hasWaited && isEnding);
+    may(mayFetch && run === undefined, { kind: 'fetch', worker });
+    if (run === undefined) continue;
+    const { phase } = run;
+    may(left.kills > 0, { kind: 'kill', worker });
+    may(left.losses > 0 && lock === worker, { kind: 'lose lock', worker });
+    may(phase === 'looking' && !isEnding, { kind: 'look', worker });
+    if (phase === 'ready') {
+      may(left.returns > 0, { kind: 'requeue', worker });
+      moves.push(...answers.map((answer) => ({ kind: 'ask', worker, answer }) as const));
+    }
+    may(phase === 'asking', { kind: 'answer', worker });
+    if (phase === 'ending') {
+      may(left.refusals > 0 && run.refused === undefined, { kind: 'refused', worker });
+      moves.push({ kind: 'record', worker, twice: false });
+      may(left.repeats > 0, { kind: 'record', worker, twice: true });
+    }
+  }
+  return moves;
+}
+
+/** The other worker. */
+export const other = (worker: Worker): Worker => (worker === 0 ? 1 : 0);
+
+/** Nothing goes wrong. */
+export const NO_TROUBLES: Troubles = {
+  kills: 0,
+  losses: 0,
+  refusals: 0,
+  repeats: 0,
+  returns: 0,
+  cancels: 0,
+  expiries: 0,
+  redrives: 0,
+  removals: 0,
+};
