@@ -4,6 +4,7 @@ import {
   type BatchEvent,
   type BatchEventsOptions,
 } from '../batch/ledger/batch-events.ts';
+import { readerSealing } from '../payload/seal.ts';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
 import type { Notice, Receipt } from '../contracts/notice.ts';
@@ -190,7 +191,10 @@ export class NoticeQueue {
   async get(notice: NoticeRef): Promise<NoticeView> {
     this.#mustBeOpen();
     const asked = readRef(notice);
-    return this.#track(this.#connection.ask((redis, keys) => lookUp(redis, keys, asked)));
+    const sealing = readerSealing(this.#settings.account, this.#settings);
+    return this.#track(
+      this.#connection.ask((redis, keys) => lookUp({ redis, keys, sealing }, asked)),
+    );
   }
 
   /**

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import { NoticeQueueError } from '../contracts/errors.ts';
+import { readerSealing, type Sealing } from '../payload/seal.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
+import { sealJob } from '../payload/sealed-job.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import {
@@ -31,6 +33,7 @@ export class ProducerConnection {
   readonly #client: RedisClient;
   readonly #queue: Queue;
   readonly #keys: Keys;
+  readonly #sealing: Sealing;
   #secret: Promise<string> | undefined;
   readonly #timeoutMs: number;
   /** Undefined without a search index. */
@@ -38,8 +41,9 @@ export class ProducerConnection {
 
   constructor(settings: QueueSettings) {
     const { redis, enqueueTimeoutMs, idempotencyWindowMs, prefix, account } = settings;
-    const { findKey: key, findRetentionMs } = settings;
+    const { findKey: key, findRetentionMs, payloadKey } = settings;
     this.#keys = keysOf(prefix, account);
+    this.#sealing = readerSealing(account, { payloadKey });
     this.#timeoutMs = enqueueTimeoutMs;
     this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
     const onError = (error: Error) => this.#calls.noteError(error);
@@ -66,10 +70,11 @@ export class ProducerConnection {
   ): Promise<string[]> {
     const ids: string[] = [];
     for (const slice of inCalls(jobs)) {
-      const calls =
-        carried === undefined
-          ? slice
-          : slice.map((job) => ({ ...job, opts: { ...job.opts, ...carried } }));
+      const calls = slice.map(({ name, data, opts }) => ({
+        name,
+        data: sealJob(data, opts.jobId, this.#sealing),
+        opts: { ...opts, ...carried },
+      }));
       const entries =
         this.#find === undefined ? [] : entriesOf(this.#keys, this.#find.key, slice, Date.now());
       const [, added] = await this.#calls.run(

@@ -123,12 +123,11 @@ export const PAGE_ROUTES: readonly Route[] = [
       'Single notices: the form that looks one up, by its id or idempotency key; the failed ones.',
     query: failedQuery.extend({ id: noticeId.optional() }),
     handle: async (call, context) => {
-      const { redis, keys } = context;
       const { id, ...filter } = call.query;
-      const byId = id === undefined ? undefined : await lookUpNotice(redis, keys, id);
+      const byId = id === undefined ? undefined : await lookUpNotice(context, id);
       const found =
         id !== undefined && byId?.state === 'not-kept'
-          ? await lookUpNotice(redis, keys, { idempotencyKey: id })
+          ? await lookUpNotice(context, { idempotencyKey: id })
           : byId;
       const view = viewOf(call);
       const main =
@@ -143,9 +142,9 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/notices/:id',
     summary: 'One single notice: its state, why it waits or failed, its attempts.',
     params: noticeParams,
-    handle: async (call, { redis, keys }) => {
+    handle: async (call, context) => {
       const { id } = call.params;
-      const main = noticePage(await lookUpNotice(redis, keys, id), viewOf(call));
+      const main = noticePage(await lookUpNotice(context, id), viewOf(call));
       return framed(call, { title: 'Notice', nav: '/notices', main });
     },
   }),
