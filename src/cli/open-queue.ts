@@ -1,5 +1,6 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
+import { sealingOf, type Sealing } from '../payload/seal.ts';
 import { loadConfig, type Config } from '../config/config.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -12,6 +13,8 @@ export interface OpenLedger {
   readonly ledger: Ledger;
   readonly redis: RedisClient;
   readonly keys: Keys;
+  /** Decrypts stored contacts. */
+  readonly sealing: Sealing;
   readonly config: Config;
 }
 
@@ -30,10 +33,11 @@ export async function withLedger<Result>(
 ): Promise<Result> {
   const config = loadConfig(env, { service: false });
   const keys = keysOf(config.redis.prefix, config.account);
+  const sealing = sealingOf(config.account, config.queue);
   const { withRedis } = await import('../redis/with-redis.ts');
   const { Ledger } = await import('../batch/ledger/ledger.ts');
   return withRedis(config.redis, TIMEOUT_MS, (redis) =>
-    use({ ledger: new Ledger(redis, keys), redis, keys, config }),
+    use({ ledger: new Ledger(redis, keys), redis, keys, sealing, config }),
   );
 }
 

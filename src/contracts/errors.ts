@@ -90,9 +90,8 @@ export const ERROR_CODES = {
   },
   PAYLOAD_UNREADABLE: {
     meaning:
-      'The stored contacts of a chunk cannot be decrypted or are damaged; they were not sent.',
-    remedy:
-      'Set PAYLOAD_KEY (or PAYLOAD_KEY_PREVIOUS) of the workers to the key that encrypted them.',
+      'Stored contacts cannot be decrypted, are damaged, or belong to another batch or notice; they were not sent.',
+    remedy: 'Set PAYLOAD_KEY (or PAYLOAD_KEY_PREVIOUS) to the key that encrypted them.',
   },
   SOURCE_INVALID: {
     meaning: 'The contact list cannot be read.',

@@ -4,10 +4,13 @@ import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
 import { isName, MAX_VALUE_LENGTH, noticeSchema, PHONE_NUMBER, VARIABLE_NAME } from './notice.ts';
 
 /**
- * Version of the job data. A worker returns jobs of a later version for updated workers, for
+ * Version of the job data. A worker returns jobs of a later version than it knows for updated workers, for
  * {@link NEWER_JOB_WAIT_MS}; then, and at once for any other version, it refuses them.
  */
 export const JOB_VERSION = 1;
+
+/** Version of the data of a job whose notice is encrypted (notices/sealed-job.ts). */
+export const SEALED_JOB_VERSION = 2;
 
 /** How long jobs of a later version wait for an updated worker, from when one met them: a day. */
 export const NEWER_JOB_WAIT_MS = 86_400_000;

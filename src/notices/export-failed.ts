@@ -1,10 +1,9 @@
 import { csvLine } from '../batch/failures/csv-line.ts';
-import type { JobData } from '../contracts/job.ts';
-import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
 import { failedNotices, type FailedFilter } from './failed-notices.ts';
 import type { NoticeJob } from './notice-state.ts';
+import type { NoticeSource } from './notice-source.ts';
+import { contactsOfJob } from '../payload/sealed-job.ts';
 
 /** A contact of a failed notice, with its number in full. */
 interface FailedContact {
@@ -30,23 +29,22 @@ const ADDED = [
  *
  * @param write writes a piece of the text; returns false to stop
  * @returns how many contacts were written
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
  */
 export async function failedCsv(
-  redis: RedisClient,
-  keys: Keys,
+  source: NoticeSource,
   filter: FailedFilter,
   write: (text: string) => Promise<boolean>,
 ): Promise<number> {
   const jobs: NoticeJob[] = [];
-  for await (const job of failedNotices(redis, keys, filter)) jobs.push(job);
+  for await (const job of failedNotices(source.redis, source.keys, filter)) jobs.push(job);
   const fields = new Set(['contact']);
-  for await (const { contact } of failedContacts(redis, keys, jobs)) {
+  for await (const { contact } of failedContacts(source, jobs)) {
     for (const field of Object.keys(contact)) fields.add(field);
   }
   if (!(await write(csvLine([...fields, ...ADDED])))) return 0;
   let contacts = 0;
-  for await (const { contact, notice } of failedContacts(redis, keys, jobs)) {
+  for await (const { contact, notice } of failedContacts(source, jobs)) {
     const cells = [...fields].map((field) => cellOf(contact[field]));
     const { state, code = '', message = '', endedAt = 0, id } = notice;
     const why = [state, code, message, new Date(endedAt).toISOString(), id];
@@ -62,8 +60,7 @@ function cellOf(value: unknown): string {
 }
 
 async function* failedContacts(
-  redis: RedisClient,
-  keys: Keys,
+  { redis, keys, sealing }: NoticeSource,
   jobs: readonly NoticeJob[],
 ): AsyncGenerator<FailedContact> {
   try {
@@ -71,20 +68,12 @@ async function* failedContacts(
       const some = jobs.slice(from, from + PAGE);
       const texts = await Promise.all(some.map(({ id }) => redis.hget(keys.noticeJob(id), 'data')));
       for (const [index, notice] of some.entries()) {
-        for (const contact of contactsOf(texts[index])) yield { contact, notice };
+        for (const contact of contactsOfJob(texts[index], notice.id, sealing)) {
+          yield { contact, notice };
+        }
       }
     }
   } catch (error) {
     throw redisFailure(error);
-  }
-}
-
-/** The contacts in the data of a job. One that was deleted meanwhile, or that no worker can read, has none. */
-export function contactsOf(text: string | null | undefined): JobData['notice']['contacts'] {
-  try {
-    const contacts: unknown = (JSON.parse(text ?? '') as JobData).notice.contacts;
-    return Array.isArray(contacts) ? (contacts as JobData['notice']['contacts']) : [];
-  } catch {
-    return [];
   }
 }

@@ -1,10 +1,9 @@
 import type { NoticeJob, NoticeRef, NoticeView } from './notice-state.ts';
-import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
 import { lookUpScript } from './look-up-script.ts';
 import { readRef, type RefArguments } from './notice-ref.ts';
 import { jobViews, noticeView } from './notice-view.ts';
+import type { NoticeSource } from './notice-source.ts';
 
 /** Jobs of one run of the script: each has up to CHUNK_SIZE contacts, and Redis waits for the script. */
 const JOBS_AT_ONCE = 20;
@@ -16,14 +15,10 @@ const JOBS_AT_ONCE = 20;
  * @throws InputError NOTICE_INVALID if the reference is no id or key
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function lookUpNotice(
-  redis: RedisClient,
-  keys: Keys,
-  ref: NoticeRef,
-): Promise<NoticeView> {
+export async function lookUpNotice(source: NoticeSource, ref: NoticeRef): Promise<NoticeView> {
   const asked = readRef(ref);
   try {
-    return await lookUp(redis, keys, asked);
+    return await lookUp(source, asked);
   } catch (error) {
     throw redisFailure(error);
   }
@@ -31,8 +26,7 @@ export async function lookUpNotice(
 
 /** Like {@link lookUpNotice}. @throws ScriptFailure */
 export async function lookUp(
-  redis: RedisClient,
-  keys: Keys,
+  { redis, keys, sealing }: NoticeSource,
   { mode, text }: RefArguments,
 ): Promise<NoticeView> {
   const { hold, rateLimit, retention, intents } = keys;
@@ -40,9 +34,9 @@ export async function lookUp(
   const read = (first: number) =>
     lookUpScript(redis, from, [keys.noticeJob(''), mode, text, first, JOBS_AT_ONCE]);
   const stored = await read(0);
-  const jobs: NoticeJob[] = jobViews(stored);
+  const jobs: NoticeJob[] = jobViews(stored, sealing);
   while (jobs.length < stored.total) {
-    const more = jobViews(await read(jobs.length));
+    const more = jobViews(await read(jobs.length), sealing);
     // The notice has ended meanwhile, and its jobs are deleted.
     if (more.length === 0) break;
     jobs.push(...more);

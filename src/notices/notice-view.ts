@@ -1,5 +1,6 @@
 import { ERROR_CODES } from '../contracts/errors.ts';
 import { HOLDS, type HoldKind } from '../contracts/hold.ts';
+import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
 import type {
   EarlierRun,
@@ -10,9 +11,11 @@ import type {
 } from './notice-state.ts';
 import { failureOf, possiblySentAttempts } from '../contracts/possibly-sent.ts';
 import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
+import type { Sealing } from '../payload/seal.ts';
 import { maskNumber } from '../ops/mask-contact.ts';
 import { EARLIER_FIELD, type StoredJob, type StoredNotice } from './look-up-script.ts';
 import { readRetention } from './retention.ts';
+import { openJob } from '../payload/sealed-job.ts';
 import { stateOfAll, stateOfJob, type DecidedState } from './state-of-job.ts';
 
 /** What a look-up knows of the account. */
@@ -35,10 +38,10 @@ function accountOf({ hold, rateLimit, now }: Pick<StoredNotice, 'hold' | 'rateLi
   };
 }
 
-/** What is known of each job. */
-export function jobViews(stored: StoredNotice): NoticeJob[] {
+/** What is known of each job. @param sealing decrypts the numbers of a notice that was accepted in part */
+export function jobViews(stored: StoredNotice, sealing?: Sealing): NoticeJob[] {
   const account = accountOf(stored);
-  return stored.jobs.map((job) => jobView(job, account));
+  return stored.jobs.map((job) => jobView(job, account, sealing));
 }
 
 /** What is known of a notice, from its jobs. @param stored of its first jobs */
@@ -78,7 +81,7 @@ export function endedJobView(job: StoredJob): NoticeJob {
   return jobView(job, { hold: undefined, limited: false });
 }
 
-function jobView(job: StoredJob, account: Account): NoticeJob {
+function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob {
   const { id, place, fields, listed } = job;
   if (place === 'none') return notKept(id);
   const result = parsed(fields.returnvalue) as
@@ -98,14 +101,13 @@ function jobView(job: StoredJob, account: Account): NoticeJob {
   });
   const { state } = decided;
   const wasNeverSent = state === 'cancelled' || state === 'expired';
-  const data = readable(fields.data);
+  const data = readable(fields.data, id, sealing);
   const { view, accepted } = data;
   return {
     id,
     state,
     ...defined({ pending: pendingOf(decided, job, account) }),
     ...view,
-    contacts: view.contacts + accepted.length,
     attempts: numberOf(fields.atm) ?? 0,
     possiblySent: wasNeverSent ? 0 : possiblySent,
     ...defined({
@@ -183,23 +185,38 @@ interface ReadableData {
  * What the data of a job contains, from any producer: fields that no worker could read are left out, and a job
  * without a notice has no contacts here.
  */
-function readable(text: string | undefined): ReadableData {
-  const { notice, delivery, expiresAt, accepted } = fieldsOf(parsed(text));
+function readable(text: string | undefined, id: string, sealing?: Sealing): ReadableData {
+  const data = parsed(text);
+  const { v, notice, delivery, expiresAt, accepted } = fieldsOf(data);
   const { templateCode, contacts } = fieldsOf(notice);
+  const isSealed = v === SEALED_JOB_VERSION;
+  // An encrypted job has the length in place of each list.
+  const sizeOf = (list: unknown, those: (one: unknown) => boolean = () => true) =>
+    isSealed ? Math.max(0, Number(list ?? 0)) || 0 : listOf(list).filter(those).length;
+  // Of an encrypted notice the numbers are only shown where their states differ.
+  const opened = isSealed && accepted !== undefined ? openedOrNone(data, id, sealing) : undefined;
   const template = isName(templateCode) ? { template: templateCode } : {};
   const inTime = typeof expiresAt === 'number' && Math.abs(expiresAt) <= LAST_TIME;
   return {
     view: {
       ...template,
-      contacts: listOf(contacts).length,
+      contacts: sizeOf(contacts) + sizeOf(accepted, isText),
       delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
       ...(inTime ? { expiresAt } : {}),
     },
-    accepted: listOf(accepted).filter(isText),
-    numbers: listOf(contacts)
+    accepted: listOf(opened?.accepted ?? accepted).filter(isText),
+    numbers: listOf(opened?.notice.contacts ?? contacts)
       .map((contact) => fieldsOf(contact)['contact'])
       .filter(isText),
   };
+}
+
+function openedOrNone(data: unknown, id: string, sealing?: Sealing): JobData | undefined {
+  try {
+    return openJob(data, id, sealing);
+  } catch {
+    return undefined;
+  }
 }
 
 /** The last time that a Date can have: milliseconds since the epoch. */

@@ -2,8 +2,8 @@ import type { Batch } from '../batch/ledger/batch-record.ts';
 import { groupFailures, type FailureGroup } from '../batch/failures/failure-groups.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
-import type { PayloadKey } from '../batch/payload/payload-key.ts';
-import { decodeContacts } from '../batch/payload/payload.ts';
+import { decodeContacts } from '../payload/chunk-payload.ts';
+import { batchSeal, type Seal, type Sealing } from '../payload/seal.ts';
 import { matches, type FailureFilter } from '../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import { maskContact } from './mask-contact.ts';
@@ -33,7 +33,7 @@ const MAX_EXAMPLES = 10;
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function digestFailures(
-  { ledger, payloadKeys }: { ledger: Ledger; payloadKeys: readonly PayloadKey[] },
+  { ledger, sealing }: { ledger: Ledger; sealing: Sealing },
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
   max = MAX_FAILURES,
@@ -61,7 +61,10 @@ export async function digestFailures(
       const name = first.get(groupName(group));
       if (index >= MAX_EXAMPLES || name === undefined) return group;
       const payload = await ledger.payload(batch.id, name);
-      const example = payload === undefined ? undefined : await openExample(payload, payloadKeys);
+      const example =
+        payload === undefined
+          ? undefined
+          : await openExample(payload, batchSeal(sealing, batch.id));
       return example === undefined ? group : { ...group, example };
     }),
   );
@@ -74,10 +77,10 @@ function groupName({ state, code }: { readonly state: string; readonly code: str
 
 async function openExample(
   payload: Buffer,
-  keys: readonly PayloadKey[],
+  by: Seal,
 ): Promise<Readonly<Record<string, string>> | undefined> {
   try {
-    const [contact] = await decodeContacts(payload, keys);
+    const [contact] = await decodeContacts(payload, by);
     return contact === undefined ? undefined : maskContact(contact);
   } catch (error) {
     // The ops server may run without the payload keys: it then shows no examples.

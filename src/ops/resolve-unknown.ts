@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { encodePayload } from '../batch/payload/payload.ts';
+import { encodePayload } from '../payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
@@ -203,13 +204,15 @@ export async function resolveBatch(
 
 /** The failure that has exactly these contacts; undefined where it has changed meanwhile. */
 async function nameOf(
-  { ledger, payloadKeys: [sealWith] = [] }: UnknownContext,
+  { ledger, sealing = NO_SEALING }: UnknownContext,
   batch: string,
   { name, some }: UnknownPart,
 ): Promise<string | undefined> {
   if (some === undefined) return name;
   const [payload, rest] = await Promise.all(
-    [some.taken, some.rest].map((part) => encodePayload(JSON.stringify(part), sealWith)),
+    [some.taken, some.rest].map((part) =>
+      encodePayload(JSON.stringify(part), batchSeal(sealing, batch)),
+    ),
   );
   if (payload === undefined || rest === undefined) return undefined;
   return ledger.splitFailure(batch, name, some.of, { size: some.taken.length, payload, rest });

@@ -1,7 +1,7 @@
-import { readJobData } from '../contracts/job.ts';
 import { readEpoch } from '../fleet/restore/epoch-store.ts';
 import { parkRestoredNotice } from '../fleet/restore/park-restored.ts';
 import type { RestoreEvent } from '../fleet/restore/epoch.ts';
+import { readFrame } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -13,7 +13,7 @@ export interface RestoredNotice {
   readonly id: string;
   readonly state: 'waiting' | 'delayed' | 'active';
   readonly template: string;
-  readonly contacts: readonly Readonly<Record<string, unknown>>[];
+  readonly contacts: number;
   /** When it was enqueued, by the producer's clock: milliseconds since the epoch. */
   readonly enqueuedAt: number;
   /** The job's data as it is stored in Redis. */
@@ -117,10 +117,10 @@ async function readNotices(
 /** A job that no worker can read is never sent: it has no contacts here. */
 function contentOf(data: string): Pick<RestoredNotice, 'template' | 'contacts'> {
   try {
-    const { notice } = readJobData(JSON.parse(data));
-    return { template: notice.templateCode, contacts: notice.contacts };
+    const { templateCode, contacts } = readFrame(JSON.parse(data));
+    return { template: templateCode, contacts };
   } catch {
-    return { template: '', contacts: [] };
+    return { template: '', contacts: 0 };
   }
 }
 
@@ -154,12 +154,12 @@ export async function parkRestored(
   try {
     for await (const notice of restoredNotices(redis, keys, event)) {
       if (signal?.aborted === true) return { ...sum, stopped: true };
-      if (notice.contacts.length === 0) continue;
+      if (notice.contacts === 0) continue;
       const result = await parkRestoredNotice(redis, keys, notice);
       if (result === 'not-held') return { ...sum, notHeld: true };
       if (result === 'changed') continue;
       sum.jobs += 1;
-      sum.contacts += notice.contacts.length;
+      sum.contacts += notice.contacts;
     }
     return sum;
   } finally {

@@ -1,8 +1,10 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { csvLine } from '../batch/failures/csv-line.ts';
-import type { DecodeContacts } from '../batch/failures/export-failures.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
+import { decodeContacts } from '../payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
 import type { RestoreEvent } from '../fleet/restore/epoch.ts';
+import { contactsOfJob } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { lastRestoreEvent, restoredNotices } from './restored-notices.ts';
@@ -33,6 +35,8 @@ export interface RestoredTarget {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly ledger: Pick<Ledger, 'list' | 'states' | 'payload'>;
+  /** Decrypts; without it encrypted contacts cannot be exported. */
+  readonly sealing?: Sealing | undefined;
 }
 
 /** The newest batches that are read. */
@@ -60,7 +64,7 @@ export async function reportRestored(target: RestoredTarget): Promise<RestoredRe
   let [jobs, contacts] = [0, 0];
   for await (const notice of restoredNotices(redis, keys, event)) {
     jobs += 1;
-    contacts += notice.contacts.length;
+    contacts += notice.contacts;
   }
   const batches = await unsettledBatches(target, event);
   const { hold } = await new FleetReader({ redis, keys }).read('hold');
@@ -82,21 +86,19 @@ export async function reportRestored(target: RestoredTarget): Promise<RestoredRe
  * Writes the contacts that {@link reportRestored} counts as CSV with a header. Memory use does not grow
  * with their number.
  *
- * @param decode decodes the stored contacts of a chunk
  * @param write gets a piece of the text; returns false to stop
  * @returns the number of contacts written; undefined where Redis was never found to be an older copy
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE of the decoder
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE
  */
 export async function exportRestored(
   target: RestoredTarget,
-  decode: DecodeContacts,
   write: (text: string) => Promise<boolean>,
 ): Promise<number | undefined> {
   const event = await lastRestoreEvent(target.redis, target.keys);
   if (event === undefined) return undefined;
   let text = csvLine(COLUMNS);
   let contacts = 0;
-  for await (const cells of rows(target, event, decode)) {
+  for await (const cells of rows(target, event)) {
     text += csvLine(cells);
     contacts += 1;
     if (text.length < PIECE) continue;
@@ -107,18 +109,14 @@ export async function exportRestored(
   return contacts;
 }
 
-async function* rows(
-  target: RestoredTarget,
-  event: RestoreEvent,
-  decode: DecodeContacts,
-): AsyncGenerator<string[]> {
-  for await (const notice of restoredNotices(target.redis, target.keys, event)) {
-    const { id, template, state, enqueuedAt } = notice;
-    for (const { contact } of notice.contacts) {
-      yield [String(contact), template, id, '', '', state, new Date(enqueuedAt).toISOString()];
+async function* rows(target: RestoredTarget, event: RestoreEvent): AsyncGenerator<string[]> {
+  const { redis, keys, ledger, sealing = NO_SEALING } = target;
+  for await (const notice of restoredNotices(redis, keys, event)) {
+    const { id, template, state, enqueuedAt, data } = notice;
+    for (const { contact } of contactsOfJob(data, id, sealing)) {
+      yield [contact, template, id, '', '', state, new Date(enqueuedAt).toISOString()];
     }
   }
-  const { ledger } = target;
   for (const { id, templateCode, chunks, begunAt } of await unsettledBatches(target, event)) {
     const at = new Date(begunAt).toISOString();
     for (let first = 0; first < chunks; first += CHUNKS_PER_READ) {
@@ -129,8 +127,8 @@ async function* rows(
         const payload = await ledger.payload(id, chunk);
         // The chunk was settled between the two reads.
         if (payload === undefined) continue;
-        for (const { contact } of await decode(payload)) {
-          yield [String(contact), templateCode, '', id, chunk, state, at];
+        for (const { contact } of await decodeContacts(payload, batchSeal(sealing, id))) {
+          yield [contact, templateCode, '', id, chunk, state, at];
         }
       }
     }

@@ -1,7 +1,8 @@
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Contact } from '../contracts/notice.ts';
-import { contactsOf } from '../notices/export-failed.ts';
 import { EARLIER_FIELD } from '../notices/look-up-script.ts';
+import type { NoticeSource } from '../notices/notice-source.ts';
+import { contactsOfJob } from '../payload/sealed-job.ts';
 import { Intents, type UnknownFacts } from '../fleet/intents/intents.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -114,10 +115,10 @@ export async function readUnknownOverview(
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function listUnknownNotices(
-  redis: RedisClient,
-  keys: Keys,
+  source: NoticeSource,
   filter: UnknownFilter = {},
 ): Promise<UnknownNotice[]> {
+  const { redis, keys } = source;
   const { before = Infinity } = filter;
   const max = Number.isFinite(before) ? `(${before}` : '+inf';
   const notices: UnknownNotice[] = [];
@@ -125,7 +126,7 @@ export async function listUnknownNotices(
     const ids = await redis.zrangebyscore(keys.intents.unknownAt, '-inf', max);
     for (let from = 0; from < ids.length; from += PAGE) {
       const some = await readUnknown(redis, keys, ids.slice(from, from + PAGE));
-      notices.push(...(await matchingNotices(redis, keys, some, filter)));
+      notices.push(...(await matchingNotices(source, some, filter)));
     }
     return notices;
   } catch (error) {
@@ -135,20 +136,19 @@ export async function listUnknownNotices(
 
 /** Those of the notices that match a filter, in their order. */
 export async function matchingNotices(
-  redis: RedisClient,
-  keys: Keys,
+  source: NoticeSource,
   notices: readonly UnknownNotice[],
   filter: UnknownFilter,
 ): Promise<UnknownNotice[]> {
   const { number, except = [] } = filter;
   // Read only where it is asked for: it is stored with the jobs.
   const asked = [filter, ...except].some((one) => one.sentAgain !== undefined);
-  const again = asked ? await readSentAgain(redis, keys, notices) : [];
+  const again = asked ? await readSentAgain(source.redis, source.keys, notices) : [];
   const found = notices.filter((notice, index) =>
     matchesUnknown(filter, { ...notice, sentAgain: again[index] ?? false }),
   );
   if (number === undefined) return found;
-  const contacts = await readContacts(redis, keys, found);
+  const contacts = await readContacts(source, found);
   return found.filter((_, index) => contacts[index]?.some(({ contact }) => contact === number));
 }
 
@@ -167,16 +167,17 @@ async function readSentAgain(
 /**
  * The contacts of notices' jobs that are not accepted, in the order of the notices.
  *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE if one cannot be decrypted
  */
 export async function readContacts(
-  redis: RedisClient,
-  keys: Keys,
+  { redis, keys, sealing }: NoticeSource,
   notices: readonly Pick<UnknownNotice, 'id'>[],
 ): Promise<(readonly Contact[])[]> {
   try {
     const read = notices.map(({ id }) => redis.hget(keys.noticeJob(id), 'data'));
-    return (await Promise.all(read)).map(contactsOf);
+    return (await Promise.all(read)).map((text, index) =>
+      contactsOfJob(text, notices[index]?.id ?? '', sealing),
+    );
   } catch (error) {
     throw redisFailure(error);
   }

@@ -4,7 +4,7 @@ import { findKey } from '../number-index/number-key.ts';
 import type { ImportOptions, ImportReport } from '../batch/import/import-options.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import type { ImportSource } from '../batch/source/open-source.ts';
-import { payloadKey } from '../batch/payload/payload-key.ts';
+import { sealingOf } from '../payload/seal.ts';
 import { queueChunks } from '../batch/import/queue-chunks.ts';
 import { connectRedis } from '../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../redis/keys.ts';
@@ -38,10 +38,10 @@ async function runImport(
   options: ImportOptions,
 ): Promise<ImportReport> {
   const { redis, prefix, account, enqueueTimeoutMs } = settings;
-  const { payloadKey: sealedBy, findKey: foundBy } = settings;
+  const { payloadKey, findKey: foundBy } = settings;
   const importSettings = {
     ...settings,
-    payloadKey: sealedBy === undefined ? undefined : payloadKey(sealedBy),
+    sealing: sealingOf(account, { payloadKey }),
     findKey: foundBy === undefined ? undefined : findKey(foundBy),
   };
   if (options.dryRun === true) {

@@ -13,7 +13,6 @@ import type {
   NoticeRef,
   NoticeView,
 } from '../notices/notice-state.ts';
-import type { RedisClient } from '../redis/connect.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { readNotice } from '../contracts/read-notice.ts';
 import { sendOptionsSchema, type SendOptions } from '../contracts/send-options.ts';
@@ -26,7 +25,7 @@ import {
   type NoticeEventsOptions,
 } from '../notices/notice-events.ts';
 import { readRef } from '../notices/notice-ref.ts';
-import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
 import { sendSpan } from '../tracing/spans.ts';
 import { optionsOfEnvironment } from './from-environment.ts';
@@ -190,7 +189,7 @@ export class NoticeQueue {
   async get(notice: NoticeRef): Promise<NoticeView> {
     this.#mustBeOpen();
     const asked = readRef(notice);
-    return this.#track(this.#connection.ask((redis, keys) => lookUp(redis, keys, asked)));
+    return this.#track(this.#connection.ask((source) => lookUp(source, asked)));
   }
 
   /**
@@ -209,8 +208,9 @@ export class NoticeQueue {
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
     this.#mustBeOpen();
     const asked = readRef(notice);
-    const use = (redis: RedisClient, keys: Keys) => cancelJobs(redis, keys, asked, options);
-    return this.#track(this.#connection.ask(use));
+    return this.#track(
+      this.#connection.ask(({ redis, keys }) => cancelJobs(redis, keys, asked, options)),
+    );
   }
 
   /**

@@ -1,9 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import { NoticeQueueError } from '../contracts/errors.ts';
+import { sealingOf, type Sealing } from '../payload/seal.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
+import type { NoticeSource } from '../notices/notice-source.ts';
+import { sealJob } from '../payload/sealed-job.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import {
@@ -31,6 +34,7 @@ export class ProducerConnection {
   readonly #client: RedisClient;
   readonly #queue: Queue;
   readonly #keys: Keys;
+  readonly #sealing: Sealing;
   #secret: Promise<string> | undefined;
   readonly #timeoutMs: number;
   /** Undefined without a search index. */
@@ -38,8 +42,9 @@ export class ProducerConnection {
 
   constructor(settings: QueueSettings) {
     const { redis, enqueueTimeoutMs, idempotencyWindowMs, prefix, account } = settings;
-    const { findKey: key, findRetentionMs } = settings;
+    const { findKey: key, findRetentionMs, payloadKey } = settings;
     this.#keys = keysOf(prefix, account);
+    this.#sealing = sealingOf(account, { payloadKey });
     this.#timeoutMs = enqueueTimeoutMs;
     this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
     const onError = (error: Error) => this.#calls.noteError(error);
@@ -66,10 +71,11 @@ export class ProducerConnection {
   ): Promise<string[]> {
     const ids: string[] = [];
     for (const slice of inCalls(jobs)) {
-      const calls =
-        carried === undefined
-          ? slice
-          : slice.map((job) => ({ ...job, opts: { ...job.opts, ...carried } }));
+      const calls = slice.map(({ name, data, opts }) => ({
+        name,
+        data: sealJob(data, opts.jobId, this.#sealing),
+        opts: { ...opts, ...carried },
+      }));
       const entries =
         this.#find === undefined ? [] : entriesOf(this.#keys, this.#find.key, slice, Date.now());
       const [, added] = await this.#calls.run(
@@ -135,9 +141,10 @@ export class ProducerConnection {
    *
    * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
    */
-  async ask<Result>(use: (redis: RedisClient, keys: Keys) => Promise<Result>): Promise<Result> {
+  async ask<Result>(use: (source: NoticeSource) => Promise<Result>): Promise<Result> {
+    const source = { redis: this.#client, keys: this.#keys, sealing: this.#sealing };
     try {
-      return await this.#calls.run(() => use(this.#client, this.#keys));
+      return await this.#calls.run(() => use(source));
     } catch (error) {
       if (!(error instanceof NoticeQueueError) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
       // The message is about a notice that may have been queued.

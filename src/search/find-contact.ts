@@ -3,7 +3,7 @@ import { FALSE_POSITIVE_RATE } from '../number-index/chunk-fingerprints.ts';
 import { findInBatches, type FoundContact } from './find-in-batches.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
-import { payloadKeys } from '../batch/payload/payload-key.ts';
+import { sealingOf, type Sealing } from '../payload/seal.ts';
 import { workerVariables } from '../config/variables/worker.ts';
 import { InputError } from '../contracts/errors.ts';
 import { readQueueOptions, type NoticeQueueOptions } from '../producer/options.ts';
@@ -41,11 +41,10 @@ export interface FindContext {
     /** FIND_KEY; a search without it fails. */
     readonly findKey?: string | undefined;
     readonly findRetentionMs: number;
-    /** Decrypt the contacts that are still stored. */
-    readonly payloadKey?: string | undefined;
-    readonly payloadKeyPrevious?: string | undefined;
     readonly keepFailedMs: number;
   };
+  /** Decrypts the contacts that are still stored. */
+  readonly sealing: Sealing;
 }
 
 /** Options of {@link findContact}: those of the queue, with `findKey`, and two settings of the workers. */
@@ -76,13 +75,14 @@ export async function findContact(number: string, options: FindOptions): Promise
   const settings = readQueueOptions(rest);
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;
   const keys = keysOf(prefix, account);
-  const context = { keys, settings: { ...settings, payloadKeyPrevious, keepFailedMs } };
+  const sealing = sealingOf(account, { ...settings, payloadKeyPrevious });
+  const context = { keys, sealing, settings: { ...settings, keepFailedMs } };
   return withRedis(server, enqueueTimeoutMs, (redis) => findInQueue({ ...context, redis }, number));
 }
 
 /** Like {@link findContact}, on an existing connection. */
 export async function findInQueue(
-  { redis, keys, settings }: FindContext,
+  { redis, keys, sealing, settings }: FindContext,
   number: string,
 ): Promise<FindReport> {
   const { findKey: secret, findRetentionMs, keepFailedMs } = settings;
@@ -98,8 +98,8 @@ export async function findInQueue(
   const hash = hashNumber(findKey(secret), checked.number);
   const ledger = new Ledger(redis, keys);
   const since = Date.now() - findRetentionMs;
-  const parts = { redis, keys, ledger, payloadKeys: payloadKeys(settings) };
-  const notices = await findNotices(redis, keys, checked.number, hash, {
+  const parts = { redis, keys, ledger, sealing };
+  const notices = await findNotices(parts, checked.number, hash, {
     find: findRetentionMs,
     failed: keepFailedMs,
   });

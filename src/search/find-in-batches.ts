@@ -6,8 +6,8 @@ import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerp
 import type { ChunkState } from '../batch/ledger/chunk-state.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
-import { decodeContacts } from '../batch/payload/payload.ts';
-import type { PayloadKey } from '../batch/payload/payload-key.ts';
+import { decodeContacts } from '../payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING, type Sealing } from '../payload/seal.ts';
 
 /** State of a contact. */
 export type FoundState = 'pending' | 'accepted' | 'rejected' | 'unknown' | 'expired' | 'cancelled';
@@ -52,7 +52,7 @@ export interface BatchSearchContext {
   readonly keys: Keys;
   readonly ledger: Ledger;
   /** Decrypt the contacts that are still stored. */
-  readonly payloadKeys: readonly PayloadKey[];
+  readonly sealing?: Sealing | undefined;
 }
 
 /**
@@ -189,13 +189,13 @@ function openState({ phase }: Batch, state: ChunkState): FoundState {
 
 /** Undefined if they cannot be read: deleted meanwhile, or encrypted with an unknown key. */
 async function contactsOf(
-  { ledger, payloadKeys }: BatchSearchContext,
+  { ledger, sealing = NO_SEALING }: BatchSearchContext,
   batch: string,
   { name }: ContactPlace,
 ): Promise<readonly { readonly contact?: unknown }[] | undefined> {
   const payload = await ledger.payload(batch, name);
   if (payload === undefined) return undefined;
-  return decodeContacts(payload, payloadKeys).catch(() => undefined);
+  return decodeContacts(payload, batchSeal(sealing, batch)).catch(() => undefined);
 }
 
 async function ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {

@@ -1,11 +1,13 @@
 import type { Job } from 'bullmq';
 import type { FoundState } from './find-in-batches.ts';
+import type { Sealing } from '../payload/seal.ts';
 import type { JobData } from '../contracts/job.ts';
 import { possiblySentAttempts } from '../contracts/possibly-sent.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
-import type { RedisClient } from '../redis/connect.ts';
+import type { NoticeSource } from '../notices/notice-source.ts';
+import { openJob, type StoredJobData } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
+import { QUEUE_NAME } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { readAudit, type KeptAudit } from '../ops/audit.ts';
 import { readUnknown } from '../ops/unknown.ts';
@@ -86,8 +88,7 @@ const DECISIONS = 10_000;
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findNotices(
-  redis: RedisClient,
-  keys: Keys,
+  { redis, keys, sealing }: NoticeSource,
   number: string,
   hash: Buffer,
   keepMs: { readonly find: number; readonly failed: number },
@@ -99,9 +100,10 @@ export async function findNotices(
     let decisions: readonly KeptAudit[] | undefined;
     const found: FoundNotice[] = [];
     for (const entry of entries.slice(0, MAX_NOTICES)) {
-      const job = (await queue.getJob(entry.jobId)) as Job<JobData> | undefined;
+      const job = (await queue.getJob(entry.jobId)) as Job<StoredJobData> | undefined;
       // The index stores shortened hashes: another number may have the same.
-      if (job !== undefined && !hasNumber(job, number)) continue;
+      const place = job === undefined ? 'unreadable' : placeOf(job, number, sealing);
+      if (place === 'none') continue;
       if (job === undefined) decisions ??= await readAudit(redis, keys, DECISIONS);
       const [listed] = job === undefined ? [] : await readUnknown(redis, keys, [entry.jobId]);
       const decided = decisions?.find(
@@ -120,7 +122,7 @@ export async function findNotices(
         ...foundNotice(
           entry,
           job,
-          wasAccepted(job, number) ? ['accepted'] : states,
+          place === 'accepted' ? ['accepted'] : states,
           decided !== undefined,
         ),
         ...(possiblySent ? { possiblySent } : {}),
@@ -136,7 +138,7 @@ export async function findNotices(
 
 function foundNotice(
   { jobId, at }: FindEntry,
-  job: Job<JobData> | undefined,
+  job: Job<StoredJobData> | undefined,
   states: readonly FoundState[],
   decided: boolean,
 ): FoundNotice {
@@ -152,16 +154,21 @@ function foundNotice(
   };
 }
 
-/** Whether the service accepted this contact of a notice that it did not accept as a whole. */
-const wasAccepted = (job: Job<JobData> | undefined, number: string): boolean =>
-  job?.data.accepted?.includes(number) === true;
-
-function hasNumber(job: Job<JobData>, number: string): boolean {
-  const notice = job.data?.notice as { contacts?: unknown } | undefined;
-  const contacts: unknown = notice?.contacts;
-  return (
-    Array.isArray(contacts) &&
-    (contacts.some((one: { contact?: unknown } | null) => one?.contact === number) ||
-      wasAccepted(job, number))
-  );
+/**
+ * Where a job has a phone number: among the contacts that the service accepted of a notice that it did not accept
+ * as a whole, among the others, or nowhere. Of a job that cannot be read or decrypted it is not known.
+ */
+function placeOf(
+  job: Job<unknown>,
+  number: string,
+  sealing: Sealing | undefined,
+): 'accepted' | 'contacts' | 'none' | 'unreadable' {
+  let data: JobData;
+  try {
+    data = openJob(job.data, job.id ?? '', sealing);
+  } catch {
+    return 'unreadable';
+  }
+  if (data.accepted?.includes(number) === true) return 'accepted';
+  return data.notice.contacts.some(({ contact }) => contact === number) ? 'contacts' : 'none';
 }

@@ -41,5 +41,5 @@ export const QUEUED_CASES: readonly Case[] = [
     'fleet/intents/intents.integration.test.ts',
     'never ended makes',
   ],
-  ['76 a payload that cannot be decrypted', 'batch/payload/payload.test.ts', 'cannot be decrypted'],
+  ['76 a payload that cannot be decrypted', 'payload/chunk-payload.test.ts', 'cannot be decrypted'],
 ];

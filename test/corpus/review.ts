@@ -22,8 +22,23 @@ export const REVIEW_CASES: readonly Case[] = [
   ['3 a number in any spelling', 'fuzz/fuzz.test.ts', 'ANSWER_TARGETS'],
   [
     '4 payloads of batches are sealed',
-    'batch/payload/payload.test.ts',
+    'payload/chunk-payload.test.ts',
     'that is sealed shows nothing',
+  ],
+  [
+    '4 single notices are sealed, delayed and failed ones, too',
+    'workers/send/sealed-notices.integration.test.ts',
+    'is stored without its number and variables',
+  ],
+  [
+    '4 an unsealed payload is refused once there is a key',
+    'workers/send/sealed-notices.integration.test.ts',
+    'that is not encrypted waits',
+  ],
+  [
+    '4 another list cannot be planted',
+    'workers/send/sealed-notices.integration.test.ts',
+    'is not sent with the contacts of another one',
   ],
   ['5 a masked number shows five digits', 'notices/notice-view.test.ts', '010******78'],
   [

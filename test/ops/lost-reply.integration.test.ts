@@ -58,7 +58,7 @@ describe('the reply to a step of resolving a notice is lost', () => {
     const report = await resolveNotices(client, keys, [id], { ...WHO, as });
     expect(proxy.struck).toBe(1);
     expect(report).toEqual({ resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false });
-    expect(await listUnknownNotices(redis.client, keys)).toEqual([]);
+    expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
     expect(await redis.client.exists(keys.intents.unknown, keys.intents.unknownAt)).toBe(0);
     expect(await parked.board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([

@@ -19,7 +19,7 @@ const decided = (as: UnknownResolution) => ({
 });
 const resolve = ({ keys, id }: ParkedNotice, as: UnknownResolution, signal?: AbortSignal) =>
   resolveNotices(redis.client, keys, [id], decided(as), signal);
-const listed = ({ keys }: ParkedNotice) => listUnknownNotices(redis.client, keys);
+const listed = ({ keys }: ParkedNotice) => listUnknownNotices({ redis: redis.client, keys });
 const audited = ({ keys }: ParkedNotice) => readAudit(redis.client, keys, 100);
 
 const DONE = { resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false };

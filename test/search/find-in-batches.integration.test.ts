@@ -3,7 +3,7 @@ import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts
 import { findInBatches, type FoundContact } from '../../src/search/find-in-batches.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { payloadKeys } from '../../src/batch/payload/payload-key.ts';
+import { sealingOf } from '../../src/payload/seal.ts';
 import { allAccepted, allBack, allFailed } from '../../src/batch/ledger/settlement.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
@@ -36,7 +36,7 @@ async function find(prefix: string, number: string, payload = {}) {
     redis: redis.client,
     keys,
     ledger: new Ledger(redis.client, keys),
-    payloadKeys: payloadKeys(payload),
+    sealing: sealingOf('default', payload),
   };
   return findInBatches(parts, number, hashNumber(KEY, number));
 }

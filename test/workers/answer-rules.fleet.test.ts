@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import type { SendOptions } from '../../src/contracts/send-options.ts';
+import type { NoticeView } from '../../src/notices/notice-state.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { FindReport } from '../../src/search/find-contact.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
@@ -30,7 +31,7 @@ describe('answers with ANSWER_RULES_FILE', () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
   });
 
-  async function start(rules: object = EXAMPLE_RULES) {
+  async function start(rules: object = EXAMPLE_RULES, payloadKey?: string) {
     const prefix = redis.freshPrefix();
     const folder = mkdtempSync(path.join(tmpdir(), 'notices-rules-'));
     folders.push(folder);
@@ -46,6 +47,7 @@ describe('answers with ANSWER_RULES_FILE', () => {
         BACKOFF_CAP_MS: '100',
         HEARTBEAT_MS: '200',
         FIND_KEY,
+        ...(payloadKey === undefined ? {} : { PAYLOAD_KEY: payloadKey }),
       },
     });
     fleet = on;
@@ -58,7 +60,12 @@ describe('answers with ANSWER_RULES_FILE', () => {
         data: { results: all.map(([contact, status, code]) => ({ contact, status, code })) },
       });
     const send = async (contacts: readonly string[], options: SendOptions = {}) => {
-      const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, findKey: FIND_KEY });
+      const queue = new NoticeQueue({
+        redis: { url: redis.url },
+        prefix,
+        findKey: FIND_KEY,
+        payloadKey,
+      });
       const notice = { templateCode: 'T', contacts: contacts.map((contact) => ({ contact })) };
       const { id } = await queue.send(notice, options);
       await queue.close();
@@ -73,7 +80,9 @@ describe('answers with ANSWER_RULES_FILE', () => {
       const { stdout } = await run(['find', contact, '--json'], { ...on.env });
       return (JSON.parse(stdout) as FindReport).notices[0]?.states;
     };
-    return { on, keys, answer, results, send, line, find };
+    const stored = async (id: string) =>
+      (await redis.client.hget(keys.noticeJob(id), 'data')) ?? '';
+    return { on, keys, answer, results, send, line, find, stored };
   }
 
   const [a = '', b = '', c = '', d = '', e = '', f = ''] = numbers(6);
@@ -100,26 +109,38 @@ describe('answers with ANSWER_RULES_FILE', () => {
     expect(on.emulator.record()).toMatchObject({ contacts: 2, twice: 0 });
   }, 60_000);
 
-  it('with results: a notice goes on with the contacts that were not accepted', async () => {
-    const { on, keys, results, send, line, find } = await start();
-    results([a, 'OK'], [b, 'FAIL', 'TRY_LATER'], [c, 'OK']);
-    const id = await send([a, b, c]);
-    await on.addWorker();
-    expect(await line(id, 'retry')).toMatchObject({
-      code: 'TRY_LATER',
-      results: { accepted: 2, retry: 1 },
-    });
-    expect(await line(id, 'accepted')).toMatchObject({ contacts: 1, attempt: 2 });
-    // Only the second request acted, and it had the one contact.
-    expect(on.emulator.details().map(({ contact }) => contact)).toEqual([b]);
-    for (const contact of [a, b, c]) expect(await find(contact)).toEqual(['accepted']);
-    const traffic = () => readTraffic(redis.client, keys, { minutes: 5 });
-    await until(async () => (await traffic()).total.contacts.accepted === 3, { what: 'traffic' });
-    results([d, 'OK'], [e, 'FAIL', 'BLOCKED']);
-    const other = await send([d, e]);
-    expect(await line(other, 'rejected')).toMatchObject({ code: 'BLOCKED' });
-    expect([await find(d), await find(e)]).toEqual([['accepted'], ['rejected']]);
-  }, 60_000);
+  it.each([
+    ['stored in plain text', undefined],
+    ['encrypted', 'e'.repeat(64)],
+  ])(
+    'with results: a notice goes on with the contacts that were not accepted, %s',
+    async (_, key) => {
+      const { on, keys, results, send, line, find, stored } = await start(EXAMPLE_RULES, key);
+      results([a, 'OK'], [b, 'FAIL', 'TRY_LATER'], [c, 'OK']);
+      const id = await send([a, b, c]);
+      await on.addWorker();
+      expect(await line(id, 'retry')).toMatchObject({
+        code: 'TRY_LATER',
+        results: { accepted: 2, retry: 1 },
+      });
+      expect(await line(id, 'accepted')).toMatchObject({ contacts: 1, attempt: 2 });
+      // Only the second request acted, and it had the one contact.
+      expect(on.emulator.details().map(({ contact }) => contact)).toEqual([b]);
+      for (const contact of [a, b, c]) expect(await find(contact)).toEqual(['accepted']);
+      const shown = JSON.parse(
+        (await run(['show', id, '--json'], { ...on.env })).stdout,
+      ) as NoticeView;
+      expect(shown.contactStates).toHaveLength(3);
+      expect((await stored(id)).includes(a)).toBe(key === undefined);
+      const traffic = () => readTraffic(redis.client, keys, { minutes: 5 });
+      await until(async () => (await traffic()).total.contacts.accepted === 3, { what: 'traffic' });
+      results([d, 'OK'], [e, 'FAIL', 'BLOCKED']);
+      const other = await send([d, e]);
+      expect(await line(other, 'rejected')).toMatchObject({ code: 'BLOCKED' });
+      expect([await find(d), await find(e)]).toEqual([['accepted'], ['rejected']]);
+    },
+    60_000,
+  );
 
   it('with results: an at-most-once notice is unknown for the unknown contacts only', async () => {
     const { on, keys, results, send, line, find } = await start();
@@ -127,9 +148,12 @@ describe('answers with ANSWER_RULES_FILE', () => {
     const id = await send([a, b], { delivery: 'at-most-once' });
     await on.addWorker();
     expect(await line(id, 'unknown')).toMatchObject({ code: 'NOT_IN_RESULTS' });
-    const listed = await until(async () => (await listUnknownNotices(redis.client, keys))[0], {
-      what: 'listed',
-    });
+    const listed = await until(
+      async () => (await listUnknownNotices({ redis: redis.client, keys }))[0],
+      {
+        what: 'listed',
+      },
+    );
     expect(listed).toMatchObject({ id, contacts: 1 });
     expect([await find(a), await find(b)]).toEqual([['accepted'], ['unknown']]);
     // A person who sends it again sends it to that contact.

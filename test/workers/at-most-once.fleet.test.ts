@@ -20,7 +20,7 @@ describe('a notice sent at most once', () => {
       deadlineMs: 40_000,
     });
     expect(on.emulator.record()).toMatchObject({ distinct: 1, twice: 0 });
-    expect(await listUnknownNotices(redis.client, keys)).toEqual([]);
+    expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
   }, 60_000);
 
   it('whose worker froze past its lock in the middle of the request: 0 twice', async () => {
@@ -77,7 +77,7 @@ describe('a notice sent at most once', () => {
     });
     expect(on.emulator.record()).toMatchObject({ distinct: 1, twice: 0 });
     expect(on.emulator.faults()[0]?.fired).toBe(1);
-    expect(await listUnknownNotices(redis.client, keys)).toEqual([]);
+    expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
   }, 60_000);
 
   it('at-least-once is tried again, and listed when its last attempt ended unknown', async () => {

@@ -146,7 +146,9 @@ async function play(delivery: DeliveryPolicy, disturb: (stage: Stage) => Promise
       },
       { what: 'every job to end', deadlineMs: 120_000, everyMs: 100 },
     );
-    const unknown = (await listUnknownNotices(redis, keys)).map(({ id }) => numberOf.get(id) ?? '');
+    const unknown = (await listUnknownNotices({ redis, keys })).map(
+      ({ id }) => numberOf.get(id) ?? '',
+    );
     const taken = [...on.emulator.contacts()];
     const known = new Set([...taken.map(({ contact }) => contact), ...unknown]);
     return {

@@ -51,7 +51,7 @@ describe('an outage of the service spends no notice', () => {
       const board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keys);
       const failed = await board.getJobs(['failed']);
       await board.close();
-      const unknown = await listUnknownNotices(redis.client, keys);
+      const unknown = await listUnknownNotices({ redis: redis.client, keys });
       return { failed: failed.length, unknown: unknown.length };
     };
     return { on, hold, lost };

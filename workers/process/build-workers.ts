@@ -14,11 +14,11 @@ import { announceEnds } from './announce-ends.ts';
 export function buildNoticeWorker(
   options: SendWorkerOptions & { readonly settings: WorkerConfig },
   context: GroupContext &
-    Pick<NoticeContext, 'lockGuard' | 'log' | 'now' | 'returns' | 'unknownResends'>,
+    Pick<NoticeContext, 'lockGuard' | 'log' | 'now' | 'returns' | 'sealing' | 'unknownResends'>,
 ): SendWorker {
   const { redis, keys, lane, settings } = options;
   const { concurrency: maxRequests, coalesceMaxContacts: maxContacts } = settings;
-  const { lockGuard, log, now, returns, stopping, unknownResends } = context;
+  const { lockGuard, log, now, returns, sealing, stopping, unknownResends } = context;
   const coalescer = new Coalescer<HeldNotice>({ maxRequests, maxContacts, stopping }, (group) =>
     sendGroup(group, context),
   );
@@ -30,6 +30,7 @@ export function buildNoticeWorker(
     log,
     now,
     returns,
+    sealing,
     maxContacts,
     unknownResends,
   };

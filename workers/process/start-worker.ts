@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { Cancellation } from '../../src/async/cancellation.ts';
 import { Lifecycle } from '../../src/async/lifecycle.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import { payloadKey, payloadKeys } from '../../src/batch/payload/payload-key.ts';
+import { sealingOf } from '../../src/payload/seal.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
@@ -210,9 +210,7 @@ export async function startWorker({
     inOneWrite: () => inOneWrite(redis),
     stopping: stopping.signal,
     ledger,
-    payloadKeys: payloadKeys(config.queue),
-    sealWith:
-      config.queue.payloadKey === undefined ? undefined : payloadKey(config.queue.payloadKey),
+    sealing: sealingOf(config.account, config.queue, config.worker.unsealedPayloads === 'accept'),
     lockKey: (job: string) => keys.chunkLock(job),
   };
   const lane = (name: LaneName) => ({

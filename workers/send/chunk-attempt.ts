@@ -8,8 +8,8 @@ import {
   type Claim,
   type Settlement,
 } from '../../src/batch/ledger/settlement.ts';
-import type { PayloadKey } from '../../src/batch/payload/payload-key.ts';
-import { encodePayload, openPayload, PayloadKeyMissing } from '../../src/batch/payload/payload.ts';
+import { encodePayload, openPayload } from '../../src/payload/chunk-payload.ts';
+import { batchSeal, type Seal, type Sealing } from '../../src/payload/seal.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
@@ -27,7 +27,7 @@ import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
 import { bisect, isSettled, settlementOf } from './chunk-settlement.ts';
 import { applyOutcome, detailOf, detailWithTrace, requeue } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
-import type { JobReturns } from './job-returns.ts';
+import { returnReasonOf, type JobReturns, type ReturnReason } from './job-returns.ts';
 import type { Attempted } from './send-gate.ts';
 import { shouldSplit } from './should-split.ts';
 
@@ -39,10 +39,7 @@ export interface ChunkContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
   readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
-  /** Keys with which a payload may be encrypted. */
-  readonly payloadKeys: readonly PayloadKey[];
-  /** Encrypts the payload of contacts that are tried again; stored unencrypted without it. */
-  readonly sealWith: PayloadKey | undefined;
+  readonly sealing: Sealing;
   /** UNKNOWN_RESENDS */
   readonly unknownResends: number;
   /** The Redis key of a job's lock in BullMQ. */
@@ -107,9 +104,9 @@ export class ChunkAttempt {
     const contacts = await this.#open(claim.payload);
     if (!Buffer.isBuffer(contacts)) {
       await gate.leave({ outcome: undefined }, passage, '');
-      if (contacts === 'no key') {
+      if (contacts !== 'unreadable') {
         await this.#settle(allBack(size, false));
-        await this.#context.returns.returnJob(this.#options.locked, 'payload-key');
+        await this.#context.returns.returnJob(this.#options.locked, contacts);
       }
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
@@ -127,7 +124,7 @@ export class ChunkAttempt {
         results,
         delivery,
         lastAttempt: this.lastAttempt,
-        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
+        encode: (some) => encodePayload(JSON.stringify(some), this.#seal),
       });
       await this.#settle(settlement);
       if (settlement.rest === undefined) return { outcome: outcome.kind };
@@ -151,7 +148,7 @@ export class ChunkAttempt {
           );
           return { outcome: part, status: of?.status, detail: detailOf(of) };
         },
-        encode: (some) => encodePayload(JSON.stringify(some), this.#context.sealWith),
+        encode: (some) => encodePayload(JSON.stringify(some), this.#seal),
       });
       await this.#settle(settlement);
       if (settlement.rest === undefined) return { outcome: 'bisected' };
@@ -168,11 +165,16 @@ export class ChunkAttempt {
     return attemptsMade + 1 >= (opts.attempts ?? 1);
   }
 
-  async #open(payload: Buffer): Promise<Buffer | 'no key' | 'unreadable'> {
+  get #seal(): Seal {
+    return batchSeal(this.#context.sealing, this.#options.data.batch);
+  }
+
+  async #open(payload: Buffer): Promise<Buffer | ReturnReason | 'unreadable'> {
     try {
-      return await openPayload(payload, this.#context.payloadKeys);
+      return await openPayload(payload, this.#seal);
     } catch (error) {
-      if (error instanceof PayloadKeyMissing) return 'no key';
+      const reason = returnReasonOf(error);
+      if (reason !== undefined) return reason;
       this.#context.log.trouble('payload', error);
       return 'unreadable';
     }

@@ -1,9 +1,11 @@
 import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { FailedPart, Settlement } from '../../src/batch/ledger/settlement.ts';
+import type { Sealing } from '../../src/payload/seal.ts';
 import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -51,7 +53,7 @@ export async function keepOtherContacts(
   job: Job,
   data: JobData,
   results: readonly ContactResult[],
-  log: AttemptLog,
+  { log, sealing }: { readonly log: AttemptLog; readonly sealing: Sealing },
 ): Promise<void> {
   const { accepted, others } = byAcceptance(data.notice.contacts, results);
   const kept: JobData = {
@@ -61,7 +63,7 @@ export async function keepOtherContacts(
   };
   try {
     await settleWithRetry(
-      () => job.updateData(kept),
+      () => job.updateData(sealJob(kept, job.id ?? '', sealing)),
       (error) => log.trouble('contacts', error),
       (error) => !isGone(error) && !isProgramError(error),
     );

@@ -1,3 +1,4 @@
+import { PayloadKeyMissing, PayloadUnsealed } from '../../src/payload/seal.ts';
 import { returnedForMs } from '../../src/fleet/returned-jobs.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { jobKeyOf } from '../queue/send-job.ts';
@@ -6,10 +7,17 @@ import { delayJob, requeue, type LockedJob } from './disposition.ts';
 /**
  * Why this worker cannot run a job that another worker can:
  *
- * - `payload-key`: it does not have the key that encrypted the contacts of a chunk.
+ * - `payload-key`: it does not have the key that encrypted the contacts.
+ * - `unsealed`: it has a key, and the contacts are not encrypted for this place (UNSEALED_PAYLOADS).
  * - `newer-jobs`: the job has a later version than this worker knows.
  */
-export type ReturnReason = 'payload-key' | 'newer-jobs';
+export type ReturnReason = 'payload-key' | 'unsealed' | 'newer-jobs';
+
+/** Why a job is returned whose contacts could not be decrypted; undefined if no worker can read them. */
+export function returnReasonOf(error: unknown): ReturnReason | undefined {
+  if (error instanceof PayloadKeyMissing) return 'payload-key';
+  return error instanceof PayloadUnsealed ? 'unsealed' : undefined;
+}
 
 /** Delays of a returned job: a quarter of the time since its first return, within these, in milliseconds. */
 const LEAST_MS = 5_000;

@@ -1,14 +1,15 @@
 import type { Job } from 'bullmq';
+import type { Sealing } from '../../src/payload/seal.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import {
   isNewerJob,
-  JOB_VERSION,
   NEWER_JOB_WAIT_MS,
-  readJobData,
+  SEALED_JOB_VERSION,
   type JobData,
 } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
+import { openJob } from '../../src/payload/sealed-job.ts';
 import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -22,7 +23,7 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
-import type { JobReturns } from './job-returns.ts';
+import { returnReasonOf, type JobReturns } from './job-returns.ts';
 import { noticeIntent } from './notice-intent.ts';
 import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
@@ -33,6 +34,7 @@ export interface NoticeContext {
   readonly lockGuard: Pick<JobLockGuard, 'guard'>;
   readonly log: AttemptLog;
   readonly returns: Pick<JobReturns, 'returnJob'>;
+  readonly sealing: Sealing;
   /** COALESCE_MAX_CONTACTS */
   readonly maxContacts: number;
   /** UNKNOWN_RESENDS */
@@ -55,18 +57,21 @@ const EARLY_MS = 1_000;
  */
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
-  if (isNewerJob(job.data, JOB_VERSION)) {
+  if (isNewerJob(job.data, SEALED_JOB_VERSION)) {
     await context.returns.returnJob(locked, 'newer-jobs', NEWER_JOB_WAIT_MS);
   }
-  const attempt = context.log.begin(job);
   let data: JobData;
   try {
-    data = readJobData(job.data);
+    data = openJob(job.data, job.id ?? '', context.sealing);
   } catch (error) {
-    const detail = error instanceof NoticeQueueError ? error.message : '';
-    attempt.end({ kind: 'rejected', code: 'JOB_INVALID' });
-    return applyOutcome(locked, { kind: 'rejected', code: 'JOB_INVALID' }, { detail });
+    const reason = returnReasonOf(error);
+    if (reason !== undefined) await context.returns.returnJob(locked, reason);
+    const isOurs = error instanceof NoticeQueueError;
+    const outcome = { kind: 'rejected', code: isOurs ? error.code : 'JOB_INVALID' } as const;
+    context.log.begin(job).end(outcome);
+    return applyOutcome(locked, outcome, { detail: isOurs ? error.message : '' });
   }
+  const attempt = context.log.begin(job);
   const earlyMs = msUntilDue(job, context.now());
   if (earlyMs > EARLY_MS) return delayJob(locked, earlyMs, 'not due yet');
   const { concurrency } = context;
@@ -81,7 +86,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         data,
         intent,
         owned,
-        keepOthers: (results) => keepOtherContacts(job, data, results, context.log),
+        keepOthers: (results) => keepOtherContacts(job, data, results, context),
         isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
         end,
         fail,

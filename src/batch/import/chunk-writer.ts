@@ -2,8 +2,8 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
 import { encodeFingerprints } from '../../number-index/chunk-fingerprints.ts';
 import { hashNumber, type FindKey } from '../../number-index/number-key.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { PayloadKey } from '../payload/payload-key.ts';
-import { encodePayload } from '../payload/payload.ts';
+import { encodePayload } from '../../payload/chunk-payload.ts';
+import { batchSeal, type Sealing } from '../../payload/seal.ts';
 import { pauseFor, retryWhileAway } from './retry-while-away.ts';
 
 /** Chunks that are compressed and stored while the next rows are read. */
@@ -20,8 +20,7 @@ const CHUNK_OVERHEAD_BYTES = 1_250;
 
 /** Keys with which chunks are stored. */
 export interface WriterKeys {
-  /** Encrypts payloads; undefined to store them unencrypted. */
-  readonly payload?: PayloadKey | undefined;
+  readonly sealing: Sealing;
   /** Hashes phone numbers for the search index, which keeps them `keepMs` milliseconds. */
   readonly find?: { readonly key: FindKey; readonly keepMs: number } | undefined;
 }
@@ -107,7 +106,7 @@ export class ChunkWriter {
       return;
     }
     while (this.#pending >= MAX_PENDING) await this.#oneStored();
-    const payload = encodePayload(json, this.#keys.payload);
+    const payload = encodePayload(json, batchSeal(this.#keys.sealing, this.#target?.id ?? ''));
     payload.catch(() => {});
     const { find } = this.#keys;
     const prints =

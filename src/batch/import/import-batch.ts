@@ -3,7 +3,7 @@ import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { PayloadKey } from '../payload/payload-key.ts';
+import type { Sealing } from '../../payload/seal.ts';
 import { openSource, type ImportSource, type OpenSource } from '../source/open-source.ts';
 import type { SentColumns } from '../source/sent-columns.ts';
 import { ChunkWriter, type WriterKeys } from './chunk-writer.ts';
@@ -32,8 +32,7 @@ export interface ImportSettings {
   readonly highWater: number;
   /** How long the batch is kept after its end, in milliseconds. */
   readonly batchRetentionMs: number;
-  /** Encrypts payloads; undefined to store them unencrypted. */
-  readonly payloadKey?: PayloadKey | undefined;
+  readonly sealing: Sealing;
   /** Hashes phone numbers for the search index; undefined for no index. */
   readonly findKey?: FindKey | undefined;
   /** How long the search index keeps the chunks, in milliseconds. */
@@ -152,8 +151,8 @@ class ImportRun {
     id: string,
     started: StartedBatch | undefined,
   ): ChunkWriter {
-    const { payloadKey: payload, findKey: key, findRetentionMs: keepMs } = this.#settings;
-    const keys: WriterKeys = { payload, find: key === undefined ? undefined : { key, keepMs } };
+    const { sealing, findKey: key, findRetentionMs: keepMs } = this.#settings;
+    const keys: WriterKeys = { sealing, find: key === undefined ? undefined : { key, keepMs } };
     return new ChunkWriter(
       target && {
         ...target,

@@ -1,6 +1,4 @@
 import { Command } from 'commander';
-import { payloadKeys } from '../../batch/payload/payload-key.ts';
-import { decodeContacts } from '../../batch/payload/payload.ts';
 import { appendAudit } from '../../ops/audit.ts';
 import { parkRestored } from '../../ops/restored-notices.ts';
 import { exportRestored, reportRestored, type RestoredReport } from '../../ops/restored.ts';
@@ -58,9 +56,7 @@ async function writeCsv(
 ): Promise<void> {
   const entry = { what: 'download', target: 'restored notices', as: 'restored' } as const;
   await appendAudit(open.redis, open.keys, { who: currentUser(), why, ...entry });
-  const keys = payloadKeys(open.config.queue);
-  const decode = (payload: Buffer) => decodeContacts(payload, keys);
-  const contacts = await exportRestored(open, decode, (text) => writeOut(stdout, text));
+  const contacts = await exportRestored(open, (text) => writeOut(stdout, text));
   writeText(stderr, contacts === undefined ? `${NEVER}\n` : `${countOf(contacts, 'contact')}\n`);
 }
 

@@ -3,8 +3,8 @@ import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { exportFailures } from '../../batch/failures/export-failures.ts';
 import { groupFailures } from '../../batch/failures/failure-groups.ts';
 import { appendAudit } from '../../ops/audit.ts';
-import { payloadKeys } from '../../batch/payload/payload-key.ts';
-import { decodeContacts } from '../../batch/payload/payload.ts';
+import { batchSeal } from '../../payload/seal.ts';
+import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { FAILED_STATES, type FailureFilter } from '../../batch/failures/select-failures.ts';
 import { describeGroups } from './batch-view.ts';
 import { countOf } from '../../format/format.ts';
@@ -71,7 +71,7 @@ export function failuresCommand(context: CommandContext): Command {
 
 async function writeCsv(
   { stdout, stderr }: CommandContext,
-  { ledger, redis, keys: own, config }: OpenLedger,
+  { ledger, redis, keys: own, sealing }: OpenLedger,
   batch: Batch,
   filter: FailureFilter,
   why = '',
@@ -80,12 +80,12 @@ async function writeCsv(
   const as = [state, ...(code === undefined ? [] : [code])].join(' ');
   const entry = { what: 'download', target: `batch ${batch.id}`, as } as const;
   await appendAudit(redis, own, { who: currentUser(), why, ...entry });
-  const keys = payloadKeys(config.queue);
+  const by = batchSeal(sealing, batch.id);
   const { contacts, gone } = await exportFailures(
     ledger,
     batch,
     filter,
-    (payload) => decodeContacts(payload, keys),
+    (payload) => decodeContacts(payload, by),
     (text) => writeOut(stdout, text),
   );
   writeText(

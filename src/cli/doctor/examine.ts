@@ -52,8 +52,8 @@ export function examineConfig(environment?: Environment): Finding[] {
     return issues.map(({ field, problem }) => fail('config', `${field} ${problem}`, remedy));
   }
   const set = [...readings.values()].filter(({ from }) => from !== 'default').length;
-  const unencrypted = plainConnections(values);
-  if (unencrypted.length > 0) return unencrypted;
+  const warnings = [...plainConnections(values), ...plainPayloads(values)];
+  if (warnings.length > 0) return warnings;
   return [ok('config', `${countOf(set, 'variable')} set, all valid`)];
 }
 
@@ -84,6 +84,27 @@ function plainConnections(values: Values): Finding[] {
           ),
         ]
       : []),
+  ];
+}
+
+/** Warnings where stored contacts are not encrypted, or need not be. */
+function plainPayloads({ PAYLOAD_KEY: key, UNSEALED_PAYLOADS: unsealed }: Values): Finding[] {
+  if (key === undefined) {
+    return [
+      warn(
+        'config',
+        'PAYLOAD_KEY is not set: phone numbers and the content of messages can be read in Redis and in its backups',
+        'set PAYLOAD_KEY to the same 32 random bytes for producers, importers and workers, such as the output of "openssl rand -base64 32"',
+      ),
+    ];
+  }
+  if (unsealed !== 'accept') return [];
+  return [
+    warn(
+      'config',
+      'UNSEALED_PAYLOADS=accept: workers send what anyone who can write to Redis puts there unencrypted',
+      'remove it once every producer has PAYLOAD_KEY and what was queued before is sent',
+    ),
   ];
 }
 

@@ -57,17 +57,17 @@ function filterOf({ state, code, template, olderThan, possiblySent }: FailedFlag
 /** `notices failures` without a batch: the failed single notices, by reason. */
 export async function showFailed(
   context: CommandContext,
-  { redis, keys }: OpenLedger,
+  open: OpenLedger,
   flags: FailedFlags & { csv?: boolean },
   command: Command,
 ): Promise<void> {
   if (flags.csv === true) {
-    await writeCsv(context, { redis, keys }, flags);
+    await writeCsv(context, open, flags);
     return;
   }
   const { failedNotices } = await import('../../notices/failed-notices.ts');
   const found: NoticeJob[] = [];
-  for await (const job of failedNotices(redis, keys, filterOf(flags))) found.push(job);
+  for await (const job of failedNotices(open.redis, open.keys, filterOf(flags))) found.push(job);
   const result = {
     notices: found.slice(0, SHOWN),
     groups: groupFailed(found),
@@ -116,7 +116,7 @@ const groupLines = (found: readonly NoticeJob[]) =>
 
 async function writeCsv(
   { stdout, stderr }: CommandContext,
-  { redis, keys }: Pick<OpenLedger, 'redis' | 'keys'>,
+  open: OpenLedger,
   flags: FailedFlags,
 ): Promise<void> {
   const { failedCsv } = await import('../../notices/export-failed.ts');
@@ -130,8 +130,8 @@ async function writeCsv(
     as,
     why,
   } as const;
-  await appendAudit(redis, keys, entry);
-  const contacts = await failedCsv(redis, keys, filterOf(flags), (text) => writeOut(stdout, text));
+  await appendAudit(open.redis, open.keys, entry);
+  const contacts = await failedCsv(open, filterOf(flags), (text) => writeOut(stdout, text));
   writeText(
     stderr,
     contacts === 0 ? 'No contact matches.\n' : `Exported ${countOf(contacts, 'contact')}.\n`,

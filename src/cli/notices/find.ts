@@ -15,13 +15,13 @@ export function findCommand(context: CommandContext): Command {
     .argument('<number>', "the phone number, or '-' to read it from standard input")
     .addOption(whyOption())
     .action((given: string, { why = '' }: { why?: string }, command: Command) =>
-      withLedger(context, async ({ redis, keys, config }) => {
+      withLedger(context, async ({ redis, keys, sealing, config }) => {
         const { findInQueue } = await import('../../search/find-contact.ts');
         // Standard input keeps the number out of the shell history and of the process list.
         const number = given === '-' ? (await text(context.stdin)).trim() : given;
         const settings = { ...config.queue, keepFailedMs: config.worker.keepFailedMs };
         await auditSearch(redis, keys, { who: currentUser(), why }, number);
-        const report = await findInQueue({ redis, keys, settings }, number);
+        const report = await findInQueue({ redis, keys, sealing, settings }, number);
         print(context, command, report, () => describe(report));
         if (report.notices.length + report.contacts.length === 0) context.end(1);
       }),

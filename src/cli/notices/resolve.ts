@@ -122,14 +122,18 @@ async function resolve(
 
 /** The single notices, where only they are selected; else undefined. */
 async function noticesOf(
-  { redis, keys }: OpenLedger,
+  source: OpenLedger,
   ids: readonly string[],
   all: boolean,
   filter: UnknownFilter,
 ): Promise<UnknownNotice[] | undefined> {
-  if (all) return listUnknownNotices(redis, keys, filter);
+  if (all) return listUnknownNotices(source, filter);
   if (ids.length === 0) return undefined;
-  return matchingNotices(redis, keys, await readUnknown(redis, keys, [...new Set(ids)]), filter);
+  return matchingNotices(
+    source,
+    await readUnknown(source.redis, source.keys, [...new Set(ids)]),
+    filter,
+  );
 }
 
 function describeReport({

@@ -26,9 +26,9 @@ export function showCommand(context: CommandContext): Command {
     .action((id: string | undefined, { key, wait }: ShowFlags, command: Command) => {
       if ((id === undefined) === (key === undefined))
         throw new UsageError('use either an id or --key');
-      return withLedger(context, async ({ redis, keys }) => {
+      return withLedger(context, async (open) => {
         const { lookUpNotice } = await import('../../notices/look-up.ts');
-        const look = () => lookUpNotice(redis, keys, id ?? { idempotencyKey: key ?? '' });
+        const look = () => lookUpNotice(open, id ?? { idempotencyKey: key ?? '' });
         const view =
           wait === true
             ? await untilStopped(context, (signal) => ended(look, signal))

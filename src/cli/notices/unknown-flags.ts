@@ -1,7 +1,6 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
 import { checkNumber } from '../../batch/source/check-number.ts';
-import { payloadKeys } from '../../batch/payload/payload-key.ts';
 import { auditSearch } from '../../ops/audit.ts';
 import type { UnknownFilter } from '../../ops/unknown.ts';
 import type { UnknownContext } from '../../ops/unknown/select.ts';
@@ -49,8 +48,8 @@ export function selectsByFilter({
 }
 
 /** What selecting unknown outcomes needs. */
-export function unknownContext({ redis, keys, ledger, config }: OpenLedger): UnknownContext {
-  return { redis, keys, ledger, payloadKeys: payloadKeys(config.queue) };
+export function unknownContext({ redis, keys, ledger, sealing }: OpenLedger): UnknownContext {
+  return { redis, keys, ledger, sealing };
 }
 
 /**

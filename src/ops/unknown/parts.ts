@@ -1,8 +1,8 @@
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import type { Ledger } from '../../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../batch/ledger/ledger-reader.ts';
-import type { PayloadKey } from '../../batch/payload/payload-key.ts';
-import { decodeContacts } from '../../batch/payload/payload.ts';
+import { decodeContacts } from '../../payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING, type Sealing } from '../../payload/seal.ts';
 import { selectFailures } from '../../batch/failures/select-failures.ts';
 import type { Contact } from '../../contracts/notice.ts';
 import { matchesUnknown, type UnknownFilter } from '../unknown.ts';
@@ -29,10 +29,10 @@ export interface UnknownPart extends FailureRecord {
 /** What is needed of a batch to select its unknown contacts. */
 export type UnknownBatch = Pick<Batch, 'id' | 'templateCode' | 'counts' | 'chunksOfList'>;
 
-/** Where the unknown contacts of batches are read. The keys are needed to select by number. */
+/** Where the unknown contacts of batches are read. The sealing is needed to select by number. */
 export interface UnknownSource {
   readonly ledger: Pick<Ledger, 'failures'> & Partial<Pick<Ledger, 'payload'>>;
-  readonly payloadKeys?: readonly PayloadKey[] | undefined;
+  readonly sealing?: Sealing | undefined;
 }
 
 /**
@@ -41,7 +41,7 @@ export interface UnknownSource {
  * @throws NoticeQueueError PAYLOAD_UNREADABLE where they are selected by number and cannot be decrypted
  */
 export async function* unknownParts(
-  { ledger, payloadKeys = [] }: UnknownSource,
+  { ledger, sealing = NO_SEALING }: UnknownSource,
   { id, templateCode: template, counts, chunksOfList }: UnknownBatch,
   filter: UnknownFilter,
 ): AsyncGenerator<UnknownPart> {
@@ -59,7 +59,7 @@ export async function* unknownParts(
     }
     const payload = await ledger.payload?.(id, failure.name);
     if (payload === undefined) continue;
-    const contacts = await decodeContacts(payload, payloadKeys);
+    const contacts = await decodeContacts(payload, batchSeal(sealing, id));
     const taken = contacts.filter(({ contact }) => contact === number);
     const rest = contacts.filter(({ contact }) => contact !== number);
     if (rest.length === 0) yield failure;

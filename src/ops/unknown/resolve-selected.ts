@@ -30,7 +30,7 @@ export async function resolveSelected(
   signal?: AbortSignal,
 ): Promise<SelectedReport> {
   const { redis, keys } = context;
-  const notices = filter.batch === undefined ? await listUnknownNotices(redis, keys, filter) : [];
+  const notices = filter.batch === undefined ? await listUnknownNotices(context, filter) : [];
   const ids = notices.map(({ id }) => id);
   const sum = { ...(await resolveNotices(redis, keys, ids, decision, signal)) };
   const refused: { batch: string; reason: string }[] = [];

@@ -1,17 +1,12 @@
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import type { Ledger } from '../../batch/ledger/ledger.ts';
-import type { PayloadKey } from '../../batch/payload/payload-key.ts';
-import type { RedisClient } from '../../redis/connect.ts';
-import type { Keys } from '../../redis/keys.ts';
+import type { NoticeSource } from '../../notices/notice-source.ts';
 import { listUnknownNotices, type UnknownFilter, type UnknownNotice } from '../unknown.ts';
 import { unknownOfBatch, type UnknownOfBatch } from './parts.ts';
 
-/** Where unknown outcomes are read. The keys are needed to select contacts of batches by number. */
-export interface UnknownContext {
-  readonly redis: RedisClient;
-  readonly keys: Keys;
+/** Where unknown outcomes are read. The sealing is needed to select encrypted ones by number. */
+export interface UnknownContext extends NoticeSource {
   readonly ledger: Ledger;
-  readonly payloadKeys?: readonly PayloadKey[] | undefined;
 }
 
 /** Unknown outcomes: single notices, oldest first, and batches, newest first. */
@@ -32,8 +27,7 @@ export async function selectUnknown(
   context: UnknownContext,
   filter: UnknownFilter,
 ): Promise<Unknowns> {
-  const { redis, keys } = context;
-  const notices = filter.batch === undefined ? await listUnknownNotices(redis, keys, filter) : [];
+  const notices = filter.batch === undefined ? await listUnknownNotices(context, filter) : [];
   const batches: UnknownOfBatch[] = [];
   for (const batch of await batchesOf(context, filter)) {
     const found = await unknownOfBatch(context, batch, filter);

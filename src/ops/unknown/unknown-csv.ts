@@ -1,5 +1,6 @@
 import { csvLine } from '../../batch/failures/csv-line.ts';
-import { decodeContacts } from '../../batch/payload/payload.ts';
+import { decodeContacts } from '../../payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING } from '../../payload/seal.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
 import { listUnknownNotices, readContacts, type UnknownFilter } from '../unknown.ts';
 import { unknownParts } from './parts.ts';
@@ -64,14 +65,14 @@ async function* pagesOf(
   context: UnknownContext,
   filter: UnknownFilter,
 ): AsyncGenerator<UnknownRow[]> {
-  const { redis, keys, ledger, payloadKeys = [] } = context;
+  const { ledger, sealing = NO_SEALING } = context;
   const { batch: only, number } = filter;
   const chosen = ({ contact }: { readonly contact: string }) =>
     number === undefined || contact === number;
-  const notices = only === undefined ? await listUnknownNotices(redis, keys, filter) : [];
+  const notices = only === undefined ? await listUnknownNotices(context, filter) : [];
   for (let from = 0; from < notices.length; from += PAGE) {
     const some = notices.slice(from, from + PAGE);
-    const contacts = await readContacts(redis, keys, some);
+    const contacts = await readContacts(context, some);
     yield some.flatMap(({ id, at, template, code, stage, traceId, possiblySent }, index) =>
       (contacts[index] ?? []).filter(chosen).map(({ contact }) => ({
         contact,
@@ -89,7 +90,9 @@ async function* pagesOf(
     for await (const { name, at, code, message, some } of unknownParts(context, batch, filter)) {
       const payload = some === undefined ? await ledger.payload(batch.id, name) : undefined;
       const contacts =
-        payload === undefined ? (some?.taken ?? []) : await decodeContacts(payload, payloadKeys);
+        payload === undefined
+          ? (some?.taken ?? [])
+          : await decodeContacts(payload, batchSeal(sealing, batch.id));
       yield contacts.map(({ contact }) => ({
         contact,
         template: batch.templateCode,

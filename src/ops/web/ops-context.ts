@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import { Ledger } from '../../batch/ledger/ledger.ts';
-import { payloadKeys, type PayloadKey } from '../../batch/payload/payload-key.ts';
+import { sealingOf, type Sealing } from '../../payload/seal.ts';
 import type { Config } from '../../config/config.ts';
 import type { OpsConfig } from '../../config/config.ts';
 import { optionsOf } from '../../producer/from-environment.ts';
@@ -35,7 +35,7 @@ export interface OpsContext {
   readonly chunkQueue: Queue;
   /** Enqueues notices of programs. */
   readonly notices: NoticeQueue;
-  readonly payloadKeys: readonly PayloadKey[];
+  readonly sealing: Sealing;
   /** Settings of the search for a phone number. */
   readonly findSettings: FindContext['settings'];
   /** The configured rate limit, shown until a worker has reported its own; 0 for no limit. */
@@ -121,7 +121,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     sendQueue,
     chunkQueue,
     notices,
-    payloadKeys: payloadKeys(queue),
+    sealing: sealingOf(account, queue),
     findSettings: { ...queue, keepFailedMs: worker.keepFailedMs },
     configuredRateLimit: worker.rateLimit.limit,
     feed,

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { describe, expect, it } from 'vitest';
 import { exportFailures } from '../../../src/batch/failures/export-failures.ts';
-import { decodeContacts } from '../../../src/batch/payload/payload.ts';
+import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import type { FailureFilter } from '../../../src/batch/failures/select-failures.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
@@ -23,7 +23,7 @@ async function exported(built: BuiltBatch, filter: FailureFilter = {}): Promise<
     built.ledger,
     batch,
     filter,
-    (payload) => decodeContacts(payload, []),
+    (payload) => decodeContacts(payload),
     (piece) => {
       text += piece;
       return Promise.resolve(true);
@@ -121,7 +121,7 @@ describe('exportFailures', () => {
     expect(rows).toHaveLength(4_000);
     const batch = await built.read();
     let pieces = 0;
-    const decode = (payload: Buffer) => decodeContacts(payload, []);
+    const decode = (payload: Buffer) => decodeContacts(payload);
     await exportFailures(built.ledger, batch, {}, decode, () => {
       pieces += 1;
       return Promise.resolve(false);
@@ -142,7 +142,7 @@ describe('exportFailures', () => {
       source,
       batch,
       {},
-      (payload) => decodeContacts(payload, []),
+      (payload) => decodeContacts(payload),
       () => Promise.resolve(true),
     );
     expect(report).toEqual({ contacts: 0, gone: 1 });

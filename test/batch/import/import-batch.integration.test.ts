@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { payloadKey } from '../../../src/batch/payload/payload-key.ts';
+import { sealingOf } from '../../../src/payload/seal.ts';
 import { readChunkJob } from '../../../src/contracts/chunk-job.ts';
 import type { ImportProgress } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -78,7 +78,8 @@ describe('an import', () => {
     const world = importWorld(redis, { payloadKey: key });
     const { batch } = await world.import(listFile(csvList(2)));
     await expect(world.contacts(batch)).rejects.toThrow(/encrypted/);
-    expect(await world.contacts(batch, [payloadKey(key)])).toHaveLength(2);
+    const sealing = sealingOf('default', { payloadKey: key });
+    expect(await world.contacts(batch, sealing)).toHaveLength(2);
   });
 
   it('imports the first of equal numbers, in any notation, unless duplicates are allowed', async () => {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { encodePayload } from '../../../src/batch/payload/payload.ts';
+import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import type { FailedPart, Settlement } from '../../../src/batch/ledger/settlement.ts';
 import type { Contact } from '../../../src/contracts/notice.ts';
 import { keysOf } from '../../../src/redis/keys.ts';

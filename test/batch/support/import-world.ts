@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
-import { decodeContacts } from '../../../src/batch/payload/payload.ts';
-import type { PayloadKey } from '../../../src/batch/payload/payload-key.ts';
+import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
+import { batchSeal, NO_SEALING, type Sealing } from '../../../src/payload/seal.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import {
   NoticeQueue,
@@ -46,12 +46,13 @@ export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) 
     import: (source: ImportSource, more: Partial<ImportOptions> = {}): Promise<ImportReport> =>
       queue.import(source, { templateCode: 'T', chunkSize: 100, ...more }),
     /** All contacts of the batch, in the order of its chunks. */
-    contacts: async (id: string, sealedBy: readonly PayloadKey[] = []): Promise<Contact[]> => {
+    contacts: async (id: string, sealing: Sealing = NO_SEALING): Promise<Contact[]> => {
       const { chunks = 0 } = (await ledger.read(id)) ?? {};
       const all: Contact[] = [];
       for (let chunk = 0; chunk < chunks; chunk++) {
         const payload = await ledger.payload(id, String(chunk));
-        if (payload !== undefined) all.push(...(await decodeContacts(payload, sealedBy)));
+        if (payload !== undefined)
+          all.push(...(await decodeContacts(payload, batchSeal(sealing, id))));
       }
       return all;
     },

@@ -10,7 +10,7 @@ import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { decodeContacts } from '../../../src/batch/payload/payload.ts';
+import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
@@ -214,7 +214,7 @@ export function killMatrix() {
       expect(failure.state).toBe('unknown');
       const payload = await ledger.payload(BATCH, failure.name);
       if (payload === undefined) throw new Error(`failure ${failure.name} has no contacts`);
-      for (const { contact } of await decodeContacts(payload, [])) {
+      for (const { contact } of await decodeContacts(payload)) {
         unknown.add(contact);
       }
     }

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ImportReport } from '../../../src/batch/import/import-options.ts';
-import { decodeContacts } from '../../../src/batch/payload/payload.ts';
+import { decodeContacts } from '../../../src/payload/chunk-payload.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
@@ -59,7 +59,7 @@ describe('notices import', () => {
     const batch = await ledger.read('b');
     expect(batch).toMatchObject({ phase: 'sending', templateCode: 'T', chunks: 2, queued: 2 });
     const payload = await ledger.payload('b', '1');
-    expect(payload === undefined ? [] : await decodeContacts(payload, [])).toEqual([
+    expect(payload === undefined ? [] : await decodeContacts(payload)).toEqual([
       { contact: '01000000001', var1: 'Lee' },
     ]);
 
@@ -80,7 +80,7 @@ describe('notices import', () => {
     const list = file(name, text);
     const contactsOf = async (id: string) => {
       const payload = await new Ledger(redis.client, keysOf(prefix, 'default')).payload(id, '0');
-      return payload === undefined ? [] : decodeContacts(payload, []);
+      return payload === undefined ? [] : decodeContacts(payload);
     };
     const args = (id: string) => ['import', list, '--template', id, '--batch', id];
     const words = await run(args('few'), envOf(prefix));
@@ -138,7 +138,7 @@ describe('notices import', () => {
     expect(reportOf(stdout)).toMatchObject({ contacts: 1, refused: 0, batch: 'b' });
     const ledger = new Ledger(redis.client, keysOf(prefix, 'default'));
     const payload = await ledger.payload('b', '0');
-    expect(payload === undefined ? [] : await decodeContacts(payload, [])).toEqual([
+    expect(payload === undefined ? [] : await decodeContacts(payload)).toEqual([
       { contact: '01000000001', var1: '김' },
     ]);
   });
@@ -332,6 +332,6 @@ describe('notices failures --csv', () => {
     const args = ['import', list, '--template', 'T', '--batch', 'new'];
     expect((await run(args, envOf(prefix))).code).toBe(0);
     const payload = await built.ledger.payload('new', '0');
-    expect(payload === undefined ? [] : await decodeContacts(payload, [])).toEqual(odd);
+    expect(payload === undefined ? [] : await decodeContacts(payload)).toEqual(odd);
   });
 });

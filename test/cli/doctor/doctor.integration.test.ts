@@ -39,6 +39,7 @@ function envOf(emulator: Emulator, more: Env = {}): Env {
     BASE_URL: emulator.url,
     ACCESS_KEY: 'emulator-access-key',
     SECRET_KEY: 'emulator-secret-key',
+    PAYLOAD_KEY: '42'.repeat(32),
     ...more,
   };
 }
@@ -101,6 +102,18 @@ describe('notices doctor', () => {
     expect(stdout).toMatch(/^warn {2}queue\.workers .*\n +fix: start one with "notices worker"$/m);
     expect(stdout).toMatch(/^skip {2}service\.token .*SECRET_KEY are not set$/m);
     expect(stdout).toMatch(/\n0 problems and \d warnings? found\.\n$/);
+  });
+
+  it('warns where stored contacts are not encrypted, or need not be', async () => {
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
+    const key = { PAYLOAD_KEY: '42'.repeat(32) };
+    const found = async (more: Env) => find(await doctor({ ...env, ...more }), 'config');
+    expect(await found({})).toMatchObject({
+      level: 'warn',
+      says: expect.stringContaining('PAYLOAD_KEY is not set') as string,
+    });
+    expect(await found({ ...key, UNSEALED_PAYLOADS: 'accept' })).toMatchObject({ level: 'warn' });
+    expect(await found(key)).toMatchObject({ level: 'ok' });
   });
 
   it('with --strict ends with 1 where there are only warnings', async () => {

@@ -30,7 +30,7 @@ async function inDoubt() {
     return applied.map(({ rule, contacts: many }) => [rule, many]);
   };
   const left = async () => [
-    (await listUnknownNotices(redis.client, keys)).map(({ id }) => id),
+    (await listUnknownNotices({ redis: redis.client, keys })).map(({ id }) => id),
     (await batch.read()).counts.unknown,
   ];
   const makeOlder = async (id: string, ms: number) => {

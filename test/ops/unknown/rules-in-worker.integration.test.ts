@@ -19,9 +19,10 @@ it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decid
   worker.emulator.addFault({ on: 'send', status: 500, code: 'HTTP_500', times: 1 });
   const { id } = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
   // Listed only once BullMQ has recorded the failure, too.
-  const isListed = async () => (await listUnknownNotices(redis.client, keys)).length === 1;
+  const isListed = async () =>
+    (await listUnknownNotices({ redis: redis.client, keys })).length === 1;
   await until(isListed, { what: 'the unknown outcome', deadlineMs: 20_000 });
-  const [listed] = await listUnknownNotices(redis.client, keys);
+  const [listed] = await listUnknownNotices({ redis: redis.client, keys });
   expect(listed).toMatchObject({
     id,
     traceId: expect.stringMatching(/^[0-9a-zA-Z-]+$/) as unknown,
@@ -31,7 +32,8 @@ it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decid
   const rule = `code ${listed?.code}: discard`;
   const ruled = await startWorkerInProcess(redis.url, prefix, { UNKNOWN_RULES: rule });
   onTestFinished(() => ruled.stop());
-  const isDecided = async () => (await listUnknownNotices(redis.client, keys)).length === 0;
+  const isDecided = async () =>
+    (await listUnknownNotices({ redis: redis.client, keys })).length === 0;
   await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
   expect(await readAudit(redis.client, keys, 5)).toMatchObject([
     { who: 'UNKNOWN_RULES', what: 'resolve', target: id, as: 'discard', why: rule },

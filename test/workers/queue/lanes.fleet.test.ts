@@ -1,7 +1,7 @@
 import type { Queue } from 'bullmq';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { encodePayload } from '../../../src/batch/payload/payload.ts';
+import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';

@@ -44,9 +44,9 @@ it.each(['notice', 'chunk'])(
     if (lane === 'chunk') return;
     const keys = keysOf(prefix, 'default');
     const { client } = lines.redis;
-    await until(async () => (await listUnknownNotices(client, keys)).length === 1, {
+    await until(async () => (await listUnknownNotices({ redis: client, keys })).length === 1, {
       what: 'the notice in the list',
     });
-    expect(await listUnknownNotices(client, keys)).toMatchObject([{ possiblySent: 3 }]);
+    expect(await listUnknownNotices({ redis: client, keys })).toMatchObject([{ possiblySent: 3 }]);
   },
 );

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
-import { decodeContacts, encodePayload } from '../../../src/batch/payload/payload.ts';
+import { decodeContacts, encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
@@ -104,7 +104,7 @@ describe('a batch whose chunks are', () => {
     const found: (FailureRecord & { contacts: string[] })[] = [];
     for await (const failure of ledger.failures(id)) {
       const payload = await ledger.payload(id, failure.name);
-      const contacts = payload === undefined ? [] : await decodeContacts(payload, []);
+      const contacts = payload === undefined ? [] : await decodeContacts(payload);
       found.push({ ...failure, contacts: contacts.map(({ contact }) => contact) });
     }
     return found;

@@ -260,7 +260,7 @@ describe('single notices that wait together', () => {
     on.emulator.addFault({ on: 'send', hang: 'after-acting', times: 1 });
     await on.addWorker();
     await ended('failed', FIRST);
-    const listed = await listUnknownNotices(redis.client, keys);
+    const listed = await listUnknownNotices({ redis: redis.client, keys });
     expect(listed.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
     expect(listed.every(({ stage }) => stage === 'sent')).toBe(true);
     expect(on.emulator.record()).toMatchObject({ requests: 1, distinct: FIRST, twice: 0 });
@@ -283,7 +283,7 @@ describe('single notices that wait together', () => {
       } else {
         await ended('failed', FIRST);
       }
-      const listed = await listUnknownNotices(redis.client, keys);
+      const listed = await listUnknownNotices({ redis: redis.client, keys });
       const again = delivery === 'at-least-once';
       expect(listed.map(({ id }) => id).toSorted()).toEqual(again ? [] : ids.toSorted());
       expect(on.emulator.record()).toMatchObject(

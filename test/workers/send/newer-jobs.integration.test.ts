@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CHUNK_JOB_VERSION } from '../../../src/contracts/chunk-job.ts';
-import { JOB_VERSION, NEWER_JOB_WAIT_MS } from '../../../src/contracts/job.ts';
+import { NEWER_JOB_WAIT_MS, SEALED_JOB_VERSION } from '../../../src/contracts/job.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
 import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
@@ -19,7 +19,7 @@ describe('a job of a later version', () => {
   afterEach(() => emulator.close());
 
   it.each([
-    ['a notice', QUEUE_NAME, { v: JOB_VERSION + 1, message: { to: ['0100'] } }],
+    ['a notice', QUEUE_NAME, { v: SEALED_JOB_VERSION + 1, message: { to: ['0100'] } }],
     ['a chunk', CHUNK_QUEUE_NAME, { v: CHUNK_JOB_VERSION + 1, list: 'b', part: 0 }],
   ] as const)(
     'waits for an updated worker, and is refused after a day, %s',

@@ -1,6 +1,7 @@
 import { DelayedError, type Job } from 'bullmq';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
+import { NO_SEALING } from '../../../src/payload/seal.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { runNotice, type NoticeContext } from '../../../workers/send/notice-job.ts';
 
@@ -25,6 +26,7 @@ async function run(delay: number | undefined, now: number) {
     lockGuard: { guard: () => ({ owned: () => true, release: () => true }) },
     log: new AttemptLog(pino({ level: 'silent' })),
     returns: { returnJob: () => Promise.resolve() },
+    sealing: NO_SEALING,
     maxContacts: 1,
     unknownResends: 2,
     now: () => now,

@@ -207,7 +207,7 @@ describe('a job whose attempt was', () => {
       const job = await run(faults, options);
       expect(outcomes(job)).toEqual(expected);
       expect(job).toMatchObject({ state: 'failed', accepted });
-      const listed = await listUnknownNotices(redis.client, keys);
+      const listed = await listUnknownNotices({ redis: redis.client, keys });
       expect(listed.filter(({ id }) => id === job.id)).toHaveLength(1);
     },
   );

@@ -53,7 +53,7 @@ export function atMostOnceFleet() {
       return on.queue.send({ templateCode: 'ONCE', contacts: [{ contact }] }, options);
     };
     const listed = (): Promise<UnknownNotice | undefined> =>
-      until(async () => (await listUnknownNotices(redis.client, keys))[0], {
+      until(async () => (await listUnknownNotices({ redis: redis.client, keys }))[0], {
         what: 'the notice to be listed',
         deadlineMs: 30_000,
       });

@@ -127,13 +127,12 @@ export const FAILED_NOTICE_ROUTES: readonly Route[] = [
     answers: { 200: { says: 'The list.', type: 'text/csv' } },
     perMinute: 30,
     handle: async ({ query, name }, context) => {
-      const { redis, keys } = context;
       const as = [query.state ?? 'all', ...(query.code === undefined ? [] : [query.code])].join(
         ' ',
       );
       const entry = { who: name, what: 'download', target: 'single notices', as, why: '' } as const;
       return csvDownload(context, entry, 'failed-notices.csv', (write) =>
-        failedCsv(redis, keys, filterOf(query), write),
+        failedCsv(context, filterOf(query), write),
       );
     },
   }),

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
 import { exportFailures } from '../../../batch/failures/export-failures.ts';
-import { decodeContacts } from '../../../batch/payload/payload.ts';
+import { decodeContacts } from '../../../payload/chunk-payload.ts';
+import { batchSeal } from '../../../payload/seal.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
@@ -63,13 +64,13 @@ export const FAILURE_ROUTES: readonly Route[] = [
     answers: { 200: { says: 'The list.', type: 'text/csv' } },
     perMinute: 30,
     handle: async ({ params: { id }, query, name }, context) => {
-      const { ledger, payloadKeys } = context;
+      const { ledger, sealing } = context;
       const batch = await requireBatch(context, id);
       const as = [query.state ?? 'all', ...(query.code === undefined ? [] : [query.code])].join(
         ' ',
       );
       const entry = { who: name, what: 'download', target: `batch ${id}`, as, why: '' } as const;
-      const decode = (payload: Buffer) => decodeContacts(payload, payloadKeys);
+      const decode = (payload: Buffer) => decodeContacts(payload, batchSeal(sealing, id));
       return csvDownload(context, entry, `${id}-failures.csv`, (write) =>
         exportFailures(ledger, batch, query, decode, write),
       );

@@ -100,7 +100,7 @@ export async function findFor(
       'The search is off because FIND_KEY is not set: set the same 32 random bytes for producers, importers and the ops server. The search finds what is enqueued from then on.',
     );
   }
-  const { redis, keys, findSettings: settings } = context;
+  const { redis, keys, sealing, findSettings: settings } = context;
   await auditSearch(redis, keys, { who, why: '' }, written);
-  return findInQueue({ redis, keys, settings }, written);
+  return findInQueue({ redis, keys, sealing, settings }, written);
 }

@@ -120,8 +120,7 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     answers: {
       200: { says: 'Its state. It contains no phone number in full.', schema: noticeAnswer },
     },
-    handle: async ({ params: { id } }, { redis, keys }) =>
-      json(await lookUpNotice(redis, keys, id)),
+    handle: async ({ params: { id } }, context) => json(await lookUpNotice(context, id)),
   }),
   route({
     method: 'GET',
@@ -132,7 +131,7 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     query: z.strictObject({ idempotencyKey }),
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: { 200: { says: 'As `GET /api/v1/notices/{id}`.', schema: noticeAnswer } },
-    handle: async ({ query }, { redis, keys }) => json(await lookUpNotice(redis, keys, query)),
+    handle: async ({ query }, context) => json(await lookUpNotice(context, query)),
   }),
   route({
     method: 'POST',

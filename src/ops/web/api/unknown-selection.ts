@@ -118,10 +118,10 @@ export async function listUnknown(context: OpsContext, limit: number): Promise<U
 
 /** Adds masked numbers. */
 export async function withNumbers(
-  { redis, keys }: OpsContext,
+  context: OpsContext,
   notices: readonly UnknownNotice[],
 ): Promise<ListedNotice[]> {
-  const contacts = await readContacts(redis, keys, notices);
+  const contacts = await readContacts(context, notices);
   return notices.map((notice, index) => ({
     ...notice,
     numbers: (contacts[index] ?? [])

@@ -9,6 +9,9 @@ const PLAIN = new Set([
   'chunk',
   'expiresAt',
   'delivery',
+  // In the data of an encrypted job: their number.
+  'contacts',
+  'accepted',
 ]);
 const SHOWN_CONTACTS = 3;
 

@@ -59,12 +59,11 @@ export const LIST_ROUTES: readonly Route[] = [
       'Single notices: the form that looks one up, by its id or idempotency key; the failed ones, filtered.',
     query: z.preprocess(withoutBlanks, failedPageQuery),
     handle: async (call, context) => {
-      const { redis, keys } = context;
       const { id, ...query } = call.query;
-      const byId = id === undefined ? undefined : await lookUpNotice(redis, keys, id);
+      const byId = id === undefined ? undefined : await lookUpNotice(context, id);
       const found =
         id !== undefined && byId?.state === 'not-kept'
-          ? await lookUpNotice(redis, keys, { idempotencyKey: id })
+          ? await lookUpNotice(context, { idempotencyKey: id })
           : byId;
       const view = viewOf(call);
       const main =

@@ -107,9 +107,9 @@ export const PAGE_ROUTES: readonly Route[] = [
     path: '/notices/:id',
     summary: 'One single notice: its state, why it waits or failed, its attempts.',
     params: noticeParams,
-    handle: async (call, { redis, keys }) => {
+    handle: async (call, context) => {
       const { id } = call.params;
-      const main = noticePage(await lookUpNotice(redis, keys, id), viewOf(call));
+      const main = noticePage(await lookUpNotice(context, id), viewOf(call));
       return framed(call, { title: 'Notice', nav: '/notices', main });
     },
   }),

@@ -18,6 +18,7 @@ import type { SendWorker } from '../../../../workers/queue/send-job.ts';
 import { buildSendWorker, lanesOf } from '../../../../workers/queue/send-worker.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { Coalescer } from '../../../../workers/send/coalescer.ts';
+import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
 import { runNotice } from '../../../../workers/send/notice-job.ts';
 import {
@@ -231,6 +232,7 @@ export class NoticeStage {
       },
       log,
       returns: new JobReturns(line.redis, () => {}),
+      sealing: NO_SEALING,
       maxContacts: 1,
       unknownResends: RESENDS,
       now: () => Date.now() + this.#aheadMs,
@@ -384,8 +386,7 @@ export class NoticeStage {
 
   async #compare(world: World, what: string): Promise<void> {
     const { state, attempts, possiblySent } = await lookUpNotice(
-      this.#redis.client,
-      this.#keys,
+      { redis: this.#redis.client, keys: this.#keys },
       this.#id,
     );
     const twice = await this.#redis.client.hget(this.#keys.possiblySentTwice, 'notices');

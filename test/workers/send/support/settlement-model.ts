@@ -3,7 +3,8 @@ import { DelayedError, RateLimitError, UnrecoverableError, type Job } from 'bull
 import * as fc from 'fast-check';
 import { pino } from 'pino';
 import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
-import { decodeContacts, encodePayload } from '../../../../src/batch/payload/payload.ts';
+import { decodeContacts, encodePayload } from '../../../../src/payload/chunk-payload.ts';
+import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { chunkJobId } from '../../../../src/contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { NoticeQueueError } from '../../../../src/contracts/errors.ts';
@@ -286,8 +287,7 @@ export class SettlementRun {
         settle: (...args) => this.#command(() => ledger.settle(...args), fate),
       },
       returns: new JobReturns(this.#redis.client, () => {}),
-      payloadKeys: [],
-      sealWith: undefined,
+      sealing: NO_SEALING,
       unknownResends: RESENDS,
       lockKey: () => lock,
     };
@@ -380,7 +380,7 @@ export class SettlementRun {
 
     const listed = new Map<string, string>();
     for await (const { name, state, size } of this.#ledger.failures('b')) {
-      const contacts = await decodeContacts((await this.#ledger.payload('b', name)) ?? fail(), []);
+      const contacts = await decodeContacts((await this.#ledger.payload('b', name)) ?? fail());
       strictEqual(contacts.length, size);
       for (const { contact } of contacts) {
         strictEqual(listed.get(contact), undefined, `${contact} is listed twice`);

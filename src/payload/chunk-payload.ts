@@ -1,0 +1,97 @@
+import { promisify } from 'node:util';
+import { constants, deflateRaw, inflateRaw } from 'node:zlib';
+import type { Contact } from '../contracts/notice.ts';
+import {
+  batchSeal,
+  mayBeUnsealed,
+  NO_SEALING,
+  seal,
+  unreadable,
+  unseal,
+  type Seal,
+} from './seal.ts';
+
+/*
+ * The format of a chunk's contacts in Redis: the compressed JSON array of the request body. A worker
+ * inserts it into the body without parsing it.
+ *
+ * The first byte is the version: 1 is deflated JSON; the others are the same, encrypted (seal.ts).
+ */
+const PLAIN = 1;
+/** The size of 10,000 contacts of 20 kB, more than any chunk; a damaged payload cannot fill memory. */
+const MAX_JSON_BYTES = 256 * 1024 * 1024;
+
+/** zlib returns to the main thread for each piece of output of this many bytes. */
+interface Pieces {
+  readonly chunkSize: number;
+}
+const MIN_PIECE_BYTES = 16 * 1024;
+const MAX_PIECE_BYTES = 1024 * 1024;
+/** Contacts shrink to a quarter or a fifth: with this estimate most chunks need one piece. */
+const SHRINKS_AT_LEAST = 3;
+const GROWS_AT_MOST = 8;
+
+const deflate = promisify<Buffer | string, Pieces & { level: number }, Buffer>(deflateRaw);
+const inflate = promisify<Buffer, Pieces & { maxOutputLength: number }, Buffer>(inflateRaw);
+
+/**
+ * Compresses the JSON array of a chunk's contacts, off the main thread.
+ *
+ * @param by of the batch; encrypts it if it has a key. Default: not encrypted
+ */
+export async function encodePayload(json: Buffer | string, by?: Seal): Promise<Buffer> {
+  const deflated = await deflate(json, {
+    level: constants.Z_BEST_SPEED,
+    chunkSize: pieceFor(json.length / SHRINKS_AT_LEAST),
+  });
+  return seal(deflated, by) ?? Buffer.concat([Buffer.of(PLAIN), deflated]);
+}
+
+/**
+ * The bytes of the JSON array, not parsed.
+ *
+ * @param by of the batch; not needed for a payload that is not encrypted
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE, as PayloadKeyMissing where only the key is missing, as
+ *   PayloadUnsealed where it is not encrypted as it has to be
+ */
+export async function openPayload(bytes: Buffer, by: Seal = NO_SEAL): Promise<Buffer> {
+  const deflated = deflatedOf(bytes, by);
+  try {
+    return await inflate(deflated, {
+      maxOutputLength: MAX_JSON_BYTES,
+      chunkSize: pieceFor(deflated.length * GROWS_AT_MOST),
+    });
+  } catch {
+    throw unreadable('are damaged');
+  }
+}
+
+/** Reads only what is not encrypted. */
+const NO_SEAL = batchSeal(NO_SEALING, '');
+
+/**
+ * The parsed contacts, to split, export or show a chunk; not needed to send it.
+ *
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE
+ */
+export async function decodeContacts(bytes: Buffer, by?: Seal): Promise<Contact[]> {
+  const json = await openPayload(bytes, by);
+  let contacts: unknown;
+  try {
+    contacts = JSON.parse(json.toString());
+  } catch {
+    throw unreadable('are damaged');
+  }
+  if (!Array.isArray(contacts)) throw unreadable('are not a list');
+  return contacts as Contact[];
+}
+
+function pieceFor(bytes: number): number {
+  return Math.min(MAX_PIECE_BYTES, Math.max(MIN_PIECE_BYTES, Math.ceil(bytes)));
+}
+
+function deflatedOf(bytes: Buffer, by: Seal): Buffer {
+  if (bytes[0] !== PLAIN) return unseal(bytes, by);
+  mayBeUnsealed(by);
+  return bytes.subarray(1);
+}

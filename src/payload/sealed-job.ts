@@ -1,0 +1,128 @@
+import {
+  jobSeal,
+  mayBeUnsealed,
+  NO_SEALING,
+  seal,
+  unreadable,
+  unseal,
+  type Sealing,
+} from './seal.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import { readJobData, SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
+
+/**
+ * Data of a job whose notice is encrypted: the whole data of an unencrypted job, sealed, and beside it what look-ups
+ * and scripts read. Contacts are replaced by their number.
+ */
+export interface SealedJobData {
+  readonly v: typeof SEALED_JOB_VERSION;
+  readonly jobs?: number;
+  readonly notice: {
+    readonly templateCode: string;
+    readonly contacts: number;
+    /** Base64; see seal.ts. */
+    readonly sealed: string;
+  };
+  /** Number of contacts that were accepted before. */
+  readonly accepted?: number;
+  readonly expiresAt?: number;
+  readonly delivery?: 'at-most-once';
+}
+
+/** The data of a job as a producer of this package stores it. */
+export type StoredJobData = JobData | SealedJobData;
+
+/** The data of a job as Redis stores it: encrypted if there is a key. @param id of the job */
+export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobData {
+  if (sealing.keys.length === 0) return data;
+  const sealed = seal(Buffer.from(JSON.stringify(data)), jobSeal(sealing, id));
+  if (sealed === undefined) return data;
+  const { jobs, notice, accepted, expiresAt, delivery } = data;
+  return {
+    v: SEALED_JOB_VERSION,
+    ...(jobs === undefined ? {} : { jobs }),
+    notice: {
+      templateCode: notice.templateCode,
+      contacts: notice.contacts.length,
+      sealed: sealed.toString('base64'),
+    },
+    ...(accepted === undefined ? {} : { accepted: accepted.length }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(delivery === undefined ? {} : { delivery }),
+  };
+}
+
+/**
+ * The data of a job, decrypted and checked. Of what stands beside the sealed part only a delivery of at-most-once
+ * counts: it is set for notices of an older copy of the queue (park-restored.ts).
+ *
+ * @param id of the job
+ * @throws NoticeQueueError JOB_INVALID, or PAYLOAD_UNREADABLE as unseal() does
+ */
+export function openJob(data: unknown, id: string, sealing: Sealing = NO_SEALING): JobData {
+  const sealed = sealedOf(data);
+  if (sealed === undefined) {
+    const read = readJobData(data);
+    mayBeUnsealed(sealing);
+    return read;
+  }
+  const opened = unseal(Buffer.from(sealed, 'base64'), jobSeal(sealing, id));
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(opened.toString());
+  } catch {
+    throw unreadable('are damaged');
+  }
+  const read = readJobData(parsed);
+  const { delivery } = data as Partial<SealedJobData>;
+  return delivery === 'at-most-once' ? { ...read, delivery } : read;
+}
+
+/**
+ * What is readable of a job without a key.
+ *
+ * @throws NoticeQueueError JOB_INVALID if no worker could read it
+ */
+export function readFrame(data: unknown): { templateCode: string; contacts: number } {
+  const { v, notice } = (data ?? {}) as Partial<SealedJobData>;
+  if (v !== SEALED_JOB_VERSION) {
+    const { templateCode, contacts } = readJobData(data).notice;
+    return { templateCode, contacts: contacts.length };
+  }
+  const { templateCode, contacts } = notice ?? {};
+  if (typeof templateCode === 'string' && typeof contacts === 'number') {
+    return { templateCode, contacts };
+  }
+  throw new NoticeQueueError('JOB_INVALID', 'The job has no sealed notice.');
+}
+
+/**
+ * The contacts in the data of a job, as far as it can be read: none if the job was deleted meanwhile, or no worker
+ * can read it.
+ *
+ * @param text the data as Redis stores it
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE if they are encrypted and cannot be decrypted
+ */
+export function contactsOfJob(
+  text: string | null | undefined,
+  id: string,
+  sealing?: Sealing,
+): JobData['notice']['contacts'] {
+  let data: unknown;
+  try {
+    data = JSON.parse(text ?? '');
+  } catch {
+    return [];
+  }
+  if (sealedOf(data) !== undefined) return openJob(data, id, sealing).notice.contacts;
+  const contacts: unknown = (data as Partial<JobData> | null)?.notice?.contacts;
+  return Array.isArray(contacts) ? (contacts as JobData['notice']['contacts']) : [];
+}
+
+/** The sealed part of a job's data; undefined where it has none. */
+function sealedOf(data: unknown): string | undefined {
+  const { v, notice } = (data ?? {}) as { readonly v?: unknown; readonly notice?: unknown };
+  if (v !== SEALED_JOB_VERSION) return undefined;
+  const { sealed } = (notice ?? {}) as { readonly sealed?: unknown };
+  return typeof sealed === 'string' ? sealed : '';
+}

@@ -1,0 +1,127 @@
+import { createCipheriv, randomBytes } from 'node:crypto';
+import { constants, deflateRawSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { payloadKey, payloadKeys, type PayloadKey } from '../../src/payload/payload-key.ts';
+import { decodeContacts, encodePayload, openPayload } from '../../src/payload/chunk-payload.ts';
+import { batchSeal, type Seal } from '../../src/payload/seal.ts';
+
+const CONTACTS = [
+  { contact: '01012345678', var1: '홍길동', var2: 'A-1' },
+  { contact: '01087654321', var1: '"quoted"\n' },
+];
+const JSON_TEXT = JSON.stringify(CONTACTS);
+const key = payloadKey(randomBytes(32).toString('base64'));
+const other = payloadKey(randomBytes(32).toString('hex'));
+
+/** The seal of batch `b` of the account `a`. */
+const by = (...keys: PayloadKey[]): Seal =>
+  batchSeal({ account: 'a', keys, acceptsUnsealed: true }, 'b');
+
+const refusal = async (bytes: Buffer, opener = by(key)) =>
+  openPayload(bytes, opener).then(
+    () => 'opened',
+    (error: { code: string; message: string }) => `${error.code} ${error.message}`,
+  );
+
+/** The format of version 2: only version and key id are authenticated. */
+function sealedByEarlierVersion(deflated: Buffer, { key: secret, id }: PayloadKey): Buffer {
+  const head = Buffer.concat([Buffer.of(2), id]);
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', secret, nonce);
+  cipher.setAAD(head);
+  return Buffer.concat([head, nonce, cipher.update(deflated), cipher.final(), cipher.getAuthTag()]);
+}
+
+describe('a payload', () => {
+  it.each([[], [key]])('gives back the very bytes, sealed or not (%#)', async (...keys) => {
+    const payload = await encodePayload(JSON_TEXT, by(...keys));
+    expect(payload[0]).toBe(keys.length === 0 ? 1 : 3);
+    expect((await openPayload(payload, by(key))).toString()).toBe(JSON_TEXT);
+    expect(await decodeContacts(payload, by(key))).toStrictEqual(CONTACTS);
+  });
+
+  it('that is sealed shows nothing, and never twice the same', async () => {
+    const [first, second] = await Promise.all([
+      encodePayload(Buffer.from(JSON_TEXT), by(key)),
+      encodePayload(Buffer.from(JSON_TEXT), by(key)),
+    ]);
+    expect(first.equals(second)).toBe(false);
+    expect(first.includes(key.key)).toBe(false);
+  });
+
+  it('opens with the key before this one, which seals nothing', async () => {
+    const [a, b] = [randomBytes(32).toString('hex'), randomBytes(32).toString('base64')];
+    const old = await encodePayload(JSON_TEXT, by(payloadKey(a)));
+    const keys = payloadKeys({ payloadKey: b, payloadKeyPrevious: a });
+    expect((await openPayload(old, by(...keys))).toString()).toBe(JSON_TEXT);
+    expect(keys[0]?.key.equals(Buffer.from(b, 'base64'))).toBe(true);
+  });
+
+  it('names one key in hex and in base64', () => {
+    const bytes = randomBytes(32);
+    const ids = [bytes.toString('hex'), bytes.toString('base64'), bytes.toString('base64url')].map(
+      (text) => payloadKey(text).id.toString('hex'),
+    );
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it('that cannot be decrypted reports why', async () => {
+    const sealed = await encodePayload(JSON_TEXT, by(key));
+    const plain = await encodePayload(JSON_TEXT);
+    expect(await refusal(sealed, by(other))).toMatch(/^PAYLOAD_UNREADABLE .*encrypted with a key/);
+    expect(await refusal(sealed, by())).toMatch(/encrypted with a key that is not configured here/);
+    expect(await refusal(sealed.subarray(0, 20))).toMatch(/are cut off/);
+    expect(await refusal(plain.subarray(0, -4))).toMatch(/are damaged/);
+    expect(await refusal(Buffer.of(9, 1, 2))).toMatch(/have the unknown version 9/);
+    expect(await refusal(Buffer.alloc(0))).toMatch(/have the unknown version none/);
+    for (const at of [5, 18, sealed.length - 1]) {
+      const changed = Buffer.from(sealed);
+      changed[at] = (changed[at] ?? 0) ^ 1;
+      expect(await refusal(changed)).toMatch(/are damaged, were changed, or belong elsewhere/);
+    }
+    await expect(decodeContacts(await encodePayload('{}'))).rejects.toThrow(/are not a list/);
+    await expect(decodeContacts(await encodePayload('[{'))).rejects.toThrow(/are damaged/);
+  });
+
+  it('opens only in the account and the batch that it was sealed for', async () => {
+    const sealed = await encodePayload(JSON_TEXT, by(key));
+    for (const elsewhere of [
+      { ...by(key), account: 'other' },
+      batchSeal(by(key), 'b2'),
+      { ...by(key), place: 'job b' },
+    ]) {
+      expect(await refusal(sealed, elsewhere)).toMatch(
+        /are damaged, were changed, or belong elsewhere/,
+      );
+    }
+  });
+
+  it('that is not bound to its place is refused by who sends, and read by who shows', async () => {
+    const sender = { ...by(key), acceptsUnsealed: false };
+    const plain = await encodePayload(JSON_TEXT);
+    const unbound = sealedByEarlierVersion(deflateRawSync(JSON_TEXT), key);
+    for (const bytes of [plain, unbound]) {
+      expect(await refusal(bytes, sender)).toMatch(
+        /^PAYLOAD_UNREADABLE .*UNSEALED_PAYLOADS=accept/,
+      );
+      expect((await openPayload(bytes, by(key))).toString()).toBe(JSON_TEXT);
+    }
+    // Without a key nothing else exists.
+    expect(await refusal(plain, { ...sender, keys: [] })).toBe('opened');
+    expect(await refusal(await encodePayload(JSON_TEXT, by(key)), sender)).toBe('opened');
+  });
+
+  it('that would open to more than any chunk holds is not opened', async () => {
+    const mebibyte = deflateRawSync(Buffer.alloc(1024 * 1024), {
+      finishFlush: constants.Z_FULL_FLUSH,
+    });
+    const bomb = (mebibytes: number) =>
+      Buffer.concat([
+        Buffer.of(1),
+        ...Array.from({ length: mebibytes }, () => mebibyte),
+        deflateRawSync(''),
+      ]);
+    expect((await openPayload(bomb(2))).length).toBe(2 * 1024 * 1024);
+    expect(await refusal(bomb(257))).toMatch(/^PAYLOAD_UNREADABLE .*are damaged/);
+  });
+});

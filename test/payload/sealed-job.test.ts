@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { payloadKeys } from '../../src/payload/payload-key.ts';
+import type { Sealing } from '../../src/payload/seal.ts';
+import type { JobData } from '../../src/contracts/job.ts';
+import { endedJobView, jobViews } from '../../src/notices/notice-view.ts';
+import { contactsOfJob, openJob, readFrame, sealJob } from '../../src/payload/sealed-job.ts';
+
+const NUMBER = '01012345678';
+const DATA: JobData = {
+  v: 1,
+  jobs: 2,
+  notice: {
+    templateCode: 'T',
+    scheduleType: 'DIRECTLY',
+    contacts: [{ contact: NUMBER, var1: 'x' }],
+  },
+  accepted: ['01087654321', '01055555555'],
+  expiresAt: 5,
+  delivery: 'at-most-once',
+};
+const sealing: Sealing = {
+  account: 'a',
+  keys: payloadKeys({ payloadKey: '42'.repeat(32) }),
+  acceptsUnsealed: false,
+};
+const sealed = sealJob(DATA, 'n-1', sealing);
+const failed = (data: unknown) => ({
+  id: 'n-1',
+  place: 'failed' as const,
+  due: 0,
+  fields: { data: JSON.stringify(data) },
+  intentOpen: false,
+  listed: undefined,
+});
+
+describe('the data of an encrypted job', () => {
+  it('opens to what was sealed', () => {
+    expect(openJob(sealed, 'n-1', sealing)).toStrictEqual(DATA);
+    expect(sealJob(DATA, 'n-1', { ...sealing, keys: [] })).toBe(DATA);
+  });
+
+  it('shows template, times and numbers of contacts, and begins with the version and the number of jobs', () => {
+    const text = JSON.stringify(sealed);
+    expect(text).toMatch(/^{"v":2,"jobs":2,"notice":{"templateCode":"T","contacts":1,"sealed":"/);
+    expect(text).toContain('"accepted":2,"expiresAt":5,"delivery":"at-most-once"');
+    for (const hidden of [NUMBER, '01087654321', 'DIRECTLY', 'var1']) {
+      expect(text).not.toContain(hidden);
+    }
+    expect(readFrame(sealed)).toEqual({ templateCode: 'T', contacts: 1 });
+    expect(readFrame(DATA)).toEqual({ templateCode: 'T', contacts: 1 });
+  });
+
+  it.each([
+    ['under the id of another job', () => openJob(sealed, 'n-2', sealing)],
+    ['in another account', () => openJob(sealed, 'n-1', { ...sealing, account: 'b' })],
+    [
+      'with another key',
+      () =>
+        openJob(sealed, 'n-1', { ...sealing, keys: payloadKeys({ payloadKey: '43'.repeat(32) }) }),
+    ],
+    ['without a key', () => openJob(sealed, 'n-1')],
+    ['where the sealed part is missing', () => openJob({ v: 2, notice: {} }, 'n-1', sealing)],
+    ['where there is no notice', () => openJob({ v: 2 }, 'n-1', sealing)],
+    ['that is not encrypted', () => openJob(DATA, 'n-1', sealing)],
+  ])('does not open %s', (_, open) => {
+    expect(open).toThrow(expect.objectContaining({ code: 'PAYLOAD_UNREADABLE' }) as Error);
+  });
+
+  it('opens where it need not be encrypted', () => {
+    expect(openJob(DATA, 'n-1', { ...sealing, acceptsUnsealed: true })).toBe(DATA);
+    expect(openJob(DATA, 'n-1')).toBe(DATA);
+  });
+
+  it('is at-most-once if what stands beside it is, and not the other way round', () => {
+    const { delivery: _, ...twice } = DATA;
+    const open = (data: object) => openJob(data, 'n-1', sealing).delivery;
+    expect(open({ ...sealJob(twice, 'n-1', sealing), delivery: 'at-most-once' })).toBe(
+      'at-most-once',
+    );
+    const { delivery: __, ...frame } = sealed;
+    expect(open(frame)).toBe('at-most-once');
+  });
+
+  it('has its contacts for who has the key, and says so to others', () => {
+    const text = JSON.stringify(sealed);
+    expect(contactsOfJob(text, 'n-1', sealing)).toEqual(DATA.notice.contacts);
+    expect(() => contactsOfJob(text, 'n-1')).toThrow(/key that is not configured/);
+    expect(contactsOfJob(JSON.stringify(DATA), 'n-1')).toEqual(DATA.notice.contacts);
+    for (const none of [null, undefined, '{', '5', '{"notice":5}']) {
+      expect(contactsOfJob(none, 'n-1')).toEqual([]);
+    }
+  });
+
+  it('is shown with its counts, and with the state of each contact where there is a key', () => {
+    expect(endedJobView(failed(sealed))).toMatchObject({ template: 'T', contacts: 3 });
+    expect(endedJobView(failed(sealed))).not.toHaveProperty('contactStates');
+    const stored = { jobs: [failed(sealed)], hold: {}, rateLimit: {}, now: 0 };
+    const [view] = jobViews(stored as unknown as Parameters<typeof jobViews>[0], sealing);
+    expect(view?.contactStates).toEqual([
+      { contact: '010******21', state: 'accepted' },
+      { contact: '010******55', state: 'accepted' },
+      { contact: '010******78', state: 'rejected' },
+    ]);
+  });
+});
