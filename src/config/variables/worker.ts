@@ -78,7 +78,7 @@ export const workerVariables = {
   unsealedPayloads: variable('UNSEALED_PAYLOADS', choice(['refuse', 'accept']).default('refuse'), {
     description:
       'What a worker that has a PAYLOAD_KEY does with stored contacts that are not encrypted, or that an earlier version encrypted without binding them to their batch: refuse leaves them waiting and makes the worker not ready, accept sends them.',
-    note: 'accept is for a transition: until every producer has the key, and what was queued before is sent. Whoever can write to Redis can then have anything sent.',
+    note: 'accept is for a transition: until every producer has the key, and what was queued before is sent. Then anyone who can write to Redis can have anything sent.',
   }),
   backoffBaseMs: variable('BACKOFF_BASE_MS', duration(1, 3_600_000).default(1_000), {
     description:

@@ -29,7 +29,7 @@ import { mayAct, viewOf } from './elements.ts';
 import { framed, PAGE } from './layout.ts';
 import { LIST_ROUTES } from './list-routes.ts';
 import { noticePage } from './notice.ts';
-import { overviewPage } from './overview.ts';
+import { overviewPage } from '../overview/overview.ts';
 import { downloadLink, selectionForm, selectionPage } from './unknown-selection.ts';
 import { unknownPage } from './unknown.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { HOLDS, isProbed, type HoldKind } from '../../../../src/contracts/hold.ts';
 import { explainHold } from '../../../../src/ops/manual-hold.ts';
 import type { StatusAnswer } from '../../../../src/ops/web/answers.ts';
-import { overviewPage, type OverviewData } from '../../../../src/ops/web/pages/overview.ts';
+import { overviewPage, type OverviewData } from '../../../../src/ops/web/overview/overview.ts';
 import {
   EVIL,
   viewOf,

@@ -3,7 +3,7 @@ import type { Traffic, TrafficPoint } from '../../../../src/traffic/read-traffic
 import type { Role } from '../../../../src/ops/web/access/identity.ts';
 import type { BatchAnswer, StatusAnswer } from '../../../../src/ops/web/answers.ts';
 import type { BatchesSummary } from '../../../../src/ops/batches-summary.ts';
-import type { OverviewData } from '../../../../src/ops/web/pages/overview.ts';
+import type { OverviewData } from '../../../../src/ops/web/overview/overview.ts';
 import type { PageView } from '../../../../src/ops/web/pages/elements.ts';
 
 /** The time at which pages are made. */

@@ -4,7 +4,7 @@ import type { ExplainedHold } from '../../manual-hold.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, figure, form, mayAct, moment, whyField, type PageView } from './elements.ts';
+import { ask, figure, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
 import { rateLimitSection } from './rate-limit.ts';
 import { attentionSection, redisSection } from './fleet-sections.ts';
 import { tokenSection } from './fleet-sections.ts';

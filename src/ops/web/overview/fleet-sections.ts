@@ -1,8 +1,8 @@
 import { countOf, formatCount, formatDuration, formatSize } from '../../../format/format.ts';
 import type { StatusAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
-import { STALLED_TAG } from './batches.ts';
-import { moment, type PageView, head, table } from './elements.ts';
+import { STALLED_TAG } from '../pages/batches.ts';
+import { moment, type PageView, head, table } from '../pages/elements.ts';
 import type { SeenWorker } from '../../../fleet/heartbeat.ts';
 
 const PERSISTENCE = {

@@ -3,7 +3,7 @@ import { OUTCOME_KINDS, type OutcomeKind } from '../../../contracts/outcome.ts';
 import type { Percentiles } from '../../../traffic/histogram.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
 import { html, type Html } from '../http/html.ts';
-import { head, table } from './elements.ts';
+import { head, table } from '../pages/elements.ts';
 
 /** How far back a visitor may view, in minutes. */
 const TRAFFIC_SPANS = [

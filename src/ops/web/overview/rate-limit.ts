@@ -2,7 +2,7 @@ import { formatCount, formatRate } from '../../../format/format.ts';
 import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import { MAX_RATE_LIMIT } from '../../manual-rate-limit.ts';
 import { html, type Html } from '../http/html.ts';
-import { ask, form, mayAct, moment, whyField, type PageView } from './elements.ts';
+import { ask, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
 
 /** The rate limit: what is in force, who set it, and whether a 429 has lowered it. */
 export function rateLimitSection(status: RateLimitStatus | undefined, view: PageView): Html {
