@@ -251,7 +251,7 @@ describe('notices doctor with problems', () => {
   });
 
   it('plain http to another host is warned of, and to this machine it is not', () => {
-    const keys = { ACCESS_KEY: 'a', SECRET_KEY: 's' };
+    const keys = { ACCESS_KEY: 'a', SECRET_KEY: 's', PAYLOAD_KEY: '42'.repeat(32) };
     const [warned] = examineConfig({
       ...keys,
       BASE_URL: 'http://emulator:4010',
@@ -259,6 +259,7 @@ describe('notices doctor with problems', () => {
     });
     expect(warned).toMatchObject({ check: 'config', level: 'warn' });
     const [redisWarned, ...others] = examineConfig({
+      PAYLOAD_KEY: keys.PAYLOAD_KEY,
       REDIS_URL: 'redis://:CANARY@Redis.example.test:6379',
       INSECURE_REDIS_HOSTS: 'redis.example.test',
     });

@@ -111,7 +111,7 @@ describe('the page', () => {
     expect(shown).toContain(`notice<a href="/notices/${job}"><code>${job}</code></a>`);
     expect(shown).toContain('batch<a href="/batches/autumn">autumn</a>, chunk 0');
     expect(shown).not.toContain('/batches/other');
-    expect(shown.match(/<i class="dot pending"><\/i>pending<\/td><td>yes</g)).toHaveLength(2);
+    expect(shown.match(/<i class="dot pending"><\/i>pending<\/td><td[^>]*>yes</g)).toHaveLength(2);
     expect(shown).toContain('in the last 7 d: single notices, and 2 contacts of 2 batches.');
     expect(text).not.toMatch(TRACES);
   });

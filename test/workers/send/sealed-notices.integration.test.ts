@@ -87,7 +87,7 @@ describe('a single notice with PAYLOAD_KEY', () => {
     expect(await queue.get(failed.id)).toMatchObject({ template: 'T', contacts: 1 });
 
     const csv = await cli(['failures', '--csv']);
-    expect(csv.stdout).toContain(`${NUMBER},${SECRET}`);
+    expect(csv.stdout).toContain(`"${NUMBER}","${SECRET}"`);
     const blind = await cli(['failures', '--csv'], '');
     expect(blind.code).toBe(1);
     expect(blind.stderr).toMatch(/PAYLOAD_UNREADABLE|key that is not configured/);
