@@ -20,6 +20,8 @@ export interface TestRun {
   readonly result: 'passed' | 'failed' | 'time limit' | 'invalid';
   /** The first test that failed. */
   readonly failed?: string | undefined;
+  /** The full names of all tests that failed. */
+  readonly failedTests?: readonly string[] | undefined;
   /** The files with a test that failed. */
   readonly failedFiles?: readonly string[] | undefined;
   /** Seconds that each file took, where it ended. */
@@ -63,19 +65,26 @@ export class Sandbox {
   }
 
   /** Runs `test` with a mistake in place. `build`: also in the built files, which processes of tests run. */
-  async plant<Result>(
+  plant<Result>(
     { file, line, text }: Mutant,
+    build: boolean,
+    test: () => Promise<Result>,
+  ): Promise<Result> {
+    const lines = this.read(file).split('\n');
+    return this.change(file, lines.with(line - 1, text).join('\n'), build, test);
+  }
+
+  /** Runs `test` with another text of a file. */
+  async change<Result>(
+    file: string,
+    text: string,
     build: boolean,
     test: () => Promise<Result>,
   ): Promise<Result> {
     const source = this.read(file);
     const built = `dist/${file.replace(/\.ts$/, '.js')}`;
     const before = this.read(built);
-    const mutated = source
-      .split('\n')
-      .with(line - 1, text)
-      .join('\n');
-    writeFileSync(path.join(this.folder, file), mutated);
+    writeFileSync(path.join(this.folder, file), text);
     if (build) this.#build();
     try {
       return await test();
@@ -162,7 +171,6 @@ export class Sandbox {
       message ?? '',
       ...assertionResults.flatMap(({ failureMessages }) => failureMessages ?? []),
     ]);
-    if (messages.some((message) => NOT_CODE.test(message))) return { result: 'invalid', durations };
     const failed = read.testResults
       .filter(({ status }) => status === 'failed')
       .map(({ name, assertionResults }) => ({
@@ -170,8 +178,13 @@ export class Sandbox {
         test: assertionResults.find(({ status }) => status === 'failed')?.fullName ?? 'the file',
       }));
     return {
-      result: 'failed',
+      result: messages.some((message) => NOT_CODE.test(message)) ? 'invalid' : 'failed',
       failed: failed[0] && `${failed[0].file} > ${failed[0].test}`,
+      failedTests: read.testResults.flatMap(({ assertionResults }) =>
+        assertionResults
+          .filter(({ status }) => status === 'failed')
+          .map(({ fullName }) => fullName),
+      ),
       failedFiles: failed.map(({ file }) => file),
       durations,
     };

@@ -84,7 +84,7 @@ export function readJobData(data: unknown): JobData {
   if (frame.v !== JOB_VERSION) {
     throw new NoticeQueueError(
       'JOB_INVALID',
-      `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows ${SEALED_JOB_VERSION}.`,
+      `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows up to ${SEALED_JOB_VERSION}.`,
     );
   }
   const { notice, expiresAt, delivery, accepted } = frame;
