@@ -154,7 +154,7 @@ function operationId({ method, path }: Route): string {
 }
 
 /** Removes what zod adds without use: bounds of safe integers, and closed answer objects. */
-function simplify(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
+export function simplifySchema(schema: z.core.JSONSchema.BaseSchema, io: 'input' | 'output'): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (io === 'output' && typeof schema.additionalProperties !== 'object') {
@@ -172,7 +172,7 @@ function reference(schema: z.ZodType, io: 'input' | 'output', components: Map<st
   } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    override: ({ jsonSchema }) => simplify(jsonSchema, io),
+    override: ({ jsonSchema }) => simplifySchema(jsonSchema, io),
   }) as Json & { $defs?: Record<string, Json>; id?: string };
   const moved = (part: unknown): Json =>
     JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;

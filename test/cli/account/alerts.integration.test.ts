@@ -78,7 +78,8 @@ describe('notices alerts list and replay', () => {
     const empty = await run(['alerts', 'list'], env);
     expect(empty.stdout).toBe('Nothing waits, and nothing was posted.\n');
     const { events } = keysOf(prefix, 'default');
-    const alert = { id: 'alert-1', event: 'notices.ended', title: 'one ended', at: 'then' };
+    const at = '2026-11-01T00:00:00.000Z';
+    const alert = { id: 'alert-1', event: 'notices.ended', title: 'one ended', at };
     await redis.client.xadd(events.posted, '*', 'alert', JSON.stringify(alert), 'as', 'posted');
     const replayed = await run(['alerts', 'replay', 'alert-1'], env);
     expect([replayed.code, replayed.stdout]).toEqual([
@@ -90,7 +91,9 @@ describe('notices alerts list and replay', () => {
       { webhook: 'events', ...alert, as: 'waiting' },
       { webhook: 'events', ...alert, as: 'posted' },
     ]);
-    expect((await run(['alerts', 'list'], env)).stdout).toMatch(/^then +events +waiting/m);
+    expect((await run(['alerts', 'list'], env)).stdout).toMatch(
+      /^2026-11-01T\S+ +events +waiting/m,
+    );
   });
 
   it.each(['alert-none', '*', '한국어'])('replays no %s: exit code 2', async (id) => {

@@ -1,7 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
+import { problemsOfOutput } from './output-schema.ts';
 import { matching, type Ended, type Env, type Running } from './run.ts';
 
 const MAIN = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
@@ -25,11 +26,12 @@ export function startProcess(args: readonly string[], env: Env = {}): RunningPro
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
   child.stdin.on('error', () => {});
-  const ended = once(child, 'close').then(([code, signal]: (number | string | null)[]) => ({
-    code: code ?? signal ?? 'unknown',
-    stdout,
-    stderr,
-  }));
+  const ended = once(child, 'close').then(([code, signal]: (number | string | null)[]) => {
+    // A process that was killed may have written half a line.
+    const isWhole = args.includes('--json') && typeof code === 'number';
+    if (isWhole) expect(problemsOfOutput(args, { stdout, stderr })).toEqual([]);
+    return { code: code ?? signal ?? 'unknown', stdout, stderr };
+  });
   onTestFinished(async () => {
     child.kill('SIGKILL');
     await ended;

@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { runCli } from '../../../src/cli/run-cli.ts';
 import { until } from '../../support/wait.ts';
+import { problemsOfOutput } from './output-schema.ts';
 
 const DEADLINE_MS = 20_000;
 
@@ -29,13 +30,20 @@ export interface Running {
 /** Variables of a command: nothing of the test's own environment. */
 export type Env = Readonly<Record<string, string>>;
 
-/** Starts a command in this process; it is stopped when the test ends. */
+/**
+ * Starts a command in this process; it is stopped when the test ends. What it writes with `--json` must match the
+ * published document.
+ */
 export function start(args: readonly string[], env: Env = {}): Running {
   const signals = new EventEmitter();
   const stdin = new PassThrough();
   const [stdout, stderr] = [new Collected(), new Collected()];
   const running = runCli(args, { env, stdin, stdout, stderr, signals });
-  const ended = running.then((code) => ({ code, stdout: stdout.text, stderr: stderr.text }));
+  const ended = running.then((code) => {
+    const result = { code, stdout: stdout.text, stderr: stderr.text };
+    if (args.includes('--json')) expect(problemsOfOutput(args, result)).toEqual([]);
+    return result;
+  });
   onTestFinished(async () => {
     signals.emit('SIGTERM');
     stdin.destroy();

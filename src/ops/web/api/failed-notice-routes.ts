@@ -28,7 +28,8 @@ import {
   waitMs,
   why,
 } from './inputs.ts';
-import { jobAnswer } from './notice-life-routes.ts';
+import { changedAnswer, failedGroup, jobAnswer } from '../../answers/notice-schemas.ts';
+import { count } from '../../answers/fields.ts';
 
 /** The newest failed notices that a list reads; the cost of an answer is bounded by it. */
 const MOST_READ = 500;
@@ -36,7 +37,6 @@ const MAX_IDS = 500;
 /** Longest duration of a request in milliseconds; the answer tells what is left. */
 const CHANGE_MS = 20_000;
 
-const count = z.int().min(0);
 const state = z.enum(FAILED_NOTICE_STATES);
 const template = z.string().min(1).max(200);
 
@@ -67,15 +67,7 @@ export interface FailedList {
 
 const listAnswer = z.object({
   notices: z.array(jobAnswer).describe('the newest'),
-  groups: z.array(
-    z.object({
-      state: z.string(),
-      code: z.string(),
-      notices: count,
-      contacts: count,
-      message: z.string().describe('of the service for one of them, masked'),
-    }),
-  ),
+  groups: z.array(failedGroup),
   matching: count.describe('those that match, of those that were read'),
   complete: z.boolean().describe(`false where only the newest ${MOST_READ} were read`),
 });
@@ -94,14 +86,6 @@ const selection = {
   limit: z.int().min(1).max(1_000_000_000).optional().describe('most notices'),
   why,
 };
-
-const changed = z.object({
-  done: count.describe('notices'),
-  contacts: count,
-  late: count.describe('not sent again, because their deadline has passed'),
-  gone: count.describe('not failed, or not selected'),
-  left: count.describe('because of the limit, or it took too long: repeat the request'),
-});
 
 /** Failed single notices: the list, their contacts, sending them again and deleting them. */
 export const FAILED_NOTICE_ROUTES: readonly Route[] = [
@@ -143,7 +127,7 @@ export const FAILED_NOTICE_ROUTES: readonly Route[] = [
     kind: 'api',
     summary: 'Sends failed single notices again, under their ids. Unknown ones may arrive twice.',
     body: z.strictObject({ ...selection, rate: rate.describe('most notices per second') }),
-    answers: { 200: { says: 'What is sent again.', schema: changed.extend({ waitMs }) } },
+    answers: { 200: { says: 'What is sent again.', schema: changedAnswer.extend({ waitMs }) } },
     handle: async ({ body: { rate: most, why: words, ...fields }, name }, context) => {
       const startedAt = performance.now();
       const selected = selectionOf(fields);
@@ -165,7 +149,7 @@ export const FAILED_NOTICE_ROUTES: readonly Route[] = [
       releaseKey: z.boolean().optional().describe('releases their idempotency keys'),
     }),
     answers: {
-      200: { says: 'What was deleted.', schema: changed },
+      200: { says: 'What was deleted.', schema: changedAnswer },
       409: { says: 'The state is unknown: resolve them instead.' },
     },
     handle: async ({ body: { releaseKey, why: words, ...fields }, name }, context) =>

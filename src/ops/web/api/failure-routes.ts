@@ -7,6 +7,7 @@ import { batchSeal } from '../../../payload/seal.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
+import { failureGroup, redriveAnswer } from '../../answers/batch-schemas.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { redriveAudited } from '../../batch-actions.ts';
 import { json, route, type Route } from '../http/route.ts';
@@ -21,11 +22,7 @@ const states = ['rejected', 'expired', 'unknown'] as const;
 
 const groups = z.array(
   z.object({
-    state: z.enum(FAILED_STATES),
-    code: z.string(),
-    contacts: z.int(),
-    parts: z.int().describe('chunks and parts of chunks; each is redriven as a whole'),
-    message: z.string().describe('message of the service for one of the contacts, masked'),
+    ...failureGroup.shape,
     example: z.record(z.string(), z.string()).optional().describe('one contact, masked'),
   }),
 );
@@ -119,14 +116,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
     answers: {
       200: {
         says: 'What was redriven. If `left` is above 0, repeat the request.',
-        schema: z.object({
-          batch: z.string(),
-          redriven: z.int(),
-          chunks: z.int(),
-          left: z.int(),
-          gone: z.int(),
-          waitMs,
-        }),
+        schema: redriveAnswer.extend({ waitMs }),
       },
       409: { says: 'The phase of the batch does not allow it.' },
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { FAILED_STATES } from '../../../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
+import { findAnswer } from '../../../search/find-answer.ts';
 import { findInQueue, type FindReport } from '../../../search/find-contact.ts';
 import { auditSearch } from '../../audit.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -9,53 +9,6 @@ import { number } from './inputs.ts';
 
 /** Searches per caller and minute; each reads up to a thousand batches. */
 export const FINDS_PER_MINUTE = 60;
-
-const count = z.int().min(0);
-const time = count.describe('milliseconds since the epoch');
-
-const found = {
-  states: z
-    .array(z.enum(['pending', 'accepted', ...FAILED_STATES]))
-    .describe('its state; several where only a set of possible states is known'),
-  at: time,
-  code: z.string().exactOptional().describe('why it was not accepted'),
-};
-
-const findAnswer = z.object({
-  notices: z.array(
-    z.object({
-      job: z.string(),
-      template: z.string().exactOptional().describe('absent where the job is no longer kept'),
-      ...found,
-      confirmed: z.boolean().describe('false where the job is no longer kept'),
-      possiblySent: count
-        .exactOptional()
-        .describe('attempts that the service may have accepted without saying so; absent for none'),
-    }),
-  ),
-  contacts: z.array(
-    z.object({
-      batch: z.string(),
-      template: z.string(),
-      chunk: count,
-      ...found,
-      confirmed: z
-        .boolean()
-        .describe('false where the contact is deleted: it is probably this number'),
-    }),
-  ),
-  searched: z
-    .object({
-      since: time.describe('what was enqueued before is not found'),
-      batches: count,
-      contacts: count,
-      unindexedChunks: count.describe('chunks stored without FIND_KEY, or too long ago'),
-      wrongHit: z
-        .number()
-        .describe('probability that an unconfirmed contact belongs to another number, 0 to 1'),
-    })
-    .describe('what the search covered'),
-}) satisfies z.ZodType<FindReport>;
 
 /** The search for the notices of one phone number. */
 export const FIND_ROUTES: readonly Route[] = [

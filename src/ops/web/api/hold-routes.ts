@@ -5,7 +5,7 @@ import {
   MAX_HOLD_REASON,
   placeAuditedHold,
 } from '../../manual-hold.ts';
-import { holdAnswer } from '../answers.ts';
+import { holdAnswer } from '../../answers/account-schemas.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { why } from './inputs.ts';
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { receiptAnswer } from '../../answers/notice-schemas.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
 import { noticeSchema, type Notice } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
@@ -49,10 +50,10 @@ export const NOTICE_ROUTES: readonly Route[] = [
     bodyDoc,
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: {
-      202: { says: 'The notice is queued.', schema: receipt() },
+      202: { says: 'The notice is queued.', schema: receiptAnswer },
       200: {
         says: 'The notice was queued before with the same idempotency key.',
-        schema: receipt(),
+        schema: receiptAnswer,
       },
       409: { says: 'The idempotency key was used for a different notice.' },
       413: { says: 'The body is larger than OPS_MAX_BODY_BYTES.' },
@@ -70,15 +71,6 @@ export const NOTICE_ROUTES: readonly Route[] = [
     },
   }),
 ];
-
-function receipt() {
-  return z.object({
-    id: z.string().describe('id of the notice'),
-    jobs: z.array(z.string()),
-    contacts: z.int(),
-    duplicate: z.boolean(),
-  });
-}
 
 /** @throws InputError REQUEST_INVALID where header and options name different keys */
 function withKey(options: SendOptions | undefined, header: string | undefined): SendOptions {

@@ -8,7 +8,7 @@ import {
   setAuditedRateLimit,
   type ExplainedRateLimit,
 } from '../../manual-rate-limit.ts';
-import { deprecatedPaceAnswer, rateLimitAnswer } from '../answers.ts';
+import { deprecatedPaceAnswer, rateLimitAnswer } from '../../answers/account-schemas.ts';
 import { json, route, type Route } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { why } from './inputs.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { AUDITED, readAudit } from '../../audit.ts';
+import { readAudit } from '../../audit.ts';
 import { ROLES } from '../access/identity.ts';
-import { statusToJson, statusAnswer, workerAnswer } from '../answers.ts';
+import { auditEntry, statusAnswer, workerAnswer } from '../../answers/account-schemas.ts';
+import { statusToJson } from '../answers.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
@@ -42,17 +43,7 @@ export const STATUS_ROUTES: readonly Route[] = [
       200: {
         says: 'The latest entries.',
         schema: z.object({
-          entries: z.array(
-            z.object({
-              at: z.int(),
-              who: z.string(),
-              what: z.enum(AUDITED),
-              target: z.string(),
-              as: z.string(),
-              why: z.string(),
-              contacts: z.int().optional(),
-            }),
-          ),
+          entries: z.array(auditEntry),
         }),
       },
     },

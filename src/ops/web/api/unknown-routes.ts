@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { count } from '../../answers/fields.ts';
+import { resolvedAnswer, unknownNotice, unknownOfBatch } from '../../answers/unknown-schemas.ts';
 import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
-import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
 import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
 import { RESOLUTIONS, resolveNotices, type ResolveDecision } from '../../resolve-unknown.ts';
 import type { UnknownFilter } from '../../unknown.ts';
@@ -25,7 +26,6 @@ import {
 const MAX_IDS = 500;
 /** Longest duration of a request in milliseconds; what is not resolved then stays listed. */
 const RESOLVE_MS = 20_000;
-const count = z.int().min(0);
 
 /** Unknown outcomes, and resolving them. */
 export const UNKNOWN_ROUTES: readonly Route[] = [
@@ -41,24 +41,8 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         says: 'The oldest notices, and the batches.',
         schema: z.object({
           notices: z.array(
-            z.looseObject({
-              id: z.string(),
-              at: z.int(),
-              template: z.string(),
-              contacts: z.int(),
+            unknownNotice.extend({
               numbers: z.array(z.string()).describe('the first of them, masked'),
-              code: z.string(),
-              stage: z.string(),
-              delivery: z.enum(DELIVERY_POLICIES),
-              possiblySent: z
-                .int()
-                .describe(
-                  'attempts that the service may have accepted; sent again, it may arrive once more',
-                ),
-              traceId: z
-                .string()
-                .exactOptional()
-                .describe('of the service, for the last attempt; absent without an answer'),
             }),
           ),
           listed: z.int().describe('listed notices in all'),
@@ -108,16 +92,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         schema: z.object({
           contacts: count.describe('in all'),
           notices: count.describe('single notices'),
-          batches: z.array(
-            z.object({
-              batch: z.string(),
-              template: z.string(),
-              at: z.int().describe('when the oldest became unknown: milliseconds since the epoch'),
-              contacts: count,
-              parts: count.describe('chunks and parts of chunks'),
-              codes: z.array(z.string()),
-            }),
-          ),
+          batches: z.array(unknownOfBatch),
         }),
       },
     },
@@ -141,16 +116,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
     answers: {
       200: {
         says: 'What was resolved.',
-        schema: z.object({
-          resolved: z.int().describe('notices, or chunks and parts of chunks'),
-          contacts: z.int(),
-          gone: z.int().describe('not unknown (any more)'),
-          late: z.int().describe('not queued again, because their deadline has passed'),
-          stopped: z.boolean().describe('it took too long: repeat the request for the rest'),
-          refused: z
-            .array(z.object({ batch: z.string(), reason: z.string() }))
-            .describe('batches that match and cannot be sent again in their phase'),
-        }),
+        schema: resolvedAnswer,
       },
       409: { says: 'The batch cannot be sent again in its phase.' },
     },

@@ -1,0 +1,190 @@
+import { z } from 'zod';
+import { BATCH_PHASES } from '../../batch/ledger/batch-record.ts';
+import { ERROR_CODES, type ErrorCode } from '../../contracts/errors.ts';
+import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
+import type { SeenWorker } from '../../fleet/heartbeat.ts';
+import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
+import type { TokenStatus } from '../../token/token-status.ts';
+import { AUDITED, type KeptAudit } from '../audit.ts';
+import type { ExplainedHold } from '../manual-hold.ts';
+import type { DeprecatedPace } from '../manual-rate-limit.ts';
+import type { Status } from '../status.ts';
+import { count, named, time } from './fields.ts';
+
+/** Kinds of holds. */
+export const holdKind = z.enum(Object.keys(HOLDS) as [HoldKind, ...HoldKind[]]);
+
+/** The codes of our errors. */
+export const errorCodes = Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]];
+
+/** A hold, without its texts. */
+export const holdFacts = z.object({
+  kind: holdKind,
+  code: z.string().describe('what caused it; for a manual hold the reason that was given'),
+  since: time,
+  nextProbeAt: z.number().describe('when one job tries again; without meaning for a manual hold'),
+  failedProbes: count,
+}) satisfies z.ZodType<Hold>;
+
+export const holdAnswer = named(
+  'Hold',
+  z.object({ ...holdFacts.shape, reason: z.string(), remedy: z.string() }),
+) satisfies z.ZodType<ExplainedHold>;
+
+export const workerAnswer = named(
+  'Worker',
+  z.object({
+    id: z.string(),
+    host: z.string(),
+    pid: z.int(),
+    version: z.string(),
+    active: count.describe('jobs in progress'),
+    concurrency: count.describe('jobs that it takes at the same time'),
+    startedAt: time,
+    loopDelayMs: z.number().describe('longest recent event loop delay, in milliseconds'),
+    unready: z
+      .array(z.object({ reason: z.string(), since: time }))
+      .exactOptional()
+      .describe('why it is not ready; absent or empty when it is'),
+    ageMs: z.number().describe('milliseconds since its last heartbeat'),
+  }),
+) satisfies z.ZodType<SeenWorker>;
+
+const tokenAnswer = named(
+  'Token',
+  z.object({
+    token: z
+      .object({
+        id: z.string().describe('a hash that identifies the token, not the token itself'),
+        issuedAt: time,
+        ageMs: z.number(),
+        expiresAt: time.exactOptional(),
+        fence: z.int(),
+        issuer: z.string(),
+        proven: z.boolean(),
+      })
+      .exactOptional(),
+    refusal: z
+      .object({
+        hold: z.enum(['credentials', 'token-contested', 'token-unavailable']),
+        code: z.enum(errorCodes),
+        until: z.number(),
+      })
+      .exactOptional(),
+    issuing: z.boolean(),
+    issuances: count.describe('within TOKEN_BUDGET_WINDOW_MS'),
+  }),
+) satisfies z.ZodType<TokenStatus>;
+
+const rate = z.number().min(0);
+const limited = {
+  configured: rate.describe('the configured limit, in send requests per second; 0 for no limit'),
+  fall: z
+    .object({ at: time, from: rate, to: rate, risesFrom: time, recoveryMs: z.number() })
+    .exactOptional()
+    .describe('the last decrease after a 429, also when it is over'),
+  now: rate.exactOptional().describe('the limit in force; absent where there is none'),
+  lowUntil: z.number().exactOptional().describe('when the decrease is over; absent where it is'),
+};
+const manualLimit = rate.exactOptional().describe('set manually in its place; 0 for no limit');
+
+export const rateLimitAnswer = named(
+  'RateLimit',
+  z.object({ ...limited, manual: manualLimit }),
+) satisfies z.ZodType<RateLimitStatus>;
+
+export const deprecatedPaceAnswer = named(
+  'Pace',
+  z.object({ ...limited, byHand: manualLimit }).describe('deprecated name of RateLimit'),
+) satisfies z.ZodType<DeprecatedPace>;
+
+const openBatch = z.object({
+  id: z.string(),
+  phase: z.enum(BATCH_PHASES),
+  total: count,
+  pending: count,
+  waits: z.string().exactOptional().describe('why nothing of it is sent, and what to do'),
+  stalled: z.boolean().describe('no progress, and nothing is known that would explain it'),
+  importStopped: z.boolean(),
+});
+
+const redisAnswer = z.object({
+  version: z.string(),
+  policy: z.string().describe('maxmemory-policy; empty when unknown'),
+  persistence: z.enum(['aof', 'rdb', 'none', 'unknown']),
+  saveFailed: z.boolean().describe('its last write to its disk failed'),
+  usedBytes: count,
+  maxBytes: count.describe('maxmemory; 0 when there is none or it is unknown'),
+  machineBytes: count.describe('memory of its machine; 0 when unknown'),
+  role: z.enum(['master', 'replica', 'unknown']),
+  address: z.string().describe('without user and password'),
+  findings: z
+    .array(
+      z.object({
+        code: z.enum([
+          'too-old',
+          'evicts',
+          'replica',
+          'not-persistent',
+          'snapshots-only',
+          'save-failed',
+          'memory',
+        ]),
+        severity: z.enum(['refuse', 'warn']).describe('refuse: no worker sends until it is fixed'),
+        words: z.string(),
+        remedy: z.string(),
+      }),
+    )
+    .describe('properties of this Redis that can lose notices'),
+});
+
+/** The state of the account. The API adds the texts of the hold. */
+export const statusFacts = z.object({
+  now: time.describe('when it was read: Redis time, milliseconds since the epoch'),
+  account: z.string(),
+  jobs: z.object({ waiting: count, active: count, delayed: count, done: count, failed: count }),
+  oldestWaitingMs: z.number().exactOptional(),
+  possiblySentTwice: z
+    .object({ notices: count, chunks: count })
+    .describe(
+      'contacts sent again although the service may have accepted an earlier request: at most so many acceptances are duplicates',
+    ),
+  prefix: z.string().describe('REDIS_PREFIX'),
+  batches: z
+    .object({
+      pending: count.describe('contacts of all batches that are neither settled nor cancelled'),
+      open: count.describe('batches that have not ended; of the newest 200, like all below'),
+      openBatches: z.array(openBatch),
+      rejected: count.describe('contacts'),
+      unknown: count.describe('contacts that can be resolved'),
+    })
+    .describe('contacts of batches, and the batches that have not ended, the newest first'),
+  unknown: z
+    .object({ notices: count, contacts: count })
+    .describe('outcomes for a person to decide: single notices, and contacts of batches'),
+  hold: holdFacts.exactOptional(),
+  rateLimit: rateLimitAnswer.exactOptional(),
+  pace: deprecatedPaceAnswer.exactOptional().meta({ deprecated: true }),
+  token: tokenAnswer.exactOptional(),
+  workers: z.array(workerAnswer),
+  redis: redisAnswer,
+}) satisfies z.ZodType<Status>;
+
+export const statusAnswer = named(
+  'Status',
+  z.object({ ...statusFacts.shape, hold: holdAnswer.exactOptional() }),
+);
+
+/** An entry of the audit stream. */
+export const auditEntry = named(
+  'AuditEntry',
+  z.object({
+    at: time,
+    who: z.string(),
+    what: z.enum(AUDITED),
+    target: z.string(),
+    as: z.string(),
+    why: z.string(),
+    contacts: count.exactOptional(),
+  }),
+) satisfies z.ZodType<KeptAudit>;

@@ -1,0 +1,125 @@
+import { z } from 'zod';
+import { DELIVERY_POLICIES } from '../../contracts/delivery.ts';
+import type { Receipt } from '../../contracts/notice.ts';
+import type { FailedGroup } from '../../notices/failed-notices.ts';
+import {
+  CANCEL_ANSWERS,
+  NOTICE_STATES,
+  type CancelReport,
+  type NoticeJob,
+  type NoticeView,
+} from '../../notices/notice-state.ts';
+import type { FailedReport } from '../notice-actions.ts';
+import { holdKind } from './account-schemas.ts';
+import { count, named, time } from './fields.ts';
+
+/** What `send` answers. */
+export const receiptAnswer = named(
+  'Receipt',
+  z.object({
+    id: z.string().describe('id of the notice'),
+    jobs: z.array(z.string()),
+    contacts: count,
+    duplicate: z
+      .boolean()
+      .describe('whether it was queued before with the same idempotency key; nothing is queued'),
+  }),
+) satisfies z.ZodType<Receipt>;
+
+const state = z.enum(NOTICE_STATES);
+
+const pending = z.discriminatedUnion('reason', [
+  z.object({ reason: z.literal('delayed'), until: time }),
+  z.object({
+    reason: z.literal('held'),
+    hold: holdKind,
+    since: time,
+    meaning: z.string(),
+    remedy: z.string(),
+  }),
+  z.object({ reason: z.literal('rate-limited') }),
+  z.object({ reason: z.literal('waiting') }),
+]);
+
+const job = {
+  id: z.string(),
+  state,
+  pending: pending.exactOptional().describe('why it waits; present while it is pending'),
+  template: z.string().exactOptional(),
+  contacts: count,
+  delivery: z.enum(DELIVERY_POLICIES).exactOptional(),
+  attempts: count,
+  possiblySent: count.describe('attempts that the service may have accepted'),
+  enqueuedAt: time.exactOptional(),
+  startedAt: time.exactOptional().describe('start of the last attempt'),
+  endedAt: time.exactOptional(),
+  expiresAt: time.exactOptional(),
+  code: z.string().exactOptional().describe('of the last attempt that was not accepted'),
+  message: z.string().exactOptional().describe('of the service, with phone numbers masked'),
+  remedy: z.string().exactOptional(),
+  confirmed: z
+    .boolean()
+    .exactOptional()
+    .describe('false where the answer that accepted it could not be read completely'),
+  contactStates: z
+    .array(z.object({ contact: z.string().describe('masked'), state }))
+    .exactOptional()
+    .describe('present where the service accepted some of the contacts'),
+  earlier: z
+    .array(
+      z.object({
+        at: time.describe('when it was sent again'),
+        endedAt: time.describe('when that run had ended'),
+        state: z.enum(['rejected', 'unknown']),
+        code: z.string(),
+        attempts: count,
+        possiblySent: count,
+      }),
+    )
+    .exactOptional()
+    .describe('runs before it was sent again, oldest first'),
+};
+
+/** One job of a notice, or a notice of one job. */
+export const jobAnswer = z.object(job) satisfies z.ZodType<NoticeJob>;
+
+/** What is known of a notice. */
+export const noticeAnswer = z
+  .object({
+    ...job,
+    jobs: z.array(z.object(job)).exactOptional().describe('present where it has several jobs'),
+    kept: z
+      .object({ acceptedMs: count, acceptedCount: count, failedMs: count })
+      .exactOptional()
+      .describe('how long ended notices are kept; absent before the first start of a worker'),
+  })
+  .meta({ id: 'NoticeState' }) satisfies z.ZodType<NoticeView>;
+
+/** What became of a request to cancel. */
+export const cancelAnswer = z.object({
+  id: z.string(),
+  cancelled: z.boolean().describe('true only if no contact of it was sent or will be'),
+  answer: z.enum(CANCEL_ANSWERS),
+  jobs: z
+    .array(z.object({ id: z.string(), answer: z.enum(CANCEL_ANSWERS) }))
+    .exactOptional()
+    .describe('present where it has several jobs: those that waited are cancelled'),
+}) satisfies z.ZodType<CancelReport>;
+
+/** Failed single notices with the same state and code. */
+export const failedGroup = z.object({
+  state,
+  code: z.string(),
+  notices: count,
+  contacts: count,
+  message: z.string().describe('of the service for one of them, masked'),
+}) satisfies z.ZodType<FailedGroup>;
+
+/** What became of failed notices that were sent again or deleted. */
+export const changedAnswer = z.object({
+  done: count.describe('notices'),
+  contacts: count,
+  late: count.describe('not sent again, because their deadline has passed'),
+  gone: count.describe('not failed, or not selected'),
+  left: count.describe('because of the limit, or it took too long: repeat it'),
+}) satisfies z.ZodType<FailedReport>;

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { FAILED_STATES } from '../batch/failures/select-failures.ts';
+import { count, time } from '../ops/answers/fields.ts';
+import type { FindReport } from './find-contact.ts';
+
+const found = {
+  states: z
+    .array(z.enum(['pending', 'accepted', ...FAILED_STATES]))
+    .describe('its state; several where only a set of possible states is known'),
+  at: time,
+  code: z.string().exactOptional().describe('why it was not accepted'),
+};
+
+/** What a search answers, over HTTP and with `--json`. */
+export const findAnswer = z.object({
+  notices: z.array(
+    z.object({
+      job: z.string(),
+      template: z.string().exactOptional().describe('absent where the job is no longer kept'),
+      ...found,
+      confirmed: z.boolean().describe('false where the job is no longer kept'),
+      possiblySent: count
+        .exactOptional()
+        .describe('attempts that the service may have accepted without saying so; absent for none'),
+    }),
+  ),
+  contacts: z.array(
+    z.object({
+      batch: z.string(),
+      template: z.string(),
+      chunk: count,
+      ...found,
+      confirmed: z
+        .boolean()
+        .describe('false where the contact is deleted: it is probably this number'),
+    }),
+  ),
+  searched: z
+    .object({
+      since: time.describe('what was enqueued before is not found'),
+      batches: count,
+      contacts: count,
+      unindexedChunks: count.describe('chunks stored without FIND_KEY, or too long ago'),
+      wrongHit: z
+        .number()
+        .describe('probability that an unconfirmed contact belongs to another number, 0 to 1'),
+    })
+    .describe('what the search covered'),
+}) satisfies z.ZodType<FindReport>;
