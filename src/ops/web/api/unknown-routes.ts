@@ -59,6 +59,12 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
                 .string()
                 .exactOptional()
                 .describe('of the service, for the last attempt; absent without an answer'),
+              earlierTraceIds: z
+                .array(z.string())
+                .exactOptional()
+                .describe(
+                  'of the service, for the attempts before it that it may have accepted, oldest first; at most ten',
+                ),
             }),
           ),
           listed: z.int().describe('listed notices in all'),
