@@ -3,7 +3,8 @@
  * attempts that run out prove nothing about the earlier request.
  *
  * BullMQ keeps both counts with the job at no extra command: the deaths of its workers, and the reason of
- * its last failed attempt, which ends in a mark with the number of attempts that ended unknown.
+ * its last failed attempt, which ends in a mark with the number of attempts that ended unknown. The trace ids
+ * of the service for these attempts are before the mark, where workers of earlier versions do not look.
  */
 
 /** The fields of a BullMQ job that tell how often it was possibly sent. */
@@ -15,6 +16,12 @@ export interface AttemptedJob {
 
 /** Earlier versions wrote the mark without a number. */
 const MARK = /\(may have been taken(?:: (\d{1,6}))?\)$/;
+
+/** Right before the mark. */
+const TRACE_IDS = /\(trace ids ([^()]{1,1500})\)$/;
+
+/** The newest trace ids that are kept, of 128 characters each at most: a reason stays short. */
+const MOST_TRACE_IDS = 10;
 
 /** How many attempts of a job ended unknown, by its mark. Attempts whose worker died are not among them. */
 export function attemptsEndedUnknown({ failedReason }: AttemptedJob): number {
@@ -30,19 +37,41 @@ export function possiblySentAttempts(job: AttemptedJob): number {
   return attemptsEndedUnknown(job) + (job.stalledCounter ?? 0);
 }
 
-/** The reason to store with a failed attempt. @param endedUnknown how many attempts did, this one included */
-export function withPossiblySentMark(detail: string, endedUnknown: number): string {
-  if (endedUnknown === 0) return detail;
-  const mark = `(may have been taken: ${endedUnknown})`;
-  return detail === '' ? mark : `${detail} ${mark}`;
+/** The trace ids of the service for the attempts of a job that ended unknown, oldest first; the newest ten. */
+export function possiblySentTraceIds({ failedReason }: AttemptedJob): readonly string[] {
+  const text = failedReason ?? '';
+  if (!MARK.test(text)) return [];
+  const [, ids = ''] = TRACE_IDS.exec(withoutMark(text)) ?? [];
+  return ids === '' ? [] : ids.split(' ');
 }
+
+/**
+ * The reason to store with a failed attempt.
+ *
+ * @param endedUnknown how many attempts did, this one included
+ * @param traceIds of the service for these attempts, oldest first
+ */
+export function withPossiblySentMark(
+  detail: string,
+  endedUnknown: number,
+  traceIds: readonly string[] = [],
+): string {
+  if (endedUnknown === 0) return detail;
+  const newest = traceIds.slice(-MOST_TRACE_IDS).join(' ');
+  const ids = newest === '' ? '' : `(trace ids ${newest})`;
+  const mark = `(may have been taken: ${endedUnknown})`;
+  return [detail, ids, mark].filter((part) => part !== '').join(' ');
+}
+
+const withoutMark = (text: string): string => text.replace(MARK, '').trimEnd();
 
 /** Code and message of a failed attempt, from the reason that is stored with the job, without the mark. */
 export function failureOf(failedReason: string | undefined): {
   readonly code: string;
   readonly message: string;
 } {
-  const text = (failedReason ?? '').replace(MARK, '').trim();
+  const reason = failedReason ?? '';
+  const text = (MARK.test(reason) ? withoutMark(reason).replace(TRACE_IDS, '') : reason).trim();
   const colon = text.indexOf(':');
   if (colon === -1) return { code: text, message: '' };
   return { code: text.slice(0, colon), message: text.slice(colon + 1).trim() };

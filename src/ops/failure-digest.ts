@@ -21,7 +21,7 @@ export interface FailureExample extends FailureGroup {
   readonly example?: Readonly<Record<string, string>>;
 }
 
-/** Failures that are read at most: some twenty-five commands. The counts by state are always exact. */
+/** Failures that are read at most: some five commands. The counts by state are always exact. */
 const MAX_FAILURES = 5_000;
 /** Groups that get an example, the biggest first: one command each. */
 const MAX_EXAMPLES = 10;

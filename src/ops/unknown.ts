@@ -16,6 +16,14 @@ export interface UnknownNotice extends UnknownFacts {
   readonly at: number;
 }
 
+/** The trace ids of the service for a notice, oldest first: each names an attempt there. */
+export function traceIdsOf({
+  earlierTraceIds = [],
+  traceId,
+}: Pick<UnknownFacts, 'earlierTraceIds' | 'traceId'>): string[] {
+  return [...earlierTraceIds, ...(traceId === undefined ? [] : [traceId])];
+}
+
 /** Selects unknown outcomes; a field that is undefined matches all. */
 export interface UnknownFilter {
   /** The service's code, or one of ours. */
@@ -207,8 +215,11 @@ export async function readUnknown(
     // Earlier versions did not count its attempts.
     const { possiblySent = 1, ...facts } = JSON.parse(text) as Omit<UnknownNotice, 'possiblySent'> &
       Partial<UnknownNotice>;
-    const { at, template, contacts, code, stage, delivery, traceId } = facts;
-    const trace = traceId === undefined ? {} : { traceId };
-    return [{ id, at, template, contacts, code, stage, delivery, possiblySent, ...trace }];
+    const { at, template, contacts, code, stage, delivery, traceId, earlierTraceIds } = facts;
+    const traces = {
+      ...(traceId === undefined ? {} : { traceId }),
+      ...(earlierTraceIds === undefined ? {} : { earlierTraceIds }),
+    };
+    return [{ id, at, template, contacts, code, stage, delivery, possiblySent, ...traces }];
   });
 }

@@ -3,7 +3,7 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
+import { possiblySentAttempts, possiblySentTraceIds } from '../../src/contracts/possibly-sent.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
@@ -22,6 +22,8 @@ export interface NoticeIntent {
   readonly lastAttempt: boolean;
   /** At-least-once: how many earlier attempts the service may have accepted. */
   readonly possiblySent: number;
+  /** At-least-once: the trace ids of the service for those of them that it answered, oldest first. */
+  readonly traceIds: readonly string[];
   /** UNKNOWN_RESENDS */
   readonly mostResends: number;
   /** Its contacts are counted as possibly sent twice in this run. */
@@ -44,6 +46,7 @@ export function noticeIntent(
     lockToken: lockToken ?? '',
     lastAttempt: job.attemptsMade + 1 >= (job.opts.attempts ?? 1),
     possiblySent: data.delivery === undefined ? possiblySentAttempts(job) : 0,
+    traceIds: data.delivery === undefined ? possiblySentTraceIds(job) : [],
     countedTwice: false,
     mostResends,
     verdict: undefined,
@@ -289,5 +292,6 @@ function factsOf({ intent, outcome, answer, results = [] }: EndedAttempt): Unkno
     delivery,
     possiblySent: intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0),
     traceId: answer?.traceId,
+    ...(intent.traceIds.length > 0 ? { earlierTraceIds: intent.traceIds } : {}),
   };
 }

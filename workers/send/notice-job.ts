@@ -102,9 +102,13 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     if (outcome === undefined) requeue();
     const atMostOnce = data.delivery === 'at-most-once';
     const endedUnknown = outcome.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
+    const own = endedUnknown === 1 && answer?.traceId !== undefined ? [answer.traceId] : [];
     const detail = atMostOnce
       ? detailOf(answer)
-      : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown);
+      : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown, [
+          ...intent.traceIds,
+          ...own,
+        ]);
     const possiblySent = intent.possiblySent + endedUnknown;
     return await applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
   } finally {

@@ -19,6 +19,9 @@ export interface FailureRecord {
   readonly at: number;
 }
 
+/** Redis is busy for about a millisecond per read, and a page that shows the reasons of failures needs few. */
+const FAILURES_PER_READ = 1_000;
+
 /** A batch, and what identifies its list. */
 export interface ImportRecord {
   readonly batch: Batch;
@@ -128,7 +131,9 @@ export class LedgerReader {
     let cursor = '0';
     do {
       const from = cursor;
-      const [next, fields] = await this.ask(() => this.redis.hscan(failures, from, 'COUNT', 200));
+      const [next, fields] = await this.ask(() =>
+        this.redis.hscan(failures, from, 'COUNT', FAILURES_PER_READ),
+      );
       for (let index = 0; index < fields.length; index += 2) {
         const stored = JSON.parse(fields[index + 1] ?? '{}') as Omit<FailureRecord, 'name'>;
         yield { name: fields[index] ?? '', ...stored };

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { traceIdsOf } from '../../ops/unknown.ts';
 import type { Unknowns } from '../../ops/unknown/select.ts';
 import { countOf, formatDuration } from '../../format/format.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
@@ -59,17 +60,17 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
         'CODE',
         'LAST STAGE',
         'POSSIBLY SENT',
-        'TRACE ID',
+        'TRACE IDS',
       ],
-      ...notices.map(({ id, at, template, contacts, code, stage, possiblySent, traceId = '' }) => [
-        age(at),
-        id,
-        template,
-        String(contacts),
-        code,
-        stage,
-        countOf(possiblySent, 'time'),
-        traceId,
+      ...notices.map((notice) => [
+        age(notice.at),
+        notice.id,
+        notice.template,
+        String(notice.contacts),
+        notice.code,
+        notice.stage,
+        countOf(notice.possiblySent, 'time'),
+        traceIdsOf(notice).join(' '),
       ]),
       ...batches.map(({ batch, at, template, contacts, codes }) => [
         age(at),

@@ -38,6 +38,8 @@ export interface UnknownFacts {
   readonly possiblySent: number;
   /** The service's trace id of the last attempt, where its answer had one: names it at the service. */
   readonly traceId?: string | undefined;
+  /** The same of the attempts before it that the service may have accepted, oldest first; at most ten. */
+  readonly earlierTraceIds?: readonly string[] | undefined;
 }
 
 /** One attempt at a notice. */

@@ -21,6 +21,12 @@ export const unknownNotice = z.object({
     .string()
     .exactOptional()
     .describe('of the service, for the last attempt; absent without an answer'),
+  earlierTraceIds: z
+    .array(z.string())
+    .exactOptional()
+    .describe(
+      'of the service, for the attempts before it that it may have accepted, oldest first; at most ten',
+    ),
 }) satisfies z.ZodType<UnknownNotice>;
 
 /** The unknown outcomes of one batch. */

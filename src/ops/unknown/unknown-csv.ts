@@ -2,7 +2,7 @@ import { csvLine } from '../../batch/failures/csv-line.ts';
 import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../../payload/seal.ts';
 import type { Actor, AuditEntry } from '../audit.ts';
-import { listUnknownNotices, readContacts, type UnknownFilter } from '../unknown.ts';
+import { listUnknownNotices, readContacts, traceIdsOf, type UnknownFilter } from '../unknown.ts';
 import { unknownParts } from './parts.ts';
 import { batchesOf, type UnknownContext } from './select.ts';
 
@@ -73,18 +73,19 @@ async function* pagesOf(
   for (let from = 0; from < notices.length; from += PAGE) {
     const some = notices.slice(from, from + PAGE);
     const contacts = await readContacts(context, some);
-    yield some.flatMap(({ id, at, template, code, stage, traceId, possiblySent }, index) =>
-      (contacts[index] ?? []).filter(chosen).map(({ contact }) => ({
+    yield some.flatMap((notice, index) => {
+      const { id, at, template, code, stage, possiblySent } = notice;
+      return (contacts[index] ?? []).filter(chosen).map(({ contact }) => ({
         contact,
         template,
         code,
         stage,
-        trace_id: traceId ?? '',
+        trace_id: traceIdsOf(notice).join(' '),
         unknown_since: timeOf(at),
         possibly_sent: possiblySent,
         notice: id,
-      })),
-    );
+      }));
+    });
   }
   for (const batch of await batchesOf(context, filter)) {
     for await (const { name, at, code, message, some } of unknownParts(context, batch, filter)) {

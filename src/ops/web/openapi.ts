@@ -187,6 +187,8 @@ function reference(schema: z.ZodType, io: 'input' | 'output', components: Map<st
 
 /** @param routes that the document describes */
 export function openApiRoutes(routes: readonly Route[]): Route[] {
+  // The same for every request, and made from all schemas: 40 ms.
+  let made: ReturnType<typeof openApi> | undefined;
   const self: Route = route({
     method: 'GET',
     path: '/api/v1/openapi.json',
@@ -194,7 +196,10 @@ export function openApiRoutes(routes: readonly Route[]): Route[] {
     kind: 'api',
     summary: 'This document.',
     answers: { 200: { says: 'OpenAPI 3.1.' } },
-    handle: () => json(openApi([...routes, self])),
+    handle: () => {
+      made ??= openApi([...routes, self]);
+      return json(made);
+    },
   });
   return [self];
 }

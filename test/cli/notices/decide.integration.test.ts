@@ -15,7 +15,10 @@ const DAY = 86_400_000;
 async function inDoubt() {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  const reset = await parkNotice(redis, {}, prefix, undefined, { traceId: 'trace-1' });
+  const reset = await parkNotice(redis, {}, prefix, undefined, {
+    traceId: 'trace-1',
+    earlierTraceIds: ['trace-0'],
+  });
   const slow = await parkNotice(redis, {}, prefix, undefined, {
     number: '01000000002',
     template: 'SLOW',
@@ -108,12 +111,14 @@ describe('unknown outcomes are decided', () => {
 
   it('are exported with numbers and trace ids, which is recorded', async () => {
     const { notices, reset, audit } = await inDoubt();
-    expect((await notices('unknown')).stdout).toMatch(/ECONNRESET +sent +1 time +trace-1$/m);
+    expect((await notices('unknown')).stdout).toMatch(
+      /ECONNRESET +sent +1 time +trace-0 trace-1$/m,
+    );
     const csv = await notices('unknown', '--csv', '--code', 'ECONNRESET', '--why', 'a question');
     expect(csv.stderr).toBe('Exported 10 contacts.\n');
     const [head = '', first = '', next = ''] = csv.stdout.split('\n');
     expect(head).toMatch(/^"contact","template","code","trace_id"/);
-    expect(first).toMatch(/^"01000000001","ONCE","ECONNRESET","trace-1"/);
+    expect(first).toMatch(/^"01000000001","ONCE","ECONNRESET","trace-0 trace-1"/);
     expect(first).toContain(`"${reset}"`);
     expect(next).toMatch(/^"01000000011","T","ECONNRESET".*"b","1"$/);
     expect(await audit()).toMatchObject([

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
-import { listUnknownNotices } from '../../../src/ops/unknown.ts';
+import { listUnknownNotices, traceIdsOf } from '../../../src/ops/unknown.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
@@ -32,10 +32,35 @@ it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decid
   const rule = `code ${listed?.code}: discard`;
   const ruled = await startWorkerInProcess(redis.url, prefix, { UNKNOWN_RULES: rule });
   onTestFinished(() => ruled.stop());
-  const isDecided = async () =>
-    (await listUnknownNotices({ redis: redis.client, keys })).length === 0;
+  const isDecided = async () => (await readAudit(redis.client, keys, 5)).length > 0;
   await until(isDecided, { what: 'the decision', deadlineMs: 20_000 });
+  expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);
   expect(await readAudit(redis.client, keys, 5)).toMatchObject([
     { who: 'UNKNOWN_RULES', what: 'resolve', target: id, as: 'discard', why: rule },
   ]);
 }, 60_000);
+
+it('a worker lists the trace id of each attempt that may have been accepted, across restarts', async () => {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  onTestFinished(() => queue.close());
+  const { id } = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
+  const env = { UNKNOWN_RESENDS: '2', BACKOFF_CAP_MS: '2000' };
+  const answered: unknown[] = [];
+  // Each attempt is another worker's: what it knows of the earlier ones is in the job.
+  for (const attempt of [1, 2, 3]) {
+    const worker = await startWorkerInProcess(redis.url, prefix, env);
+    onTestFinished(() => worker.stop());
+    worker.emulator.addFault({ on: 'send', status: 500, code: 'HTTP_500' });
+    const isMade = async () => (await queue.get(id)).attempts >= attempt;
+    await until(isMade, { what: `attempt ${attempt}`, deadlineMs: 20_000 });
+    await worker.stop();
+    const ids = worker.lines.flatMap(({ requestId }) => requestId ?? []);
+    answered.push(...new Set(ids));
+  }
+  const [listed] = await listUnknownNotices({ redis: redis.client, keys });
+  expect(answered).toHaveLength(3);
+  expect(listed).toMatchObject({ id, possiblySent: 3, traceId: answered[2] });
+  expect(listed === undefined ? [] : traceIdsOf(listed)).toEqual(answered);
+}, 90_000);

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import { encodePayload } from '../../../src/payload/chunk-payload.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
-import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
 import { Redis } from 'ioredis';
+import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { numbers } from '../../support/fleet.ts';
 import { failNotices } from '../support/failed-notices.ts';
 import { commandsByName } from './support/commands.ts';
 import { startOps, type OpsBench } from './support/ops-bench.ts';
+import { acceptOf, readPaths } from './support/read-paths.ts';
 
 /** What may be asked of Redis for one answer, at most. */
 const MOST_COMMANDS = 60;
@@ -30,14 +28,6 @@ const LISTS: Readonly<Record<string, number>> = {
   '/api/v1/unknown': UNKNOWN_READ * PER_UNKNOWN,
 };
 
-/** Downloads read all there is, piece by piece. */
-const isDownload = (path: string) => path.endsWith('.csv');
-
-/** Paths that need a query. */
-const QUERIES: Readonly<Record<string, string>> = {
-  '/api/v1/notices': '/api/v1/notices?idempotencyKey=k',
-};
-
 /** Commands that read as much as there is. */
 const NEVER = new Set(['keys', 'scan', 'smembers']);
 
@@ -55,30 +45,8 @@ async function fill(
   );
   await queue.close();
   const redis = new Redis(url);
-  const ledger = new Ledger(redis, keysOf(prefix, 'default'));
-  await ledger.start(
-    'b',
-    {
-      frame: '{}',
-      templateCode: 'T',
-      chunkSize: 1,
-      delivery: 'at-least-once',
-      expiresAt: 0,
-      rate: 0,
-      bisect: true,
-    },
-    'print',
-    3_600_000,
-  );
-  const payload = await encodePayload('[{"contact":"01000000001"}]');
-  for (let chunk = 0; chunk < chunks; chunk += 200) {
-    const upTo = Math.min(chunks, chunk + 200);
-    const some = Array.from({ length: upTo - chunk }, (_, index) => chunk + index);
-    await Promise.all(
-      some.map((one) => ledger.store('b', { chunk: one, size: 1, rows: one + 1, payload })),
-    );
-  }
-  await ledger.endImport('b', 0, 0);
+  const waiting = contacts(chunks).map((contact) => [contact]);
+  await buildBatch(redis, prefix, 'b', waiting);
   await failNotices({ url, client: redis }, prefix, { count: failed });
   await failNotices({ url, client: redis }, prefix, {
     count: failed,
@@ -101,19 +69,11 @@ describe('what an answer costs Redis', () => {
     await server.close();
   });
 
-  const paths = OPS_ROUTES.filter(({ method, needs, path }) => {
-    return method === 'GET' && needs !== 'open' && path !== '/api/v1/events';
-  }).map(({ path }) => QUERIES[path] ?? path.replace(':id', 'b'));
-
   async function costs(bench: OpsBench): Promise<Record<string, Record<string, number>>> {
     const operator = await bench.operator();
     const found: Record<string, Record<string, number>> = {};
-    for (const path of [
-      ...paths.filter((one) => !isDownload(one)),
-      '/queues/api/queues?activeQueue=send&status=waiting',
-    ]) {
-      const accept = path.startsWith('/api') ? 'application/json' : 'text/html';
-      const ask = async () => (await operator.get(path, { accept })).status;
+    for (const path of readPaths('b')) {
+      const ask = async () => (await operator.get(path, { accept: acceptOf(path) })).status;
       // The first time each script is sent as a whole.
       expect([path, await ask()]).toEqual([path, 200]);
       const before = new Map(await commandsByName(server.url));

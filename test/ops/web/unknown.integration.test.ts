@@ -10,12 +10,13 @@ const redis = testRedis();
 const PATH = '/api/v1/unknown';
 const HTML = { accept: 'text/html' };
 const NUMBER = '01000000001';
+const TRACES = { traceId: 'trace-1', earlierTraceIds: ['trace-0'] };
 const why = 'looked it up';
 
 /** A single notice, and a batch with two unknown chunks. */
 async function bench() {
   const prefix = redis.freshPrefix();
-  const { id } = await parkNotice(redis, {}, prefix, undefined, { traceId: 'trace-1' });
+  const { id } = await parkNotice(redis, {}, prefix, undefined, TRACES);
   const batch = await buildBatch(redis.client, prefix, 'b', [contacts(10, 100), contacts(10, 200)]);
   await batch.settle(0, allFailed(10, 'unknown', 'HTTP_503', 'HTTP 503 (trace id t-9)'));
   await batch.settle(1, allFailed(10, 'unknown', 'ECONNRESET', ''));
@@ -84,7 +85,9 @@ describe('unknown outcomes over HTTP', () => {
     const { status, text } = await operator.get(`${PATH}.csv?code=ECONNRESET`);
     expect(status).toBe(200);
     expect(text.split('\n')).toHaveLength(13);
-    expect(text).toMatch(new RegExp(`^"${NUMBER}","ONCE","ECONNRESET","trace-1".*"${id}"`, 'm'));
+    expect(text).toMatch(
+      new RegExp(`^"${NUMBER}","ONCE","ECONNRESET","trace-0 trace-1".*"${id}"`, 'm'),
+    );
     expect(await audit()).toMatchObject([
       { who: 'otto', what: 'download', target: 'unknown outcomes', as: 'unknown ECONNRESET' },
     ]);
@@ -94,7 +97,10 @@ describe('unknown outcomes over HTTP', () => {
     const { viewer, operator, batch } = await bench();
     const { text } = await operator.get('/unknown', HTML);
     expect(text).toContain('010******01');
-    expect(text).toContain('<code>trace-1</code>');
+    expect(text).toContain('<code>trace-0</code> <code>trace-1</code>');
+    const list = await viewer.get(PATH);
+    expectDocumented('GET', PATH, list);
+    expect(list.json).toMatchObject({ notices: [TRACES] });
     expect((await viewer.get('/unknown', HTML)).text).not.toMatch(/0100000\d{4}/);
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
     const send = (path: string, fields: Readonly<Record<string, string>>) =>

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
 import {
+  failureOf,
   possiblySentAttempts,
+  possiblySentTraceIds,
   withPossiblySentMark,
 } from '../../../src/contracts/possibly-sent.ts';
 import { knownAfter } from '../../../workers/send/notice-intent.ts';
@@ -73,5 +75,44 @@ describe('possiblySentAttempts', () => {
     ['not marked', withPossiblySentMark('HTTP 400', 0), 0, 0],
   ])('%s', (_, failedReason, stalledCounter, attempts) => {
     expect(possiblySentAttempts({ failedReason, stalledCounter })).toBe(attempts);
+  });
+});
+
+describe('the trace ids of attempts that ended unknown', () => {
+  /** How workers of an earlier version read the mark. */
+  const EARLIER_VERSION = /\(may have been taken(?:: (\d{1,6}))?\)$/;
+
+  it.each([
+    [[], 'HTTP 503 busy (may have been taken: 2)'],
+    [['t-1'], 'HTTP 503 busy (trace ids t-1) (may have been taken: 2)'],
+    [['a/1:x', 'b.2_y'], 'HTTP 503 busy (trace ids a/1:x b.2_y) (may have been taken: 2)'],
+  ])('%j are before the mark, which is read as before', (ids, reason) => {
+    expect(withPossiblySentMark('HTTP 503 busy', 2, ids)).toBe(reason);
+    const failedReason = `HTTP_503: ${reason}`;
+    expect(possiblySentTraceIds({ failedReason })).toEqual(ids);
+    expect(possiblySentAttempts({ failedReason })).toBe(2);
+    expect(EARLIER_VERSION.exec(failedReason)?.[1]).toBe('2');
+    expect(failureOf(failedReason)).toEqual({ code: 'HTTP_503', message: 'HTTP 503 busy' });
+  });
+
+  it('are the newest ten, also of the longest ones', () => {
+    const ids = Array.from({ length: 12 }, (_, index) => String(index).padEnd(128, 'x'));
+    const failedReason = withPossiblySentMark('', 12, ids);
+    expect(possiblySentTraceIds({ failedReason })).toEqual(ids.slice(2));
+    expect(possiblySentAttempts({ failedReason })).toBe(12);
+  });
+
+  it.each([
+    ['no reason', undefined],
+    ['a reason of an earlier version', 'HTTP_500: oops (may have been taken: 1)'],
+    ['a text of the service without a mark', 'NO: (trace ids a b)'],
+    ['a text of the service before the end', 'NO: (trace ids a) oops (may have been taken: 1)'],
+  ])('are none in %s', (_, failedReason) => {
+    expect(possiblySentTraceIds({ failedReason })).toEqual([]);
+  });
+
+  it('are not stored where no attempt ended unknown', () => {
+    expect(withPossiblySentMark('HTTP 400', 0, ['t-1'])).toBe('HTTP 400');
+    expect(failureOf('NO: (trace ids a b)').message).toBe('(trace ids a b)');
   });
 });

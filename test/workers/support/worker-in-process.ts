@@ -8,6 +8,8 @@ import { startWorker } from '../../../workers/process/start-worker.ts';
 /** One worker in the process of the test, and the service that it sends to. */
 export interface WorkerInProcess {
   readonly emulator: Emulator;
+  /** Its log so far. */
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
   /** Jobs that it runs at the same time, in both lanes. */
   readonly placesForJobs: number;
   stop(): Promise<void>;
@@ -32,13 +34,16 @@ export async function startWorkerInProcess(
   if (service === undefined) throw new Error('the configuration has no service');
 
   const lanes = lanesOf(config.worker);
+  const lines: Record<string, unknown>[] = [];
+  const log = { write: (line: string) => lines.push(JSON.parse(line) as Record<string, unknown>) };
   const worker = await startWorker({
     config: { ...config, service },
-    logger: pino({ level: 'silent' }),
+    logger: pino({ level: 'info' }, log),
     abandoned: new AbortController().signal,
   });
   return {
     emulator,
+    lines,
     placesForJobs: lanes.notices.mostJobs + lanes.chunks.mostJobs,
     stop: async () => {
       await worker?.stop();

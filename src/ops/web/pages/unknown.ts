@@ -1,4 +1,5 @@
 import { countOf, formatCount } from '../../../format/format.ts';
+import { traceIdsOf } from '../../unknown.ts';
 import type { ListedNotice, UnknownList } from '../api/unknown-selection.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
@@ -75,7 +76,7 @@ export function noticeTable(
   choose: boolean,
 ): Html {
   const rows = notices.map(
-    ({ id, at, template, contacts, numbers, code, stage, possiblySent, traceId }) =>
+    ({ id, at, template, contacts, numbers, code, stage, possiblySent, ...traces }) =>
       html`<tr>
         ${
           choose &&
@@ -94,7 +95,7 @@ export function noticeTable(
         <td><code>${code}</code></td>
         <td>${stage}</td>
         <td>${countOf(possiblySent, 'time')}</td>
-        <td>${traceId !== undefined && html`<code>${traceId}</code>`}</td>
+        <td>${traceIdsOf(traces).map((traceId) => html`<code>${traceId}</code> `)}</td>
       </tr>`,
   );
   const heads = [
@@ -106,7 +107,7 @@ export function noticeTable(
     head('Code'),
     head('Last stage'),
     head('Possibly sent'),
-    head('Trace id'),
+    head('Trace ids'),
   ];
   return table('Notices whose outcome is unknown', heads, rows);
 }
