@@ -36,7 +36,7 @@ export function personOf(
 }
 
 /** Reads OIDC_ROLES. A value may contain colons; the role comes after the last one. */
-export function readRoles(text: string): ReadonlyMap<string, readonly string[]> {
+function readRoles(text: string): ReadonlyMap<string, readonly string[]> {
   const roles = new Map<string, string[]>();
   for (const entry of text.split(',').map((part) => part.trim())) {
     const colon = entry.lastIndexOf(':');
@@ -47,7 +47,7 @@ export function readRoles(text: string): ReadonlyMap<string, readonly string[]> 
 }
 
 /** The highest role of a text or a list of texts. */
-export function highestRole(
+function highestRole(
   claim: unknown,
   roles: ReadonlyMap<string, readonly string[]>,
 ): SessionUser['role'] | undefined {
