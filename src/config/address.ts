@@ -55,6 +55,11 @@ export function isLoopback(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname);
 }
 
+/** Whether nobody on a network can read or change requests to this URL: https, or of this machine. */
+export function isPrivate(url: string): boolean {
+  return URL.canParse(url) && (url.startsWith('https:') || isLoopback(url));
+}
+
 /** Whether it is a loopback host; an IPv6 address with or without brackets. */
 export function isLoopbackHost(host: string): boolean {
   const hostname = host.toLowerCase().replace(/^::1$/, '[::1]');

@@ -1,5 +1,5 @@
 import type { InputIssue } from '../contracts/errors.ts';
-import { isLoopback, isLoopbackHost, plainRemoteHosts } from './address.ts';
+import { isLoopback, isLoopbackHost, isPrivate, plainRemoteHosts } from './address.ts';
 import { arePair } from './certificate-pair.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';
@@ -19,10 +19,9 @@ export interface Rule {
 /** An issuance may take at most this share of its lock's time to live. */
 const LOCK_SHARE = 0.7;
 
-const OF_WEBHOOK = 'must be a URL that starts with https:// unless it is of this machine';
+const OF_HTTPS = 'must be a URL that starts with https:// unless it is of this machine';
 
-const isWebhook = (url: string | undefined) =>
-  url === undefined || (URL.canParse(url) && (url.startsWith('https:') || isLoopback(url)));
+const isHttpsOrLocal = (url: string | undefined) => url === undefined || isPrivate(url);
 
 export const RULES: readonly Rule[] = [
   rule(
@@ -115,12 +114,30 @@ export const RULES: readonly Rule[] = [
     (v) => v.REDIS_CLUSTER.length === 0 || /^\/?0*$/.test(new URL(v.REDIS_URL).pathname),
   ),
   rule(
-    ['OPS_HOST', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER'],
-    'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS or OPS_USER_HEADER restricts access',
+    ['OPS_HOST', 'OPS_USERS', 'OPS_API_KEYS', 'OPS_USER_HEADER', 'OIDC_ISSUER'],
+    'must be an address of this machine only, such as 127.0.0.1, unless OPS_USERS, OPS_API_KEYS, OPS_USER_HEADER or OIDC_ISSUER restricts access',
     (v) =>
       isLoopbackHost(v.OPS_HOST) ||
-      [v.OPS_USERS, v.OPS_API_KEYS, v.OPS_USER_HEADER].some((set) => set !== undefined),
+      [v.OPS_USERS, v.OPS_API_KEYS, v.OPS_USER_HEADER, v.OIDC_ISSUER].some(
+        (set) => set !== undefined,
+      ),
   ),
+  rule(
+    ['OIDC_ISSUER', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES', 'OPS_PUBLIC_URL'],
+    'must be set together with OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_ROLES and OPS_PUBLIC_URL, or none of them',
+    (v) => {
+      const all = [
+        v.OIDC_ISSUER,
+        v.OIDC_CLIENT_ID,
+        v.OIDC_CLIENT_SECRET,
+        v.OIDC_ROLES,
+        v.OPS_PUBLIC_URL,
+      ];
+      return new Set(all.map((one) => one === undefined)).size === 1;
+    },
+  ),
+  rule(['OIDC_ISSUER'], OF_HTTPS, (v) => isHttpsOrLocal(v.OIDC_ISSUER)),
+  rule(['OPS_PUBLIC_URL'], OF_HTTPS, (v) => isHttpsOrLocal(v.OPS_PUBLIC_URL)),
   rule(
     ['OPS_USER_HEADER', 'OPS_TRUSTED_PROXY'],
     'must not be set without OPS_TRUSTED_PROXY, the only address it is trusted from',
@@ -158,13 +175,13 @@ export const RULES: readonly Rule[] = [
     'must be set together with ALERT_WEBHOOK_SECRET, which signs the alerts',
     (v) => v.ALERT_WEBHOOK_URL === undefined || v.ALERT_WEBHOOK_SECRET !== undefined,
   ),
-  rule(['ALERT_WEBHOOK_URL'], OF_WEBHOOK, (v) => isWebhook(v.ALERT_WEBHOOK_URL)),
+  rule(['ALERT_WEBHOOK_URL'], OF_HTTPS, (v) => isHttpsOrLocal(v.ALERT_WEBHOOK_URL)),
   rule(
     ['EVENT_WEBHOOK_URL', 'EVENT_WEBHOOK_SECRET'],
     'must be set together with EVENT_WEBHOOK_SECRET, which signs the events',
     (v) => v.EVENT_WEBHOOK_URL === undefined || v.EVENT_WEBHOOK_SECRET !== undefined,
   ),
-  rule(['EVENT_WEBHOOK_URL'], OF_WEBHOOK, (v) => isWebhook(v.EVENT_WEBHOOK_URL)),
+  rule(['EVENT_WEBHOOK_URL'], OF_HTTPS, (v) => isHttpsOrLocal(v.EVENT_WEBHOOK_URL)),
 ];
 
 /** Rules on variables of Node.js itself. */

@@ -15,7 +15,7 @@ import { registerRoutes } from './http/register-routes.ts';
 import type { Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
 import { registerSecurityHeaders, setSecurityHeaders } from './http/security-headers.ts';
-import { isSecure, readSessionCookie } from './access/session-cookie.ts';
+import { isSecure, readCookie } from './access/session-cookie.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -128,7 +128,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       {
         remoteAddress: request.socket.remoteAddress,
         authorization: header('authorization'),
-        cookie: readSessionCookie(request),
+        cookie: readCookie(request, 'session'),
         header,
       },
       Date.now(),
@@ -189,7 +189,7 @@ function refuse(
   const csrf = identity === undefined ? '' : access.sessions.csrfToken(identity.seed);
   const html =
     problem.status === 401
-      ? signInPage({ next: reads(request.method) ? request.url : '/' })
+      ? signInPage({ next: reads(request.method) ? request.url : '/' }, access)
       : problemPage(problem, { who: identity, csrf });
   return reply.type('text/html; charset=utf-8').send(html.text);
 }

@@ -14,6 +14,7 @@ import {
 import { hashPassword, readPasswordHash } from './password.ts';
 import { proxyIdentity } from './identity.ts';
 import type { Identity } from './identity.ts';
+import { OidcProvider } from '../oidc/provider.ts';
 import { Sessions } from './sessions.ts';
 import { SignInLimits } from './sign-in-limits.ts';
 
@@ -44,6 +45,8 @@ const NO_END = Number.MAX_SAFE_INTEGER;
  */
 export class Access {
   readonly sessions: Sessions;
+  /** The provider of OpenID Connect; undefined where none is configured. */
+  readonly provider: OidcProvider | undefined;
   readonly #users: ReadonlyMap<string, User>;
   readonly #keys: readonly ApiKey[];
   readonly #proxies: BlockList;
@@ -64,7 +67,9 @@ export class Access {
     this.#proxies = readProxies(config.trustedProxy);
     this.#userHeader = config.userHeader;
     this.#roleHeader = config.roleHeader;
-    this.sessions = new Sessions(users, config.sessionMs, config.sessionKey);
+    const { oidc, sessionMs, sessionKey } = config;
+    this.provider = oidc && new OidcProvider(oidc);
+    this.sessions = new Sessions(users, sessionMs, sessionKey, this.provider?.settings);
   }
 
   /** @returns the caller; undefined where the request has no valid credentials */
@@ -104,6 +109,17 @@ export class Access {
       return user !== undefined;
     });
     return user;
+  }
+
+  /**
+   * Counts a sign-in through the provider.
+   *
+   * @param account name of the account at the provider
+   * @throws TooManyRequests where it was refused too often from this network
+   */
+  countProviderSignIn(account: string, network: string, now: number, isAllowed: boolean): void {
+    // No user of OPS_USERS has a colon in the name.
+    this.#limits.count(`oidc:${account}`, network, now, isAllowed);
   }
 
   /** Whether a user can sign in with a password. */
@@ -153,8 +169,9 @@ const INVITED = 'operator';
 export async function openAccess(
   config: OpsConfig,
 ): Promise<{ readonly access: Access; readonly invitation: Invitation | undefined }> {
-  const { users, userHeader, host } = config;
-  if (users !== undefined || userHeader !== undefined || !isLoopbackHost(host)) {
+  const { users, userHeader, oidc, host } = config;
+  const hasPeople = [users, userHeader, oidc].some((set) => set !== undefined);
+  if (hasPeople || !isLoopbackHost(host)) {
     return { access: new Access(config), invitation: undefined };
   }
   const password = randomBytes(15).toString('base64url');

@@ -32,25 +32,43 @@ export class SignInLimits {
     now: number,
     isRight: () => Promise<boolean>,
   ): Promise<boolean> {
-    const pair = createHash('sha256').update(`${account}\n${network}`).digest('base64url');
-    const before = this.#failuresOf(pair, now);
-    if (before !== undefined && before.count >= MOST_FAILURES) {
-      throw new TooManyRequests(
-        Math.ceil((before.until - now) / 1_000),
-        'This account has failed too often from this network.',
-      );
-    }
+    const pair = this.#allowedPair(account, network, now);
     await this.#turn();
     try {
       const isPassword = await isRight();
-      if (isPassword) this.#failures.delete(pair);
-      else this.#noteFailure(pair, now);
+      this.#note(pair, now, isPassword);
       return isPassword;
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();
     }
+  }
+
+  /**
+   * Counts a sign-in that needed no password check, like {@link check}.
+   *
+   * @param isAllowed whether the account may sign in
+   * @throws TooManyRequests
+   */
+  count(account: string, network: string, now: number, isAllowed: boolean): void {
+    this.#note(this.#allowedPair(account, network, now), now, isAllowed);
+  }
+
+  /** @throws TooManyRequests where the account has failed too often from this network */
+  #allowedPair(account: string, network: string, now: number): string {
+    const pair = createHash('sha256').update(`${account}\n${network}`).digest('base64url');
+    const before = this.#failuresOf(pair, now);
+    if (before === undefined || before.count < MOST_FAILURES) return pair;
+    throw new TooManyRequests(
+      Math.ceil((before.until - now) / 1_000),
+      'This account has failed too often from this network.',
+    );
+  }
+
+  #note(pair: string, now: number, isRight: boolean): void {
+    if (isRight) this.#failures.delete(pair);
+    else this.#noteFailure(pair, now);
   }
 
   /** A check that ends passes its turn on. */

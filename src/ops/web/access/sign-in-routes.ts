@@ -1,14 +1,14 @@
 import { z } from 'zod';
-import type { User } from './accounts.ts';
+import type { SessionUser } from './sessions.ts';
 import { MAX_PASSWORD_LENGTH } from './password.ts';
 import { networkOf } from './network.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { signInPage } from '../pages/public-pages.ts';
 import { localPath } from '../http/register-routes.ts';
-import { page, route, type RouteAnswer, type Route } from '../http/route.ts';
+import { page, route, type AnswerCookie, type RouteAnswer, type Route } from '../http/route.ts';
 
 /** Attempts of one address, or one IPv6 network, per minute. */
-const TRIES_PER_MINUTE = 10;
+export const TRIES_PER_MINUTE = 10;
 
 /** Sign-in and sign-out. */
 export const SIGN_IN_ROUTES: readonly Route[] = [
@@ -22,12 +22,12 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     answers: { 200: { says: 'The page.', type: 'text/html' }, 303: { says: 'Signed in.' } },
     perMinute: 60,
     handle: ({ query: { key, next = '/' }, now }, context) => {
-      if (key === undefined) return page(signInPage({ next: localPath(next) }));
+      if (key === undefined) return page(signInPage({ next: localPath(next) }, context.access));
       const user = context.access.redeem(key);
       if (user !== undefined) return signedIn(user, '/', now, context);
       const problem =
         'This link was used before, or belongs to another start of the server. Sign in with the password that was printed with it.';
-      return page(signInPage({ next: '/', problem }), 401);
+      return page(signInPage({ next: '/', problem }, context.access), 401);
     },
   }),
   route({
@@ -49,7 +49,10 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
       // Without the name: people type passwords into the wrong field.
       context.logger.warn({ event: 'ops-sign-in-failed', address });
       return page(
-        signInPage({ next: localPath(next), problem: 'Name or password is wrong.' }),
+        signInPage(
+          { next: localPath(next), problem: 'Name or password is wrong.' },
+          context.access,
+        ),
         401,
       );
     },
@@ -66,18 +69,26 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
         await endedSessions.end({ id: who.seed, until: who.until }, now);
       }
       logger.info({ event: 'ops-signed-out', who: who?.name });
-      return { kind: 'redirect', to: '/sign-in', cookie: { value: undefined, until: 0 } };
+      return {
+        kind: 'redirect',
+        to: '/sign-in',
+        cookies: [{ kind: 'session', value: undefined, until: 0 }],
+      };
     },
   }),
 ];
 
-function signedIn(
-  user: User,
-  to: string,
+function signedIn(user: SessionUser, to: string, now: number, context: OpsContext): RouteAnswer {
+  return { kind: 'redirect', to, cookies: [startSession(user, now, context)] };
+}
+
+/** Starts a session. @returns its cookie */
+export function startSession(
+  user: SessionUser,
   now: number,
   { access, logger }: OpsContext,
-): RouteAnswer {
+): AnswerCookie {
   const { cookie: value, until } = access.sessions.start(user, now);
   logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });
-  return { kind: 'redirect', to, cookie: { value, until } };
+  return { kind: 'session', value, until };
 }

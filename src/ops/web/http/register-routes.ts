@@ -8,7 +8,7 @@ import { fromForm } from './form-fields.ts';
 import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
 import type { RouteCall, Route, RouteAnswer } from './route.ts';
-import { setSessionCookie } from '../access/session-cookie.ts';
+import { readCookie, setCookie } from '../access/session-cookie.ts';
 
 /** Form fields for the CSRF token, and for the path to redirect to. */
 const CSRF_FIELD = '_csrf';
@@ -109,6 +109,7 @@ function readCall(
       const value = headers[name.toLowerCase()];
       return typeof value === 'string' ? value : undefined;
     },
+    cookie: (kind) => readCookie(request, kind),
     address: request.ip,
     now: Date.now(),
     place: { account, name: config.name, color: config.color },
@@ -142,9 +143,10 @@ function writeAnswer(
         .type('application/json; charset=utf-8')
         .send(JSON.stringify(answer.body));
     case 'page':
+      for (const cookie of answer.cookies ?? []) setCookie(request, reply, cookie);
       return reply.code(answer.status).type('text/html; charset=utf-8').send(answer.html.text);
     case 'redirect':
-      if (answer.cookie !== undefined) setSessionCookie(request, reply, answer.cookie);
+      for (const cookie of answer.cookies ?? []) setCookie(request, reply, cookie);
       return reply.redirect(answer.to, 303);
     case 'file': {
       if (answer.name !== undefined) {

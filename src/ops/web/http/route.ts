@@ -19,6 +19,7 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   /** Path and query of the request. */
   readonly url: string;
   readonly header: (name: string) => string | undefined;
+  readonly cookie: (kind: CookieKind) => string | undefined;
   /** Address of the caller, as the trusted proxy states it. */
   readonly address: string;
   /** Milliseconds since the epoch. */
@@ -37,8 +38,13 @@ export interface ServerLabel {
 /** The answer of a handler; the server writes it. */
 export type RouteAnswer =
   | { readonly kind: 'json'; readonly status: number; readonly body: unknown }
-  | { readonly kind: 'page'; readonly status: number; readonly html: Html }
-  | { readonly kind: 'redirect'; readonly to: string; readonly cookie?: SessionCookie }
+  | {
+      readonly kind: 'page';
+      readonly status: number;
+      readonly html: Html;
+      readonly cookies?: readonly AnswerCookie[];
+    }
+  | { readonly kind: 'redirect'; readonly to: string; readonly cookies?: readonly AnswerCookie[] }
   | {
       readonly kind: 'file';
       readonly type: string;
@@ -49,9 +55,14 @@ export type RouteAnswer =
     }
   | { readonly kind: 'events'; readonly filter: FeedFilter };
 
-/** A session cookie to be set; without a value it is cleared. */
-export interface SessionCookie {
+/** A cookie of this server: the session, or a sign-in through the provider that has begun. */
+export type CookieKind = 'session' | 'flow';
+
+/** A cookie to be set; without a value it is cleared. */
+export interface AnswerCookie {
+  readonly kind: CookieKind;
   readonly value: string | undefined;
+  /** When it expires: milliseconds since the epoch. */
   readonly until: number;
 }
 
@@ -141,6 +152,6 @@ export function json(body: unknown, status = 200): RouteAnswer {
 }
 
 /** Answers a page. */
-export function page(html: Html, status = 200): RouteAnswer {
-  return { kind: 'page', status, html };
+export function page(html: Html, status = 200, cookies: readonly AnswerCookie[] = []): RouteAnswer {
+  return { kind: 'page', status, html, cookies };
 }
