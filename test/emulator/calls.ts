@@ -18,6 +18,8 @@ export interface WireCall {
   readonly from?: string;
   /** Gives up after so many milliseconds. */
   readonly patienceMs?: number;
+  /** Gives up when it is aborted. */
+  readonly signal?: AbortSignal;
 }
 
 /** One HTTP call on a connection of its own; rejects as node:http does. */
@@ -30,6 +32,7 @@ export function call(emulator: Emulator, path: string, wire: WireCall = {}): Pro
         headers: { ...wire.headers },
         agent: false,
         ...(wire.from === undefined ? {} : { localAddress: wire.from }),
+        ...(wire.signal === undefined ? {} : { signal: wire.signal }),
         ...(wire.patienceMs === undefined ? {} : { signal: AbortSignal.timeout(wire.patienceMs) }),
       },
       (response) => {

@@ -203,7 +203,8 @@ export class ChunkAttempt {
       {
         job,
         send: (tokens, options) => service.sendBytes(frame, contacts, tokens, options),
-        ownConnection: delivery === 'at-most-once',
+        // A kept connection that has died says nothing about the service.
+        ownConnection: delivery === 'at-most-once' || passage.probe !== undefined,
         owned,
         cancel,
         permit,

@@ -43,8 +43,11 @@ export interface NoticeContext {
   readonly now: () => number;
 }
 
-/** A worker whose clock is fast fetches delayed notices early; up to this much is tolerated. */
-const EARLY_MS = 1_000;
+/**
+ * A worker whose clock is fast fetches delayed notices early. Up to this much is tolerated: it is less than
+ * the clock of Redis is known to.
+ */
+const EARLY_MS = 100;
 
 /**
  * Runs the job of a single notice once: read it, pass it to the coalescer, which sends it with others

@@ -120,7 +120,7 @@ async function attemptGroup(
 
   let attempted: Attempted = { outcome: undefined };
   while (ready.length > 0) {
-    attempted = await attempt(ready, context);
+    attempted = await attempt(ready, isProbe, context);
     if (attempted.outcome !== undefined || stopping.aborted) break;
     const left: readonly HeldNotice[] = await leaveOut(ready, context);
     if (left.length === ready.length) break;
@@ -149,16 +149,21 @@ async function attemptGroup(
   return [];
 }
 
-function attempt(ready: readonly HeldNotice[], context: GroupContext): Promise<Attempted> {
-  const ownConnection = deliveryOf(ready) === 'at-most-once';
+function attempt(
+  ready: readonly HeldNotice[],
+  isProbe: boolean,
+  context: GroupContext,
+): Promise<Attempted> {
+  const isOnce = deliveryOf(ready) === 'at-most-once';
   const intents = ready.map(({ intent }) => intent);
-  const recordIntents = () => (ownConnection ? beginIntents : countSentAgain)(intents, context);
-  const recorded = ownConnection || intents.some(({ possiblySent }) => possiblySent > 0);
+  const recordIntents = () => (isOnce ? beginIntents : countSentAgain)(intents, context);
+  const recorded = isOnce || intents.some(({ possiblySent }) => possiblySent > 0);
   return attemptOnce(
     {
       job: ready[0]?.intent.job ?? '',
       send: (tokens, options) => context.service.send(together(ready), tokens, options),
-      ownConnection,
+      // A kept connection that has died says nothing about the service.
+      ownConnection: isOnce || isProbe,
       cancel: context.stopping,
       owned: () => ready.every(mayGo),
       recordIntents: recorded ? recordIntents : undefined,

@@ -116,7 +116,7 @@ export const NETWORK_SCENARIOS: readonly Scenario[] = [
     name: 'dead keep-alive connections',
     breaks: 'open connections are reset by the next request, five times',
     bound: 'network',
-    plan: SERVICE,
+    plan: { ...SERVICE, seconds: 16 },
     disturb: async (stage) => {
       let struck = 0;
       for (let time = 0; time < 5; time++) {

@@ -9,6 +9,9 @@ const NO_CREDIT_MS = 60_000;
 /** Longer than the deadline of an issuance: one whose last try meets a service that is back holds nothing. */
 const NO_TOKENS_MS = 2 * Number(ENV.ISSUE_DEADLINE_MS);
 
+/** So often another program issues. */
+const FOREIGN = 5;
+
 /** The service fails so for a while. */
 const storm = (
   name: string,
@@ -143,7 +146,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     name: 'tokens revoked',
     breaks: 'the token is invalidated, five times',
     // With the documented code alone, five within seconds look like another issuer.
-    plan: { emulator: { deadTokenCodes: 'field' } },
+    plan: { seconds: 16, emulator: { deadTokenCodes: 'field' } },
     bound: 'hold',
     harmless: true,
     exactTokens: true,
@@ -171,25 +174,29 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
     hold: 'token-contested',
     harmless: true,
     exactTokens: true,
+    plan: { seconds: 20 },
     disturb: async (stage) => {
       const { emulator } = stage.fleet;
-      for (let time = 0; time < 5; time++) {
+      for (let time = 1; time <= FOREIGN; time++) {
         await stage.fault();
-        emulator.issueForeign();
         const { issued } = emulator.record().tokens;
+        emulator.issueForeign();
         await until(() => emulator.record().tokens.issued > issued, {
           what: 'an issuance of the fleet',
           deadlineMs: 20_000,
           everyMs: 5,
         });
+        const done = await stage.endOfActiveJobs();
         const before = emulator.record().contacts;
         await until(() => emulator.record().contacts > before, {
           what: 'a send after the foreign issuance',
           deadlineMs: 20_000,
           everyMs: 5,
         });
+        if (time === FOREIGN) stage.mended();
+        // A token that worked is the next to die: whoever asked for it has heard of its first acceptance.
+        await done();
       }
-      stage.mended();
       return emulator.record().tokens.foreign;
     },
   },

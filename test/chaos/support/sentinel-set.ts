@@ -9,7 +9,7 @@ import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/wait.ts';
 
 /** How long a Sentinel must not have heard of the master before it takes it for dead. */
-export const DOWN_AFTER_MS = 1_000;
+const DOWN_AFTER_MS = 1_000;
 
 /** A master, a replica and a Sentinel on loopback; everybody reaches the master through a proxy. */
 export interface CuttableSet {
@@ -19,6 +19,8 @@ export interface CuttableSet {
   readonly masterUrl: string;
   /** A connection that follows the master. */
   readonly client: Redis;
+  /** Resolves when the replica has all that was written so far. */
+  replicated(): Promise<void>;
   /** From now on nothing is replicated any more. */
   cutReplication(): Promise<void>;
   /** Kills the master, and waits until the replica is promoted. */
@@ -71,6 +73,11 @@ export async function startCuttableSet(): Promise<CuttableSet> {
     env: { REDIS_SENTINELS: `127.0.0.1:${port}`, REDIS_SENTINEL_NAME: 'main' },
     masterUrl: `redis://127.0.0.1:${proxy.port}`,
     client,
+    replicated: async () => {
+      await client.set('replicated', '1');
+      const has = async () => (await client.wait(1, 500)) === 1;
+      await until(() => has().catch(() => false), { what: 'the replica', deadlineMs: 30_000 });
+    },
     cutReplication: async () => {
       // The text with which a replica asks for what it has missed.
       await proxy.place({ kind: 'cut', direction: 'up', when: 'PSYNC', bytes: 0 });

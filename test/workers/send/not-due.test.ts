@@ -55,7 +55,8 @@ async function run(delay: number | undefined, now: number) {
 
 it.each([
   ['that is due', 60_000, NOW + 60_000, true, 0],
-  ['that is due within a second', 60_000, NOW + 59_000, true, 0],
+  ['that is due within a tenth of a second', 60_000, NOW + 59_900, true, 0],
+  ['that is due within a second', 60_000, NOW + 59_000, false, 1],
   ['that the fast clock of a worker has fetched early', 60_000, NOW + 20_000, false, 40],
   ['without a delay', undefined, NOW - 60_000, true, 0],
 ])('a notice %s', async (_, delay, now, isSent, seconds) => {
