@@ -161,8 +161,8 @@ export const CONTROLS: readonly Control[] = [
   {
     prevents: 'passwords that are guessed patiently',
     file: 'src/ops/web/access/sign-in-limits.ts',
-    from: 'before.count >= MOST_FAILURES',
-    to: 'before.count >= 1_000_000',
+    from: 'before.count < MOST_FAILURES',
+    to: 'before.count < 1_000_000',
     test: 'ops/web/hostile-callers.integration.test.ts',
     words: 'an account fails 20 times an hour',
   },
