@@ -8,7 +8,7 @@ import {
   NAMES,
   startOurs,
   worked,
-  workerEnv,
+  PAYLOAD_KEY,
   type Sender,
 } from './single-sends.ts';
 
@@ -24,7 +24,7 @@ export async function importContacts(stage: Stage, prefix: string, count: number
   const queue = new NoticeQueue({
     redis: { url: stage.redisUrl },
     prefix,
-    payloadKey: workerEnv(stage, prefix)['PAYLOAD_KEY'],
+    payloadKey: PAYLOAD_KEY,
   });
   const { batch } = await queue.import(contacts(count), {
     templateCode: 'ORDER_SHIPPED',

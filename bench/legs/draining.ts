@@ -4,7 +4,7 @@ import { quantile } from '../harness/spread.ts';
 import type { Stage } from '../harness/stage.ts';
 import { contactAt, noticeTo } from '../work.ts';
 import { importContacts } from './chunks.ts';
-import { startOurs } from './single-sends.ts';
+import { PAYLOAD_KEY, startOurs } from './single-sends.ts';
 
 /** How long a notice that somebody waits for takes while a batch drains. */
 export interface Draining {
@@ -34,7 +34,11 @@ const FIRST_NUMBER = 50_000_000;
 export async function draining(stage: Stage, contacts: number): Promise<Draining> {
   const prefix = 'bench';
   await importContacts(stage, prefix, contacts);
-  const queue = new NoticeQueue({ redis: { url: stage.redisUrl }, prefix });
+  const queue = new NoticeQueue({
+    redis: { url: stage.redisUrl },
+    prefix,
+    payloadKey: PAYLOAD_KEY,
+  });
   const calledAt = new Map<string, number>();
   stage.service.send({ reach: 1_000 });
   // The slots that a worker has by default.

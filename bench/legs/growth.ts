@@ -3,7 +3,7 @@ import { redisUsage } from '../harness/redis-meter.ts';
 import type { Stage } from '../harness/stage.ts';
 import { awaitTotals } from '../harness/timed.ts';
 import { notices, WARM_UP } from '../work.ts';
-import { startOurs, worked } from './single-sends.ts';
+import { PAYLOAD_KEY, startOurs, worked } from './single-sends.ts';
 
 /** What a send costs while so many others wait. */
 export interface Growth {
@@ -36,6 +36,7 @@ export async function growth(
   const queue = new NoticeQueue({
     redis: { url: stage.redisUrl },
     prefix,
+    payloadKey: PAYLOAD_KEY,
     enqueueTimeoutMs: 30_000,
   });
   const empty = (await redisUsage(stage.redis)).memoryBytes;

@@ -4,7 +4,7 @@ import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { nowMs } from '../harness/clock.ts';
 import type { Stage } from '../harness/stage.ts';
 import { noticeTo, contactAt } from '../work.ts';
-import { NAMES, startOurs } from './single-sends.ts';
+import { NAMES, PAYLOAD_KEY, startOurs } from './single-sends.ts';
 
 /** Who hands over one notice, and how a worker is started for it. */
 interface Path {
@@ -23,7 +23,11 @@ const REST_MS = 10;
 const ours: Path = {
   name: NAMES.chunks,
   open: (stage) => {
-    const queue = new NoticeQueue({ redis: { url: stage.redisUrl }, prefix: 'bench' });
+    const queue = new NoticeQueue({
+      redis: { url: stage.redisUrl },
+      prefix: 'bench',
+      payloadKey: PAYLOAD_KEY,
+    });
     const worker = startOurs(stage, 'bench');
     return {
       send: (index) => queue.send(noticeTo([contactAt(index)])),

@@ -2,7 +2,7 @@ import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { MeasuredProcess } from '../harness/measured-process.ts';
 import type { Stage } from '../harness/stage.ts';
 import { notices, WARM_UP } from '../work.ts';
-import { startOurs } from './single-sends.ts';
+import { PAYLOAD_KEY, startOurs } from './single-sends.ts';
 
 /** Sends a second of `notices worker --processes N`, one contact a request. */
 export async function withProcesses(
@@ -11,7 +11,11 @@ export async function withProcesses(
   measured: number,
 ): Promise<number> {
   const prefix = 'bench';
-  const queue = new NoticeQueue({ redis: { url: stage.redisUrl }, prefix });
+  const queue = new NoticeQueue({
+    redis: { url: stage.redisUrl },
+    prefix,
+    payloadKey: PAYLOAD_KEY,
+  });
   const all = WARM_UP.singles + measured;
   for (let from = 0; from < all; from += 1_000) {
     await queue.sendMany(notices(Math.min(1_000, all - from), from));

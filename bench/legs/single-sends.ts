@@ -52,6 +52,9 @@ const always = () => true;
 /** Whether this build sends notices that wait at the same moment in one request. */
 export const CAN_COALESCE = ROWS.some(({ variable }) => variable === 'COALESCE_MAX_CONTACTS');
 
+/** Producers and workers of ours encrypt, as in production. */
+export const PAYLOAD_KEY = '42'.repeat(32);
+
 /** The environment of our worker, as its users would set it. */
 export function workerEnv(stage: Stage, prefix: string): Record<string, string> {
   return {
@@ -62,8 +65,7 @@ export function workerEnv(stage: Stage, prefix: string): Record<string, string> 
     SECRET_KEY: 'emulator-secret-key',
     CONCURRENCY: String(CONCURRENCY),
     BATCH_CONCURRENCY: String(CONCURRENCY),
-    // Sealed like everything in production.
-    PAYLOAD_KEY: '42'.repeat(32),
+    PAYLOAD_KEY,
   };
 }
 
@@ -86,7 +88,11 @@ export async function fillBullmq(
 }
 
 export async function fillOurs(stage: Stage, prefix: string, count: number): Promise<void> {
-  const queue = new NoticeQueue({ redis: { url: stage.redisUrl }, prefix });
+  const queue = new NoticeQueue({
+    redis: { url: stage.redisUrl },
+    prefix,
+    payloadKey: PAYLOAD_KEY,
+  });
   for (let from = 0; from < count; from += ADD_AT_ONCE) {
     await queue.sendMany(notices(Math.min(ADD_AT_ONCE, count - from), from));
   }

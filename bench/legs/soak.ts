@@ -2,7 +2,7 @@ import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { redisUsage } from '../harness/redis-meter.ts';
 import type { Stage } from '../harness/stage.ts';
 import { notices } from '../work.ts';
-import { startOurs } from './single-sends.ts';
+import { PAYLOAD_KEY, startOurs } from './single-sends.ts';
 
 /** Memory under a steady load, at one moment. */
 export interface SoakSample {
@@ -21,7 +21,11 @@ const SAMPLE_EVERY_S = 10;
  */
 export async function soak(stage: Stage, seconds: number): Promise<SoakSample[]> {
   const prefix = 'bench';
-  const queue = new NoticeQueue({ redis: { url: stage.redisUrl }, prefix });
+  const queue = new NoticeQueue({
+    redis: { url: stage.redisUrl },
+    prefix,
+    payloadKey: PAYLOAD_KEY,
+  });
   const worker = startOurs(stage, prefix);
   const samples: SoakSample[] = [];
   const begunAt = performance.now();

@@ -46,10 +46,14 @@ interface State {
 
 const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
+/** Made once: it takes longer than a test. */
+const OWN = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+const OTHER = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+
 /** @param redirect the only URL to which visitors are sent back */
 export async function startProvider(redirect: string): Promise<TestProvider> {
-  const { privateKey: key, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
-  const { privateKey: other } = generateKeyPairSync('rsa', { modulusLength: 2_048 });
+  const { privateKey: key, publicKey } = OWN;
+  const { privateKey: other } = OTHER;
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'first', alg: 'RS256', use: 'sig' };
   const state: State = { grants: new Map(), key, other, jwk };
   const server = createServer((request, answer) => {
