@@ -108,8 +108,13 @@ export async function readRateLimit(
   }
   const now = effectiveRateLimit(state, at);
   const overAt = decreaseEndsAt(state);
+  const { fall } = state;
   return {
     ...state,
+    // The scripts count in microseconds; what is shown has whole milliseconds.
+    ...(fall === undefined
+      ? {}
+      : { fall: { ...fall, at: Math.floor(fall.at), risesFrom: Math.ceil(fall.risesFrom) } }),
     ...(now === undefined ? {} : { now }),
     ...(overAt === undefined || overAt <= at ? {} : { lowUntil: Math.ceil(overAt) }),
   };

@@ -51,7 +51,7 @@ describe('the rate limit', () => {
     expect(await show(viewer)).toEqual({ rateLimit: { configured: 40, now: 40 } });
     const risesFrom = Date.now() + 3_600_000;
     await redis.client.hset(server.context.keys.rateLimit, {
-      fellAt: 1_000,
+      fellAt: 1_000.158,
       fellFrom: '40.000',
       fellTo: '20.000',
       risesFrom,
