@@ -68,7 +68,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
     name: 'workers killed in turn',
     breaks: 'SIGKILL of a worker, a new one started, three times',
     bound: 'worker',
-    plan: { seconds: 20 },
     disturb: async (stage) => {
       let struck = 0;
       for (const worker of stage.live()) {
@@ -77,7 +76,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
         const { contacts } = await stage.held();
         struck += contacts.size;
         stage.replace();
-        await stage.replaced();
         stage.mended();
         await stage.wait(1_200);
       }
@@ -94,7 +92,6 @@ export const WORKER_SCENARIOS: readonly Scenario[] = [
       for (const worker of stage.live()) stage.fell(worker, 'SIGKILL');
       const { contacts } = await stage.held();
       for (let count = 0; count < 3; count++) stage.replace();
-      await stage.replaced();
       stage.mended();
       return contacts.size;
     },

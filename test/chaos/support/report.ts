@@ -66,9 +66,8 @@ worker held, with its bound in brackets.
 
 const FOOT = `
 Locks are short in these runs (LOCK_DURATION_MS 6 s, STALLED_INTERVAL_MS 1 s, HOLD_PROBE_MAX_MS 1 s). With
-other settings the bounds change: lock + 2 stalled intervals + 1.5 s (a worker that still lives could store an end) + 1 s
-for workers, and where no worker is left, as much later as their replacements start after the locks have expired; probe
-interval + 1 s for holds, 5 s for Redis (from the promotion in a failover), send deadline + longest backoff + 1 s for the network.
+other settings the bounds change: lock + 2 stalled intervals + 1 s for workers, probe interval + 1 s for holds,
+5 s for Redis (from the promotion in a failover), send deadline + longest backoff + 1 s for the network.
 `;
 
 const TITLES = [

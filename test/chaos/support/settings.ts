@@ -1,5 +1,3 @@
-import { AFTER_STALL_MS } from '../../../workers/queue/end-after-stall.ts';
-
 /** Id of the batch of a load, and contacts of its chunks. */
 export const BATCH = 'chaos';
 export const CHUNK = 10;
@@ -14,11 +12,8 @@ const BACKOFF_CAP_MS = 300;
 /** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
 export const LATENCY_MS = 250;
 
-/**
- * What recoveries may take, in milliseconds; a second on top for the machine. A kill: the locks expire, two checks
- * find the jobs, and each waits for the end that a worker which still lives could store.
- */
-export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + AFTER_STALL_MS + 1_000;
+/** What recoveries may take, in milliseconds; a second on top for the machine. */
+export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 1_000;
 export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
 const RATE_LIMIT_RECOVERY_MS = 1_000;
 /** The service asks for a second, and dates it to a second; then the pace rises again. */

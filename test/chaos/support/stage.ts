@@ -22,7 +22,7 @@ import type { Verdict } from './laws.ts';
 import { Load } from './load.ts';
 import { PLAN, type Plan } from './plan.ts';
 import { Pulse, recoveries } from './pulse.ts';
-import { BATCH, CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS, LOCK_MS } from './settings.ts';
+import { BATCH, CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
 import { startTlsFront, type TlsFront } from './tls-front.ts';
 import { watchSums, type SumWatch } from './watch-sums.ts';
 
@@ -75,7 +75,6 @@ export class Stage {
   #beganAt = 0;
   readonly #mendedAt: number[] = [];
   readonly #takeovers: Promise<number>[] = [];
-  readonly #replacements: Promise<number>[] = [];
   #frozen: { readonly contacts: ReadonlySet<string>; readonly until: number } | undefined;
 
   private constructor(
@@ -172,17 +171,7 @@ export class Stage {
 
   /** Starts a worker in the place of one that was killed; it may be killed before it has started. */
   replace(): void {
-    this.#replacements.push(
-      this.start().then(
-        () => performance.now(),
-        () => 0,
-      ),
-    );
-  }
-
-  /** Waits until every worker that takes the place of another runs, or has ended. */
-  async replaced(): Promise<void> {
-    await Promise.all(this.#replacements);
+    this.start().catch(() => {});
   }
 
   /** Workers that were not told to end. */
@@ -237,26 +226,15 @@ export class Stage {
   }> {
     const jobs = await activeJobs(this.client, KEYS);
     const since = performance.now();
-    const isNoneLeft = !this.live().some(isRunning);
     const done = until(() => areDone(this.client, KEYS, jobs).catch(() => false), {
       what: `the ${jobs.length} jobs that were held`,
       deadlineMs: END_DEADLINE_MS,
       everyMs: 50,
-    }).then(async () => {
-      const tookMs = Math.round(performance.now() - since);
-      return isNoneLeft ? tookMs - (await this.#lateStart(since, tookMs)) : tookMs;
-    });
+    }).then(() => Math.round(performance.now() - since));
     // Whoever asks for the verdict hears of a failure; until then it must not end the process.
     done.catch(() => {});
     this.#takeovers.push(done);
     return { contacts: contactsOf(jobs, this.load), done };
-  }
-
-  /** So much later than the locks of those that died expired, all replacements ran; part of what it took. */
-  async #lateStart(since: number, tookMs: number): Promise<number> {
-    const startedAt = Math.max(...(await Promise.all(this.#replacements)));
-    const startMs = Math.min(tookMs, Math.round(startedAt - since));
-    return Math.max(0, startMs - LOCK_MS);
   }
 
   /** The jobs that workers hold now. @returns waits until all of them are done */
@@ -408,8 +386,6 @@ export class Stage {
       .filter(({ contact, at }) => at >= frozen.until && frozen.contacts.has(contact)).length;
   }
 }
-
-const isRunning = ({ lines }: FleetWorker) => lines.some(({ event }) => event === 'started');
 
 async function closeAll(closers: readonly Closer[]): Promise<void> {
   for (const close of closers) await close();
