@@ -1,4 +1,5 @@
-export { NoticeQueue, type SendManyOptions } from './producer/notice-queue.ts';
+export { NoticeQueue } from './producer/notice-queue.ts';
+export type { SendManyOptions } from './producer/send-many-options.ts';
 export type { NoticeQueueOptions } from './producer/options.ts';
 export type { Contact, Notice, Receipt } from './contracts/notice.ts';
 export type {

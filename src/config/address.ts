@@ -55,7 +55,7 @@ export function isLoopback(url: string): boolean {
   return isLoopbackHost(new URL(url).hostname);
 }
 
-/** Whether nobody on a network can read or change requests to this URL: https, or of this machine. */
+/** Whether requests to this URL cannot be read or changed on a network: https, or of this machine. */
 export function isPrivate(url: string): boolean {
   return URL.canParse(url) && (url.startsWith('https:') || isLoopback(url));
 }

@@ -9,7 +9,7 @@ import { isName, MAX_VALUE_LENGTH, noticeSchema, PHONE_NUMBER, VARIABLE_NAME } f
  */
 export const JOB_VERSION = 1;
 
-/** Version of the data of a job whose notice is encrypted (notices/sealed-job.ts). */
+/** Version of the data of a job whose notice is encrypted (payload/sealed-job.ts). */
 export const SEALED_JOB_VERSION = 2;
 
 /** How long jobs of a later version wait for an updated worker, from when one met them: a day. */

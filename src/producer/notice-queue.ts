@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import {
   batchEvents,
   type BatchEvent,
@@ -13,9 +12,8 @@ import type {
   NoticeRef,
   NoticeView,
 } from '../notices/notice-state.ts';
-import { parseInput } from '../contracts/parse-input.ts';
 import { readNotice } from '../contracts/read-notice.ts';
-import { sendOptionsSchema, type SendOptions } from '../contracts/send-options.ts';
+import type { SendOptions } from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
 import { cancelJobs } from '../notices/cancel.ts';
 import { lookUp } from '../notices/look-up.ts';
@@ -26,23 +24,15 @@ import {
 } from '../notices/notice-events.ts';
 import { readRef } from '../notices/notice-ref.ts';
 import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
-import type { CarriedTrace } from '../tracing/job-trace.ts';
 import { sendSpan } from '../tracing/spans.ts';
+import { enqueueMany, enqueueOne } from './enqueue.ts';
 import { optionsOfEnvironment } from './from-environment.ts';
 import { importThrough } from './import-connection.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
-import { jobIds, judgeHead, planJobs, planNotice, withFingerprint } from './plan-jobs.ts';
-import type { PlannedJob, PlannedNotice } from './plan-jobs.ts';
+import { planNotice, type PlannedNotice } from './plan-jobs.ts';
 import { ProducerConnection } from './producer-connection.ts';
-
-/**
- * Options of `sendMany`: the same for all notices, or a function that returns those of each notice.
- */
-export type SendManyOptions =
-  SendOptions | ((notice: Notice, index: number) => SendOptions | undefined);
-
-/** Options of one send, checked. */
-type CheckedOptions = z.output<typeof sendOptionsSchema>;
+import { isAsyncIterable, isIterable, optionsForEach, readOptions } from './send-many-options.ts';
+import type { CheckedOptions, SendManyOptions } from './send-many-options.ts';
 
 /**
  * Adds notices to the queue; workers send them. Needs Redis, but no credentials of the messaging service.
@@ -97,13 +87,9 @@ export class NoticeQueue {
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
     const plan = this.#plan(notice, readOptions(options, 'options'), '');
-    const [receipt] = await this.#track(
-      sendSpan(QUEUE_NAME, 1, async (carried) =>
-        this.#enqueue(await this.#identified([plan]), carried),
-      ),
+    return this.#track(
+      sendSpan(QUEUE_NAME, 1, (carried) => enqueueOne(plan, carried, this.#target)),
     );
-    if (receipt === undefined) throw new NoticeQueueError('QUEUE_UNAVAILABLE');
-    return receipt;
   }
 
   /**
@@ -166,9 +152,7 @@ export class NoticeQueue {
     // The queue may have been closed while the notices were read.
     this.#mustBeOpen();
     return this.#track(
-      sendSpan(QUEUE_NAME, plans.length, async (carried) =>
-        this.#enqueueMany(await this.#identified(plans), carried),
-      ),
+      sendSpan(QUEUE_NAME, plans.length, (carried) => enqueueMany(plans, carried, this.#target)),
     );
   }
 
@@ -299,17 +283,15 @@ export class NoticeQueue {
     if (this.#closed !== undefined) throw new NoticeQueueError('QUEUE_CLOSED');
   }
 
+  get #target() {
+    const { idempotencyWindowMs } = this.#settings;
+    return { connection: this.#connection, idempotencyWindowMs };
+  }
+
   #plan(notice: unknown, options: CheckedOptions, place: string): PlannedNotice {
     const { chunkSize, delivery } = this.#settings;
     const settings = { chunkSize, delivery, now: Date.now() };
     return planNotice(readNotice(notice, place), options, settings);
-  }
-
-  /** The secret is read once per connection, and only if a notice has an idempotency key. */
-  async #identified(plans: readonly PlannedNotice[]): Promise<readonly PlannedNotice[]> {
-    if (plans.every(({ keyHash }) => keyHash === undefined)) return plans;
-    const secret = await this.#connection.secret();
-    return plans.map((plan) => withFingerprint(plan, secret));
   }
 
   async #track<Result>(work: Promise<Result>): Promise<Result> {
@@ -320,109 +302,4 @@ export class NoticeQueue {
       this.#underWay.delete(work);
     }
   }
-
-  /** Checks all idempotency keys first, so that nothing is queued after a conflict. */
-  async #enqueueMany(
-    plans: readonly PlannedNotice[],
-    carried: CarriedTrace | undefined,
-  ): Promise<Receipt[]> {
-    const keyed = plans.flatMap(({ keyHash }, index) =>
-      keyHash === undefined ? [] : [{ keyHash, index }],
-    );
-    const holders = await this.#connection.holders(keyed.map(({ keyHash }) => keyHash));
-    const seen = new Map<string, string>();
-    for (const [at, { keyHash, index }] of keyed.entries()) {
-      const plan = plans[index];
-      if (plan === undefined) continue;
-      const holder = seen.get(keyHash) ?? holders[at];
-      if (holder === undefined) seen.set(keyHash, plan.id);
-      else if (judgeHead(plan, holder).kind === 'conflict') {
-        throw conflict(index, 'nothing was queued');
-      }
-    }
-    return this.#enqueue(plans, carried);
-  }
-
-  /**
-   * Adds the first job of each notice; its result shows whether the idempotency key was used before. Then
-   * adds the other jobs, under the id of the notice that has the key. Notices without a key add all jobs
-   * at once.
-   *
-   * @param carried trace context to store in the jobs
-   */
-  async #enqueue(
-    plans: readonly PlannedNotice[],
-    carried: CarriedTrace | undefined,
-  ): Promise<Receipt[]> {
-    const window = this.#settings.idempotencyWindowMs;
-    const first: PlannedJob[] = [];
-    const heads: number[] = [];
-    for (const plan of plans) {
-      heads.push(first.length);
-      const all = plan.keyHash === undefined;
-      for (const job of planJobs(plan, plan, 0, all ? undefined : 1, window)) first.push(job);
-    }
-    const heldIds = await this.#connection.add(first, carried);
-
-    const receipts: Receipt[] = [];
-    const rest: PlannedJob[] = [];
-    let conflictAt: number | undefined;
-    for (const [index, plan] of plans.entries()) {
-      const verdict = judgeHead(plan, heldIds[heads[index] ?? -1] ?? '');
-      if (verdict.kind === 'conflict') {
-        conflictAt ??= index;
-        continue;
-      }
-      const { owner } = verdict;
-      if (plan.keyHash !== undefined) {
-        for (const job of planJobs(plan, owner, 1, undefined, window)) rest.push(job);
-      }
-      receipts.push({
-        id: owner.id,
-        jobs: jobIds(plan, owner),
-        contacts: plan.notice.contacts.length,
-        duplicate: verdict.kind === 'duplicate',
-      });
-    }
-    await this.#connection.add(rest, carried, true);
-    if (conflictAt !== undefined) {
-      throw plans.length === 1
-        ? new NoticeQueueError('IDEMPOTENCY_CONFLICT')
-        : conflict(conflictAt, 'the other notices of the call are queued');
-    }
-    return receipts;
-  }
-}
-
-function conflict(index: number, consequence: string): NoticeQueueError {
-  return new NoticeQueueError(
-    'IDEMPOTENCY_CONFLICT',
-    `The idempotency key of notices[${index}] was used before for a different notice; ${consequence}.`,
-  );
-}
-
-function readOptions(options: unknown, place: string): CheckedOptions {
-  return parseInput(sendOptionsSchema, options, 'NOTICE_INVALID', place);
-}
-
-/** Options for all notices are checked once, before the first notice is read. */
-function optionsForEach(
-  options: SendManyOptions,
-): (notice: Notice, index: number) => CheckedOptions {
-  if (typeof options === 'function') {
-    return (notice, index) =>
-      readOptions(options(notice, index) ?? {}, `notices[${index}] options`);
-  }
-  const checked = readOptions(options, 'options');
-  const { idempotencyKey } = checked;
-  if (idempotencyKey === undefined) return () => checked;
-  return (_, index) => ({ ...checked, idempotencyKey: `${idempotencyKey}/${index}` });
-}
-
-function isIterable(value: unknown): value is Iterable<Notice> {
-  return typeof value === 'object' && value !== null && Symbol.iterator in value;
-}
-
-function isAsyncIterable(value: unknown): value is AsyncIterable<Notice> {
-  return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }

@@ -1,46 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
-import { buildBatch } from '../batch/support/built-batch.ts';
-import { testRedis } from '../support/redis.ts';
+import { describe, expect, it } from 'vitest';
+import { commandWorld } from './support/command-world.ts';
 import { runProcess, startProcess } from './support/process.ts';
-import { run, type Env } from './support/run.ts';
+import { run } from './support/run.ts';
 
 /*
  * Each command once as the built program, in a process of its own. What it does in every case is tested
  * by calls, without a process.
  */
 
-const redis = testRedis();
-const prefix = redis.freshPrefix();
-const folder = mkdtempSync(path.join(tmpdir(), 'notices-every-command-'));
-const list = path.join(folder, 'list.csv');
-let emulator: Emulator;
-let env: Env = {};
-
-beforeAll(async () => {
-  emulator = await startEmulator();
-  env = {
-    REDIS_URL: redis.url,
-    REDIS_PREFIX: prefix,
-    BASE_URL: emulator.url,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
-    FIND_KEY: Buffer.alloc(32, 7).toString('base64'),
-    ALERT_WEBHOOK_URL: `${emulator.url}/nowhere`,
-    ALERT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',
-  };
-  writeFileSync(list, 'contact\n01000000001\n01000000002\n');
-  await buildBatch(redis.client, prefix, 'sending', [[{ contact: '01000000003' }]]);
-  await buildBatch(redis.client, prefix, 'over', []);
-});
-
-afterAll(async () => {
-  await emulator.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+const { list, env } = commandWorld();
 
 /** What each command is asked, the exit code, and what standard output has to hold. */
 const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegExp]>> = {
@@ -87,7 +55,7 @@ describe('every command, as a process', () => {
   });
 
   it.each(Object.entries(ENDING))('notices %s', async (command, [args, code, shown]) => {
-    const ended = await runProcess([command, ...args], env);
+    const ended = await runProcess([command, ...args], env());
     expect(ended).toEqual({
       code,
       stdout: expect.stringMatching(shown) as string,
@@ -97,7 +65,7 @@ describe('every command, as a process', () => {
   });
 
   it.each(Object.entries(LASTING))('notices %s, until SIGTERM', async (command, [args, begun]) => {
-    const lasting = startProcess([command, ...args], env);
+    const lasting = startProcess([command, ...args], env());
     await lasting.says(begun);
     lasting.stop('SIGTERM');
     expect((await lasting.ended).code).toBe(0);

@@ -1,60 +1,31 @@
 import { EventEmitter } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import type { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { loadCommands } from '../../src/cli/commands.ts';
 import { WITHOUT_RESULT } from '../../src/cli/json/output-schema.ts';
-import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import { appendNoticeEvent } from '../../src/notices/notice-events.ts';
 import { alertEvent } from '../../src/ops/alerts/alert-store.ts';
 import { keysOf } from '../../src/redis/keys.ts';
-import { buildBatch } from '../batch/support/built-batch.ts';
-import { testRedis } from '../support/redis.ts';
+import { commandWorld } from './support/command-world.ts';
 import { problemsOfOutput, publishedResults } from './support/output-schema.ts';
 import { startProcess } from './support/process.ts';
-import { run, type Env } from './support/run.ts';
+import { run } from './support/run.ts';
 
 /*
  * Each command once with --json, against docs/cli.schema.json: `run` and `start` compare what it writes. They do so
  * in the tests of each command, too, which cover its other results.
  */
 
-const redis = testRedis();
-const prefix = redis.freshPrefix();
-const folder = mkdtempSync(path.join(tmpdir(), 'notices-json-output-'));
-const list = path.join(folder, 'list.csv');
-let emulator: Emulator;
-let env: Env = {};
+const { redis, prefix, list, env } = commandWorld();
 
 beforeAll(async () => {
-  emulator = await startEmulator();
-  env = {
-    REDIS_URL: redis.url,
-    REDIS_PREFIX: prefix,
-    BASE_URL: emulator.url,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
-    FIND_KEY: Buffer.alloc(32, 7).toString('base64'),
-    ALERT_WEBHOOK_URL: `${emulator.url}/nowhere`,
-    ALERT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',
-  };
-  writeFileSync(list, 'contact\n01000000001\n01000000002\n');
-  await buildBatch(redis.client, prefix, 'sending', [[{ contact: '01000000003' }]]);
-  await buildBatch(redis.client, prefix, 'over', []);
   const { alerts, noticeEvents } = keysOf(prefix, 'default');
   const draft = { event: 'test', title: 'a test', remedy: 'none', data: {} } as const;
   const alert = { ...alertEvent(draft, 'queue', Date.now()), id: 'alert-1' };
   await redis.client.xadd(alerts.posted, '*', 'alert', JSON.stringify(alert), 'as', 'posted');
   const event = { job: 'n-1', notice: 'n-1', state: 'accepted', code: '' } as const;
   await appendNoticeEvent(redis.client, { noticeEvents }, event, 100);
-});
-
-afterAll(async () => {
-  await emulator.close();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Each definition, and the command line whose output it describes, with the exit code. */
@@ -112,20 +83,20 @@ describe('--json', () => {
 
   it.each(Object.entries(ENDING))('%s: as the document says', async (_name, [line, code]) => {
     const args = line.split(' ').map((word) => (word === 'LIST' ? list : word));
-    const ended = await run([...args, '--json'], env);
+    const ended = await run([...args, '--json'], env());
     expect(ended).toEqual({ ...ended, code });
     expect(ended.stdout).not.toBe('');
   });
 
   it.each(Object.entries(LASTING))('%s: as the document says', async (_name, [line, written]) => {
-    const lasting = startProcess([...line.split(' '), '--json'], env);
+    const lasting = startProcess([...line.split(' '), '--json'], env());
     await lasting.says(written);
     lasting.stop('SIGINT');
     expect((await lasting.ended).code).toBe(0);
   });
 
   it('ops-hash-password: as the document says', async () => {
-    const ended = await run(['ops', 'hash-password', 'kim', '--json'], env, 'a long password\n');
+    const ended = await run(['ops', 'hash-password', 'kim', '--json'], env(), 'a long password\n');
     expect(ended).toMatchObject({ code: 0, stderr: '' });
   });
 
@@ -135,7 +106,7 @@ describe('--json', () => {
   });
 
   it('an error is as the document says', async () => {
-    const ended = await run(['alerts', 'replay', 'none', '--json'], env);
+    const ended = await run(['alerts', 'replay', 'none', '--json'], env());
     expect(ended).toMatchObject({ code: 2, stdout: '' });
     expect(ended.stderr).toMatch(/^\{"error":/);
   });

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Script } from '../../redis/script.ts';
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import { claimChunk, redriveFailure, resolveFailure, settleChunk } from './chunk-scripts.ts';
+import { claimChunk, settleChunk } from './chunk-scripts.ts';
+import { redriveFailure, resolveFailure, splitFailure } from './failure-scripts.ts';
 import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
 import {
   chunksWithoutJob,
@@ -15,7 +16,6 @@ import {
   takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
-import { splitFailure } from './split-script.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -51,7 +51,7 @@ const NO_LIST = { name: '', owner: '' };
 /**
  * The account's batches: the record of what was sent and what was not, which stays right whatever
  * happens to jobs and processes. Each method that changes a batch runs one Lua script, so counters
- * and states always agree (ledger-scripts.ts, chunk-scripts.ts).
+ * and states always agree (ledger-scripts.ts, chunk-scripts.ts, failure-scripts.ts).
  *
  * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
  */

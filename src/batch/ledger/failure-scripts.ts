@@ -1,0 +1,121 @@
+import { ledgerScript } from './ledger-prelude.ts';
+
+/*
+ * The operations on contacts that were not accepted (failures), each one Lua script: send them again, decide on them,
+ * or divide them so that a decision concerns only some.
+ */
+
+/** How long a request that is done is remembered: longer than a connection takes to be reopened. */
+const DONE_MS = 30_000;
+
+/**
+ * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
+ * code it must have ('' for any code). Returns ['redriven', its contacts], ['known'] if there is no such
+ * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
+ *
+ * The last keys are the search index, which records the new chunk of the contacts, and the mark that this
+ * request is done: a connection that is reopened repeats its commands.
+ *
+ * If the deadline of the batch has passed it does not apply to the new chunk: a person asked to send
+ * it.
+ */
+export const redriveFailure = ledgerScript(
+  'redrive',
+  `
+local name, phase = ARGV[1], field('phase')
+if not phase then return { 'gone' } end
+local done = redis.call('GET', KEYS[12])
+if done then return { 'redriven', done } end
+if phase ~= 'finished' and phase ~= 'sending' then return { 'refused', phase } end
+local stored = redis.call('HGET', failures, name)
+local bytes = redis.call('HGET', payload, name)
+if not stored or not bytes then return { 'known' } end
+local failure = cjson.decode(stored)
+if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
+local chunk, size, now = count('chunks'), failure.size, clock()
+redis.call('HDEL', failures, name)
+redis.call('HDEL', payload, name)
+redis.call('HSET', payload, chunk, bytes)
+redis.call('HSET', sizes, chunk, size)
+local expiresAt = count('expiresAt')
+if expiresAt > 0 and now >= expiresAt then redis.call('HSET', sizes, chunk .. '.late', 1) end
+-- Resent on request: its outcome will be known again, but a message may arrive twice.
+setState(chunk, PENDING)
+add(failure.state, -size)
+add('pending', size)
+if failure.state == 'unknown' then add('maybeTwice', size) end
+redis.call('INCRBY', unsent, size)
+redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
+add('derived', 1)
+moved(now)
+lookAtOnce(now)
+for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
+eachListKey('PERSIST')
+if redis.call('EXISTS', KEYS[11]) == 1 then
+  redis.call('HSET', KEYS[11], '>' .. name, chunk, chunk, '')
+end
+redis.call('SET', KEYS[12], size, 'PX', ${DONE_MS})
+return { 'redriven', size }`,
+  { extraKeys: 2 },
+);
+
+/**
+ * Applies a person's decision on an unknown failure. ARGV: its name, and the state that its contacts
+ * count as from now on, 'accepted' or 'cancelled'. Deletes the contacts. The last keys are the search
+ * index, which records the decision, and the mark that this request is done, as above.
+ * Returns ['resolved'], ['known'] if there is no such failure or it is not unknown, or ['gone'].
+ */
+export const resolveFailure = ledgerScript(
+  'resolve',
+  `
+local name = ARGV[1]
+if not field('phase') then return { 'gone' } end
+if redis.call('GET', KEYS[12]) then return { 'resolved' } end
+local stored = redis.call('HGET', failures, name)
+local failure = stored and cjson.decode(stored)
+if not failure or failure.state ~= 'unknown' then return { 'known' } end
+redis.call('HDEL', failures, name)
+redis.call('HDEL', payload, name)
+add('unknown', -failure.size)
+add(ARGV[2], failure.size)
+if redis.call('EXISTS', KEYS[11]) == 1 then
+  redis.call('HSET', KEYS[11], '>' .. name, ARGV[2] .. ' ' .. failure.size)
+end
+redis.call('SET', KEYS[12], failure.size, 'PX', ${DONE_MS})
+return { 'resolved' }`,
+  { extraKeys: 2 },
+);
+
+/**
+ * Takes some contacts out of an unknown failure; they become a failure of their own, so that a decision on
+ * them leaves the others as they are. The counts of the batch do not change.
+ *
+ * ARGV: name of the failure, its number of contacts, how many are taken out, the payload of the rest, the
+ * payload of those that are taken out. The last key is the mark that this request is done: a connection
+ * that is reopened repeats its commands. Returns ['split', name of the new failure], ['known'] if the failure
+ * has changed meanwhile, or ['gone'].
+ */
+export const splitFailure = ledgerScript(
+  'split',
+  `
+local name, size, taken = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+if not field('phase') then return { 'gone' } end
+local done = redis.call('GET', KEYS[11])
+if done then return { 'split', done } end
+local stored = redis.call('HGET', failures, name)
+local failure = stored and cjson.decode(stored)
+if not failure or failure.state ~= 'unknown' or failure.size ~= size or taken < 1 or taken >= size then
+  return { 'known' }
+end
+local chunk = string.match(name, '^%d+')
+local part = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
+failure.size = size - taken
+redis.call('HSET', failures, name, cjson.encode(failure))
+redis.call('HSET', payload, name, ARGV[4])
+failure.size = taken
+redis.call('HSET', failures, part, cjson.encode(failure))
+redis.call('HSET', payload, part, ARGV[5])
+redis.call('SET', KEYS[11], part, 'PX', ${DONE_MS})
+return { 'split', part }`,
+  { extraKeys: 1 },
+);

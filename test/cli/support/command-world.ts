@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll } from 'vitest';
+import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
+import { buildBatch } from '../../batch/support/built-batch.ts';
+import { testRedis } from '../../support/redis.ts';
+import type { Env } from './run.ts';
+
+/**
+ * What every command can be run against: an emulator, a list of two numbers, a batch that is being sent and one
+ * without contacts. Call it once at the top of a test file.
+ */
+export function commandWorld() {
+  const redis = testRedis();
+  const prefix = redis.freshPrefix();
+  const folder = mkdtempSync(path.join(tmpdir(), 'notices-commands-'));
+  const list = path.join(folder, 'list.csv');
+  let emulator: Emulator | undefined;
+  let env: Env = {};
+
+  beforeAll(async () => {
+    emulator = await startEmulator();
+    env = {
+      REDIS_URL: redis.url,
+      REDIS_PREFIX: prefix,
+      BASE_URL: emulator.url,
+      ACCESS_KEY: 'emulator-access-key',
+      SECRET_KEY: 'emulator-secret-key',
+      FIND_KEY: Buffer.alloc(32, 7).toString('base64'),
+      ALERT_WEBHOOK_URL: `${emulator.url}/nowhere`,
+      ALERT_WEBHOOK_SECRET: 'a webhook secret of thirty-two letters',
+    };
+    writeFileSync(list, 'contact\n01000000001\n01000000002\n');
+    await buildBatch(redis.client, prefix, 'sending', [[{ contact: '01000000003' }]]);
+    await buildBatch(redis.client, prefix, 'over', []);
+  });
+  afterAll(async () => {
+    await emulator?.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return { redis, prefix, list, env: () => env };
+}
