@@ -9,7 +9,7 @@ import { earlierOutcome, intentEnd, knownAfter } from '../../../../workers/send/
 /*
  * The life of one single notice as a state machine without clocks: its job in Redis, two workers and the
  * service. The decisions are those of the code; the steps in Redis are written here once more, and
- * notice-model.integration.test.ts compares them with the real ones after every move.
+ * notice-model.fleet.test.ts compares them with the real ones after every move.
  *
  * The job: none -> wait or delayed (added) -> wait (due) -> active (fetched, locked by a worker) -> completed or
  * failed (its end is recorded), delayed (another attempt follows), or wait (requeued). active -> wait: its lock
