@@ -1,5 +1,5 @@
 import { HOLDS, type Hold, type HoldKind } from '../contracts/hold.ts';
-import { liftManualHold, placeManualHold } from '../fleet/hold/hold-gate.ts';
+import { liftManualHold, placeManualHold } from '../fleet/hold/current-hold.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';

@@ -5,7 +5,7 @@ import type { Hold } from '../contracts/hold.ts';
 import type { NewestBatches } from './batches-summary.ts';
 import type { LaneName } from '../contracts/seen-attempt.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
-import { readHold } from '../fleet/hold/hold-gate.ts';
+import { readHold } from '../fleet/hold/current-hold.ts';
 import { readPossiblySentTwice, type PossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { readRateLimit, type RateLimitStatus } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { RedisClient } from '../redis/connect.ts';

@@ -2,7 +2,7 @@ import { Queue } from 'bullmq';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-server.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { placeManualHold } from '../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue, type NoticeRef, type NoticeState, type NoticeView } from '../../src/index.ts';
 import type { NoticeQueueOptions } from '../../src/index.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';

@@ -5,7 +5,7 @@ import { pause } from '../../src/async/cancellation.ts';
 import type { HoldKind } from '../../src/contracts/hold.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { MOST_ASIDE } from '../../src/fleet/hold/hold-scripts.ts';
-import { readHold, placeManualHold } from '../../src/fleet/hold/hold-gate.ts';
+import { readHold, placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { numbers } from '../support/fleet.ts';

@@ -2,7 +2,7 @@ import type { Emulator } from '../../src/emulator/emulator.ts';
 import { startEmulator } from '../../src/emulator/emulator.ts';
 import type { Fault } from '../../src/emulator/faults/fault.ts';
 import { afterEach, describe, expect, it } from 'vitest';
-import { readHold } from '../../src/fleet/hold/hold-gate.ts';
+import { readHold } from '../../src/fleet/hold/current-hold.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';

@@ -18,7 +18,7 @@ import {
   possiblySentAttempts,
   withPossiblySentMark,
 } from '../../src/contracts/possibly-sent.ts';
-import { OPEN, type Passage } from '../../src/fleet/hold/hold-gate.ts';
+import { OPEN, type Passage } from '../../src/fleet/hold/passage.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Aside, Entrant, HoldGate, Meeting, Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
+import type { Aside, Entrant, Meeting, Passage } from '../../src/fleet/hold/passage.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { AttemptLog } from './attempt-log.ts';

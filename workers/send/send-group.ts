@@ -3,7 +3,7 @@ import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Notice } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Entrant, Passage } from '../../src/fleet/hold/hold-gate.ts';
+import type { Entrant, Passage } from '../../src/fleet/hold/passage.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
+import type { HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Hints } from '../../redis/hints.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -8,11 +8,11 @@ import { meet } from './evidence-scripts.ts';
 import {
   endProbe,
   enterHold,
-  liftManual,
-  placeManual,
   releaseProbe,
+  transitionKeys,
   undecidedProbe,
 } from './hold-scripts.ts';
+import { OPEN, type Aside, type Entrant, type Meeting, type Met, type Passage } from './passage.ts';
 
 /**
  * The gate that every attempt passes. The queue is in one of three states, stored in Redis:
@@ -37,8 +37,8 @@ import {
  * | failing | three acceptances in a row, each probe at once after the other |
  * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
  *
- * A `manual` hold has no probe: {@link placeManualHold} places it in any state, and only
- * {@link liftManualHold} lifts it (which lifts any other hold, too). The same holds for `restored`, which
+ * A `manual` hold has no probe: `placeManualHold` (current-hold.ts) places it in any state, and only
+ * `liftManualHold` lifts it (which lifts any other hold, too). The same holds for `restored`, which
  * the restore guard places over any other hold (workers/maintenance/restore-guard.ts) and a manual hold
  * does not replace.
  *
@@ -218,7 +218,7 @@ interface GateKeys {
 }
 
 function gateKeys(keys: Keys, currentToken: string): GateKeys {
-  const hold = scriptKeys(keys);
+  const hold = transitionKeys(keys);
   const probe = [...hold, keys.evidence, keys.witness, currentToken];
   return {
     hold,
@@ -242,45 +242,6 @@ function probesOf(
   return { shortest, longest };
 }
 
-/** A job at the gate. */
-export interface Entrant {
-  readonly job: string;
-  /** How often it was possibly sent; an at-most-once job counts one more: one probe makes it unknown. */
-  readonly possiblySent: number;
-}
-
-/** What a job met: an answer, or none, that may concern every job. */
-export interface Meeting {
-  readonly job: string;
-  /** Names the attempt: a repetition of the same one changes nothing. */
-  readonly attempt: string;
-  /**
-   * - `always`: it holds for every job, whatever was accepted (429, an issuance that was refused);
-   * - `stated`: it holds for every job, unless others are accepted (402, not sent, a certificate);
-   * - `unknown`: it may have been taken;
-   * - `page`, `refusal`: it may be the job's own fault.
-   */
-  readonly class: 'always' | 'stated' | 'unknown' | 'page' | 'refusal';
-  /** The hold that is placed if it holds for all. */
-  readonly hold: HoldKind;
-  readonly code: string;
-  /** Id of the token of its request; empty where there was none. */
-  readonly token: string;
-  /** Milliseconds to the next probe where the cause names them (Retry-After, the rest of a refusal). */
-  readonly forMs?: number | undefined;
-  /** It is the job's own fault after so many contradictions; 0, the default: never. */
-  readonly ownAfter?: number | undefined;
-}
-
-/** What follows from a meeting. */
-export type Met =
-  /** The queue is held; the job may come again after `behindMs`, behind the others. 0: it is next. */
-  | { readonly kind: 'held'; readonly behindMs: number }
-  /** An attempt is counted. `disproved`: others were accepted since the job met it before; `first`: it had met nothing. */
-  | { readonly kind: 'counted'; readonly disproved: boolean; readonly first: boolean }
-  /** It is the job's own fault. */
-  | { readonly kind: 'own' };
-
 /** Limits of holds, in milliseconds. */
 export interface HoldSettings {
   /** HOLD_PROBE_MIN_MS: time to the first probe. */
@@ -293,78 +254,6 @@ export interface HoldSettings {
   readonly probeTtlMs: number;
 }
 
-/** A job that leaves the probe to others. */
-export interface Aside {
-  /** Milliseconds after which it may probe itself, if none did. */
-  readonly asideMs: number;
-}
-
-/** Permission to make one attempt. The methods report its end; they do nothing unless it is a probe. */
-export interface Passage {
-  /** Nonce of the probe; undefined when the attempt is none. */
-  readonly probe: string | undefined;
-  /**
-   * The service processed the request: lifts the hold, by the table above.
-   *
-   * @param token id of its token
-   */
-  answered(as: 'accepted' | 'rejected', token: string): Promise<void>;
-  /** The probe was inconclusive: the next one comes later. */
-  undecided(): Promise<void>;
-  /** The attempt ended without a request: another job may probe at once. */
-  abandoned(): Promise<void>;
-}
-
 /** A hold was placed or lifted. */
 export type HoldMove =
   { readonly kind: 'held'; readonly hold: HoldKind } | { readonly kind: 'lifted' };
-
-const nothing = () => Promise.resolve();
-
-/** The passage of an attempt that is no probe. */
-export const OPEN: Passage = {
-  probe: undefined,
-  answered: nothing,
-  undecided: nothing,
-  abandoned: nothing,
-};
-
-/**
- * Holds the queue manually, until {@link liftManualHold}.
- *
- * @param why a few words, shown as the hold's code by `notices status`
- * @throws ScriptFailure
- */
-export async function placeManualHold(redis: RedisClient, keys: Keys, why: string): Promise<void> {
-  await placeManual(redis, scriptKeys(keys), [why, keys.holdHints]);
-}
-
-/**
- * Lifts the hold in effect, of any kind. If its cause persists, the next send places it again.
- *
- * @returns the kind of the hold that was lifted; undefined when there was none
- * @throws ScriptFailure
- */
-export async function liftManualHold(
-  redis: RedisClient,
-  keys: Keys,
-): Promise<HoldKind | undefined> {
-  const kind = String(await liftManual(redis, scriptKeys(keys), [keys.holdHints]));
-  return kind in HOLDS ? (kind as HoldKind) : undefined;
-}
-
-const scriptKeys = (keys: Keys) => [keys.hold, keys.holdProbe, keys.limiter, keys.chunkLimiter];
-
-/** Reads the hold in effect; undefined when there is none. */
-export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {
-  const fields = await redis.hgetall(keys.hold);
-  const kind = fields['kind'];
-  if (kind === undefined || !(kind in HOLDS)) return undefined;
-  return {
-    kind: kind as HoldKind,
-    code: fields['code'] ?? '',
-    since: Number(fields['since']),
-    nextProbeAt: Number(fields['nextProbeAt']),
-    failedProbes: Number(fields['failedProbes']),
-  };
-}

@@ -1,3 +1,4 @@
+import type { Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
 
 /**
@@ -16,11 +17,16 @@ export const MOST_ASIDE = 100;
 const PASSES = 3;
 
 /**
- * The transitions of a hold (see hold-gate.ts), one script each, so that they are atomic for the fleet.
- *
- * KEYS of all: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue. Some take
- * the evidence, the witnesses and the record of the token, too.
+ * KEYS of the transitions of a hold (see hold-gate.ts), which are one script each, so that they are atomic
+ * for the fleet: the hold's hash, the probe's nonce, and BullMQ's limiter keys, one for each queue. Some
+ * scripts take the evidence, the witnesses and the record of the token, too.
  */
+export const transitionKeys = (keys: Keys): readonly string[] => [
+  keys.hold,
+  keys.holdProbe,
+  keys.limiter,
+  keys.chunkLimiter,
+];
 
 /**
  * Shared by the scripts. The time of the next probe is in the hash and is never moved closer; the

@@ -1,5 +1,5 @@
 import type { UnknownRule } from '../../contracts/outcome.ts';
-import { readHold } from '../../fleet/hold/hold-gate.ts';
+import { readHold } from '../../fleet/hold/current-hold.ts';
 import { redisTime } from '../../redis/server-clock.ts';
 import type { UnknownFilter } from '../unknown.ts';
 import { resolveSelected } from './resolve-selected.ts';

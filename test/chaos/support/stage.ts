@@ -4,7 +4,7 @@ import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import { readHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import {

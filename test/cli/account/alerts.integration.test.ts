@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { placeManualHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { startReceiver } from '../../ops/alerts/support/receiver.ts';
 import { testRedis } from '../../support/redis.ts';

@@ -9,7 +9,7 @@ import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts'
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import { CHECKS, fail, ok, skip, warn, type Finding } from '../../../src/doctor/finding.ts';
-import { placeManualHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { clockProxy } from '../account/support/clock-proxy.ts';

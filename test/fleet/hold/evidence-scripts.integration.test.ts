@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
-import { HoldGate, OPEN, type Meeting } from '../../../src/fleet/hold/hold-gate.ts';
+import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
+import { OPEN, type Meeting } from '../../../src/fleet/hold/passage.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { decideMeet, type EvidenceState } from './support/decide-meet.ts';

@@ -1,11 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
-import {
-  HoldGate,
-  readHold,
-  type HoldMove,
-  type Passage,
-} from '../../../src/fleet/hold/hold-gate.ts';
+import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { HoldGate, type HoldMove } from '../../../src/fleet/hold/hold-gate.ts';
+import type { Passage } from '../../../src/fleet/hold/passage.ts';
 import { Hints } from '../../../src/redis/hints.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createAlertWatch } from '../../../src/ops/alerts/alert-watch.ts';
 import { AlertStore } from '../../../src/ops/alerts/alert-store.ts';
 import { Outbox } from '../../../src/ops/alerts/outbox.ts';
-import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { placeManualHold, liftManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import { connectRedis } from '../../../src/redis/connect.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';

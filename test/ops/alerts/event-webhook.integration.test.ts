@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
-import { liftManualHold, placeManualHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { liftManualHold, placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import type { EndedNotice } from '../../../src/ops/alerts/alert-event.ts';
 import { appendNoticeEvent } from '../../../src/notices/notice-events.ts';
 import { Outbox } from '../../../src/ops/alerts/outbox.ts';

@@ -8,12 +8,8 @@ import type { RestoreConfig } from '../../../src/config/config.ts';
 import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
 import { readEpoch } from '../../../src/fleet/restore/epoch-store.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
-import {
-  HoldGate,
-  liftManualHold,
-  placeManualHold,
-  readHold,
-} from '../../../src/fleet/hold/hold-gate.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { UnreadyReasons } from '../../../workers/health/readiness.ts';
 import { RestoreGuard } from '../../../workers/maintenance/restore-guard.ts';

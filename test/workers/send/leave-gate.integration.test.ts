@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import type { HoldKind } from '../../../src/contracts/hold.ts';
-import { HoldGate, readHold } from '../../../src/fleet/hold/hold-gate.ts';
+import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';

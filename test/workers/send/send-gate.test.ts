@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { OPEN, type Passage } from '../../../src/fleet/hold/hold-gate.ts';
+import { OPEN, type Passage } from '../../../src/fleet/hold/passage.ts';
 import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { SendGate } from '../../../workers/send/send-gate.ts';

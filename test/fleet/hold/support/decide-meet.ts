@@ -1,5 +1,5 @@
 import { QUIET_MS, ROW } from '../../../../src/fleet/hold/evidence-scripts.ts';
-import type { Meeting } from '../../../../src/fleet/hold/hold-gate.ts';
+import type { Meeting } from '../../../../src/fleet/hold/passage.ts';
 
 /** What is known of a job from its last meeting. */
 export interface Witness {

@@ -1,5 +1,6 @@
 import { decideOutcome } from '../../../../src/service/outcome-table.ts';
-import { HoldGate, type Passage } from '../../../../src/fleet/hold/hold-gate.ts';
+import { HoldGate } from '../../../../src/fleet/hold/hold-gate.ts';
+import type { Passage } from '../../../../src/fleet/hold/passage.ts';
 import type { Outcome } from '../../../../src/contracts/outcome.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';

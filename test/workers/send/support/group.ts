@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
 import { pino } from 'pino';
-import type { Passage } from '../../../../src/fleet/hold/hold-gate.ts';
+import type { Passage } from '../../../../src/fleet/hold/passage.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';

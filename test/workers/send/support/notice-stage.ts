@@ -3,7 +3,7 @@ import type { Job, Queue } from 'bullmq';
 import { pino } from 'pino';
 import { loadConfig } from '../../../../src/config/config.ts';
 import { readNotice } from '../../../../src/contracts/read-notice.ts';
-import { OPEN } from '../../../../src/fleet/hold/hold-gate.ts';
+import { OPEN } from '../../../../src/fleet/hold/passage.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
 import { countPossiblySentTwice } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';

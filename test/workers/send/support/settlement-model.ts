@@ -9,7 +9,7 @@ import { chunkJobId } from '../../../../src/contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { NoticeQueueError } from '../../../../src/contracts/errors.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
-import { OPEN } from '../../../../src/fleet/hold/hold-gate.ts';
+import { OPEN } from '../../../../src/fleet/hold/passage.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
 import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
 import { AttemptError } from '../../../../workers/queue/attempt-error.ts';

@@ -1,0 +1,42 @@
+import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
+import type { RedisClient } from '../../redis/connect.ts';
+import type { Keys } from '../../redis/keys.ts';
+import { liftManual, placeManual, transitionKeys } from './hold-scripts.ts';
+
+/** Reads the hold in effect; undefined when there is none. */
+export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {
+  const fields = await redis.hgetall(keys.hold);
+  const kind = fields['kind'];
+  if (kind === undefined || !(kind in HOLDS)) return undefined;
+  return {
+    kind: kind as HoldKind,
+    code: fields['code'] ?? '',
+    since: Number(fields['since']),
+    nextProbeAt: Number(fields['nextProbeAt']),
+    failedProbes: Number(fields['failedProbes']),
+  };
+}
+
+/**
+ * Holds the queue manually, until {@link liftManualHold}.
+ *
+ * @param why a few words, shown as the hold's code by `notices status`
+ * @throws ScriptFailure
+ */
+export async function placeManualHold(redis: RedisClient, keys: Keys, why: string): Promise<void> {
+  await placeManual(redis, transitionKeys(keys), [why, keys.holdHints]);
+}
+
+/**
+ * Lifts the hold in effect, of any kind. If its cause persists, the next send places it again.
+ *
+ * @returns the kind of the hold that was lifted; undefined when there was none
+ * @throws ScriptFailure
+ */
+export async function liftManualHold(
+  redis: RedisClient,
+  keys: Keys,
+): Promise<HoldKind | undefined> {
+  const kind = String(await liftManual(redis, transitionKeys(keys), [keys.holdHints]));
+  return kind in HOLDS ? (kind as HoldKind) : undefined;
+}
