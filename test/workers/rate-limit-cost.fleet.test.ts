@@ -17,10 +17,10 @@ const FEW = 100;
 const MANY = 600;
 
 /**
- * What a pace costs Redis, counted by the server: a worker with a pace it does not reach, less one
- * without. That one without costs nothing is in steady-state.test.ts.
+ * What a rate limit costs Redis, counted by the server: a worker with a limit that it does not reach, less one
+ * without. What a worker costs without one is in steady-state.promise.test.ts.
  */
-describe('a pace in force', () => {
+describe('a rate limit in force', () => {
   let server: RedisServer;
   let emulator: Emulator;
   let redis: Redis;
@@ -43,8 +43,8 @@ describe('a pace in force', () => {
     return Object.fromEntries([...lines].map(([, name, calls]) => [name ?? '', Number(calls)]));
   }
 
-  async function cost(jobs: number, pace: string): Promise<Commands> {
-    const prefix = `pace-${(runs += 1)}`;
+  async function cost(jobs: number, limit: string): Promise<Commands> {
+    const prefix = `rate-limit-${(runs += 1)}`;
     const producer = new NoticeQueue({ redis: { url: server.url }, prefix });
     await producer.sendMany(
       numbers(jobs).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
@@ -59,7 +59,7 @@ describe('a pace in force', () => {
       CONCURRENCY: '1',
       STALLED_INTERVAL_MS: '60000',
       HEARTBEAT_MS: '60000',
-      RATE_LIMIT: pace,
+      RATE_LIMIT: limit,
     });
     if (service === undefined) throw new Error('the configuration has no service');
     const before = await commands();
@@ -79,7 +79,8 @@ describe('a pace in force', () => {
     return subtract(await commands(), before);
   }
 
-  const perSends = async (pace: string) => subtract(await cost(MANY, pace), await cost(FEW, pace));
+  const perSends = async (limit: string) =>
+    subtract(await cost(MANY, limit), await cost(FEW, limit));
 
   it('costs a send a part of one round trip', async () => {
     // A server that is new to the scripts is sent their text once.

@@ -5,7 +5,7 @@ import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { beyondPace, limitedFleet } from './support/limited-fleet.ts';
 
-describe('a fleet keeps a pace', () => {
+describe('a fleet keeps a rate limit', () => {
   const { redis, start, acceptedAt, untilAccepted, falls } = limitedFleet();
 
   it('a chunk that waits for its slot is not claimed, so a worker that dies leaves no doubt', async () => {
@@ -64,7 +64,7 @@ describe('a fleet keeps a pace', () => {
     expect(on.attempts().every(({ attempt }) => attempt === 1)).toBe(true);
   }, 120_000);
 
-  it('is back at the configured pace after its recovery', async () => {
+  it('is back at the configured rate limit after its recovery', async () => {
     const on = await start({
       RATE_LIMIT: '100',
       RATE_LIMIT_RECOVERY_MS: '2000',
@@ -75,11 +75,11 @@ describe('a fleet keeps a pace', () => {
     await untilAccepted(on, 20);
     expect(falls(on)).toHaveLength(1);
     await until(async () => (await readRateLimit(redis.client, on.keys, 0))?.now === 100, {
-      what: 'the pace to rise',
+      what: 'the rate limit to rise',
     });
   }, 60_000);
 
-  it('without a pace, a 429 slows the fleet down from what it really sent', async () => {
+  it('without a rate limit, a 429 slows the fleet down from what it really sent', async () => {
     const on = await start({ RATE_LIMIT_RECOVERY_MS: '86400000', HOLD_PROBE_MIN_MS: '500' }, 100);
     await on.sendEach(numbers(1_500));
     // 16 at a time in each process, answered in 100 ms: this takes a second and a half at least.

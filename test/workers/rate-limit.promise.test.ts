@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { numbers } from '../support/fleet.ts';
 import { beyondPace, limitedFleet } from './support/limited-fleet.ts';
 
-describe('a fleet keeps a pace', () => {
+describe('a fleet keeps a rate limit', () => {
   const { start, acceptedAt, untilAccepted } = limitedFleet();
 
   it('two processes, notices and chunks: together never beyond it, and no attempt is spent on waiting', async () => {

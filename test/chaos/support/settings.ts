@@ -16,7 +16,7 @@ export const LATENCY_MS = 250;
 export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 1_000;
 export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
 const RATE_LIMIT_RECOVERY_MS = 1_000;
-/** The service asks for a second, and dates it to a second; then the pace rises again. */
+/** The service asks for a second, and dates it to a second; then the rate limit rises again. */
 export const AFTER_THROTTLE = AFTER_HOLD + 1_000 + RATE_LIMIT_RECOVERY_MS;
 export const AFTER_REDIS = 5_000;
 /** A request that hangs ends at its deadline, and comes back after the longest backoff. */

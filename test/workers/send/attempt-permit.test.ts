@@ -20,7 +20,7 @@ const ACCEPTED: SendAnswer = {
 
 /** What an attempt does in which order, on parts that only note it. */
 describe('an attempt and its slots', () => {
-  /** @param slots what the pace hands out, one after the other; then nothing */
+  /** @param slots what the rate limit hands out, one after the other; then nothing */
   function bench(slots: readonly ('good' | 'old' | 'none')[], owned: () => boolean = () => true) {
     const steps: string[] = [];
     const left = [...slots];

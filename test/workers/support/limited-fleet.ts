@@ -7,7 +7,7 @@ import { until } from '../../support/wait.ts';
 /** A slot may be used for 200 ms; the rest is for a machine that stands still for a moment. */
 const LATE_MS = 1_200;
 
-/** The most requests of any stretch of time beyond what the pace allows for it. */
+/** The most requests of any stretch of time beyond what the rate limit allows for it. */
 export function beyondPace(times: readonly number[], perSecond: number): number {
   let worst = -Infinity;
   for (const [first, from] of times.entries()) {
@@ -38,7 +38,7 @@ export function limitedFleet() {
       redisUrl: redis.url,
       prefix,
       processes: 2,
-      // A pace counts requests: one for each notice makes them countable.
+      // A rate limit counts requests: one for each notice makes them countable.
       env: { CONCURRENCY: '16', BATCH_CONCURRENCY: '8', COALESCE_MAX_CONTACTS: '1', ...env },
       emulator: { latencyMs },
     });
