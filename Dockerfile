@@ -1,5 +1,8 @@
+# A tag, or an image by its digest: --build-arg NODE_IMAGE=node@sha256:...
+ARG NODE_IMAGE=node:24-bookworm-slim
+
 # Build stage: npm and the compiler; not part of the final image.
-FROM node:24-bookworm-slim AS build
+FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Without install scripts of packages; the build is below.
@@ -9,12 +12,14 @@ COPY src ./src
 COPY workers ./workers
 COPY scripts ./scripts
 RUN npm run --silent build && npm prune --omit=dev
+# What the image contains of npm, with hashes and licences; read from the folders above, without a network.
+RUN npm sbom --sbom-format cyclonedx --sbom-type application >sbom.cdx.json
 
 # Runtime stage: the compiled program and its dependencies, owned by root, run by `node`.
-FROM node:24-bookworm-slim
+FROM ${NODE_IMAGE}
 ENV NODE_ENV=production
 WORKDIR /app
-COPY --from=build /app/package.json ./
+COPY --from=build /app/package.json /app/sbom.cdx.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist/src ./dist/src
 COPY --from=build /app/dist/workers ./dist/workers

@@ -7,6 +7,7 @@ import { rowOf, ROWS, VARIABLE_GROUPS, type VariableName } from '../../src/confi
 
 /** What the compose file says of one of its services. */
 interface Service {
+  readonly image?: string;
   readonly environment?: Readonly<Record<string, string | number | null>>;
   readonly secrets?: readonly string[];
   readonly command?: readonly string[];
@@ -181,4 +182,21 @@ it('the image runs as a user without rights to its files', () => {
   expect(stage).toMatch(/^USER node$/m);
   expect(stage.slice(stage.indexOf('USER node'))).not.toMatch(/^(?:COPY|ADD|RUN|USER root)/m);
   expect(stage).not.toMatch(/--chown/);
+});
+
+it('the image lists the packages that it contains, and no other', () => {
+  const [build = '', stage = ''] = readFileSync('Dockerfile', 'utf8').split(
+    /^FROM .*(?<! AS build)$/m,
+  );
+  const [, after = ''] = build.split('npm prune --omit=dev');
+  expect(after).toMatch(/^RUN npm sbom --sbom-format cyclonedx .*>sbom\.cdx\.json$/m);
+  expect(stage).toMatch(/^COPY --from=build .*\/app\/sbom\.cdx\.json /m);
+});
+
+it('each image can be named by its digest', () => {
+  const bases = readFileSync('Dockerfile', 'utf8').match(/^FROM \S+/gm) ?? [];
+  expect(bases.map((base) => /^FROM \$\{NODE_IMAGE\}$/.test(base))).toEqual([true, true]);
+  const images = Object.values(services).map(({ image }) => image);
+  const fixed = images.filter((image = '') => !/^\$\{[A-Z_]+:-[\w:.-]+\}$/.test(image));
+  expect(fixed).toEqual([]);
 });

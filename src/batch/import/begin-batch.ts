@@ -7,7 +7,7 @@ import type { ImportRecord } from '../ledger/ledger-reader.ts';
 import type { OpenedList } from './opened-list.ts';
 import { decideImport, type FoundBatches } from './decide-import.ts';
 import type { CheckedImportOptions } from './import-options.ts';
-import { derivedId, type ImportPlan } from './import-plan.ts';
+import { batchIdOf, type ImportPlan } from './import-plan.ts';
 import type { ListHead } from './list-digest.ts';
 
 /** What a batch is created with. */
@@ -68,8 +68,7 @@ export async function beginBatch(
       }
       case 'create':
     }
-    const useDerived = attempt === 0 && owner === undefined && found.earlier === undefined;
-    const id = options.batchId ?? (useDerived ? derivedId(head.identity) : randomId());
+    const id = options.batchId ?? randomId();
     const result = await ledger.start(id, plan.plan, head.identity, batchRetentionMs, {
       // Lists without a single contact have nothing that could be sent twice.
       name: head.contacts === 0 ? '' : listName(plan.plan.delivery, head.identity),
@@ -105,7 +104,7 @@ async function findBatches(
   const others =
     options.delivery === undefined ? await Promise.all(otherPolicies.map(ownerFor)) : [];
   // A file that a version without list identities imported, with the same options.
-  const olderId = derivedId(olderFingerprint);
+  const olderId = batchIdOf(olderFingerprint);
   const records = new Map<string, ImportRecord>();
   for (const id of new Set([options.batchId, owner, ...others, olderId])) {
     const record = id === undefined ? undefined : await ledger.importRecord(id);
@@ -186,4 +185,5 @@ export function listName(delivery: DeliveryPolicy, digest: string): string {
   return `${delivery}:${digest}`;
 }
 
-const randomId = () => derivedId(randomBytes(12).toString('base64url'));
+/** Not derived from the list: ids are logged, and there are so few phone numbers that all could be tried. */
+const randomId = () => batchIdOf(randomBytes(12).toString('base64url'));

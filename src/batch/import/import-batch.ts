@@ -15,7 +15,7 @@ import {
 } from './import-options.ts';
 import { ImportLease } from './import-lease.ts';
 import { beginBatch, listName, type StartedBatch } from './begin-batch.ts';
-import { derivedId, planImport, type ImportPlan } from './import-plan.ts';
+import { planImport, type ImportPlan } from './import-plan.ts';
 import { OpenedList } from './opened-list.ts';
 import { ListDigest } from './list-digest.ts';
 import { RejectsFile } from './rejects-file.ts';
@@ -105,7 +105,7 @@ class ImportRun {
     const list = await OpenedList.read(this.#list, this.#plan.identity, signal);
     const rejects = await this.#prepareRejects(list.titles);
     const started = target && (await this.#begin(target.ledger, list));
-    const id = started?.batch.id ?? this.#options.batchId ?? derivedId(list.head.identity);
+    const id = started?.batch.id ?? this.#options.batchId ?? '';
     if (started?.kind === 'ended') {
       await retryWhileAway(async () => target?.queueChunks(id), signal);
       return alreadyImported(started.batch, list.columns());

@@ -24,8 +24,8 @@ export interface ImportOptions {
    * unfinished import continues it; the list must be the same (otherwise BATCH_CONFLICT), and so must the
    * options of sending that are set. If that import has ended, nothing is queued.
    *
-   * Without it the id is derived from the list, and an unfinished import of the same list is continued.
-   * @default derived from the list
+   * Without it an unfinished import of the same list is continued.
+   * @default random
    */
   batchId?: string | undefined;
   /**
@@ -110,7 +110,7 @@ export interface ImportProgress {
 
 /** Result of an import. */
 export interface ImportReport {
-  /** Id of the batch; for a dry run, the id it would have. */
+  /** Id of the batch; of a dry run the one of its options, or empty. */
   readonly batch: string;
   /** Rows of the list, without the header and empty lines: contacts + duplicates + refused. */
   readonly rows: number;

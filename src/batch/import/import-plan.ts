@@ -54,8 +54,8 @@ export function planImport(
   };
 }
 
-/** Id of a batch, made of a hash or of random text. */
-export function derivedId(text: string): string {
+/** Id of a batch from random text; in earlier versions it was the beginning of a hash of the list. */
+export function batchIdOf(text: string): string {
   return `b-${text.slice(0, 16)}`;
 }
 

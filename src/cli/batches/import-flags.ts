@@ -48,7 +48,7 @@ export function withImportFlags(command: Command): Command {
     )
     .option(
       '--batch <id>',
-      'id of the batch: a new one, or the batch to continue (default: derived from the list)',
+      'id of the batch: a new one, or the batch to continue (default: a random id)',
       batchId,
     )
     .option('--again', 'send to a list that was imported before once more, as a new batch')

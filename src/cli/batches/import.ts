@@ -150,7 +150,7 @@ function describeReport(report: ImportReport, { wait }: ImportFlags): string[] {
 }
 
 function heading({ batch, dryRun, resumed }: ImportReport): string {
-  if (dryRun) return `Dry run: nothing was enqueued. The import would be batch ${batch}.`;
+  if (dryRun) return 'Dry run: nothing was enqueued.';
   return resumed ? `Batch ${batch}, resumed.` : `Batch ${batch}.`;
 }
 

@@ -115,10 +115,10 @@ describe('notices import', () => {
       contacts: 2,
       duplicates: 1,
       refused: 1,
-      batch: expect.stringMatching(/^b-/) as string,
+      batch: '',
     });
     const words = await run(['import', list, '--template', 'T', '--dry-run'], env);
-    expect(words.stdout).toMatch(/^Dry run: nothing was enqueued\. The import would be batch b-/);
+    expect(words.stdout).toMatch(/^Dry run: nothing was enqueued\.$/m);
     expect(words.stderr).not.toContain('01000000000');
   });
 

@@ -1,0 +1,100 @@
+import { NUMBERS, VALUES } from './canaries.ts';
+import type { Hit } from './search.ts';
+
+/** A place where canaries may be found, because docs/privacy.md says so. */
+export interface AllowedPlace {
+  readonly place: string;
+  /** Names of what is found there in every run. */
+  readonly canaries: readonly string[];
+  /** Any number or value may be found there: it depends on time which notices are not accepted. Default: no. */
+  readonly anyContact?: boolean;
+  readonly why: string;
+  /** Words of docs/privacy.md that name the place. */
+  readonly page: string;
+}
+
+/** Contacts that are not accepted, whatever happens. */
+const NOT_ACCEPTED = [
+  'echoedWith400',
+  'echoedWith422',
+  'rejected',
+  'unknown',
+  'unknownToo',
+  'inListRejected',
+  'inListUnknown',
+  'inListEchoed',
+  'value',
+  'listValue',
+];
+
+/** Every place; what is found elsewhere is a leak. */
+export const ALLOWED: readonly AllowedPlace[] = [
+  {
+    place: 'file of rejected rows',
+    canaries: ['badRow', 'badRowValue', 'inList'],
+    why: 'its owner corrects the rows and imports them',
+    page: 'the file of rejected rows',
+  },
+  {
+    place: 'exports of commands',
+    canaries: NOT_ACCEPTED,
+    anyContact: true,
+    why: 'who exports contacts wants their numbers',
+    page: 'exports (`--csv`, downloads)',
+  },
+  {
+    place: 'download of an operator',
+    canaries: NOT_ACCEPTED,
+    anyContact: true,
+    why: 'the same, in a browser',
+    page: 'exports (`--csv`, downloads)',
+  },
+  ...['Redis without PAYLOAD_KEY', 'files of Redis without PAYLOAD_KEY'].map((place) => ({
+    place,
+    canaries: ['unencrypted', 'openValue'],
+    anyContact: true,
+    why: 'without a key nothing can be encrypted',
+    page: 'contacts and content of single notices',
+  })),
+  ...['Redis', 'files of Redis'].map((place) => ({
+    place,
+    canaries: ['digest of a list'],
+    why: 'a list that is imported twice is recognized by it, by all who import',
+    page: 'digest of a list, to recognize it',
+  })),
+  {
+    place: 'answer to a sign-in',
+    canaries: ['session of vera', 'session of otto'],
+    why: 'the browser shows it with each request',
+    page: 'session of a person',
+  },
+  {
+    place: 'output of a first start',
+    canaries: ['first password', 'key of the first link'],
+    why: 'without users it is the way in, on the same machine only',
+    page: 'first password and link',
+  },
+  {
+    place: 'output of new-key',
+    canaries: ['new API key'],
+    why: 'it is printed once, for the program that uses it',
+    page: 'a new API key',
+  },
+];
+
+const CONTACT = new Set([...Object.keys(NUMBERS), ...Object.keys(VALUES)]);
+
+/** What was found where it must not be, each once: the canary, its form, the place and what stands around it. */
+export function leaksOf(hits: readonly Hit[]): string[] {
+  const leaks = new Map<string, string>();
+  for (const { place, canary, form, context } of hits) {
+    const isAllowed = ALLOWED.some(
+      (one) =>
+        one.place === place &&
+        (one.canaries.includes(canary) || (one.anyContact === true && CONTACT.has(canary))),
+    );
+    const leak = `${canary} as ${form} in ${place}`;
+    if (!isAllowed && !leaks.has(leak)) leaks.set(leak, context);
+  }
+  return [...leaks].map(([leak, context]) => `${leak}: ${context}`);
+}

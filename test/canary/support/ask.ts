@@ -1,0 +1,132 @@
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
+import { pathOf } from '../../ops/web/support/ops-bench.ts';
+import { SECRETS } from './canaries.ts';
+import type { Canary } from './forms.ts';
+import type { World } from './world.ts';
+
+/** Someone who calls the ops server. */
+export interface Visitor {
+  readonly who: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+  readonly cookie: string;
+}
+
+/** Requests of people and programs at an ops server; each answer is collected with its headers. */
+export class Visits {
+  readonly #world: World;
+  readonly #url: string;
+  /** Session cookies: as good as passwords. */
+  readonly sessions: Canary[] = [];
+
+  constructor(world: World, url: string) {
+    this.#world = world;
+    this.#url = url;
+  }
+
+  /** Asks; a place of its own is for answers that are meant to contain a canary. */
+  async ask(
+    path: string,
+    { headers }: Pick<Visitor, 'headers'>,
+    body?: unknown,
+    place = 'HTTP answer',
+  ): Promise<Answered> {
+    const isForm = typeof body === 'string';
+    const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+    const answer = await fetch(`${this.#url}${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      redirect: 'manual',
+      headers: { ...(body === undefined ? {} : { 'content-type': type }), ...headers },
+      ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    this.#world.write(place, `${path} ${JSON.stringify([...answer.headers])}\n${text}`);
+    const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    return { status: answer.status, text, cookie };
+  }
+
+  /** Signs in with a password, in the browser's way. */
+  async signIn(name: string, password: string): Promise<Visitor> {
+    const form = new URLSearchParams({ name, password }).toString();
+    const { status, cookie } = await this.ask('/sign-in', NOBODY, form, 'answer to a sign-in');
+    if (status !== 303) throw new Error(`the sign-in of ${name} was answered with ${status}`);
+    this.sessions.push({ name: `session of ${name}`, value: cookie.split('=')[1] ?? '' });
+    const session = await this.ask('/api/v1/session', { headers: { cookie } });
+    const { csrf } = JSON.parse(session.text) as { csrf: string };
+    return { who: name, headers: { cookie, 'x-csrf-token': csrf } };
+  }
+
+  /**
+   * Every GET route and the board.
+   *
+   * @param ids of batches and notices, each of which is asked for
+   * @returns paths that were not answered with 200
+   */
+  async readAll(
+    { who, headers }: Visitor,
+    ids: { readonly batches: readonly string[]; readonly notices: readonly string[] },
+  ): Promise<string[]> {
+    const unanswered: string[] = [];
+    const read = async (path: string) => {
+      const accept = path.startsWith('/api') ? 'application/json' : 'text/html';
+      const place = path.endsWith('.csv') && who === 'otto' ? 'download of an operator' : undefined;
+      const visitor = { headers: { ...headers, accept } };
+      return (await this.ask(path, visitor, undefined, place)).status === 200;
+    };
+    for (const { method, path } of OPS_ROUTES) {
+      if (method !== 'GET' || path === '/api/v1/events') continue;
+      const all = path.includes('batches') ? ids.batches : ids.notices;
+      const paths = path.includes(':id')
+        ? all.map((id) => path.replace(':id', encodeURIComponent(id)))
+        : [path === '/api/v1/notices' ? `${path}?idempotencyKey=order-1` : pathOf({ path })];
+      let isAnswered = false;
+      for (const one of paths) isAnswered = (await read(one)) || isAnswered;
+      if (!isAnswered) unanswered.push(path);
+    }
+    for (const path of boardPaths(ids.notices)) {
+      if (!(await read(path)) && !path.endsWith('/logs')) unanswered.push(path);
+    }
+    return unanswered;
+  }
+
+  /** What the stream of events sends within a time. */
+  async stream({ headers }: Visitor, ms: number): Promise<void> {
+    const answer = await fetch(`${this.#url}/api/v1/events`, {
+      headers,
+      signal: AbortSignal.timeout(ms),
+    });
+    const decoder = new TextDecoder();
+    try {
+      for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
+        this.#world.write('HTTP answer', decoder.decode(piece));
+      }
+    } catch (error) {
+      if ((error as Error).name !== 'TimeoutError') throw error;
+    }
+  }
+}
+
+export const NOBODY: Visitor = { who: '', headers: {} };
+
+/** The program with an API key. */
+export const program = (key: 'viewerKey' | 'operatorKey' | 'senderKey'): Visitor => ({
+  who: key,
+  headers: { authorization: `Bearer ${SECRETS[key]}` },
+});
+
+const STATES = ['latest', 'active', 'waiting', 'completed', 'failed', 'delayed', 'prioritized'];
+
+function boardPaths(notices: readonly string[]): string[] {
+  const lists = ['send', 'chunks'].flatMap((queue) =>
+    STATES.map((state) => `/queues/api/queues?activeQueue=${queue}&status=${state}`),
+  );
+  const jobs = notices.flatMap((id) => [
+    `/queues/api/queues/send/${encodeURIComponent(id)}`,
+    `/queues/api/queues/send/${encodeURIComponent(id)}/logs`,
+  ]);
+  return [...lists, ...jobs, '/queues/'];
+}

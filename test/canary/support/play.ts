@@ -1,0 +1,187 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, onTestFinished } from 'vitest';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
+import type { Notice } from '../../../src/contracts/notice.ts';
+import type { SendOptions } from '../../../src/contracts/send-options.ts';
+import { until } from '../../support/wait.ts';
+import { NUMBERS, SECRET_VARIABLES, SECRETS, VALUES } from './canaries.ts';
+import type { RunningProcess } from '../../cli/support/process.ts';
+import type { World } from './world.ts';
+
+/** What was sent: its ids are attacked, and asked for on every page. */
+export interface Sent {
+  readonly notices: Notice[];
+  readonly ids: string[];
+  readonly batches: string[];
+}
+
+const DEADLINE = { deadlineMs: 60_000 };
+
+export const notice = (contact: string, templateCode = 'CANARY'): Notice => ({
+  templateCode,
+  contacts: [{ contact, var1: VALUES.value }],
+});
+
+function openQueue({ redis }: World['main'], payloadKey?: string): NoticeQueue {
+  const queue = new NoticeQueue({
+    redis: { url: redis.url, password: SECRETS.redisPassword },
+    prefix: 'canary',
+    payloadKey,
+    findKey: SECRET_VARIABLES.FIND_KEY,
+    enqueueTimeoutMs: 20_000,
+  });
+  onTestFinished(() => queue.close());
+  return queue;
+}
+
+/** Single notices of each kind: what the service accepts, refuses, repeats, and does not answer. */
+export async function sendNotices(world: World): Promise<Sent> {
+  const { emulator, tap, main } = world;
+  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
+  const sent: Sent = { notices: [], ids: [], batches: [] };
+  const send = async (number: string, options: SendOptions = {}) => {
+    const { id } = await queue.send(notice(number), options);
+    sent.notices.push(notice(number));
+    sent.ids.push(id);
+  };
+  for (const status of [200, 400, 422] as const) {
+    tap.echo(NUMBERS[`echoedWith${status}`], status);
+    await send(NUMBERS[`echoedWith${status}`]);
+  }
+  tap.echo(NUMBERS.inListEchoed, 400);
+  for (const number of [NUMBERS.unknown, NUMBERS.unknownToo, NUMBERS.inListUnknown]) {
+    emulator.addFault({ on: 'send', containing: number, reset: 'after-acting' });
+  }
+  await send(NUMBERS.accepted);
+  await send(NUMBERS.keyed, { idempotencyKey: 'order-1' });
+  await send(NUMBERS.keyed, { idempotencyKey: 'order-1' });
+  await send(NUMBERS.rejected);
+  await send(NUMBERS.unknown, { delivery: 'at-most-once' });
+  await send(NUMBERS.unknownToo, { delivery: 'at-most-once' });
+  await send(NUMBERS.delayed, { delay: 3_600_000 });
+  await queue.send(notice(NUMBERS.badNotice)).then(
+    () => expect.unreachable('a number that is none was taken'),
+    (error: unknown) => world.write('error of the library', String((error as Error).stack)),
+  );
+  return sent;
+}
+
+/** Waits until a worker has written so many lines of an event. */
+async function lines(worker: RunningProcess, event: string, count: number): Promise<void> {
+  const found = () => worker.stdout().split(`"event":"${event}"`).length - 1;
+  await until(() => found() >= count, { what: `${count} of ${event}`, ...DEADLINE });
+}
+
+export async function startWorker(world: World, installation: World['main'], more = {}) {
+  const worker = world.start('log of a worker', ['worker'], { ...installation.env, ...more });
+  await lines(worker, 'started', 1);
+  return worker;
+}
+
+/** A worker is killed while the service has its request; another one takes over. */
+export async function killWorker(world: World, worker: RunningProcess, sent: Sent): Promise<void> {
+  const { emulator, main } = world;
+  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
+  emulator.addFault({
+    on: 'send',
+    containing: NUMBERS.killed,
+    hang: 'before-acting',
+    times: 1,
+  });
+  const { id } = await queue.send(notice(NUMBERS.killed));
+  sent.ids.push(id);
+  sent.notices.push(notice(NUMBERS.killed));
+  const fired = () => emulator.faults().some(({ fault, spent }) => 'hang' in fault && spent);
+  await until(fired, { what: 'the request that hangs', ...DEADLINE });
+  worker.child.kill('SIGKILL');
+  await worker.ended;
+}
+
+/** A token that ends early, answers that repeat the key pair, and keys that are refused. */
+export async function troubleWithTokens(world: World, sent: Sent): Promise<void> {
+  const { emulator, tap, main } = world;
+  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
+  for (const status of [200, 400, 401]) {
+    tap.echo('/api/v2/token', status, true);
+  }
+  const before = tap.echoed();
+  emulator.revokeTokens();
+  const { id } = await queue.send(notice(NUMBERS.renewed));
+  sent.ids.push(id);
+  sent.notices.push(notice(NUMBERS.renewed));
+  await until(() => tap.echoed() >= before + 3, { what: 'three echoes', ...DEADLINE });
+  const accepted = () => accepts(world, NUMBERS.renewed);
+  await until(accepted, { what: 'the notice after the renewal', ...DEADLINE });
+}
+
+export function accepts({ emulator }: World, number: string): boolean {
+  return emulator.details().some(({ contact }) => contact === number);
+}
+
+/** Redis is killed and comes back; programs run without it, and with another password. */
+export async function troubleWithRedis(
+  world: World,
+  sent: Sent,
+  whileAway: () => Promise<void>,
+): Promise<void> {
+  const { main } = world;
+  const wrong = { ...main.env, REDIS_PASSWORD: SECRETS.wrongRedisPassword, HEALTH_PORT: '0' };
+  for (const args of [['worker'], ['ops', '--port', '0']]) {
+    const program = world.start('program with a wrong password', args, wrong);
+    const written = () => program.stdout() + program.stderr();
+    await until(() => /WRONGPASS|password/.test(written()), {
+      what: 'that the password is wrong',
+      ...DEADLINE,
+    });
+  }
+  await main.redis.kill('SIGKILL');
+  const away = world.start('log of a worker', ['worker'], { ...main.env, HEALTH_PORT: '0' });
+  await until(() => (away.stdout() + away.stderr()).length > 0, { what: 'a line', ...DEADLINE });
+  await whileAway();
+  await main.redis.restart();
+  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
+  const { id } = await queue.send(notice(NUMBERS.whileAway));
+  sent.ids.push(id);
+  sent.notices.push(notice(NUMBERS.whileAway));
+  await until(() => accepts(world, NUMBERS.whileAway), {
+    what: 'the notice after it',
+    ...DEADLINE,
+  });
+}
+
+/** The same without PAYLOAD_KEY: what is stored then is readable, as docs/privacy.md says. */
+export async function sendUnencrypted(world: World): Promise<void> {
+  const queue = openQueue(world.open);
+  const send = (contact: string) =>
+    queue.send({ templateCode: 'OPEN', contacts: [{ contact, var1: VALUES.openValue }] });
+  await send(NUMBERS.unencrypted);
+  await queue.import([{ contact: NUMBERS.unencryptedInList, var1: VALUES.openValue }], {
+    templateCode: 'OPEN',
+    batchId: 'open',
+  });
+}
+
+/** The lists of an import: with bad rows, and with a single row. */
+export function writeLists({ folder }: World): { readonly spring: string; readonly one: string } {
+  const cell = (value: string) => `"${value.replaceAll('"', '""')}"`;
+  const list = [
+    'contact,var1',
+    ...[NUMBERS.inList, NUMBERS.inListRejected, NUMBERS.inListUnknown, NUMBERS.inListEchoed].map(
+      (number) => `${number},${cell(VALUES.listValue)}`,
+    ),
+    `${NUMBERS.badRow},${cell(VALUES.badRowValue)}`,
+    `${NUMBERS.inList},${cell(VALUES.listValue)}`,
+    `not a number,${cell(VALUES.badRowValue)}`,
+    `${NUMBERS.inList},${cell(VALUES.badRowValue)},too many`,
+  ];
+  const [spring, one] = [path.join(folder, 'lists/spring.csv'), path.join(folder, 'lists/one.csv')];
+  writeFileSync(spring, `${list.join('\n')}\n`);
+  writeFileSync(one, `contact\n${NUMBERS.onlyOne}\n`);
+  return { spring, one };
+}
+
+/** The file of rejected rows, which `notices import` writes beside a list. */
+export function readRejected(world: World, list: string): void {
+  world.write('file of rejected rows', readFileSync(`${list}.rejected.csv`, 'utf8'));
+}

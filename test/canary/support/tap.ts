@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { onTestFinished } from 'vitest';
+
+/** The messaging service as workers see it: in front of the emulator, it notes tokens and can echo requests. */
+export interface Tap {
+  readonly url: string;
+  /** Bearer values that were used. */
+  readonly tokens: ReadonlySet<string>;
+  /** How often it has echoed a request. */
+  readonly echoed: () => number;
+  /**
+   * Answers requests that contain a text with everything that they contain, instead of passing them on.
+   *
+   * @param once only the first of them. Default: false
+   */
+  echo(containing: string, status: number, once?: boolean): void;
+}
+
+interface Echo {
+  readonly containing: string;
+  readonly status: number;
+  readonly once: boolean;
+}
+
+export async function startTap(target: string): Promise<Tap> {
+  const tokens = new Set<string>();
+  let echoes: readonly Echo[] = [];
+  let echoed = 0;
+  const server = createServer((request, response) => {
+    serve(request, response).catch(() => response.destroy());
+  });
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await buffer(request);
+    const authorization = request.headers.authorization ?? '';
+    if (authorization.startsWith('Bearer ')) tokens.add(authorization.slice('Bearer '.length));
+    const found = echoes.find(
+      ({ containing }) => body.includes(containing) || request.url?.endsWith(containing),
+    );
+    if (found === undefined) return forward(target, request, body, response);
+    if (found.once) echoes = echoes.filter((one) => one !== found);
+    echoed += 1;
+    return answerWithAll(request, body.toString(), found.status, response);
+  };
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    tokens,
+    echoed: () => echoed,
+    echo: (containing, status, once = false) => {
+      echoes = [...echoes, { containing, status, once }];
+    },
+  };
+}
+
+async function forward(
+  target: string,
+  { method = 'POST', url = '/', headers }: IncomingMessage,
+  body: Buffer,
+  response: ServerResponse,
+): Promise<void> {
+  const { authorization = '', 'content-type': type = 'application/json' } = headers;
+  const answer = await fetch(`${target}${url}`, {
+    method,
+    headers: { authorization, 'content-type': type },
+    body: method === 'GET' ? null : new Uint8Array(body),
+  });
+  const text = await answer.text();
+  response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
+}
+
+/** Repeats the request in every place of an answer that is read or kept. */
+function answerWithAll(
+  { headers, url = '' }: IncomingMessage,
+  body: string,
+  status: number,
+  response: ServerResponse,
+): void {
+  const number = /"contact":"(\d+)"/.exec(body)?.[1] ?? '01000000000';
+  const spelled = number.replace(/^(\d{3})(\d{4})/, '$1 - $2 - ');
+  const secret = (headers.authorization ?? '').split(' ')[1] ?? '';
+  const plain = Buffer.from(secret, 'base64')
+    .toString('latin1')
+    .replaceAll(/[^ -~]/g, '?');
+  const all = `${url} ${JSON.stringify(headers)} ${secret} ${plain} ${spelled} ${body}`;
+  const answer = {
+    code: `BAD${number}`,
+    errorCode: `INVALID_${spelled.replaceAll(' ', '')}`,
+    message: all,
+    error: { code: `C-${number}`, message: `${spelled}: ${body}` },
+    errors: [{ code: secret.slice(0, 40), message: plain }, all],
+    traceId: `c${number}`,
+    requestId: secret.slice(0, 60),
+    data: { message: all },
+  };
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'x-request-id': number })
+    .end(JSON.stringify(answer));
+}

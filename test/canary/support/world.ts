@@ -1,0 +1,167 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
+import { startReceiver, type Receiver } from '../../ops/alerts/support/receiver.ts';
+import { startProcess, type RunningProcess } from '../../cli/support/process.ts';
+import type { Env } from '../../cli/support/run.ts';
+import { NUMBERS, SECRET_VARIABLES, SECRETS } from './canaries.ts';
+import { readFiles, readRedis } from './read-redis.ts';
+import type { Written } from './search.ts';
+import { startTap, type Tap } from './tap.ts';
+
+/** An installation with a Redis of its own, whose files can be searched. */
+interface Installation {
+  readonly redis: RedisServer;
+  readonly env: Env;
+}
+
+/** Everything that takes part, and everything that was written. */
+export interface World {
+  readonly emulator: Emulator;
+  readonly tap: Tap;
+  readonly alerts: Receiver;
+  readonly events: Receiver;
+  /** Files of people: lists, and what commands write beside them. */
+  readonly folder: string;
+  /** With all keys. */
+  readonly main: Installation;
+  /** Without PAYLOAD_KEY, and with version 1 of the service's API. */
+  readonly open: Installation;
+  readonly healthPort: number;
+  readonly written: Written[];
+  write(place: string, text: string): void;
+  /** Starts a program that runs until it is stopped; what it writes is collected. */
+  start(place: string, args: readonly string[], env: Env): RunningProcess;
+  /** A connection of the test's own. */
+  connect(installation: Installation): Redis;
+  /** Collects what lies in Redis, in files and at the receivers. */
+  collect(): Promise<void>;
+}
+
+/** All data as text: nothing in them is compressed but what we compress. */
+const READABLE = ['--rdbcompression', 'no', '--aof-use-rdb-preamble', 'no'];
+
+const SETTINGS = {
+  LOG_LEVEL: 'trace',
+  LOG_FORMAT: 'json',
+  REDIS_PREFIX: 'canary',
+  NOTICE_EVENTS: '1000',
+  ALERT_QUIET_MS: '0s',
+  ALERT_FAILED_NOTICES: '1',
+  BACKOFF_BASE_MS: '10ms',
+  BACKOFF_CAP_MS: '100ms',
+  ATTEMPTS: '3',
+  UNKNOWN_RESENDS: '1',
+  CONNECT_TIMEOUT_MS: '1s',
+  ANSWER_TIMEOUT_MS: '2s',
+  SEND_DEADLINE_MS: '3s',
+  ISSUE_DEADLINE_MS: '2s',
+  HOLD_PROBE_MIN_MS: '50ms',
+  HOLD_PROBE_MAX_MS: '200ms',
+  TOKEN_REFUSED_MIN_MS: '50ms',
+  TOKEN_REFUSED_MAX_MS: '200ms',
+  TOKEN_GRACE_MS: '0s',
+  TOKEN_MIN_AGE_MS: '0s',
+  HEARTBEAT_MS: '200ms',
+  STALLED_INTERVAL_MS: '500ms',
+  LOCK_DURATION_MS: '7s',
+  RESTORE_GUARD: 'warn',
+  KEEP_ACCEPTED_MS: '1h',
+} as const;
+
+export async function startWorld(): Promise<World> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'notices-canary-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const below = (name: string) => path.join(folder, name);
+  for (const name of ['lists', 'state', 'redis', 'open-redis']) mkdirSync(below(name));
+  const emulator = await startEmulator({
+    accessKey: SECRETS.accessKey,
+    secretKey: SECRETS.secretKey,
+    tokenMode: 'many',
+    rejectContacts: [NUMBERS.rejected, NUMBERS.inListRejected],
+  });
+  onTestFinished(() => emulator.close());
+  const tap = await startTap(emulator.url);
+  const [alerts, events] = [await startReceiver(), await startReceiver()];
+  const healthPort = await freePort();
+  const installation = async (data: string, more: Env): Promise<Installation> => {
+    const args = ['--requirepass', SECRETS.redisPassword, ...READABLE];
+    const redis = await startRedisServer({ persistence: true, dir: below(data), args });
+    onTestFinished(() => redis.close());
+    const env = {
+      ...SETTINGS,
+      ...SECRET_VARIABLES,
+      REDIS_URL: redis.url,
+      BASE_URL: tap.url,
+      ALERT_WEBHOOK_URL: alerts.url,
+      EVENT_WEBHOOK_URL: events.url,
+      STATE_FILE: path.join(below('state'), data),
+      CANARY_SPANS: below('spans.jsonl'),
+      NODE_OPTIONS: `--import ${new URL('spans-to-file.mjs', import.meta.url).href}`,
+      ...more,
+    };
+    return { redis, env };
+  };
+  const main = await installation('redis', { HEALTH_PORT: String(healthPort) });
+  const open = await installation('open-redis', {
+    PAYLOAD_KEY: '',
+    PAYLOAD_KEY_PREVIOUS: '',
+    API_VERSION: 'v1',
+  });
+  const written: Written[] = [];
+  const write = (place: string, text: string) => written.push({ place, bytes: Buffer.from(text) });
+  const running: (readonly [string, RunningProcess])[] = [];
+  const connect = ({ redis }: Installation) => {
+    const client = new Redis(redis.url, { password: SECRETS.redisPassword });
+    client.on('error', () => undefined);
+    onTestFinished(() => client.disconnect());
+    return client;
+  };
+  return {
+    emulator,
+    tap,
+    alerts,
+    events,
+    folder,
+    main,
+    open,
+    healthPort,
+    written,
+    write,
+    connect,
+    start: (place, args, env) => {
+      const program = startProcess(args, env);
+      running.push([place, program]);
+      return program;
+    },
+    collect: async () => {
+      for (const [place, program] of running) {
+        program.stop('SIGTERM');
+        const { stdout, stderr } = await program.ended;
+        write(place, stdout);
+        write(place, stderr);
+      }
+      for (const { received } of [alerts, events]) {
+        for (const { headers, body } of received) write('webhook', JSON.stringify(headers) + body);
+      }
+      for (const [place, one, data] of [
+        ['Redis', main, 'redis'],
+        ['Redis without PAYLOAD_KEY', open, 'open-redis'],
+      ] as const) {
+        const client = connect(one);
+        written.push(...(await readRedis(client, place)));
+        await client.save();
+        client.disconnect();
+        await one.redis.kill('SIGTERM');
+        written.push(...readFiles(below(data), `files of ${place}`));
+      }
+      written.push(...readFiles(below('state'), 'state file'));
+      written.push({ place: 'traces', bytes: readFileSync(below('spans.jsonl')) });
+    },
+  };
+}

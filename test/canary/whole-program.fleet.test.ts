@@ -1,0 +1,189 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { readImportOptions } from '../../src/batch/import/import-options.ts';
+import { planImport } from '../../src/batch/import/import-plan.ts';
+import { ListDigest } from '../../src/batch/import/list-digest.ts';
+import { run } from '../cli/support/run.ts';
+import { until } from '../support/wait.ts';
+import { ALLOWED, leaksOf } from './support/allowed.ts';
+import { NOBODY, Visits } from './support/ask.ts';
+import { CANARIES, NUMBERS, OPS_VARIABLES, SECRETS } from './support/canaries.ts';
+import { act, enqueue, look, Terminal } from './support/commands.ts';
+import { Dictionary } from './support/dictionary.ts';
+import type { Canary } from './support/forms.ts';
+import {
+  accepts,
+  killWorker,
+  sendNotices,
+  sendUnencrypted,
+  startWorker,
+  troubleWithRedis,
+  troubleWithTokens,
+  writeLists,
+  type Sent,
+} from './support/play.ts';
+import { CanarySearch, type Hit, type Written } from './support/search.ts';
+import { visitAll, type Unanswered } from './support/visit.ts';
+import { startWorld, type World } from './support/world.ts';
+
+const MINUTES_MS = 60_000;
+const DEADLINE = { deadlineMs: MINUTES_MS };
+
+/** What a run of the whole program shows. */
+interface Shown {
+  readonly hits: readonly Hit[];
+  readonly written: readonly Written[];
+  readonly commands: ReadonlySet<string>;
+  readonly unanswered: Unanswered;
+  readonly echoed: number;
+}
+
+let shown: Shown;
+
+/** Secrets that the program makes itself and prints once. */
+async function printedOnce(world: World, terminal: Terminal): Promise<Canary[]> {
+  const place = 'output of a first start';
+  const first = world.start(place, ['ops', '--port', '0'], { ...world.main.env, HEALTH_PORT: '0' });
+  const [, link = '', name = ''] = await first.says(/(http\S+\/sign-in\?key=(\S+))/);
+  const [, password = ''] = await first.says(/password:? +(\S+)/i);
+  await fetch(link, { redirect: 'manual' });
+  await fetch(link, { redirect: 'manual' });
+  const args = ['ops', 'new-key', 'other', '--json'];
+  const made = await terminal.run(args, { place: 'output of new-key' });
+  const { key } = JSON.parse(made) as { key: string };
+  return [
+    { name: 'first password', value: password },
+    { name: 'key of the first link', value: name },
+    { name: 'new API key', value: key },
+  ];
+}
+
+/** The tokens that the service got; those of version 1 also as they were issued. */
+function tokensOf({ tap }: World): Canary[] {
+  const values = [...tap.tokens].flatMap((value) => [
+    value,
+    ...(value.includes('.') ? [] : [Buffer.from(value, 'base64').toString()]),
+  ]);
+  return values.map((value, index) => ({ name: `token ${index}`, value }));
+}
+
+/** What identifies the list of a single contact, computed as anyone can. */
+function digestOfList(): string {
+  const options = readImportOptions({ templateCode: 'CANARY' });
+  const { identity } = planImport(options, undefined, { chunkSize: 1, delivery: 'at-most-once' });
+  const digest = new ListDigest(identity);
+  digest.addJson(`{"contact":"${NUMBERS.onlyOne}"}`);
+  return digest.content();
+}
+
+async function play(): Promise<Shown> {
+  const world = await startWorld();
+  const accepted = (name: keyof typeof NUMBERS) =>
+    until(() => accepts(world, NUMBERS[name]), { what: `notice "${name}"`, ...DEADLINE });
+  const sent: Sent = await sendNotices(world);
+  const terminal = new Terminal(world);
+  await enqueue(terminal, world, sent, writeLists(world));
+  const batches = JSON.parse(await terminal.run(['batches', '--json'])) as { id: string }[];
+  sent.batches.push(...batches.map(({ id }) => id));
+  const emulator = ['emulator', '--port', '0', '--access-key', SECRETS.accessKey];
+  const own = world.start(
+    'log of an emulator',
+    [...emulator, '--secret-key', SECRETS.secretKey],
+    {},
+  );
+  await own.says(/^emulator at http/m);
+  const env = { ...world.main.env, ...OPS_VARIABLES };
+  const ops = world.start('log of the ops server', ['ops', '--port', '0'], env);
+  const [, url = ''] = await ops.says(/^ops at (http\S+)/m);
+  const once = await printedOnce(world, terminal);
+  const worker = await startWorker(world, world.main);
+  await accepted('inList');
+  for (const path of ['/metrics', '/livez', '/readyz']) {
+    const answer = await fetch(`http://127.0.0.1:${world.healthPort}${path}`);
+    world.write('HTTP answer', await answer.text());
+  }
+  await startWorker(world, world.open);
+  await sendUnencrypted(world);
+  await accepted('unencryptedInList');
+  await troubleWithTokens(world, sent);
+  await killWorker(world, worker, sent);
+  await startWorker(world, world.main, { LOG_FORMAT: 'json', LOG_LEVEL: 'debug' });
+  await accepted('killed');
+  await look(terminal, sent);
+  const visits = new Visits(world, url);
+  const unanswered = await visitAll(visits, sent);
+  await troubleWithRedis(world, sent, async () => {
+    for (const path of ['/readyz', '/', '/metrics']) await visits.ask(path, NOBODY);
+    await terminal.both('status');
+    await terminal.both('send', '--template', 'CANARY', '--contact', NUMBERS.whileAway);
+  });
+  await act(terminal, sent);
+  await world.collect();
+  const { written } = world;
+  const canaries = [...CANARIES, ...once, ...tokensOf(world), ...visits.sessions];
+  const guess = { of: 'digest of a list', needles: [digestOfList().slice(0, 8)] };
+  const numbers = CANARIES.filter(({ kind }) => kind === 'number');
+  const dictionary = new Dictionary(numbers, sent.notices, [guess]);
+  return {
+    hits: [...new CanarySearch(canaries).in(written), ...dictionary.in(written)],
+    written,
+    commands: terminal.used,
+    unanswered,
+    echoed: world.tap.echoed(),
+  };
+}
+
+/** Kinds of output that have to be there; a place without any would be searched in vain. */
+const PLACES = [
+  'HTTP answer',
+  'Redis',
+  'error of the library',
+  'files of Redis',
+  'log of a worker',
+  'log of an emulator',
+  'log of the ops server',
+  'output of a command',
+  'program with a wrong password',
+  'state file',
+  'traces',
+  'webhook',
+];
+
+/** Without a provider that answers. */
+const OF_PROVIDER = ['/sign-in/provider', '/sign-in/provider/callback'];
+
+describe('keys, tokens, passwords, numbers and values that pass through the whole program', () => {
+  it(
+    'pass through every command, page and route, and through failures',
+    async () => {
+      shown = await play();
+      const help = (await run(['help'])).stdout.split('Single notices:')[1] ?? '';
+      const commands = [...(help.split('Exit codes:')[0] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)];
+      const running = new Set(['worker', 'emulator']);
+      const left = commands.map(([, name = '']) => name).filter((name) => !running.has(name));
+      expect(left.filter((name) => !shown.commands.has(name))).toEqual([]);
+      expect(shown.unanswered.operator).toEqual(OF_PROVIDER);
+      expect(shown.unanswered.viewer.filter((path) => !path.endsWith('.csv'))).toEqual(OF_PROVIDER);
+      expect(shown.echoed).toBeGreaterThanOrEqual(7);
+      const full = shown.written.filter(({ bytes }) => bytes.length > 20).map(({ place }) => place);
+      expect(new Set(full)).toEqual(new Set([...PLACES, ...ALLOWED.map(({ place }) => place)]));
+    },
+    5 * MINUTES_MS,
+  );
+
+  it('are found in no form outside of the places that are allowed', () => {
+    expect(leaksOf(shown.hits)).toEqual([]);
+  });
+
+  it.each(ALLOWED)('are found in the place: $place', ({ place, canaries }) => {
+    const found = new Set(shown.hits.filter((hit) => hit.place === place).map((hit) => hit.canary));
+    expect(canaries.filter((canary) => !found.has(canary))).toEqual([]);
+  });
+
+  it.each(ALLOWED)(
+    'may be found in the place because docs/privacy.md names it: $place',
+    (allowed) => {
+      expect(readFileSync('docs/privacy.md', 'utf8')).toContain(allowed.page);
+    },
+  );
+});
