@@ -136,7 +136,7 @@ export interface Keys {
   /** BullMQ's lock of a notice's job: its holder may send. */
   noticeLock(jobId: string): string;
   /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
-  noticesIn(state: 'wait' | 'active' | 'prioritized' | 'delayed'): string;
+  noticesIn(state: NoticeList): string;
   /** BullMQ's list of chunks that wait. */
   readonly waitingChunks: string;
   /** BullMQ's set of notices that failed for good. */
@@ -144,6 +144,10 @@ export interface Keys {
   /** BullMQ's lock of a chunk's job: its holder may send. */
   chunkLock(jobId: string): string;
 }
+
+/** Names of BullMQ's lists and sorted sets of jobs. */
+export type NoticeList =
+  'wait' | 'paused' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed';
 
 /** Keys of what waits for a webhook, and what it got. */
 export interface OutboxKeys {

@@ -164,6 +164,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
       ['restored'],
       ['audit'],
       ['find', FIRST],
+      ['erase', FIRST, '--yes'],
     ]);
     const { stdout } = await run(['doctor', '--json'], env);
     expect(stdout).not.toMatch(/NOPERM|permission/);
