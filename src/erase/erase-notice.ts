@@ -4,7 +4,7 @@ import { Intents } from '../fleet/intents/intents.ts';
 import { announceEnd } from '../notices/announce-end.ts';
 import { cancelJobs } from '../notices/cancel.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
-import { replaceData } from '../notices/replace-data.ts';
+import { replaceData } from './replace-data.ts';
 import { readUnknown } from '../ops/unknown.ts';
 import { NO_SEALING } from '../payload/seal.ts';
 import { openJob, sealJob } from '../payload/sealed-job.ts';

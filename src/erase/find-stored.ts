@@ -8,9 +8,9 @@ import {
   allBatches,
   storedContacts,
   type ContactSource,
-  type StoredContacts,
+  type ContactsWithNumber,
 } from './stored-contacts.ts';
-import { storedNotices, type StoredNotice } from './stored-notices.ts';
+import { storedNotices, type NoticeWithNumber } from './stored-notices.ts';
 
 /** Where a person's data is stored. */
 export interface EraseContext extends ContactSource {
@@ -25,8 +25,8 @@ export interface EraseContext extends ContactSource {
 
 /** What is stored about a number. */
 export interface StoredAboutNumber {
-  readonly notices: readonly StoredNotice[];
-  readonly contacts: readonly StoredContacts[];
+  readonly notices: readonly NoticeWithNumber[];
+  readonly contacts: readonly ContactsWithNumber[];
   /** Batches that are being imported: the rest of the list may contain the number. */
   readonly importing: readonly string[];
   /** What cannot be decrypted; it may contain the number. */
@@ -56,8 +56,8 @@ export async function findStored(
 ): Promise<StoredAboutNumber> {
   const { redis, keys, settings } = context;
   const unreadable = { notices: 0, chunks: 0 };
-  const notices: StoredNotice[] = [];
-  const contacts: StoredContacts[] = [];
+  const notices: NoticeWithNumber[] = [];
+  const contacts: ContactsWithNumber[] = [];
   const importing: string[] = [];
   const secret = settings.findKey;
   const hash = secret === undefined ? undefined : hashNumber(findKey(secret), number);

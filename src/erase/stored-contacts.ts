@@ -13,7 +13,7 @@ export interface ContactSource {
 }
 
 /** Contacts of a batch with the number. */
-export interface StoredContacts {
+export interface ContactsWithNumber {
   readonly batch: string;
   /** The chunk or failure. */
   readonly name: string;
@@ -51,7 +51,7 @@ export async function* storedContacts(
   batch: string,
   number: string,
   onUnreadable: () => void,
-): AsyncGenerator<StoredContacts> {
+): AsyncGenerator<ContactsWithNumber> {
   const { ledger, sealing } = source;
   for (const name of await ledger.payloadNames(batch)) {
     const payload = await ledger.payload(batch, name);

@@ -6,7 +6,7 @@ import type { NoticeList } from '../redis/keys.ts';
 import type { JobData } from '../contracts/job.ts';
 
 /** Where a job with the number was found. */
-export interface StoredNotice {
+export interface NoticeWithNumber {
   /** Id of the job. */
   readonly id: string;
   readonly place: 'waiting' | 'sending' | 'ended';
@@ -18,7 +18,7 @@ export interface StoredNotice {
  * BullMQ's lists in the order in which a job passes them; those to which it returns are read twice, so that a job
  * that moves during the search is found.
  */
-const PLACES: readonly (readonly [NoticeList, StoredNotice['place']])[] = [
+const PLACES: readonly (readonly [NoticeList, NoticeWithNumber['place']])[] = [
   ['delayed', 'waiting'],
   ['prioritized', 'waiting'],
   ['wait', 'waiting'],
@@ -46,7 +46,7 @@ export async function* storedNotices(
   source: NoticeSource,
   number: string,
   onUnreadable: () => void,
-): AsyncGenerator<StoredNotice> {
+): AsyncGenerator<NoticeWithNumber> {
   const { redis, keys, sealing } = source;
   const seen = new Set<string>();
   for (const [list, place] of PLACES) {

@@ -109,7 +109,7 @@ function keysCommand(context: CommandContext): Command {
     .action((_: unknown, command: Command) =>
       withLedger(context, async ({ redis, keys, config }) => {
         const { readApiKeys } = await import('../../ops/web/access/accounts.ts');
-        const { readKeyUses } = await import('../../ops/key-uses.ts');
+        const { readKeyUses } = await import('../../ops/web/access/key-uses.ts');
         const uses = await readKeyUses(redis, keys);
         const now = Date.now();
         const listed = readApiKeys(config.ops.apiKeys).map(

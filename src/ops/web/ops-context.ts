@@ -11,7 +11,7 @@ import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../..
 import { openBullQueue } from '../../redis/open-queue.ts';
 import type { FindContext } from '../../search/find-contact.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
-import { KeyUses } from '../key-uses.ts';
+import { KeyUses } from './access/key-uses.ts';
 import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';

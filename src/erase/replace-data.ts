@@ -1,7 +1,7 @@
+import { PLACE_OF_JOB } from '../notices/look-up-script.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { PLACE_OF_JOB } from './look-up-script.ts';
 
 /** `changed`: the data is no longer what was read. */
 export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending';

@@ -1,6 +1,6 @@
-import type { RedisClient } from '../redis/connect.ts';
-import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
+import type { RedisClient } from '../../../redis/connect.ts';
+import { redisFailure } from '../../../redis/failure.ts';
+import type { Keys } from '../../../redis/keys.ts';
 
 /** Resolution of the last use, in milliseconds. */
 const MINUTE_MS = 60_000;
