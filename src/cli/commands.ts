@@ -36,6 +36,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     example: 'notices find 01012345678',
     load: async () => (await import('./notices/find.ts')).findCommand,
   },
+  erase: {
+    group: 'Single notices:',
+    example: "notices erase 01012345678 --why 'request of the person'",
+    load: async () => (await import('./notices/erase.ts')).eraseCommand,
+  },
   unknown: {
     group: 'Single notices:',
     example: 'notices unknown --json',

@@ -110,3 +110,57 @@ export async function searchChunks(
   }
   return { hits, contacts, unindexed };
 }
+
+/**
+ * Replaces a fingerprint in chunks by that of their nearest contact, or by zeros if there is no other, so that the
+ * numbers of contacts stay right. KEYS: the batch's find hash. ARGV: the fingerprint, the chunks. Answers in how
+ * many chunks it was.
+ */
+const eraseScript = defineScript({
+  name: 'erase fingerprints',
+  keys: 1,
+  parse: Number,
+  lua: `
+local wanted, width, erased = ARGV[1], ${FINGERPRINT_BYTES}, 0
+for index = 2, #ARGV do
+  local prints = redis.call('HGET', KEYS[1], ARGV[index]) or ''
+  local from = 1
+  repeat
+    from = string.find(prints, wanted, from, true)
+    if from and (from - 1) % width == 0 then break end
+    if from then from = from + 1 end
+  until not from
+  if from then
+    local to = from + width
+    while string.sub(prints, to, to + width - 1) == wanted do to = to + width end
+    local other = string.sub(prints, from - width, from - 1)
+    if from == 1 then other = string.sub(prints, to, to + width - 1) end
+    if other == '' then other = string.rep('\\0', width) end
+    prints = string.sub(prints, 1, from - 1) .. string.rep(other, (to - from) / width) .. string.sub(prints, to)
+    redis.call('HSET', KEYS[1], ARGV[index], prints)
+    erased = erased + 1
+  end
+end
+return erased`,
+});
+
+/**
+ * Removes the fingerprint of a number from a batch's chunks.
+ *
+ * @param key the batch's find hash
+ * @returns the number of chunks that had it
+ * @throws ScriptFailure
+ */
+export async function eraseFingerprints(
+  redis: RedisClient,
+  key: string,
+  hits: readonly Pick<FingerprintHit, 'chunk'>[],
+  hash: Buffer,
+): Promise<number> {
+  let erased = 0;
+  for (let from = 0; from < hits.length; from += CHUNKS_AT_ONCE) {
+    const chunks = hits.slice(from, from + CHUNKS_AT_ONCE).map(({ chunk }) => chunk);
+    erased += await eraseScript(redis, [key], [hash.subarray(0, FINGERPRINT_BYTES), ...chunks]);
+  }
+  return erased;
+}

@@ -117,11 +117,7 @@ export async function findEntries(
   now: number,
 ): Promise<FindEntry[]> {
   const oldest = now - keepMs;
-  const names: string[] = [];
-  // A producer's clock may be ahead of ours.
-  for (let day = dayOf(oldest); day <= dayOf(now + DAY_MS); day++) {
-    names.push(keys.find(day, bucketOf(hash)));
-  }
+  const names = setsOf(keys, hash, oldest, now);
   const members = await Promise.all(names.map((name) => membersOf(redis, name, hash)));
   return members
     .flat()
@@ -130,13 +126,46 @@ export async function findEntries(
     .sort((a, b) => b.at - a.at);
 }
 
+/**
+ * Removes all entries of a number.
+ *
+ * @returns how many there were
+ */
+export async function eraseEntries(
+  redis: RedisClient,
+  keys: Pick<Keys, 'find'>,
+  hash: Buffer,
+  keepMs: number,
+  now: number,
+): Promise<number> {
+  // Sets are kept for a day longer than their entries are found.
+  const names = setsOf(keys, hash, now - keepMs - DAY_MS, now);
+  const removed = await Promise.all(
+    names.map((name) => redis.zremrangebylex(name, ...rangeOf(hash))),
+  );
+  return removed.reduce((sum, count) => sum + count, 0);
+}
+
+/** The sets of all days from a time on. */
+function setsOf(keys: Pick<Keys, 'find'>, hash: Buffer, oldest: number, now: number): string[] {
+  const names: string[] = [];
+  // A producer's clock may be ahead of ours.
+  for (let day = dayOf(oldest); day <= dayOf(now + DAY_MS); day++) {
+    names.push(keys.find(day, bucketOf(hash)));
+  }
+  return names;
+}
+
 /** All members that start with the number's part of the hash. */
 function membersOf(redis: RedisClient, name: string, hash: Buffer): Promise<Buffer[]> {
+  return redis.zrangebylexBuffer(name, ...rangeOf(hash));
+}
+
+function rangeOf(hash: Buffer): [from: Buffer, to: Buffer] {
   const number = hash.subarray(NAME_AT, NAME_AT + NAME_BYTES);
   const from = Buffer.concat([Buffer.from('['), number]);
   // No time starts with this byte before the year 2105.
-  const to = Buffer.concat([Buffer.from('('), number, Buffer.of(0xff)]);
-  return redis.zrangebylexBuffer(name, from, to);
+  return [from, Buffer.concat([Buffer.from('('), number, Buffer.of(0xff)])];
 }
 
 function entryOf(member: Buffer): FindEntry {

@@ -21,6 +21,7 @@ export const AUDITED = [
   'import',
   'send',
   'token',
+  'erase',
 ] as const;
 
 /** Kind of an entry. */
@@ -47,7 +48,7 @@ export interface AuditEntry extends Actor {
    * `accepted`, `resend` or `discard`; `unknown` for parked notices; `paused`, `resumed` or
    * `cancelled`, which a notice can be, too; `searched`; the state, and the code if one was selected, of what was
    * redriven or downloaded; `imported` or `stopped`; `queued` or `without the queue`;
-   * `issued`.
+   * `issued`; `erased`.
    */
   readonly as: string;
   /** Number of contacts; absent where the action does not concern contacts. */
@@ -90,6 +91,14 @@ const append = defineScript({
   redis.call('XADD', KEYS[1], 'MINID', '~', clock() - ${KEPT_MS}, '*', unpack(ARGV, 2))
   redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])`,
 });
+
+/** What may be a phone number in a reason that a person typed. */
+const NUMBER = /\d(?:[\s().-]{0,3}\d){6,}/g;
+
+/** A reason without what may be a phone number. */
+export function withoutNumbers(why: string): string {
+  return why.replace(NUMBER, '[number]');
+}
 
 /** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function appendAudit(

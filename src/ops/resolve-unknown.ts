@@ -185,7 +185,7 @@ export async function resolveBatch(
       // What did not exist at the start was created by this call.
       if (Number.parseInt(part.name, 10) >= batch.chunks || seen.has(part.name)) continue;
       if (signal?.aborted === true) return { ...sum, stopped: true };
-      const name = await nameOf(context, batch.id, part);
+      const name = await splitOff(context, batch.id, part);
       if (name !== undefined) seen.add(name);
       if (name !== undefined && (await resolve(name))) {
         sum.resolved += 1;
@@ -202,11 +202,15 @@ export async function resolveBatch(
   return { ...sum, stopped: false };
 }
 
-/** The failure that has exactly these contacts; undefined where it has changed meanwhile. */
-async function nameOf(
-  { ledger, sealing = NO_SEALING }: UnknownContext,
+/**
+ * Makes a failure that has exactly these contacts.
+ *
+ * @returns its name; undefined where the failure has changed meanwhile
+ */
+export async function splitOff(
+  { ledger, sealing = NO_SEALING }: Pick<UnknownContext, 'ledger' | 'sealing'>,
   batch: string,
-  { name, some }: UnknownPart,
+  { name, state, some }: Pick<UnknownPart, 'name' | 'state' | 'some'>,
 ): Promise<string | undefined> {
   if (some === undefined) return name;
   const [payload, rest] = await Promise.all(
@@ -215,5 +219,6 @@ async function nameOf(
     ),
   );
   if (payload === undefined || rest === undefined) return undefined;
-  return ledger.splitFailure(batch, name, some.of, { size: some.taken.length, payload, rest });
+  const taken = { size: some.taken.length, payload, rest };
+  return ledger.splitFailure(batch, name, some.of, taken, state);
 }

@@ -52,6 +52,8 @@ import { createHash } from 'node:crypto';
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval, and a minute during the turn |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
+ * | `<tag>:ops:key-uses` | hash | when each API key was used last, to the minute | forever (some 40 bytes a key) |
+ * | `<tag>:ops:scoped-since` | string | when idempotency keys of API keys got scopes (older-keys.ts) | forever (some 20 bytes) |
  * | `<tag>:alerts` | string | state of the alerts as JSON | 90 days after the last check |
  * | `<tag>:alerts:lease` | string | nonce of the process that checks for alerts | half a minute |
  * | `<tag>:alerts:outbox` | stream | alerts that are not posted yet | until posted, a day at most |
@@ -125,6 +127,10 @@ export interface Keys {
   chore(name: string): string;
   /** Marks a session of the ops server as signed out. */
   endedSession(id: string): string;
+  /** When API keys were used last. */
+  readonly keyUses: string;
+  /** When idempotency keys of API keys got scopes. */
+  readonly scopedSince: string;
   /** How long ended notices are kept (retention.ts). */
   readonly retention: string;
   /** In the order in which their scripts take them. */
@@ -136,7 +142,7 @@ export interface Keys {
   /** BullMQ's lock of a notice's job: its holder may send. */
   noticeLock(jobId: string): string;
   /** BullMQ's lists (`wait`, `active`) and sorted sets of notices by state. */
-  noticesIn(state: 'wait' | 'active' | 'prioritized' | 'delayed'): string;
+  noticesIn(state: NoticeList): string;
   /** BullMQ's list of chunks that wait. */
   readonly waitingChunks: string;
   /** BullMQ's set of notices that failed for good. */
@@ -144,6 +150,10 @@ export interface Keys {
   /** BullMQ's lock of a chunk's job: its holder may send. */
   chunkLock(jobId: string): string;
 }
+
+/** Names of BullMQ's lists and sorted sets of jobs. */
+export type NoticeList =
+  'wait' | 'paused' | 'active' | 'prioritized' | 'delayed' | 'completed' | 'failed';
 
 /** Keys of what waits for a webhook, and what it got. */
 export interface OutboxKeys {
@@ -267,6 +277,8 @@ export function keysOf(prefix: string, account: string): Keys {
     auditLogged: `${tag}:audit:logged`,
     chore: (name) => `${tag}:chore:${name}`,
     endedSession: (id) => `${tag}:ops:ended:${id}`,
+    keyUses: `${tag}:ops:key-uses`,
+    scopedSince: `${tag}:ops:scoped-since`,
     retention: `${tag}:retention`,
     alerts: {
       lease: `${tag}:alerts:lease`,

@@ -16,18 +16,31 @@ export async function removeAccount(
   prefix: string,
   account: string,
 ): Promise<void> {
-  const pattern = `${keysOf(prefix, account).bullPrefix}*`;
-  const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
   try {
-    for (const node of nodes) {
-      let cursor = '0';
-      do {
-        const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
-        if (keys.length > 0) await node.unlink(...keys);
-        cursor = next;
-      } while (cursor !== '0');
+    for await (const keys of scanKeys(redis, `${keysOf(prefix, account).bullPrefix}*`)) {
+      await redis.unlink(...keys);
     }
   } catch (error) {
     throw redisFailure(error);
+  }
+}
+
+/**
+ * The keys that match a pattern, page by page; a key may come twice. Scans all keys of the server in steps.
+ *
+ * @param pattern of SCAN; its keys share one hash tag
+ */
+export async function* scanKeys(
+  redis: RedisClient,
+  pattern: string,
+): AsyncGenerator<readonly string[]> {
+  const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  for (const node of nodes) {
+    let cursor = '0';
+    do {
+      const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+      if (keys.length > 0) yield keys;
+      cursor = next;
+    } while (cursor !== '0');
   }
 }

@@ -36,6 +36,7 @@ const ENDING: Readonly<Record<string, readonly [readonly string[], number, RegEx
   doctor: [['--no-dry-send'], 1, /queue\.hold/],
   cancel: [['sending', '--yes'], 0, /is cancelled/],
   completion: [['bash'], 0, /^complete /m],
+  erase: [['01000000001', '--yes'], 0, /^010\*{6}01: 1 notice cancelled and removed/m],
 };
 
 /** What is stopped by a signal: the arguments, and what is waited for. */

@@ -60,6 +60,8 @@ const ENDING: Readonly<Record<string, readonly [string, number]>> = {
   config: ['config', 0],
   'alerts-replay': ['alerts replay alert-1', 0],
   'ops-new-key': ['ops new-key caller', 0],
+  'ops-keys': ['ops keys', 0],
+  erase: ['erase 01000000001 --yes', 0],
 };
 
 /** What is stopped by a signal: the command line, and what is waited for. */

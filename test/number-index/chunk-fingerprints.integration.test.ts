@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import {
   encodeFingerprints,
+  eraseFingerprints,
   FINGERPRINT_BYTES,
   searchChunks,
 } from '../../src/number-index/chunk-fingerprints.ts';
@@ -104,5 +105,29 @@ describe('prints of chunks', () => {
       unindexed: 499,
     });
     expect(FINGERPRINT_BYTES).toBe(4);
+  });
+});
+
+describe('an erased fingerprint', () => {
+  const bytes = (numbers: readonly number[]) => encodeFingerprints(numbers.map(hashOf));
+  const [WANTED, LESS, MORE] = [0x0101_0101, 0x0001_0101, 0x0102_0202];
+
+  it.each([
+    ['between others', [1, WANTED, MORE], [1, 1, MORE]],
+    ['the first', [WANTED, MORE], [MORE, MORE]],
+    ['the last', [1, WANTED], [1, 1]],
+    ['the only one', [WANTED], [0]],
+    ['several times', [1, WANTED, WANTED, MORE], [1, 1, 1, MORE]],
+    ['nothing else', [WANTED, WANTED], [0, 0]],
+    ['behind its bytes at an odd place', [LESS, WANTED, MORE], [LESS, LESS, MORE]],
+    ['only its bytes at an odd place', [LESS, MORE], [LESS, MORE]],
+    ['not there', [1, 9], [1, 9]],
+  ])('%s: the others stay, and so does their number', async (_, before, after) => {
+    const key = keysOf(redis.freshPrefix(), 'default').batchFind('b');
+    await redis.client.hset(key, 3, bytes(before));
+    const erase = () => eraseFingerprints(redis.client, key, [{ chunk: 3 }], hashOf(WANTED));
+    expect(await erase()).toBe(before.includes(WANTED) ? 1 : 0);
+    expect(await redis.client.hgetBuffer(key, '3')).toEqual(bytes(after));
+    expect(await erase()).toBe(0);
   });
 });

@@ -15,7 +15,7 @@ import { aclRedis, documentedLines, type User } from './support/acl-redis.ts';
 
 const redis = aclRedis();
 const FIND_KEY = 'a'.repeat(64);
-const [FIRST = '', SECOND = '', BAD = '', ...LIST] = numbers(40);
+const [FIRST = '', SECOND = '', BAD = '', ERASED = '', ...LIST] = numbers(41);
 const notice = (contact: string) => ({ templateCode: 'T', contacts: [{ contact }] });
 
 async function emulate(options?: EmulatorOptions): Promise<Emulator> {
@@ -143,6 +143,10 @@ describe('each program as the user of its kind, with nothing refused', () => {
     const env = envOf('ops', emulator);
     await queueOf('ops').import([{ contact: FIRST }], { templateCode: 'W', batchId: 'waits' });
     const { id } = await queueOf('ops').send(notice(SECOND));
+    const later = { delay: 3_600_000, idempotencyKey: 'erased' };
+    await queueOf('ops').send(notice(ERASED), later);
+    await queueOf('ops').import([{ contact: ERASED }], { templateCode: 'W', batchId: 'erased' });
+    await run(['pause', 'erased'], env);
     await runAll(env, [
       ['status'],
       ['hold', 'place', '--why', 'a test'],
@@ -164,6 +168,7 @@ describe('each program as the user of its kind, with nothing refused', () => {
       ['restored'],
       ['audit'],
       ['find', FIRST],
+      ['erase', ERASED, '--yes'],
     ]);
     const { stdout } = await run(['doctor', '--json'], env);
     expect(stdout).not.toMatch(/NOPERM|permission/);

@@ -60,10 +60,10 @@ return { 'redriven', size }`,
 );
 
 /**
- * Applies a person's decision on an unknown failure. ARGV: its name, and the state that its contacts
- * count as from now on, 'accepted' or 'cancelled'. Deletes the contacts. The last keys are the search
+ * Applies a person's decision on a failure. ARGV: its name, the state that its contacts count as from now
+ * on, 'accepted' or 'cancelled', and the state that it must have. Deletes the contacts. The last keys are the search
  * index, which records the decision, and the mark that this request is done, as above.
- * Returns ['resolved'], ['known'] if there is no such failure or it is not unknown, or ['gone'].
+ * Returns ['resolved'], ['known'] if there is no such failure or it has another state, or ['gone'].
  */
 export const resolveFailure = ledgerScript(
   'resolve',
@@ -73,10 +73,10 @@ if not field('phase') then return { 'gone' } end
 if redis.call('GET', KEYS[12]) then return { 'resolved' } end
 local stored = redis.call('HGET', failures, name)
 local failure = stored and cjson.decode(stored)
-if not failure or failure.state ~= 'unknown' then return { 'known' } end
+if not failure or failure.state ~= ARGV[3] then return { 'known' } end
 redis.call('HDEL', failures, name)
 redis.call('HDEL', payload, name)
-add('unknown', -failure.size)
+add(failure.state, -failure.size)
 add(ARGV[2], failure.size)
 if redis.call('EXISTS', KEYS[11]) == 1 then
   redis.call('HSET', KEYS[11], '>' .. name, ARGV[2] .. ' ' .. failure.size)
@@ -87,11 +87,11 @@ return { 'resolved' }`,
 );
 
 /**
- * Takes some contacts out of an unknown failure; they become a failure of their own, so that a decision on
+ * Takes some contacts out of a failure; they become a failure of their own, so that a decision on
  * them leaves the others as they are. The counts of the batch do not change.
  *
  * ARGV: name of the failure, its number of contacts, how many are taken out, the payload of the rest, the
- * payload of those that are taken out. The last key is the mark that this request is done: a connection
+ * payload of those that are taken out, and the state that it must have. The last key is the mark that this request is done: a connection
  * that is reopened repeats its commands. Returns ['split', name of the new failure], ['known'] if the failure
  * has changed meanwhile, or ['gone'].
  */
@@ -104,7 +104,7 @@ local done = redis.call('GET', KEYS[11])
 if done then return { 'split', done } end
 local stored = redis.call('HGET', failures, name)
 local failure = stored and cjson.decode(stored)
-if not failure or failure.state ~= 'unknown' or failure.size ~= size or taken < 1 or taken >= size then
+if not failure or failure.state ~= ARGV[6] or failure.size ~= size or taken < 1 or taken >= size then
   return { 'known' }
 end
 local chunk = string.match(name, '^%d+')
@@ -115,6 +115,7 @@ redis.call('HSET', payload, name, ARGV[4])
 failure.size = taken
 redis.call('HSET', failures, part, cjson.encode(failure))
 redis.call('HSET', payload, part, ARGV[5])
+keepWithRecord(sizes)
 redis.call('SET', KEYS[11], part, 'PX', ${DONE_MS})
 return { 'split', part }`,
   { extraKeys: 1 },

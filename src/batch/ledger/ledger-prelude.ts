@@ -76,6 +76,12 @@ local function finishIfDone(now)
     'expired', count('expired'), 'cancelled', count('cancelled'), 'maybeTwice', count('maybeTwice'))
 end
 
+-- What is written after the end of the batch is kept as long as its record.
+local function keepWithRecord(key)
+  local ms = redis.call('PTTL', record)
+  if ms > 0 then redis.call('PEXPIRE', key, ms) end
+end
+
 -- Ends the claim of a chunk; that many of its contacts are no longer unsent.
 local function release(chunk, size)
   redis.call('HDEL', inflight, chunk)

@@ -142,6 +142,20 @@ export class LedgerReader {
     } while (cursor !== '0');
   }
 
+  /** One failure; undefined if there is none with this name. */
+  async failure(id: string, name: string): Promise<FailureRecord | undefined> {
+    const { failures } = this.keys.batch(id);
+    const stored = await this.ask(() => this.redis.hget(failures, name));
+    if (stored === null) return undefined;
+    return { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
+  }
+
+  /** Names of the chunks and failures whose contacts are stored. */
+  async payloadNames(id: string): Promise<string[]> {
+    const { payload } = this.keys.batch(id);
+    return this.ask(() => this.redis.hkeys(payload));
+  }
+
   /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */
   async payload(id: string, name: string): Promise<Buffer | undefined> {
     const { payload } = this.keys.batch(id);

@@ -16,6 +16,7 @@ import {
   takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
+import { takeOutOfChunk } from './take-out-script.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -229,20 +230,27 @@ export class Ledger extends LedgerReader {
   }
 
   /**
-   * Moves an unknown failure to the state that a person decided on, and deletes its contacts.
+   * Moves a failure to the state that a person decided on, and deletes its contacts.
    *
-   * @returns false if it no longer exists or is not unknown
+   * @param state the state it must have
+   * @returns false if it no longer exists or has another state
    */
-  async resolve(id: string, name: string, as: 'accepted' | 'cancelled'): Promise<boolean> {
+  async resolve(
+    id: string,
+    name: string,
+    as: 'accepted' | 'cancelled',
+    state: FailureRecord['state'] = 'unknown',
+  ): Promise<boolean> {
     const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
-    const [result] = await this.#run(resolveFailure, id, [name, as], keys);
+    const [result] = await this.#run(resolveFailure, id, [name, as, state], keys);
     return result === 'resolved';
   }
 
   /**
-   * Takes contacts out of an unknown failure; they become a failure of their own, with the same code and time.
+   * Takes contacts out of a failure; they become a failure of their own, with the same code and time.
    *
    * @param size contacts of the failure, as it was read
+   * @param state the state it must have
    * @returns the name of the new failure; undefined if the failure has changed since
    */
   async splitFailure(
@@ -250,10 +258,30 @@ export class Ledger extends LedgerReader {
     name: string,
     size: number,
     taken: { readonly size: number; readonly payload: Buffer; readonly rest: Buffer },
+    state: FailureRecord['state'] = 'unknown',
   ): Promise<string | undefined> {
-    const args = [name, size, taken.size, taken.rest, taken.payload];
+    const args = [name, size, taken.size, taken.rest, taken.payload, state];
     const [result, part] = await this.#run(splitFailure, id, args, [this.keys.done(randomUUID())]);
     return result === 'split' ? String(part) : undefined;
+  }
+
+  /**
+   * Takes contacts out of a chunk that waits: they are never sent, and count as cancelled.
+   *
+   * @param size contacts of the chunk, as it was read
+   * @param taken how many are taken out, and the payload of the others; undefined if there are none
+   * @returns `sending` if an attempt has the chunk; `known` if it has changed since or does not wait
+   */
+  async takeOut(
+    id: string,
+    chunk: number,
+    size: number,
+    taken: { readonly size: number; readonly rest: Buffer | undefined },
+  ): Promise<'taken' | 'sending' | 'known' | 'gone'> {
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const args = [chunk, size, taken.size, taken.rest ?? ''];
+    const [result] = await this.#run(takeOutOfChunk, id, args, keys);
+    return result as 'taken' | 'sending' | 'known' | 'gone';
   }
 
   /**

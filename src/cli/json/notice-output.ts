@@ -8,6 +8,7 @@ import {
   unknownOfBatch,
 } from '../../ops/answers/unknown-schemas.ts';
 import { RESOLUTIONS } from '../../ops/resolve-unknown.ts';
+import { eraseAnswer } from '../../erase/erase-answer.ts';
 import { findAnswer } from '../../search/find-answer.ts';
 
 const noticeEvent = named(
@@ -30,6 +31,7 @@ export const NOTICE_OUTPUT = {
   send: receiptAnswer,
   show: noticeAnswer,
   find: findAnswer,
+  erase: eraseAnswer,
   unknown: z.object({ notices: z.array(unknownNotice), batches: z.array(unknownOfBatch) }),
   resolve: z.union([
     resolvedAnswer.extend({ as }),

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { errorCodes } from '../../ops/answers/account-schemas.ts';
+import { time } from '../../ops/answers/fields.ts';
+import { ROLES } from '../../ops/web/access/identity.ts';
 import { ACCOUNT_OUTPUT } from './account-output.ts';
 import { BATCH_OUTPUT } from './batch-output.ts';
 import { NOTICE_OUTPUT } from './notice-output.ts';
@@ -25,6 +27,16 @@ const PROCESS_OUTPUT: OutputSchemas = {
   }),
   'ops-hash-password': z.object({ entry: z.string().describe('for OPS_USERS') }),
   'ops-new-key': z.object({ key: z.string(), entry: z.string().describe('for OPS_API_KEYS') }),
+  'ops-keys': z.array(
+    z.object({
+      name: z.string(),
+      role: z.enum(ROLES),
+      id: z.string().describe('distinguishes keys of the same name'),
+      until: time.nullable().describe('when it expires; null for never'),
+      expired: z.boolean(),
+      lastUsed: time.nullable().describe('to the minute; null for never'),
+    }),
+  ),
   emulator: z.object({ url: z.string(), control: z.string() }),
 };
 

@@ -4,7 +4,8 @@ import { loadConfig } from '../../config/config.ts';
 import { wholeNumber } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { print, writeText } from '../output.ts';
+import { withLedger } from '../open-queue.ts';
+import { print, table, writeText } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */
 const STDERR = 2;
@@ -17,7 +18,8 @@ export function opsCommand(context: CommandContext): Command {
     .description('run the ops server (pages and HTTP API), until SIGTERM or SIGINT')
     .addCommand(serveCommand(context), { isDefault: true })
     .addCommand(hashPasswordCommand(context))
-    .addCommand(newKeyCommand(context));
+    .addCommand(newKeyCommand(context))
+    .addCommand(keysCommand(context));
 }
 
 function serveCommand(context: CommandContext): Command {
@@ -99,6 +101,54 @@ function newKeyCommand(context: CommandContext): Command {
         `Entry for OPS_API_KEYS: ${made.entry}`,
       ]);
     });
+}
+
+function keysCommand(context: CommandContext): Command {
+  return new Command('keys')
+    .description('list the API keys of OPS_API_KEYS: name, role, last day and last use')
+    .action((_: unknown, command: Command) =>
+      withLedger(context, async ({ redis, keys, config }) => {
+        const { readApiKeys } = await import('../../ops/web/access/accounts.ts');
+        const { readKeyUses } = await import('../../ops/web/access/key-uses.ts');
+        const uses = await readKeyUses(redis, keys);
+        const now = Date.now();
+        const listed = readApiKeys(config.ops.apiKeys).map(
+          ({ id, name: program, role, until }) => ({
+            name: program,
+            role,
+            id,
+            until: until === Infinity ? null : until,
+            expired: until <= now,
+            lastUsed: uses.get(id) ?? null,
+          }),
+        );
+        print(context, command, listed, () => describeKeys(listed));
+      }),
+    );
+}
+
+interface ListedKey {
+  readonly name: string;
+  readonly role: string;
+  readonly id: string;
+  readonly until: number | null;
+  readonly expired: boolean;
+  readonly lastUsed: number | null;
+}
+
+function describeKeys(listed: readonly ListedKey[]): string[] {
+  if (listed.length === 0) return ['No API key: OPS_API_KEYS is not set.'];
+  const minute = (at: number) => new Date(at).toISOString().slice(0, 16);
+  return table([
+    ['NAME', 'ROLE', 'ID', 'LAST DAY', 'LAST USE'],
+    ...listed.map(({ name: program, role, id, until, expired, lastUsed }) => [
+      program,
+      role,
+      id,
+      until === null ? 'none' : `${minute(until - 1).slice(0, 10)}${expired ? ', over' : ''}`,
+      lastUsed === null ? 'never' : minute(lastUsed),
+    ]),
+  ]);
 }
 
 function name(value: string): string {

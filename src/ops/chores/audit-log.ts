@@ -2,16 +2,13 @@ import type { Logger } from 'pino';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { keptAudit } from '../audit.ts';
+import { keptAudit, withoutNumbers } from '../audit.ts';
 
 /** Entries per read. */
 const PAGE = 500;
 
 /** How far back the first process of an account begins, in milliseconds. */
 const FIRST_MS = 24 * 3_600_000;
-
-/** What may be a phone number in a reason that a person typed. */
-const NUMBER = /\d(?:[\s().-]{0,3}\d){6,}/g;
 
 /**
  * Writes the new entries of the audit streams to the log, each at least once, also those that the command line
@@ -36,7 +33,7 @@ export async function logAudit(
         if (last === undefined) break;
         for (const [id, fields] of entries) {
           const { at, who, what, target, as, why, contacts } = keptAudit(id, fields);
-          const reason = why.replace(NUMBER, '[number]');
+          const reason = withoutNumbers(why);
           const time = new Date(at).toISOString();
           log.info({ event: 'audit', at: time, who, what, target, as, contacts, why: reason });
         }

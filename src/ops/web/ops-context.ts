@@ -11,11 +11,13 @@ import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../..
 import { openBullQueue } from '../../redis/open-queue.ts';
 import type { FindContext } from '../../search/find-contact.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
+import { KeyUses } from './access/key-uses.ts';
 import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
 import { EndedSessions } from './access/ended-sessions.ts';
 import { LiveFeed } from './live/feed.ts';
+import { OlderKeys } from './older-keys.ts';
 import { RedisErrorMonitor } from './http/redis-error-monitor.ts';
 
 /** Configuration and connections of the ops server, opened once and shared by all requests. */
@@ -25,6 +27,8 @@ export interface OpsContext {
   readonly logger: Logger;
   readonly access: Access;
   readonly endedSessions: EndedSessions;
+  readonly keyUses: KeyUses;
+  readonly olderKeys: OlderKeys;
   /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
   readonly redis: RedisClient;
   readonly redisWatch: RedisErrorMonitor;
@@ -108,12 +112,17 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     return found;
   };
   const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
+  const olderKeys = new OlderKeys(redis, keys, queue.idempotencyWindowMs);
+  // While Redis is away: with the first request that has a key.
+  await olderKeys.begin(Date.now()).catch(() => {});
   const context: OpsContext = {
     config: config.ops,
     account,
     logger,
     access,
     endedSessions: new EndedSessions(redis, keys, access.sessions),
+    keyUses: new KeyUses(redis, keys),
+    olderKeys,
     redis,
     redisWatch,
     keys,

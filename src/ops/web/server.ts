@@ -105,7 +105,7 @@ function readForms(app: FastifyInstance): void {
 
 /** Authorizes every request before its body is read, also those without a matching route. */
 function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
-  const { access, config, endedSessions } = context;
+  const { access, config, endedSessions, keyUses } = context;
   const isOwnHost = hostRule(
     config.hostNames,
     isLoopbackHost(config.host),
@@ -136,6 +136,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
     const isEnded = identified?.by === 'session' && (await endedSessions.has(identified.seed));
     const identity = isEnded ? undefined : identified;
     request.identity = identity;
+    if (identity?.keyId !== undefined) keyUses.note(identity.keyId, Date.now());
     const { needs, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);
     if (!limited.isAllowed && limited.isExceeded) {

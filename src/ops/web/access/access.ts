@@ -122,6 +122,11 @@ export class Access {
     this.#limits.count(`oidc:${account}`, network, now, isAllowed);
   }
 
+  /** Names of the API keys of senders. */
+  get senders(): ReadonlySet<string> {
+    return new Set(this.#keys.filter(({ role }) => role === 'sender').map(({ name }) => name));
+  }
+
   /** Whether a user can sign in with a password. */
   get hasUsers(): boolean {
     return this.#users.size > 0;
@@ -141,8 +146,9 @@ export class Access {
     const key = /^Bearer +(\S{1,512})$/i.exec(authorization)?.[1];
     const found = key === undefined ? undefined : findApiKey(this.#keys, key, now);
     if (found === undefined) return undefined;
-    const { name, role, until } = found;
-    return { name: `key:${name}`, role, by: 'key', until: Math.min(until, NO_END), seed: '' };
+    const { id: keyId, name, role, until } = found;
+    const end = Math.min(until, NO_END);
+    return { name: `key:${name}`, role, by: 'key', until: end, seed: '', keyId };
   }
 
   #byProxy({ remoteAddress, header }: SentCredentials): Identity | undefined {

@@ -5,9 +5,23 @@ import { cancelAnswer, noticeAnswer } from '../../answers/notice-schemas.ts';
 import { cancelAudited } from '../../notice-actions.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { why } from './inputs.ts';
+import { keyAsked } from './key-scope.ts';
 
 /** Path parameters of one single notice. */
 export const noticeParams = z.strictObject({ id: noticeId });
+
+/** An idempotency key, and whose it is. */
+const keyInput = {
+  idempotencyKey,
+  apiKey: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe(
+      'name of the API key that sent it. Default: for a sender its own, for others a key of the library',
+    ),
+};
 
 const cancelBody = {
   why,
@@ -39,10 +53,11 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     needs: 'any',
     kind: 'api',
     summary: 'The state of the single notice that was sent with an idempotency key.',
-    query: z.strictObject({ idempotencyKey }),
+    query: z.strictObject(keyInput),
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: { 200: { says: 'As `GET /api/v1/notices/{id}`.', schema: noticeAnswer } },
-    handle: async ({ query }, context) => json(await lookUpNotice(context, query)),
+    handle: async ({ query, who }, context) =>
+      json(await lookUpNotice(context, keyAsked(who, query))),
   }),
   route({
     method: 'POST',
@@ -63,11 +78,11 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     needs: 'sender-or-operator',
     kind: 'api',
     summary: 'Cancels the single notice that was sent with an idempotency key.',
-    body: z.strictObject({ idempotencyKey, ...cancelBody }),
+    body: z.strictObject({ ...keyInput, ...cancelBody }),
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: { 200: { says: 'As `POST /api/v1/notices/{id}/cancel`.', schema: cancelAnswer } },
-    handle: async ({ body, name }, context) => {
-      const ref = { idempotencyKey: body.idempotencyKey };
+    handle: async ({ body, name, who }, context) => {
+      const ref = keyAsked(who, body);
       return json(await cancelAudited(context, ref, body, { who: name, why: body.why }));
     },
   }),

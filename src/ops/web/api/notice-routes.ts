@@ -3,9 +3,13 @@ import { receiptAnswer } from '../../answers/notice-schemas.ts';
 import { DELIVERY_POLICIES } from '../../../contracts/delivery.ts';
 import { noticeSchema, type Notice } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
-import { InputError } from '../../../contracts/errors.ts';
+import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
+import type { Receipt } from '../../../contracts/notice.ts';
 import { appendAudit } from '../../audit.ts';
+import type { Identity } from '../access/identity.ts';
 import { json, route, type Route } from '../http/route.ts';
+import type { OpsContext } from '../ops-context.ts';
+import { scopedKey, senderOf } from './key-scope.ts';
 
 const time = z
   .union([z.int().positive(), z.iso.datetime({ offset: true })])
@@ -38,7 +42,7 @@ export const NOTICE_ROUTES: readonly Route[] = [
     summary: 'Enqueues one notice, with the validation and the receipt of the library.',
     headers: {
       [IDEMPOTENCY_KEY]:
-        'A repeated request with the same key enqueues nothing; its receipt names the first notice. Same as options.idempotencyKey.',
+        'A repeated request with the same key enqueues nothing; its receipt names the first notice. Keys of two API keys with different names do not meet. Same as options.idempotencyKey.',
     },
     body: z.strictObject(
       {
@@ -59,8 +63,10 @@ export const NOTICE_ROUTES: readonly Route[] = [
       413: { says: 'The body is larger than OPS_MAX_BODY_BYTES.' },
       422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
-    handle: async ({ body: { notice, options }, header, who }, { notices, redis, keys }) => {
-      const given = await notices.send(notice, withKey(options, header(IDEMPOTENCY_KEY)));
+    handle: async ({ body: { notice, options }, header, who, now }, context) => {
+      const { redis, keys } = context;
+      const keyed = withKey(options, header(IDEMPOTENCY_KEY));
+      const given = await sendScoped(context, notice, keyed, who, now);
       // A person, not a program: programs are not recorded, as with the library.
       if (who !== undefined && who.by !== 'key' && !given.duplicate) {
         const { id: target, contacts } = given;
@@ -71,6 +77,28 @@ export const NOTICE_ROUTES: readonly Route[] = [
     },
   }),
 ];
+
+/** Queues a notice; its idempotency key counts for the API key of the caller only. */
+async function sendScoped(
+  { notices, olderKeys }: Pick<OpsContext, 'notices' | 'olderKeys'>,
+  notice: Notice,
+  options: SendOptions,
+  who: Identity | undefined,
+  now: number,
+): Promise<Receipt> {
+  const key: unknown = options?.idempotencyKey;
+  if (typeof key !== 'string') return notices.send(notice, options);
+  if (await olderKeys.has(key, now)) {
+    try {
+      return await notices.send(notice, options);
+    } catch (error) {
+      // The key is that of another notice, so this is not the repeated call.
+      const isOther = error instanceof NoticeQueueError && error.code === 'IDEMPOTENCY_CONFLICT';
+      if (!isOther) throw error;
+    }
+  }
+  return notices.send(notice, { ...options, idempotencyKey: scopedKey(senderOf(who), key) });
+}
 
 /** @throws InputError REQUEST_INVALID where header and options name different keys */
 function withKey(options: SendOptions | undefined, header: string | undefined): SendOptions {

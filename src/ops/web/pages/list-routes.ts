@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { readBatchFilter } from '../../../batch/ledger/batch-filter.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
+import type { NoticeView } from '../../../notices/notice-state.ts';
+import { scopedKey } from '../api/key-scope.ts';
 import { noticeId } from '../../../notices/notice-ref.ts';
 import { batchFilterFields, listBatches } from '../api/batch-routes.ts';
 import { failedQuery, listFailed } from '../api/failed-notice-routes.ts';
@@ -60,11 +62,7 @@ export const LIST_ROUTES: readonly Route[] = [
     query: z.preprocess(withoutBlanks, failedPageQuery),
     handle: async (call, context) => {
       const { id, ...query } = call.query;
-      const byId = id === undefined ? undefined : await lookUpNotice(context, id);
-      const found =
-        id !== undefined && byId?.state === 'not-kept'
-          ? await lookUpNotice(context, { idempotencyKey: id })
-          : byId;
+      const found = id === undefined ? undefined : await lookUpAny(context, id);
       const view = viewOf(call);
       const main =
         found === undefined
@@ -75,6 +73,19 @@ export const LIST_ROUTES: readonly Route[] = [
     },
   }),
 ];
+
+/** A notice by its id, or by an idempotency key of the library or of any sender. */
+async function lookUpAny(context: OpsContext, text: string): Promise<NoticeView> {
+  const byId = await lookUpNotice(context, text);
+  if (byId.state !== 'not-kept') return byId;
+  const byKey = await lookUpNotice(context, { idempotencyKey: text });
+  if (byKey.state !== 'not-kept') return byKey;
+  for (const sender of context.access.senders) {
+    const found = await lookUpNotice(context, { idempotencyKey: scopedKey(sender, text) });
+    if (found.state !== 'not-kept') return found;
+  }
+  return byKey;
+}
 
 /** @throws InputError REQUEST_INVALID for two ages */
 async function readFailedPage(

@@ -1,0 +1,128 @@
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import type { Ledger } from '../batch/ledger/ledger.ts';
+import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
+import type { Contact } from '../contracts/notice.ts';
+import { splitOff } from '../ops/resolve-unknown.ts';
+import { decodeContacts, encodePayload, openPayload } from '../payload/chunk-payload.ts';
+import { batchSeal, type Sealing } from '../payload/seal.ts';
+
+/** Where the contacts of batches are stored. */
+export interface ContactSource {
+  readonly ledger: Ledger;
+  readonly sealing: Sealing;
+}
+
+/** Contacts of a batch with the number. */
+export interface ContactsWithNumber {
+  readonly batch: string;
+  /** The chunk or failure. */
+  readonly name: string;
+  /** `waiting`: a chunk that is not sent; the others are failures. */
+  readonly state: 'waiting' | FailureRecord['state'];
+}
+
+/** What became of them: `erased`, or why they are left. */
+export type ErasedContacts = 'erased' | 'gone' | 'sending' | 'changed';
+
+/** Batches per read. */
+const PAGE = 100;
+
+/** Attempts at a chunk that changes meanwhile. */
+const ATTEMPTS = 3;
+
+/** All batches that are stored, the newest first. */
+export async function* allBatches({
+  ledger,
+}: Pick<ContactSource, 'ledger'>): AsyncGenerator<Batch> {
+  for (let offset = 0; ; offset += PAGE) {
+    const some = await ledger.list(PAGE, offset);
+    yield* some;
+    if (some.length < PAGE) return;
+  }
+}
+
+/**
+ * Searches the stored contacts of a batch for a number, without the index.
+ *
+ * @param onUnreadable called for each chunk or failure that cannot be decrypted
+ */
+export async function* storedContacts(
+  source: ContactSource,
+  batch: string,
+  number: string,
+  onUnreadable: () => void,
+): AsyncGenerator<ContactsWithNumber> {
+  const { ledger, sealing } = source;
+  for (const name of await ledger.payloadNames(batch)) {
+    const payload = await ledger.payload(batch, name);
+    if (payload === undefined) continue;
+    let json: Buffer;
+    try {
+      json = await openPayload(payload, batchSeal(sealing, batch));
+    } catch {
+      onUnreadable();
+      continue;
+    }
+    // Most chunks need not be parsed.
+    if (!json.includes(number)) continue;
+    const { taken } = await contactsOf(source, batch, name, number);
+    if (taken.length === 0) continue;
+    const failure = await ledger.failure(batch, name);
+    yield { batch, name, state: failure?.state ?? 'waiting' };
+  }
+}
+
+/**
+ * Removes a number from a chunk that waits, or from a failure. The other contacts stay as they are; these count as
+ * cancelled from now on, as those do that a person discards.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or PAYLOAD_UNREADABLE
+ */
+export async function eraseContacts(
+  source: ContactSource,
+  batch: string,
+  name: string,
+  number: string,
+): Promise<ErasedContacts> {
+  const { ledger, sealing } = source;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const { taken, rest } = await contactsOf(source, batch, name, number);
+    if (taken.length === 0) return 'gone';
+    const size = taken.length + rest.length;
+    const failure = await ledger.failure(batch, name);
+    if (failure !== undefined) {
+      const { state } = failure;
+      const some = rest.length === 0 ? {} : { some: { of: size, taken, rest } };
+      const part = await splitOff(source, batch, { name, state, ...some });
+      const isDone = part !== undefined && (await ledger.resolve(batch, part, 'cancelled', state));
+      if (isDone) return 'erased';
+      continue;
+    }
+    const kept =
+      rest.length === 0
+        ? undefined
+        : await encodePayload(JSON.stringify(rest), batchSeal(sealing, batch));
+    const answer = await ledger.takeOut(batch, Number(name), size, {
+      size: taken.length,
+      rest: kept,
+    });
+    if (answer === 'taken') return 'erased';
+    if (answer !== 'known') return answer;
+  }
+  return 'changed';
+}
+
+async function contactsOf(
+  { ledger, sealing }: ContactSource,
+  batch: string,
+  name: string,
+  number: string,
+): Promise<{ readonly taken: Contact[]; readonly rest: Contact[] }> {
+  const payload = await ledger.payload(batch, name);
+  if (payload === undefined) return { taken: [], rest: [] };
+  const contacts = await decodeContacts(payload, batchSeal(sealing, batch));
+  return {
+    taken: contacts.filter(({ contact }) => contact === number),
+    rest: contacts.filter(({ contact }) => contact !== number),
+  };
+}

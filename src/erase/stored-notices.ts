@@ -1,0 +1,116 @@
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { NoticeSource } from '../notices/notice-source.ts';
+import { openJob } from '../payload/sealed-job.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import type { NoticeList } from '../redis/keys.ts';
+import type { JobData } from '../contracts/job.ts';
+
+/** Where a job with the number was found. */
+export interface NoticeWithNumber {
+  /** Id of the job. */
+  readonly id: string;
+  readonly place: 'waiting' | 'sending' | 'ended';
+  /** Whether it has contacts of other people, too. */
+  readonly shared: boolean;
+}
+
+/**
+ * BullMQ's lists in the order in which a job passes them; those to which it returns are read twice, so that a job
+ * that moves during the search is found.
+ */
+const PLACES: readonly (readonly [NoticeList, NoticeWithNumber['place']])[] = [
+  ['delayed', 'waiting'],
+  ['prioritized', 'waiting'],
+  ['wait', 'waiting'],
+  ['paused', 'waiting'],
+  ['active', 'sending'],
+  ['completed', 'ended'],
+  ['failed', 'ended'],
+  ['delayed', 'waiting'],
+  ['prioritized', 'waiting'],
+  ['wait', 'waiting'],
+];
+
+const IS_LIST: ReadonlySet<NoticeList> = new Set(['wait', 'paused', 'active']);
+
+/** Ids and jobs per read. */
+const PAGE = 200;
+
+/**
+ * Searches all jobs of single notices for a number, without the index: it finds what was queued without FIND_KEY,
+ * too.
+ *
+ * @param onUnreadable called for each job whose contacts cannot be read
+ */
+export async function* storedNotices(
+  source: NoticeSource,
+  number: string,
+  onUnreadable: () => void,
+): AsyncGenerator<NoticeWithNumber> {
+  const { redis, keys, sealing } = source;
+  const seen = new Set<string>();
+  for (const [list, place] of PLACES) {
+    for await (const page of idsIn(redis, keys.noticesIn(list), IS_LIST.has(list))) {
+      const ids = page.filter((id) => !seen.has(id));
+      for (const id of ids) seen.add(id);
+      const texts = await Promise.all(ids.map((id) => redis.hget(keys.noticeJob(id), 'data')));
+      for (const [index, id] of ids.entries()) {
+        const held = holds(texts[index], id, number, sealing);
+        if (held === 'unreadable') onUnreadable();
+        else if (held !== 'no') yield { id, place, shared: held === 'shared' };
+      }
+    }
+  }
+}
+
+/** Whether a job has the number, alone or beside others. */
+function holds(
+  text: string | null | undefined,
+  id: string,
+  number: string,
+  sealing: NoticeSource['sealing'],
+): 'no' | 'alone' | 'shared' | 'unreadable' {
+  if (text === null || text === undefined) return 'no';
+  let data: JobData;
+  try {
+    data = openJob(parsed(text), id, sealing);
+  } catch (error) {
+    // What no worker can read is not encrypted, either: it is found as text.
+    const isSealed = error instanceof NoticeQueueError && error.code === 'PAYLOAD_UNREADABLE';
+    return isSealed || text.includes(number) ? 'unreadable' : 'no';
+  }
+  const { notice, accepted = [] } = data;
+  const others = notice.contacts.filter(({ contact }) => contact !== number);
+  if (others.length === notice.contacts.length && !accepted.includes(number)) return 'no';
+  return others.length > 0 ? 'shared' : 'alone';
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The ids in one of BullMQ's lists or sorted sets, page by page. An id may come twice. */
+async function* idsIn(
+  redis: RedisClient,
+  key: string,
+  isList: boolean,
+): AsyncGenerator<readonly string[]> {
+  if (isList) {
+    // New jobs are added at the start of a list: what is behind moves back, and is read again.
+    for (let from = 0; ; from += PAGE) {
+      const ids = await redis.lrange(key, from, from + PAGE - 1);
+      yield ids;
+      if (ids.length < PAGE) return;
+    }
+  }
+  let cursor = '0';
+  do {
+    const [next, found] = await redis.zscan(key, cursor, 'COUNT', PAGE);
+    yield found.filter((_, index) => index % 2 === 0);
+    cursor = next;
+  } while (cursor !== '0');
+}

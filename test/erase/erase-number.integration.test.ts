@@ -1,0 +1,303 @@
+import { Worker } from 'bullmq';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { allFailed } from '../../src/batch/ledger/settlement.ts';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import type { EraseReport } from '../../src/erase/erase-number.ts';
+import { readAudit } from '../../src/ops/audit.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
+import { run } from '../cli/support/run.ts';
+import { parkNotice } from '../ops/support/parked-notice.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
+import { tracesInRedis } from './support/traces-in-redis.ts';
+
+// Workers are started and stopped.
+vi.setConfig({ testTimeout: 60_000 });
+
+const redis = testRedis();
+const FIND_KEY = '9'.repeat(64);
+const PAYLOAD_KEY = '8'.repeat(64);
+const NUMBER = '01077778888';
+const OTHER = '01011112222';
+const MASKED = '010******88';
+const to = (...numbers: string[]) => ({
+  templateCode: 'T',
+  contacts: numbers.map((contact) => ({ contact, var1: 'Kim' })),
+});
+
+/** A queue whose data is erased with the command. */
+function open(prefix = redis.freshPrefix(), payloadKey?: string) {
+  const secrets = { FIND_KEY, ...(payloadKey === undefined ? {} : { PAYLOAD_KEY: payloadKey }) };
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, ...secrets };
+  const queue = new NoticeQueue({
+    redis: { url: redis.url },
+    prefix,
+    findKey: FIND_KEY,
+    payloadKey,
+  });
+  onTestFinished(() => queue.close());
+  const keys = keysOf(prefix, 'default');
+  const erase = async (number = NUMBER, more: Record<string, string> = {}) => {
+    const ended = await run(['erase', number, '--yes', '--json'], { ...env, ...more });
+    return { code: ended.code, report: JSON.parse(ended.stdout) as EraseReport };
+  };
+  const stateOf = async (id: string) => (await queue.get(id)).state;
+  const reaches = (id: string, state: string) =>
+    until(async () => (await stateOf(id)) === state, {
+      what: `${id} ${state}`,
+      deadlineMs: 20_000,
+    });
+  const ledger = new Ledger(redis.client, keys);
+  const traces = (prints: readonly string[] = []) =>
+    tracesInRedis(redis.client, prefix, NUMBER, FIND_KEY, prints);
+  return { prefix, env, queue, keys, erase, stateOf, reaches, ledger, traces, secrets };
+}
+
+const NOTHING: EraseReport = {
+  number: MASKED,
+  notices: { cancelled: 0, removed: 0, shortened: 0 },
+  batches: [],
+  index: { notices: 0, chunks: 0, keys: 0 },
+  left: [],
+  unreadable: { notices: 0, chunks: 0 },
+  importing: [],
+  stopped: false,
+};
+
+describe('notices erase', () => {
+  it.each([
+    ['without PAYLOAD_KEY', undefined],
+    ['with PAYLOAD_KEY', PAYLOAD_KEY],
+  ])('leaves nothing of a number in Redis but its mask in the audit: %s', async (_, payloadKey) => {
+    const opened = open(redis.freshPrefix(), payloadKey);
+    const { prefix, env, queue, keys, erase, stateOf, reaches, ledger, traces, secrets } = opened;
+    const emulated = { unknownTemplates: ['GONE'] };
+    const worker = await startWorkerInProcess(redis.url, prefix, secrets, emulated);
+    const accepted = await queue.send(to(NUMBER), { idempotencyKey: 'accepted' });
+    const rejected = await queue.send({ ...to(NUMBER), templateCode: 'GONE' });
+    const both = [{ contact: NUMBER }, { contact: OTHER }];
+    await queue.import(both, { templateCode: 'T', batchId: 'sent' });
+    await queue.import(both, { templateCode: 'GONE', batchId: 'refused' });
+    await reaches(accepted.id, 'accepted');
+    await reaches(rejected.id, 'rejected');
+    for (const id of ['sent', 'refused']) {
+      const isDone = async () => (await ledger.read(id))?.phase === 'finished';
+      await until(isDone, { what: `the batch ${id}`, deadlineMs: 20_000 });
+    }
+    await worker.stop();
+    const waiting = await queue.send(to(NUMBER), { idempotencyKey: 'waiting' });
+    const later = await queue.send(to(NUMBER), { delay: 3_600_000 });
+    const first = await queue.send(to(NUMBER), { priority: 2 });
+    const shared = await queue.send(to(NUMBER, OTHER));
+    await queue.import(both, { templateCode: 'T', batchId: 'waits', again: true });
+    const prints = [accepted, waiting].map(({ id }) => id.split('.')[1] ?? '');
+    const before = new Set((await traces(prints)).map(([form]) => form));
+    const always = ['fingerprint of a chunk', 'entry of a notice', 'fingerprint of a notice'];
+    expect([...before]).toEqual(expect.arrayContaining(payloadKey ? always : ['plain', ...always]));
+
+    const why = `asked by ${NUMBER}`;
+    const ended = await run(['erase', '-', '--yes', '--json', '--why', why], env, '010-7777-8888');
+    expect([ended.code, ended.stderr]).toEqual([0, '']);
+    const report = JSON.parse(ended.stdout) as EraseReport;
+    expect(report).toMatchObject({
+      number: MASKED,
+      notices: { cancelled: 3, removed: 2, shortened: 1 },
+      index: { notices: 6, chunks: 3, keys: 0 },
+      left: [],
+    });
+    expect(report.batches.toSorted((a, b) => a.batch.localeCompare(b.batch))).toEqual([
+      { batch: 'refused', waiting: 0, ended: 1 },
+      { batch: 'waits', waiting: 1, ended: 0 },
+    ]);
+
+    const left = await traces(prints);
+    // BullMQ's own stream names ids of jobs; docs/privacy.md says so.
+    const elsewhere = left.filter(([, key]) => key !== 'send:events');
+    expect(elsewhere.map((trace) => trace.join(' in ')).toSorted()).toEqual([
+      'masked in audit',
+      'masked in audit:reads',
+    ]);
+    expect(await readAudit(redis.client, keys, 9)).toMatchObject([
+      { what: 'erase', target: `number ${MASKED}`, as: 'erased', why: 'asked by [number]' },
+      { what: 'search', target: `number ${MASKED}`, why: 'asked by [number]' },
+    ]);
+    for (const { id } of [accepted, rejected, waiting, later, first]) {
+      expect(await stateOf(id)).toBe('not-kept');
+    }
+    expect(await stateOf(shared.id)).toBe('pending');
+    expect((await ledger.read('refused'))?.counts).toMatchObject({ rejected: 1, cancelled: 1 });
+    expect((await ledger.read('waits'))?.counts).toMatchObject({ pending: 1, cancelled: 1 });
+    expect((await erase()).report).toEqual(NOTHING);
+    const others = await run(['find', OTHER, '--json'], env);
+    expect(JSON.parse(others.stdout)).toMatchObject({
+      notices: [{ job: shared.id, states: ['pending'], confirmed: true }],
+      contacts: [
+        { batch: 'waits', states: ['pending'], confirmed: true },
+        { batch: 'refused', states: ['rejected'], confirmed: true },
+        { batch: 'sent', states: ['accepted'] },
+      ],
+    });
+  });
+
+  it('of what waits for several people, the others get theirs', async () => {
+    const { prefix, queue, erase, reaches, ledger } = open();
+    const shared = await queue.send(to(NUMBER, OTHER));
+    const list = [NUMBER, OTHER, '01011113333'].map((contact) => ({ contact }));
+    await queue.import(list, { templateCode: 'T', batchId: 'b', chunkSize: 2 });
+    expect(await erase()).toMatchObject({ code: 0, report: { notices: { shortened: 1 } } });
+    const worker = await startWorkerInProcess(redis.url, prefix);
+    await reaches(shared.id, 'accepted');
+    const isDone = async () => (await ledger.read('b'))?.phase === 'finished';
+    await until(isDone, { what: 'the batch', deadlineMs: 20_000 });
+    const { counts } = (await ledger.read('b')) ?? {};
+    expect(counts).toMatchObject({ total: 3, accepted: 2, cancelled: 1, pending: 0 });
+    expect(JSON.stringify(worker.emulator.record())).not.toContain(NUMBER);
+    expect(await ledger.unsent()).toBe(0);
+    await worker.stop();
+  });
+
+  it('what is being sent is left as it is, and named; the next run erases it', async () => {
+    const { prefix, env, queue, keys, erase, stateOf } = open();
+    const { id } = await queue.send(to(NUMBER));
+    const worker = new Worker(QUEUE_NAME, undefined, {
+      connection: redis.connect({ name: 'taker', forWorker: true }),
+      prefix: keys.bullPrefix,
+      autorun: false,
+    });
+    onTestFinished(() => worker.close());
+    const job = await worker.getNextJob('token');
+    const built = await buildBatch(redis.client, prefix, 'b', [
+      [{ contact: NUMBER }, { contact: OTHER }],
+      [{ contact: NUMBER }],
+    ]);
+    await built.claim(0);
+    const first = await erase();
+    expect(first).toMatchObject({
+      code: 1,
+      report: {
+        batches: [{ batch: 'b', waiting: 1, ended: 0 }],
+        left: [
+          { notice: id, reason: 'sending' },
+          { batch: 'b', chunk: 0, reason: 'sending' },
+        ],
+      },
+    });
+    const shown = await run(['erase', NUMBER, '--yes'], env);
+    expect(shown.stdout).toContain(`Left: notice ${id} is being sent: run the command again`);
+    expect(shown.stdout).toContain('Left: chunk 0 of batch b is being sent');
+    expect(await stateOf(id)).toBe('sending');
+    await job?.moveToCompleted({ outcome: 'accepted' }, 'token', false);
+    await built.settle(0, allFailed(2, 'unknown', 'ECONNRESET', ''));
+    expect(await erase()).toMatchObject({
+      code: 0,
+      report: { notices: { removed: 1 }, batches: [{ batch: 'b', waiting: 0, ended: 1 }] },
+    });
+    expect((await built.read()).counts).toMatchObject({ unknown: 1, cancelled: 2, pending: 0 });
+  });
+
+  it('what was possibly sent and will be tried again is left as it is, and named', async () => {
+    const { queue, keys, erase, stateOf } = open();
+    const { id } = await queue.send(to(NUMBER));
+    await redis.client.hset(keys.noticeJob(id), 'stc', 1);
+    const left = [{ notice: id, reason: 'possibly-sent' }];
+    expect(await erase()).toMatchObject({ code: 1, report: { left, index: { notices: 0 } } });
+    expect(await stateOf(id)).toBe('pending');
+  });
+
+  it('an unknown outcome is discarded and removed, with its idempotency key', async () => {
+    const facts = { number: NUMBER };
+    const parked = await parkNotice(redis, { idempotencyKey: 'k' }, undefined, FIND_KEY, facts);
+    const { erase, queue, traces } = open(parked.prefix);
+    expect(await erase()).toMatchObject({ code: 0, report: { notices: { removed: 1 } } });
+    expect(await redis.client.hlen(parked.keys.intents.unknown)).toBe(0);
+    expect((await queue.get({ idempotencyKey: 'k' })).state).toBe('not-kept');
+    const places = new Set((await traces()).map(([, key]) => key));
+    expect([...places].toSorted()).toEqual(['audit', 'audit:reads']);
+  });
+
+  it('the idempotency key of a notice whose job is deleted goes, too', async () => {
+    const { queue, keys, erase } = open();
+    const { id } = await queue.send(to(NUMBER), { idempotencyKey: 'k' });
+    await queue.send(to(OTHER), { idempotencyKey: 'other' });
+    await redis.client.del(keys.noticeJob(id));
+    await redis.client.lrem(keys.noticesIn('wait'), 1, id);
+    const { report } = await erase();
+    expect(report.index).toEqual({ notices: 1, chunks: 0, keys: 1 });
+    expect(await redis.client.keys(`${keys.noticeJob('de:')}*`)).toHaveLength(1);
+  });
+
+  it('without a terminal it shows what it would erase, and does nothing', async () => {
+    const { env, queue, stateOf } = open();
+    const { id } = await queue.send(to(NUMBER));
+    const { code, stdout, stderr } = await run(['erase', NUMBER], env);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^Single notices: 1 waiting, 0 being sent, 0 ended/m);
+    expect(stderr).toContain(`Erase what is stored about ${MASKED}?`);
+    expect(stderr).not.toContain(NUMBER);
+    expect(await stateOf(id)).toBe('pending');
+  });
+
+  it('what cannot be decrypted is counted, with exit code 1', async () => {
+    const { queue, erase } = open(redis.freshPrefix(), PAYLOAD_KEY);
+    await queue.send(to(NUMBER));
+    await queue.import([{ contact: NUMBER }], { templateCode: 'T', batchId: 'b' });
+    expect(await erase(NUMBER, { PAYLOAD_KEY: '7'.repeat(64) })).toMatchObject({
+      code: 1,
+      report: { unreadable: { notices: 1, chunks: 1 }, notices: NOTHING.notices, batches: [] },
+    });
+  });
+
+  it('a batch that is being imported is named; without FIND_KEY the index is left', async () => {
+    const { prefix, env, erase } = open();
+    await buildBatch(redis.client, prefix, 'b', [[{ contact: NUMBER }]], { importing: true });
+    expect(await erase(NUMBER, { FIND_KEY: '' })).toMatchObject({
+      code: 0,
+      report: { importing: ['b'], index: null, batches: [{ batch: 'b', waiting: 1 }] },
+    });
+    const { stdout } = await run(['erase', NUMBER, '--yes'], env);
+    expect(stdout).toMatch(/^Nothing is stored about this number; nothing was done\.$/m);
+    expect(stdout).toMatch(/^Batch b is being imported: .*"notices cancel b"\.$/m);
+  });
+
+  it('refuses what is no number', async () => {
+    const { env } = open();
+    const ended = await run(['erase', '+821077778888', '--yes', '--json'], env);
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toContain('NOTICE_INVALID');
+    expect(ended.stderr).not.toContain('77778888');
+  });
+});
+
+describe('contacts of a batch that are taken out', () => {
+  it('of failures of every state leave counts that add up, and the others undecided', async () => {
+    const { prefix, erase } = open();
+    const list = [...contacts(2), { contact: NUMBER }];
+    const built = await buildBatch(redis.client, prefix, 'b', [list, list, list]);
+    for (const [chunk, state] of (['rejected', 'unknown', 'expired'] as const).entries()) {
+      const failed = [await part(state, 'CODE', list.slice(1))];
+      await built.settle(chunk, { accepted: 1, failed });
+    }
+    await erase();
+    const { counts } = await built.read();
+    expect(counts).toMatchObject({ total: 9, accepted: 3, cancelled: 3, pending: 0 });
+    expect(counts).toMatchObject({ rejected: 1, unknown: 1, expired: 1 });
+    const { sizes } = keysOf(prefix, 'default').batch('b');
+    expect(await redis.client.pttl(sizes)).toBeGreaterThan(0);
+  });
+
+  it('of a cancelled batch do not change its counts, nor how long it is kept', async () => {
+    const { prefix, keys, erase } = open();
+    const built = await buildBatch(redis.client, prefix, 'b', [
+      [{ contact: NUMBER }, { contact: OTHER }],
+    ]);
+    await built.ledger.control('b', 'cancel');
+    const { counts } = await built.read();
+    expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
+    expect((await built.read()).counts).toEqual(counts);
+    expect(await redis.client.pttl(keys.batch('b').sizes)).toBeGreaterThan(0);
+    expect(await built.ledger.unsent()).toBe(0);
+  });
+});
