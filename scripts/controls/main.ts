@@ -10,7 +10,8 @@
 import { parseArgs } from 'node:util';
 import { tierOf } from '../mutation/nearest-tests.ts';
 import { Sandbox } from '../mutation/sandbox.ts';
-import { CONTROLS, type Control } from './controls.ts';
+import type { Control } from './control.ts';
+import { CONTROLS } from './controls.ts';
 
 /** A test file may take this long: some wait for a connection that has to be closed. */
 const LIMIT_MS = 120_000;

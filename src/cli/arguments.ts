@@ -40,6 +40,29 @@ export function whyOption(maxLength = MAX_WHY_LENGTH): Option {
   );
 }
 
+/** The flag beside `--key`, for a key that came over HTTP. */
+export function apiKeyOption(): Option {
+  return new Option(
+    '--api-key <name>',
+    'with --key: the API key with which it was sent over HTTP',
+  ).argParser(shortText(64));
+}
+
+/**
+ * The idempotency key that `--key` and `--api-key` name.
+ *
+ * @throws UsageError for an API key without a key
+ */
+export async function keyOf(
+  key: string | undefined,
+  apiKey: string | undefined,
+): Promise<{ readonly idempotencyKey: string }> {
+  if (apiKey === undefined) return { idempotencyKey: key ?? '' };
+  if (key === undefined) throw new UsageError('--api-key: use it with --key');
+  const { scopedKey } = await import('../ops/web/api/key-scope.ts');
+  return { idempotencyKey: scopedKey(apiKey, key) };
+}
+
 /** Collects the values of an option that can be repeated. */
 export function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];

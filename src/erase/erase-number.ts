@@ -169,7 +169,7 @@ async function eraseFromBatches(
       const sums = batches.get(batch) ?? { waiting: 0, ended: 0 };
       sums[state === 'waiting' ? 'waiting' : 'ended'] += 1;
       batches.set(batch, sums);
-    } else if (became !== 'gone') {
+    } else {
       left.push({ batch, chunk: Number.parseInt(name, 10), reason: became });
     }
   }

@@ -21,8 +21,8 @@ export interface ContactsWithNumber {
   readonly state: 'waiting' | FailureRecord['state'];
 }
 
-/** What became of them: `erased`, or why they are left. */
-export type ErasedContacts = 'erased' | 'gone' | 'sending' | 'changed';
+/** What became of them: `erased`, or why they are left. `changed`: sent, or moved to another chunk or failure. */
+export type ErasedContacts = 'erased' | 'sending' | 'changed';
 
 /** Batches per read. */
 const PAGE = 100;
@@ -53,7 +53,7 @@ export async function* storedContacts(
   onUnreadable: () => void,
 ): AsyncGenerator<ContactsWithNumber> {
   const { ledger, sealing } = source;
-  for (const name of await ledger.payloadNames(batch)) {
+  for await (const name of namesIn(ledger, batch)) {
     const payload = await ledger.payload(batch, name);
     if (payload === undefined) continue;
     let json: Buffer;
@@ -72,6 +72,19 @@ export async function* storedContacts(
   }
 }
 
+/** Names of the chunks and failures, those that appear meanwhile too: contacts move from one to another. */
+async function* namesIn(ledger: Ledger, batch: string): AsyncGenerator<string> {
+  const seen = new Set<string>();
+  for (;;) {
+    const names = (await ledger.payloadNames(batch)).filter((name) => !seen.has(name));
+    if (names.length === 0) return;
+    for (const name of names) {
+      seen.add(name);
+      yield name;
+    }
+  }
+}
+
 /**
  * Removes a number from a chunk that waits, or from a failure. The other contacts stay as they are; these count as
  * cancelled from now on, as those do that a person discards.
@@ -87,7 +100,7 @@ export async function eraseContacts(
   const { ledger, sealing } = source;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const { taken, rest } = await contactsOf(source, batch, name, number);
-    if (taken.length === 0) return 'gone';
+    if (taken.length === 0) return 'changed';
     const size = taken.length + rest.length;
     const failure = await ledger.failure(batch, name);
     if (failure !== undefined) {
@@ -107,7 +120,7 @@ export async function eraseContacts(
       rest: kept,
     });
     if (answer === 'taken') return 'erased';
-    if (answer !== 'known') return answer;
+    if (answer === 'sending') return answer;
   }
   return 'changed';
 }

@@ -2,8 +2,10 @@ import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
-import type { EraseReport } from '../../src/erase/erase-number.ts';
+import { eraseNumber, type EraseReport } from '../../src/erase/erase-number.ts';
+import { findStored } from '../../src/erase/find-stored.ts';
 import { readAudit } from '../../src/ops/audit.ts';
+import { NO_SEALING } from '../../src/payload/seal.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
@@ -162,13 +164,14 @@ describe('notices erase', () => {
   it('what is being sent is left as it is, and named; the next run erases it', async () => {
     const { prefix, env, queue, keys, erase, stateOf } = open();
     const { id } = await queue.send(to(NUMBER));
+    const shared = await queue.send(to(NUMBER, OTHER));
     const worker = new Worker(QUEUE_NAME, undefined, {
       connection: redis.connect({ name: 'taker', forWorker: true }),
       prefix: keys.bullPrefix,
       autorun: false,
     });
     onTestFinished(() => worker.close());
-    const job = await worker.getNextJob('token');
+    const jobs = [await worker.getNextJob('token'), await worker.getNextJob('token')];
     const built = await buildBatch(redis.client, prefix, 'b', [
       [{ contact: NUMBER }, { contact: OTHER }],
       [{ contact: NUMBER }],
@@ -181,6 +184,7 @@ describe('notices erase', () => {
         batches: [{ batch: 'b', waiting: 1, ended: 0 }],
         left: [
           { notice: id, reason: 'sending' },
+          { notice: shared.id, reason: 'sending' },
           { batch: 'b', chunk: 0, reason: 'sending' },
         ],
       },
@@ -189,11 +193,19 @@ describe('notices erase', () => {
     expect(shown.stdout).toContain(`Left: notice ${id} is being sent: run the command again`);
     expect(shown.stdout).toContain('Left: chunk 0 of batch b is being sent');
     expect(await stateOf(id)).toBe('sending');
-    await job?.moveToCompleted({ outcome: 'accepted' }, 'token', false);
+    const kept = await redis.client.hget(keys.noticeJob(shared.id), 'data');
+    expect(kept).toContain(NUMBER);
+    for (const job of jobs) {
+      expect(JSON.stringify(job?.data)).toContain(NUMBER);
+      await job?.moveToCompleted({ outcome: 'accepted' }, 'token', false);
+    }
     await built.settle(0, allFailed(2, 'unknown', 'ECONNRESET', ''));
     expect(await erase()).toMatchObject({
       code: 0,
-      report: { notices: { removed: 1 }, batches: [{ batch: 'b', waiting: 0, ended: 1 }] },
+      report: {
+        notices: { removed: 1, shortened: 1 },
+        batches: [{ batch: 'b', waiting: 0, ended: 1 }],
+      },
     });
     expect((await built.read()).counts).toMatchObject({ unknown: 1, cancelled: 2, pending: 0 });
   });
@@ -286,6 +298,27 @@ describe('contacts of a batch that are taken out', () => {
     expect(counts).toMatchObject({ rejected: 1, unknown: 1, expired: 1 });
     const { sizes } = keysOf(prefix, 'default').batch('b');
     expect(await redis.client.pttl(sizes)).toBeGreaterThan(0);
+  });
+
+  it('that move after the search are named, and erased by the next run', async () => {
+    const { prefix, keys, erase, ledger } = open();
+    const built = await buildBatch(redis.client, prefix, 'b', [
+      [{ contact: NUMBER }, { contact: OTHER }],
+    ]);
+    await built.settle(0, allFailed(2, 'rejected', 'CODE', ''));
+    const settings = { findRetentionMs: 3_600_000 };
+    const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
+    const stored = await findStored(context, NUMBER);
+    const actor = { who: 'kim', why: '' };
+    const stopped = await eraseNumber(context, NUMBER, stored, actor, AbortSignal.abort());
+    expect(stopped).toEqual({ ...NOTHING, index: null, stopped: true });
+    expect(await readAudit(redis.client, keys, 9)).toEqual([]);
+    await ledger.redrive('b', '0', 'rejected');
+    const report = await eraseNumber(context, NUMBER, stored, actor);
+    const left = [{ batch: 'b', chunk: 0, reason: 'changed' }];
+    expect(report).toEqual({ ...NOTHING, index: null, left });
+    expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
+    expect((await built.read()).counts).toMatchObject({ pending: 1, rejected: 0, cancelled: 1 });
   });
 
   it('of a cancelled batch do not change its counts, nor how long it is kept', async () => {

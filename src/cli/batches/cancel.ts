@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { BATCH_ID } from '../../contracts/chunk-job.ts';
+import type { NoticeRef } from '../../notices/notice-state.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 import { CANCEL_TEXT } from '../../ops/notice-words.ts';
-import { whyOption } from '../arguments.ts';
+import { apiKeyOption, keyOf, whyOption } from '../arguments.ts';
 import { type CommandContext, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { noSuchBatch, withLedger, type OpenLedger } from '../open-queue.ts';
@@ -13,6 +14,7 @@ import { control } from './batch-control.ts';
 
 interface CancelFlags {
   key?: string;
+  apiKey?: string;
   releaseKey?: boolean;
   why?: string;
   yes?: boolean;
@@ -27,18 +29,20 @@ export function cancelCommand(context: CommandContext): Command {
     .description('end a batch permanently, or cancel a single notice that waits')
     .argument('[id]', 'id of the batch or notice')
     .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
+    .addOption(apiKeyOption())
     .option('--release-key', 'a notice: release its idempotency key, so that it can be sent anew')
     .addOption(whyOption())
     .option('--yes', 'a batch: do not ask for confirmation')
-    .action((id: string | undefined, flags: CancelFlags, command: Command) => {
+    .action(async (id: string | undefined, flags: CancelFlags, command: Command) => {
       if ((id === undefined) === (flags.key === undefined)) {
         throw new UsageError('use either an id or --key');
       }
-      return withLedger(context, async (open) => {
+      const byKey = await keyOf(flags.key, flags.apiKey);
+      await withLedger(context, async (open) => {
         const batch =
           id !== undefined && BATCH_ID.test(id) ? await open.ledger.read(id) : undefined;
         await (batch === undefined
-          ? cancelNotice(context, open, id, flags, command)
+          ? cancelNotice(context, open, id ?? byKey, flags, command)
           : cancelBatch(context, open, batch, flags, command));
       });
     });
@@ -68,16 +72,17 @@ const NOTICE_ID = /^n-/;
 async function cancelNotice(
   context: CommandContext,
   { redis, keys }: OpenLedger,
-  id: string | undefined,
-  { key = '', releaseKey, why = '' }: CancelFlags,
+  ref: NoticeRef,
+  { releaseKey, why = '' }: CancelFlags,
   command: Command,
 ): Promise<void> {
   const { cancelAudited } = await import('../../ops/notice-actions.ts');
   const actor = { who: currentUser(), why };
-  const ref = id ?? { idempotencyKey: key };
   const report = await cancelAudited({ redis, keys }, ref, { releaseKey }, actor);
   const { answer, jobs = [] } = report;
-  if (answer === 'not-kept' && id !== undefined && !NOTICE_ID.test(id)) throw noSuchBatch(id);
+  if (answer === 'not-kept' && typeof ref === 'string' && !NOTICE_ID.test(ref)) {
+    throw noSuchBatch(ref);
+  }
   print(context, command, report, () => [
     `Notice ${report.id} ${CANCEL_TEXT[answer]}.`.replace('  ', ' '),
     ...jobs.map((job) => `  ${job.id}: ${job.answer}`),

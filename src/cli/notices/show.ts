@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { NoticeJob, NoticeView } from '../../notices/notice-state.ts';
 import { countOf, formatCount, formatDuration } from '../../format/format.ts';
 import { describeNotKept, describePending, nextStep } from '../../ops/notice-words.ts';
+import { apiKeyOption, keyOf } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { print, table } from '../output.ts';
@@ -10,6 +11,7 @@ import { UsageError } from '../usage-error.ts';
 
 interface ShowFlags {
   key?: string;
+  apiKey?: string;
   wait?: boolean;
 }
 
@@ -22,13 +24,15 @@ export function showCommand(context: CommandContext): Command {
     .description('show the state of a single notice, and why it waits or failed')
     .argument('[id]', 'id of the notice, or of one of its jobs')
     .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
+    .addOption(apiKeyOption())
     .option('--wait', 'wait until it has ended, or until Ctrl-C')
-    .action((id: string | undefined, { key, wait }: ShowFlags, command: Command) => {
+    .action(async (id: string | undefined, { key, apiKey, wait }: ShowFlags, command: Command) => {
       if ((id === undefined) === (key === undefined))
         throw new UsageError('use either an id or --key');
-      return withLedger(context, async (open) => {
+      const byKey = await keyOf(key, apiKey);
+      await withLedger(context, async (open) => {
         const { lookUpNotice } = await import('../../notices/look-up.ts');
-        const look = () => lookUpNotice(open, id ?? { idempotencyKey: key ?? '' });
+        const look = () => lookUpNotice(open, id ?? byKey);
         const view =
           wait === true
             ? await untilStopped(context, (signal) => ended(look, signal))

@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { newApiKey } from '../../../src/ops/web/access/accounts.ts';
+import { run } from '../../cli/support/run.ts';
 import { testRedis } from '../../support/redis.ts';
 import { expectDocumented, startOps, type Reply } from './support/ops-bench.ts';
 
@@ -104,6 +105,24 @@ describe('idempotency keys over HTTP', () => {
     expect((await as('shop').post(cancel, { ...body, apiKey: 'shop' })).json).toMatchObject({
       cancelled: true,
     });
+  });
+
+  it('are named with the API key on the command line', async () => {
+    const { as, prefix } = await bench();
+    const sent = await as('shop').send(NOTICE, 'order-1');
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    const byKey = ['--key', 'order-1', '--api-key'];
+    const shown = await run(['show', ...byKey, 'shop', '--json'], env);
+    expect(JSON.parse(shown.stdout)).toMatchObject({ id: idOf(sent), state: 'pending' });
+    expect((await run(['show', ...byKey, 'club'], env)).code).toBe(1);
+    expect((await run(['show', '--key', 'order-1'], env)).code).toBe(1);
+    const alone = await run(['show', String(idOf(sent)), '--api-key', 'shop'], env);
+    expect([alone.code, alone.stderr]).toMatchObject([
+      2,
+      expect.stringContaining('--api-key: use it with --key'),
+    ]);
+    const cancelled = await run(['cancel', ...byKey, 'shop', '--json'], env);
+    expect(JSON.parse(cancelled.stdout)).toMatchObject({ id: idOf(sent), cancelled: true });
   });
 
   it('that are none are refused as those of the library are', async () => {

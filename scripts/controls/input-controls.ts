@@ -1,0 +1,77 @@
+import type { Control } from './control.ts';
+
+/** Controls of lists, files, jobs and connections. */
+export const INPUT_CONTROLS: readonly Control[] = [
+  {
+    prevents: 'a list that is overwritten by its own rejected rows',
+    file: 'src/batch/import/rejects-file.ts',
+    from: 'found.ino === ofList?.ino && found.dev === ofList.dev',
+    to: 'found.ino === -1',
+    test: 'batch/import/rejects-file.integration.test.ts',
+    words: 'the list, under another name',
+  },
+  {
+    prevents: 'a file of rejected rows that overwrites another one',
+    file: 'src/batch/import/new-file.ts',
+    from: 'const name = overwrite ?',
+    to: 'const name = overwrite || true ?',
+    test: 'batch/import/rejects-file.integration.test.ts',
+    words: 'a file that someone edited',
+  },
+  {
+    prevents: 'cells that a spreadsheet runs',
+    file: 'src/batch/failures/csv-line.ts',
+    from: 'text.replace(FORMULAS, "\'")',
+    to: 'text',
+    test: 'batch/failures/csv-line.test.ts',
+    words: '',
+  },
+  {
+    prevents: 'text that a terminal obeys',
+    file: 'src/format/terminal-text.ts',
+    from: 'return text.replace(UNSAFE, escapeOf);',
+    to: 'return text;',
+    test: 'cli/terminal.integration.test.ts',
+    words: 'of lists, codes, templates and reasons',
+  },
+  {
+    prevents: 'jobs whose nesting ends a worker',
+    file: 'src/contracts/job.ts',
+    from: 'if (size === Infinity) {',
+    to: 'if (size === -1) {',
+    test: 'contracts/job.test.ts',
+    words: 'refuses a notice that is nested too deeply',
+  },
+  {
+    prevents: 'jobs of other producers that have no notice',
+    file: 'src/contracts/job.ts',
+    from: 'return index < 0 ? undefined : `Contact ${index} of the job is not valid.`;',
+    to: 'return index < 0 ? undefined : undefined;',
+    test: 'contracts/job.test.ts',
+    words: '',
+  },
+  {
+    prevents: 'a service whose certificate is not verified',
+    file: 'src/service/http/dispatcher.ts',
+    from: 'rejectUnauthorized: true,',
+    to: 'rejectUnauthorized: false,',
+    test: 'service/send-failures.test.ts',
+    words: '',
+  },
+  {
+    prevents: 'NODE_TLS_REJECT_UNAUTHORIZED=0',
+    file: 'src/config/rules.ts',
+    from: "environment['NODE_TLS_REJECT_UNAUTHORIZED']?.trim() !== '0'",
+    to: "environment['NODE_TLS_REJECT_UNAUTHORIZED'] !== 'x'",
+    test: 'config/rules.test.ts',
+    words: 'verification of certificates cannot be switched off',
+  },
+  {
+    prevents: 'a Redis on another machine without TLS',
+    file: 'src/config/address.ts',
+    from: "if (protocol === 'rediss:') return [];",
+    to: "if (protocol !== '') return [];",
+    test: 'config/rules.test.ts',
+    words: 'Redis without TLS',
+  },
+];
