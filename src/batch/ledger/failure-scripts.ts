@@ -24,7 +24,7 @@ export const redriveFailure = ledgerScript(
   `
 local name, phase = ARGV[1], field('phase')
 if not phase then return { 'gone' } end
-local done = redis.call('GET', KEYS[12])
+local done = redis.call('GET', KEYS[13])
 if done then return { 'redriven', done } end
 if phase ~= 'finished' and phase ~= 'sending' then return { 'refused', phase } end
 local stored = redis.call('HGET', failures, name)
@@ -34,6 +34,7 @@ local failure = cjson.decode(stored)
 if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
 local chunk, size, now = count('chunks'), failure.size, clock()
 redis.call('HDEL', failures, name)
+sumUp(failure, name, -size, -1)
 redis.call('HDEL', payload, name)
 redis.call('HSET', payload, chunk, bytes)
 redis.call('HSET', sizes, chunk, size)
@@ -49,12 +50,12 @@ redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt'
 add('derived', 1)
 moved(now)
 lookAtOnce(now)
-for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
+for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
 eachListKey('PERSIST')
-if redis.call('EXISTS', KEYS[11]) == 1 then
-  redis.call('HSET', KEYS[11], '>' .. name, chunk, chunk, '')
+if redis.call('EXISTS', KEYS[12]) == 1 then
+  redis.call('HSET', KEYS[12], '>' .. name, chunk, chunk, '')
 end
-redis.call('SET', KEYS[12], size, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[13], size, 'PX', ${DONE_MS})
 return { 'redriven', size }`,
   { extraKeys: 2 },
 );
@@ -70,18 +71,19 @@ export const resolveFailure = ledgerScript(
   `
 local name = ARGV[1]
 if not field('phase') then return { 'gone' } end
-if redis.call('GET', KEYS[12]) then return { 'resolved' } end
+if redis.call('GET', KEYS[13]) then return { 'resolved' } end
 local stored = redis.call('HGET', failures, name)
 local failure = stored and cjson.decode(stored)
 if not failure or failure.state ~= 'unknown' then return { 'known' } end
 redis.call('HDEL', failures, name)
+sumUp(failure, name, -failure.size, -1)
 redis.call('HDEL', payload, name)
 add('unknown', -failure.size)
 add(ARGV[2], failure.size)
-if redis.call('EXISTS', KEYS[11]) == 1 then
-  redis.call('HSET', KEYS[11], '>' .. name, ARGV[2] .. ' ' .. failure.size)
+if redis.call('EXISTS', KEYS[12]) == 1 then
+  redis.call('HSET', KEYS[12], '>' .. name, ARGV[2] .. ' ' .. failure.size)
 end
-redis.call('SET', KEYS[12], failure.size, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[13], failure.size, 'PX', ${DONE_MS})
 return { 'resolved' }`,
   { extraKeys: 2 },
 );
@@ -100,7 +102,7 @@ export const splitFailure = ledgerScript(
   `
 local name, size, taken = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if not field('phase') then return { 'gone' } end
-local done = redis.call('GET', KEYS[11])
+local done = redis.call('GET', KEYS[12])
 if done then return { 'split', done } end
 local stored = redis.call('HGET', failures, name)
 local failure = stored and cjson.decode(stored)
@@ -114,8 +116,9 @@ redis.call('HSET', failures, name, cjson.encode(failure))
 redis.call('HSET', payload, name, ARGV[4])
 failure.size = taken
 redis.call('HSET', failures, part, cjson.encode(failure))
+sumUp(failure, part, 0, 1)
 redis.call('HSET', payload, part, ARGV[5])
-redis.call('SET', KEYS[11], part, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[12], part, 'PX', ${DONE_MS})
 return { 'split', part }`,
   { extraKeys: 1 },
 );
