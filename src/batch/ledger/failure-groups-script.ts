@@ -32,7 +32,7 @@ export const readFailureSums = defineScript<readonly FailureSum[] | undefined>({
 return { redis.call('HMGET', KEYS[1], 'rejected', 'unknown', 'expired', 'phase'),
   redis.call('HLEN', KEYS[2]), redis.call('HVALS', KEYS[3]) }`,
   parse: (reply) => {
-    const [[rejected, unknown, expired, phase], failures, texts] = reply as Reply;
+    const [[rejected, unknown, expired, phase], failures, texts] = reply as SumsReply;
     const sums = texts.map((text) => JSON.parse(text) as FailureSum);
     const contacts = (state: FailureSum['state']) =>
       sums.reduce((all, sum) => all + (sum.state === state ? sum.contacts : 0), 0);
@@ -47,4 +47,4 @@ return { redis.call('HMGET', KEYS[1], 'rejected', 'unknown', 'expired', 'phase')
 });
 
 type Text = string | null;
-type Reply = readonly [readonly [Text, Text, Text, Text], number, readonly string[]];
+type SumsReply = readonly [readonly [Text, Text, Text, Text], number, readonly string[]];
