@@ -43,7 +43,7 @@ export interface AdminOptions {
 }
 
 /** A batch at one moment. */
-export interface BatchStatus extends Omit<Batch, 'frame'> {
+export interface BatchStatus extends Batch {
   /** Why nothing of it is sent, and what to do; absent where it is sent or over. */
   readonly standstill?: string;
   /** It makes no progress, and nothing is known that would explain it. */
@@ -89,9 +89,9 @@ export class NoticeAdmin {
   }
 
   /** The newest batches, the newest first. @param limit 1 to 200. Default: 50 */
-  batches(limit = 50): Promise<Omit<Batch, 'frame'>[]> {
+  batches(limit = 50): Promise<Batch[]> {
     const most = Math.min(Math.max(1, Math.trunc(limit)), MOST_BATCHES);
-    return this.#with(async ({ ledger }) => (await ledger.list(most)).map(withoutFrame));
+    return this.#with(async ({ ledger }) => ledger.list(most));
   }
 
   /** The state of a batch; undefined where there is none of this id. */
@@ -101,7 +101,7 @@ export class NoticeAdmin {
       if (found === undefined) return undefined;
       const { batch, standstill, stalled, importStopped } = found;
       return {
-        ...withoutFrame(batch),
+        ...batch,
         ...(standstill === undefined ? {} : { standstill }),
         stalled,
         importStopped,
@@ -213,11 +213,6 @@ export class NoticeAdmin {
 /** @throws InputError REQUEST_INVALID */
 function requireRate({ rate }: Pick<RedriveSelection, 'rate'>): void {
   parseInput(redriveRate.optional(), rate, 'REQUEST_INVALID', 'rate');
-}
-
-function withoutFrame(batch: Batch): Omit<Batch, 'frame'> {
-  const { frame: _, ...rest } = batch;
-  return rest;
 }
 
 function noSuchBatch(id: string): NoticeQueueError {

@@ -5,6 +5,9 @@
  * BullMQ keeps both counts with the job at no extra command: the deaths of its workers, and the reason of
  * its last failed attempt, which ends in a mark with the number of attempts that ended unknown. The trace ids
  * of the service for these attempts are before the mark, where workers of earlier versions do not look.
+ *
+ * The rest of the reason is the service's own text. Where it contains what a mark or trace ids begin with, the
+ * parenthesis is stored as a bracket: only what is written here is read back.
  */
 
 /** The fields of a BullMQ job that tell how often it was possibly sent. */
@@ -19,6 +22,9 @@ const MARK = /\(may have been taken(?:: (\d{1,6}))?\)$/;
 
 /** Right before the mark. */
 const TRACE_IDS = /\(trace ids ([^()]{1,1500})\)$/;
+
+/** What the mark and the trace ids begin with. */
+const BEGINNINGS = /\((?=may have been taken|trace ids )/g;
 
 /** The newest trace ids that are kept, of 128 characters each at most: a reason stays short. */
 const MOST_TRACE_IDS = 10;
@@ -48,6 +54,7 @@ export function possiblySentTraceIds({ failedReason }: AttemptedJob): readonly s
 /**
  * The reason to store with a failed attempt.
  *
+ * @param detail status and message of the service
  * @param endedUnknown how many attempts did, this one included
  * @param traceIds of the service for these attempts, oldest first
  */
@@ -56,11 +63,26 @@ export function withPossiblySentMark(
   endedUnknown: number,
   traceIds: readonly string[] = [],
 ): string {
-  if (endedUnknown === 0) return detail;
+  const own = detail.replace(BEGINNINGS, '[');
+  if (endedUnknown === 0) return own;
   const newest = traceIds.slice(-MOST_TRACE_IDS).join(' ');
   const ids = newest === '' ? '' : `(trace ids ${newest})`;
   const mark = `(may have been taken: ${endedUnknown})`;
-  return [detail, ids, mark].filter((part) => part !== '').join(' ');
+  return [own, ids, mark].filter((part) => part !== '').join(' ');
+}
+
+/**
+ * The message of a failure of a batch, with the trace ids of the service for the attempts that may have been
+ * accepted: a person has to find out there what became of them.
+ *
+ * @param detail status and message of the service
+ * @param traceIds oldest first; the newest ten are kept
+ */
+export function withTraceIds(detail: string, traceIds: readonly string[]): string {
+  const newest = traceIds.slice(-MOST_TRACE_IDS);
+  if (newest.length === 0) return detail;
+  const ids = `(trace id${newest.length === 1 ? '' : 's'} ${newest.join(' ')})`;
+  return detail === '' ? ids : `${detail} ${ids}`;
 }
 
 const withoutMark = (text: string): string => text.replace(MARK, '').trimEnd();

@@ -1,7 +1,8 @@
 import { motionOf } from '../batch/ledger/batch-motion.ts';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
-import { countOf, formatCount, formatDuration } from '../format/format.ts';
+import { countOf } from '../format/format.ts';
+import { writeTime } from '../format/relative-time.ts';
 import { HOLDS } from '../contracts/hold.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
@@ -44,7 +45,7 @@ function workers(snapshot: QueueSnapshot): Finding {
     return left > 0
       ? fail(
           'queue.workers',
-          `no worker is running, and ${formatCount(left)} notices and contacts wait`,
+          `no worker is running, and ${countOf(left, 'notice or contact waits', 'notices and contacts wait')}`,
           remedy,
         )
       : warn('queue.workers', 'no worker is running; nothing waits', remedy);
@@ -79,12 +80,13 @@ function versions({ workers, version }: QueueSnapshot): Finding {
       );
 }
 
-function waiting({ waiting, oldestWaitingMs = 0, workers, hold }: QueueSnapshot): Finding {
+function waiting({ waiting, oldestWaitingMs = 0, workers, hold, now }: QueueSnapshot): Finding {
   const free = workers.length > 0 && hold === undefined;
   if (free && oldestWaitingMs > LONG_WAIT_MS) {
+    const oldest = writeTime(now - oldestWaitingMs, now, (span) => `the oldest for ${span}`);
     return warn(
       'queue.waiting',
-      `${countOf(waiting, 'notice')} waiting, the oldest for ${formatDuration(oldestWaitingMs)}, although workers are running and the queue is not held`,
+      `${countOf(waiting, 'notice')} waiting, ${oldest}, although workers are running and the queue is not held`,
       'start more workers or raise CONCURRENCY; if nothing is sent at all, check the log of the workers',
     );
   }
@@ -112,7 +114,7 @@ function unknown({ unknownNotices, batches }: QueueSnapshot): Finding {
   return warn(
     'queue.unknown',
     `the outcome of ${countOf(unknownNotices, 'notice')} and ${countOf(contacts, 'contact')} of batches is unknown`,
-    'look them up at the service, then decide with "notices unknown" and "notices resolve"',
+    'look them up at the service, then decide: "notices unknown" lists them and says how',
   );
 }
 

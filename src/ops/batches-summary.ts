@@ -1,6 +1,10 @@
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
 import { motionOf } from '../batch/ledger/batch-motion.ts';
-import { surroundingsOf, type SendingFleet } from '../batch/ledger/blocked-reason.ts';
+import {
+  continueImport,
+  surroundingsOf,
+  type SendingFleet,
+} from '../batch/ledger/blocked-reason.ts';
 
 /** A batch that has not ended. */
 export interface OpenBatch {
@@ -14,6 +18,8 @@ export interface OpenBatch {
   readonly stalled: boolean;
   /** No process is importing it, and its list was not read to the end. */
   readonly importStopped: boolean;
+  /** The command that continues the import; absent where it has not stopped. */
+  readonly continueImport?: string;
 }
 
 /** What batches contribute to the state of the account. */
@@ -61,6 +67,7 @@ export function summarizeBatches(
       const isImporting = importing.has(id);
       const around = surroundingsOf(fleet, isImporting);
       const { standstill: waits, stalled } = motionOf(batch, around, fleet.now);
+      const stopped = batch.importedAt === 0 && phase !== 'cancelled' && !isImporting;
       return {
         id,
         phase,
@@ -68,7 +75,8 @@ export function summarizeBatches(
         pending: counts.pending,
         ...(waits === undefined ? {} : { waits }),
         stalled,
-        importStopped: batch.importedAt === 0 && phase !== 'cancelled' && !isImporting,
+        importStopped: stopped,
+        ...(stopped ? { continueImport: continueImport(batch) } : {}),
       };
     }),
     rejected: sum(batches, 'rejected'),

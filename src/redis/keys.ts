@@ -30,6 +30,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch:<id>:sizes` | hash | contacts of the chunks that are not of full size | with the batch |
  * | `<tag>:batch:<id>:inflight` | hash | the attempt that has claimed a chunk | until settled |
  * | `<tag>:batch:<id>:failures` | hash | code, message and time of each chunk that was not accepted | with the batch |
+ * | `<tag>:batch:<id>:groups` | hash | the same, summed up by state and code | with the batch |
  * | `<tag>:batch:<id>:import` | string | the import of the batch is running | 5 s, renewed each second |
  * | `<tag>:batch:<id>:find` | hash | fingerprints of each chunk's numbers, with FIND_KEY | FIND_RETENTION_MS after its last chunk was stored |
  * | `<tag>:find:<day>:<bucket>` | sorted set | hashes of numbers with the jobs of single notices, with FIND_KEY | FIND_RETENTION_MS and a day |
@@ -169,6 +170,7 @@ export interface BatchKeys {
   readonly sizes: string;
   readonly inflight: string;
   readonly failures: string;
+  readonly groups: string;
 }
 
 /** Keys of the intents of single notices, in the order in which their scripts take them. */
@@ -257,6 +259,7 @@ export function keysOf(prefix: string, account: string): Keys {
         sizes: `${batch}:sizes`,
         inflight: `${batch}:inflight`,
         failures: `${batch}:failures`,
+        groups: `${batch}:groups`,
       };
     },
     intents: {

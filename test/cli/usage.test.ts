@@ -89,6 +89,14 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
   });
 });
 
+it('a mistyped variable: a hint, and the command goes on', async () => {
+  const words = 'CONCURENCY is not read by this program: did you mean CONCURRENCY?';
+  const plain = await run(['config', '--producer'], { CONCURENCY: '3' });
+  expect([plain.code, plain.stderr]).toEqual([0, `warning: ${words}\n`]);
+  const json = await run(['config', '--producer', '--json'], { CONCURENCY: '3' });
+  expect([json.code, JSON.parse(json.stderr)]).toEqual([0, { warning: { message: words } }]);
+});
+
 it('ends quietly when nobody reads its output to the end', async () => {
   const running = startProcess(['config', '--producer']);
   // Gone before the first line comes.

@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   countOf,
@@ -62,4 +64,23 @@ describe('how numbers are written', () => {
   ])('the size %s is %s', (bytes, text) => {
     expect(formatSize(bytes)).toBe(text);
   });
+});
+
+it('no message has a number before a plural that one thing would make wrong: countOf writes both', () => {
+  const nouns = 'contacts|notices|rows|batches|jobs|chunks|requests|attempts|duplicates|messages';
+  // A rate has a decimal where it is small, and a constant is more than one; "2 of 3 contacts" is right for 1.
+  const plural = new RegExp(
+    `(?<!\\} of )\\$\\{(?!formatRate|countOf|MAX_|phase)[^{}]*\\} (?:pending )?(?:${nouns})\\b`,
+    'g',
+  );
+  const found = ['src', 'workers'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => path.join(folder, name))
+      .flatMap((file) => {
+        const shown = readFileSync(file, 'utf8').match(plural) ?? [];
+        return shown.map((text) => `${file}: ${text}`);
+      }),
+  );
+  expect(found).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 const LOGGER = new URL('../../dist/src/logging/logger.js', import.meta.url).href;
@@ -30,5 +31,22 @@ describe('the lines of the log', () => {
     });`;
     const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
     expect(stdout).toMatch(/^\d\d:\d\d:\d\d\.\d{3} info  started jobs=2\n$/);
+  });
+
+  // The program of Linux that gives a command a terminal.
+  it.runIf(existsSync('/usr/bin/script')).each([
+    ['auto', /^\d\d:\d\d:\d\d\.\d{3} info  started jobs=2\r?\n$/],
+    ['json', /^\{"level":"info",.*"event":"started","jobs":2\}\r?\n$/],
+  ])('are on a terminal, with LOG_FORMAT=%s, as it says', (format, line) => {
+    const code = `import(process.env.LOGGER).then(({ createLogger }) => {
+      createLogger({ logLevel: 'info', logFormat: '${format}' }).info({ event: 'started', jobs: 2 });
+    });`;
+    const env = { PATH: process.env['PATH'], NODE: process.execPath, CODE: code, LOGGER };
+    const command = '"$NODE" -e "$CODE"';
+    const { stdout } = spawnSync('/usr/bin/script', ['-qec', command, '/dev/null'], {
+      encoding: 'utf8',
+      env,
+    });
+    expect(stdout).toMatch(line);
   });
 });

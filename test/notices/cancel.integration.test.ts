@@ -135,6 +135,22 @@ describe('a notice that was sent, or may have been', () => {
     await reaches(slow.id, 'accepted');
   });
 
+  it('rejected with a message that ends like our own mark: is rejected, and was not possibly sent', async () => {
+    const { prefix, queue, keys } = open();
+    const body = { code: 'BAD_TEXT', message: 'not allowed (may have been taken: 7)' };
+    await worker(prefix, {}, { faults: [{ on: 'send', status: 400, body }] });
+    const { id } = await queue.send(NOTICE);
+    const ended = async () => (await queue.get(id)).endedAt !== undefined;
+    await until(ended, { what: 'its end', deadlineMs: 20_000 });
+    expect(await queue.get(id)).toMatchObject({
+      state: 'rejected',
+      possiblySent: 0,
+      message: 'HTTP 400 not allowed [may have been taken: 7)',
+    });
+    expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'rejected' });
+    expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
+  });
+
   it('is not cancelled between two attempts, of which one was possibly sent', async () => {
     const { prefix, queue } = open();
     await worker(prefix, {}, { faults: [{ on: 'send', times: 1, reset: 'after-acting' }] });

@@ -33,6 +33,9 @@ describe('the summary of batches', () => {
   ])('an import that %s', (_what, some, importing, stopped) => {
     const [batch] = summary([of('b', 'importing', some)], importing).openBatches;
     expect(batch?.importStopped).toBe(stopped);
+    expect(batch?.continueImport).toBe(
+      stopped ? "notices import FILE --template '' --batch b" : undefined,
+    );
   });
 
   it('adds up what was rejected, and what can be resolved', () => {

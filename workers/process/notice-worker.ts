@@ -10,7 +10,7 @@ import type { Logger } from 'pino';
 
 /** A worker in the caller's process. */
 export interface NoticeWorker {
-  /** Its id, as in `notices workers`. */
+  /** Its id, as in `notices status --json`. */
   readonly id: string;
   /** Why it takes no jobs; empty where it is ready. */
   notReady(): readonly string[];

@@ -16,16 +16,19 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import {
   attemptsEndedUnknown,
   possiblySentAttempts,
+  possiblySentTraceIds,
   withPossiblySentMark,
+  withTraceIds,
 } from '../../src/contracts/possibly-sent.ts';
 import { OPEN, type Passage } from '../../src/fleet/hold/passage.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
 import { outcomeOfRequest, settlementOfResults } from './contact-results.ts';
 import { bisect, isSettled, settlementOf } from './chunk-settlement.ts';
-import { applyOutcome, detailOf, detailWithTrace, requeue } from './disposition.ts';
+import { applyOutcome, detailOf, requeue } from './disposition.ts';
 import type { LockedJob } from './disposition.ts';
 import { returnReasonOf, type JobReturns, type ReturnReason } from './job-returns.ts';
 import type { Attempted } from './send-gate.ts';
@@ -126,7 +129,11 @@ export class ChunkAttempt {
         lastAttempt: this.lastAttempt,
         encode: (some) => encodePayload(JSON.stringify(some), this.#seal),
       });
-      await this.#settle(settlement);
+      const failed = settlement.failed.map((part) => ({
+        ...part,
+        message: withTraceIds(part.message, this.#traceIds(part.state, answer)),
+      }));
+      await this.#settle({ ...settlement, failed });
       if (settlement.rest === undefined) return { outcome: outcome.kind };
       const code = 'code' in outcome ? outcome.code : '';
       return this.#end({ kind: 'retry', code, counted: true }, claim, detail);
@@ -135,9 +142,10 @@ export class ChunkAttempt {
       outcome?.kind === 'rejected' &&
       shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect })
     ) {
+      let endedBy: SendAnswer | undefined;
       const { settlement, ended } = await bisect({
         contacts: JSON.parse(contacts.toString()) as readonly unknown[],
-        rejected: { code: outcome.code, detail },
+        rejected: { code: outcome.code, detail: withTraceIds(detail, this.#traceIds('rejected')) },
         delivery,
         possiblySent,
         lastAttempt: this.lastAttempt,
@@ -146,23 +154,34 @@ export class ChunkAttempt {
             Buffer.from(JSON.stringify(some)),
             some.length,
           );
-          return { outcome: part, status: of?.status, detail: detailOf(of) };
+          endedBy = of;
+          const message = withTraceIds(detailOf(of), this.#traceIds(part?.kind, of));
+          return { outcome: part, status: of?.status, detail: message };
         },
         encode: (some) => encodePayload(JSON.stringify(some), this.#seal),
       });
       await this.#settle(settlement);
       if (settlement.rest === undefined) return { outcome: 'bisected' };
-      return this.#end(ended, claim, '');
+      return this.#end(ended, claim, '', endedBy);
     }
     const { lastAttempt } = this;
-    const kept = outcome?.kind === 'unknown' ? detailWithTrace(answer) : detail;
+    const kept = withTraceIds(detail, this.#traceIds(outcome?.kind, answer));
     await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail: kept }));
-    return this.#end(outcome, claim, detail);
+    return this.#end(outcome, claim, detail, answer);
   }
 
   get lastAttempt(): boolean {
     const { attemptsMade, opts } = this.#options.locked.job;
     return attemptsMade + 1 >= (opts.attempts ?? 1);
+  }
+
+  /**
+   * The trace ids of the service for the attempts of this job that may have been accepted, oldest first; that of
+   * this attempt is one of them if its outcome is unknown.
+   */
+  #traceIds(outcome: string | undefined, answer?: SendAnswer): string[] {
+    const own = outcome === 'unknown' && answer?.traceId !== undefined ? [answer.traceId] : [];
+    return [...possiblySentTraceIds(this.#options.locked.job), ...own];
   }
 
   get #seal(): Seal {
@@ -244,6 +263,7 @@ export class ChunkAttempt {
     outcome: Outcome | undefined,
     { delivery }: SendClaim,
     detail: string,
+    answer?: SendAnswer,
   ): Promise<ChunkResult> {
     if (outcome === undefined) requeue();
     if (isSettled(outcome, delivery, this.lastAttempt)) return { outcome: outcome.kind };
@@ -251,7 +271,11 @@ export class ChunkAttempt {
     const { job } = locked;
     const endedUnknown = outcome.kind === 'unknown' ? 1 : 0;
     return applyOutcome(locked, outcome, {
-      detail: withPossiblySentMark(detail, attemptsEndedUnknown(job) + endedUnknown),
+      detail: withPossiblySentMark(
+        detail,
+        attemptsEndedUnknown(job) + endedUnknown,
+        this.#traceIds(outcome.kind, answer),
+      ),
       possiblySent: possiblySentAttempts(job) + endedUnknown,
     });
   }

@@ -111,10 +111,4 @@ export function detailOf(answer: SendAnswer | undefined): string {
     .join(' ');
 }
 
-/** The same with the service's trace id, for contacts of a batch whose outcome a person has to find out. */
-export function detailWithTrace(answer: SendAnswer | undefined): string {
-  const trace = answer?.traceId === undefined ? '' : `(trace id ${answer.traceId})`;
-  return [detailOf(answer), trace].filter((part) => part !== '').join(' ');
-}
-
 const join = (code: string, detail: string) => (detail === '' ? code : `${code}: ${detail}`);

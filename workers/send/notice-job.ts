@@ -106,12 +106,9 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     const atMostOnce = data.delivery === 'at-most-once';
     const endedUnknown = outcome.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
     const own = endedUnknown === 1 && answer?.traceId !== undefined ? [answer.traceId] : [];
-    const detail = atMostOnce
-      ? detailOf(answer)
-      : withPossiblySentMark(detailOf(answer), attemptsEndedUnknown(job) + endedUnknown, [
-          ...intent.traceIds,
-          ...own,
-        ]);
+    // The attempts of at-most-once notices are counted by their intents.
+    const ends = atMostOnce ? 0 : attemptsEndedUnknown(job) + endedUnknown;
+    const detail = withPossiblySentMark(detailOf(answer), ends, [...intent.traceIds, ...own]);
     const possiblySent = intent.possiblySent + endedUnknown;
     return await applyOutcome(locked, outcome, { detail, atMostOnce, possiblySent });
   } finally {

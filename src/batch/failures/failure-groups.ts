@@ -1,11 +1,6 @@
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import {
-  matches,
-  selectFailures,
-  type FailedState,
-  type FailureFilter,
-} from './select-failures.ts';
+import { matches, type FailedState, type FailureFilter } from './select-failures.ts';
 
 /** Contacts of a batch that were not accepted, with the same state and code. */
 export interface FailureGroup {
@@ -25,14 +20,86 @@ export const CANCELLED = 'CANCELLED';
 /** Code of contacts that were possibly sent when their batch was cancelled. */
 export const CANCELLED_POSSIBLY_SENT = 'OUTCOME_UNKNOWN';
 
+/** A group, with the name of one of its failures; without one where none is known. */
+interface NamedGroup extends FailureGroup {
+  readonly first?: string | undefined;
+}
+
+/** What {@link readGroups} found. */
+interface FoundGroups {
+  /** The largest first. */
+  readonly groups: readonly NamedGroup[];
+  /** False where there are more failures than were read: the groups then cover only a part. */
+  readonly complete: boolean;
+}
+
+/** The reads of the ledger that groups need. */
+export type GroupSource = Pick<Ledger, 'failureSums' | 'failures'>;
+
 /** Failures by state and code, the largest group first. Does not read their contacts. */
 export async function groupFailures(
-  ledger: Pick<Ledger, 'failures'>,
+  ledger: GroupSource,
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
 ): Promise<FailureGroup[]> {
-  const groups = new Map<string, FailureGroup>();
-  const add = (more: FailureGroup) => {
+  const { groups } = await readGroups(ledger, batch, filter);
+  return groups.map(({ state, code, contacts, parts, message }) => {
+    return { state, code, contacts, parts, message };
+  });
+}
+
+/**
+ * The same, with the name of a failure of each group.
+ *
+ * @param most failures that are read at most where the ledger has no sums of them. Default: all
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readGroups(
+  ledger: GroupSource,
+  batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
+  filter: FailureFilter = {},
+  most = Infinity,
+): Promise<FoundGroups> {
+  const sums = await ledger.failureSums(batch.id);
+  const { groups: all, complete } =
+    sums === undefined
+      ? await sumUpFailures(ledger, batch.id, most)
+      : { groups: sums, complete: true };
+  const unknown = all.reduce(
+    (sum, { state, contacts }) => sum + (state === 'unknown' ? contacts : 0),
+    0,
+  );
+  // Without all failures, the contacts left pending by a cancel cannot be computed as a rest.
+  const cancelled = complete ? cancelledGroups(batch, unknown) : [];
+  const groups = mergeGroups([...all, ...cancelled].filter((group) => matches(filter, group)));
+  return { groups: groups.sort(byContacts), complete };
+}
+
+/** The largest first; in the order of their names where they are as large. */
+const byContacts = (a: FailureGroup, b: FailureGroup): number =>
+  b.contacts - a.contacts || (`${a.state} ${a.code}` < `${b.state} ${b.code}` ? -1 : 1);
+
+/** Reads failures, each once: Redis may return one twice while others are added or removed. */
+async function sumUpFailures(
+  ledger: Pick<Ledger, 'failures'>,
+  id: string,
+  most: number,
+): Promise<FoundGroups> {
+  const seen = new Set<string>();
+  const found: NamedGroup[] = [];
+  for await (const { name, state, code, message, size } of ledger.failures(id)) {
+    if (seen.has(name)) continue;
+    if (seen.size >= most) return { groups: mergeGroups(found), complete: false };
+    seen.add(name);
+    found.push({ state, code, contacts: size, parts: 1, message, first: name });
+  }
+  return { groups: mergeGroups(found), complete: true };
+}
+
+/** One group for each state and code. */
+function mergeGroups(all: readonly NamedGroup[]): NamedGroup[] {
+  const groups = new Map<string, NamedGroup>();
+  for (const more of all) {
     const name = `${more.state} ${more.code}`;
     const sum = groups.get(name);
     groups.set(
@@ -46,15 +113,8 @@ export async function groupFailures(
             message: sum.message === '' ? more.message : sum.message,
           },
     );
-  };
-  let unknown = 0;
-  for await (const failure of selectFailures(ledger, batch.id, {})) {
-    const { state, code, message, size } = failure;
-    if (state === 'unknown') unknown += size;
-    if (matches(filter, failure)) add({ state, code, contacts: size, parts: 1, message });
   }
-  for (const group of cancelledGroups(batch, unknown)) if (matches(filter, group)) add(group);
-  return [...groups.values()].sort((a, b) => b.contacts - a.contacts);
+  return [...groups.values()];
 }
 
 /** Cancelling stores no failures, so that it takes the same time for any number of contacts. */

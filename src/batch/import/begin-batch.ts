@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { countOf } from '../../format/format.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { ImportRecord } from '../ledger/ledger-reader.ts';
@@ -162,9 +163,11 @@ function repeated(
   { contacts }: ListHead,
   whole: boolean,
 ): NoticeQueueError {
-  const what = whole ? 'This list is' : `The first ${contacts} contacts of this list are`;
+  const what = whole
+    ? 'This list is'
+    : `The first ${countOf(contacts, 'contact')} of this list ${contacts === 1 ? 'is' : 'are'}`;
   const state =
-    importedAt === 0 ? 'its import has not ended' : `${phase}, ${counts.total} contacts`;
+    importedAt === 0 ? 'its import has not ended' : `${phase}, ${countOf(counts.total, 'contact')}`;
   const other = differing.length === 0 ? '' : ` Other options than there: ${differing.join(', ')}.`;
   return new NoticeQueueError(
     'LIST_REPEATED',

@@ -1,6 +1,7 @@
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import type { FindKey } from '../../number-index/number-key.ts';
+import { countOf } from '../../format/format.ts';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Sealing } from '../../payload/seal.ts';
@@ -246,7 +247,7 @@ class ImportRun {
         : '';
     return new NoticeQueueError(
       error.code,
-      `${message} ${queued} contacts are already queued, in batch ${started.batch.id}.${warning}`,
+      `${message} ${countOf(queued, 'contact')} ${queued === 1 ? 'is' : 'are'} already queued, in batch ${started.batch.id}.${warning}`,
     );
   }
 }

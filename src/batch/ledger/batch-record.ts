@@ -56,8 +56,11 @@ export interface BatchCounts {
   readonly maybeTwice: number;
 }
 
-/** A stored batch. Times are Redis time, in milliseconds since the epoch; 0 for not yet. */
-export interface Batch extends BatchPlan {
+/**
+ * A stored batch, without the frame: it may contain a phone number as the sender key, and whoever reads a batch
+ * may show all of it. Times are Redis time, in milliseconds since the epoch; 0 for not yet.
+ */
+export interface Batch extends Omit<BatchPlan, 'frame'> {
   readonly id: string;
   readonly phase: BatchPhase;
   readonly counts: BatchCounts;
@@ -122,7 +125,6 @@ export function batchFrom(id: string, fields: Readonly<Record<string, string>>):
   return {
     id,
     phase: phase as BatchPhase,
-    frame: fields['frame'] ?? '{}',
     templateCode: fields['templateCode'] ?? '',
     chunkSize: number('chunkSize'),
     delivery: fields['delivery'] === 'at-most-once' ? 'at-most-once' : 'at-least-once',

@@ -45,7 +45,7 @@ export function blockedReason(batch: Batch, around: BatchSurroundings): string |
   const { phase, counts, id } = batch;
   if (phase === 'finished') return undefined;
   if (phase === 'paused') return `it is paused; "notices resume ${id}" continues it`;
-  if (counts.pending === 0) return phase === 'importing' ? importReason(around) : undefined;
+  if (counts.pending === 0) return phase === 'importing' ? importReason(batch, around) : undefined;
   if (around.workers === 0) {
     return `no worker is running, so nothing is sent; start one with "notices worker"`;
   }
@@ -57,8 +57,17 @@ export function blockedReason(batch: Batch, around: BatchSurroundings): string |
   return undefined;
 }
 
-function importReason({ importing }: BatchSurroundings): string {
+function importReason(batch: Batch, { importing }: BatchSurroundings): string {
   return importing
     ? 'its import has not finished'
-    : 'its import stopped before the end of the list; run the same import again: it continues where it stopped';
+    : `its import stopped before the end of the list; run the same import again: "${continueImport(batch)}", with the list and the other flags of the first time, continues it where it stopped`;
 }
+
+/** The command that continues an import which stopped; the list and its other flags are those of the first time. */
+export function continueImport({ id, templateCode }: Pick<Batch, 'id' | 'templateCode'>): string {
+  return `notices import FILE --template ${shellWord(templateCode)} --batch ${id}`;
+}
+
+/** A word as a shell reads it. */
+const shellWord = (word: string): string =>
+  /^[\w.:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -25,7 +25,7 @@ export const claimChunk = ledgerScript(
   `
 local LATE_MS = 200
 local chunk, nonce, token = tonumber(ARGV[1]), ARGV[2], ARGV[3]
-if redis.call('GET', KEYS[11]) ~= token then return { 'lost' } end
+if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end
 local phase, state, now = field('phase'), stateOf(chunk), clock()
 if not phase or state == NONE then return { 'gone' } end
 if state == SETTLED then return { 'settled' } end
@@ -190,8 +190,8 @@ if split > 0 then
   redis.call('HSET', record, 'chunks', number + 1)
   add('derived', 1)
   local name = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
-  if redis.call('EXISTS', KEYS[11]) == 1 then
-    redis.call('HSET', KEYS[11], '>' .. name, number, number, '')
+  if redis.call('EXISTS', KEYS[12]) == 1 then
+    redis.call('HSET', KEYS[12], '>' .. name, number, number, '')
   end
   if cancelled then
     cancelChunk(number, split, false)

@@ -1,12 +1,9 @@
-import { ledgerScript } from './ledger-prelude.ts';
+import { DONE_MS, ledgerScript } from './ledger-prelude.ts';
 
 /*
  * The operations on contacts that were not accepted (failures), each one Lua script: send them again, decide on them,
  * or divide them so that a decision concerns only some.
  */
-
-/** How long a request that is done is remembered: longer than a connection takes to be reopened. */
-const DONE_MS = 30_000;
 
 /**
  * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
@@ -24,7 +21,7 @@ export const redriveFailure = ledgerScript(
   `
 local name, phase = ARGV[1], field('phase')
 if not phase then return { 'gone' } end
-local done = redis.call('GET', KEYS[12])
+local done = redis.call('GET', KEYS[13])
 if done then return { 'redriven', done } end
 if phase ~= 'finished' and phase ~= 'sending' then return { 'refused', phase } end
 local stored = redis.call('HGET', failures, name)
@@ -34,6 +31,7 @@ local failure = cjson.decode(stored)
 if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
 local chunk, size, now = count('chunks'), failure.size, clock()
 redis.call('HDEL', failures, name)
+sumUp(failure, name, -size, -1)
 redis.call('HDEL', payload, name)
 redis.call('HSET', payload, chunk, bytes)
 redis.call('HSET', sizes, chunk, size)
@@ -49,12 +47,12 @@ redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt'
 add('derived', 1)
 moved(now)
 lookAtOnce(now)
-for index = 1, 6 do redis.call('PERSIST', KEYS[index]) end
+for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
 eachListKey('PERSIST')
-if redis.call('EXISTS', KEYS[11]) == 1 then
-  redis.call('HSET', KEYS[11], '>' .. name, chunk, chunk, '')
+if redis.call('EXISTS', KEYS[12]) == 1 then
+  redis.call('HSET', KEYS[12], '>' .. name, chunk, chunk, '')
 end
-redis.call('SET', KEYS[12], size, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[13], size, 'PX', ${DONE_MS})
 return { 'redriven', size }`,
   { extraKeys: 2 },
 );
@@ -70,18 +68,19 @@ export const resolveFailure = ledgerScript(
   `
 local name = ARGV[1]
 if not field('phase') then return { 'gone' } end
-if redis.call('GET', KEYS[12]) then return { 'resolved' } end
+if redis.call('GET', KEYS[13]) then return { 'resolved' } end
 local stored = redis.call('HGET', failures, name)
 local failure = stored and cjson.decode(stored)
 if not failure or failure.state ~= ARGV[3] then return { 'known' } end
 redis.call('HDEL', failures, name)
+sumUp(failure, name, -failure.size, -1)
 redis.call('HDEL', payload, name)
 add(failure.state, -failure.size)
 add(ARGV[2], failure.size)
-if redis.call('EXISTS', KEYS[11]) == 1 then
-  redis.call('HSET', KEYS[11], '>' .. name, ARGV[2] .. ' ' .. failure.size)
+if redis.call('EXISTS', KEYS[12]) == 1 then
+  redis.call('HSET', KEYS[12], '>' .. name, ARGV[2] .. ' ' .. failure.size)
 end
-redis.call('SET', KEYS[12], failure.size, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[13], failure.size, 'PX', ${DONE_MS})
 return { 'resolved' }`,
   { extraKeys: 2 },
 );
@@ -100,7 +99,7 @@ export const splitFailure = ledgerScript(
   `
 local name, size, taken = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if not field('phase') then return { 'gone' } end
-local done = redis.call('GET', KEYS[11])
+local done = redis.call('GET', KEYS[12])
 if done then return { 'split', done } end
 local stored = redis.call('HGET', failures, name)
 local failure = stored and cjson.decode(stored)
@@ -114,9 +113,10 @@ redis.call('HSET', failures, name, cjson.encode(failure))
 redis.call('HSET', payload, name, ARGV[4])
 failure.size = taken
 redis.call('HSET', failures, part, cjson.encode(failure))
+sumUp(failure, part, 0, 1)
 redis.call('HSET', payload, part, ARGV[5])
 keepWithRecord(sizes)
-redis.call('SET', KEYS[11], part, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[12], part, 'PX', ${DONE_MS})
 return { 'split', part }`,
   { extraKeys: 1 },
 );

@@ -2,8 +2,8 @@ import { defineScript, type Script } from '../../redis/script.ts';
 import { stateNumber, type ChunkState } from './chunk-state.ts';
 
 /**
- * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight and
- * failures of the batch; then the unsent counter, the events, the set of batches and the set of open
+ * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures
+ * and groups of the batch; then the unsent counter, the events, the set of batches and the set of open
  * batches of the account.
  *
  * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
@@ -14,14 +14,24 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
  * last queued again.
+ *
+ * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them.
+ * It is not complete where a version that did not keep it has changed the failures, and where there are more
+ * than MOST_GROUPS: a reader compares it with the record (failure-groups-script.ts).
  */
-const KEY_COUNT = 10;
+const KEY_COUNT = 11;
+
+/** How long a request that is done is remembered: longer than a connection takes to be reopened. */
+export const DONE_MS = 30_000;
+
+/** More codes than this are no help to a reader. */
+const MOST_GROUPS = 1_000;
 
 const number = (state: ChunkState) => stateNumber(state);
 
 const PRELUDE = `
 local record, chunks, payload, sizes, inflight, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local unsent, events, batches, open = KEYS[7], KEYS[8], KEYS[9], KEYS[10]
+local groups, unsent, events, batches, open = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
 local NONE, PENDING, PENDING_POSSIBLY_SENT = ${number('none')}, ${number('pending')}, ${number('pending-possibly-sent')}
 local SENDING, SENDING_POSSIBLY_SENT = ${number('sending')}, ${number('sending-possibly-sent')}
 local SETTLED = ${number('settled')}
@@ -69,7 +79,7 @@ local function finishIfDone(now)
   redis.call('HSET', record, 'finishedAt', now)
   takeOut()
   if phase == 'sending' then redis.call('HSET', record, 'phase', 'finished') end
-  for index = 1, 6 do redis.call('PEXPIRE', KEYS[index], count('retentionMs')) end
+  for index = 1, 7 do redis.call('PEXPIRE', KEYS[index], count('retentionMs')) end
   eachListKey('PEXPIRE', count('retentionMs'))
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),
     'accepted', count('accepted'), 'rejected', count('rejected'), 'unknown', count('unknown'),
@@ -102,11 +112,28 @@ local function cancelUnderWay(chunk)
   cancelChunk(chunk, size, true)
 end
 
+-- Adds so many contacts and parts to the sum of failures like this one, or takes them away. The first one that
+-- is still there is an example of them.
+local function sumUp(failure, name, contacts, parts)
+  local group = failure.state .. ' ' .. failure.code
+  local stored = redis.call('HGET', groups, group)
+  if not stored and (contacts <= 0 or redis.call('HLEN', groups) >= ${MOST_GROUPS}) then return end
+  local sum = stored and cjson.decode(stored) or { state = failure.state, code = failure.code,
+    contacts = 0, parts = 0, message = '', first = '' }
+  sum.contacts, sum.parts = sum.contacts + contacts, sum.parts + parts
+  if sum.contacts <= 0 or sum.parts <= 0 then return redis.call('HDEL', groups, group) end
+  if contacts > 0 and sum.message == '' then sum.message = failure.message end
+  if parts > 0 and sum.first == '' then sum.first = name end
+  if parts < 0 and sum.first == name then sum.first = '' end
+  redis.call('HSET', groups, group, cjson.encode(sum))
+end
+
 -- Records contacts that were not accepted, under <chunk> or <chunk>.<part>.
 local function fail(name, now, state, size, code, message)
   add(state, size)
-  redis.call('HSET', failures, name, cjson.encode({ at = now, state = state, size = size,
-    code = code, message = message }))
+  local failure = { at = now, state = state, size = size, code = code, message = message }
+  redis.call('HSET', failures, name, cjson.encode(failure))
+  sumUp(failure, name, size, 1)
 end
 `;
 

@@ -3,6 +3,7 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { batchFrom, type Batch } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
+import { readFailureSums, type FailureSum } from './failure-groups-script.ts';
 
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
 export interface FailureRecord {
@@ -154,6 +155,15 @@ export class LedgerReader {
   async payloadNames(id: string): Promise<string[]> {
     const { payload } = this.keys.batch(id);
     return this.ask(() => this.redis.hkeys(payload));
+  }
+
+  /**
+   * Failures of a batch by state and code, in one round trip whatever their number; undefined where the ledger
+   * has no complete sums, as of a batch that an earlier version has sent: use {@link failures}.
+   */
+  async failureSums(id: string): Promise<readonly FailureSum[] | undefined> {
+    const { record, failures, groups } = this.keys.batch(id);
+    return this.ask(() => readFailureSums(this.redis, [record, failures, groups], []));
   }
 
   /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */

@@ -19,9 +19,9 @@ export const startBatch = ledgerScript(
 local known = field('fingerprint')
 if known then return { known == ARGV[2] and 'known' or 'different' } end
 if ARGV[4] ~= '' then
-  if (redis.call('GET', KEYS[11]) or '') ~= ARGV[5] then return { 'changed' } end
-  redis.call('SET', KEYS[11], ARGV[1])
-  redis.call('HSET', record, 'listKey', KEYS[11])
+  if (redis.call('GET', KEYS[12]) or '') ~= ARGV[5] then return { 'changed' } end
+  redis.call('SET', KEYS[12], ARGV[1])
+  redis.call('HSET', record, 'listKey', KEYS[12])
 end
 local now = clock()
 redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs', ARGV[3],
@@ -58,8 +58,8 @@ add('total', size)
 add('pending', size)
 redis.call('INCRBY', unsent, size)
 if ARGV[5] ~= '' then
-  redis.call('HSET', KEYS[11], chunk, ARGV[5])
-  redis.call('PEXPIRE', KEYS[11], ARGV[6])
+  redis.call('HSET', KEYS[12], chunk, ARGV[5])
+  redis.call('PEXPIRE', KEYS[12], ARGV[6])
 end
 moved(clock())
 return { 'stored' }`,
@@ -80,8 +80,8 @@ if field('importedAt') == '0' then
   if field('phase') == 'importing' then redis.call('HSET', record, 'phase', 'sending') end
   if field('resumeTo') == 'importing' then redis.call('HSET', record, 'resumeTo', 'sending') end
   if ARGV[3] ~= '' then
-    redis.call('SET', KEYS[11], field('id'))
-    redis.call('HSET', record, 'content', ARGV[3], 'contentKey', KEYS[11])
+    redis.call('SET', KEYS[12], field('id'))
+    redis.call('HSET', record, 'content', ARGV[3], 'contentKey', KEYS[12])
   end
   finishIfDone(now)
 end

@@ -361,9 +361,9 @@ export class Ledger extends LedgerReader {
     args: readonly (string | number | Buffer)[],
     moreKeys: readonly string[] = [],
   ): Promise<readonly unknown[]> {
-    const { record, chunks, payload, sizes, inflight, failures } = this.keys.batch(id);
+    const { record, chunks, payload, sizes, inflight, failures, groups } = this.keys.batch(id);
     const { unsent, batchEvents, batches, openBatches } = this.keys;
-    const ofBatch = [record, chunks, payload, sizes, inflight, failures];
+    const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
     const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
     const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
     return reply as readonly unknown[];

@@ -1,7 +1,4 @@
-import { ledgerScript } from './ledger-prelude.ts';
-
-/** How long a request that is done is remembered: longer than a connection takes to be reopened. */
-const DONE_MS = 30_000;
+import { DONE_MS, ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Takes contacts out of a chunk that waits, so that they are never sent; from then on they count as cancelled. In
@@ -18,7 +15,7 @@ export const takeOutOfChunk = ledgerScript(
 local chunk, size, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local phase = field('phase')
 if not phase then return { 'gone' } end
-if redis.call('EXISTS', KEYS[12]) == 1 then return { 'taken' } end
+if redis.call('EXISTS', KEYS[13]) == 1 then return { 'taken' } end
 local state = stateOf(chunk)
 if state == SENDING or state == SENDING_POSSIBLY_SENT then return { 'sending' } end
 local waits = state == PENDING or state == PENDING_POSSIBLY_SENT
@@ -30,8 +27,8 @@ if phase ~= 'cancelled' then
   redis.call('DECRBY', unsent, taken)
 end
 local part = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
-if redis.call('EXISTS', KEYS[11]) == 1 then
-  redis.call('HSET', KEYS[11], '>' .. part, 'cancelled ' .. taken)
+if redis.call('EXISTS', KEYS[12]) == 1 then
+  redis.call('HSET', KEYS[12], '>' .. part, 'cancelled ' .. taken)
 end
 if taken == size then
   setState(chunk, SETTLED)
@@ -44,7 +41,7 @@ keepWithRecord(sizes)
 local now = clock()
 moved(now)
 finishIfDone(now)
-redis.call('SET', KEYS[12], taken, 'PX', ${DONE_MS})
+redis.call('SET', KEYS[13], taken, 'PX', ${DONE_MS})
 return { 'taken' }`,
   { extraKeys: 2 },
 );

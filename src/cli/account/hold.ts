@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { HOLDS, isProbed, type Hold } from '../../contracts/hold.ts';
-import { formatDuration } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import {
   holdInForce,
   liftAuditedHold,
@@ -76,9 +76,9 @@ function resultOf(explained: ExplainedHold | undefined) {
 export function describeHold(hold: Hold | undefined, now: number): string {
   if (hold === undefined) return 'none';
   const { reason, remedy } = HOLDS[hold.kind];
-  const since = formatDuration(Math.max(0, now - hold.since));
+  const since = writeTime(hold.since, now, (span) => `for ${span}`);
   const rest = hold.nextProbeAt - now;
-  const probe = rest > 0 ? `next probe in ${formatDuration(rest)}` : 'the next job probes';
+  const probe = rest > 0 ? `next probe ${writeTime(hold.nextProbeAt, now)}` : 'the next job probes';
   const next = isProbed(hold.kind) ? `${probe}; ` : '';
-  return `${hold.kind} (${hold.code}) for ${since}: ${reason}; ${next}${remedy}`;
+  return `${hold.kind} (${hold.code}) ${since}: ${reason}; ${next}${remedy}`;
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
-import { formatDuration } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import {
   deprecatedPace,
   MAX_RATE_LIMIT,
@@ -69,8 +69,8 @@ export function describeRateLimit(status: RateLimitStatus | undefined, now: numb
   }
   const of = limit === 0 ? '' : ` of ${limit}`;
   const recovered = limit === 0 ? 'no limit again' : `back at ${limit}`;
-  const cause = `429 ${formatDuration(Math.max(0, now - fall.at))} ago at ${rounded(fall.from)}/s`;
-  const recovery = `${recovered} in ${formatDuration(Math.max(0, lowUntil - now))}`;
+  const cause = `429 ${writeTime(fall.at, now)} at ${rounded(fall.from)}/s`;
+  const recovery = `${recovered} ${writeTime(lowUntil, now, (span) => `in ${span}`)}`;
   return `${rounded(status.now ?? limit)}${of} ${UNIT}${origin}: ${cause}; ${recovery}`;
 }
 

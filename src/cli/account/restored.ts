@@ -4,6 +4,7 @@ import { parkRestored } from '../../ops/restored-notices.ts';
 import { exportRestored, reportRestored, type RestoredReport } from '../../ops/restored.ts';
 import type { Suspicion } from '../../fleet/restore/epoch.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
@@ -63,10 +64,9 @@ async function writeCsv(
 function describe(report: RestoredReport | undefined, now: number): string[] {
   if (report === undefined) return [NEVER];
   const { event, held, notices, batches } = report;
-  const ago = (at: number) => `${formatDuration(Math.max(0, now - at))} ago`;
   const total = batches.reduce((sum, { contacts }) => sum + contacts, notices.contacts);
   return [
-    `An old copy of the queue was detected ${ago(event.at)}: ${WHY[event.why]}.`,
+    `An old copy of the queue was detected ${writeTime(event.at, now)}: ${WHY[event.why]}.`,
     ...table([
       ['  copy made', `${new Date(event.copyAt).toISOString()} or shortly after`],
       ['  missing', `at most ${formatDuration(event.missingMs)}`],
@@ -95,7 +95,7 @@ function whatToDo({ notices, batches }: RestoredReport): string[] {
     'What you can do while sending is on hold:',
     ...table([
       ...(notices.jobs > 0
-        ? [['  check the notices first', '"notices restored park", and later "notices resolve"']]
+        ? [['  check the notices first', '"notices restored park", and later "notices unknown"']]
         : []),
       ...(batches.length > 0
         ? [['  stop a batch', '"notices pause BATCH", or permanently "notices cancel BATCH"']]
@@ -124,7 +124,7 @@ function parkCommand(context: CommandContext): Command {
           context.end(1);
           return;
         }
-        const question = `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? They are not sent until "notices resolve".`;
+        const question = `Set ${countOf(contacts, 'contact')} in ${countOf(jobs, 'job')} aside? They are not sent until they are decided: "notices unknown" says how.`;
         if (jobs > 0 && !(await confirm(context, question, flags.yes === true))) {
           writeText(context.stderr, 'Nothing was done.\n');
           context.end(1);

@@ -5,6 +5,7 @@ import type { Status } from '../../ops/status.ts';
 import { describeHold } from './hold.ts';
 import { describeRateLimit, withDeprecatedPace } from './rate-limit.ts';
 import { countOf, formatCount, formatDuration, formatSize } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { duration } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
@@ -72,10 +73,11 @@ export function statusCommand(context: CommandContext): Command {
 
 function describe(status: Status): string[] {
   const { jobs, workers, redis, batches } = status;
+  const now = Date.now();
   const oldest =
     status.oldestWaitingMs === undefined
       ? ''
-      : `, the oldest for ${formatDuration(status.oldestWaitingMs)}`;
+      : `, ${writeTime(now - status.oldestWaitingMs, now, (span) => `the oldest for ${span}`)}`;
   return [
     ...table([
       ['account', `${status.account}, prefix ${status.prefix}, Redis at ${redis.address}`],
@@ -87,15 +89,15 @@ function describe(status: Status): string[] {
       ['batches', describeBatches(batches)],
       ['unknown', describeUnknown(status.unknown)],
       ['sent twice', describeSentTwice(status)],
-      ['hold', describeHold(status.hold, Date.now())],
-      ['rate limit', describeRateLimit(status.rateLimit, Date.now())],
-      ['token', describeToken(status)],
+      ['hold', describeHold(status.hold, now)],
+      ['rate limit', describeRateLimit(status.rateLimit, now)],
+      ['token', describeToken(status, now)],
       ['workers', workers.length === 0 ? 'none: nothing is being sent' : `${workers.length}`],
       ['redis', describeRedis(redis)],
     ]),
     ...batches.openBatches.map(
-      ({ id, pending, total, waits }) =>
-        `  ${id}: ${formatCount(pending)} of ${countOf(total, 'contact')} pending${waits === undefined ? '' : `: ${waits}`}`,
+      ({ id, pending, total, waits, continueImport }) =>
+        `  ${id}: ${formatCount(pending)} of ${countOf(total, 'contact')} pending${whyOpen(waits, continueImport)}`,
     ),
     ...redis.findings.map(
       ({ severity, words, remedy }) =>
@@ -103,9 +105,20 @@ function describe(status: Status): string[] {
     ),
     ...workers.map(
       ({ host, pid, active, concurrency, ageMs, loopDelayMs, unready }) =>
-        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heartbeat ${formatDuration(ageMs)} ago${slowLoop(loopDelayMs)}${unreadyReasons(unready)}`,
+        `  ${host} pid ${pid}: ${active} of ${concurrency} jobs, heartbeat ${writeTime(now - ageMs, now)}${slowLoop(loopDelayMs)}${unreadyReasons(unready)}`,
     ),
   ];
+}
+
+/** An import may have stopped while what it has stored is being sent. */
+function whyOpen(waits: string | undefined, command: string | undefined): string {
+  const reasons = waits === undefined ? [] : [waits];
+  if (command !== undefined && waits?.includes(command) !== true) {
+    reasons.push(
+      `its import stopped: "${command}", with the list and the other flags of the first time, continues it`,
+    );
+  }
+  return reasons.length === 0 ? '' : `: ${reasons.join('; ')}`;
 }
 
 function describeSentTwice({ possiblySentTwice: { notices, chunks } }: Status): string {
@@ -120,15 +133,15 @@ function describeBatches({ open, pending, rejected }: Status['batches']): string
 
 function describeUnknown({ notices, contacts }: Status['unknown']): string {
   if (notices + contacts === 0) return 'none';
-  return `${countOf(notices, 'single notice')}, ${countOf(contacts, 'contact')} of batches: decide with "notices resolve"`;
+  return `${countOf(notices, 'single notice')}, ${countOf(contacts, 'contact')} of batches: "notices unknown" lists them`;
 }
 
-function describeToken({ token }: Status): string {
+function describeToken({ token }: Status, now: number): string {
   if (token === undefined) return 'not shown: set BASE_URL, ACCESS_KEY and SECRET_KEY';
   if (token.refusal !== undefined) return `issuance refused: ${token.refusal.code}`;
   if (token.token === undefined) return token.issuing ? 'being issued' : 'none yet';
   const { id, ageMs } = token.token;
-  return `${id}, ${formatDuration(ageMs)} old, ${token.issuances} issued recently`;
+  return `${id}, issued ${writeTime(now - ageMs, now)}, ${token.issuances} issued recently`;
 }
 
 function describeRedis({

@@ -1,9 +1,11 @@
 import { CONTACT_STATES, type Batch } from '../../batch/ledger/batch-record.ts';
+import { continueImport } from '../../batch/ledger/blocked-reason.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import { readBatchSnapshot, type BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { formatDuration, formatCount, countOf, formatRate } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { noSuchBatch } from '../open-queue.ts';
 import { table } from '../output.ts';
 
@@ -61,7 +63,7 @@ function describePhase(
   stalled: boolean,
   now: number,
 ): string {
-  const ago = (at: number) => `${formatDuration(Math.max(0, now - at))} ago`;
+  const ago = (at: number) => writeTime(at, now);
   if (finishedAt > 0) return `${phase}, ${ago(finishedAt)}`;
   // A restart of a stalled batch counts as a move, but is no progress.
   const progress = movedAt === restartedAt ? '' : `, last progress ${ago(movedAt)}`;
@@ -78,12 +80,12 @@ function describePlan({ templateCode, delivery, expiresAt, rate, chunkSize }: Ba
   ].join(', ');
 }
 
-function describeImport(
-  { importedAt, rows, refusedRows, duplicateRows }: Batch,
-  importStopped: boolean,
-): string {
+function describeImport(batch: Batch, importStopped: boolean): string {
+  const { importedAt, rows, refusedRows, duplicateRows } = batch;
   const read = countOf(rows, 'row');
-  if (importStopped) return `stopped after ${read}; run the same import again to continue it`;
+  if (importStopped) {
+    return `stopped after ${read}; run the same import again to continue it: "${continueImport(batch)}", with the list and the other flags of the first time`;
+  }
   if (importedAt === 0) return `running, ${read} so far`;
   return `finished, ${countOf(refusedRows, 'row')} rejected, ${countOf(duplicateRows, 'duplicate')}`;
 }
@@ -104,9 +106,8 @@ function rateRows(batch: Batch, standstill: string | undefined, now: number): st
   const average = `${formatRate(rate)}/s since its start`;
   if (batch.finishedAt > 0) return [['rate', `${average}, ${formatDuration(tookMs)} in total`]];
   if (batch.phase !== 'sending' || standstill !== undefined) return [['rate', average]];
-  return [
-    ['rate', `${average}; about ${formatDuration((batch.counts.pending / rate) * 1_000)} left`],
-  ];
+  const restMs = (batch.counts.pending / rate) * 1_000;
+  return [['rate', `${average}; ${writeTime(now + restMs, now, (span) => `about ${span} left`)}`]];
 }
 
 /** Describes failures by state and code. */
@@ -128,9 +129,9 @@ export function describeGroups(groups: readonly FailureGroup[]): string[] {
 function describeRetention(batch: Batch, now: number): string[] {
   const near = nearEndOfRetention(batch, now);
   if (near === undefined) return [];
-  const rest = formatDuration(near.restMs);
+  const rest = writeTime(near.keptUntil, now);
   return [
-    `Warning: ${countOf(near.contacts, 'contact')} that were not accepted will be deleted in ${rest}.`,
+    `Warning: ${countOf(near.contacts, 'contact')} that were not accepted will be deleted ${rest}.`,
   ];
 }
 

@@ -116,10 +116,9 @@ async function agreed(
     state === 'unknown' ? ' The service may have accepted them: some may arrive twice.' : '';
   const upTo =
     most < contacts
-      ? `at most ${formatCount(most)} of ${formatCount(contacts)}`
-      : formatCount(contacts);
-  if (await confirm(context, `Send ${upTo} contacts of batch ${id} again?${twice}`, yes))
-    return true;
+      ? `at most ${formatCount(most)} of ${countOf(contacts, 'contact')}`
+      : countOf(contacts, 'contact');
+  if (await confirm(context, `Send ${upTo} of batch ${id} again?${twice}`, yes)) return true;
   writeText(context.stderr, 'Nothing was done.\n');
   return false;
 }

@@ -8,7 +8,8 @@ import {
 } from '../../batch/ledger/batch-filter.ts';
 import { BATCH_PHASES, CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
 import { InputError } from '../../contracts/errors.ts';
-import { formatCount, formatDuration } from '../../format/format.ts';
+import { formatCount } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { batchId, wholeNumber } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
@@ -33,6 +34,7 @@ export function batchesCommand(context: CommandContext): Command {
     .option('--limit <n>', 'maximum number of batches', wholeNumber(1, 10_000), 50)
     .action(async ({ limit, ...flags }: BatchesFlags, command: Command) => {
       const filter = filterOf(flags);
+      const now = Date.now();
       const { batches } = await withLedger(context, ({ ledger }) =>
         findBatches(ledger, filter, { limit, offset: 0 }),
       );
@@ -48,7 +50,7 @@ export function batchesCommand(context: CommandContext): Command {
               ...batches.map(({ id, phase, begunAt, templateCode, counts }) => [
                 id,
                 phase,
-                `${formatDuration(Math.max(0, Date.now() - begunAt))} ago`,
+                writeTime(begunAt, now),
                 templateCode,
                 formatCount(counts.total),
                 ...CONTACT_STATES.map((state) => formatCount(counts[state])),

@@ -22,7 +22,6 @@ const storedBatch = named(
   z.object({
     id: z.string(),
     phase: batchPhase,
-    frame: z.string().describe('the request body without its contacts, as JSON text'),
     templateCode: z.string(),
     chunkSize: count,
     delivery: z.enum(DELIVERY_POLICIES),

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
-import { countOf, formatCount, formatDuration } from '../../format/format.ts';
+import { countOf, formatCount } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { groupFailed, type FailedFilter } from '../../notices/failed-notices.ts';
 import type { NoticeJob } from '../../notices/notice-state.ts';
 import type { FailedReport, FailedSelection } from '../../ops/notice-actions.ts';
@@ -84,11 +85,11 @@ function describeFailed(found: readonly NoticeJob[]): string[] {
     ...groupLines(found),
     '',
     ...table([
-      ['AGE', 'NOTICE', 'TEMPLATE', 'CONTACTS', 'STATE', 'CODE', 'POSSIBLY SENT'],
+      ['FAILED', 'NOTICE', 'TEMPLATE', 'CONTACTS', 'STATE', 'CODE', 'POSSIBLY SENT'],
       ...found
         .slice(0, SHOWN)
         .map((job) => [
-          formatDuration(Math.max(0, now - (job.endedAt ?? now))),
+          writeTime(job.endedAt ?? now, now),
           job.id,
           job.template ?? '',
           formatCount(job.contacts),

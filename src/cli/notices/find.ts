@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
 import { describeFalsePositiveRate, type FindReport } from '../../search/find-contact.ts';
-import { formatDuration, countOf } from '../../format/format.ts';
+import { countOf } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { auditSearch } from '../../ops/audit.ts';
 import { whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
@@ -66,9 +67,9 @@ function describeSearch({
   unindexedChunks,
   wrongHit,
 }: FindReport['searched']): string[] {
-  const span = formatDuration(Math.max(0, Date.now() - since));
+  const span = writeTime(since, Date.now(), (length) => `of the last ${length}`);
   const lines = [
-    `Searched notices of the last ${span}: single notices, and ${countOf(contacts, 'contact')} in ${countOf(batches, 'batch', 'batches')}.`,
+    `Searched notices ${span}: single notices, and ${countOf(contacts, 'contact')} in ${countOf(batches, 'batch', 'batches')}.`,
   ];
   if (unindexedChunks > 0) {
     lines.push(

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { NoticeJob, NoticeView } from '../../notices/notice-state.ts';
-import { countOf, formatCount, formatDuration } from '../../format/format.ts';
+import { countOf, formatCount } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { describeNotKept, describePending, nextStep } from '../../ops/notice-words.ts';
 import { apiKeyOption, keyOf } from '../arguments.ts';
 import { untilStopped, type CommandContext } from '../command-context.ts';
@@ -73,7 +74,7 @@ export function describeNotice(view: NoticeView, now: number): string[] {
       ...rowsOf(view, now),
       ...earlier.map((run) => [
         'earlier',
-        `${run.state}, ${run.code}, ${countOf(run.attempts, 'attempt')}, possibly sent ${countOf(run.possiblySent, 'time')}; sent again ${ago(run.at, now)}`,
+        `${run.state}, ${run.code}, ${countOf(run.attempts, 'attempt')}, possibly sent ${countOf(run.possiblySent, 'time')}; sent again ${writeTime(run.at, now)}`,
       ]),
     ]),
     ...(jobs.length === 0 ? [] : ['', ...jobTable(jobs, now)]),
@@ -98,7 +99,7 @@ function rowsOf(view: NoticeView, now: number): string[][] {
   const text = (name: string, value: string | undefined) =>
     value === undefined ? [] : [[name, value]];
   const time = (name: string, at: number | undefined) =>
-    at === undefined ? [] : [[name, `${new Date(at).toISOString()} (${ago(at, now)})`]];
+    at === undefined ? [] : [[name, writeTime(at, now)]];
   return [
     ...text('template', template),
     ['contacts', formatCount(contacts)],
@@ -126,8 +127,4 @@ function jobTable(jobs: readonly NoticeJob[], now: number): string[] {
       job.code ?? '',
     ]),
   ]);
-}
-
-function ago(at: number, now: number): string {
-  return at > now ? `in ${formatDuration(at - now)}` : `${formatDuration(now - at)} ago`;
 }

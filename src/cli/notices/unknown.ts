@@ -1,7 +1,8 @@
 import { Command } from 'commander';
 import { traceIdsOf } from '../../ops/unknown.ts';
 import type { Unknowns } from '../../ops/unknown/select.ts';
-import { countOf, formatDuration } from '../../format/format.ts';
+import { countOf } from '../../format/format.ts';
+import { writeTime } from '../../format/relative-time.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger, type OpenLedger } from '../open-queue.ts';
 import { print, table, wantsJson, writeOut, writeText } from '../output.ts';
@@ -49,11 +50,11 @@ async function writeCsv(
 /** Describes them in lines of text. */
 export function describeUnknowns({ notices, batches }: Unknowns, now: number): string[] {
   if (notices.length + batches.length === 0) return ['No outcome is unknown.'];
-  const age = (at: number) => formatDuration(Math.max(0, now - at));
+  const age = (at: number) => writeTime(at, now);
   return [
     ...table([
       [
-        'AGE',
+        'SINCE',
         'JOB OR BATCH',
         'TEMPLATE',
         'CONTACTS',
@@ -83,6 +84,7 @@ export function describeUnknowns({ notices, batches }: Unknowns, now: number): s
         '',
       ]),
     ]),
-    'Check them at the service, then run "notices resolve".',
+    'Check them at the service, then run "notices resolve ID --as accepted" or "notices resolve --batch BATCH --as accepted".',
+    'Instead of accepted: --as discard gives them up, --as resend sends them again.',
   ];
 }

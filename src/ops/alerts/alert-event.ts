@@ -23,7 +23,7 @@ export const ALERTS = {
   },
   'unknown.appeared': {
     meaning: 'the service may or may not have accepted some notices or contacts of batches',
-    remedy: 'look them up at the service and decide with "notices unknown" and "notices resolve"',
+    remedy: 'look them up at the service and decide: "notices unknown" lists them and says how',
   },
   'retention.near': {
     meaning: 'failed notices or contacts will be deleted soon and are not resolved',

@@ -106,6 +106,10 @@ const openBatch = z.object({
   waits: z.string().exactOptional().describe('why nothing of it is sent, and what to do'),
   stalled: z.boolean().describe('no progress, and nothing is known that would explain it'),
   importStopped: z.boolean(),
+  continueImport: z
+    .string()
+    .exactOptional()
+    .describe('the command that continues its import; absent where that has not stopped'),
 });
 
 const redisAnswer = z.object({

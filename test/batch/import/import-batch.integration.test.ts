@@ -38,7 +38,8 @@ describe('an import', () => {
       templateCode: 'T',
       counts: { total: 250, pending: 250 },
     });
-    expect(JSON.parse(batch?.frame ?? '')).toStrictEqual({
+    const frame = await redis.client.hget(world.keys.batch(report.batch).record, 'frame');
+    expect(JSON.parse(frame ?? '')).toStrictEqual({
       at: 'x',
       templateCode: 'T',
       scheduleType: 'DIRECTLY',
@@ -348,7 +349,7 @@ describe('the file of refused rows', () => {
       const file = listFile(ROWS);
       const failure = await failureOf(world.import(file, { rejectsFile: '/dev/full' }));
       expect(failure).toMatchObject({ code: 'REJECTS_UNWRITABLE' });
-      expect(failure.message).toMatch(/ENOSPC.*1 contacts are already queued/);
+      expect(failure.message).toMatch(/ENOSPC.*1 contact is already queued/);
       expect(await world.import(file)).toMatchObject({ resumed: true, refused: 4, contacts: 1 });
     },
   );

@@ -157,7 +157,7 @@ describe('a list that only begins like another one', () => {
     const world = importWorld(redis);
     await world.import(stream(csvList(1_500)), { batchId: 'short' });
     const failure = await failureOf(world.import(stream(csvList(2_000))));
-    expect(failure.message).toMatch(/^The first 1000 contacts of this list are in batch short/);
+    expect(failure.message).toMatch(/^The first 1,000 contacts of this list are in batch short/);
     expect(await world.import(stream(csvList(2_000)), { again: true })).toMatchObject({
       contacts: 2_000,
     });

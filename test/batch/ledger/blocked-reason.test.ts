@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { batchFrom, type Batch } from '../../../src/batch/ledger/batch-record.ts';
-import { blockedReason, type BatchSurroundings } from '../../../src/batch/ledger/blocked-reason.ts';
+import {
+  blockedReason,
+  continueImport,
+  type BatchSurroundings,
+} from '../../../src/batch/ledger/blocked-reason.ts';
 import type { Hold } from '../../../src/contracts/hold.ts';
 
 function batch(phase: string, pending: number): Batch {
@@ -31,7 +35,7 @@ describe('blockedReason', () => {
       'the import stopped',
       batch('importing', 0),
       { ...fine, importing: false },
-      /stopped.*run the same import again/,
+      /stopped.*run the same import again: "notices import FILE --template '' --batch b", with the list/,
     ],
     ['stopped, contacts are sent', batch('importing', 5), { ...fine, importing: false }, undefined],
     ['sending with none pending', batch('sending', 0), none, undefined],
@@ -41,5 +45,15 @@ describe('blockedReason', () => {
   ] as const)('%s', (_, batch, around, expected) => {
     const reason = blockedReason(batch, around);
     expect(reason ?? 'it moves').toMatch(expected ?? /^it moves$/);
+  });
+});
+
+describe('continueImport', () => {
+  it.each([
+    ['ORDER_READY', 'notices import FILE --template ORDER_READY --batch b'],
+    ['two words', "notices import FILE --template 'two words' --batch b"],
+    ["it's $HOME", "notices import FILE --template 'it'\\''s $HOME' --batch b"],
+  ])('of template %s', (templateCode, command) => {
+    expect(continueImport({ id: 'b', templateCode })).toBe(command);
   });
 });

@@ -16,7 +16,11 @@ describe('start', () => {
     const plan = { expiresAt: 5, rate: 7, bisect: false, delivery: 'at-most-once' } as const;
     const bench = await openBatch(redis, plan, [], false);
     const batch = await bench.batch();
-    expect(batch).toMatchObject({ ...PLAN, ...plan, id: 'b-1', phase: 'importing', chunks: 0 });
+    const { frame, ...shown } = PLAN;
+    const { record } = bench.keys.batch(bench.id);
+    expect(await redis.client.hget(record, 'frame')).toBe(frame);
+    expect(batch).not.toHaveProperty('frame');
+    expect(batch).toMatchObject({ ...shown, ...plan, id: 'b-1', phase: 'importing', chunks: 0 });
     expect(batch.begunAt).toBeGreaterThan(0);
     expect(batch).toMatchObject({ movedAt: batch.begunAt, importedAt: 0, finishedAt: 0 });
     expect(await bench.counts()).toEqual({});

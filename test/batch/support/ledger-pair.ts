@@ -266,11 +266,35 @@ export class Pair {
     strictEqual(batch?.counts.possiblySentTwice, this.#twice);
     const states = await this.#ledger.states(id, 0, model.chunks.length + 1);
     deepStrictEqual(states, [...model.chunks.map(({ state }) => state), 'none']);
+    await this.#checkSums();
+  }
+
+  /** The failures summed up by state: the ledger has complete sums at any time. */
+  async #checkSums(): Promise<void> {
+    const sums = await this.#ledger.failureSums(this.id);
+    for (const state of ['rejected', 'unknown', 'expired'] as const) {
+      const own = [...this.model.failures.values()].filter((failure) => failure.state === state);
+      const found = sums?.filter((sum) => sum.state === state) ?? [];
+      const contacts = found.reduce((all, sum) => all + sum.contacts, 0);
+      const parts = found.reduce((all, sum) => all + sum.parts, 0);
+      const kept = own.flatMap((failure) => failure.contacts).length;
+      deepStrictEqual(
+        { state, sums: sums !== undefined, contacts, parts },
+        {
+          state,
+          sums: true,
+          contacts: kept,
+          parts: own.length,
+        },
+      );
+    }
   }
 
   /** The contacts themselves, once at the end: what is kept, and that the rest is gone. */
   async checkContacts(): Promise<void> {
-    const { record, payload, sizes, inflight, failures, chunks } = this.#keys.batch(this.id);
+    const { record, payload, sizes, inflight, failures, groups, chunks } = this.#keys.batch(
+      this.id,
+    );
     const kept = new Map<string, string>();
     for (const [at, { contacts }] of this.model.chunks.entries()) {
       if (contacts.length > 0) kept.set(`${at}`, contacts.join(' '));
@@ -291,7 +315,7 @@ export class Pair {
     );
     deepStrictEqual({ ...(await this.#redis.client.hgetall(inflight)) }, Object.fromEntries(held));
     const over = (await this.#ledger.read(this.id))?.finishedAt !== 0;
-    for (const key of [record, chunks, payload, sizes, inflight, failures]) {
+    for (const key of [record, chunks, payload, sizes, inflight, failures, groups]) {
       const ttl = await this.#redis.client.pttl(key);
       if (ttl !== -2) deepStrictEqual({ key, ends: ttl > 0 }, { key, ends: over });
     }

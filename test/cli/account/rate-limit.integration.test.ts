@@ -68,7 +68,7 @@ describe('notices rate-limit', () => {
     });
     const words = await run(['status'], env);
     expect(words.stdout).toMatch(
-      /^rate limit +20 of 40 send requests per second: 429 \d+ (s|min) ago at 40\/s; back at 40 in 6[01] min$/m,
+      /^rate limit +20 of 40 send requests per second: 429 \d+ (s|min) ago \([^)]* UTC\) at 40\/s; back at 40 in 6[01] min \([^)]* UTC\)$/m,
     );
     expect(await limitOf(env)).toMatchObject({ now: 20, fall: { from: 40, to: 20 } });
     // A pace set manually is in force at once.
@@ -146,11 +146,11 @@ describe('describeRateLimit', () => {
     [{ configured: 0, fall }, 'no limit'],
     [
       { configured: 0, now: 20.04, fall, lowUntil: NOW + 75_000 },
-      '20 send requests per second: 429 5 s ago at 40/s; no limit again in 75 s',
+      '20 send requests per second: 429 5 s ago (00:16:35 UTC) at 40/s; no limit again in 75 s (00:17:55 UTC)',
     ],
     [
       { configured: 10, manual: 40, now: 22.55, fall, lowUntil: NOW + 50_000 },
-      '22.6 of 40 send requests per second, set manually: 429 5 s ago at 40/s; back at 40 in 50 s',
+      '22.6 of 40 send requests per second, set manually: 429 5 s ago (00:16:35 UTC) at 40/s; back at 40 in 50 s (00:17:30 UTC)',
     ],
   ])('%j', (pace, text) => {
     expect(describeRateLimit(pace, NOW)).toBe(text);

@@ -103,7 +103,7 @@ describe('notices status', () => {
     expect(status.hold).toMatchObject({ kind: 'credit', code: 'HTTP_402', failedProbes: 2 });
     expect(status.token).toMatchObject({ issuing: false });
     const words = await run(['status'], { ...envOf(prefix), ...service });
-    expect(words.stdout).toMatch(/^hold +credit \(HTTP_402\) for \d+ s: .*top up/m);
+    expect(words.stdout).toMatch(/^hold +credit \(HTTP_402\) for \d+ s \([^)]* UTC\): .*top up/m);
     expect(words.stdout).toMatch(/^token +none yet$/m);
     expect(words.stdout).not.toContain('CANARY');
   });

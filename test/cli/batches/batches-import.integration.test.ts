@@ -149,23 +149,36 @@ describe('notices import', () => {
     const expires = new Date(Date.now() + 3_600_000).toISOString();
     const flags = ['--delivery', 'at-most-once', '--expires', expires, '--rate', '7'];
     const more = ['--no-bisect', '--schedule-type', 'X', '--chat-sender-key', 'c'];
-    const rest = ['--sender-key', 's', '--format', 'ndjson', '--high-water', '5', '--batch', 'b'];
+    const rest = [
+      '--sender-key',
+      '0212345678',
+      '--format',
+      'ndjson',
+      '--high-water',
+      '5',
+      '--batch',
+      'b',
+    ];
     const args = ['import', list, '--template', 'T', ...flags, ...more, ...rest];
     const { code, stderr } = await run(args, envOf(prefix));
     expect([code, stderr.replaceAll(/importing.*\n/g, '')]).toEqual([0, '']);
-    const batch = await new Ledger(redis.client, keysOf(prefix, 'default')).read('b');
-    expect(batch).toMatchObject({
+    const keys = keysOf(prefix, 'default');
+    expect(await new Ledger(redis.client, keys).read('b')).toMatchObject({
       delivery: 'at-most-once',
       expiresAt: Date.parse(expires),
       rate: 7,
       bisect: false,
     });
-    expect(JSON.parse(batch?.frame ?? '{}')).toEqual({
+    expect(JSON.parse((await redis.client.hget(keys.batch('b').record, 'frame')) ?? '{}')).toEqual({
       templateCode: 'T',
       scheduleType: 'X',
       chatSenderKey: 'c',
-      senderKey: 's',
+      senderKey: '0212345678',
     });
+    for (const shown of [['batch', 'b'], ['batches'], ['status'], ['failures', 'b']]) {
+      const ended = await run([...shown, '--json'], envOf(prefix));
+      expect([shown, ended.code, ended.stdout.includes('0212345678')]).toEqual([shown, 0, false]);
+    }
   });
 
   it('a list without --delivery has the policy of DELIVERY, as single notices have', async () => {
@@ -235,7 +248,7 @@ describe('notices import', () => {
     expect(await redis.keys(prefix)).toEqual([]);
   }, 60_000);
 
-  it('stopped by Ctrl-C: says that the same command goes on, and so it does', async () => {
+  it('stopped by Ctrl-C: shows the command that continues it, and so it does', async () => {
     const prefix = redis.freshPrefix();
     const rows = contacts(300).map(({ contact }) => `${contact}\n`);
     const list = file('long.csv', `contact\n${rows.join('')}`);
@@ -246,10 +259,18 @@ describe('notices import', () => {
     first.stop('SIGINT');
     const ended = await first.ended;
     expect([ended.code, errorOf(ended).code]).toEqual([1, 'IMPORT_STOPPED']);
-    const go = args.map((arg) => (arg === '100' ? '1000' : arg));
     const left = await run(['batch', 'b'], envOf(prefix));
-    expect(left.stdout).toMatch(/^import +stopped after 100 rows; run the same import again/m);
-    const done = await run(go, envOf(prefix));
+    expect(left.stdout).toMatch(
+      /^import +stopped after 100 rows; run the same import again to continue it: "notices import FILE --template T --batch b", with the list/m,
+    );
+    const status = await run(['status'], envOf(prefix));
+    expect(status.stdout).toMatch(
+      /^ {2}b: 100 of 100 contacts pending: .*; its import stopped: "notices import FILE --template T --batch b", with the list/m,
+    );
+    // The command as it is printed, with the list and the other flags.
+    const [, command = ''] = /"notices (import [^"]+)"/.exec(left.stdout) ?? [];
+    const go = command.replace('FILE', list).split(' ');
+    const done = await run([...go, '--chunk', '10', '--json'], envOf(prefix));
     expect([done.code, reportOf(done.stdout)]).toMatchObject([0, { contacts: 300, resumed: true }]);
   });
 });

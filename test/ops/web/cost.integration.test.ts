@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
+import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { Redis } from 'ioredis';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
@@ -17,7 +18,7 @@ const FAILED_READ = 500;
 const UNKNOWN_READ = 100;
 
 /** Commands for each of them, those inside scripts among them. */
-const PER_FAILED = 8;
+const PER_FAILED = 1;
 const PER_UNKNOWN = 1;
 
 /** What is read of every failed or unknown notice beside that, by path. */
@@ -31,7 +32,10 @@ const LISTS: Readonly<Record<string, number>> = {
 /** Commands that read as much as there is. */
 const NEVER = new Set(['keys', 'scan', 'smembers']);
 
-/** A queue of a size: jobs that wait, a batch of chunks that wait, as many rejected as unknown notices. */
+/**
+ * A queue of a size: jobs that wait, a batch of chunks of which half wait and half failed, as many rejected as unknown
+ * notices.
+ */
 async function fill(
   url: string,
   prefix: string,
@@ -45,8 +49,11 @@ async function fill(
   );
   await queue.close();
   const redis = new Redis(url);
-  const waiting = contacts(chunks).map((contact) => [contact]);
-  await buildBatch(redis, prefix, 'b', waiting);
+  const lists = contacts(2 * chunks).map((contact) => [contact]);
+  const batch = await buildBatch(redis, prefix, 'b', lists);
+  for (let chunk = 0; chunk < chunks; chunk += 1) {
+    await batch.settle(chunk, allFailed(1, 'rejected', `CODE_${chunk % 3}`, ''));
+  }
   await failNotices({ url, client: redis }, prefix, { count: failed });
   await failNotices({ url, client: redis }, prefix, {
     count: failed,

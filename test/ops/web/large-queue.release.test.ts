@@ -12,7 +12,7 @@ const WAITING = 1_000_000;
 /** As many rejected notices as unknown ones. */
 const FAILED = 50_000;
 const BATCHES = 50;
-/** Chunks of a batch in which every contact was rejected for itself: more failures than a page reads. */
+/** Chunks of a batch in which every contact was rejected for itself: more failures than a page could read one by one. */
 const FAILED_CHUNKS = 600;
 const CHUNK_SIZE = 10;
 

@@ -38,7 +38,7 @@ async function thousandNewer({ batch: { ledger } }: Awaited<ReturnType<typeof wo
   if (plan === undefined) throw new Error('there is no batch');
   await Promise.all(
     Array.from({ length: 1_001 }, async (_, index) => {
-      await ledger.start(`new-${index}`, plan, 'fingerprint', 3_600_000);
+      await ledger.start(`new-${index}`, { ...plan, frame: FRAME }, 'fingerprint', 3_600_000);
       await ledger.endImport(`new-${index}`, 0, 0);
     }),
   );

@@ -73,6 +73,14 @@ describe('possiblySentAttempts', () => {
     ['marked by an earlier version', 'HTTP_500: oops (may have been taken)', 0, 1],
     ['a text of the service that looks like a mark', '(may have been taken: 7) oops', 0, 0],
     ['not marked', withPossiblySentMark('HTTP 400', 0), 0, 0],
+    [
+      'a message that is a mark',
+      withPossiblySentMark('HTTP 400 (may have been taken: 7)', 0),
+      0,
+      0,
+    ],
+    ['such a message, and ours', withPossiblySentMark('oops (may have been taken: 7)', 1), 0, 1],
+    ['an old mark', withPossiblySentMark('oops (may have been taken)', 0), 0, 0],
   ])('%s', (_, failedReason, stalledCounter, attempts) => {
     expect(possiblySentAttempts({ failedReason, stalledCounter })).toBe(attempts);
   });
@@ -109,6 +117,15 @@ describe('the trace ids of attempts that ended unknown', () => {
     ['a text of the service before the end', 'NO: (trace ids a) oops (may have been taken: 1)'],
   ])('are none in %s', (_, failedReason) => {
     expect(possiblySentTraceIds({ failedReason })).toEqual([]);
+  });
+
+  it('are not those that a message of the service ends with', () => {
+    const message = 'busy (trace ids x-1 x-2)';
+    const failedReason = `HTTP_503: ${withPossiblySentMark(message, 1)}`;
+    expect(possiblySentTraceIds({ failedReason })).toEqual([]);
+    expect(failureOf(failedReason).message).toBe('busy [trace ids x-1 x-2)');
+    const own = `HTTP_503: ${withPossiblySentMark(message, 1, ['t-1'])}`;
+    expect(possiblySentTraceIds({ failedReason: own })).toEqual(['t-1']);
   });
 
   it('are not stored where no attempt ended unknown', () => {

@@ -147,9 +147,10 @@ export function attentionSection({ unknown, jobs, batches, redis }: StatusAnswer
       html`<a href="/batches">${countOf(batches.rejected, 'contact')}</a> of batches
         ${batches.rejected === 1 ? 'was' : 'were'} rejected; each batch shows the codes.`,
     ...stopped.map(
-      ({ id, total }) =>
+      ({ id, total, continueImport: command }) =>
         html`The import of <a href="/batches/${id}">${id}</a> stopped after
-          ${countOf(total, 'contact')}: run the same import again; it continues where it stopped.`,
+          ${countOf(total, 'contact')}: run the same import again; it continues where it stopped:
+          <code>${command}</code>, with the list and the other flags of the first time.`,
     ),
     ...batches.openBatches
       .filter(({ stalled }) => stalled)

@@ -1,4 +1,4 @@
-import { countOf, formatCount, formatDuration } from '../../../format/format.ts';
+import { countOf, formatCount } from '../../../format/format.ts';
 import { isProbed } from '../../../contracts/hold.ts';
 import type { ExplainedHold } from '../../manual-hold.ts';
 import type { Traffic } from '../../../traffic/read-traffic.ts';
@@ -33,13 +33,13 @@ export function overviewPage(data: OverviewData, view: PageView): Html {
     <section class="card" id="jobs" data-refresh>
       <h2>Queue</h2>
       <dl class="tiles">
-        ${tile('waiting', figure('jobs.waiting', status.jobs.waiting), oldest(status))}
-        ${tile('last minute', html`${formatCount(lastMinute(traffic))}`, 'contacts accepted')}
+        ${tile('waiting', figure('jobs.waiting', status.jobs.waiting), oldest(status, view.now))}
+        ${tile('last minute', html`${formatCount(lastMinute(traffic))}`, html`contacts accepted`)}
         ${tile('in flight', figure('jobs.active', status.jobs.active))}
         ${tile('delayed', figure('jobs.delayed', status.jobs.delayed))}
         ${tile('failed', figure('jobs.failed', status.jobs.failed))}
-        ${tile('contacts of batches', html`<a href="/batches">${formatCount(batches.pending)}</a>`, 'wait to be sent')}
-        ${tile('possibly sent twice', html`${formatCount(status.possiblySentTwice.notices + status.possiblySentTwice.chunks)}`, 'contacts, at most')}
+        ${tile('contacts of batches', html`<a href="/batches">${formatCount(batches.pending)}</a>`, html`wait to be sent`)}
+        ${tile('possibly sent twice', html`${formatCount(status.possiblySentTwice.notices + status.possiblySentTwice.chunks)}`, html`contacts, at most`)}
         ${tile('unknown', html`<a href="/unknown">${formatCount(unknown.notices + unknown.contacts)}</a>`)}
       </dl>
     </section>
@@ -176,7 +176,7 @@ function holdActions(hold: ExplainedHold | undefined, view: PageView): Html {
   </div>`;
 }
 
-function tile(name: string, value: Html, below?: string): Html {
+function tile(name: string, value: Html, below?: Html): Html {
   return html`<div>
     <dt>${name}</dt>
     <dd>${value}</dd>
@@ -184,8 +184,8 @@ function tile(name: string, value: Html, below?: string): Html {
   </div>`;
 }
 
-function oldest({ oldestWaitingMs }: StatusAnswer): string | undefined {
+function oldest({ oldestWaitingMs }: StatusAnswer, now: number): Html | undefined {
   return oldestWaitingMs === undefined
     ? undefined
-    : `the oldest for ${formatDuration(oldestWaitingMs)}`;
+    : moment(now - oldestWaitingMs, now, (span) => `the oldest for ${span}`);
 }

@@ -1,4 +1,4 @@
-import { formatCount, formatRate } from '../../../format/format.ts';
+import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import { MAX_RATE_LIMIT } from '../../manual-rate-limit.ts';
 import { html, type Html } from '../http/html.ts';
@@ -18,7 +18,7 @@ export function rateLimitSection(status: RateLimitStatus | undefined, view: Page
 
 function facts({ configured, manual, fall, now: inForce, lowUntil }: RateLimitStatus, now: number) {
   const text = (limit: number) =>
-    limit === 0 ? 'no limit' : `${formatCount(limit)} requests per second`;
+    limit === 0 ? 'no limit' : `${countOf(limit, 'request')} per second`;
   return html`<dl>
       <dt>In force</dt>
       <dd>

@@ -1,4 +1,5 @@
-import { countOf, formatCount, formatDuration, formatRate } from '../../../format/format.ts';
+import { continueImport } from '../../../batch/ledger/blocked-reason.ts';
+import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { FailureDigest, FailureExample } from '../../failure-digest.ts';
 import type { BatchAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
@@ -62,7 +63,7 @@ function progress({ batch, standstill, importStopped }: BatchPageData, view: Pag
       <span class="tag ${phase}">${phase}</span>
       ${stalled && STALLED_TAG}
       ${phase === 'sending' && standstill === undefined && html`<span>${formatRate(perSecond)} contacts a second</span>`}
-      ${restMs !== null && html`<span>about ${formatDuration(restMs)} left</span>`}
+      ${restMs !== null && moment(view.now + restMs, view.now, (span) => `about ${span} left`)}
     </p>
     ${stateBar(counts)}
     ${standstill !== undefined && html`<p class="note">Not sending: ${standstill}.</p>`}
@@ -70,14 +71,16 @@ function progress({ batch, standstill, importStopped }: BatchPageData, view: Pag
       importStopped &&
       html`<p class="note">
         The import stopped after ${countOf(batch.rows, 'row')}; run the same import again to
-        continue it.
+        continue it: <code>${continueImport(batch)}</code>, with the list and the other flags of the
+        first time.
       </p>`
     }
     ${
       lossNear !== undefined &&
       html`<p class="note bad">
-        ${formatCount(lossNear.contacts)} contacts that were not accepted are deleted
-        ${moment(lossNear.keptUntil, view.now)}: download or redrive them before then.
+        ${countOf(lossNear.contacts, 'contact')} that ${lossNear.contacts === 1 ? 'was' : 'were'}
+        not accepted will be deleted ${moment(lossNear.keptUntil, view.now)}: download or redrive
+        before then.
       </p>`
     }
     <dl class="tiles">
@@ -118,7 +121,7 @@ function controls({ id, phase, counts }: BatchAnswer, view: PageView): Html {
           view,
           `${at}/cancel`,
           html`<p>
-              The ${formatCount(counts.pending)} pending contacts will not be sent. This cannot be
+              The ${countOf(counts.pending, 'pending contact')} will not be sent. This cannot be
               undone. Requests in flight finish.
             </p>
             ${whyField('why-cancel')}
@@ -220,8 +223,8 @@ function facts(batch: BatchAnswer, { now }: PageView): Html {
       ${rowOf('Rows accepted', formatCount(rows))}
       ${rowOf('Rows refused', formatCount(refusedRows))}
       ${rowOf('Duplicates left out', formatCount(duplicateRows))}
-      ${rowOf('Chunks', `${formatCount(chunks)} of up to ${formatCount(chunkSize)} contacts`)}
-      ${rowOf('Limit', limit === 0 ? 'none of its own' : `${formatCount(limit)} contacts a second`)}
+      ${rowOf('Chunks', `${formatCount(chunks)} of up to ${countOf(chunkSize, 'contact')}`)}
+      ${rowOf('Limit', limit === 0 ? 'none of its own' : `${countOf(limit, 'contact')} a second`)}
       ${rowOf('Started', moment(begunAt, now))}
       ${finishedAt !== null && rowOf('Ended', moment(finishedAt, now))}
       ${expiresAt !== null && rowOf('Not sent after', moment(expiresAt, now))}

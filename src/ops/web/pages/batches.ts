@@ -1,6 +1,6 @@
 import type { BatchFilterText } from '../../../batch/ledger/batch-filter.ts';
 import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
-import { countOf, formatCount, formatDuration, formatRate } from '../../../format/format.ts';
+import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { BatchAnswer } from '../answers.ts';
 import { html, type Html } from '../http/html.ts';
 import { head, moment, table, type PageView } from './elements.ts';
@@ -96,6 +96,8 @@ function listOf(batches: readonly BatchAnswer[], view: PageView): Html {
   </section>`;
 }
 
+const timeLeft = (span: string): string => `${span} left`;
+
 /** The badge of a batch that makes no progress although nothing holds it. */
 export const STALLED_TAG = html`<span class="tag stalled">stalled</span>`;
 
@@ -119,7 +121,7 @@ function row(batch: BatchAnswer, { now }: PageView): Html {
     </td>
     <td class="number">
       ${phase === 'sending' && !stalled ? html`${formatRate(perSecond)}/s` : ''}
-      ${restMs !== null && html`<br /><span class="quiet">${formatDuration(restMs)} left</span>`}
+      ${restMs !== null && html`<br />${moment(now + restMs, now, timeLeft)}`}
     </td>
     <td>${moment(begunAt, now)}</td>
   </tr>`;

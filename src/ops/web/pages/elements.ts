@@ -1,4 +1,5 @@
-import { formatCount, formatDuration } from '../../../format/format.ts';
+import { formatCount } from '../../../format/format.ts';
+import { relativeTime, type SayTime } from '../../../format/relative-time.ts';
 import type { Identity } from '../access/identity.ts';
 import { html, Html, type Part } from '../http/html.ts';
 import type { RouteCall } from '../http/route.ts';
@@ -25,11 +26,9 @@ export function mayAct({ who }: PageView): boolean {
 }
 
 /** A time relative to now, and as time of day in UTC; of another day with its date. */
-export function moment(at: number, now: number): Html {
-  const exact = new Date(at).toISOString();
-  const words = at > now ? `in ${formatDuration(at - now)}` : `${formatDuration(now - at)} ago`;
-  const isToday = exact.slice(0, 10) === new Date(now).toISOString().slice(0, 10);
-  const clock = `${isToday ? '' : `${exact.slice(0, 10)} `}${exact.slice(11, 16)} UTC`;
+export function moment(at: number, now: number, say?: SayTime): Html {
+  const { words, day, time, exact } = relativeTime(at, now, say);
+  const clock = `${day}${time.slice(0, 5)} UTC`;
   return html`<time datetime="${exact}" title="${exact}"
     >${words} <span class="quiet small">${clock}</span></time
   >`;

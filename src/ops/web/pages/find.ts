@@ -1,4 +1,4 @@
-import { countOf, formatCount, formatDuration } from '../../../format/format.ts';
+import { countOf, formatCount } from '../../../format/format.ts';
 import type { FoundState } from '../../../search/find-in-batches.ts';
 import type { FindReport } from '../../../search/find-contact.ts';
 import { describeFalsePositiveRate } from '../../../search/find-contact.ts';
@@ -122,7 +122,7 @@ function stateText(states: readonly FoundState[], possiblySent = 0): Html {
 function coverage(searched: FindReport['searched'], { now }: PageView): Html {
   const { since, batches, contacts, unindexedChunks, wrongHit } = searched;
   return html`<p class="quiet">
-      Searched what was enqueued in the last ${formatDuration(Math.max(0, now - since))}: single
+      Searched what was enqueued ${moment(since, now, (span) => `in the last ${span}`)}: single
       notices, and ${countOf(contacts, 'contact')} of ${countOf(batches, 'batch', 'batches')}.
     </p>
     ${

@@ -49,7 +49,9 @@ describe('search results', () => {
 
   it('shows what was covered', () => {
     const text = draw({}).replaceAll(/\s+/g, ' ');
-    expect(text).toContain('the last 7 d: single notices, and 1,234 contacts of 3 batches.');
+    expect(text).toMatch(
+      /the last 7 d <span class="quiet small">[\d-]{10} 03:04 UTC<\/span><\/time ?>: single notices, and 1,234 contacts of 3 batches\./,
+    );
     expect(text).toContain('belongs to another number: less than 0.01 %.');
     expect(text).not.toContain('could not be searched');
     const blind = { ...searched, contacts: 0, unindexedChunks: 12 };

@@ -55,7 +55,7 @@ describe('one batch', () => {
     expect(text).toContain('about 90 s left');
     expect(text).toContain('Not sending: the queue is held.');
     expect(text).toMatch(
-      /12 contacts that were not accepted are deleted\s+<time[^>]+>in 2 h <span/,
+      /12 contacts that were\s+not accepted will be deleted\s+<time[^>]+>in 2 h <span/,
     );
     expect(text).toContain('2 messages at most may have arrived twice.');
     expect(text).toContain('Nothing so far.');

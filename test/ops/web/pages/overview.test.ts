@@ -111,15 +111,20 @@ describe('what needs attention', () => {
       pending: 0,
       stalled: false,
       importStopped: true,
+      continueImport: 'notices import FILE --template T --batch may',
     } as const;
     const text = attention({
       batches: someBatches({
         rejected: 1,
-        openBatches: [stopped, { ...stopped, id: 'june', importStopped: false }],
+        openBatches: [
+          stopped,
+          { ...stopped, id: 'june', importStopped: false, continueImport: 'none' },
+        ],
       }),
     });
     expect(text).toMatch(/1 contact<\/a> of batches\s+was rejected/);
     expect(text).toMatch(/href="\/batches\/may">may<\/a> stopped after\s+500 contacts/);
+    expect(text).toContain('<code>notices import FILE --template T --batch may</code>');
     expect(text).not.toContain('june');
   });
 
@@ -141,6 +146,12 @@ describe('the figures', () => {
     expect(text).toContain('the oldest for 90 s');
     expect(text).toContain('href="/batches">4,321<');
     expect(text).toContain('href="/unknown">5<');
+  });
+
+  it('of the last minute: the contacts that were accepted in its six points, and not before', () => {
+    const points = [1_000, 200, 30, 4, 0, 0, 5].map((accepted) => somePoint({}, { accepted }));
+    const text = draw({ traffic: someTraffic({ recent: points }) }).replaceAll(/\s+/g, ' ');
+    expect(text).toMatch(/<dt>last minute<\/dt> <dd>239<\/dd> <dd[^>]*>contacts accepted<\/dd>/);
   });
 
   it('of the traffic, of which nothing is said that was not measured', () => {

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import { groupFailures } from '../../src/batch/failures/failure-groups.ts';
+import { digestFailures } from '../../src/ops/failure-digest.ts';
+import { NO_SEALING } from '../../src/payload/seal.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { buildBatch, contacts, part, type BuiltBatch } from '../batch/support/built-batch.ts';
+import { testRedis } from '../support/redis.ts';
+import { commandsByName } from './web/support/commands.ts';
+
+const redis = testRedis();
+const CHUNK_SIZE = 10;
+
+/** A batch in which each contact failed: of each chunk four parts are BAD, four LOST and two TEN. */
+async function failedBatch(chunks: number): Promise<BuiltBatch & { readonly groups: string }> {
+  const prefix = redis.freshPrefix();
+  const lists = Array.from({ length: chunks }, (_, at) => contacts(CHUNK_SIZE, at * CHUNK_SIZE));
+  const batch = await buildBatch(redis.client, prefix, 'b', lists);
+  for (const [chunk, list] of lists.entries()) {
+    const failed = list.map((contact, index) =>
+      index < 4
+        ? part('rejected', 'BAD', [contact])
+        : part('unknown', index < 8 ? 'LOST' : 'TEN', [contact]),
+    );
+    await batch.settle(chunk, { accepted: 0, failed: await Promise.all(failed) });
+  }
+  return { ...batch, groups: keysOf(prefix, 'default').batch('b').groups };
+}
+
+const digest = async (batch: BuiltBatch, max?: number) =>
+  digestFailures({ ledger: batch.ledger, sealing: NO_SEALING }, await batch.read(), {}, max);
+
+/** State, code, contacts and parts of each group. */
+const sumsOf = async (batch: BuiltBatch) =>
+  (await digest(batch)).groups.map(({ state, code, contacts: count, parts }) =>
+    [state, code, count, parts].join(' '),
+  );
+
+/** Names of the failures with a code. */
+async function namesOf(batch: BuiltBatch, code: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const failure of batch.ledger.failures('b')) {
+    if (failure.code === code) names.push(failure.name);
+  }
+  return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+/** The commands of a digest, by name. */
+async function costOf(batch: BuiltBatch): Promise<Record<string, number>> {
+  await digest(batch);
+  const stored = await batch.read();
+  const before = new Map(await commandsByName(redis.url));
+  await digestFailures({ ledger: batch.ledger, sealing: NO_SEALING }, stored);
+  const after = await commandsByName(redis.url);
+  const made = after.map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const);
+  return Object.fromEntries(made.filter(([, calls]) => calls > 0));
+}
+
+describe('the failures of a batch by state and code', () => {
+  it('are read with the same seven commands for 20 failures and for 3,000', async () => {
+    const expected = { evalsha: 1, hmget: 1, hlen: 1, hvals: 1, hget: 3 };
+    expect(await costOf(await failedBatch(2))).toEqual(expected);
+    expect(await costOf(await failedBatch(300))).toEqual(expected);
+  }, 60_000);
+
+  it('are complete, each group with its message and a masked example', async () => {
+    const batch = await failedBatch(3);
+    expect(await digest(batch, 1)).toEqual({
+      complete: true,
+      groups: [
+        {
+          state: 'rejected',
+          code: 'BAD',
+          contacts: 12,
+          parts: 12,
+          message: 'about BAD',
+          example: { contact: '010******00', var1: expect.any(String) as string },
+        },
+        {
+          state: 'unknown',
+          code: 'LOST',
+          contacts: 12,
+          parts: 12,
+          message: 'about LOST',
+          example: { contact: '010******04', var1: expect.any(String) as string },
+        },
+        {
+          state: 'unknown',
+          code: 'TEN',
+          contacts: 6,
+          parts: 6,
+          message: 'about TEN',
+          example: { contact: '010******08', var1: expect.any(String) as string },
+        },
+      ],
+    });
+  });
+
+  it('follow what is sent again, decided on and divided', async () => {
+    const batch = await failedBatch(2);
+    const [bad = ''] = await namesOf(batch, 'BAD');
+    const [lost = ''] = await namesOf(batch, 'LOST');
+    expect(await batch.ledger.redrive('b', bad, 'rejected')).toBe(true);
+    expect(await batch.ledger.resolve('b', lost, 'accepted')).toBe(true);
+    expect(await sumsOf(batch)).toEqual([
+      'rejected BAD 7 7',
+      'unknown LOST 7 7',
+      'unknown TEN 4 4',
+    ]);
+    const chunk = (await batch.read()).chunks - 1;
+    await batch.settle(chunk, {
+      accepted: 0,
+      failed: [{ state: 'unknown', size: 1, code: 'NEW', message: '' }],
+    });
+    for (const name of await namesOf(batch, 'TEN'))
+      await batch.ledger.resolve('b', name, 'cancelled');
+    expect(await sumsOf(batch)).toEqual([
+      'rejected BAD 7 7',
+      'unknown LOST 7 7',
+      'unknown NEW 1 1',
+    ]);
+    expect(await groupFailures(batch.ledger, await batch.read(), { code: 'NEW' })).toEqual([
+      { state: 'unknown', code: 'NEW', contacts: 1, parts: 1, message: '' },
+    ]);
+  });
+
+  it.each([
+    ['an earlier version did not sum them up', 'all'],
+    ['an earlier version has added some', 'one'],
+  ])('are read one by one where %s, and are the same', async (_, gone) => {
+    const batch = await failedBatch(2);
+    const summed = await sumsOf(batch);
+    if (gone === 'all') await redis.client.del(batch.groups);
+    else await redis.client.hdel(batch.groups, 'unknown LOST');
+    expect(await batch.ledger.failureSums('b')).toBeUndefined();
+    expect(await sumsOf(batch)).toEqual(summed);
+    expect((await digest(batch, 19)).complete).toBe(false);
+  });
+
+  it('of a cancelled batch include what was pending then', async () => {
+    const prefix = redis.freshPrefix();
+    const lists = [contacts(CHUNK_SIZE), contacts(CHUNK_SIZE, 10), contacts(CHUNK_SIZE, 20)];
+    const batch = await buildBatch(redis.client, prefix, 'b', lists);
+    await batch.settle(0, {
+      accepted: 0,
+      failed: [{ state: 'unknown', size: CHUNK_SIZE, code: 'LOST', message: 'm' }],
+    });
+    await batch.settle(1, {
+      accepted: 0,
+      rest: { size: CHUNK_SIZE, possiblySent: true },
+      failed: [],
+    });
+    await batch.ledger.control('b', 'cancel');
+    expect(await batch.ledger.failureSums('b')).toHaveLength(1);
+    expect((await sumsOf(batch)).toSorted()).toEqual([
+      'cancelled CANCELLED 10 0',
+      'unknown LOST 10 1',
+      'unknown OUTCOME_UNKNOWN 10 0',
+    ]);
+  });
+
+  it('are kept as long as the batch', async () => {
+    const batch = await failedBatch(1);
+    expect(await redis.client.pttl(batch.groups)).toBeGreaterThan(0);
+    const [bad = ''] = await namesOf(batch, 'BAD');
+    await batch.ledger.redrive('b', bad, 'rejected');
+    expect(await redis.client.pttl(batch.groups)).toBe(-1);
+  });
+});
