@@ -173,8 +173,8 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   {
     prevents: 'a role that a claim gives by its name alone',
     file: 'src/ops/web/oidc/claims.ts',
-    from: '(roles.get(value) ?? [])',
-    to: '(roles.get(value) ?? [value])',
+    from: "(typeof value === 'string' ? (roles.get(value) ?? []) : [])",
+    to: "(typeof value === 'string' ? (roles.get(value) ?? [value]) : [])",
     test: 'ops/web/oidc/oidc-claims.test.ts',
     words: 'the role of a person',
   },

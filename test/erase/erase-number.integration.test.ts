@@ -182,13 +182,14 @@ describe('notices erase', () => {
       code: 1,
       report: {
         batches: [{ batch: 'b', waiting: 1, ended: 0 }],
-        left: [
+        left: expect.arrayContaining([
           { notice: id, reason: 'sending' },
           { notice: shared.id, reason: 'sending' },
           { batch: 'b', chunk: 0, reason: 'sending' },
-        ],
+        ]) as unknown,
       },
     });
+    expect(first.report.left).toHaveLength(3);
     const shown = await run(['erase', NUMBER, '--yes'], env);
     expect(shown.stdout).toContain(`Left: notice ${id} is being sent: run the command again`);
     expect(shown.stdout).toContain('Left: chunk 0 of batch b is being sent');

@@ -21,22 +21,8 @@ export class OlderKeys {
   }
 
   /**
-   * Records when scopes began, once for all servers.
-   *
-   * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
-   */
-  async begin(now: number): Promise<number> {
-    try {
-      await this.#redis.set(this.#keys.scopedSince, String(now), 'NX');
-      this.#since = Number(await this.#redis.get(this.#keys.scopedSince));
-      return this.#since;
-    } catch (error) {
-      throw redisFailure(error);
-    }
-  }
-
-  /**
-   * Whether a notice that was queued before scopes began has the key. One command for the first window, then none.
+   * Whether a notice that was queued before scopes began has the key. Scopes begin with the first key that is asked
+   * for, which is recorded once for all servers. One command for the first window, then none.
    *
    * A key is kept for the window after its notice is due, so one that ends earlier than a window after the
    * beginning is older. A delayed notice's may not be recognized.
@@ -44,13 +30,19 @@ export class OlderKeys {
    * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
    */
   async has(key: string, now: number): Promise<boolean> {
-    const end = (this.#since ?? (await this.begin(now))) + this.#windowMs;
-    if (now >= end) return false;
     try {
+      this.#since ??= await this.#begin(now);
+      const end = this.#since + this.#windowMs;
+      if (now >= end) return false;
       const restMs = await this.#redis.pttl(this.#keys.noticeJob(`de:${hashKey(key)}`));
       return restMs > 0 && now + restMs < end;
     } catch (error) {
       throw redisFailure(error);
     }
+  }
+
+  async #begin(now: number): Promise<number> {
+    await this.#redis.set(this.#keys.scopedSince, String(now), 'NX');
+    return Number(await this.#redis.get(this.#keys.scopedSince));
   }
 }

@@ -112,9 +112,6 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     return found;
   };
   const feed = new LiveFeed({ status, ledger, redis, keys, redisWatch });
-  const olderKeys = new OlderKeys(redis, keys, queue.idempotencyWindowMs);
-  // While Redis is away: with the first request that has a key.
-  await olderKeys.begin(Date.now()).catch(() => {});
   const context: OpsContext = {
     config: config.ops,
     account,
@@ -122,7 +119,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     access,
     endedSessions: new EndedSessions(redis, keys, access.sessions),
     keyUses: new KeyUses(redis, keys),
-    olderKeys,
+    olderKeys: new OlderKeys(redis, keys, queue.idempotencyWindowMs),
     redis,
     redisWatch,
     keys,

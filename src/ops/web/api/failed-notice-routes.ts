@@ -195,12 +195,9 @@ export async function listFailed(
   { redis, keys }: OpsContext,
   query: z.output<typeof failedQuery>,
 ): Promise<FailedList> {
-  const read = async () => {
-    const found: NoticeJob[] = [];
-    for await (const job of failedNotices(redis, keys, filterOf(query), MOST_READ)) found.push(job);
-    return found;
-  };
-  const [total, found] = await Promise.all([redis.zcard(keys.failedNotices), read()]);
+  const found: NoticeJob[] = [];
+  for await (const job of failedNotices(redis, keys, filterOf(query), MOST_READ)) found.push(job);
+  const total = await redis.zcard(keys.failedNotices);
   return {
     notices: found.slice(0, query.limit),
     groups: groupFailed(found),
