@@ -16,6 +16,9 @@ const KNOWN: ReadonlySet<string> = new Set(
   }),
 );
 
+/** Variables of other programs that are near one of ours: OpenSSL reads it on every machine with own authorities. */
+const OF_OTHERS: ReadonlySet<string> = new Set(['SSL_CERT_FILE']);
+
 /** Shorter names have too many neighbours that mean something else. */
 const SHORTEST = 6;
 /** From this length on, two letters may be wrong. */
@@ -24,7 +27,8 @@ const LONG = 10;
 /** The variables of an environment that are probably mistyped: one letter is wrong, or two of a long name. */
 export function mistypedVariables(environment: Environment): MistypedVariable[] {
   return Object.keys(environment).flatMap((given) => {
-    if (given.length < SHORTEST || KNOWN.has(given) || !/^[A-Z][A-Z0-9_]*$/.test(given)) return [];
+    if (KNOWN.has(given) || OF_OTHERS.has(given)) return [];
+    if (given.length < SHORTEST || !/^[A-Z][A-Z0-9_]*$/.test(given)) return [];
     const most = given.length < LONG ? 1 : 2;
     const meant = [...KNOWN].find((name) => isWithin(given, name, most));
     return meant === undefined ? [] : [{ given, meant }];

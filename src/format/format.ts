@@ -29,9 +29,11 @@ export function countOf(value: number, noun: string, plural = `${noun}s`): strin
   return `${formatCount(value)} ${value === 1 ? noun : plural}`;
 }
 
-/** A rate per second, without the unit: `0.4`, `9.5`, `1,200`. */
+/** A rate per second, without the unit: `below 0.01`, `0.02`, `0.4`, `9.5`, `1,200`. */
 export function formatRate(perSecond: number): string {
-  return perSecond > 0 && perSecond < 10 ? perSecond.toFixed(1) : formatCount(perSecond);
+  if (perSecond <= 0 || perSecond >= 9.95) return formatCount(perSecond);
+  if (perSecond < 0.005) return 'below 0.01';
+  return perSecond.toFixed(perSecond < 0.095 ? 2 : 1);
 }
 
 /**

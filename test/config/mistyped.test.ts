@@ -23,6 +23,7 @@ test.each([
   'PORT',
   'HOSTNAME',
   'LOGNAME',
+  'SSL_CERT_FILE',
 ])('%s is none of ours', (name) => {
   expect(mistypedVariables({ [name]: '1', [name.toLowerCase()]: '1' })).toEqual([]);
 });

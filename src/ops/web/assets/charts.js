@@ -6,7 +6,10 @@ const HEIGHT = 180;
 
 /** Formats the numbers of each chart. @type {Readonly<Record<string, (value: number) => string>>} */
 const WORDS = {
-  rates: (value) => (value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en')),
+  rates: (value) =>
+    value > 0 && value < 10
+      ? value.toFixed(value < 0.095 ? 2 : 1)
+      : Math.round(value).toLocaleString('en'),
   answers: (value) =>
     value < 1_000 ? `${Math.round(value)} ms` : `${(value / 1_000).toLocaleString('en')} s`,
 };
