@@ -12,8 +12,9 @@ COPY src ./src
 COPY workers ./workers
 COPY scripts ./scripts
 RUN npm run --silent build && npm prune --omit=dev
-# What the image contains of npm, with hashes and licences; read from the folders above, without a network.
-RUN npm sbom --sbom-format cyclonedx --sbom-type application >sbom.cdx.json
+# What the image contains of npm, with hashes and licences; read from the lock file, without a network: npm refuses
+# to list folders without the packages for development.
+RUN npm sbom --package-lock-only --omit=dev --sbom-format cyclonedx --sbom-type application >sbom.cdx.json
 
 # Runtime stage: the compiled program and its dependencies, owned by root, run by `node`.
 FROM ${NODE_IMAGE}
