@@ -189,7 +189,9 @@ it('the image lists the packages that it contains, and no other', () => {
     /^FROM .*(?<! AS build)$/m,
   );
   const [, after = ''] = build.split('npm prune --omit=dev');
-  expect(after).toMatch(/^RUN npm sbom --package-lock-only --omit=dev --sbom-format cyclonedx .*>sbom\.cdx\.json$/m);
+  expect(after).toMatch(
+    /^RUN npm sbom --package-lock-only --omit=dev --sbom-format cyclonedx .*>sbom\.cdx\.json$/m,
+  );
   expect(stage).toMatch(/^COPY --from=build .*\/app\/sbom\.cdx\.json /m);
 });
 
