@@ -28,7 +28,7 @@ const BOARD = '/queues/api/queues?activeQueue=send&status=waiting&page=1&jobsPer
 
 /**
  * Asks for every page of the ops server over HTTP, one after the other, while jobs wait and a batch
- * is being sent. The server shares this process with whoever asks, so a time has both in it.
+ * is being sent. The server shares this process with the one that asks, so a time has both in it.
  */
 export async function pageTimes(stage: Stage, sizes: readonly number[]): Promise<PageTime[]> {
   const prefix = 'bench';

@@ -15,7 +15,7 @@ export interface Sender {
   readonly name: string;
   /** Whether this machine and this build have all of it. */
   readonly possible: (stage: Stage) => boolean;
-  /** Hands over the work, and starts whoever does it; runs again for each round. */
+  /** Hands over the work, and starts the program that does it; runs again for each round. */
   readonly run: (stage: Stage, totals: Totals) => Promise<Timed>;
 }
 

@@ -24,7 +24,7 @@ export const ACCESS_CONTROLS: readonly Control[] = [
     from: "return isSameOrigin(request) ? undefined : 'CROSS_SITE';",
     to: 'return undefined;',
     test: 'ops/web/every-route.integration.test.ts',
-    words: 'changes nothing, whoever is signed in',
+    words: 'changes nothing, although an operator is signed in',
   },
   {
     prevents: 'changes without the token of the session',

@@ -10,7 +10,7 @@ import { startWatched } from './support/watched.ts';
 const redis = testRedis();
 const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
 
-describe('whoever acts', () => {
+describe('a person who acts', () => {
   it('decides on a notice of which nobody knows whether it was taken', async () => {
     const watched = await startWatched(redis);
     const { emulator, queue } = watched.fleet;

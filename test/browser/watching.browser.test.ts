@@ -10,7 +10,7 @@ import { startWatched } from './support/watched.ts';
 const redis = testRedis();
 const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
 
-describe('whoever watches', () => {
+describe('a person who watches', () => {
   it('signs in, is led to the page asked for, and signs out', async () => {
     const ops = await startOps(redis.url, redis.freshPrefix());
     const { page, forgive } = await visit(ops.url);

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redriveBatch } from '../../src/batch/failures/redrive-batch.ts';
-import { redriveFailure, resolveFailure } from '../../src/batch/ledger/failure-scripts.ts';
+import { redriveFailure, resolveFailure } from '../../src/batch/ledger/action-scripts.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';

@@ -157,7 +157,7 @@ describe('a notice whose outcome is unknown, resolved', () => {
   });
 });
 
-it('an answer that came between the next run and its end is shown to whoever decides', async () => {
+it('an answer that came between the next run and its end is shown before a decision', async () => {
   const parked = await parkNotice(redis);
   const { keys, intents } = parked;
   const job = 'other';

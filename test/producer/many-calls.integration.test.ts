@@ -60,7 +60,7 @@ function block(ms: number): void {
 /**
  * Watches the queue from a thread of its own.
  *
- * @returns blocks the event loop until so many jobs wait: Redis has answered whoever added them
+ * @returns blocks the event loop until so many jobs wait: Redis has answered the calls that added them
  */
 async function watchFor(server: RedisServer, jobs: number): Promise<() => void> {
   const seen = new Int32Array(new SharedArrayBuffer(4));

@@ -57,8 +57,8 @@ export interface BatchCounts {
 }
 
 /**
- * A stored batch, without the frame: it may contain a phone number as the sender key, and whoever reads a batch
- * may show all of it. Times are Redis time, in milliseconds since the epoch; 0 for not yet.
+ * A stored batch, without the frame: it may contain a phone number as the sender key, and
+ * every output shows a batch as it is read. Times are Redis time, in milliseconds since the epoch; 0 for not yet.
  */
 export interface Batch extends Omit<BatchPlan, 'frame'> {
   readonly id: string;

@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import type { Script } from '../../redis/script.ts';
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
 import { claimChunk, settleChunk } from './chunk-scripts.ts';
-import { redriveFailure, resolveFailure, splitFailure } from './failure-scripts.ts';
-import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
+import { LedgerActions } from './ledger-actions.ts';
 import {
   chunksWithoutJob,
   controlBatchScript,
@@ -16,7 +13,6 @@ import {
   takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
-import { takeOutOfChunk } from './take-out-script.ts';
 
 /** A chunk as the import stores it. */
 export interface StoredChunk {
@@ -52,11 +48,11 @@ const NO_LIST = { name: '', owner: '' };
 /**
  * The account's batches: the record of what was sent and what was not, which stays right whatever
  * happens to jobs and processes. Each method that changes a batch runs one Lua script, so counters
- * and states always agree (ledger-scripts.ts, chunk-scripts.ts, failure-scripts.ts).
+ * and states always agree (ledger-scripts.ts, chunk-scripts.ts); what people do is in ledger-actions.ts.
  *
  * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
  */
-export class Ledger extends LedgerReader {
+export class Ledger extends LedgerActions {
   /**
    * Creates a batch.
    *
@@ -75,7 +71,7 @@ export class Ledger extends LedgerReader {
     { name, owner }: { readonly name: string; readonly owner: string } = NO_LIST,
   ): Promise<'started' | 'known' | 'different' | 'changed'> {
     const args = [id, fingerprint, retentionMs, name, owner, ...planFields(plan)];
-    const [result] = await this.#run(startBatch, id, args, [this.keys.list(name)]);
+    const [result] = await this.run(startBatch, id, args, [this.keys.list(name)]);
     return result as 'started' | 'known' | 'different' | 'changed';
   }
 
@@ -91,7 +87,7 @@ export class Ledger extends LedgerReader {
   ): Promise<'stored' | 'known' | 'gone'> {
     const { prints = '', keepMs = 0 } = find ?? {};
     const args = [chunk, size, rows, payload, prints, keepMs, digest];
-    const [result] = await this.#run(storeChunk, id, args, [this.keys.batchFind(id)]);
+    const [result] = await this.run(storeChunk, id, args, [this.keys.batchFind(id)]);
     return result as 'stored' | 'known' | 'gone';
   }
 
@@ -118,7 +114,7 @@ export class Ledger extends LedgerReader {
     { name, digest }: { readonly name: string; readonly digest: string } = { name: '', digest: '' },
   ): Promise<void> {
     const args = [refusedRows, duplicateRows, digest];
-    await this.#run(endImport, id, args, [this.keys.list(name)]);
+    await this.run(endImport, id, args, [this.keys.list(name)]);
   }
 
   /**
@@ -134,11 +130,11 @@ export class Ledger extends LedgerReader {
     lock: { readonly key: string; readonly token: string },
   ): Promise<Claim> {
     const args = [chunk, nonce, lock.token];
-    const [result, ...rest] = await this.#run(claimChunk, id, args, [lock.key]);
+    const [result, ...rest] = await this.run(claimChunk, id, args, [lock.key]);
     const kind = String(result);
     if (kind === 'send') {
       const [frame, payload, size, possiblySent, delivery, bisect] = rest;
-      if (possiblySent === 1) await this.#countTwice(Number(size));
+      if (possiblySent === 1) await this.countTwice(Number(size));
       return {
         kind,
         frame: String(frame),
@@ -183,13 +179,13 @@ export class Ledger extends LedgerReader {
         part.payload ?? '',
       ]),
     ];
-    const [result, size] = await this.#run(settleChunk, id, args, [this.keys.batchFind(id)]);
+    const [result, size] = await this.run(settleChunk, id, args, [this.keys.batchFind(id)]);
     if (result === 'unfit') {
       throw new RangeError(
         `the settlement does not add up to chunk ${chunk} of ${Number(size)} contacts`,
       );
     }
-    if (split !== undefined) await this.#publishHint(id);
+    if (split !== undefined) await this.publishHint(id);
     return result as 'settled' | 'known';
   }
 
@@ -202,86 +198,10 @@ export class Ledger extends LedgerReader {
     id: string,
     verb: 'pause' | 'resume' | 'cancel',
   ): Promise<{ readonly done: boolean; readonly phase: BatchPhase } | undefined> {
-    const [result, phase] = await this.#run(controlBatchScript, id, [verb]);
+    const [result, phase] = await this.run(controlBatchScript, id, [verb]);
     if (result === 'gone') return undefined;
-    if (result === 'done' && verb === 'resume') await this.#publishHint(id);
+    if (result === 'done' && verb === 'resume') await this.publishHint(id);
     return { done: result === 'done', phase: String(phase) as BatchPhase };
-  }
-
-  /**
-   * Sends a failure again: its contacts become a new chunk.
-   *
-   * @param state the state the failure must have, so that unknown ones are never resent by mistake
-   * @param code the code it must have; any if empty
-   * @returns false if it no longer exists or does not match
-   */
-  async redrive(
-    id: string,
-    name: string,
-    state: FailureRecord['state'],
-    code = '',
-  ): Promise<boolean> {
-    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
-    const [result, size] = await this.#run(redriveFailure, id, [name, state, code], keys);
-    if (result !== 'redriven') return false;
-    if (state === 'unknown') await this.#countTwice(Number(size));
-    await this.#publishHint(id);
-    return true;
-  }
-
-  /**
-   * Moves a failure to the state that a person decided on, and deletes its contacts.
-   *
-   * @param state the state it must have
-   * @returns false if it no longer exists or has another state
-   */
-  async resolve(
-    id: string,
-    name: string,
-    as: 'accepted' | 'cancelled',
-    state: FailureRecord['state'] = 'unknown',
-  ): Promise<boolean> {
-    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
-    const [result] = await this.#run(resolveFailure, id, [name, as, state], keys);
-    return result === 'resolved';
-  }
-
-  /**
-   * Takes contacts out of a failure; they become a failure of their own, with the same code and time.
-   *
-   * @param size contacts of the failure, as it was read
-   * @param state the state it must have
-   * @returns the name of the new failure; undefined if the failure has changed since
-   */
-  async splitFailure(
-    id: string,
-    name: string,
-    size: number,
-    taken: { readonly size: number; readonly payload: Buffer; readonly rest: Buffer },
-    state: FailureRecord['state'] = 'unknown',
-  ): Promise<string | undefined> {
-    const args = [name, size, taken.size, taken.rest, taken.payload, state];
-    const [result, part] = await this.#run(splitFailure, id, args, [this.keys.done(randomUUID())]);
-    return result === 'split' ? String(part) : undefined;
-  }
-
-  /**
-   * Takes contacts out of a chunk that waits: they are never sent, and count as cancelled.
-   *
-   * @param size contacts of the chunk, as it was read
-   * @param taken how many are taken out, and the payload of the others; undefined if there are none
-   * @returns `sending` if an attempt has the chunk; `known` if it has changed since or does not wait
-   */
-  async takeOut(
-    id: string,
-    chunk: number,
-    size: number,
-    taken: { readonly size: number; readonly rest: Buffer | undefined },
-  ): Promise<'taken' | 'sending' | 'known' | 'gone'> {
-    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
-    const args = [chunk, size, taken.size, taken.rest ?? ''];
-    const [result] = await this.#run(takeOutOfChunk, id, args, keys);
-    return result as 'taken' | 'sending' | 'known' | 'gone';
   }
 
   /**
@@ -295,7 +215,7 @@ export class Ledger extends LedgerReader {
     limit: number,
     aheadMs: number,
   ): Promise<ChunksWithoutJob | undefined> {
-    const answer = await this.#run(chunksWithoutJob, id, [limit, aheadMs]);
+    const answer = await this.run(chunksWithoutJob, id, [limit, aheadMs]);
     if (answer[0] !== 'chunks') return undefined;
     const [first = 0, end = 0, now = 0, turnsTo = 0, ...found] = answer.slice(1).map(Number);
     const chunks: { chunk: number; dueAt: number }[] = [];
@@ -310,7 +230,7 @@ export class Ledger extends LedgerReader {
     id: string,
     { first, end, turnsTo }: Pick<ChunksWithoutJob, 'first' | 'end' | 'turnsTo'>,
   ): Promise<void> {
-    await this.#run(markQueued, id, [first, end, turnsTo]);
+    await this.run(markQueued, id, [first, end, turnsTo]);
   }
 
   /**
@@ -331,7 +251,7 @@ export class Ledger extends LedgerReader {
 
   /** Ends the look at a batch that {@link takeOpen} returned; the next one is due after `afterMs`. */
   async putBack(id: string, leaseEnds: number, afterMs: number): Promise<void> {
-    await this.#run(putBackBatch, id, [leaseEnds, afterMs, id]);
+    await this.run(putBackBatch, id, [leaseEnds, afterMs, id]);
   }
 
   /** Adds batches to the open ones if they are missing there; those that are not open are taken out later. */
@@ -350,32 +270,7 @@ export class Ledger extends LedgerReader {
    * @returns whether it was restarted
    */
   async restartStalled(id: string, afterMs: number): Promise<boolean> {
-    const [result] = await this.#run(restartStalled, id, [afterMs]);
+    const [result] = await this.run(restartStalled, id, [afterMs]);
     return result === 'stalled';
-  }
-
-  /** Runs a ledger script; its answer is a list whose first element names the result. */
-  async #run(
-    script: Script<unknown>,
-    id: string,
-    args: readonly (string | number | Buffer)[],
-    moreKeys: readonly string[] = [],
-  ): Promise<readonly unknown[]> {
-    const { record, chunks, payload, sizes, inflight, failures, groups } = this.keys.batch(id);
-    const { unsent, batchEvents, batches, openBatches } = this.keys;
-    const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
-    const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
-    const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
-    return reply as readonly unknown[];
-  }
-
-  /** Adds contacts that are sent again after an unknown outcome to the total of the account. */
-  async #countTwice(contacts: number): Promise<void> {
-    await this.ask(() => this.redis.hincrby(this.keys.possiblySentTwice, 'chunks', contacts));
-  }
-
-  /** Notifies the workers that chunks may have no job. */
-  async #publishHint(id: string): Promise<void> {
-    await this.ask(() => this.redis.publish(this.keys.batchHints, id));
   }
 }

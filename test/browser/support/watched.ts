@@ -16,7 +16,7 @@ const LIVELY = {
 /** The ops server finds what it hands over itself. */
 const FIND_KEY = '4'.repeat(64);
 
-/** An emulator, workers, an ops server over them, and whoever looks. */
+/** An emulator, workers, an ops server over them, and a person who looks at it. */
 export interface Watched {
   readonly fleet: Fleet;
   readonly ops: OpsBench;

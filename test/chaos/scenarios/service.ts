@@ -194,7 +194,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
           everyMs: 5,
         });
         if (time === FOREIGN) stage.mended();
-        // A token that worked is the next to die: whoever asked for it has heard of its first acceptance.
+        // A token that worked is the next to die: the process that asked for it has reported its first acceptance.
         await done();
       }
       return emulator.record().tokens.foreign;

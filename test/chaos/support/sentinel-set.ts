@@ -13,7 +13,7 @@ const DOWN_AFTER_MS = 1_000;
 
 /** A master, a replica and a Sentinel on loopback; everybody reaches the master through a proxy. */
 export interface CuttableSet {
-  /** Leads workers to whoever is the master. */
+  /** Leads workers to the present master. */
   readonly env: Readonly<Record<string, string>>;
   /** Of the first master. */
   readonly masterUrl: string;

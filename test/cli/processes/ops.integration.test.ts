@@ -12,7 +12,7 @@ const freshEnv = () => ({
 });
 
 describe('notices ops', () => {
-  it('serves until it is told to stop, and invites whoever started it on this machine', async () => {
+  it('serves until it is told to stop, and prints a link for the person who started it', async () => {
     const ops = startProcess(['ops'], freshEnv());
     const [, url = ''] = await ops.says(/^ops at (http:\/\/127\.0\.0\.1:\d+)$/m);
     const [, link = ''] = await ops.says(/(http:\S+\/sign-in\?key=\S+)/);

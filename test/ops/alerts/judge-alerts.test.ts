@@ -112,7 +112,7 @@ describe('workers', () => {
     expect(alerts).toEqual([[], ['workers.none'], [], ['workers.back']]);
   });
 
-  it('that died without a word are told of by whoever looks next', () => {
+  it('that died without a report are reported at the next look', () => {
     const [, back] = told({}, { gap: true, now: START + 600_000 });
     expect(back).toMatchObject([{ event: 'workers.back', data: { awayMs: 600_000 } }]);
     expect(names({}, { gap: true, now: START + 59_000 }).flat()).toEqual([]);

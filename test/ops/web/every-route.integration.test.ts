@@ -200,7 +200,7 @@ describe('from another site', () => {
     { 'sec-fetch-site': 'cross-site', origin: 'http://127.0.0.1' },
   ];
 
-  it('changes nothing, whoever is signed in', async () => {
+  it('changes nothing, although an operator is signed in', async () => {
     const bench = await startOps(redis.url, redis.freshPrefix());
     const { headers } = await bench.operator();
     const lines = changes.filter(({ needs }) => needs !== 'sender').map(name);

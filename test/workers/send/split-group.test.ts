@@ -23,7 +23,7 @@ describe('a refused group', () => {
     return { requests, ended };
   }
 
-  it('ends each notice once, in order, whoever spoils it', () => {
+  it('ends each notice once, in order, whichever is refused', () => {
     const sizes = fc.integer({ min: 1, max: 200 });
     fc.assert(
       fc.property(sizes, fc.array(fc.nat(199)), (size, spoilers) => {

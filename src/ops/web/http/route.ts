@@ -55,7 +55,7 @@ export type RouteAnswer =
     }
   | { readonly kind: 'events'; readonly filter: FeedFilter };
 
-/** A cookie of this server: the session, or a sign-in through the provider that has begun. */
+/** A cookie of this server: the session, or a sign-in through the provider that was started. */
 export type CookieKind = 'session' | 'flow';
 
 /** A cookie to be set; without a value it is cleared. */

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Signer } from '../access/signer.ts';
 
-/** A sign-in through the provider that has begun in one browser. */
+/** A sign-in through the provider that was started in one browser. */
 export interface SignInFlow {
   /** Comes back with the answer of the provider. */
   readonly state: string;
   /** Comes back in the ID token. */
   readonly nonce: string;
-  /** Proves to the provider that who redeems the code has begun the sign-in (PKCE). */
+  /** Proves to the provider that the one who redeems the code started the sign-in (PKCE). */
   readonly verifier: string;
   /** Where to go after it: a path of this server. */
   readonly next: string;

@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import type { Script } from '../../redis/script.ts';
+import { redriveFailure, resolveFailure, splitFailure, takeOutOfChunk } from './action-scripts.ts';
+import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
+
+/**
+ * What people do with contacts of the account's batches: send again, decide, take out. {@link Ledger} adds what imports
+ * and workers do. Each method runs one Lua script.
+ *
+ * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
+ */
+export class LedgerActions extends LedgerReader {
+  /**
+   * Sends a failure again: its contacts become a new chunk.
+   *
+   * @param state the state the failure must have, so that unknown ones are never resent by mistake
+   * @param code the code it must have; any if empty
+   * @returns false if it no longer exists or does not match
+   */
+  async redrive(
+    id: string,
+    name: string,
+    state: FailureRecord['state'],
+    code = '',
+  ): Promise<boolean> {
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const [result, size] = await this.run(redriveFailure, id, [name, state, code], keys);
+    if (result !== 'redriven') return false;
+    if (state === 'unknown') await this.countTwice(Number(size));
+    await this.publishHint(id);
+    return true;
+  }
+
+  /**
+   * Moves a failure to the state that a person decided on, and deletes its contacts.
+   *
+   * @param state the state it must have
+   * @returns false if it no longer exists or has another state
+   */
+  async resolve(
+    id: string,
+    name: string,
+    as: 'accepted' | 'cancelled',
+    state: FailureRecord['state'] = 'unknown',
+  ): Promise<boolean> {
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const [result] = await this.run(resolveFailure, id, [name, as, state], keys);
+    return result === 'resolved';
+  }
+
+  /**
+   * Takes contacts out of a failure; they become a failure of their own, with the same code and time.
+   *
+   * @param size contacts of the failure, as it was read
+   * @param state the state it must have
+   * @returns the name of the new failure; undefined if the failure has changed since
+   */
+  async splitFailure(
+    id: string,
+    name: string,
+    size: number,
+    taken: { readonly size: number; readonly payload: Buffer; readonly rest: Buffer },
+    state: FailureRecord['state'] = 'unknown',
+  ): Promise<string | undefined> {
+    const args = [name, size, taken.size, taken.rest, taken.payload, state];
+    const [result, part] = await this.run(splitFailure, id, args, [this.keys.done(randomUUID())]);
+    return result === 'split' ? String(part) : undefined;
+  }
+
+  /**
+   * Takes contacts out of a chunk that waits: they are never sent, and count as cancelled.
+   *
+   * @param size contacts of the chunk, as it was read
+   * @param taken how many are taken out, and the payload of the others; undefined if there are none
+   * @returns `sending` if an attempt has the chunk; `known` if it has changed since or does not wait
+   */
+  async takeOut(
+    id: string,
+    chunk: number,
+    size: number,
+    taken: { readonly size: number; readonly rest: Buffer | undefined },
+  ): Promise<'taken' | 'sending' | 'known' | 'gone'> {
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
+    const args = [chunk, size, taken.size, taken.rest ?? ''];
+    const [result] = await this.run(takeOutOfChunk, id, args, keys);
+    return result as 'taken' | 'sending' | 'known' | 'gone';
+  }
+
+  /** Runs a ledger script; its answer is a list whose first element names the result. */
+  protected async run(
+    script: Script<unknown>,
+    id: string,
+    args: readonly (string | number | Buffer)[],
+    moreKeys: readonly string[] = [],
+  ): Promise<readonly unknown[]> {
+    const { record, chunks, payload, sizes, inflight, failures, groups } = this.keys.batch(id);
+    const { unsent, batchEvents, batches, openBatches } = this.keys;
+    const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
+    const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
+    const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
+    return reply as readonly unknown[];
+  }
+
+  /** Adds contacts that are sent again after an unknown outcome to the total of the account. */
+  protected async countTwice(contacts: number): Promise<void> {
+    await this.ask(() => this.redis.hincrby(this.keys.possiblySentTwice, 'chunks', contacts));
+  }
+
+  /** Notifies the workers that chunks may have no job. */
+  protected async publishHint(id: string): Promise<void> {
+    await this.ask(() => this.redis.publish(this.keys.batchHints, id));
+  }
+}
