@@ -3,6 +3,10 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 import { CENSORED, redacted, SECRET_NAMES } from './redaction.ts';
 import { textLine } from './text-line.ts';
 
+const WRITE_AFTER_MS = 50;
+const WRITE_AT_LENGTH = 8_192;
+const WARN = pino.levels.values['warn'] ?? 0;
+
 /** How log lines are written: `auto` is text on a terminal and JSON elsewhere. */
 export type LogFormat = 'auto' | 'json' | 'text';
 
@@ -18,7 +22,6 @@ export function createLogger(
   { logLevel: level, logFormat }: { readonly logLevel: string; readonly logFormat: LogFormat },
   destination: 1 | 2 = 1,
 ): Logger {
-  const output = pino.destination({ dest: destination, sync: false });
   const isText = logFormat === 'text' || (logFormat === 'auto' && isatty(destination));
   return pino(
     {
@@ -29,14 +32,32 @@ export function createLogger(
       // For the bindings of child loggers: the formatter does not get them.
       redact: { paths: [...SECRET_NAMES], censor: CENSORED },
     },
-    isText ? textOutput(output) : output,
+    bufferedOutput(destination, isText ? textLine : (line) => line),
   );
 }
 
-function textOutput(output: ReturnType<typeof pino.destination>): DestinationStream {
-  const text = {
-    write: (line: string) => output.write(textLine(line)),
+/**
+ * Writes lines together: a write for each costs a tenth of a send. A line of level `warn` or above is written at
+ * once with all before it, the others at the latest after {@link WRITE_AFTER_MS}, or when the process ends; so
+ * only one that is killed loses lines, and none that names what was possibly sent.
+ */
+function bufferedOutput(fd: 1 | 2, shown: (line: string) => string): DestinationStream {
+  const output = pino.destination({ dest: fd, sync: false, minLength: WRITE_AT_LENGTH });
+  let timer: NodeJS.Timeout | undefined;
+  const write = () => {
+    timer = undefined;
+    output.flush();
+  };
+  const buffered = {
+    // Makes pino set `lastLevel` before each line.
+    [Symbol.for('pino.metadata')]: true,
+    lastLevel: 0,
+    write: (line: string) => {
+      output.write(shown(line));
+      if (buffered.lastLevel >= WARN) output.flush();
+      else timer ??= setTimeout(write, WRITE_AFTER_MS).unref();
+    },
     flush: (done?: (error?: Error) => void) => output.flush(done),
   };
-  return text;
+  return buffered;
 }

@@ -54,12 +54,17 @@ export function sealingOf(
 
 /** For the contacts of a batch. Not of a chunk: a redrive moves them to other chunks of the batch. */
 export function batchSeal(sealing: Sealing, id: string): Seal {
-  return { ...sealing, place: `batch ${id}` };
+  return sealAt(sealing, `batch ${id}`);
 }
 
 /** For the job of a single notice, which keeps its id as long as it exists. */
 export function jobSeal(sealing: Sealing, id: string): Seal {
-  return { ...sealing, place: `job ${id}` };
+  return sealAt(sealing, `job ${id}`);
+}
+
+/** Field by field: a worker makes one for each job. */
+function sealAt({ account, keys, acceptsUnsealed }: Sealing, place: string): Seal {
+  return { account, keys, acceptsUnsealed, place };
 }
 
 /** Encrypts with the current key. @returns undefined without one */

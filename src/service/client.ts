@@ -12,12 +12,12 @@ import { codesOf } from './response/answer-rules.ts';
 import { readIssuance } from './response/read-issuance.ts';
 import { requestBody, requestBodyOfBytes } from './request-body.ts';
 import type { SendAnswer } from './response/send-answer.ts';
-import { ISSUE_RETRY, sendRetry } from './retry-policies.ts';
+import { ISSUE_RETRY } from './retry-policies.ts';
 import { SendCall, type SendEndpoint } from './send-call.ts';
 import { sendWithRefresh, type RequestGuard } from './send-with-refresh.ts';
 import type { ServiceSettings } from './settings.ts';
-import { createUndiciAdapter } from './http/undici-adapter.ts';
-import type { Dispatchers, UndiciAdapter } from './http/undici-adapter.ts';
+import { createTransport } from './http/transport.ts';
+import type { Dispatchers, Transport } from './http/transport.ts';
 
 const CLOSE_TIMEOUT_MS = 1_000;
 
@@ -86,7 +86,7 @@ class HttpServiceClient implements ServiceClient {
   readonly #secrets: readonly string[];
   readonly #basePath: string;
   readonly #dispatchers: Dispatchers;
-  readonly #wire: UndiciAdapter;
+  readonly #transport: Transport;
   readonly #issueHttp: AxiosInstance;
   readonly #issueHeaders: readonly string[];
   readonly #sendEndpoint: SendEndpoint;
@@ -101,15 +101,15 @@ class HttpServiceClient implements ServiceClient {
       kept: openDispatcher(settings, true),
       own: openDispatcher(settings, false),
     };
-    this.#wire = createUndiciAdapter(this.#dispatchers, origin);
-    const { adapter } = this.#wire;
-    this.#issueHttp = createHttpClient(adapter, ISSUE_RETRY);
+    this.#transport = createTransport(this.#dispatchers, origin);
+    this.#issueHttp = createHttpClient(this.#transport, ISSUE_RETRY);
     // No body, so no Content-Type (service-api, Request body: none).
     this.#issueHeaders = [...HEADERS, 'Authorization', basic];
     const sendHeaders = [...HEADERS, 'Content-Type', 'application/json'];
     this.#sendEndpoint = {
-      http: createHttpClient(adapter, sendRetry(settings.notSentRetries)),
-      url: this.#basePath + settings.sendPath,
+      transport: this.#transport,
+      path: this.#basePath + settings.sendPath,
+      notSentRetries: settings.notSentRetries,
       rules: settings.answerRules,
       knownCodes: new Set(settings.answerRules === undefined ? [] : codesOf(settings.answerRules)),
       tokenHeaders: new TokenHeadersCache(settings.apiVersion, sendHeaders, this.#secrets),
@@ -162,7 +162,7 @@ class HttpServiceClient implements ServiceClient {
   }
 
   async close(): Promise<void> {
-    this.#wire.cancelAll();
+    this.#transport.cancelAll();
     const { kept, own } = this.#dispatchers;
     await withTimeout(Promise.all([kept.destroy(), own.destroy()]), CLOSE_TIMEOUT_MS, undefined);
   }

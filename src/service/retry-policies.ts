@@ -51,19 +51,13 @@ export const ISSUE_RETRY: IAxiosRetryConfig = {
   retryDelay: (count) => issueDelay(count, Math.random()),
 };
 
-/** Retries of send requests that were provably not sent; a 401 or 403 is no matter of this policy. */
-export function sendRetry(limit: number): IAxiosRetryConfig {
-  return {
-    retries: limit,
-    retryCondition: (error) => {
-      const exchange = exchangeOf(error);
-      if (exchange === undefined || isCancel(error)) return false;
-      return mayRetrySend(exchange.facts, exchange.unsent, limit);
-    },
-    retryDelay: (_count, error) =>
-      UNSENT_DELAY_MS * (exchangeOf(error)?.unsent ?? 1) * (0.5 + Math.random()),
-  };
-}
+/**
+ * Milliseconds before a send request that was not sent is repeated.
+ *
+ * @param unsent requests of the call that were not sent, from 1
+ */
+export const unsentDelay = (unsent: number, random: number): number =>
+  UNSENT_DELAY_MS * unsent * (0.5 + random);
 
 function exchangeOf(error: AxiosError): Exchange | undefined {
   const data: unknown = error.config?.data;

@@ -1,15 +1,16 @@
-import type { AxiosInstance } from 'axios';
+import { pause } from '../async/cancellation.ts';
 import type { Refusal, Token } from '../contracts/token.ts';
 import type { TransportFailure } from './http/classify-failure.ts';
 import type { Deadline } from '../async/deadline.ts';
 import type { TokenHeadersCache } from './bearer.ts';
 import { Exchange, headerOf } from './http/exchange.ts';
-import { post } from './http/http-client.ts';
+import type { Transport } from './http/transport.ts';
 import { applyRules, type AnswerRules } from './response/answer-rules.ts';
 import { AnswerMask } from './response/mask-text.ts';
 import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
+import { mayRetrySend, unsentDelay } from './retry-policies.ts';
 
 type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
 
@@ -17,9 +18,11 @@ const NO_HEADERS: readonly string[] = [];
 
 /** Where send calls go. */
 export interface SendEndpoint {
-  readonly http: AxiosInstance;
+  readonly transport: Transport;
   /** Path of the send endpoint. */
-  readonly url: string;
+  readonly path: string;
+  /** NOT_SENT_RETRIES: how often a call repeats a request that was provably not sent. */
+  readonly notSentRetries: number;
   readonly tokenHeaders: TokenHeadersCache;
   /** Rules that decide about its answers before the built-in table does. */
   readonly rules: AnswerRules | undefined;
@@ -53,12 +56,12 @@ export class SendCall extends Exchange {
    * @throws NoticeQueueError TOKEN_INVALID
    */
   async request(token: Token): Promise<Refusal | undefined> {
-    const { http, url, tokenHeaders } = this.#endpoint;
+    const { tokenHeaders } = this.#endpoint;
     const { headers, secrets } = tokenHeaders.of(token);
     this.#tokenId = token.id;
     this.headers = headers;
     this.#secrets = this.#secrets.length === 0 ? secrets : [...secrets, ...this.#secrets];
-    await post(http, url, this);
+    await this.#post();
     const { facts } = this;
     const status = facts?.status;
     if (facts === undefined || (status !== 401 && status !== 403)) return undefined;
@@ -68,6 +71,16 @@ export class SendCall extends Exchange {
     // A request that was cancelled before it was made leaves the facts of the one before.
     if (this.#refused.length < this.requests) this.#refused.push({ tokenId: token.id, ...refusal });
     return refusal;
+  }
+
+  /** Makes the request, again where it was provably not sent, until the time of the call is over. */
+  async #post(): Promise<void> {
+    const { transport, path, notSentRetries } = this.#endpoint;
+    while (!this.deadline.aborted) {
+      await transport.post(path, this);
+      if (!mayRetrySend(this.facts, this.unsent, notSentRetries)) return;
+      await pause(unsentDelay(this.unsent, Math.random()), this.deadline);
+    }
   }
 
   /**

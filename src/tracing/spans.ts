@@ -75,7 +75,7 @@ export function jobSpan<Result>(
   return isTracingOff() ? run() : inJobSpan(job, lane, run);
 }
 
-/** Spans without an SDK would cost some microseconds per job. */
+/** Spans without an SDK would cost some microseconds each. */
 function isTracingOff(): boolean {
   const provider = trace.getTracerProvider();
   return (
@@ -143,7 +143,15 @@ export function serverAttributes(origin: string): Attributes {
  *
  * @param server from {@link serverAttributes}
  */
-export async function requestSpan<Facts extends RequestFacts>(
+export function requestSpan<Facts extends RequestFacts>(
+  server: Attributes,
+  path: string,
+  run: () => Promise<Facts>,
+): Promise<Facts> {
+  return isTracingOff() ? run() : inRequestSpan(server, path, run);
+}
+
+async function inRequestSpan<Facts extends RequestFacts>(
   server: Attributes,
   path: string,
   run: () => Promise<Facts>,

@@ -1,5 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { describe, expect, it } from 'vitest';
 
 const LOGGER = new URL('../../dist/src/logging/logger.js', import.meta.url).href;
@@ -23,6 +24,47 @@ describe('the lines of the log', () => {
       Array.from({ length: 500 }, (_, at) => ({ level: 'info', worker: 'w', at })),
     );
     expect(stdout).not.toContain('01012345678');
+  });
+
+  it('are written, up to one of level warn, also by a process that is killed later', async () => {
+    const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
+      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      for (let at = 0; at < 20; at++) logger.info({ at });
+      logger.warn({ at: 20 });
+      logger.info({ at: 21 });
+      setInterval(() => {}, 60_000);
+    });`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const seen: unknown[] = [];
+    for await (const line of createInterface(child.stdout)) {
+      seen.push((JSON.parse(line) as { at: number }).at);
+      if (seen.at(-1) === 20) child.kill('SIGKILL');
+    }
+    expect(seen.slice(0, 21)).toStrictEqual(Array.from({ length: 21 }, (_, at) => at));
+  });
+
+  it('share a write, many of them', () => {
+    const script = `import(${JSON.stringify(LOGGER)}).then(async ({ createLogger }) => {
+      const fs = require('node:fs');
+      const { write } = fs;
+      let writes = 0;
+      fs.write = (...args) => {
+        writes++;
+        return write(...args);
+      };
+      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      for (let at = 0; at < 1_000; at++) {
+        logger.info({ at });
+        // As long as a write takes.
+        await fs.promises.stat('.');
+        await fs.promises.stat('.');
+      }
+      process.stderr.write(String(writes));
+    });`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1_000);
+    expect(Number(stderr)).toBeGreaterThan(0);
+    expect(Number(stderr)).toBeLessThan(100);
   });
 
   it('are text for people with LOG_FORMAT=text', () => {

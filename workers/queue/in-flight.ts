@@ -8,7 +8,7 @@ export class InFlight {
   #active = 0;
   #started = 0;
   /** Jobs whose runs have ended and whose ends Redis has not recorded yet. */
-  readonly #unrecorded = new Set<string>();
+  readonly #unrecorded = new Set<Job>();
 
   /** Jobs in progress. */
   get active(): number {
@@ -31,11 +31,11 @@ export class InFlight {
     this.#started++;
     try {
       const result = await run();
-      this.#unrecorded.add(nameOf(job));
+      this.#unrecorded.add(job);
       return result;
     } catch (error) {
       if (!(error instanceof Error && REQUEUES.has(error.name))) {
-        this.#unrecorded.add(nameOf(job));
+        this.#unrecorded.add(job);
       }
       throw error;
     } finally {
@@ -45,9 +45,6 @@ export class InFlight {
 
   /** The end of a job is recorded (send-job.ts). */
   recorded(job: Job): void {
-    this.#unrecorded.delete(nameOf(job));
+    this.#unrecorded.delete(job);
   }
 }
-
-/** Ids are unique within their lane. */
-const nameOf = ({ queueName, id }: Job) => `${queueName} ${id ?? ''}`;

@@ -37,10 +37,10 @@ export class AttemptLog {
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
           );
         }
-        logger[levelOf(outcome)](
-          lineOf(job, outcome, answer, facts, waitedMs, performance.now() - startedAt),
-          'attempt',
-        );
+        const level = levelOf(outcome, facts);
+        if (!logger.isLevelEnabled(level)) return;
+        const tookMs = performance.now() - startedAt;
+        logger[level](lineOf(job, outcome, answer, facts, waitedMs, tookMs), 'attempt');
       },
     };
   }
@@ -92,28 +92,29 @@ function seenAttempt(
   facts: AttemptFacts,
   waitedMs: number | undefined,
 ): SeenAttempt {
-  const { counted = true, uncounted = 0 } = facts;
-  return {
+  const { counted = true, uncounted = 0, contacts = 0 } = facts;
+  // Field by field, as lineOf().
+  const seen: { -readonly [Fact in keyof SeenAttempt]: SeenAttempt[Fact] } = {
     lane: facts.batch === undefined ? 'notices' : 'chunks',
     outcome: outcome.kind,
-    ...('code' in outcome ? { code: outcome.code } : {}),
-    ...(outcome.kind === 'hold' ? { hold: outcome.hold } : {}),
-    contacts: facts.contacts ?? 0,
-    ...contactsBy(facts.results ?? answer?.results),
+    contacts,
     requests: counted ? (answer?.requests ?? 0) + uncounted : 0,
-    ...(isSentAgain(outcome, facts) ? { possiblySentTwice: facts.contacts ?? 0 } : {}),
-    ...(answer?.answerMs === undefined || !counted ? {} : { answerMs: answer.answerMs }),
-    ...(waitedMs === undefined || !endsWait(outcome) ? {} : { waitedMs }),
   };
+  if ('code' in outcome) seen.code = outcome.code;
+  if (outcome.kind === 'hold') seen.hold = outcome.hold;
+  const by = contactsBy(facts.results ?? answer?.results);
+  if (by !== undefined) seen.contactsBy = by;
+  if (isSentAgain(outcome, facts)) seen.possiblySentTwice = contacts;
+  if (counted && answer?.answerMs !== undefined) seen.answerMs = answer.answerMs;
+  if (waitedMs !== undefined && endsWait(outcome)) seen.waitedMs = waitedMs;
+  return seen;
 }
 
-function contactsBy(
-  results: readonly ContactResult[] | undefined,
-): Pick<SeenAttempt, 'contactsBy'> {
-  if (results === undefined) return {};
+function contactsBy(results: readonly ContactResult[] | undefined): SeenAttempt['contactsBy'] {
+  if (results === undefined) return undefined;
   const by: Partial<Record<OutcomeKind, number>> = {};
   for (const { outcome } of results) by[outcome] = (by[outcome] ?? 0) + 1;
-  return { contactsBy: by };
+  return by;
 }
 
 /** Whether the service may have accepted this attempt. */
@@ -166,7 +167,7 @@ function lineOf(
     probe: probe === true ? probe : undefined,
     together: together > 1 ? together : undefined,
     contacts,
-    results: contactsBy(facts.results ?? answer?.results).contactsBy,
+    results: contactsBy(facts.results ?? answer?.results),
     rule: answer?.rule?.number,
     // Attempts so far, this one included, that the service may have accepted without saying so.
     possiblySent: possiblySent + (isUnknown ? 1 : 0) || undefined,
@@ -188,11 +189,16 @@ function lineOf(
   };
 }
 
-function levelOf(outcome: Outcome | undefined): 'debug' | 'info' | 'warn' | 'error' {
+/** What was possibly sent twice is named at LOG_LEVEL=warn, too, which leaves out what was accepted once. */
+function levelOf(
+  outcome: Outcome | undefined,
+  { possiblySent = 0 }: AttemptFacts,
+): 'debug' | 'info' | 'warn' | 'error' {
   switch (outcome?.kind) {
     case undefined:
       return 'debug';
     case 'accepted':
+      return possiblySent > 0 ? 'warn' : 'info';
     case 'cancelled':
       return 'info';
     case 'rejected':

@@ -111,7 +111,7 @@ export function pendingNotice(
   attemptsMade: number,
   maxContacts: number,
 ): PendingNotice {
-  const { contacts, ...frame } = data.notice;
+  const { contacts } = data.notice;
   const numbers: string[] = [];
   for (const contact of contacts as readonly ({ contact?: unknown } | null)[]) {
     if (typeof contact?.contact === 'string') numbers.push(contact.contact);
@@ -121,8 +121,12 @@ export function pendingNotice(
     contacts.length >= maxContacts ||
     numbers.length < contacts.length ||
     (numbers.length > 1 && new Set(numbers).size < numbers.length);
-  const groupKey = alone ? undefined : `${data.delivery ?? ''} ${JSON.stringify(frame)}`;
-  return { groupKey, numbers };
+  return { groupKey: alone ? undefined : groupKeyOf(data), numbers };
+}
+
+function groupKeyOf({ notice, delivery }: JobData): string {
+  const { contacts: _, ...frame } = notice;
+  return `${delivery ?? ''} ${JSON.stringify(frame)}`;
 }
 
 /**

@@ -103,7 +103,7 @@ async function attemptGroup(
   context: GroupContext,
 ): Promise<Group<HeldNotice>[]> {
   const { gate, stopping } = context;
-  let ready = await leaveOut(notices, context);
+  let ready = notices.every(mayGo) ? notices : await leaveOut(notices, context);
   if (ready.length === 0) return [];
   const passage = stopping.aborted ? undefined : await gate.enter(entrantOf(ready));
   if (passage === undefined || 'asideMs' in passage) {
@@ -122,9 +122,8 @@ async function attemptGroup(
   while (ready.length > 0) {
     attempted = await attempt(ready, isProbe, context);
     if (attempted.outcome !== undefined || stopping.aborted) break;
-    const left: readonly HeldNotice[] = await leaveOut(ready, context);
-    if (left.length === ready.length) break;
-    ready = left;
+    if (ready.every(mayGo)) break;
+    ready = await leaveOut(ready, context);
   }
   const { outcome, answer } = attempted;
   const { length: size } = ready;
@@ -196,7 +195,6 @@ async function leaveOut(
   notices: readonly HeldNotice[],
   context: GroupContext,
 ): Promise<readonly HeldNotice[]> {
-  if (notices.every(mayGo)) return notices;
   const left = notices.filter(mayGo);
   const out = notices.filter((notice) => !left.includes(notice));
   // The service may have accepted an attempt before the deadline: only the intents know.
@@ -250,11 +248,13 @@ async function endAll(
     return { notice, intent: notice.intent, outcome: known, answer, results: own };
   });
   // First: whatever happens next, what was accepted is not sent again.
-  await Promise.all(
-    ends.flatMap(({ notice, results: own }) =>
-      own !== undefined && isMixed(own) ? [notice.keepOthers(own)] : [],
-    ),
-  );
+  if (results !== undefined) {
+    await Promise.all(
+      ends.flatMap(({ notice, results: own }) =>
+        own !== undefined && isMixed(own) ? [notice.keepOthers(own)] : [],
+      ),
+    );
+  }
   await uncountSentAgain(
     ends.map(({ intent }) => intent),
     outcomeOfRequest(end.outcome, answer?.results),

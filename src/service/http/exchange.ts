@@ -32,8 +32,8 @@ export interface WireFacts {
 }
 
 /**
- * One call to the service with all its requests. It is the `data` of the axios request, so that the
- * adapter, the retry policy and the client share it.
+ * One call to the service with all its requests, shared by the transport, the retry policy and the client. Where
+ * axios makes the requests, it is their `data`.
  */
 export class Exchange {
   /** The body of the request, byte for byte; undefined for none. */

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { afterEach, expect, it } from 'vitest';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
@@ -50,3 +51,23 @@ it.each(['notice', 'chunk'])(
     expect(await listUnknownNotices({ redis: client, keys })).toMatchObject([{ possiblySent: 3 }]);
   },
 );
+
+it('a notice that was possibly sent before has a line of level warn when it is accepted, any other of level info', async () => {
+  emulator = await startEmulator();
+  const { queue, attempts } = await lines.line(emulator.url);
+  const contacts = [{ contact: '01000000001' }];
+  const usual = await queue.send({ templateCode: 'T', contacts });
+  await until(() => attempts(usual).length === 1, { what: 'the attempt' });
+  emulator.addFault({ on: 'send', reset: 'after-acting', times: 1 });
+  const repeated = await queue.send({ templateCode: 'T', contacts });
+  await until(() => attempts(repeated).length === 2, { what: 'two attempts' });
+  const shown = [...attempts(usual), ...attempts(repeated)].map(({ outcome, level }) => [
+    outcome,
+    pino.levels.labels[Number(level)],
+  ]);
+  expect(shown).toEqual([
+    ['accepted', 'info'],
+    ['unknown', 'error'],
+    ['accepted', 'warn'],
+  ]);
+});

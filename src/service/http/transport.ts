@@ -1,17 +1,20 @@
-import { AxiosError, AxiosHeaders } from 'axios';
-import type { AxiosAdapter, AxiosResponse, InternalAxiosRequestConfig } from 'axios';
 import type { Dispatcher } from 'undici';
 import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
 import { classifyFailure } from './classify-failure.ts';
-import { Exchange, headerOf } from './exchange.ts';
-import type { AnswerHeaders, WireFacts } from './exchange.ts';
+import { headerOf } from './exchange.ts';
+import type { AnswerHeaders, Exchange, WireFacts } from './exchange.ts';
 
 /** Most bytes of an answer's body that are read; of a longer answer only the status counts. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** An axios adapter over undici. */
-export interface UndiciAdapter {
-  readonly adapter: AxiosAdapter;
+/** Makes requests to the service over undici. */
+export interface Transport {
+  /**
+   * Makes one request and records what was observed in the exchange, once it has ended; never rejects.
+   *
+   * @param path begins with a slash; any other makes no request
+   */
+  post(path: string, exchange: Exchange): Promise<void>;
   /** Ends every request under way as `aborted`. */
   cancelAll(): void;
 }
@@ -26,12 +29,11 @@ export interface Dispatchers {
 }
 
 /**
- * Makes an adapter that sends axios' requests through a dispatcher and records what it observed in their
- * {@link Exchange}. Redirects are answers like any other. Nothing is decompressed.
+ * Makes the transport of a client. Redirects are answers like any other. Nothing is decompressed.
  *
  * @param origin scheme, host and port of all requests
  */
-export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): UndiciAdapter {
+export function createTransport(dispatchers: Dispatchers, origin: string): Transport {
   const running = new Set<Try>();
   const server = serverAttributes(origin);
 
@@ -58,19 +60,12 @@ export function createUndiciAdapter(dispatchers: Dispatchers, origin: string): U
       }
     });
 
-  const adapter: AxiosAdapter = async (config) => {
-    const exchange: unknown = config.data;
-    const path = config.url;
-    if (!(exchange instanceof Exchange) || path?.startsWith('/') !== true) {
-      throw new AxiosError('not a request of the service client', 'ERR_BAD_OPTION', config);
-    }
-    const facts = await requestSpan(server, path, () => dispatched(exchange, path));
-    exchange.record(facts);
-    return toResponse(facts, config);
-  };
-
   return {
-    adapter,
+    post: async (path, exchange) => {
+      // Anything else could name another server.
+      if (!path.startsWith('/')) return;
+      exchange.record(await requestSpan(server, path, () => dispatched(exchange, path)));
+    },
     cancelAll: () => {
       for (const attempt of running) attempt.cancel('aborted');
     },
@@ -185,20 +180,4 @@ class Try implements Dispatcher.DispatchHandler {
     this.#exchange.deadline.removeEventListener('abort', this.#onAbort);
     this.#settled(this.#facts);
   }
-}
-
-/** Axios converts the headers of every answer to this class, unless they are an instance. */
-const NO_HEADERS = new AxiosHeaders();
-
-/**
- * The answer for axios. Headers and body stay in the facts, where the client reads them: axios would only
- * copy them.
- */
-function toResponse({ status, failureCode }: WireFacts, config: InternalAxiosRequestConfig) {
-  const response: AxiosResponse | undefined =
-    status === undefined
-      ? undefined
-      : { data: undefined, status, statusText: '', headers: NO_HEADERS, config };
-  if (response !== undefined && response.status >= 200 && response.status < 300) return response;
-  throw new AxiosError('the call did not succeed', failureCode, config, undefined, response);
 }
