@@ -2,22 +2,44 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import { missingPermission } from './permission.ts';
 import { replyCode, ScriptFailure } from './script.ts';
 
-/** The prefixes of error replies with which Redis refuses commands, and what each means. */
-const REFUSALS: readonly { readonly prefix: string; readonly detail: string }[] = [
-  { prefix: 'OOM', detail: 'Redis is out of memory (maxmemory reached).' },
-  { prefix: 'READONLY', detail: 'This Redis is a read-only replica.' },
-  { prefix: 'MISCONF', detail: 'Redis cannot write its persistence to disk and refuses writes.' },
-  { prefix: 'NOREPLICAS', detail: 'Redis has too few replicas in sync to take writes.' },
+/** A prefix of error replies with which Redis refuses commands. */
+interface RefusalRow {
+  readonly prefix: string;
+  readonly detail: string;
+  /** It may end without a change of settings: in a failover, when a queue is emptied. */
+  readonly passes?: true;
+}
+
+const REFUSALS: readonly RefusalRow[] = [
+  { prefix: 'OOM', detail: 'Redis is out of memory (maxmemory reached).', passes: true },
+  { prefix: 'READONLY', detail: 'This Redis is a read-only replica.', passes: true },
+  {
+    prefix: 'MISCONF',
+    detail: 'Redis cannot write its persistence to disk and refuses writes.',
+    passes: true,
+  },
+  {
+    prefix: 'NOREPLICAS',
+    detail: 'Redis has too few replicas in sync to take writes.',
+    passes: true,
+  },
   { prefix: 'NOAUTH', detail: 'Redis requires a password (REDIS_PASSWORD).' },
   { prefix: 'WRONGPASS', detail: 'Redis refuses the user or the password.' },
   { prefix: 'NOPERM', detail: 'The Redis user lacks a permission.' },
-  { prefix: 'BUSY', detail: 'Redis is busy with a script.' },
+  { prefix: 'BUSY', detail: 'Redis is busy with a script.', passes: true },
   { prefix: 'CROSSSLOT', detail: 'The keys are not in the same slot of the Redis Cluster.' },
   {
     prefix: 'WRONGTYPE',
     detail: 'A key has another type than expected: another program uses the prefix.',
   },
 ];
+
+/** QUEUE_REFUSED, for a reason that may pass by itself: Redis executed nothing, and may take the same later. */
+export class WriteRefused extends NoticeQueueError {
+  constructor(detail: string) {
+    super('QUEUE_REFUSED', detail);
+  }
+}
 
 /** The code of a Redis error, safe to log: without the command and its arguments. */
 export function redisErrorCode(error: unknown): string {
@@ -104,6 +126,7 @@ export function redisFailure(error: unknown): NoticeQueueError {
     return new NoticeQueueError('QUEUE_REFUSED', detail);
   }
   const refusal = REFUSALS.find(({ prefix }) => text.includes(prefix));
+  if (refusal?.passes === true) return new WriteRefused(refusal.detail);
   if (refusal !== undefined) return new NoticeQueueError('QUEUE_REFUSED', refusal.detail);
   return new NoticeQueueError(
     'QUEUE_UNAVAILABLE',

@@ -69,9 +69,11 @@ export interface SentinelSet extends Servers {
 }
 
 export async function startSentinelSet(): Promise<SentinelSet> {
-  const master = await startRedisServer();
+  // A master without its replica refuses writes, so a failover loses only what was on its way to the replica.
+  const args = ['--min-replicas-to-write', '1'];
+  const master = await startRedisServer({ args });
   const replica = await startRedisServer({
-    args: ['--replicaof', '127.0.0.1', String(master.port)],
+    args: [...args, '--replicaof', '127.0.0.1', String(master.port)],
   });
   const port = await freePort();
   const folder = mkdtempSync(path.join(tmpdir(), 'notices-sentinel-'));

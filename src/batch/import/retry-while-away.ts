@@ -1,17 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { WriteRefused } from '../../redis/failure.ts';
 
-/** How long an import retries while Redis does not answer, for example while it restarts. */
+/** How long an import retries while Redis does not answer or refuses writes, as in a restart or failover. */
 const RETRY_MS = 60_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
 /**
- * Runs a step of an import and retries it while Redis does not answer, for up to a minute. Steps are
- * safe to repeat, whether or not Redis executed them.
+ * Runs a step of an import and retries it while Redis does not answer or refuses writes, for up to a minute.
+ * Steps are safe to repeat, whether or not Redis executed them.
  *
- * @throws NoticeQueueError as the step does; QUEUE_UNAVAILABLE after a minute; IMPORT_STOPPED if the
- * signal aborts during a pause
+ * @throws NoticeQueueError as the step does, after a minute where it may pass; IMPORT_STOPPED if the signal
+ * aborts during a pause
  */
 export async function retryWhileAway<Result>(
   step: () => Promise<Result>,
@@ -22,12 +23,15 @@ export async function retryWhileAway<Result>(
     try {
       return await step();
     } catch (error) {
-      const away = error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE';
-      if (!away || performance.now() > until) throw error;
+      if (!mayPass(error) || performance.now() > until) throw error;
     }
     await pauseFor(Math.min(FIRST_PAUSE_MS * 2 ** attempt, LONGEST_PAUSE_MS), signal);
   }
 }
+
+const mayPass = (error: unknown): boolean =>
+  error instanceof WriteRefused ||
+  (error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE');
 
 /** Waits. @throws NoticeQueueError IMPORT_STOPPED if the signal aborts first */
 export async function pauseFor(ms: number, signal: AbortSignal | undefined): Promise<void> {

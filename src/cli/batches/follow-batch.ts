@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import type { Batch } from '../../batch/ledger/batch-record.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
 import type { CommandContext } from '../command-context.ts';
@@ -15,10 +16,11 @@ const ELSEWHERE_MS = 1_000;
 const REDIS_OUTAGE_MS = 60_000;
 
 /**
- * Shows the progress of a batch until all of it is settled or `signal` is aborted: a bar on a terminal,
+ * Shows the progress of a batch until it ends or `signal` is aborted: a bar on a terminal,
  * lines elsewhere, and with `json` one event per line on standard output. The reason why a batch is not
  * sending is written once, when it changes.
  *
+ * @param ends whether nothing is left to wait for. Default: all of it is settled
  * @returns the last state of the batch
  * @throws UsageError when the batch was deleted, NoticeQueueError when Redis stays unavailable
  */
@@ -28,6 +30,7 @@ export async function followBatch(
   id: string,
   json: boolean,
   signal: AbortSignal,
+  ends: (batch: Batch) => boolean = isOver,
 ): Promise<BatchSnapshot> {
   const everyMs = stderr.isTTY === true ? TERMINAL_MS : ELSEWHERE_MS;
   const bar = new ProgressBar('sending', stderr);
@@ -48,7 +51,7 @@ export async function followBatch(
       const share = total === 0 ? undefined : settledOf(batch) / total;
       bar.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
     }
-    if (isOver(batch) || signal.aborted) {
+    if (ends(batch) || signal.aborted) {
       bar.end();
       return view;
     }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import type { ImportOptions, ImportReport } from '../../batch/import/import-options.ts';
+import type { Batch } from '../../batch/ledger/batch-record.ts';
 import { groupFailures } from '../../batch/failures/failure-groups.ts';
 import { loadConfig } from '../../config/config.ts';
 import { describeBatch, isOver, notAccepted } from './batch-view.ts';
@@ -15,6 +16,11 @@ import { followBatch } from './follow-batch.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
 const MAX_SHOWN = 5;
+
+const STOPPED = 'Stopped waiting. The batch continues without this command.\n';
+
+const LOST =
+  'Redis lost a part of the list after the import, as in a failover to an older copy. Run the same import again with --batch.\n';
 
 const NORMALISED = ' (separators such as spaces and hyphens were removed from numbers)';
 
@@ -173,14 +179,15 @@ async function wait(
   signal: AbortSignal,
 ): Promise<boolean> {
   return withLedger(context, async (open) => {
-    const view = await followBatch(context, open, id, json, signal);
+    // It was imported: if the record says otherwise, Redis has an older copy, and the rest never comes.
+    const isLost = ({ importedAt }: Batch) => importedAt === 0;
+    const ends = (batch: Batch) => isOver(batch) || isLost(batch);
+    const view = await followBatch(context, open, id, json, signal, ends);
     const groups = await groupFailures(open.ledger, view.batch);
     if (json) writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
       writeLines(context.stdout, describeBatch(view, groups, Date.now()));
-      if (!isOver(view.batch)) {
-        writeText(context.stderr, 'Stopped waiting. The batch continues without this command.\n');
-      }
+      if (!isOver(view.batch)) writeText(context.stderr, isLost(view.batch) ? LOST : STOPPED);
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0;
   });

@@ -143,6 +143,22 @@ describe('notices import', () => {
     ]);
   });
 
+  it('--wait ends with 1 once Redis has an older copy of the batch, in which its import is not over', async () => {
+    const prefix = redis.freshPrefix();
+    const list = file('lost.ndjson', '{"contact":"01000000001"}\n');
+    const flags = ['--template', 'T', '--batch', 'b', '--wait'];
+    const importing = start(['import', list, ...flags], envOf(prefix));
+    await importing.says(/^Batch b/m);
+    const { record } = keysOf(prefix, 'default').batch('b');
+    await redis.client.hset(record, { phase: 'importing', importedAt: 0 });
+    const { code, stderr, stdout } = await importing.ended;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^Redis lost a part of the list .* Run the same import again with --batch\.$/m,
+    );
+    expect(stdout).toMatch(/^import +stopped after .*notices import FILE --template T --batch b/m);
+  });
+
   it('every flag reaches the plan', async () => {
     const prefix = redis.freshPrefix();
     const list = file('plan.ndjson', '{"contact":"01000000001"}\n');
