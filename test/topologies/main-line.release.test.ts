@@ -81,7 +81,9 @@ describe('the main line', () => {
       }
     })();
     // It ends with 1 where the failover lost chunks that it had stored; the same import again stores them.
-    if ((await list).code !== 0) expect((await importing(env)).code).toBe(0);
+    const first = await list;
+    const last = first.code === 0 ? first : await importing(env);
+    expect(last.code).toBe(0);
     const sent = await run(['send', '--template', 'T', '--contact', '01000000001'], env);
     expect(sent).toMatchObject({ code: 0 });
     await until(() => on.record().distinct === 1_001, { what: 'all sent', deadlineMs: 30_000 });
