@@ -84,8 +84,10 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   concurrency.taken(contacts);
   try {
     const sent = new Promise<NoticeEnd>((end, fail) => {
+      const { groupKey, numbers } = pendingNotice(data, job.attemptsMade, context.maxContacts);
       context.coalescer.add({
-        ...pendingNotice(data, job.attemptsMade, context.maxContacts),
+        groupKey,
+        numbers,
         data,
         intent,
         owned,
@@ -95,11 +97,20 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         fail,
       });
     });
-    const { outcome, answer, asideMs, ...facts } = await sent.catch((error: unknown): NoticeEnd => {
+    const end = await sent.catch((error: unknown): NoticeEnd => {
       context.log.trouble('notice', error);
       return { outcome: afterProgramError(data) };
     });
-    attempt.end(outcome, answer, { contacts, possiblySent: intent.possiblySent, ...facts });
+    const { outcome, answer, asideMs, together, probe, uncounted, results, counted } = end;
+    attempt.end(outcome, answer, {
+      contacts,
+      possiblySent: intent.possiblySent,
+      together,
+      probe,
+      uncounted,
+      results,
+      counted,
+    });
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
     if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
     if (outcome === undefined) requeue();

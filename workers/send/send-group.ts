@@ -143,7 +143,8 @@ async function attemptGroup(
     // One by one, so that only the notice that causes the error spends an attempt.
     return splitGroup({ notices: ready, isPart: true, uncounted });
   }
-  const end = { ...attempted, together: size, probe: isProbe, uncounted };
+  const { requestedAt } = attempted;
+  const end = { outcome, answer, requestedAt, together: size, probe: isProbe, uncounted };
   await endAll(ready, end, context, passage);
   return [];
 }
@@ -226,7 +227,7 @@ function leftOutAs(notice: HeldNotice): Outcome | undefined {
  */
 async function endAll(
   notices: readonly HeldNotice[],
-  end: NoticeEnd & Pick<Attempted, 'requestedAt' | 'isUnsendable'>,
+  end: NoticeEnd & Pick<Attempted, 'requestedAt'>,
   context: GroupContext,
   passage?: Passage,
 ): Promise<void> {
@@ -235,7 +236,11 @@ async function endAll(
     passage === undefined
       ? Promise.resolve(end.outcome)
       : context.gate.leave(
-          { ...end, outcome: outcomeOfRequest(end.outcome, answer?.results) },
+          {
+            outcome: outcomeOfRequest(end.outcome, answer?.results),
+            answer,
+            requestedAt: end.requestedAt,
+          },
           passage,
           notices[0]?.intent.job ?? '',
         );
@@ -265,13 +270,20 @@ async function endAll(
   context.inOneWrite();
   // Each requeued notice is put before the one that was requeued just now.
   const isRequeued = outcome === undefined || outcome.kind === 'hold';
-  const { requestedAt: _, isUnsendable: __, ...facts } = end;
+  const { together = 1, probe = false, uncounted = 0, asideMs } = end;
   for (const { notice, intent, outcome: known, results: own } of isRequeued
     ? ends.toReversed()
     : ends) {
-    const counted = notice === notices[0] ? end.counted : false;
-    const ended = own === undefined ? knownAfter(outcome, intent) : known;
-    notice.end({ ...facts, outcome: ended, counted, results: own });
+    notice.end({
+      outcome: own === undefined ? knownAfter(outcome, intent) : known,
+      answer,
+      together,
+      probe,
+      uncounted,
+      asideMs,
+      results: own,
+      counted: notice === notices[0] ? end.counted : false,
+    });
   }
 }
 

@@ -104,10 +104,9 @@ export function readBodyFields(json: unknown, mask: AnswerMask, mayAccept = fals
   const traceId = first(places, ['traceId', 'trace_id', 'requestId'], (value) =>
     mask.traceId(value),
   );
-  const fields: BodyFields = {
-    ...(traceId === undefined ? undefined : { traceId }),
-    ...(success === undefined ? undefined : { success }),
-  };
+  const fields: { -readonly [Field in keyof BodyFields]: BodyFields[Field] } = {};
+  if (traceId !== undefined) fields.traceId = traceId;
+  if (success !== undefined) fields.success = success;
   if (mayAccept && success !== false) return fields;
 
   const code =
@@ -118,11 +117,9 @@ export function readBodyFields(json: unknown, mask: AnswerMask, mayAccept = fals
     ['message', 'errorMessage', 'error_message'],
     (value) => (typeof value === 'string' ? mask.message(value) : undefined),
   );
-  return {
-    ...(code === undefined ? undefined : { code }),
-    ...(message === undefined ? undefined : { message }),
-    ...fields,
-  };
+  if (code !== undefined) fields.code = code;
+  if (message !== undefined) fields.message = message;
+  return fields;
 }
 
 /** The first value that `read` accepts, by place, then by name. */
