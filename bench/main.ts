@@ -68,11 +68,12 @@ async function full(options: BenchOptions): Promise<number> {
     options.compare === undefined
       ? undefined
       : (JSON.parse(await readFile(options.compare, 'utf8')) as Results);
-  const stage = await openStage(options.legs.has('singles'));
+  const withPostgres = options.legs.has('singles') || options.legs.has('chunks');
+  const stage = await openStage(withPostgres);
   let results: Results;
   try {
-    if (stage.postgresUrl === undefined && options.legs.has('singles')) {
-      say('graphile-worker is left out: there is no PostgreSQL on this machine');
+    if (stage.postgresUrl === undefined && withPostgres) {
+      say('graphile-worker and pg-boss are left out: there is no PostgreSQL on this machine');
     }
     results = await measure(stage, options, say);
   } finally {
