@@ -37,7 +37,8 @@ export interface BenchOptions {
 export const USAGE = `npm run bench -- [options]
 
   (none)          all legs but the soak, some twenty minutes; writes bench/results.json and the
-                  figures and charts of docs/performance.md
+                  figures and charts of docs/performance.md; under another Node than the oldest
+                  supported one, bench/results-node-24.json and its part of the page, for example
   --full          with a million jobs that wait, and a million delayed ones: some minutes more
   --soak          with ten minutes of steady load
   --quick         the exact counts alone, some twenty seconds; fails where one is out of bounds
