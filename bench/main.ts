@@ -13,12 +13,17 @@ import { charts } from './report/charts.ts';
 import { changes, changeText } from './report/compare.ts';
 import { figures } from './report/figures.ts';
 import { between } from './report/page.ts';
+import { publicationOf } from './report/publication.ts';
 import { countTable, table } from './report/tables.ts';
 import type { Results } from './results.ts';
 
 const PAGE = 'docs/performance.md';
 const CHARTS = 'docs/performance';
-const RESULTS = 'bench/results.json';
+
+const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as {
+  readonly engines: { readonly node: string };
+};
+const publication = publicationOf(process.versions.node, engines.node);
 
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
@@ -42,7 +47,7 @@ async function profile(): Promise<number> {
   try {
     const text = profileText(await profiles(stage));
     say(text);
-    await writePage('profiles', text);
+    if (publication.isMain) await writePage('profiles', text);
     return 0;
   } finally {
     await stage.close();
@@ -68,26 +73,31 @@ async function full(options: BenchOptions): Promise<number> {
     options.compare === undefined
       ? undefined
       : (JSON.parse(await readFile(options.compare, 'utf8')) as Results);
-  const stage = await openStage(options.legs.has('singles'));
+  const withPostgres = options.legs.has('singles') || options.legs.has('chunks');
+  const stage = await openStage(withPostgres);
   let results: Results;
   try {
-    if (stage.postgresUrl === undefined && options.legs.has('singles')) {
-      say('graphile-worker is left out: there is no PostgreSQL on this machine');
+    if (stage.postgresUrl === undefined && withPostgres) {
+      say('graphile-worker and pg-boss are left out: there is no PostgreSQL on this machine');
     }
     results = await measure(stage, options, say);
   } finally {
     await stage.close();
   }
-  const text = figures(results);
-  say(text);
+  say(figures(results));
   if (earlier !== undefined) say(changeText(changes(earlier, results)));
   if (options.writes) {
-    await writeFile(RESULTS, await format(JSON.stringify(results), { parser: 'json' }));
-    await mkdir(CHARTS, { recursive: true });
-    for (const [name, svg] of charts(results)) await writeFile(`${CHARTS}/${name}`, svg);
-    await writePage('figures', text);
+    const json = await format(JSON.stringify(results), { parser: 'json' });
+    await writeFile(publication.results, json);
+    if (publication.isMain) await writeCharts(results);
+    await writePage(publication.part, publication.text(results));
   }
   return 0;
+}
+
+async function writeCharts(results: Results): Promise<void> {
+  await mkdir(CHARTS, { recursive: true });
+  for (const [name, svg] of charts(results)) await writeFile(`${CHARTS}/${name}`, svg);
 }
 
 async function writePage(name: string, text: string): Promise<void> {

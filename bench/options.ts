@@ -36,13 +36,14 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  (none)          all legs but the soak, some ten minutes; writes bench/results.json and the
-                  figures and charts of docs/performance.md
+  (none)          all legs but the soak, some twenty minutes; writes bench/results.json and the
+                  figures and charts of docs/performance.md; under another Node than the oldest
+                  supported one, bench/results-node-24.json and its part of the page, for example
   --full          with a million jobs that wait, and a million delayed ones: some minutes more
   --soak          with ten minutes of steady load
   --quick         the exact counts alone, some twenty seconds; fails where one is out of bounds
   --profile       where the time of each leg goes, in place of figures
-  --rounds N      rounds of each leg (3)
+  --rounds N      rounds of each leg (5)
   --compare FILE  prints what changed since the results in FILE (such as bench/results.json) by more than
                   the rounds differ
   --only A,B      these legs alone, and nothing is written: ${LEGS.join(', ')}
@@ -57,7 +58,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       profile: { type: 'boolean', default: false },
       soak: { type: 'boolean', default: false },
       full: { type: 'boolean', default: false },
-      rounds: { type: 'string', default: '3' },
+      rounds: { type: 'string', default: '5' },
       only: { type: 'string' },
       compare: { type: 'string' },
     },

@@ -1,19 +1,9 @@
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { Stage } from '../harness/stage.ts';
 import { awaitTotals } from '../harness/timed.ts';
-import { CHUNK_SIZE, chunkAt, contactAt, noticeTo, WARM_UP } from '../work.ts';
-import {
-  fillBullmq,
-  loop,
-  NAMES,
-  startOurs,
-  worked,
-  PAYLOAD_KEY,
-  type Sender,
-} from './single-sends.ts';
-
-/** Jobs of a thousand contacts that are added in one call; more are slower (measured). */
-const ADD_AT_ONCE = 10;
+import { CHUNK_SIZE, contactAt, WARM_UP } from '../work.ts';
+import { bullmq, CHUNK_NOTICES, graphile, pgBoss, type Peer } from './peers.ts';
+import { loop, NAMES, PAYLOAD_KEY, peer, startOurs, worked, type Sender } from './single-sends.ts';
 
 function* contacts(count: number): Generator<ReturnType<typeof contactAt>> {
   for (let index = 0; index < count; index++) yield contactAt(index);
@@ -45,31 +35,18 @@ const ours: Sender = {
   },
 };
 
-const bullmq = (name: string, program: string): Sender => ({
-  name,
-  possible: () => true,
-  run: async (stage, totals) => {
-    const chunks = totals.all / CHUNK_SIZE;
-    for (let chunk = 0; chunk < chunks; chunk += 100) {
-      const some = Array.from({ length: Math.min(100, chunks - chunk) }, (_, offset) =>
-        noticeTo(chunkAt(chunk + offset)),
-      );
-      await fillBullmq(stage, some, ADD_AT_ONCE);
-    }
-    awaitTotals(stage, totals);
-    const args = [stage.redisUrl, stage.serviceUrl];
-    const worker = stage.start(`bench/programs/${program}.js`, args);
-    return worked(stage, worker, stage.service, totals);
-  },
-});
+const chunked = (name: string, queue: Peer): Sender => peer(name, queue, CHUNK_NOTICES);
 
 /** The same contacts in the same chunks, by each contestant; figures are per contact. */
 export const CHUNK_SENDERS: readonly Sender[] = [
-  bullmq(NAMES.axios, 'bullmq-axios'),
-  bullmq(NAMES.bullUndici, 'bullmq-undici'),
+  chunked(NAMES.axios, bullmq('bullmq-axios')),
+  chunked(NAMES.bullUndici, bullmq('bullmq-undici')),
+  chunked(NAMES.bullFetch, bullmq('bullmq-fetch')),
   ours,
   loop('chunks', CHUNK_SIZE),
   loop('chunks', CHUNK_SIZE, 'node:http'),
+  chunked(NAMES.graphileUndici, graphile('graphile-undici')),
+  chunked(NAMES.pgBoss, pgBoss),
 ];
 
 /** What waits in every round of the leg, in contacts. */

@@ -2,8 +2,8 @@ import { redisUsage, usedBetween, type RedisUsage } from '../harness/redis-meter
 import type { Stage } from '../harness/stage.ts';
 import { CHUNK_SIZE } from '../work.ts';
 import { importContacts } from './chunks.ts';
-import { CAN_COALESCE, fillBullmq, fillOurs, startOurs } from './single-sends.ts';
-import { notices } from '../work.ts';
+import { fillBullmq, SINGLE_NOTICES } from './peers.ts';
+import { CAN_COALESCE, fillOurs, startOurs } from './single-sends.ts';
 
 /** Something that is counted and not timed: the same on every machine. */
 export interface Count {
@@ -124,7 +124,7 @@ async function counted(
 
 async function bare(stage: Stage, jobs: number): Promise<RedisUsage> {
   await stage.clear();
-  await fillBullmq(stage, notices(jobs));
+  await fillBullmq(stage, SINGLE_NOTICES.calls(jobs));
   const before = await redisUsage(stage.redis);
   const args = [stage.redisUrl, stage.serviceUrl, String(jobs)];
   const worker = stage.start('bench/programs/bullmq-noop.js', args);

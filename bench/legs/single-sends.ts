@@ -1,14 +1,19 @@
-import { Queue } from 'bullmq';
-import { Redis } from 'ioredis';
-import { makeWorkerUtils } from 'graphile-worker';
-import PgBoss from 'pg-boss';
 import { ROWS } from '../../src/config/variables.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
-import { openBeeQueue } from '../harness/bee-queue.ts';
 import type { MeasuredProcess } from '../harness/measured-process.ts';
 import type { Stage } from '../harness/stage.ts';
 import { awaitTotals, timed, type Timed } from '../harness/timed.ts';
 import { CONCURRENCY, notices, WARM_UP } from '../work.ts';
+import {
+  beeQueue,
+  bullmq,
+  fillBullmq,
+  graphile,
+  pgBoss,
+  SINGLE_NOTICES,
+  type Load,
+  type Peer,
+} from './peers.ts';
 
 /** One way to get single notices to the service. */
 export interface Sender {
@@ -69,24 +74,6 @@ function workerEnv(stage: Stage, prefix: string): Record<string, string> {
   };
 }
 
-/** Fills a queue as a user of BullMQ does. */
-export async function fillBullmq(
-  stage: Stage,
-  data: readonly object[],
-  atOnce = ADD_AT_ONCE,
-): Promise<void> {
-  const connection = new Redis(stage.redisUrl);
-  const queue = new Queue('bare', { connection });
-  const opts = { attempts: 3, backoff: { type: 'exponential', delay: 1_000 } };
-  for (let at = 0; at < data.length; at += atOnce) {
-    await queue.addBulk(
-      data.slice(at, at + atOnce).map((each) => ({ name: 'send', data: each, opts })),
-    );
-  }
-  await queue.close();
-  connection.disconnect();
-}
-
 export async function fillOurs(stage: Stage, prefix: string, count: number): Promise<void> {
   const queue = new NoticeQueue({
     redis: { url: stage.redisUrl },
@@ -138,22 +125,30 @@ const ours = (name: string, coalesce: number, possible: () => boolean): Sender =
   },
 });
 
-const bare = (name: string, program: string): Sender => ({
+/** Another queue as a contestant. */
+export const peer = (name: string, { needsPostgres, fill, start }: Peer, load: Load): Sender => ({
   name,
-  possible: always,
+  possible: ({ postgresUrl }) => !needsPostgres || postgresUrl !== undefined,
   run: async (stage, totals) => {
-    await fillBullmq(stage, notices(totals.all));
-    const counts = program === 'bullmq-noop';
-    if (!counts) awaitTotals(stage, totals);
-    const worker = stage.start(`bench/programs/${program}.js`, [
-      stage.redisUrl,
-      stage.serviceUrl,
-      String(totals.warm),
-      String(totals.all),
-    ]);
-    return worked(stage, worker, counts ? worker : stage.service, totals);
+    await fill(stage, load.calls(totals.all));
+    awaitTotals(stage, totals);
+    return worked(stage, start(stage, load.kind), stage.service, totals);
   },
 });
+
+const single = (name: string, queue: Peer): Sender => peer(name, queue, SINGLE_NOTICES);
+
+/** It sends nothing: it counts itself. */
+const noop: Sender = {
+  name: NAMES.noop,
+  possible: always,
+  run: async (stage, totals) => {
+    await fillBullmq(stage, SINGLE_NOTICES.calls(totals.all));
+    const args = [stage.redisUrl, stage.serviceUrl, String(totals.warm), String(totals.all)];
+    const worker = stage.start('bench/programs/bullmq-noop.js', args);
+    return worked(stage, worker, worker, totals);
+  },
+};
 
 /** A plain loop over a client library, which stands on fetch or on node:http. */
 export const loop = (
@@ -174,73 +169,19 @@ export const loop = (
   },
 });
 
-const beeQueue: Sender = {
-  name: NAMES.bee,
-  possible: always,
-  run: async (stage, totals) => {
-    const queue = openBeeQueue(stage.redisUrl, false);
-    const jobs = notices(totals.all).map((notice) => queue.createJob(notice));
-    for (let at = 0; at < jobs.length; at += ADD_AT_ONCE) {
-      await queue.saveAll(jobs.slice(at, at + ADD_AT_ONCE));
-    }
-    await queue.close();
-    awaitTotals(stage, totals);
-    const args = [stage.redisUrl, stage.serviceUrl];
-    const worker = stage.start('bench/programs/bee-queue-axios.js', args);
-    return worked(stage, worker, stage.service, totals);
-  },
-};
-
-const graphile = (name: string, program: string): Sender => ({
-  name,
-  possible: ({ postgresUrl }) => postgresUrl !== undefined,
-  run: async (stage, totals) => {
-    const url = stage.postgresUrl ?? '';
-    const utils = await makeWorkerUtils({ connectionString: url });
-    await utils.migrate();
-    const jobs = notices(totals.all).map((payload) => ({ identifier: 'bare', payload }));
-    for (let at = 0; at < jobs.length; at += ADD_AT_ONCE) {
-      await utils.addJobs(jobs.slice(at, at + ADD_AT_ONCE));
-    }
-    await utils.release();
-    awaitTotals(stage, totals);
-    const worker = stage.start(`bench/programs/${program}.js`, [url, stage.serviceUrl]);
-    return worked(stage, worker, stage.service, totals);
-  },
-});
-
-const pgBoss: Sender = {
-  name: NAMES.pgBoss,
-  possible: ({ postgresUrl }) => postgresUrl !== undefined,
-  run: async (stage, totals) => {
-    const url = stage.postgresUrl ?? '';
-    const boss = new PgBoss({ connectionString: url, supervise: false, schedule: false });
-    await boss.start();
-    await boss.createQueue('bare');
-    const jobs = notices(totals.all).map((data) => ({ name: 'bare', data }));
-    for (let at = 0; at < jobs.length; at += ADD_AT_ONCE) {
-      await boss.insert(jobs.slice(at, at + ADD_AT_ONCE));
-    }
-    await boss.stop();
-    awaitTotals(stage, totals);
-    const worker = stage.start('bench/programs/pg-boss-undici.js', [url, stage.serviceUrl]);
-    return worked(stage, worker, stage.service, totals);
-  },
-};
-
 export const SENDERS: readonly Sender[] = [
-  bare(NAMES.axios, 'bullmq-axios'),
-  bare(NAMES.bullUndici, 'bullmq-undici'),
-  bare(NAMES.bullFetch, 'bullmq-fetch'),
+  single(NAMES.axios, bullmq('bullmq-axios')),
+  single(NAMES.bullUndici, bullmq('bullmq-undici')),
+  single(NAMES.bullFetch, bullmq('bullmq-fetch')),
   ours(NAMES.alone, 1, always),
   ours(NAMES.coalescing, 100, () => CAN_COALESCE),
-  bare(NAMES.noop, 'bullmq-noop'),
+  noop,
   loop('singles', 1),
   loop('singles', 1, 'node:http'),
-  beeQueue,
-  graphile(NAMES.graphile, 'graphile-axios'),
-  graphile(NAMES.graphileUndici, 'graphile-undici'),
-  pgBoss,
+  single(NAMES.bee, beeQueue),
+  single(NAMES.graphile, graphile('graphile-axios')),
+  single(NAMES.graphileUndici, graphile('graphile-undici')),
+  single(NAMES.pgBoss, pgBoss),
 ];
 
 /** What waits in every round of the leg. */

@@ -3,11 +3,11 @@ import PgBoss from 'pg-boss';
 import { places } from './tell.ts';
 import { undiciSender } from './undici-sender.ts';
 
+const { store, service, chunks } = places();
 /** Jobs of one fetch, half a second apart at least: with fewer the polling is the limit. */
-const BATCH = 500;
+const BATCH = chunks ? 125 : 500;
 const WORKERS = 4;
 
-const { store, service } = places();
 const send = await undiciSender(service);
 const boss = new PgBoss({ connectionString: store, supervise: false, schedule: false });
 boss.on('error', (error) => console.error(error.message));

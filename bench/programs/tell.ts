@@ -15,7 +15,12 @@ export function counter(totals: readonly number[]): () => void {
 }
 
 /** The arguments of every contestant: where Redis, or PostgreSQL, and the service are. */
-export function places(): { readonly store: string; readonly service: string } {
-  const [store = '', service = ''] = process.argv.slice(2);
-  return { store, service };
+export function places(): {
+  readonly store: string;
+  readonly service: string;
+  /** Whether a job is a notice to a chunk of contacts, and not to one. */
+  readonly chunks: boolean;
+} {
+  const [store = '', service = '', kind] = process.argv.slice(2);
+  return { store, service, chunks: kind === 'chunks' };
 }

@@ -1,16 +1,24 @@
 import { spreadOf } from '../harness/spread.ts';
 import type { PageTime } from '../legs/pages.ts';
 import { NAMES } from '../legs/single-sends.ts';
-import type { Results } from '../results.ts';
+import type { Race, Results } from '../results.ts';
 import { count, countTable, raceTable, table, verdictTable } from './tables.ts';
 import { verdicts } from './targets.ts';
+
+/** The targets and the races of senders alone: a run under another version of Node. */
+export function mainFigures(results: Results): string {
+  const races = (race: Race) => raceTable(race, 'contacts', NAMES.axios);
+  return [
+    ...targetSection(results),
+    ...section('Single sends', results.singles, races),
+    ...section('Chunks of 1,000 contacts', results.chunks, races),
+  ].join('\n\n');
+}
 
 /** The figures of a run as Markdown: the targets first, then the details. */
 export function figures(results: Results): string {
   return [
-    machineText(results),
-    '### Targets',
-    verdictTable(verdicts(results)),
+    ...targetSection(results),
     ...section('Counts', results.counts, countTable),
     ...raceSection('Single sends', 'single-sends.svg', results.singles, 'contacts', NAMES.axios),
     ...(results.singles === undefined
@@ -86,6 +94,10 @@ export function figures(results: Results): string {
     ),
     ...soakSection(results),
   ].join('\n\n');
+}
+
+function targetSection(results: Results): readonly string[] {
+  return [machineText(results), '### Targets', verdictTable(verdicts(results))];
 }
 
 function machineText({ machine, rounds }: Results): string {

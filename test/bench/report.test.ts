@@ -86,10 +86,10 @@ describe('the summary of a profile', () => {
 });
 
 describe('the options of a run', () => {
-  it('are all legs but the soak, three rounds, and it writes', () => {
+  it('are all legs but the soak, five rounds, and it writes', () => {
     const { legs, rounds, writes, quick } = readOptions([]);
     expect([rounds, writes, quick, legs.has('soak'), legs.has('singles')]).toStrictEqual([
-      3,
+      5,
       true,
       false,
       false,
