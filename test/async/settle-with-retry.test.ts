@@ -25,6 +25,9 @@ it.each([
   ['a lost connection', Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })],
   ['a closed connection', new Error('Connection is closed.')],
   ['a command', reply('OOM command not allowed')],
+  ['a failed snapshot', reply('MISCONF Redis is configured to save RDB snapshots')],
+  ['a Cluster without a slot', reply('CLUSTERDOWN Hash slot not served')],
+  ['a replica', reply("READONLY You can't write against a read only replica.")],
   ['a command of a script, Redis 6', reply('ERR Error running script (call to f_1): -OOM no')],
 ])('repeats after %s until it is recorded, and logs the first error', async (_, error) => {
   const { settle, left, logged, log } = failing(error, error);

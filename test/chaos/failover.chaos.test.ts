@@ -114,7 +114,6 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
             fallen: codes.filter((code) => code !== 0).length,
             recoveriesMs: [pulse.backAfter(promotedAt, speed)],
             holds: holdsSeen(fleet),
-            holdLeft: (await client.exists(KEYS.hold)) === 1,
             longestGapMs: pulse.longestGap(beganAt, endedAt),
           },
           { boundMs: AFTER_REDIS },

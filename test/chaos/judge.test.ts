@@ -88,7 +88,6 @@ const REST: Omit<Verdict, keyof Fate> = {
   recoveriesMs: [],
   longestGapMs: 0,
   holds: new Set(),
-  holdLeft: false,
 };
 
 const brokenBy = (by: Partial<Evidence>) => {
@@ -251,6 +250,22 @@ const WRONG: readonly Wrong[] = [
     what: 'two attempts in doubt where one was in flight',
     by: { attempts: [unknownAttempt, unknownAttempt] },
     law: /possibly sent is at most/,
+  },
+  {
+    what: 'a hold in effect',
+    by: {
+      status: {
+        ...GOOD.status,
+        hold: {
+          kind: 'credit',
+          code: 'HTTP_402',
+          since: 1_000,
+          nextProbeAt: 2_000,
+          failedProbes: 0,
+        },
+      },
+    },
+    law: /no hold is left/,
   },
   { what: 'a token too much', by: { issued: 2 }, law: /no issuance is disturbed/ },
 ];

@@ -32,8 +32,11 @@ const MOST_WITNESSES = 10_000;
  */
 const MOST_BEHIND_MS = 2_000;
 
-/** How many of the newest jobs are searched for one that has not met the hold. */
-const NEWEST = 16;
+/**
+ * How many of the newest jobs are searched for one that has not met the hold: more than leave a probe to others, and
+ * what was tried again before the hold was placed.
+ */
+const NEWEST = 256;
 
 /**
  * Records what a job met, and decides. KEYS: as the holds, evidence, witness, token, and the lists of
@@ -135,11 +138,13 @@ if hasHold() or (row >= ${ROW} and askedAt > 0 and now - askedAt >= ${QUIET_MS})
   if probing then
     -- The newest job that has not met it probes next: first in, first out would try each of them first.
     for index = 8, 9 do
-      for _, waiting in ipairs(redis.call('LRANGE', KEYS[index], 0, ${NEWEST - 1})) do
-        local other = witnessOf(waiting)
+      local waiting = redis.call('LRANGE', KEYS[index], 0, ${NEWEST - 1})
+      local known = #waiting > 0 and redis.call('HMGET', witness, unpack(waiting)) or {}
+      for at, one in ipairs(waiting) do
+        local other = readWitness(known[at])
         if not (other and other.refused) then
-          redis.call('LREM', KEYS[index], 1, waiting)
-          redis.call('RPUSH', KEYS[index], waiting)
+          redis.call('LREM', KEYS[index], 1, one)
+          redis.call('RPUSH', KEYS[index], one)
           break
         end
       end

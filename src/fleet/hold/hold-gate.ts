@@ -24,8 +24,8 @@ import { OPEN, type Aside, type Entrant, type Meeting, type Met, type Passage } 
  *   never closer.
  * - probing: the next probe is due, and the first attempt at the gate took the probe's nonce; all
  *   others wait. The nonce expires after the longest time of an attempt, so a probe whose worker died
- *   is replaced. A job that met the hold itself, or was possibly sent, leaves the probe to others for a
- *   moment.
+ *   is replaced. A job that met the hold itself leaves the probe to others for a moment, and so does one that
+ *   was possibly sent where a probe may be taken without an answer (not `credentials`, `address`).
  *   held -> probing: {@link HoldGate.enter}. probing -> open: {@link Passage.answered}, by the table below.
  *   probing -> held, one failed probe more: {@link HoldGate.meet} with the passage, or
  *   {@link Passage.undecided}. probing -> held, due at once: {@link Passage.abandoned}, and an answer that

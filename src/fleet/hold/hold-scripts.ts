@@ -3,7 +3,8 @@ import { defineScript } from '../../redis/script.ts';
 
 /**
  * A job that met the hold, or was possibly sent, leaves the probe to others for this long; four times as
- * long when it was possibly sent four times. Twice the time in which workers fetch after a hold.
+ * long when it was possibly sent four times. Twice the time in which workers fetch after a hold. The probe of
+ * `credentials` or `address` is left to others only by jobs that met the hold.
  */
 export const ASIDE_STEP_MS = 500;
 
@@ -84,8 +85,7 @@ local evidence, witness, currentToken = KEYS[5], KEYS[6], KEYS[7]
 
 local function count(field) return tonumber(redis.call('HGET', evidence, field) or 0) or 0 end
 -- What a notice met last; nil where that is not known, or from before a failover.
-local function witnessOf(job)
-  local text = redis.call('HGET', witness, job)
+local function readWitness(text)
   if not text then return nil end
   local at, proof, n, refused, unknown, token, id, verdict =
     string.match(text, '^(%d+) (%d+) (%d+) (%d) (%d) (%S*) (%S*) (%S*)$')
@@ -94,6 +94,7 @@ local function witnessOf(job)
   return { at = tonumber(at), n = tonumber(n), token = token, id = id, verdict = verdict,
     refused = refused == '1' and inRow, unknown = unknown == '1' and inRow }
 end
+local function witnessOf(job) return readWitness(redis.call('HGET', witness, job)) end
 -- An acceptance that began after so many meetings were known. Later ones are still asked for.
 local function prove(token, upTo, channel)
   if upTo <= count('provenUpTo') or upTo > count('meetings') then return end
@@ -145,7 +146,9 @@ if rest <= 0 then
   local ttl = tonumber(ARGV[2])
   if redis.call('GET', probe) == ARGV[1] then return { 'probe', current[1] } end
   local met = witnessOf(ARGV[3])
-  local steps = tonumber(ARGV[4])
+  -- A refusal or a page took nothing, and what waits for all that met one may wait for hundreds.
+  local isRefused = current[1] == 'credentials' or current[1] == 'address'
+  local steps = isRefused and 0 or tonumber(ARGV[4])
   if met and (met.refused or met.unknown) then steps = steps + 1 end
   local aside = rest + math.min(steps, 4) * ${ASIDE_STEP_MS}
   if aside > 0 and redis.call('EXISTS', probe) == 0

@@ -38,7 +38,7 @@ export interface Evidence {
   readonly issued: number;
   readonly invalidated: number;
   /** `notices status --json` */
-  readonly status: Pick<Status, 'possiblySentTwice'> & {
+  readonly status: Pick<Status, 'possiblySentTwice' | 'hold'> & {
     readonly jobs: Pick<Status['jobs'], 'waiting' | 'active' | 'delayed' | 'failed'>;
   };
   /** `notices batch --json` */
@@ -82,6 +82,7 @@ export type Fate = Pick<
   | 'mostRequests'
   | 'requestBound'
   | 'longestWaitMs'
+  | 'holdLeft'
 >;
 
 /** Compares what the program reports with the record of the service, which decides. */
@@ -156,6 +157,7 @@ export function judge(evidence: Evidence): Fate {
     mostRequests: mostRequests(attempts),
     requestBound: 2 * attemptsOfJob + unknownResends + 1,
     longestWaitMs: longestWait(evidence),
+    holdLeft: status.hold !== undefined,
   };
 }
 

@@ -11,9 +11,9 @@ const CALL_AGAIN_MS = 100;
 const DRIP_EVERY_MS = 250;
 
 /**
- * What is handed over in a scenario: a batch, and single notices of one contact each. Whoever calls a
- * queue must call again when Redis is away, with the same idempotency key or batch id: that is done
- * here, and nothing else.
+ * What is handed over in a scenario: a batch, and single notices of one contact each. An application must
+ * repeat a call while Redis is away, with the same idempotency key or batch id: that is done here, and
+ * nothing else.
  */
 export class Load {
   readonly delivery: DeliveryPolicy;
@@ -52,7 +52,7 @@ export class Load {
       delivery,
       highWater,
     };
-    // Whoever awaits the end of the load hears of its failure.
+    // A failure is thrown where `handedOver` is awaited.
     void this.#begin(() =>
       again(() =>
         this.#queue.import(
@@ -125,7 +125,7 @@ export class Load {
   #begin<Result>(work: () => Promise<Result>): Promise<Result> {
     const working = work();
     this.#handedOver = Promise.all([this.#handedOver, working]);
-    // Whoever awaits it hears of a failure; until then it must not end the process.
+    // A failure is thrown where it is awaited; until then it must not end the process.
     this.#handedOver.catch(() => {});
     return working;
   }

@@ -4,7 +4,6 @@ import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import { readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { startFaultProxy, type FaultProxy } from '../../support/fault-proxy.ts';
 import {
@@ -231,7 +230,7 @@ export class Stage {
       deadlineMs: END_DEADLINE_MS,
       everyMs: 50,
     }).then(() => Math.round(performance.now() - since));
-    // Whoever asks for the verdict hears of a failure; until then it must not end the process.
+    // The verdict awaits it and fails with it; until then a failure must not end the process.
     done.catch(() => {});
     this.#takeovers.push(done);
     return { contacts: contactsOf(jobs, this.load), done };
@@ -334,7 +333,6 @@ export class Stage {
     const endedAt = performance.now();
     const takeovers = await Promise.all(this.#takeovers);
     const { looks, wrongSums } = await this.#watch.stop();
-    const holdLeft = (await readHold(client, KEYS)) !== undefined;
     const fallen = await this.#stopWorkers();
     this.pulse.stop();
     return {
@@ -352,7 +350,6 @@ export class Stage {
         ...recoveries(this.#mendedAt, (at) => this.pulse.backAfter(at, this.#speed)),
       ],
       holds: holdsSeen(fleet),
-      holdLeft,
       forgotten: 0,
       longestGapMs: this.pulse.longestGap(this.#beganAt, endedAt),
     };

@@ -214,6 +214,19 @@ describe('a probe', () => {
     expect((await probe('fresh')).probe).toBeDefined();
   });
 
+  it.each(['credentials', 'address'])(
+    'of %s is left to others only by a job that met the hold',
+    async (kind) => {
+      await due(kind);
+      const [seconds, micros] = await redis.client.time();
+      const now = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
+      await redis.client.hset(keys.hold, 'nextProbeAt', now);
+      await redis.client.hset(keys.witness, 'met', '0 0 0 1 0 T a counted');
+      expect(await enter('met')).toHaveProperty('asideMs');
+      expect((await enter('sent', 4)) ?? {}).toHaveProperty('probe');
+    },
+  );
+
   it('is made by a job that met the hold once many have left it to others', async () => {
     await due('failing');
     const [seconds] = await redis.client.time();

@@ -225,6 +225,41 @@ describe('HoldGate', () => {
     expect(await deaf.enter(JOB)).toBeUndefined();
   });
 
+  it('a hint of a hold counts although the answer that there is none is read after it', async () => {
+    const keys = freshKeys();
+    const { gate } = await process(keys);
+    const hints: ((text: string | undefined) => void)[] = [];
+    const client = redis.connect();
+    const [answered, mayRead] = [signal(), signal()];
+    const slow = new Proxy(client, {
+      get: (target, name) =>
+        name === 'evalsha'
+          ? async (...args: Parameters<typeof client.evalsha>) => {
+              const answer = await target.evalsha(...args);
+              answered.resolve();
+              await mayRead.promise;
+              return answer;
+            }
+          : (Reflect.get(target, name) as unknown),
+    });
+    const subscribe = (_: string, listener: (text: string | undefined) => void) => {
+      hints.push(listener);
+      return () => {};
+    };
+    const { current } = keys.token('pair');
+    const other = new HoldGate(slow, { subscribe }, keys, current, SETTINGS);
+    gates.push(other);
+    other.start();
+
+    const asked = other.enter(JOB);
+    await answered.promise;
+    await place(gate, 'credit', 'HTTP_402', await open(gate), 5_000);
+    for (const hint of hints) hint('credit');
+    mayRead.resolve();
+    expect(await asked).toBeDefined();
+    expect(await other.enter(JOB)).toBeUndefined();
+  });
+
   it('its own hold closes the gate of a process that gets no hints', async () => {
     const keys = freshKeys();
     const deaf = new HoldGate(

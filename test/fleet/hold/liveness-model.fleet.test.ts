@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import { MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
 import { testRedis } from '../../support/redis.ts';
 import {
   FleetModel,
@@ -30,7 +32,7 @@ const OF_ALL: readonly Trouble[] = [
   'too many requests',
 ];
 
-type Rest = Omit<FleetCase, 'trouble' | 'ownFault'>;
+type Rest = Omit<FleetCase, 'trouble' | 'ownFault' | 'delivery'>;
 
 const base = {
   crowd: fc.integer({ min: 0, max: 30 }),
@@ -93,24 +95,47 @@ async function faultyCases(cases: readonly FleetCase[], change?: Change): Promis
   });
 }
 
-const drawn = (of: typeof quiet, count: number, seed: number): FleetCase[] =>
-  fc.sample(of, { numRuns: count, seed }).map(([trouble, one]) => ({ ...trouble, ...one }));
+const drawn = (
+  of: typeof quiet,
+  count: number,
+  seed: number,
+  delivery: DeliveryPolicy = 'at-least-once',
+): FleetCase[] =>
+  fc
+    .sample(of, { numRuns: count, seed })
+    .map(([trouble, one]) => ({ ...trouble, ...one, delivery }));
 
-it.each<[string, typeof quiet]>([
-  ['without faults', quiet],
-  ['with lost keys, answers, hints and workers', faulty],
+const ofOwn = fc.record({ trouble: fc.constantFrom(...OWN), ownFault: fc.constant(true) });
+/** More at fault than leave one probe to others. */
+const many = {
+  ...base,
+  crowd: fc.constant(MOST_ASIDE + 50),
+  slots: fc.integer({ min: 2, max: 4 }),
+};
+const crowded = fc.tuple(ofOwn, fc.record<Rest>(many));
+const early = fc.tuple(
+  ofOwn,
+  fc.record<Rest>({ ...many, processes: fc.constant(2), arrival: fc.constant(10) }),
+);
+
+it.each<[string, typeof quiet, DeliveryPolicy, number]>([
+  ['without faults', quiet, 'at-least-once', 40],
+  ['with lost keys, answers, hints and workers', faulty, 'at-least-once', 40],
+  ['at-most-once', quiet, 'at-most-once', 40],
+  ['among many at fault', crowded, 'at-least-once', 4],
+  ['among many at fault, at-most-once', crowded, 'at-most-once', 4],
 ])(
   'a good job is sent in time, probes keep their distance and none is stuck, %s',
-  async (_, of) => {
+  async (_, of, delivery, count) => {
     const seed = Number(process.env['NOTICES_SEED'] ?? 153_686);
-    const found = await faultyCases(drawn(of, 40, seed));
+    const found = await faultyCases(drawn(of, count, seed, delivery));
     expect(found, `seed ${seed}`).toEqual([]);
   },
   60_000,
 );
 
 const own = fc.tuple(
-  fc.record({ trouble: fc.constantFrom(...OWN), ownFault: fc.constant(true) }),
+  ofOwn,
   fc.record<Rest>({ ...base, crowd: fc.constant(30), slots: fc.constant(2) }),
 );
 const killed = fc.tuple(
@@ -118,7 +143,7 @@ const killed = fc.tuple(
   fc.record<Rest>({ ...base, crowd: fc.constant(8), killedProbe: fc.constant(0) }),
 );
 
-it.each<[string, string, typeof quiet, Change]>([
+it.each<[string, string, typeof quiet, Change, DeliveryPolicy?, number?]>([
   [
     'jobs that met the hold probe again first',
     'waited',
@@ -126,6 +151,22 @@ it.each<[string, string, typeof quiet, Change]>([
     ['not (other and other.refused)', 'true'],
   ],
   ['first in, first out', 'waited', own, ['for index = 8, 9 do', 'for index = 8, 7 do']],
+  [
+    'only the newest few are searched for one that has not met the hold',
+    'waited',
+    early,
+    ['KEYS[index], 0, 255)', 'KEYS[index], 0, 15)'],
+    'at-least-once',
+    1,
+  ],
+  [
+    'a job that is sent at most once leaves each probe to those at fault',
+    'waited',
+    crowded,
+    ['isRefused and 0 or tonumber(ARGV[4])', 'tonumber(ARGV[4])'],
+    'at-most-once',
+    1,
+  ],
   ['a probe whose worker died is not replaced', 'waited', killed, ['tonumber(ARGV[2])', '3600000']],
   ['every job probes', 'together', quiet, ["'NX', 'PX', ttl", "'PX', ttl"]],
   [
@@ -136,10 +177,10 @@ it.each<[string, string, typeof quiet, Change]>([
   ],
 ])(
   'notices when %s',
-  async (_name, kind, of, change) => {
+  async (_name, kind, of, change, delivery, count = 4) => {
     const found: string[] = [];
     for (let seed = 1; seed <= 10 && found.length === 0; seed++) {
-      found.push(...(await faultyCases(drawn(of, 4, seed), change)));
+      found.push(...(await faultyCases(drawn(of, count, seed, delivery), change)));
     }
     expect(found.join()).toContain(kind);
   },

@@ -12,6 +12,9 @@ it('a notice, its workers and its queue do what their model does', async () => {
 }, 60_000);
 
 it('another model is noticed', async () => {
-  const { different } = await playNotices(redis, 40, { ...RULES, countsAgain: false }, 1);
+  const { different } = await playNotices(redis, 40, {
+    rules: { ...RULES, countsAgain: false },
+    seed: 1,
+  });
   expect(different.join()).toContain('twice');
 }, 60_000);

@@ -18,7 +18,10 @@ export function holdingFleet() {
     fleet = undefined;
   });
 
-  async function start(processes: number): Promise<Fleet> {
+  async function start(
+    processes: number,
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<Fleet> {
     const prefix = redis.freshPrefix();
     fleet = await startFleet({
       redisUrl: redis.url,
@@ -32,6 +35,7 @@ export function holdingFleet() {
         TOKEN_REFUSED_MAX_MS: '2000',
         TOKEN_GRACE_MS: '500',
         TOKEN_MIN_AGE_MS: '1000',
+        ...env,
       },
     });
     board = openBullQueue(QUEUE_NAME, redis.connect({ name: 'board' }), keysOf(prefix, 'default'));

@@ -1,5 +1,7 @@
 import { decideOutcome } from '../../../../src/service/outcome-table.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { HoldGate } from '../../../../src/fleet/hold/hold-gate.ts';
+import { ASIDE_STEP_MS } from '../../../../src/fleet/hold/hold-scripts.ts';
 import type { Passage } from '../../../../src/fleet/hold/passage.ts';
 import type { Outcome } from '../../../../src/contracts/outcome.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
@@ -30,6 +32,8 @@ const ANSWERS = {
 
 /** One case: the fleet, the service, and what goes wrong besides. */
 export interface FleetCase {
+  /** Of all jobs. */
+  readonly delivery: DeliveryPolicy;
   readonly trouble: Trouble;
   /** It is of some jobs alone, and stays; otherwise it is of every job, until it ends. */
   readonly ownFault: boolean;
@@ -153,16 +157,18 @@ export class FleetModel {
         this.#wakeSoon();
       });
     }
+    const lastLoss = Math.max(0, ...losses.map(({ after }) => this.#start + after));
+    const from = Math.max(takenFrom, lastLoss);
     while (this.#goesOn) {
       this.#events.sort((a, b) => a.at - b.at);
       const next = this.#events.shift();
       if (next === undefined || next.at > this.#start + LONGEST_MS) break;
+      // It has waited far too long: how much longer says nothing more.
+      if (this.#sentAt === undefined && next.at > from + 3 * this.#bound()) break;
       this.redis.now = Math.max(this.redis.now, next.at);
       await next.run();
       await this.#deliverHints();
     }
-    const lastLoss = Math.max(0, ...losses.map(({ after }) => this.#start + after));
-    const from = Math.max(takenFrom, lastLoss);
     return {
       waited: this.#sentAt === undefined ? undefined : Math.max(0, this.#sentAt - from),
       bound: this.#bound(),
@@ -190,9 +196,19 @@ export class FleetModel {
     const replaced = (killedProbe === undefined ? 0 : 1) + lostAnswers.length;
     // The good job was possibly sent: it leaves the probe to the others.
     const others = this.#isGoodKilled ? this.#case.crowd * (distance + REQUEST_MS) : 0;
+    // At-most-once jobs leave the probe to others, those that met the hold for twice as long.
+    const aside = this.#isOnce && !isUnproven ? 2 * ASIDE_STEP_MS + NAP_MS : 0;
     return (
-      2 * distance + 1_000 + 4 * (REQUEST_MS + NAP_MS) + replaced * (probeTtlMs + NAP_MS) + others
+      2 * (distance + aside) +
+      1_000 +
+      4 * (REQUEST_MS + NAP_MS) +
+      replaced * (probeTtlMs + NAP_MS) +
+      others
     );
+  }
+
+  get #isOnce(): boolean {
+    return this.#case.delivery === 'at-most-once';
   }
 
   /** Where all that are left are at fault themselves, a person decides: the hold stays. */
@@ -299,7 +315,10 @@ export class FleetModel {
       this.#wake(process, 1);
     };
     const { id, possiblySent } = job;
-    const passage = await process.gate.enter({ job: id, possiblySent });
+    const passage = await process.gate.enter({
+      job: id,
+      possiblySent: possiblySent + (this.#isOnce ? 1 : 0),
+    });
     if (passage === undefined) {
       await this.#redis.client.rpush(this.#keys.noticesIn('wait'), id);
       process.idle += 1;
@@ -369,7 +388,7 @@ export class FleetModel {
     if (now - this.#failedAt < shortest) this.#found.early += 1;
   }
 
-  /** As disposition.ts and the delivery policy at-least-once end a job. */
+  /** As disposition.ts and the delivery policy end a job. */
   async #end(job: Job, outcome: Outcome | undefined): Promise<void> {
     switch (outcome?.kind) {
       case 'accepted':
@@ -381,7 +400,8 @@ export class FleetModel {
       case 'unknown': {
         job.attempts += 1;
         job.possiblySent += 1;
-        if (job.possiblySent > RESENDS || job.attempts >= ATTEMPTS) job.end = 'unknown';
+        const mayResend = !this.#isOnce && job.possiblySent <= RESENDS;
+        if (!mayResend || job.attempts >= ATTEMPTS) job.end = 'unknown';
         else {
           const { behindMs: ms } = outcome;
           this.#backOff(job, ms === undefined ? { possiblySent: job.possiblySent } : { ms });

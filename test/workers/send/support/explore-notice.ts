@@ -1,4 +1,5 @@
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import { randomFrom } from '../../../chaos/support/random.ts';
 import { after, endOf } from './notice-model.ts';
 import {
   begin,
@@ -7,6 +8,7 @@ import {
   viewOf,
   type Answer,
   type Law,
+  type Move,
   type Rules,
   type Troubles,
   type World,
@@ -48,4 +50,42 @@ export function explore(
     for (const move of movesOf(world, answers)) edge.push(after(world, move, rules));
   }
   return { states: seen.size, broken, ends };
+}
+
+/** Random walks through the model. */
+interface Wandered {
+  readonly moves: number;
+  /** The first walk that broke laws, and which. */
+  readonly broken: readonly string[];
+}
+
+/**
+ * Walks at random, where so much may happen that not every order can be tried.
+ *
+ * @param steps of a walk at most
+ * @param walks how many
+ */
+export function wander(
+  { delivery, answers, troubles }: Scenario,
+  { walks, steps, seed }: Readonly<Record<'walks' | 'steps' | 'seed', number>>,
+  rules: Rules,
+): Wandered {
+  const random = randomFrom(seed);
+  let moves = 0;
+  for (let walk = 0; walk < walks; walk++) {
+    let world: World = begin(delivery, random() < 0.5, { ...NO_TROUBLES, ...troubles });
+    const path: Move[] = [];
+    while (path.length < steps && world.broken.length === 0) {
+      const some = movesOf(world, answers);
+      const move = some[Math.floor(random() * some.length)];
+      if (move === undefined) break;
+      path.push(move);
+      world = after(world, move, rules);
+    }
+    moves += path.length;
+    const broken = endOf(world, rules) === undefined ? [...world.broken, 'stuck'] : world.broken;
+    if (broken.length > 0)
+      return { moves, broken: [`${broken.join()} in ${JSON.stringify(path)}`] };
+  }
+  return { moves, broken: [] };
 }

@@ -44,6 +44,7 @@ import {
 const HOUR_MS = 3_600_000;
 const DELAY_MS = 60_000;
 const ACTOR = { who: 'test', why: '' } as const;
+const SETTINGS = { ...loadConfig({}, { service: false }).worker, attempts: ATTEMPTS };
 
 /** What BullMQ's worker calls by itself while it runs. */
 interface WorkerSteps {
@@ -110,6 +111,8 @@ export class NoticeStage {
   readonly #keys: Keys;
   readonly #queue: Queue;
   readonly #workers: readonly [StageWorker, StageWorker];
+  /** Takes no job; it only looks for stalled ones, for Redis may refuse the writes of the two. */
+  readonly #third: SendWorker;
   #job: PlannedJob | undefined;
   #runs = 0;
   #accepted = 0;
@@ -124,10 +127,22 @@ export class NoticeStage {
     this.#keys = keysOf(this.#prefix, 'default');
     this.#queue = openBullQueue(QUEUE_NAME, redis.client, this.#keys);
     this.#workers = [this.#build(0), this.#build(1)];
+    this.#third = buildSendWorker(
+      {
+        redis: redis.connect({ forWorker: true }),
+        keys: this.#keys,
+        lane: lanesOf(SETTINGS).notices,
+        settings: SETTINGS,
+        inFlight: new InFlight(),
+      },
+      fail,
+    );
+    this.#third.on('error', () => {});
   }
 
   async close(): Promise<void> {
     for (const { worker } of this.#workers) await worker.close(true);
+    await this.#third.close(true);
     await this.#queue.close();
   }
 
@@ -178,10 +193,6 @@ export class NoticeStage {
 
   #build(index: 0 | 1): StageWorker {
     const line = new HeldLine(this.#redis.connect({ forWorker: true }));
-    const settings = {
-      ...loadConfig({}, { service: false }).worker,
-      attempts: ATTEMPTS,
-    };
     const runOf = (): HeldRun => this.#workers[index].run ?? fail();
     const log = new AttemptLog(pino({ level: 'silent' }));
     const stopping = new AbortController().signal;
@@ -241,8 +252,8 @@ export class NoticeStage {
       {
         redis: line.redis,
         keys: this.#keys,
-        lane: lanesOf(settings).notices,
-        settings,
+        lane: lanesOf(SETTINGS).notices,
+        settings: SETTINGS,
         inFlight: new InFlight(),
       },
       async (job, lockToken) => {
@@ -271,9 +282,7 @@ export class NoticeStage {
         // The first look marks the job, the second one finds it marked.
         for (let look = 0; look < 2; look++) {
           await client.del(keys.noticeJob('stalled-check'));
-          await (
-            this.#workers.find(({ line }) => !line.refuses) ?? fail()
-          ).steps.moveStalledJobsToWait();
+          await (this.#third as unknown as WorkerSteps).moveStalledJobsToWait();
         }
         return;
       case 'expire':

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { DELIVERY_POLICIES } from '../../../../src/contracts/delivery.ts';
+import { seedOfRun } from '../../../chaos/support/random.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { after, endOf } from './notice-model.ts';
 import {
@@ -32,19 +33,34 @@ const TROUBLES: Troubles = {
 const STAGES = 20;
 
 /** A walk through the model: which of the moves is next, by number. */
-const WALK = fc.record({
-  delivery: fc.constantFrom(...DELIVERY_POLICIES),
-  delayed: fc.boolean(),
-  choices: fc.array(fc.nat(10_000), { minLength: 5, maxLength: 40, size: 'max' }),
-});
-type Walk = typeof WALK extends fc.Arbitrary<infer Drawn> ? Drawn : never;
+const walkOf = (maxLength: number) =>
+  fc.record({
+    delivery: fc.constantFrom(...DELIVERY_POLICIES),
+    delayed: fc.boolean(),
+    choices: fc.array(fc.nat(10_000), { minLength: 5, maxLength, size: 'max' }),
+  });
+type Walk = ReturnType<typeof walkOf> extends fc.Arbitrary<infer Drawn> ? Drawn : never;
+
+/** What is played; everything has a default. */
+interface PlayOptions {
+  /** Of the model. */
+  readonly rules?: Rules;
+  /** Default: that of this run ({@link seedOfRun}). */
+  readonly seed?: number;
+  /** Steps of a walk at most, before nothing goes wrong any more. Default: 40 */
+  readonly steps?: number;
+  readonly troubles?: Troubles;
+  /** No walk begins later than so many milliseconds after the first. Default: all are played */
+  readonly forMs?: number;
+}
 
 /** The moves of a walk; afterwards nothing goes wrong, and the notice ends. */
 function movesOfWalk(
   { delivery, delayed, choices }: Walk,
+  troubles: Troubles,
   rules: Rules,
 ): { first: World; moves: Move[] } {
-  const first = begin(delivery, delayed, TROUBLES);
+  const first = begin(delivery, delayed, troubles);
   const moves: Move[] = [];
   let world = first;
   for (const choice of choices) {
@@ -60,42 +76,43 @@ function movesOfWalk(
 /** What was played. */
 interface Played {
   readonly seed: number;
+  readonly walks: number;
   readonly moves: number;
   /** The first walk in which the real notice differs from the model. */
   readonly different: readonly string[];
 }
 
-/** The seed of a run; NOTICES_SEED repeats one. */
-const drawnSeed = () => Number(process.env['NOTICES_SEED'] ?? Date.now() % 1_000_000);
-
-/**
- * Plays random walks through the model with the real code, until one differs. The seed is printed.
- *
- * @param rules of the model
- */
+/** Plays random walks through the model with the real code, until one differs. The seed is printed. */
 export async function playNotices(
   redis: TestRedis,
   walks: number,
-  rules: Rules = RULES,
-  seed = drawnSeed(),
+  { rules = RULES, seed = seedOfRun(), steps = 40, troubles = TROUBLES, forMs }: PlayOptions = {},
 ): Promise<Played> {
   console.info(`model of a notice: NOTICES_SEED=${seed}`);
-  const waiting = fc.sample(WALK, { numRuns: walks, seed }).map((walk) => movesOfWalk(walk, rules));
-  const moves = waiting.reduce((sum, walk) => sum + walk.moves.length, 0);
+  const waiting = fc.sample(walkOf(steps), { numRuns: walks, seed });
+  const until = performance.now() + (forMs ?? Infinity);
+  const played = { walks: 0, moves: 0 };
   const different: string[] = [];
   const playAll = async () => {
     const stage = new NoticeStage(redis, rules);
     try {
-      for (let walk = waiting.pop(); walk !== undefined; walk = waiting.pop()) {
-        await stage.play(walk.first, walk.moves).catch((error: unknown) => {
-          different.push(`${String(error)} in ${JSON.stringify(walk.moves)}`);
+      for (
+        let walk = waiting.pop();
+        walk !== undefined && performance.now() < until;
+        walk = waiting.pop()
+      ) {
+        const { first, moves } = movesOfWalk(walk, troubles, rules);
+        await stage.play(first, moves).catch((error: unknown) => {
+          different.push(`${String(error)} in ${JSON.stringify(moves)}`);
           waiting.length = 0;
         });
+        played.walks += 1;
+        played.moves += moves.length;
       }
     } finally {
       await stage.close();
     }
   };
   await Promise.all(Array.from({ length: Math.min(STAGES, walks) }, playAll));
-  return { seed, moves, different: different.slice(0, 1) };
+  return { seed, ...played, different: different.slice(0, 1) };
 }
