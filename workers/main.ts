@@ -1,9 +1,11 @@
 import { describeFailure, exitCodeOf } from '../src/contracts/errors.ts';
+import { endOnUncaughtErrors } from './process/uncaught-errors.ts';
 import { runWorkerProcess } from './process/worker-process.ts';
 
 // A supervisor passes the index of the process.
 const [, , index] = process.argv;
 
+endOnUncaughtErrors();
 try {
   process.exitCode = await runWorkerProcess(
     undefined,

@@ -1,6 +1,8 @@
 import { describeFailure, exitCodeOf } from '../src/contracts/errors.ts';
 import { runOpsProcess } from './process/ops-process.ts';
+import { endOnUncaughtErrors } from './process/uncaught-errors.ts';
 
+endOnUncaughtErrors();
 try {
   process.exitCode = await runOpsProcess();
 } catch (error) {

@@ -35,6 +35,14 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     words: 'a message never contains a value that was sent',
   },
   {
+    prevents: 'short names that the service repeats before letters of another script',
+    file: 'src/service/response/mask-text.ts',
+    from: String.raw`const WORD_CHARACTER = /[\p{Script=Latin}\p{N}]/u;`,
+    to: String.raw`const WORD_CHARACTER = /[\p{L}\p{N}]/u;`,
+    test: 'service/echoed-values.test.ts',
+    words: 'a short one before another script',
+  },
+  {
     prevents: 'phone numbers in codes of the service',
     file: 'src/service/response/mask-text.ts',
     from: "if (NUMBER.test(text.replace(SEPARATORS, ''))) return undefined;",

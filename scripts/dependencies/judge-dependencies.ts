@@ -52,18 +52,38 @@ const READ_LICENCES: Readonly<Record<string, string>> = {
   'ssh2@1.17.0': 'MIT',
 };
 
+/** Systems that we neither test on nor build images for. */
+const OTHER_SYSTEMS = [
+  'android-arm-eabi',
+  'android-arm64',
+  'darwin-arm64',
+  'darwin-x64',
+  'freebsd-x64',
+  'linux-arm-gnueabihf',
+  'linux-arm-musleabihf',
+  'linux-ppc64-gnu',
+  'linux-riscv64-gnu',
+  'linux-riscv64-musl',
+  'linux-s390x-gnu',
+  'openharmony-arm64',
+  'win32-arm64-msvc',
+  'win32-ia32-msvc',
+  'win32-x64-msvc',
+];
+
 /**
- * Development tools with a native program for each platform, where the registry in use had no copy of some
- * of them, and so npm no hash. npm takes the licence from there too; it is that of the tool. An exception is
- * for one version, and never for a package that is installed on Linux.
+ * Native programs of development tools of which the registry in use had no copy, and so npm no hash, with their only
+ * version. npm takes the licence from there too; it is that of the tool.
  */
-const WITHOUT_HASH: Readonly<Record<string, string>> = {
-  '@oxc-parser/': '0.156.0',
-  '@oxlint-tsgolint/': '7.0.2007',
-  '@oxlint/': '1.94.0',
-};
-/** What Linux with glibc installs on the processors that we test and build images for. */
-const OURS = /(?:linux-(?:x64|arm64))(?:-gnu)?$/;
+const WITHOUT_HASH: ReadonlyMap<string, string> = new Map([
+  ...OTHER_SYSTEMS.map((system) => [`@oxc-parser/binding-${system}`, '0.156.0'] as const),
+  ...[...OTHER_SYSTEMS, 'linux-arm64-musl', 'linux-x64-musl'].map(
+    (system) => [`@oxlint/binding-${system}`, '1.94.0'] as const,
+  ),
+  ...['darwin-arm64', 'darwin-x64', 'win32-arm64', 'win32-x64'].map(
+    (system) => [`@oxlint-tsgolint/${system}`, '7.0.2007'] as const,
+  ),
+]);
 
 /**
  * What is wrong with the dependencies, one sentence each: a package without a hash or from elsewhere, a
@@ -104,21 +124,19 @@ function wrongSource(one: Package): string[] {
 }
 
 function mayLackHash(one: Package): boolean {
-  const family = Object.keys(WITHOUT_HASH).find((start) => one.name.startsWith(start));
   return (
-    family !== undefined &&
-    one.version === WITHOUT_HASH[family] &&
+    one.version !== undefined &&
+    one.version === WITHOUT_HASH.get(one.name) &&
     one.integrity === undefined &&
     one.dev === true &&
-    one.optional === true &&
-    !OURS.test(one.name)
+    one.optional === true
   );
 }
 
 function staleExceptions(packages: readonly Package[]): string[] {
-  return Object.keys(WITHOUT_HASH)
-    .filter((family) => !packages.some((one) => one.name.startsWith(family) && mayLackHash(one)))
-    .map((family) => `The exception for packages without a hash of ${family} is no longer needed.`);
+  return [...WITHOUT_HASH.keys()]
+    .filter((name) => !packages.some((one) => one.name === name && one.integrity === undefined))
+    .map((name) => `The exception for ${name}, which has no hash, is no longer needed.`);
 }
 
 function wrongLicence(one: Package): string[] {

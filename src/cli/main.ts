@@ -1,5 +1,8 @@
 #!/usr/bin/env node
+import { endOnUncaughtErrors } from '../../workers/process/uncaught-errors.ts';
 import { runCli } from './run-cli.ts';
+
+endOnUncaughtErrors();
 
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   // The reader has closed the pipe: `notices config | head -1`.

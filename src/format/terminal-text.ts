@@ -1,5 +1,5 @@
 /** What a terminal obeys, or shows as if it were not there: controls, marks of direction, halves of pairs. */
-const UNSAFE = /(?![\t\n])[\p{Cc}\p{Cs}\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const UNSAFE = /(?![\t\n])[\p{Cc}\p{Cs}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 
 /**
  * A text that is safe for a terminal: what a terminal would obey is shown as the escape that JSON has for it,

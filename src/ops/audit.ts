@@ -92,8 +92,8 @@ const append = defineScript({
   redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])`,
 });
 
-/** What may be a phone number in a reason that a person typed. */
-const NUMBER = /\d(?:[\s().-]{0,3}\d){6,}/g;
+/** What may be a phone number in a reason that a person typed: digits of any script, with any separators. */
+const NUMBER = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,3}\p{Nd}){6,}/gu;
 
 /** A reason without what may be a phone number. */
 export function withoutNumbers(why: string): string {

@@ -1,35 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { numbers } from '../support/fleet.ts';
-import { PASSWORD, startOps } from '../ops/web/support/ops-bench.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { fieldOf, headline, isSamePage, markPage } from './support/read-page.ts';
-import { PATIENCE_MS, visit } from './support/visit.ts';
+import { PATIENCE_MS } from './support/visit.ts';
 import { startWatched } from './support/watched.ts';
 
 const redis = testRedis();
 const rows = (count: number) => numbers(count).map((contact) => ({ contact, var1: 'x' }));
 
 describe('a person who watches', () => {
-  it('signs in, is led to the page asked for, and signs out', async () => {
-    const ops = await startOps(redis.url, redis.freshPrefix());
-    const { page, forgive } = await visit(ops.url);
-    // A page that nobody may see is answered 401, with the form to sign in.
-    forgive(/status of 401/);
-    await page.goto('/batches');
-    await page.getByLabel('Name').fill('otto');
-    await page.getByLabel('Password').fill('not the password');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').filter({ hasText: /./ }).waitFor();
-    await page.getByLabel('Name').fill('otto');
-    await page.getByLabel('Password').fill(PASSWORD);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Batches' }).waitFor();
-    expect(new URL(page.url()).pathname).toBe('/batches');
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('Password').waitFor();
-  });
-
   it('sees a batch move live, pauses it, resumes it and cancels it', async () => {
     const watched = await startWatched(redis, { emulator: { latencyMs: 150 } });
     const { batch } = await watched.fleet.queue.import(rows(2_000), {

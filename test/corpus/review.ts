@@ -8,6 +8,11 @@ export const REVIEW_CASES: readonly Case[] = [
     'a fingerprint depends on the secret of the account',
   ],
   [
+    '1 the id of a batch does not reveal numbers',
+    'batch/import/import-batch.integration.test.ts',
+    'has an id from which the numbers of a list cannot be guessed',
+  ],
+  [
     '2 a body that is echoed',
     'service/echoed-values.test.ts',
     'a message never contains a value that was sent',
@@ -40,6 +45,11 @@ export const REVIEW_CASES: readonly Case[] = [
     'workers/send/sealed-notices.integration.test.ts',
     'is not sent with the contacts of another one',
   ],
+  [
+    '4 the data of a person are erased',
+    'erase/erase-number.integration.test.ts',
+    'of what waits for several people, the others get theirs',
+  ],
   ['5 a masked number shows five digits', 'notices/notice-view.test.ts', '010******78'],
   [
     '6 sign-in limits by network and account',
@@ -71,6 +81,37 @@ export const REVIEW_CASES: readonly Case[] = [
     '6 streams of one caller',
     'ops/web/events.integration.test.ts',
     'of one caller are twenty at most',
+  ],
+  [
+    '6 batches that one caller watches',
+    'ops/web/events.integration.test.ts',
+    'of one caller watch five batches',
+  ],
+  [
+    '6 searches are audited',
+    'ops/web/find.integration.test.ts',
+    'it is in the audit stream with the masked number',
+  ],
+  ['6 exports are audited', 'ops/web/api.integration.test.ts', 'which stands in the audit stream'],
+  [
+    '6 an operator cannot flush the audit',
+    'ops/audit.integration.test.ts',
+    'an operator who makes twenty thousand entries displaces none',
+  ],
+  [
+    '6 failed sign-ins are logged with the address',
+    'ops/web/hostile-callers.integration.test.ts',
+    'that failed is in the log with its address',
+  ],
+  [
+    '7 idempotency keys belong to an API key',
+    'ops/web/key-scope.integration.test.ts',
+    'of two API keys do not meet',
+  ],
+  [
+    '7 the last use of an API key',
+    'ops/web/key-uses.integration.test.ts',
+    'is listed for each key, to the minute',
   ],
   [
     '7 API keys expire and are replaced',
@@ -128,12 +169,40 @@ export const REVIEW_CASES: readonly Case[] = [
     'config/rules.test.ts',
     'verification of certificates cannot be switched off',
   ],
+  ['14 a remote Redis without TLS', 'config/rules.test.ts', "describe('Redis without TLS'"],
+  [
+    '14 a remote plain proxy in front of a local address',
+    'config/rules.test.ts',
+    "describe('a local service behind a proxy'",
+  ],
+  [
+    '14 Sentinel over TLS',
+    'redis/tls.integration.test.ts',
+    'reaches Sentinels and the master they name with TLS only',
+  ],
+  [
+    '14 mutual TLS to Redis',
+    'redis/tls.integration.test.ts',
+    'shows its certificate to a Redis that demands one',
+  ],
+  [
+    '14 mutual TLS to the service',
+    'service/send.test.ts',
+    'shows its certificate to a service that demands one',
+  ],
+  [
+    '15 a missing permission is reported as such',
+    'redis/permission.integration.test.ts',
+    'is refused with the reason, at once',
+  ],
   [
     '15 Redis users',
     'redis/users.integration.test.ts',
     'the documented lines are those of the ACL file',
   ],
   ['16 the compose file', 'scripts/compose.test.ts', 'plain http is for the emulator alone'],
+  ['16 the image', 'scripts/compose.test.ts', 'the image runs as a user without rights'],
+  ['17 packages without a hash', 'scripts/dependencies.test.ts', '36 packages lack a hash'],
   ['17 dependencies', 'scripts/dependencies.test.ts', 'our dependencies pass'],
   ['18 SECURITY.md', 'docs/security-page.test.ts', 'SECURITY.md'],
 ];

@@ -184,6 +184,23 @@ it('the image runs as a user without rights to its files', () => {
   expect(stage).not.toMatch(/--chown/);
 });
 
+it('no file, argument or variable with a secret gets into a layer of the image', () => {
+  const rules = readFileSync('.dockerignore', 'utf8').split('\n');
+  expect(rules.filter((rule) => rule !== '' && !rule.startsWith('#'))).toEqual([
+    '*',
+    '!package.json',
+    '!package-lock.json',
+    '!.npmrc',
+    '!tsconfig.json',
+    '!tsconfig.build.json',
+    '!src',
+    '!workers',
+    '!scripts',
+  ]);
+  const set = readFileSync('Dockerfile', 'utf8').match(/^(?:ARG|ENV) \w+/gm);
+  expect(set).toEqual(['ARG NODE_IMAGE', 'ENV NODE_ENV']);
+});
+
 it('the image lists the packages that it contains, and no other', () => {
   const [build = '', stage = ''] = readFileSync('Dockerfile', 'utf8').split(
     /^FROM .*(?<! AS build)$/m,

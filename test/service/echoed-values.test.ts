@@ -64,6 +64,7 @@ describe('a message never contains a value that was sent', () => {
     ['in capitals', `var1 is ${ORDER.toUpperCase()}`, 'var1 is ***'],
     ['a long one, cut off', `too long: ${LONG.slice(0, 40)}...`, 'too long: ***...'],
     ['a short one, as a word', 'ab is not about', '*** is not about'],
+    ['a short one before another script', 'ab님은 없습니다', '***님은 없습니다'],
     ['the template is named', 'no template ORDER_SHIPPED', 'no template ORDER_SHIPPED'],
     ['a number with wide separators', 'bad 010 - 9876 - 5432', 'bad ***'],
     ['a number in words', 'bad 010 then 9876 then 5432', '***'],

@@ -90,7 +90,8 @@ export class NewFile {
   }
 }
 
-const partOf = (target: string): string => `${target}.part`;
+/** The name of a {@link NewFile} until it is complete. */
+export const partOf = (target: string): string => `${target}.part`;
 
 /** Gives a file a second name; false if that exists. Where there are no hard links, it is copied. */
 async function linkNew(from: string, to: string): Promise<boolean> {

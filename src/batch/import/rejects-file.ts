@@ -1,10 +1,10 @@
-import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { access, lstat, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import { csvLine } from '../failures/csv-line.ts';
-import { NewFile } from './new-file.ts';
+import { NewFile, partOf } from './new-file.ts';
 
 /** Characters that are buffered before they are written. */
 const WRITE_AT = 64 * 1024;
@@ -48,7 +48,11 @@ export class RejectsFile {
       const isNew = found === undefined || found.isFile();
       await access(isNew ? path.dirname(path.resolve(file)) : file, constants.W_OK);
       const ofList = list === undefined ? undefined : await stat(list);
-      if (found !== undefined && found.ino === ofList?.ino && found.dev === ofList.dev) {
+      const isList = (one: Stats | undefined) =>
+        one !== undefined && one.ino === ofList?.ino && one.dev === ofList.dev;
+      // What has the name of the unfinished file is removed.
+      const part = await lstat(partOf(file)).catch(() => undefined);
+      if (isList(found) || isList(part)) {
         throw new NoticeQueueError('REJECTS_UNWRITABLE', `${file} is the list itself.`);
       }
     } catch (error) {

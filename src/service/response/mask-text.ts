@@ -29,13 +29,13 @@ const OPAQUE_RUN = /[A-Za-z0-9+/_=.~-]{40,}/g;
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu;
 /** Shorter secrets would mask ordinary words. */
 const MIN_SECRET_LENGTH = 6;
-/** Shorter values of ASCII are found as whole words only. */
+/** Shorter values of ASCII are found as whole words only; letters of another script end a word. */
 const MIN_PIECE_LENGTH = 6;
 /** A value is found by so many of its first characters: services cut long ones off. */
 const HEAD_LENGTH = 12;
 
 const ASCII = /^[\0-\x7f]*$/;
-const WORD_CHARACTER = /[\p{L}\p{N}]/u;
+const WORD_CHARACTER = /[\p{Script=Latin}\p{N}]/u;
 
 /** Makes text of the service safe to keep: what it repeats of one request and of our secrets is masked. */
 export class AnswerMask {

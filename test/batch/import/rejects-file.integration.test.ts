@@ -32,6 +32,16 @@ describe('what lies where the file of refused rows goes', () => {
     expect(await world.jobIds()).toEqual([]);
   });
 
+  it('the list, where the unfinished file would be: refused, and it stays', async () => {
+    const world = importWorld(redis);
+    const file = listFile(BAD, 'list.csv.part');
+    const rejectsFile = file.replace(/\.part$/, '');
+    const failure = await failureOf(world.import(file, { rejectsFile }));
+    expect(failure.code).toBe('REJECTS_UNWRITABLE');
+    expect(readFileSync(file, 'utf8')).toBe(BAD);
+    expect(await world.jobIds()).toEqual([]);
+  });
+
   it('a link to another file: neither is changed', async () => {
     const world = importWorld(redis);
     const file = listFile(BAD);

@@ -1,3 +1,4 @@
+import { shownTitle } from '../../../batch/source/sent-columns.ts';
 import { describeValue, maskContact } from '../../mask-contact.ts';
 
 /** Fields whose values contain no personal data. */
@@ -26,7 +27,7 @@ export function showJob(data: unknown): unknown {
     if (name === 'notice' && isFields(value)) shown[name] = showJob(value);
     else if (name === 'contacts' && Array.isArray(value)) shown[name] = showContacts(value);
     else if (PLAIN.has(name) && typeof value !== 'object') shown[name] = value;
-    else shown[name] = describeValue(value);
+    else shown[shownTitle(name)] = describeValue(value);
   }
   return shown;
 }

@@ -20,6 +20,8 @@ export interface TestProvider {
   /** Claims of the person, also in place of the standard ones of the ID token. */
   claims: Record<string, unknown>;
   signing: Signing;
+  /** Whether it shows a page with a link, as a provider does where a person has to sign in. Default: no. */
+  asks: boolean;
   readonly trouble: Map<string, Trouble>;
   /** Fields of the discovery document in place of the right ones. */
   metadata: Record<string, unknown>;
@@ -44,14 +46,23 @@ interface State {
   readonly jwk: object;
 }
 
+const HTML = { 'content-type': 'text/html; charset=utf-8' };
+
+/** A page with an icon of its own, so that the browser asks for none. */
+const signInPage = (location: string) =>
+  `<link rel="icon" href="data:," /><a href="${location.replaceAll('&', '&amp;')}">I am Kim</a>`;
+
 const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 /** Made once: it takes longer than a test. */
 const OWN = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 const OTHER = generateKeyPairSync('rsa', { modulusLength: 2_048 });
 
-/** @param redirect the only URL to which visitors are sent back */
-export async function startProvider(redirect: string): Promise<TestProvider> {
+/**
+ * @param redirect the only URL to which visitors are sent back
+ * @param host name of this machine in its addresses: `localhost` is another site than 127.0.0.1 to a browser
+ */
+export async function startProvider(redirect: string, host = '127.0.0.1'): Promise<TestProvider> {
   const { privateKey: key, publicKey } = OWN;
   const { privateKey: other } = OTHER;
   const jwk = { ...publicKey.export({ format: 'jwk' }), kid: 'first', alg: 'RS256', use: 'sig' };
@@ -69,9 +80,10 @@ export async function startProvider(redirect: string): Promise<TestProvider> {
   };
   onTestFinished(close);
   const provider: TestProvider = {
-    issuer: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    issuer: `http://${host}:${(server.address() as AddressInfo).port}`,
     claims: { sub: 'person-1' },
     signing: 'right',
+    asks: false,
     trouble: new Map(),
     metadata: {},
     asked: [],
@@ -109,10 +121,12 @@ async function serve(
       });
     case '/jwks':
       return json({ keys: [state.jwk] });
-    case '/authorize':
-      answer.writeHead(302, { location: authorize(provider, state, redirect, url.searchParams) });
-      answer.end();
+    case '/authorize': {
+      const location = authorize(provider, state, redirect, url.searchParams);
+      if (!provider.asks) answer.writeHead(302, { location }).end();
+      else answer.writeHead(200, HTML).end(signInPage(location));
       return undefined;
+    }
     case '/token': {
       const form = new URLSearchParams(await text(request));
       const problem = refusal(state, request, form);

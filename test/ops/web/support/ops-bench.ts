@@ -86,7 +86,7 @@ function everybody(): Record<string, string> {
 /**
  * Starts an ops server with a viewer `vera`, an operator `otto` and an API key of each role.
  *
- * @param env further variables; a blank one takes a default of this bench away
+ * @param env further variables; a blank one takes a default of this bench away. Without OPS_PORT it takes a free port
  * @param routes others than the table's
  */
 export async function startOps(
@@ -112,7 +112,7 @@ export async function startOps(
   const { context, invitation, close } = await openOps(config, pino({ level: 'info' }, log));
   onTestFinished(close);
   const app = await buildOpsServer(context, routes);
-  const url = await app.listen({ host: config.ops.host, port: 0 });
+  const url = await app.listen({ host: config.ops.host, port: config.ops.port });
   let closed: Promise<void> | undefined;
   const end = () => {
     closed ??= app.close();

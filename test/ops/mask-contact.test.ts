@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest';
+import { maskContact, maskNumber } from '../../src/ops/mask-contact.ts';
+import { showJob } from '../../src/ops/web/board/show-job.ts';
+
+it.each([
+  ['01012345678', '010******78'],
+  ['12345678901234567890', '123***************90'],
+  ['15881588', '158***88'],
+  ['1588158', '158****'],
+  ['15881', '158**'],
+  ['1588', '****'],
+])('of %s at most five digits are shown', (number, shown) => {
+  expect(maskNumber(number)).toBe(shown);
+});
+
+describe('what is shown of a contact', () => {
+  const contact = {
+    contact: '01012345678',
+    var1: 'Kim',
+    '010-9876-5432': 'x',
+    Kim01098765432: [1],
+  };
+
+  it('has no number in the name of a field', () => {
+    expect(maskContact(contact)).toEqual({
+      contact: '010******78',
+      var1: 'text of 3 characters',
+      '...-...-...': 'text of 1 characters',
+      'Kim...': 'list of 1',
+    });
+  });
+
+  it('has none on the board, at any level', () => {
+    const job = {
+      v: 1,
+      '01098765432': 1,
+      notice: { templateCode: 'T', '0109876': 2, contacts: [contact] },
+    };
+    expect(JSON.stringify(showJob(job))).not.toMatch(/[0-9]{4,}/);
+  });
+});

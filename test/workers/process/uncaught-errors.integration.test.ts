@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../../scripts/redis/free-port.ts';
+import { until } from '../../support/wait.ts';
+
+const FAILS = fileURLToPath(new URL('../support/uncaught.mjs', import.meta.url));
+
+it.each([
+  ['the command line', 'src/cli/main.js', ['emulator', '--port', '0'], /emulator at/],
+  ['a worker of a supervisor', 'workers/main.js', ['0'], /waiting-for-redis/],
+  ['the ops server', 'workers/ops.js', [], /ops-listening/],
+] as const)(
+  'an error that nothing caught ends %s, which shows no argument of a command',
+  async (_, file, args, ready) => {
+    const program = fileURLToPath(new URL(`../../../dist/${file}`, import.meta.url));
+    const child = spawn(process.execPath, [program, ...args], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        NODE_OPTIONS: `--import ${FAILS}`,
+        REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
+        BASE_URL: 'http://127.0.0.1:9',
+        ACCESS_KEY: 'emulator-access-key',
+        SECRET_KEY: 'emulator-secret-key',
+        HEALTH_PORT: '0',
+        OPS_PORT: '0',
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+    });
+    let written = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (written += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (written += text));
+    const ended = once(child, 'close');
+    await until(() => ready.test(written), { what: 'the program to run', deadlineMs: 20_000 });
+    child.kill('SIGUSR2');
+    expect(await ended).toEqual([1, null]);
+    expect(written).toMatch(/unexpected failure \(Error\); this is a bug in notice-queue\n +at /);
+    expect(written).toContain('uncaught.mjs');
+    expect(written).not.toMatch(/01098765432|canary|wrong value/);
+  },
+);
