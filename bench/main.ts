@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: what notice-queue costs, beside what its users would write instead, in one run on
- * one machine. What it measures and how is told in docs/performance.md.
+ * one machine. What it measures and how is told in docs/performance.md; docs/scaling.md calculates with it.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
@@ -13,10 +13,12 @@ import { charts } from './report/charts.ts';
 import { changes, changeText } from './report/compare.ts';
 import { figures } from './report/figures.ts';
 import { between } from './report/page.ts';
+import { scalingPage } from './report/scaling-page.ts';
 import { countTable, table } from './report/tables.ts';
 import type { Results } from './results.ts';
 
 const PAGE = 'docs/performance.md';
+const SCALING = 'docs/scaling.md';
 const CHARTS = 'docs/performance';
 const RESULTS = 'bench/results.json';
 
@@ -86,6 +88,7 @@ async function full(options: BenchOptions): Promise<number> {
     await mkdir(CHARTS, { recursive: true });
     for (const [name, svg] of charts(results)) await writeFile(`${CHARTS}/${name}`, svg);
     await writePage('figures', text);
+    await writeFile(SCALING, scalingPage(await readFile(SCALING, 'utf8'), results));
   }
   return 0;
 }

@@ -12,6 +12,7 @@ export const LEGS = [
   'growth',
   'pages',
   'processes',
+  'sharing',
   'soak',
 ] as const;
 
@@ -36,8 +37,8 @@ export interface BenchOptions {
 
 export const USAGE = `npm run bench -- [options]
 
-  (none)          all legs but the soak, some ten minutes; writes bench/results.json and the
-                  figures and charts of docs/performance.md
+  (none)          all legs but the soak, some fifteen minutes; writes bench/results.json, the figures
+                  and charts of docs/performance.md, and the tables of docs/scaling.md
   --full          with a million jobs that wait, and a million delayed ones: some minutes more
   --soak          with ten minutes of steady load
   --quick         the exact counts alone, some twenty seconds; fails where one is out of bounds

@@ -2,7 +2,7 @@ import { spreadOf } from '../harness/spread.ts';
 import type { PageTime } from '../legs/pages.ts';
 import { NAMES } from '../legs/single-sends.ts';
 import type { Results } from '../results.ts';
-import { count, countTable, raceTable, table, verdictTable } from './tables.ts';
+import { count, countTable, raceTable, sharingTable, table, verdictTable } from './tables.ts';
 import { verdicts } from './targets.ts';
 
 /** The figures of a run as Markdown: the targets first, then the details. */
@@ -84,6 +84,7 @@ export function figures(results: Results): string {
         }),
       ),
     ),
+    ...section('Workers that share one Redis', results.sharing, sharingTable),
     ...soakSection(results),
   ].join('\n\n');
 }
