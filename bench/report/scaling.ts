@@ -59,7 +59,7 @@ type NameOfContestant = (typeof NAMES)['alone' | 'coalescing' | 'chunks'];
 const FLEETS: Readonly<Record<Way, string>> = {
   alone: sharedBy(SHARERS.single, 64),
   coalesced: sharedBy(SHARERS.coalesced, 4),
-  chunks: sharedBy(SHARERS.chunks, 16),
+  chunks: sharedBy(SHARERS.chunks, 4),
 };
 
 /** Reads the costs of a way from the results of a benchmark. */

@@ -64,7 +64,7 @@ const measured: Results = {
     [sharedBy(SHARERS.single, 4)]: shared({ redisCpuUs: [1] }),
     [sharedBy(SHARERS.single, 64)]: shared({ redisCpuUs: [60, 70, 90] }),
     [sharedBy(SHARERS.coalesced, 4)]: shared({ redisCpuUs: [40], requests: [0.02] }),
-    [sharedBy(SHARERS.chunks, 16)]: shared({
+    [sharedBy(SHARERS.chunks, 4)]: shared({
       redisCpuUs: [0.2],
       queueingCpuUs: [0.15],
       inBytes: [2],
