@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: what notice-queue costs, beside what its users would write instead, in one run on
- * one machine. What it measures and how is told in docs/performance.md.
+ * one machine. What it measures and how is told in docs/performance.md; docs/scaling.md calculates with it.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';
@@ -14,10 +14,12 @@ import { changes, changeText } from './report/compare.ts';
 import { figures } from './report/figures.ts';
 import { between } from './report/page.ts';
 import { publicationOf } from './report/publication.ts';
+import { scalingPage } from './report/scaling-page.ts';
 import { countTable, table } from './report/tables.ts';
 import type { Results } from './results.ts';
 
 const PAGE = 'docs/performance.md';
+const SCALING = 'docs/scaling.md';
 const CHARTS = 'docs/performance';
 
 const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as {
@@ -89,7 +91,10 @@ async function full(options: BenchOptions): Promise<number> {
   if (options.writes) {
     const json = await format(JSON.stringify(results), { parser: 'json' });
     await writeFile(publication.results, json);
-    if (publication.isMain) await writeCharts(results);
+    if (publication.isMain) {
+      await writeCharts(results);
+      await writeFile(SCALING, scalingPage(await readFile(SCALING, 'utf8'), results));
+    }
     await writePage(publication.part, publication.text(results));
   }
   return 0;

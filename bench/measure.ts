@@ -12,6 +12,7 @@ import { latencies, PATHS } from './legs/latency.ts';
 import { pageTimes } from './legs/pages.ts';
 import { withProcesses } from './legs/processes.ts';
 import { NAMES, SENDERS, singleTotals } from './legs/single-sends.ts';
+import { sharing } from './legs/sharing.ts';
 import { soak } from './legs/soak.ts';
 import type { BenchOptions, Leg } from './options.ts';
 import type { Latency, Results } from './results.ts';
@@ -60,6 +61,7 @@ export async function measure(
       return { pages: await pageTimes(stage, sizes) };
     },
     processes: async () => ({ processes: await processRounds(stage, rounds) }),
+    sharing: async () => ({ sharing: await sharing(await stage.withSink(1), rounds, say) }),
     soak: async () => {
       await stage.clear();
       return { soak: await soak(stage, SOAK_SECONDS) };

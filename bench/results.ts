@@ -19,6 +19,24 @@ export interface Rounds {
 /** Contestants by name. */
 export type Race = Readonly<Record<string, Rounds>>;
 
+/** What the rounds of several workers on one Redis came to, each list by round; all but `rate` is per contact. */
+export interface SharedRounds {
+  /** Contacts a second. */
+  readonly rate: readonly number[];
+  /** Microseconds of CPU of all workers together, and of Redis for them. */
+  readonly cpuUs: readonly number[];
+  readonly redisCpuUs: readonly number[];
+  /** Bytes from the workers to Redis, and back. */
+  readonly inBytes: readonly number[];
+  readonly outBytes: readonly number[];
+  /** Microseconds of Redis for queueing, before the workers started; bytes in both directions. */
+  readonly queueingCpuUs: readonly number[];
+  readonly queueingBytes: readonly number[];
+  /** Requests to the service, and bytes in both directions. */
+  readonly requests: readonly number[];
+  readonly serviceBytes: readonly number[];
+}
+
 /** Milliseconds of one notice, by round. */
 export interface Latency {
   readonly p50Ms: readonly number[];
@@ -46,5 +64,7 @@ export interface Results {
   readonly pages?: readonly PageTime[];
   /** Sends a second by number of processes, by round. */
   readonly processes?: Readonly<Record<string, readonly number[]>>;
+  /** By contestant and number of workers; a unit is a contact. */
+  readonly sharing?: Readonly<Record<string, SharedRounds>>;
   readonly soak?: readonly SoakSample[];
 }

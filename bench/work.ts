@@ -7,6 +7,21 @@ export const CONCURRENCY = 50;
 /** Single notices, and chunks, that are sent before the clock starts. */
 export const WARM_UP = { singles: 2_000, chunks: 100 };
 
+/** Contestants of the leg `sharing`. */
+export const SHARERS = {
+  single: 'notice-queue, one contact a request',
+  bullUndici: 'BullMQ + undici',
+  light: 'notice-queue, jobs without a request',
+  lightBullmq: 'BullMQ, jobs without a request',
+  coalesced: 'notice-queue, coalescing',
+  chunks: 'notice-queue, chunks of 1,000',
+  bullUndiciChunks: 'BullMQ + undici, chunks of 1,000',
+} as const;
+
+/** A contestant of the leg `sharing` with so many workers. */
+export const sharedBy = (contestant: string, workers: number) =>
+  `${contestant}: ${workers} workers`;
+
 const FAMILIES = [
   '김',
   '이',

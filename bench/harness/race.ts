@@ -3,23 +3,39 @@ import type { Race, Rounds } from '../results.ts';
 import type { Stage } from './stage.ts';
 import type { Timed } from './timed.ts';
 
-/** Somebody who does a piece of work and is timed. */
-export interface Contestant {
+/** What each run of a contestant has at least. */
+type AnyRun = Pick<Timed, 'rate' | 'cpuUs'>;
+
+/** Does a piece of work and is timed. */
+export interface Contestant<Run extends AnyRun = Timed> {
   readonly name: string;
-  readonly run: () => Promise<Timed>;
+  readonly run: () => Promise<Run>;
 }
 
-/**
- * Lets contestants do the same work in turn, several rounds, each round beginning with another one:
- * what the machine does beside meets all of them.
- */
+/** Lets contestants do the same work in turn, and sums up the figures of all races. */
 export async function race(
   stage: Stage,
   contestants: readonly Contestant[],
   rounds: number,
   say: (line: string) => void,
 ): Promise<Race> {
-  const all = new Map<string, Timed[]>(contestants.map(({ name }) => [name, []]));
+  const all = await inTurn(stage, contestants, rounds, say);
+  return Object.fromEntries([...all].map(([name, runs]) => [name, roundsOf(runs)]));
+}
+
+/**
+ * Runs contestants in turn, several rounds, each round beginning with another one: what the machine
+ * does beside meets all of them.
+ *
+ * @returns the runs of each by its name, in the order of the rounds
+ */
+export async function inTurn<Run extends AnyRun>(
+  stage: Stage,
+  contestants: readonly Contestant<Run>[],
+  rounds: number,
+  say: (line: string) => void,
+): Promise<ReadonlyMap<string, readonly Run[]>> {
+  const all = new Map<string, Run[]>(contestants.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < contestants.length; turn++) {
       const contestant = contestants[(turn + round) % contestants.length];
@@ -31,7 +47,7 @@ export async function race(
       say(`  ${contestant.name}: ${rate}/s, ${timed.cpuUs.toFixed(1)} us`);
     }
   }
-  return Object.fromEntries([...all].map(([name, runs]) => [name, roundsOf(runs)]));
+  return all;
 }
 
 /** Senders as contestants, those that are possible here. */
@@ -45,10 +61,11 @@ export function contestants(
     .map(({ name, run }) => ({ name, run: () => run(stage, totals) }));
 }
 
+/** A thousandth is beyond what can be measured; the file of results stays readable. */
+export const rounded = (figure: number) => Number(figure.toPrecision(4));
+
 function roundsOf(runs: readonly Timed[]): Rounds {
-  // A thousandth is beyond what can be measured; the file of results stays readable.
-  const each = (figure: (timed: Timed) => number) =>
-    runs.map((timed) => Number(figure(timed).toPrecision(4)));
+  const each = (figure: (timed: Timed) => number) => runs.map((timed) => rounded(figure(timed)));
   return {
     rate: each(({ rate }) => rate),
     cpuUs: each(({ cpuUs }) => cpuUs),

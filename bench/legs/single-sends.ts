@@ -61,7 +61,7 @@ export const CAN_COALESCE = ROWS.some(({ variable }) => variable === 'COALESCE_M
 export const PAYLOAD_KEY = '42'.repeat(32);
 
 /** The environment of our worker, as its users would set it. */
-function workerEnv(stage: Stage, prefix: string): Record<string, string> {
+export function workerEnv(stage: Stage, prefix: string): Record<string, string> {
   return {
     REDIS_URL: stage.redisUrl,
     REDIS_PREFIX: prefix,

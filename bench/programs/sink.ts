@@ -19,6 +19,7 @@ const TAKEN = answerOf({ acceptedCount: Number(contactsEach), requestId: 'req-1'
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 
 let taken = 0;
+const traffic = { requests: 0, bytes: 0 };
 let goals: { readonly reach: number }[] = [];
 
 function take(): void {
@@ -29,6 +30,9 @@ function take(): void {
   for (const { reach } of reached) tell({ reached: reach, atMs: nowMs() });
 }
 
+/** What it got and answered since its start; TLS and the headers of packets are not counted. */
+export type SinkTraffic = typeof traffic;
+
 /** Follows one connection: a head up to its blank line, then as many bytes as it names. */
 function serve(socket: Socket): void {
   let head: Buffer | undefined;
@@ -37,6 +41,7 @@ function serve(socket: Socket): void {
   socket.setNoDelay(true);
   socket.on('error', () => {});
   socket.on('data', (piece: Buffer) => {
+    traffic.bytes += piece.length;
     let rest = head === undefined ? piece : Buffer.concat([head, piece]);
     head = undefined;
     while (rest.length > 0) {
@@ -55,14 +60,19 @@ function serve(socket: Socket): void {
       left -= read;
       rest = rest.subarray(read);
       if (left > 0) continue;
-      if (answer === TAKEN) take();
+      if (answer === TAKEN) {
+        traffic.requests += 1;
+        take();
+      }
+      traffic.bytes += answer.length;
       socket.write(answer);
     }
   });
 }
 
 process.on('message', (message) => {
-  const { reach, clear } = message as ServiceOrder;
+  const { reach, clear, record } = message as ServiceOrder;
+  if (record === true) tell({ record: traffic });
   if (clear === true) {
     taken = 0;
     goals = [];

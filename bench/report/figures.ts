@@ -2,7 +2,7 @@ import { spreadOf } from '../harness/spread.ts';
 import type { PageTime } from '../legs/pages.ts';
 import { NAMES } from '../legs/single-sends.ts';
 import type { Race, Results } from '../results.ts';
-import { count, countTable, raceTable, table, verdictTable } from './tables.ts';
+import { count, countTable, raceTable, sharingTable, table, verdictTable } from './tables.ts';
 import { verdicts } from './targets.ts';
 
 /** The targets and the races of senders alone: a run under another version of Node. */
@@ -92,6 +92,7 @@ export function figures(results: Results): string {
         }),
       ),
     ),
+    ...section('Workers that share one Redis', results.sharing, sharingTable),
     ...soakSection(results),
   ].join('\n\n');
 }

@@ -1,10 +1,11 @@
 /**
  * Replaces the text between two markers of a page; the rest is written manually.
  *
+ * @param by the command that writes it
  * @throws Error for a page without the markers
  */
-export function between(page: string, name: string, text: string): string {
-  const begin = `<!-- ${name}: written by \`npm run bench\`, do not edit -->`;
+export function between(page: string, name: string, text: string, by = 'npm run bench'): string {
+  const begin = `<!-- ${name}: written by \`${by}\`, do not edit -->`;
   const end = `<!-- ${name}: end -->`;
   const from = page.indexOf(begin);
   const to = page.indexOf(end);

@@ -71,6 +71,33 @@ export function raceTable(race: Race, unit: string, reference: string): string {
   );
 }
 
+/** Fleets of several sizes on one Redis, and how busy each kept it. */
+export function sharingTable(sharing: NonNullable<Results['sharing']>): string {
+  const median = (rounds: readonly number[]) => spreadOf(rounds).median;
+  return table(
+    [
+      'contestant',
+      'contacts per second',
+      'Redis µs',
+      'Redis core busy',
+      'bytes to Redis',
+      'bytes from Redis',
+      'queueing: Redis µs',
+      'CPU µs of workers',
+    ],
+    Object.entries(sharing).map(([name, rounds]) => [
+      name,
+      count(median(rounds.rate)),
+      micro(median(rounds.redisCpuUs)),
+      `${((median(rounds.rate) * median(rounds.redisCpuUs)) / 10_000).toFixed(0)} %`,
+      count(median(rounds.inBytes)),
+      count(median(rounds.outBytes)),
+      micro(median(rounds.queueingCpuUs)),
+      micro(median(rounds.cpuUs)),
+    ]),
+  );
+}
+
 /** Counts and their bounds. */
 export function countTable(counts: NonNullable<Results['counts']>): string {
   return table(
