@@ -14,6 +14,7 @@ import { withProcesses } from './legs/processes.ts';
 import { NAMES, SENDERS, singleTotals } from './legs/single-sends.ts';
 import { sharing } from './legs/sharing.ts';
 import { soak } from './legs/soak.ts';
+import { startup } from './legs/startup.ts';
 import type { BenchOptions, Leg } from './options.ts';
 import type { Latency, Results } from './results.ts';
 import { CHUNK_SIZE } from './work.ts';
@@ -35,6 +36,7 @@ export async function measure(
 ): Promise<Results> {
   const runs: Readonly<Record<Leg, () => Promise<Found>>> = {
     counts: async () => ({ counts: await counts(stage) }),
+    startup: async () => ({ startup: await startup(stage, rounds) }),
     singles: async () => ({
       singles: await race(stage, contestants(stage, SENDERS, singleTotals(SINGLES)), rounds, say),
     }),

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 /** The parts of a run, in their order. */
 export const LEGS = [
   'counts',
+  'startup',
   'singles',
   'chunks',
   'clients',

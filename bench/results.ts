@@ -4,6 +4,7 @@ import type { Draining } from './legs/draining.ts';
 import type { Growth } from './legs/growth.ts';
 import type { PageTime } from './legs/pages.ts';
 import type { SoakSample } from './legs/soak.ts';
+import type { Startup } from './legs/startup.ts';
 
 /** What the rounds of one contestant came to, each list by round. */
 export interface Rounds {
@@ -48,6 +49,7 @@ export interface Results {
   readonly machine: Machine;
   readonly rounds: number;
   readonly counts?: readonly Count[];
+  readonly startup?: Startup;
   /** A unit is a contact. */
   readonly singles?: Race;
   readonly chunks?: Race;

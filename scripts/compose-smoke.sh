@@ -7,6 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 contacts=20
+# What the image may add to its base.
+most_mb=150
 control_key=compose-smoke-control-key
 compose=${COMPOSE:-docker-compose}
 
@@ -80,6 +82,13 @@ user=$(docker inspect --format '{{.Config.User}}' "$NOTICES_IMAGE")
 packages=$(docker run --rm --entrypoint cat "$NOTICES_IMAGE" sbom.cdx.json)
 [[ $packages == *'"name": "bullmq"'* ]] || fail 'the image does not list its packages'
 
+# A builder may keep the base image to itself.
+base=$(sed -n 's/^ARG NODE_IMAGE=//p' Dockerfile)
+docker image inspect "$base" >/dev/null 2>&1 || docker pull --quiet "$base" >/dev/null
+size_of() { docker image inspect --format '{{.Size}}' "$1"; }
+above=$((($(size_of "$NOTICES_IMAGE") - $(size_of "$base")) / 1000000))
+[ "$above" -le "$most_mb" ] || fail "the image is $above MB larger than $base, more than $most_mb"
+
 deploy/make-secrets.sh "$SECRETS_FOLDER"
 $compose up --detach --no-build --scale emulator-worker=2
 until_true 60 'the emulator' emulator_answers
@@ -102,4 +111,4 @@ for id in $workers; do
   code=$(docker inspect --format '{{.State.ExitCode}}' "$id")
   [ "$code" = 0 ] || fail "a worker ended with $code"
 done
-echo "$contacts contacts, sent by two workers with one token, each accepted once."
+echo "$contacts contacts, sent by two workers with one token, each accepted once; $above MB above $base."

@@ -1,6 +1,7 @@
 import { spreadOf } from '../harness/spread.ts';
 import type { PageTime } from '../legs/pages.ts';
 import { NAMES } from '../legs/single-sends.ts';
+import type { Startup } from '../legs/startup.ts';
 import type { Race, Results } from '../results.ts';
 import { count, countTable, raceTable, sharingTable, table, verdictTable } from './tables.ts';
 import { verdicts } from './targets.ts';
@@ -20,6 +21,7 @@ export function figures(results: Results): string {
   return [
     ...targetSection(results),
     ...section('Counts', results.counts, countTable),
+    ...section('Start-up and memory', results.startup, startupTables),
     ...raceSection('Single sends', 'single-sends.svg', results.singles, 'contacts', NAMES.axios),
     ...(results.singles === undefined
       ? []
@@ -157,6 +159,20 @@ function growthSection({ growth }: Results): readonly string[] {
       ]),
     ),
   ];
+}
+
+/** From the start of a process to its end, and the memory of a worker. */
+function startupTables({ ms, workerMb }: Startup): string {
+  const rows = (named: Readonly<Record<string, readonly number[]>>) =>
+    Object.entries(named).map(([name, figures]) => {
+      const { median, min, max } = spreadOf(figures);
+      return [name, median.toFixed(0), `${min.toFixed(0)} to ${max.toFixed(0)}`];
+    });
+  const { idle, loaded } = workerMb;
+  return [
+    table(['program, from its start to its end', 'ms', 'spread'], rows(ms)),
+    table(['worker', 'MB', 'spread'], rows({ idle, 'after 20,000 single sends': loaded })),
+  ].join('\n\n');
 }
 
 /** Every page at every size. */

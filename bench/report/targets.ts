@@ -1,5 +1,6 @@
-import { ratioOf, type Spread } from '../harness/spread.ts';
+import { ratioOf, spreadOf, type Spread } from '../harness/spread.ts';
 import { NAMES } from '../legs/single-sends.ts';
+import { BARE, LIGHT_COMMANDS, PACKAGES } from '../legs/startup.ts';
 import type { Race, Results } from '../results.ts';
 
 /** A performance target. */
@@ -156,6 +157,27 @@ export const TARGETS: readonly Target[] = [
     unit: 'x',
     reached: ({ importPeakMb }) =>
       exactly(importPeakMb && importPeakMb.fourMillion / importPeakMb.million),
+  },
+  {
+    work: `${PACKAGES.ours} in a new process`,
+    reference: PACKAGES.bullmq,
+    reach: { atMost: 1.3 },
+    unit: 'x',
+    reached: ({ startup }) => {
+      const one = startup?.ms[PACKAGES.ours];
+      const other = startup?.ms[PACKAGES.bullmq];
+      return one === undefined || other === undefined ? undefined : ratioOf(one, other);
+    },
+  },
+  {
+    work: 'slowest command that needs neither Redis nor the service',
+    reference: BARE,
+    reach: { atMost: 150 },
+    unit: 'ms',
+    reached: ({ startup }) =>
+      LIGHT_COMMANDS.map((name) => startup?.ms[name])
+        .flatMap((ms) => (ms === undefined ? [] : [spreadOf(ms)]))
+        .sort((left, right) => right.median - left.median)[0],
   },
   {
     work: 'slowest page of the ops server',

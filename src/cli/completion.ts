@@ -14,7 +14,6 @@ const SCRIPTS = { bash: bashScript, zsh: zshScript, fish: fishScript } as const;
 /** `notices completion SHELL`: writes the script that a shell reads at its start. */
 export function completionCommand({ stdout }: CommandContext): Command {
   return new Command('completion')
-    .description('write a script that makes a shell complete commands and flags')
     .addArgument(new Argument('<shell>').choices(Object.keys(SCRIPTS)))
     .action((shell: keyof typeof SCRIPTS, _flags: object, command: Command) => {
       writeText(stdout, SCRIPTS[shell](command.parent?.commands.map(completed) ?? []));

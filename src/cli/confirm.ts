@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises';
 import { UsageError } from './usage-error.ts';
 import type { CommandContext } from './command-context.ts';
 import { terminalText } from '../format/terminal-text.ts';
@@ -18,6 +17,7 @@ export async function confirm(
   if (stdin.isTTY !== true || stderr.isTTY !== true) {
     throw new UsageError(`${question} There is no terminal to ask on: add --yes to confirm.`);
   }
+  const { createInterface } = await import('node:readline/promises');
   const terminal = createInterface({ input: stdin, output: stderr });
   try {
     // Ctrl-C and Ctrl-D close the terminal without an answer.

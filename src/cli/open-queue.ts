@@ -1,10 +1,11 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
-import { sealingOf, type Sealing } from '../payload/seal.ts';
-import { loadConfig, type Config } from '../config/config.ts';
+import type { Sealing } from '../payload/seal.ts';
+import type { Config } from '../config/config.ts';
+import type { ReadOptions } from '../config/read.ts';
 import type { NoticeQueue } from '../producer/notice-queue.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { keysOf, type Keys } from '../redis/keys.ts';
+import type { Keys } from '../redis/keys.ts';
 import { UsageError } from './usage-error.ts';
 import type { CommandContext } from './command-context.ts';
 
@@ -22,20 +23,39 @@ export interface OpenLedger {
 const TIMEOUT_MS = 3_000;
 
 /**
+ * The configuration of the environment. What reads it is loaded here, because the help of a command and most
+ * errors of usage need none.
+ *
+ * @param options default: without the service
+ * @throws InputError CONFIG_INVALID
+ */
+export async function readConfig(
+  { env }: Pick<CommandContext, 'env'>,
+  options: ReadOptions = { service: false },
+): Promise<Config> {
+  const { loadConfig } = await import('../config/config.ts');
+  return loadConfig(env, options);
+}
+
+/**
  * Opens the ledger for one command and closes it afterwards. Needs no credentials of the service. The
  * Redis client is imported here because the commands that do not need it start faster without it.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED, and what `use` throws
  */
 export async function withLedger<Result>(
-  { env }: Pick<CommandContext, 'env'>,
+  context: Pick<CommandContext, 'env'>,
   use: (open: OpenLedger) => Promise<Result>,
 ): Promise<Result> {
-  const config = loadConfig(env, { service: false });
+  const config = await readConfig(context);
+  const [{ keysOf }, { sealingOf }, { withRedis }, { Ledger }] = await Promise.all([
+    import('../redis/keys.ts'),
+    import('../payload/seal.ts'),
+    import('../redis/with-redis.ts'),
+    import('../batch/ledger/ledger.ts'),
+  ]);
   const keys = keysOf(config.redis.prefix, config.account);
   const sealing = sealingOf(config.account, config.queue);
-  const { withRedis } = await import('../redis/with-redis.ts');
-  const { Ledger } = await import('../batch/ledger/ledger.ts');
   return withRedis(config.redis, TIMEOUT_MS, (redis) =>
     use({ ledger: new Ledger(redis, keys), redis, keys, sealing, config }),
   );

@@ -1,7 +1,6 @@
 import type { Config } from '../config/config.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { AuditEntry } from '../ops/audit.ts';
-import { keysOf } from '../redis/keys.ts';
 import { currentUser, type CommandContext } from './command-context.ts';
 import { writeText } from './output.ts';
 
@@ -17,10 +16,11 @@ export async function recordDone(
   { redis: settings, account }: Pick<Config, 'redis' | 'account'>,
   entry: Omit<AuditEntry, 'who'>,
 ): Promise<void> {
-  const keys = keysOf(settings.prefix, account);
   // Imported here because it loads the client of Redis.
+  const { keysOf } = await import('../redis/keys.ts');
   const { withRedis } = await import('../redis/with-redis.ts');
   const { appendAudit } = await import('../ops/audit.ts');
+  const keys = keysOf(settings.prefix, account);
   try {
     await withRedis(settings, TIMEOUT_MS, (redis) =>
       appendAudit(redis, keys, { who: currentUser(), ...entry }),

@@ -23,8 +23,8 @@ Configuration is read from the environment: see .env.example and "notices config
 /** Current names of commands by their deprecated ones. */
 const RENAMED_COMMANDS: ReadonlyMap<string, string> = new Map([['pace', 'rate-limit']]);
 
-/** Commands that log deprecated variables themselves. */
-const LOGGING_COMMANDS: ReadonlySet<string> = new Set(['worker', 'serve']);
+/** Commands that log deprecated variables themselves, or read none. */
+const WITHOUT_WARNINGS: ReadonlySet<string> = new Set(['worker', 'serve', 'completion']);
 
 /**
  * Runs one command line.
@@ -66,7 +66,7 @@ export async function runCli(
       json ? `${JSON.stringify({ warning: { message } })}\n` : `warning: ${message}\n`,
     );
   program.hook('preAction', async (_program, command) => {
-    if (LOGGING_COMMANDS.has(command.name())) return;
+    if (WITHOUT_WARNINGS.has(command.name())) return;
     const { readEnvironment } = await import('../config/read.ts');
     const { deprecationWarning } = await import('../config/deprecated.ts');
     const { mistypedWarning } = await import('../config/mistyped.ts');

@@ -71,3 +71,6 @@ export interface Hold {
   /** Probes that failed in a row; the time to the next one grows with it. */
   readonly failedProbes: number;
 }
+
+/** Longest reason of a manual hold, in characters; it is stored as the code of the hold. */
+export const MAX_HOLD_REASON = 100;

@@ -1,3 +1,4 @@
+import { EMULATOR_DEFAULTS } from './defaults.ts';
 import { type AppDefaults, MAX_TOKEN_LIFETIME_MS, TOKEN_MODES } from './service/apps.ts';
 import { fieldsOf, flagOf, integerIn, oneOf, textOf, textsOf } from './service/check-input.ts';
 import { checkedFault, type Fault } from './faults/fault.ts';
@@ -57,27 +58,7 @@ export type EmulatorOptions = {
   readonly [Name in keyof EmulatorSettings]?: EmulatorSettings[Name] | undefined;
 };
 
-export const EMULATOR_DEFAULTS: EmulatorSettings = {
-  host: '127.0.0.1',
-  port: 0,
-  accessKey: 'emulator-access-key',
-  secretKey: 'emulator-secret-key',
-  approved: true,
-  allowlist: [],
-  tokenMode: 'single',
-  tokenLifetimeMs: 86_400_000,
-  showExpiry: 'none',
-  deadTokenCodes: 'documented',
-  latencyMs: 0,
-  maxContactsPerRequest: Number.POSITIVE_INFINITY,
-  unknownTemplates: [],
-  rejectContacts: [],
-  record: true,
-  keepDetails: 10_000,
-  keepIssuances: 10_000,
-  faults: [],
-  controlKey: undefined,
-};
+const DEFAULTS: EmulatorSettings = EMULATOR_DEFAULTS;
 
 /** Longest response delay: one hour. */
 const MAX_LATENCY_MS = 3_600_000;
@@ -89,9 +70,9 @@ const MAX_KEPT = 10_000_000;
  * @throws TypeError or RangeError that names the option
  */
 export function settingsFrom(options: EmulatorOptions): EmulatorSettings {
-  fieldsOf('emulator options', options, Object.keys(EMULATOR_DEFAULTS));
+  fieldsOf('emulator options', options, Object.keys(DEFAULTS));
   const value = (name: keyof EmulatorSettings): unknown =>
-    options[name] === undefined ? EMULATOR_DEFAULTS[name] : options[name];
+    options[name] === undefined ? DEFAULTS[name] : options[name];
   const integer = (name: keyof EmulatorSettings, min: number, max: number) =>
     integerIn(name, value(name), min, max);
   const maxContacts = value('maxContactsPerRequest');

@@ -6,9 +6,6 @@ import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import { FleetReader } from './snapshot.ts';
 
-/** Longest reason of a manual hold, in characters; it is stored as the code of the hold. */
-export const MAX_HOLD_REASON = 100;
-
 /** A hold with the texts of its kind. */
 export interface ExplainedHold extends Hold {
   /** Why the queue is held. */

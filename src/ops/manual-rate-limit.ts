@@ -6,12 +6,6 @@ import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import { FleetReader } from './snapshot.ts';
 
-/** Highest rate limit that can be set manually, in send requests per second. */
-export const MAX_RATE_LIMIT = 100_000;
-
-/** Longest reason for a manual rate limit, in characters. */
-export const MAX_RATE_LIMIT_REASON = 100;
-
 /**
  * A rate limit as people write it, and as the audit stream has it: send requests per second, `off`
  * for no limit, or `default` for the configured one.
@@ -62,12 +56,4 @@ export async function setAuditedRateLimit(
 function valueOf(limit: ExplainedRateLimit): number | undefined {
   if (limit === 'default') return undefined;
   return limit === 'off' ? 0 : limit;
-}
-
-/** The deprecated name and shape of {@link RateLimitStatus} in JSON: `byHand` is `manual`. */
-export type DeprecatedPace = Omit<RateLimitStatus, 'manual'> & { readonly byHand?: number };
-
-/** @returns the rate limit under its deprecated field names */
-export function deprecatedPace({ manual, ...others }: RateLimitStatus): DeprecatedPace {
-  return { ...others, ...(manual === undefined ? {} : { byHand: manual }) };
 }

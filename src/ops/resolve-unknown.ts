@@ -16,23 +16,9 @@ import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
 import { openBullQueue } from '../redis/open-queue.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import { readUnknown, type UnknownFilter, type UnknownNotice } from './unknown.ts';
+import type { UnknownResolution } from './unknown/resolutions.ts';
 import { unknownParts, type UnknownBatch, type UnknownPart } from './unknown/parts.ts';
 import type { UnknownContext } from './unknown/select.ts';
-
-/**
- * Decisions on an unknown outcome. A resolved notice keeps its idempotency key for the rest of the
- * window, so that a repeated call does not send it again.
- *
- * | decision | a notice | contacts of a batch |
- * |---|---|---|
- * | accepted | its job is removed | counted as accepted |
- * | resend | its job runs again, with all its attempts, counted as possibly sent twice | a new chunk, counted so, too |
- * | discard | its job is removed | counted as cancelled |
- */
-export const RESOLUTIONS = ['accepted', 'resend', 'discard'] as const;
-
-/** Name of a decision. */
-export type UnknownResolution = (typeof RESOLUTIONS)[number];
 
 /** A decision, who made it and why; recorded in the audit stream. */
 export interface ResolveDecision extends Actor {

@@ -16,14 +16,6 @@ export interface UnknownNotice extends UnknownFacts {
   readonly at: number;
 }
 
-/** The trace ids of the service for a notice, oldest first: each names an attempt there. */
-export function traceIdsOf({
-  earlierTraceIds = [],
-  traceId,
-}: Pick<UnknownFacts, 'earlierTraceIds' | 'traceId'>): string[] {
-  return [...earlierTraceIds, ...(traceId === undefined ? [] : [traceId])];
-}
-
 /** Selects unknown outcomes; a field that is undefined matches all. */
 export interface UnknownFilter {
   /** The service's code, or one of ours. */

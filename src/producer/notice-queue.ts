@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import {
   batchEvents,
   type BatchEvent,
@@ -15,19 +16,15 @@ import type {
 import { readNotice } from '../contracts/read-notice.ts';
 import type { SendOptions } from '../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../contracts/errors.ts';
-import { cancelJobs } from '../notices/cancel.ts';
-import { lookUp } from '../notices/look-up.ts';
 import {
   noticeEvents,
   type NoticeEvent,
   type NoticeEventsOptions,
 } from '../notices/notice-events.ts';
-import { readRef } from '../notices/notice-ref.ts';
-import { keysOf, QUEUE_NAME } from '../redis/keys.ts';
-import { sendSpan } from '../tracing/spans.ts';
+import { readRef, type RefArguments } from '../notices/notice-ref.ts';
+import { keysOf } from '../redis/keys.ts';
 import { enqueueMany, enqueueOne } from './enqueue.ts';
 import { optionsOfEnvironment } from './from-environment.ts';
-import { importThrough } from './import-connection.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
 import { planNotice, type PlannedNotice } from './plan-jobs.ts';
 import { ProducerConnection } from './producer-connection.ts';
@@ -88,7 +85,7 @@ export class NoticeQueue {
     this.#mustBeOpen();
     const plan = this.#plan(notice, readOptions(options, 'options'), '');
     return this.#track(
-      sendSpan(QUEUE_NAME, 1, (carried) => enqueueOne(plan, carried, this.#target)),
+      this.#connection.traced(1, (carried) => enqueueOne(plan, carried, this.#target)),
     );
   }
 
@@ -152,7 +149,7 @@ export class NoticeQueue {
     // The queue may have been closed while the notices were read.
     this.#mustBeOpen();
     return this.#track(
-      sendSpan(QUEUE_NAME, plans.length, (carried) => enqueueMany(plans, carried, this.#target)),
+      this.#connection.traced(plans.length, (carried) => enqueueMany(plans, carried, this.#target)),
     );
   }
 
@@ -172,8 +169,7 @@ export class NoticeQueue {
    */
   async get(notice: NoticeRef): Promise<NoticeView> {
     this.#mustBeOpen();
-    const asked = readRef(notice);
-    return this.#track(this.#connection.ask((source) => lookUp(source, asked)));
+    return this.#track(this.#lookUp(readRef(notice)));
   }
 
   /**
@@ -191,10 +187,7 @@ export class NoticeQueue {
    */
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
     this.#mustBeOpen();
-    const asked = readRef(notice);
-    return this.#track(
-      this.#connection.ask(({ redis, keys }) => cancelJobs(redis, keys, asked, options)),
-    );
+    return this.#track(this.#cancel(readRef(notice), options));
   }
 
   /**
@@ -257,7 +250,7 @@ export class NoticeQueue {
    */
   async import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
     this.#mustBeOpen();
-    return this.#track(importThrough(this.#settings, source, options, this.#closing.signal));
+    return this.#track(this.#import(source, options));
   }
 
   /**
@@ -286,6 +279,25 @@ export class NoticeQueue {
   get #target() {
     const { idempotencyWindowMs } = this.#settings;
     return { connection: this.#connection, idempotencyWindowMs };
+  }
+
+  // What only some programs call is loaded by its first call.
+
+  async #lookUp(asked: RefArguments): Promise<NoticeView> {
+    const { lookUp } = await import('../notices/look-up.ts');
+    return this.#connection.ask((source) => lookUp(source, asked));
+  }
+
+  async #cancel(asked: RefArguments, options: CancelOptions): Promise<CancelReport> {
+    const { cancelJobs } = await import('../notices/cancel.ts');
+    return this.#connection.ask(({ redis, keys }) => cancelJobs(redis, keys, asked, options));
+  }
+
+  async #import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {
+    // A stream may fail before it is read; reading it throws the error again.
+    if (source instanceof Readable) source.on('error', () => {});
+    const { importThrough } = await import('./import-connection.ts');
+    return importThrough(this.#settings, source, options, this.#closing.signal);
   }
 
   #plan(notice: unknown, options: CheckedOptions, place: string): PlannedNotice {

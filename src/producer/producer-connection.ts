@@ -5,10 +5,10 @@ import { sealingOf, type Sealing } from '../payload/seal.ts';
 import { findKey, type FindKey } from '../number-index/number-key.ts';
 import { connectRedis, type RedisClient } from '../redis/connect.ts';
 import type { CarriedTrace } from '../tracing/job-trace.ts';
+import type { sendSpan } from '../tracing/spans.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
 import { sealJob } from '../payload/sealed-job.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { openBullQueue } from '../redis/open-queue.ts';
 import {
   entriesOf,
   removeEntries,
@@ -25,6 +25,12 @@ const JOBS_PER_CALL = 500;
 const CONTACTS_PER_CALL = 20_000;
 const KEYS_PER_CALL = 1_000;
 
+/** What only calls that enqueue need. */
+interface SendParts {
+  readonly queue: Queue;
+  readonly sendSpan: typeof sendSpan;
+}
+
 /**
  * A producer's connection to the queue. It reconnects by itself; when calls are repeated and when they fail
  * is decided by {@link RedisCalls}.
@@ -32,7 +38,7 @@ const KEYS_PER_CALL = 1_000;
 export class ProducerConnection {
   readonly #calls: RedisCalls;
   readonly #client: RedisClient;
-  readonly #queue: Queue;
+  readonly #parts: Promise<SendParts>;
   readonly #keys: Keys;
   readonly #sealing: Sealing;
   #secret: Promise<string> | undefined;
@@ -54,7 +60,35 @@ export class ProducerConnection {
       // Redis detects a repetition for four times as long, because what was written may arrive late.
       repeatWithinMs: Math.min(ADD_ONCE_MS, idempotencyWindowMs) / 4,
     });
-    this.#queue = openBullQueue(QUEUE_NAME, this.#client, this.#keys);
+    this.#parts = this.#load();
+    // Each call that needs them gets the error.
+    this.#parts.catch(() => {});
+  }
+
+  /**
+   * Loads BullMQ and the tracing API while the connection is opened, and not with the module: together they take
+   * longer to load than the rest of the package.
+   */
+  async #load(): Promise<SendParts> {
+    const [{ openBullQueue }, spans] = await Promise.all([
+      import('../redis/open-queue.ts'),
+      import('../tracing/spans.ts'),
+    ]);
+    const queue = openBullQueue(QUEUE_NAME, this.#client, this.#keys);
+    return { queue, sendSpan: spans.sendSpan };
+  }
+
+  /**
+   * Makes one call that enqueues notices, in its span.
+   *
+   * @param run gets the trace context to store in the jobs
+   */
+  async traced<Result>(
+    notices: number,
+    run: (carried: CarriedTrace | undefined) => Promise<Result>,
+  ): Promise<Result> {
+    const { sendSpan: inSpan } = await this.#parts;
+    return inSpan(QUEUE_NAME, notices, run);
   }
 
   /**
@@ -70,6 +104,7 @@ export class ProducerConnection {
     follows = false,
   ): Promise<string[]> {
     const ids: string[] = [];
+    const { queue } = await this.#parts;
     for (const slice of inCalls(jobs)) {
       const calls = slice.map(({ name, data, opts }) => ({
         name,
@@ -79,7 +114,7 @@ export class ProducerConnection {
       const entries =
         this.#find === undefined ? [] : entriesOf(this.#keys, this.#find.key, slice, Date.now());
       const [, added] = await this.#calls.run(
-        () => Promise.all([this.#index(entries), this.#queue.addBulk(calls)]),
+        () => Promise.all([this.#index(entries), queue.addBulk(calls)]),
         weightOf(slice),
         follows || ids.length > 0,
       );
@@ -105,10 +140,12 @@ export class ProducerConnection {
   /** Ids of the jobs with these deduplication ids; undefined for an unused one. */
   async holders(deduplicationIds: readonly string[]): Promise<(string | undefined)[]> {
     const held: (string | undefined)[] = [];
+    if (deduplicationIds.length === 0) return held;
+    const { queue } = await this.#parts;
     for (let start = 0; start < deduplicationIds.length; start += KEYS_PER_CALL) {
       const keys = deduplicationIds
         .slice(start, start + KEYS_PER_CALL)
-        .map((id) => `${this.#queue.toKey('de')}:${id}`);
+        .map((id) => `${queue.toKey('de')}:${id}`);
       const ids = await this.#calls.run(() => this.#client.mget(keys));
       for (const id of ids) held.push(id ?? undefined);
     }
@@ -155,7 +192,7 @@ export class ProducerConnection {
 
   /** Disconnects at once; calls under way fail. */
   async close(): Promise<void> {
-    await this.#queue.close().catch(() => {});
+    await this.#parts.then(({ queue }) => queue.close()).catch(() => {});
     this.#client.disconnect();
   }
 }

@@ -1,13 +1,11 @@
-import { EventEmitter } from 'node:events';
-import { PassThrough } from 'node:stream';
 import type { Command } from 'commander';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { loadCommands } from '../../src/cli/commands.ts';
 import { WITHOUT_RESULT } from '../../src/cli/json/output-schema.ts';
 import { appendNoticeEvent } from '../../src/notices/notice-events.ts';
 import { alertEvent } from '../../src/ops/alerts/alert-store.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { commandWorld } from './support/command-world.ts';
+import { everyCommand } from './support/every-command.ts';
 import { problemsOfOutput, publishedResults } from './support/output-schema.ts';
 import { startProcess } from './support/process.ts';
 import { run } from './support/run.ts';
@@ -74,9 +72,7 @@ const LASTING: Readonly<Record<string, readonly [string, RegExp]>> = {
 
 describe('--json', () => {
   it('every command has a definition, or is known to write no result', async () => {
-    const context = { env: {}, end: () => {}, signals: new EventEmitter() };
-    const streams = { stdin: new PassThrough(), stdout: new PassThrough() };
-    const commands = await loadCommands([], { ...context, ...streams, stderr: new PassThrough() });
+    const commands = await everyCommand();
     const names = commands.flatMap((command) => namesOf(command));
     const results = publishedResults().map((name) => name.replace(/-line$/, ''));
     const described = [...results, ...Object.keys(WITHOUT_RESULT)];

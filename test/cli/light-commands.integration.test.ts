@@ -1,43 +1,61 @@
+import { Help, type Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { loadCommands } from '../../src/cli/commands.ts';
+import { loadedFrom, TELL_LOADED } from '../support/loaded.ts';
+import { everyCommand, nothingAround } from './support/every-command.ts';
 import { runProcess } from './support/process.ts';
 
-/** Writes the address of every module that is imported to standard error. */
-const HOOK = `import { writeSync } from 'node:fs';
-export async function load(url, context, next) { writeSync(2, url + '\\n'); return next(url, context); }`;
-const inline = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
-const REGISTER = `import { register } from 'node:module'; register(${JSON.stringify(inline(HOOK))});`;
+const SCHEMAS = /\/(?:cli\/json|ops\/answers)\/|find-answer/;
 
-/** The packages that a command imports, how many modules of ours, and those of the schemas of its output. */
-async function loadedBy(...args: string[]) {
-  const { stderr } = await runProcess(args, { NODE_OPTIONS: `--import=${inline(REGISTER)}` });
-  const urls = stderr.split('\n').filter((line) => line.startsWith('file:'));
-  const inPackages = urls.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
-  return {
-    packages: new Set(inPackages.filter((name) => name !== undefined)),
-    ours: inPackages.filter((name) => name === undefined).length,
-    schemas: urls.filter((url) => /\/(?:cli\/json|ops\/answers)\/|find-answer/.test(url)),
-  };
+async function loadedBy(args: readonly string[]) {
+  const { code, stderr } = await runProcess(args, TELL_LOADED);
+  return { code, ...loadedFrom(stderr) };
 }
 
-describe('a command loads what it needs', () => {
-  it('notices --version', async () => {
-    const { packages, ours } = await loadedBy('--version');
-    expect([...packages]).toEqual(['commander']);
-    expect(ours).toBeLessThanOrEqual(12);
+describe('a command that needs neither Redis nor the service loads the definitions of options, and nothing else', () => {
+  it.each([
+    { args: ['--version'], ended: 0, files: 12 },
+    { args: ['--help'], ended: 0, files: 12 },
+    { args: [], ended: 2, files: 12 },
+    { args: ['help'], ended: 0, files: 12 },
+    { args: ['version'], ended: 2, files: 12 },
+    { args: ['--frobnicate'], ended: 2, files: 12 },
+    { args: ['help', 'send'], ended: 0, files: 30 },
+    { args: ['status', '--help'], ended: 0, files: 30 },
+    { args: ['import', '--help'], ended: 0, files: 30 },
+    { args: ['resolve', '--help'], ended: 0, files: 30 },
+    { args: ['worker', '--processes', 'many'], ended: 2, files: 30 },
+    { args: ['send', '--frobnicate'], ended: 2, files: 30 },
+    { args: ['send', '--template'], ended: 2, files: 30 },
+    { args: ['hold', 'place'], ended: 2, files: 30 },
+    { args: ['completion', 'tcsh'], ended: 2, files: 13 },
+    { args: ['completion', 'bash'], ended: 0, files: 13 },
+  ])('notices $args', async ({ args, ended, files }) => {
+    const { code, packages, ours } = await loadedBy(args);
+    expect([code, packages]).toEqual([ended, ['commander']]);
+    expect(ours.length).toBeLessThanOrEqual(files);
+    expect(ours.filter((file) => SCHEMAS.test(file))).toEqual([]);
   });
+});
 
-  it('notices status --help: not the servers', async () => {
-    const { packages, schemas } = await loadedBy('status', '--help');
-    expect(schemas).toEqual([]);
-    expect(packages).toContain('bullmq');
-    for (const name of ['axios', 'undici', 'fastify', 'prom-client', 'iconv-lite']) {
-      expect(packages).not.toContain(name);
-    }
-  });
+it('notices config: reads the environment, and loads no client and no server', async () => {
+  const { packages, ours } = await loadedBy(['config', '--producer']);
+  expect(packages).toEqual(['commander', 'zod']);
+  expect(ours.filter((file) => SCHEMAS.test(file))).toEqual([]);
+});
 
-  it('notices --help: all commands', async () => {
-    const { ours, schemas } = await loadedBy('--help');
-    expect(ours).toBeGreaterThan(100);
-    expect(schemas).toEqual([]);
-  });
+it('the help and shell completion list each command as it is defined', async () => {
+  const help = new Help();
+  const lines = (commands: readonly Command[]) =>
+    commands.map((command) => [
+      command.helpGroup(),
+      help.subcommandTerm(command),
+      help.subcommandDescription(command),
+      command.commands.map((below) => below.name()),
+      command.options.filter(({ hidden }) => !hidden).map(({ long }) => long),
+    ]);
+  const listed = lines(await loadCommands([], nothingAround()));
+  const defined = lines(await everyCommand());
+  expect(listed.length).toBeGreaterThan(20);
+  expect(listed).toEqual(defined);
 });

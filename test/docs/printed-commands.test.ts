@@ -1,10 +1,8 @@
-import { EventEmitter } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { PassThrough } from 'node:stream';
 import { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { loadCommands } from '../../src/cli/commands.ts';
+import { everyCommand } from '../cli/support/every-command.ts';
 
 /*
  * Every command line that messages, remedies, help and documents print, against the grammar of the command line:
@@ -30,7 +28,7 @@ const filled = (line: string): string => line.replaceAll(/\$\{[^}]*\}/g, 'spring
 function inCode(file: string): Printed[] {
   const text = readFileSync(file, 'utf8');
   const quoted = [...text.matchAll(/"notices ([a-z][^"\n]*)"/g)];
-  const examples = file.endsWith('cli/commands.ts')
+  const examples = file.endsWith('cli/command-table.ts')
     ? [...text.matchAll(/^\s*(?:example: )?'notices ([a-z].*)',$/gm)]
     : [];
   // In a text the marks are escaped; other marks begin a text, unless they are in a comment.
@@ -72,12 +70,6 @@ function wordsOf(line: string): string[] {
 
 /** The commands, which do nothing. */
 async function grammar(): Promise<Command> {
-  const streams = {
-    stdin: new PassThrough(),
-    stdout: new PassThrough(),
-    stderr: new PassThrough(),
-  };
-  const context = { env: {}, end: () => {}, signals: new EventEmitter(), ...streams };
   const program = new Command('notices').option('--json').exitOverride();
   program.configureOutput({ writeOut: () => {}, writeErr: () => {} });
   const silent = (command: Command) => {
@@ -85,7 +77,7 @@ async function grammar(): Promise<Command> {
     for (const below of command.commands) silent(below);
     if (command.commands.length === 0) command.action(() => {});
   };
-  for (const command of await loadCommands([], context)) {
+  for (const command of await everyCommand()) {
     silent(command);
     program.addCommand(command);
   }

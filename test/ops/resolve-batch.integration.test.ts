@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
-import { resolveBatch, type UnknownResolution } from '../../src/ops/resolve-unknown.ts';
+import { resolveBatch } from '../../src/ops/resolve-unknown.ts';
+import type { UnknownResolution } from '../../src/ops/unknown/resolutions.ts';
 import { unknownOfBatch } from '../../src/ops/unknown/parts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';

@@ -1,11 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readAudit } from '../../src/ops/audit.ts';
-import {
-  RESOLUTIONS,
-  resolveNotices,
-  type UnknownResolution,
-} from '../../src/ops/resolve-unknown.ts';
+import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { RESOLUTIONS, type UnknownResolution } from '../../src/ops/unknown/resolutions.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { Outbox } from '../../ops/alerts/outbox.ts';
 import { shortText, wholeNumber } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
@@ -16,6 +15,7 @@ export function listCommand(context: CommandContext): Command {
     .option('--limit <n>', 'maximum number for each webhook', wholeNumber(1, 1_000), 20)
     .action(({ limit }: { limit: number }, command: Command) =>
       withLedger(context, async ({ redis, keys }) => {
+        const { Outbox } = await import('../../ops/alerts/outbox.ts');
         const lists = await Promise.all(
           WEBHOOKS.map(async (webhook) => {
             const found = await new Outbox(redis, keys[webhook]).list(limit);
@@ -49,6 +49,7 @@ export function replayCommand(context: CommandContext): Command {
     .argument('<id>', 'its id, as "notices alerts list" shows it', shortText(100))
     .action((id: string, _flags: object, command: Command) =>
       withLedger(context, async ({ redis, keys }) => {
+        const { Outbox } = await import('../../ops/alerts/outbox.ts');
         for (const webhook of WEBHOOKS) {
           if (!(await new Outbox(redis, keys[webhook]).replay(id))) continue;
           print(context, command, { id, webhook }, () => [

@@ -1,19 +1,14 @@
 import { Command, Option } from 'commander';
-import { loadConfig, type AlertConfig, type Config } from '../../config/config.ts';
+import type { AlertConfig, Config } from '../../config/config.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { createLogger } from '../../logging/logger.ts';
-import { alertEvent } from '../../ops/alerts/alert-store.ts';
-import { ALERTS } from '../../ops/alerts/alert-event.ts';
 import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
+import { readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
 import { listCommand, replayCommand, WEBHOOKS } from './alert-outbox.ts';
 
 /** `notices alerts`: tests the webhooks, shows and repeats what they got; watches in a process of its own. */
 export function alertsCommand(context: CommandContext): Command {
   return new Command('alerts')
-    .description(
-      'post a test alert; list and replay alerts and events; watch outside of the workers',
-    )
     .addCommand(testCommand(context))
     .addCommand(listCommand(context))
     .addCommand(replayCommand(context))
@@ -31,8 +26,12 @@ function testCommand(context: CommandContext): Command {
         .default('alerts'),
     )
     .action(async ({ webhook: name }: { webhook: WebhookName }, command: Command) => {
-      const config = loadConfig(context.env, { service: false });
-      const { Webhook } = await import('../../ops/alerts/webhook.ts');
+      const config = await readConfig(context);
+      const [{ alertEvent }, { ALERTS }, { Webhook }] = await Promise.all([
+        import('../../ops/alerts/alert-store.ts'),
+        import('../../ops/alerts/alert-event.ts'),
+        import('../../ops/alerts/webhook.ts'),
+      ]);
       const settings = configured(config).webhooks[name];
       if (settings === undefined) throw notSet(name);
       const webhook = new Webhook(settings);
@@ -59,13 +58,15 @@ function watchCommand(context: CommandContext): Command {
       'watch for alerts and post them, until SIGTERM or SIGINT; unlike workers it also detects that all workers are gone',
     )
     .action(async () => {
-      const config = loadConfig(context.env, { service: false });
+      const config = await readConfig(context);
       const settings = configured(config);
-      const [{ createAlertWatch }, { connectRedis }, { keysOf }] = await Promise.all([
-        import('../../ops/alerts/alert-watch.ts'),
-        import('../../redis/connect.ts'),
-        import('../../redis/keys.ts'),
-      ]);
+      const [{ createAlertWatch }, { createLogger }, { connectRedis }, { keysOf }] =
+        await Promise.all([
+          import('../../ops/alerts/alert-watch.ts'),
+          import('../../logging/logger.ts'),
+          import('../../redis/connect.ts'),
+          import('../../redis/keys.ts'),
+        ]);
       const log = createLogger(config);
       const redis = connectRedis(config.redis, 'worker', () => {});
       const watch = createAlertWatch(

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { readAudit } from '../../ops/audit.ts';
 import { wholeNumber } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
@@ -8,10 +7,10 @@ import { print, table } from '../output.ts';
 /** `notices audit`: who placed and lifted holds, controlled batches, sent again, and resolved unknown outcomes. */
 export function auditCommand(context: CommandContext): Command {
   return new Command('audit')
-    .description('list manual actions, newest first')
     .option('--limit <n>', 'maximum number of entries', wholeNumber(1, 20_000), 100)
     .action(({ limit }: { limit: number }, command: Command) =>
       withLedger(context, async ({ redis, keys }) => {
+        const { readAudit } = await import('../../ops/audit.ts');
         const entries = await readAudit(redis, keys, limit);
         print(context, command, entries, () =>
           entries.length === 0

@@ -1,17 +1,16 @@
 import { Command } from 'commander';
-import { describeConfig } from '../../config/print.ts';
 import type { CommandContext } from '../command-context.ts';
 import { print, table } from '../output.ts';
 
 /** `notices config`: exits with 2 when the configuration is invalid. */
 export function configCommand(context: CommandContext): Command {
   return new Command('config')
-    .description('print the effective configuration, secrets masked, and its errors')
     .option(
       '--producer',
       'do not require the URL and the key pair of the service, as for a producer',
     )
-    .action((options: { producer?: boolean }, command: Command) => {
+    .action(async (options: { producer?: boolean }, command: Command) => {
+      const { describeConfig } = await import('../../config/print.ts');
       const report = describeConfig(context.env, { service: options.producer !== true });
       print(context, command, report, () => [
         ...table(report.rows.map(({ name, value, from }) => [name, value, from])),

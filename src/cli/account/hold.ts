@@ -1,13 +1,7 @@
 import { Command } from 'commander';
-import { HOLDS, isProbed, type Hold } from '../../contracts/hold.ts';
+import { HOLDS, isProbed, MAX_HOLD_REASON, type Hold } from '../../contracts/hold.ts';
 import { writeTime } from '../../format/relative-time.ts';
-import {
-  holdInForce,
-  liftAuditedHold,
-  MAX_HOLD_REASON,
-  placeAuditedHold,
-  type ExplainedHold,
-} from '../../ops/manual-hold.ts';
+import type { ExplainedHold } from '../../ops/manual-hold.ts';
 import { shortText, whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
@@ -16,7 +10,6 @@ import { print } from '../output.ts';
 /** `notices hold`: shows the active hold; `place` and `lift` change it manually. */
 export function holdCommand(context: CommandContext): Command {
   return new Command('hold')
-    .description('show the active hold of the account; place or lift a hold manually')
     .addCommand(showCommand(context), { isDefault: true })
     .addCommand(placeCommand(context))
     .addCommand(liftCommand(context));
@@ -27,6 +20,7 @@ function showCommand(context: CommandContext): Command {
     .description('show the active hold: reason, start, next probe, remedy')
     .action((_flags: object, command: Command) =>
       withLedger(context, async (open) => {
+        const { holdInForce } = await import('../../ops/manual-hold.ts');
         const explained = await holdInForce(open);
         print(context, command, resultOf(explained), () => [describeHold(explained, Date.now())]);
       }),
@@ -43,6 +37,7 @@ function placeCommand(context: CommandContext): Command {
     )
     .action(({ why }: { why: string }, command: Command) =>
       withLedger(context, async (open) => {
+        const { placeAuditedHold } = await import('../../ops/manual-hold.ts');
         const { hold } = resultOf(await placeAuditedHold(open, { who: currentUser(), why }));
         print(context, command, { hold }, () => [
           'Sending is on hold. "notices hold lift" resumes it.',
@@ -57,6 +52,7 @@ function liftCommand(context: CommandContext): Command {
     .addOption(whyOption())
     .action(({ why = '' }: { why?: string }, command: Command) =>
       withLedger(context, async (open) => {
+        const { liftAuditedHold } = await import('../../ops/manual-hold.ts');
         const lifted = await liftAuditedHold(open, { who: currentUser(), why });
         print(context, command, { lifted: lifted ?? null }, () => [
           lifted === undefined ? 'No hold was active.' : `Hold "${lifted}" lifted.`,

@@ -1,14 +1,12 @@
 import { Command } from 'commander';
-import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts';
-import { writeTime } from '../../format/relative-time.ts';
 import {
   deprecatedPace,
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
-  rateLimitInForce,
-  setAuditedRateLimit,
-  type ExplainedRateLimit,
-} from '../../ops/manual-rate-limit.ts';
+  type RateLimitStatus,
+} from '../../fleet/rate-limit/rate-limit-state.ts';
+import { writeTime } from '../../format/relative-time.ts';
+import type { ExplainedRateLimit } from '../../ops/manual-rate-limit.ts';
 import { whyOption, wholeNumber } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
@@ -21,7 +19,6 @@ const UNIT = 'send requests per second';
 /** `notices rate-limit`: shows the rate limit; with a value it sets it for all workers at once. */
 export function rateLimitCommand(context: CommandContext): Command {
   return new Command('rate-limit')
-    .description('show the rate limit of the account, or set it while workers run')
     .argument(
       '[limit]',
       'send requests per second over all workers, "off" for no limit, "default" for RATE_LIMIT',
@@ -33,6 +30,8 @@ export function rateLimitCommand(context: CommandContext): Command {
         throw new UsageError('--why requires a new rate limit');
       }
       return withLedger(context, async ({ redis, keys, config }) => {
+        const { rateLimitInForce, setAuditedRateLimit } =
+          await import('../../ops/manual-rate-limit.ts');
         if (limit !== undefined) {
           const actor = { who: currentUser(), why: flags.why ?? '' };
           await setAuditedRateLimit({ redis, keys }, limit, actor);

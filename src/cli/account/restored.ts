@@ -1,7 +1,5 @@
 import { Command } from 'commander';
-import { appendAudit } from '../../ops/audit.ts';
-import { parkRestored } from '../../ops/restored-notices.ts';
-import { exportRestored, reportRestored, type RestoredReport } from '../../ops/restored.ts';
+import type { RestoredReport } from '../../ops/restored.ts';
 import type { Suspicion } from '../../fleet/restore/epoch.ts';
 import { formatDuration, countOf } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
@@ -25,7 +23,6 @@ const WHY: Readonly<Record<Suspicion, string>> = {
 /** `notices restored`: what might be sent again from an old copy; `park` sets notices aside. */
 export function restoredCommand(context: CommandContext): Command {
   return new Command('restored')
-    .description('show what might be sent again because Redis holds an old copy of the queue')
     .addCommand(showCommand(context), { isDefault: true })
     .addCommand(parkCommand(context));
 }
@@ -44,6 +41,7 @@ function showCommand(context: CommandContext): Command {
           await writeCsv(context, open, why);
           return;
         }
+        const { reportRestored } = await import('../../ops/restored.ts');
         const report = await reportRestored(open);
         print(context, command, report ?? { event: null }, () => describe(report, Date.now()));
       });
@@ -56,7 +54,9 @@ async function writeCsv(
   why: string,
 ): Promise<void> {
   const entry = { what: 'download', target: 'restored notices', as: 'restored' } as const;
+  const { appendAudit } = await import('../../ops/audit.ts');
   await appendAudit(open.redis, open.keys, { who: currentUser(), why, ...entry });
+  const { exportRestored } = await import('../../ops/restored.ts');
   const contacts = await exportRestored(open, (text) => writeOut(stdout, text));
   writeText(stderr, contacts === undefined ? `${NEVER}\n` : `${countOf(contacts, 'contact')}\n`);
 }
@@ -115,6 +115,8 @@ function parkCommand(context: CommandContext): Command {
     .option('--yes', 'do not ask for confirmation')
     .action((flags: { yes?: boolean; why?: string }, command: Command) =>
       withLedger(context, async (open) => {
+        const { reportRestored } = await import('../../ops/restored.ts');
+        const { parkRestored } = await import('../../ops/restored-notices.ts');
         const report = await reportRestored(open);
         const { jobs, contacts } = report?.notices ?? { jobs: 0, contacts: 0 };
         if (report?.held !== true) {

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { loadConfig } from '../../config/config.ts';
 import { writeDuration } from '../../format/duration.ts';
 import type { Status } from '../../ops/status.ts';
 import { describeHold } from './hold.ts';
@@ -9,6 +8,7 @@ import { writeTime } from '../../format/relative-time.ts';
 import { duration } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
+import { readConfig } from '../open-queue.ts';
 import { print, table, wantsJson, writeAll } from '../output.ts';
 import { watch } from './watch.ts';
 
@@ -18,7 +18,6 @@ const WATCH_MS = 2_000;
 /** `notices status`: needs no credentials; shows the token only when they are set. */
 export function statusCommand(context: CommandContext): Command {
   return new Command('status')
-    .description('show what waits and why, what failed or is unknown, the hold, workers and Redis')
     .option('--worker <host>', 'exit with 1 unless a worker runs on that host (a health check)')
     .option(
       '--watch [duration]',
@@ -30,7 +29,7 @@ export function statusCommand(context: CommandContext): Command {
       if (worker !== undefined && every !== undefined) {
         throw new UsageError('use either --worker or --watch');
       }
-      const config = loadConfig(context.env, { service: false });
+      const config = await readConfig(context);
       // Imported here: an invalid configuration is reported without it, and sooner.
       const { readStatus } = await import('../../ops/status.ts');
       const read = () =>

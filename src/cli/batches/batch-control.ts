@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { controlBatch, WHY_NOT_CONTROLLED, type BatchControl } from '../../ops/batch-actions.ts';
+import type { BatchControl } from '../../ops/batch-actions.ts';
 import { batchId, whyOption } from '../arguments.ts';
 import { type CommandContext, currentUser } from '../command-context.ts';
 import { noSuchBatch, withLedger, type OpenLedger } from '../open-queue.ts';
@@ -15,7 +15,6 @@ const DONE: Readonly<Record<BatchControl, string>> = {
 /** `notices pause ID`: exits with 1 where the phase does not allow it. */
 export function pauseCommand(context: CommandContext): Command {
   return new Command('pause')
-    .description('stop sending a batch; requests in flight finish')
     .argument('<id>', 'id of the batch', batchId)
     .addOption(whyOption())
     .action((id: string, { why }: { why?: string }, command: Command) =>
@@ -26,7 +25,6 @@ export function pauseCommand(context: CommandContext): Command {
 /** `notices resume ID`: exits with 1 where the phase does not allow it. */
 export function resumeCommand(context: CommandContext): Command {
   return new Command('resume')
-    .description('resume a paused batch')
     .argument('<id>', 'id of the batch', batchId)
     .addOption(whyOption())
     .action((id: string, { why }: { why?: string }, command: Command) =>
@@ -43,6 +41,7 @@ export async function control(
   command: Command,
   why = '',
 ): Promise<void> {
+  const { controlBatch, WHY_NOT_CONTROLLED } = await import('../../ops/batch-actions.ts');
   const answer = await controlBatch(open, id, verb, { who: currentUser(), why });
   if (answer === undefined) throw noSuchBatch(id);
   const { done, phase } = answer;

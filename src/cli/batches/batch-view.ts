@@ -2,15 +2,16 @@ import { CONTACT_STATES, type Batch } from '../../batch/ledger/batch-record.ts';
 import { continueImport } from '../../batch/ledger/blocked-reason.ts';
 import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
 import { nearEndOfRetention } from '../../batch/ledger/retention.ts';
-import { readBatchSnapshot, type BatchSnapshot } from '../../ops/batch-snapshot.ts';
+import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import type { BatchControlContext } from '../../ops/batch-actions.ts';
 import { formatDuration, formatCount, countOf, formatRate } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
 import { noSuchBatch } from '../open-queue.ts';
 import { table } from '../output.ts';
 
-/** @throws UsageError when the batch does not exist, and what {@link readBatchSnapshot} throws */
+/** @throws UsageError when the batch does not exist, and what `readBatchSnapshot` throws */
 export async function viewBatch(open: BatchControlContext, id: string): Promise<BatchSnapshot> {
+  const { readBatchSnapshot } = await import('../../ops/batch-snapshot.ts');
   const view = await readBatchSnapshot(open, id);
   if (view === undefined) throw noSuchBatch(id);
   return view;

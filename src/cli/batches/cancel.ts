@@ -26,7 +26,6 @@ interface CancelFlags {
  */
 export function cancelCommand(context: CommandContext): Command {
   return new Command('cancel')
-    .description('end a batch permanently, or cancel a single notice that waits')
     .argument('[id]', 'id of the batch or notice')
     .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
     .addOption(apiKeyOption())

@@ -1,12 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
-import { exportFailures } from '../../batch/failures/export-failures.ts';
-import { groupFailures } from '../../batch/failures/failure-groups.ts';
-import { appendAudit } from '../../ops/audit.ts';
-import { batchSeal } from '../../payload/seal.ts';
-import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { FAILED_STATES, type FailureFilter } from '../../batch/failures/select-failures.ts';
-import { describeGroups } from './batch-view.ts';
 import { countOf } from '../../format/format.ts';
 import { batchId } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
@@ -27,9 +21,6 @@ interface FailuresFlags extends FailureFilter, Omit<FailedFlags, 'state' | 'code
 /** `notices failures [ID]`: of a batch or of single notices, a summary without phone numbers; with `--csv` the contacts themselves. */
 export function failuresCommand(context: CommandContext): Command {
   const command = new Command('failures')
-    .description(
-      'show what was not accepted of a batch or, without an id, of single notices, and why',
-    )
     .argument('[id]', 'id of the batch', batchId)
     .addOption(new Option('--state <state>', 'only contacts in this state').choices(FAILED_STATES))
     .option('--code <code>', 'only contacts with this code')
@@ -58,6 +49,8 @@ export function failuresCommand(context: CommandContext): Command {
           await writeCsv(context, open, batch, filter, flags.why);
           return;
         }
+        const { groupFailures } = await import('../../batch/failures/failure-groups.ts');
+        const { describeGroups } = await import('./batch-view.ts');
         const groups = await groupFailures(open.ledger, batch, filter);
         print(context, self, { batch: id, failures: groups }, () =>
           groups.length === 0
@@ -76,6 +69,13 @@ async function writeCsv(
   filter: FailureFilter,
   why = '',
 ): Promise<void> {
+  const [{ exportFailures }, { appendAudit }, { batchSeal }, { decodeContacts }] =
+    await Promise.all([
+      import('../../batch/failures/export-failures.ts'),
+      import('../../ops/audit.ts'),
+      import('../../payload/seal.ts'),
+      import('../../payload/chunk-payload.ts'),
+    ]);
   const { state = 'all', code } = filter;
   const as = [state, ...(code === undefined ? [] : [code])].join(' ');
   const entry = { what: 'download', target: `batch ${batch.id}`, as } as const;

@@ -1,18 +1,13 @@
 import { Command } from 'commander';
 import type { ImportOptions, ImportReport } from '../../batch/import/import-options.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
-import { groupFailures } from '../../batch/failures/failure-groups.ts';
-import { loadConfig } from '../../config/config.ts';
-import { describeBatch, isOver, notAccepted } from './batch-view.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
-import { ImportProgressView } from './import-progress.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { recordDone } from '../record-done.ts';
-import { withLedger, openQueue } from '../open-queue.ts';
+import { withLedger, openQueue, readConfig } from '../open-queue.ts';
 import { writeJsonLine, table, wantsJson, writeLines, writeText } from '../output.ts';
-import { followBatch } from './follow-batch.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
 const MAX_SHOWN = 5;
@@ -31,9 +26,10 @@ const NORMALISED = ' (separators such as spaces and hyphens were removed from nu
  */
 export function importCommand(context: CommandContext): Command {
   return withImportFlags(
-    new Command('import')
-      .description('import a contact list of any length as one batch')
-      .argument('<file>', 'CSV or NDJSON, optionally compressed with gzip; - for standard input'),
+    new Command('import').argument(
+      '<file>',
+      'CSV or NDJSON, optionally compressed with gzip; - for standard input',
+    ),
   ).action((file: string, flags: ImportFlags, command: Command) =>
     untilStopped(context, async (signal) => {
       const json = wantsJson(command);
@@ -57,8 +53,9 @@ async function importList(
   json: boolean,
   signal: AbortSignal,
 ): Promise<ImportReport> {
-  const config = loadConfig(context.env, { service: false });
+  const config = await readConfig(context);
   const queue = await openQueue(config);
+  const { ImportProgressView } = await import('./import-progress.ts');
   const writeEvent = (event: object) => writeJsonLine(context.stdout, event);
   const view = new ImportProgressView(
     context.stderr,
@@ -178,6 +175,12 @@ async function wait(
   json: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
+  const [{ groupFailures }, { describeBatch, isOver, notAccepted }, { followBatch }] =
+    await Promise.all([
+      import('../../batch/failures/failure-groups.ts'),
+      import('./batch-view.ts'),
+      import('./follow-batch.ts'),
+    ]);
   return withLedger(context, async (open) => {
     // It was imported: if the record says otherwise, Redis has an older copy, and the rest never comes.
     const isLost = ({ importedAt }: Batch) => importedAt === 0;

@@ -1,13 +1,7 @@
 import { Command, Option } from 'commander';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
-import { groupFailures, type FailureGroup } from '../../batch/failures/failure-groups.ts';
-import {
-  whyNotRedrive,
-  type RedriveReport,
-  type RedriveSelection,
-} from '../../batch/failures/redrive-batch.ts';
-import { redriveAudited } from '../../ops/batch-actions.ts';
-import { describeGroups } from './batch-view.ts';
+import type { FailureGroup } from '../../batch/failures/failure-groups.ts';
+import type { RedriveReport, RedriveSelection } from '../../batch/failures/redrive-batch.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { BATCH_ID } from '../../contracts/chunk-job.ts';
 import { wholeNumber } from '../arguments.ts';
@@ -22,7 +16,6 @@ import {
   refuseNoticeFlags,
   type FailedFlags,
 } from '../notices/failed-notices.ts';
-import { ProgressBar } from '../progress.ts';
 import { UsageError } from '../usage-error.ts';
 
 type AllFlags = RedriveFlags & Omit<FailedFlags, 'state'>;
@@ -38,7 +31,6 @@ interface RedriveFlags extends RedriveSelection {
  */
 export function redriveCommand(context: CommandContext): Command {
   const command = new Command('redrive')
-    .description('send what was not accepted again, of a batch or single notices, after a preview')
     .argument('[ids...]', 'id of the batch, or ids of single notices')
     .option('--notices', 'all failed single notices that match the flags')
     .addOption(
@@ -76,6 +68,7 @@ async function redriveBatchOf(
   command: Command,
 ): Promise<void> {
   const batch = await readBatch(open.ledger, id);
+  const { whyNotRedrive } = await import('../../batch/failures/redrive-batch.ts');
   const reason = whyNotRedrive(batch, Date.now());
   if (reason !== undefined) {
     print(context, command, { batch: id, done: false, reason }, () => [
@@ -86,6 +79,7 @@ async function redriveBatchOf(
   }
   const { yes, why = '', state, code, limit, rate } = flags;
   const selection = { state, code, limit, rate };
+  const { groupFailures } = await import('../../batch/failures/failure-groups.ts');
   const groups = await groupFailures(open.ledger, batch, selection);
   if (groups.length === 0) {
     print(context, command, { batch: id, redriven: 0, chunks: 0, left: 0, gone: 0 }, () => [
@@ -111,7 +105,10 @@ async function agreed(
 ): Promise<boolean> {
   const contacts = groups.reduce((sum, group) => sum + group.contacts, 0);
   const most = limit === undefined ? contacts : Math.min(limit, contacts);
-  if (!json) writeLines(context.stderr, describeGroups(groups));
+  if (!json) {
+    const { describeGroups } = await import('./batch-view.ts');
+    writeLines(context.stderr, describeGroups(groups));
+  }
   const twice =
     state === 'unknown' ? ' The service may have accepted them: some may arrive twice.' : '';
   const upTo =
@@ -131,6 +128,8 @@ async function redrive(
   why: string,
   command: Command,
 ): Promise<void> {
+  const { redriveAudited } = await import('../../ops/batch-actions.ts');
+  const { ProgressBar } = await import('../progress.ts');
   const bar = new ProgressBar('redriving', context.stderr);
   let requeued = 0;
   const show = (redriven: number) => {

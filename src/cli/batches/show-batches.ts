@@ -1,11 +1,5 @@
 import { Command } from 'commander';
-import { groupFailures } from '../../batch/failures/failure-groups.ts';
-import {
-  findBatches,
-  readBatchFilter,
-  type BatchFilter,
-  type BatchFilterText,
-} from '../../batch/ledger/batch-filter.ts';
+import type { BatchFilter, BatchFilterText } from '../../batch/ledger/batch-filter.ts';
 import { BATCH_PHASES, CONTACT_STATES } from '../../batch/ledger/batch-record.ts';
 import { InputError } from '../../contracts/errors.ts';
 import { formatCount } from '../../format/format.ts';
@@ -15,8 +9,6 @@ import { untilStopped, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
 import { UsageError } from '../usage-error.ts';
 import { print, table, wantsJson, writeJsonLine } from '../output.ts';
-import { describeBatch, viewBatch } from './batch-view.ts';
-import { followBatch } from './follow-batch.ts';
 
 /** Flags of `notices batches`. */
 interface BatchesFlags extends BatchFilterText {
@@ -26,14 +18,14 @@ interface BatchesFlags extends BatchFilterText {
 /** `notices batches`: lists the batches, newest first. */
 export function batchesCommand(context: CommandContext): Command {
   return new Command('batches')
-    .description('list the batches, newest first')
     .option('--phase <phase>', `only in this phase: ${BATCH_PHASES.join(', ')}`)
     .option('--within <span>', 'only created within this time, such as 90s, 15m, 2h or 3d')
     .option('--since <time>', 'only created at this time or later: ISO 8601, UTC without a zone')
     .option('--before <time>', 'only created before this time')
     .option('--limit <n>', 'maximum number of batches', wholeNumber(1, 10_000), 50)
     .action(async ({ limit, ...flags }: BatchesFlags, command: Command) => {
-      const filter = filterOf(flags);
+      const { findBatches } = await import('../../batch/ledger/batch-filter.ts');
+      const filter = await filterOf(flags);
       const now = Date.now();
       const { batches } = await withLedger(context, ({ ledger }) =>
         findBatches(ledger, filter, { limit, offset: 0 }),
@@ -61,7 +53,8 @@ export function batchesCommand(context: CommandContext): Command {
 }
 
 /** @throws UsageError that names every invalid or contradicting flag */
-function filterOf(flags: BatchFilterText): BatchFilter {
+async function filterOf(flags: BatchFilterText): Promise<BatchFilter> {
+  const { readBatchFilter } = await import('../../batch/ledger/batch-filter.ts');
   try {
     return readBatchFilter(flags, Date.now());
   } catch (error) {
@@ -74,10 +67,14 @@ function filterOf(flags: BatchFilterText): BatchFilter {
 /** `notices batch ID`: state, progress and failures of one batch. */
 export function batchCommand(context: CommandContext): Command {
   return new Command('batch')
-    .description('show the state of a batch, why it is not sending, and what failed')
     .argument('<id>', 'id of the batch', batchId)
     .option('--watch', 'show its progress until every contact is settled, or until Ctrl-C')
     .action(async (id: string, { watch }: { watch?: boolean }, command: Command) => {
+      const [{ groupFailures }, { describeBatch, viewBatch }, { followBatch }] = await Promise.all([
+        import('../../batch/failures/failure-groups.ts'),
+        import('./batch-view.ts'),
+        import('./follow-batch.ts'),
+      ]);
       await withLedger(context, async (open) => {
         const json = wantsJson(command);
         const view =

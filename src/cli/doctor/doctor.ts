@@ -1,14 +1,12 @@
 import { Command } from 'commander';
-import { loadConfig } from '../../config/config.ts';
 import type { Notice } from '../../contracts/notice.ts';
-import { readNotice } from '../../contracts/read-notice.ts';
 import { worstOf, type Finding } from '../../doctor/finding.ts';
 import { collect, templateVariables, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { confirm } from '../confirm.ts';
-import { explainAnswer } from './explain-answer.ts';
+import { readConfig } from '../open-queue.ts';
 import { wantsJson, writeLines, writeText } from '../output.ts';
 
 interface DoctorFlags {
@@ -27,9 +25,6 @@ interface DoctorFlags {
 /** `notices doctor`: checks everything that sending needs, and shows how to fix problems. */
 export function doctorCommand(context: CommandContext): Command {
   return new Command('doctor')
-    .description(
-      'check configuration, Redis, the service and the queue, and show how to fix problems',
-    )
     .option('--issue', 'issue a new token even if there is a valid one; the fleet switches to it')
     .option(
       '--no-dry-send',
@@ -52,6 +47,7 @@ export function doctorCommand(context: CommandContext): Command {
     .option('--yes', 'do not ask for confirmation of the real notice')
     .action(async (flags: DoctorFlags, command: Command) => {
       if (flags.answer !== undefined) {
+        const { explainAnswer } = await import('./explain-answer.ts');
         await explainAnswer(context, command, flags.answer, flags.contact ?? []);
         return;
       }
@@ -59,13 +55,13 @@ export function doctorCommand(context: CommandContext): Command {
       const report = json
         ? () => {}
         : (finding: Finding) => writeLines(context.stdout, linesOf(finding));
-      const send = noticeOf(flags);
+      const send = await noticeOf(flags);
       // Imported here because it loads the whole worker.
       const { examine, examineConfig } = await import('./examine.ts');
       const found = examineConfig(context.env);
       for (const finding of found) report(finding);
       const usable = worstOf(found) !== 'fail';
-      const config = usable ? loadConfig(context.env, { service: false }) : undefined;
+      const config = usable ? await readConfig(context) : undefined;
       if (send !== undefined && config !== undefined) {
         if (config.service === undefined) {
           throw new UsageError('--send requires BASE_URL, ACCESS_KEY and SECRET_KEY');
@@ -118,13 +114,18 @@ export function exitCodeFor(findings: readonly Finding[], strict: boolean): numb
   return strict && worstOf(findings) === 'warn' ? 1 : 0;
 }
 
-function noticeOf({ send, template, var: pairs = [] }: DoctorFlags): Notice | undefined {
+async function noticeOf({
+  send,
+  template,
+  var: pairs = [],
+}: DoctorFlags): Promise<Notice | undefined> {
   if (send === undefined) {
     if (template === undefined && pairs.length === 0) return undefined;
     throw new UsageError('--template and --var require --send');
   }
   if (template === undefined) throw new UsageError('--send requires --template');
   const contact = { ...templateVariables(pairs), contact: send };
+  const { readNotice } = await import('../../contracts/read-notice.ts');
   return readNotice({ templateCode: template, contacts: [contact] });
 }
 

@@ -7,7 +7,7 @@ import {
   unknownNotice,
   unknownOfBatch,
 } from '../../ops/answers/unknown-schemas.ts';
-import { RESOLUTIONS } from '../../ops/resolve-unknown.ts';
+import { RESOLUTIONS } from '../../ops/unknown/resolutions.ts';
 import { eraseAnswer } from '../../erase/erase-answer.ts';
 import { findAnswer } from '../../search/find-answer.ts';
 

@@ -1,12 +1,9 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
-import { checkNumber } from '../../batch/source/check-number.ts';
 import { InputError } from '../../contracts/errors.ts';
 import type { EraseReport, LeftReason, LeftStored } from '../../erase/erase-number.ts';
 import type { StoredAboutNumber } from '../../erase/find-stored.ts';
 import { countOf } from '../../format/format.ts';
-import { auditSearch, withoutNumbers } from '../../ops/audit.ts';
-import { maskNumber } from '../../ops/mask-contact.ts';
 import { whyOption } from '../arguments.ts';
 import { currentUser, untilStopped, type CommandContext } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
@@ -24,7 +21,6 @@ interface EraseFlags {
  */
 export function eraseCommand(context: CommandContext): Command {
   return new Command('erase')
-    .description('erase what is stored about one phone number, after a preview')
     .argument('<number>', "the phone number, or '-' to read it from standard input")
     .addOption(whyOption())
     .option('--yes', 'do not ask for confirmation')
@@ -42,6 +38,9 @@ async function erase(
 ): Promise<void> {
   const { findStored } = await import('../../erase/find-stored.ts');
   const { eraseNumber } = await import('../../erase/erase-number.ts');
+  const { checkNumber } = await import('../../batch/source/check-number.ts');
+  const { auditSearch, withoutNumbers } = await import('../../ops/audit.ts');
+  const { maskNumber } = await import('../../ops/mask-contact.ts');
   // Standard input keeps the number out of the shell history and of the process list.
   const typed = given === '-' ? (await text(context.stdin)).trim() : given;
   const checked = checkNumber(typed);

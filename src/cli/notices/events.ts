@@ -16,7 +16,6 @@ const CURSOR = /^\d{1,19}(-\d{1,19})?$/;
 /** `notices events`: ends of single notices, oldest first. */
 export function eventsCommand(context: CommandContext): Command {
   return new Command('events')
-    .description('list events of single notices, oldest first (needs NOTICE_EVENTS at the workers)')
     .option('--from <cursor>', 'only events after this one', cursor, '0')
     .option('--limit <n>', 'maximum number of events', wholeNumber(1, 10_000), 100)
     .option('--follow', 'go on with new events, one per line, until Ctrl-C')

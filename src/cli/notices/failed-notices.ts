@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { countOf, formatCount } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
-import { groupFailed, type FailedFilter } from '../../notices/failed-notices.ts';
+import type { FailedFilter, FailedGroup } from '../../notices/failed-notices.ts';
 import type { NoticeJob } from '../../notices/notice-state.ts';
 import type { FailedReport, FailedSelection } from '../../ops/notice-actions.ts';
 import { age, wholeNumber, whyOption } from '../arguments.ts';
@@ -66,23 +66,20 @@ export async function showFailed(
     await writeCsv(context, open, flags);
     return;
   }
-  const { failedNotices } = await import('../../notices/failed-notices.ts');
+  const { failedNotices, groupFailed } = await import('../../notices/failed-notices.ts');
   const found: NoticeJob[] = [];
   for await (const job of failedNotices(open.redis, open.keys, filterOf(flags))) found.push(job);
-  const result = {
-    notices: found.slice(0, SHOWN),
-    groups: groupFailed(found),
-    total: found.length,
-  };
-  print(context, command, result, () => describeFailed(found));
+  const groups = groupFailed(found);
+  const result = { notices: found.slice(0, SHOWN), groups, total: found.length };
+  print(context, command, result, () => describeFailed(found, groups));
 }
 
 /** Describes failed notices in lines of text. It shows no phone number. */
-function describeFailed(found: readonly NoticeJob[]): string[] {
+function describeFailed(found: readonly NoticeJob[], groups: readonly FailedGroup[]): string[] {
   if (found.length === 0) return ['No notice failed.'];
   const now = Date.now();
   return [
-    ...groupLines(found),
+    ...groupLines(groups),
     '',
     ...table([
       ['FAILED', 'NOTICE', 'TEMPLATE', 'CONTACTS', 'STATE', 'CODE', 'POSSIBLY SENT'],
@@ -103,10 +100,10 @@ function describeFailed(found: readonly NoticeJob[]): string[] {
   ];
 }
 
-const groupLines = (found: readonly NoticeJob[]) =>
+const groupLines = (groups: readonly FailedGroup[]) =>
   table([
     ['STATE', 'CODE', 'NOTICES', 'CONTACTS', 'MESSAGE'],
-    ...groupFailed(found).map(({ state, code, notices, contacts, message }) => [
+    ...groups.map(({ state, code, notices, contacts, message }) => [
       state,
       code,
       formatCount(notices),
@@ -153,6 +150,7 @@ export async function changeFailed(
 ): Promise<void> {
   const { deleteNotices, redriveNotices, selectFailed } =
     await import('../../ops/notice-actions.ts');
+  const { groupFailed } = await import('../../notices/failed-notices.ts');
   const { limit, rate, why = '', yes = false, releaseKey = false } = flags;
   const state = flags.state ?? 'rejected';
   const selection: FailedSelection = { ...filterOf(flags), state, ids, limit };
@@ -163,7 +161,7 @@ export async function changeFailed(
     if (ids !== undefined) context.end(1);
     return;
   }
-  if (!wantsJson(command)) writeLines(context.stderr, groupLines(found));
+  if (!wantsJson(command)) writeLines(context.stderr, groupLines(groupFailed(found)));
   const many = countOf(Math.min(limit ?? found.length, found.length), 'notice');
   const twice = found.some(({ possiblySent }) => possiblySent > 0)
     ? ' The service may have accepted some of them: they may arrive twice.'
@@ -204,7 +202,6 @@ export async function changeFailed(
 /** `notices delete`: deletes rejected single notices. */
 export function deleteCommand(context: CommandContext): Command {
   const command = new Command('delete')
-    .description('delete rejected single notices, after a preview')
     .argument('[ids...]', 'ids of notices; or --notices')
     .option('--notices', 'all that match the flags')
     .option('--code <code>', 'only with this code')

@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { text } from 'node:stream/consumers';
-import { describeFalsePositiveRate, type FindReport } from '../../search/find-contact.ts';
+import type { FindReport } from '../../search/find-contact.ts';
 import { countOf } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
-import { auditSearch } from '../../ops/audit.ts';
 import { whyOption } from '../arguments.ts';
 import { currentUser, type CommandContext } from '../command-context.ts';
 import { withLedger } from '../open-queue.ts';
@@ -12,24 +11,27 @@ import { print, table } from '../output.ts';
 /** `notices find`: the outcome of notices for one phone number. */
 export function findCommand(context: CommandContext): Command {
   return new Command('find')
-    .description('show the outcome of notices for one phone number; exit with 1 if there are none')
     .argument('<number>', "the phone number, or '-' to read it from standard input")
     .addOption(whyOption())
     .action((given: string, { why = '' }: { why?: string }, command: Command) =>
       withLedger(context, async ({ redis, keys, sealing, config }) => {
-        const { findInQueue } = await import('../../search/find-contact.ts');
+        const { describeFalsePositiveRate, findInQueue } =
+          await import('../../search/find-in-queue.ts');
+        const { auditSearch } = await import('../../ops/audit.ts');
         // Standard input keeps the number out of the shell history and of the process list.
         const number = given === '-' ? (await text(context.stdin)).trim() : given;
         const settings = { ...config.queue, keepFailedMs: config.worker.keepFailedMs };
         await auditSearch(redis, keys, { who: currentUser(), why }, number);
         const report = await findInQueue({ redis, keys, sealing, settings }, number);
-        print(context, command, report, () => describe(report));
+        print(context, command, report, () =>
+          describe(report, describeFalsePositiveRate(report.searched.wrongHit)),
+        );
         if (report.notices.length + report.contacts.length === 0) context.end(1);
       }),
     );
 }
 
-function describe({ notices, contacts, searched }: FindReport): string[] {
+function describe({ notices, contacts, searched }: FindReport, wrongHit: string): string[] {
   const rows = [
     ...notices.map(({ job, states, confirmed, at, code, template, possiblySent = 0 }) => [
       `notice ${job}`,
@@ -52,7 +54,7 @@ function describe({ notices, contacts, searched }: FindReport): string[] {
     rows.length === 0
       ? ['No notice found.']
       : table([['WHERE', 'STATE', 'CONFIRMED', 'SINCE', 'CODE', 'TEMPLATE'], ...rows]);
-  return [...found, '', ...describeSearch(searched)];
+  return [...found, '', ...describeSearch(searched, wrongHit)];
 }
 
 function describeStates(states: readonly string[], possiblySent: number): string {
@@ -60,13 +62,11 @@ function describeStates(states: readonly string[], possiblySent: number): string
   return `${states.join(' or ')}${possiblySent === 0 ? '' : `, ${attempts} possibly sent`}`;
 }
 
-function describeSearch({
-  since,
-  batches,
-  contacts,
-  unindexedChunks,
-  wrongHit,
-}: FindReport['searched']): string[] {
+/** @param wrongHit the probability of a wrong hit, as text */
+function describeSearch(
+  { since, batches, contacts, unindexedChunks }: FindReport['searched'],
+  wrongHit: string,
+): string[] {
   const span = writeTime(since, Date.now(), (length) => `of the last ${length}`);
   const lines = [
     `Searched notices ${span}: single notices, and ${countOf(contacts, 'contact')} in ${countOf(batches, 'batch', 'batches')}.`,
@@ -77,9 +77,7 @@ function describeSearch({
     );
   }
   if (contacts > 0) {
-    lines.push(
-      `Probability that an unconfirmed contact belongs to another number: ${describeFalsePositiveRate(wrongHit)}.`,
-    );
+    lines.push(`Probability that an unconfirmed contact belongs to another number: ${wrongHit}.`);
   }
   return lines;
 }

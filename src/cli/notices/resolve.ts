@@ -1,19 +1,9 @@
 import { Command, Option } from 'commander';
-import { whyNotRedrive } from '../../batch/failures/redrive-batch.ts';
-import {
-  RESOLUTIONS,
-  type ResolveDecision,
-  type UnknownResolution,
-} from '../../ops/resolve-unknown.ts';
-import {
-  listUnknownNotices,
-  matchingNotices,
-  readUnknown,
-  type UnknownFilter,
-  type UnknownNotice,
-} from '../../ops/unknown.ts';
+import type { ResolveDecision } from '../../ops/resolve-unknown.ts';
+import { RESOLUTIONS, type UnknownResolution } from '../../ops/unknown/resolutions.ts';
+import type { UnknownFilter, UnknownNotice } from '../../ops/unknown.ts';
 import type { SelectedReport } from '../../ops/unknown/resolve-selected.ts';
-import { selectUnknown, type Unknowns } from '../../ops/unknown/select.ts';
+import type { Unknowns } from '../../ops/unknown/select.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { shortText, MAX_WHY_LENGTH } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
@@ -46,7 +36,6 @@ const CONSEQUENCES: Readonly<Record<UnknownResolution, string>> = {
 /** `notices resolve`: exits with 1 where one was not resolved, or the user declined. */
 export function resolveCommand(context: CommandContext): Command {
   const command = new Command('resolve')
-    .description('resolve notices whose outcome is unknown, after a preview')
     .argument('[ids...]', 'job ids from "notices unknown"')
     .addOption(
       new Option('--as <decision>', 'their outcome, or what to do with them')
@@ -80,6 +69,8 @@ async function resolve(
   command: Command,
 ): Promise<void> {
   const { ledger, redis, keys } = open;
+  const { whyNotRedrive } = await import('../../batch/failures/redrive-batch.ts');
+  const { selectUnknown } = await import('../../ops/unknown/select.ts');
   const { as, by, why = '', all = false } = flags;
   const filter = await filterOf(context, open, flags);
   const batch = filter.batch === undefined ? undefined : await readBatch(ledger, filter.batch);
@@ -127,6 +118,7 @@ async function noticesOf(
   all: boolean,
   filter: UnknownFilter,
 ): Promise<UnknownNotice[] | undefined> {
+  const { listUnknownNotices, matchingNotices, readUnknown } = await import('../../ops/unknown.ts');
   if (all) return listUnknownNotices(source, filter);
   if (ids.length === 0) return undefined;
   return matchingNotices(

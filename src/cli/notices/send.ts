@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
-import { loadConfig } from '../../config/config.ts';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
 import type { SendOptions } from '../../contracts/send-options.ts';
@@ -10,7 +9,7 @@ import { UsageError } from '../usage-error.ts';
 import type { CommandContext, Input } from '../command-context.ts';
 import { countOf } from '../../format/format.ts';
 import { recordDone } from '../record-done.ts';
-import { openQueue } from '../open-queue.ts';
+import { openQueue, readConfig } from '../open-queue.ts';
 import { print } from '../output.ts';
 
 interface SendFlags {
@@ -33,7 +32,6 @@ interface SendFlags {
 /** `notices send`: enqueues one notice and prints the receipt. */
 export function sendCommand(context: CommandContext): Command {
   return new Command('send')
-    .description('enqueue one notice')
     .option('--file <path>', 'JSON file with the notice, - for standard input')
     .option('--template <code>', 'template code')
     .option('--contact <number>', 'phone number in the national format (repeatable)', collect)
@@ -59,7 +57,7 @@ export function sendCommand(context: CommandContext): Command {
     .addOption(whyOption())
     .action(async (flags: SendFlags, command: Command) => {
       const notice = await noticeFrom(flags, context.stdin);
-      const config = loadConfig(context.env, { service: false });
+      const config = await readConfig(context);
       const queue = await openQueue(config);
       try {
         const receipt = await queue.send(notice, optionsFrom(flags));

@@ -22,7 +22,6 @@ const LOOK_MS = 500;
 /** `notices show ID`: what is known of a single notice; exits with 1 where nothing is kept. */
 export function showCommand(context: CommandContext): Command {
   return new Command('show')
-    .description('show the state of a single notice, and why it waits or failed')
     .argument('[id]', 'id of the notice, or of one of its jobs')
     .option('--key <idempotency key>', 'the notice that was sent with this idempotency key')
     .addOption(apiKeyOption())

@@ -1,7 +1,5 @@
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { checkNumber } from '../../batch/source/check-number.ts';
-import { auditSearch } from '../../ops/audit.ts';
 import type { UnknownFilter } from '../../ops/unknown.ts';
 import type { UnknownContext } from '../../ops/unknown/select.ts';
 import { age, batchId, wholeNumber, whyOption } from '../arguments.ts';
@@ -67,6 +65,8 @@ export async function filterOf(
   const before = olderThan === undefined ? undefined : Date.now() - olderThan;
   const filter = { batch, chunk, code, template, before };
   if (given === undefined) return filter;
+  const { checkNumber } = await import('../../batch/source/check-number.ts');
+  const { auditSearch } = await import('../../ops/audit.ts');
   const checked = checkNumber(given === '-' ? (await text(stdin)).trim() : given);
   if (checked.kind === 'refused') throw new UsageError(`--number: ${checked.reason}`);
   const { number } = checked;

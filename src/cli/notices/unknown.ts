@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { traceIdsOf } from '../../ops/unknown.ts';
+import { traceIdsOf } from '../../contracts/possibly-sent.ts';
 import type { Unknowns } from '../../ops/unknown/select.ts';
 import { countOf } from '../../format/format.ts';
 import { writeTime } from '../../format/relative-time.ts';
@@ -11,9 +11,10 @@ import { filterOf, unknownContext, unknownFlags, type UnknownFlags } from './unk
 
 /** `notices unknown`: lists what is unknown without phone numbers; with `--csv` the contacts themselves. */
 export function unknownCommand(context: CommandContext): Command {
-  const command = new Command('unknown')
-    .description('list notices whose outcome is unknown: the service may have accepted them')
-    .option('--csv', 'write the contacts as CSV, with phone numbers and trace ids');
+  const command = new Command('unknown').option(
+    '--csv',
+    'write the contacts as CSV, with phone numbers and trace ids',
+  );
   return unknownFlags(command).action((flags: UnknownFlags & { csv?: boolean }, self: Command) => {
     if (flags.csv === true && wantsJson(self)) {
       throw new UsageError('use either --csv (the contacts) or --json (the list)');

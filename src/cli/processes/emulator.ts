@@ -1,8 +1,8 @@
 import { Command, Option } from 'commander';
 import type { Environment } from '../../config/environment.ts';
-import { EMULATOR_DEFAULTS, type EmulatorOptions } from '../../emulator/options.ts';
-import { startEmulator } from '../../emulator/emulator.ts';
-import { parseFault } from '../../emulator/faults/parse-fault.ts';
+import { EMULATOR_DEFAULTS } from '../../emulator/defaults.ts';
+import type { EmulatorOptions } from '../../emulator/options.ts';
+import type { parseFault } from '../../emulator/faults/parse-fault.ts';
 import { collect, duration, wholeNumber } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { type CommandContext, aborted, untilStopped } from '../command-context.ts';
@@ -32,7 +32,6 @@ interface EmulatorFlags {
 export function emulatorCommand(context: CommandContext): Command {
   const defaults = EMULATOR_DEFAULTS;
   return new Command('emulator')
-    .description('run an emulator of the messaging service that can inject faults')
     .option('--host <address>', 'address to listen on', defaults.host)
     .option('--port <n>', 'port to listen on, 0 for a free one', wholeNumber(0, 65_535), 4010)
     .option('--access-key <key>', 'access key of the first app', defaults.accessKey)
@@ -81,7 +80,12 @@ export function emulatorCommand(context: CommandContext): Command {
       collect,
     )
     .action(async (flags: EmulatorFlags, command: Command) => {
-      const emulator = await startEmulator(optionsFrom(flags, context.env)).catch(usage);
+      const [{ startEmulator }, { parseFault: readFault }] = await Promise.all([
+        import('../../emulator/emulator.ts'),
+        import('../../emulator/faults/parse-fault.ts'),
+      ]);
+      const options = optionsFrom(flags, context.env, readFault);
+      const emulator = await startEmulator(options).catch(usage);
       print(
         context,
         command,
@@ -94,7 +98,11 @@ export function emulatorCommand(context: CommandContext): Command {
     });
 }
 
-function optionsFrom(flags: EmulatorFlags, env: Environment): EmulatorOptions {
+function optionsFrom(
+  flags: EmulatorFlags,
+  env: Environment,
+  readFault: typeof parseFault,
+): EmulatorOptions {
   const {
     pending,
     allow,
@@ -113,7 +121,7 @@ function optionsFrom(flags: EmulatorFlags, env: Environment): EmulatorOptions {
       maxContactsPerRequest: maxContacts,
       rejectContacts: rejectContact,
       unknownTemplates: unknownTemplate,
-      faults: fault.map(parseFault),
+      faults: fault.map(readFault),
     };
   } catch (error) {
     return usage(error);

@@ -1,10 +1,9 @@
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { loadConfig } from '../../config/config.ts';
 import { wholeNumber } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
-import { withLedger } from '../open-queue.ts';
+import { readConfig, withLedger } from '../open-queue.ts';
 import { print, table, writeText } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */
@@ -15,7 +14,6 @@ const NAME = /^[A-Za-z0-9._@-]{1,64}$/;
 /** `notices ops`: the ops server; its subcommands create entries for its configuration. */
 export function opsCommand(context: CommandContext): Command {
   return new Command('ops')
-    .description('run the ops server (pages and HTTP API), until SIGTERM or SIGINT')
     .addCommand(serveCommand(context), { isDefault: true })
     .addCommand(hashPasswordCommand(context))
     .addCommand(newKeyCommand(context))
@@ -35,8 +33,8 @@ function serveCommand(context: CommandContext): Command {
       // As variables, so that their rules apply to the options, too.
       const flags = { OPS_HOST: host, OPS_PORT: port === undefined ? undefined : String(port) };
       const given = Object.entries(flags).filter(([, value]) => value !== undefined);
-      const environment = { ...context.env, ...Object.fromEntries(given) };
-      const config = loadConfig(environment, { service: false });
+      const env = { ...context.env, ...Object.fromEntries(given) };
+      const config = await readConfig({ env });
       const { describeInvitation, runOpsProcess } =
         await import('../../../workers/process/ops-process.ts');
       const code = await runOpsProcess(config, STDERR, ({ url, invitation }) =>

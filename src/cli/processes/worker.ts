@@ -1,19 +1,18 @@
 import { Command } from 'commander';
-import { loadConfig } from '../../config/config.ts';
 import { wholeNumber } from '../arguments.ts';
 import type { CommandContext } from '../command-context.ts';
+import { readConfig } from '../open-queue.ts';
 
 /** `notices worker`: runs until SIGTERM or SIGINT; logs JSON lines to standard output. */
 export function workerCommand(context: CommandContext): Command {
   return new Command('worker')
-    .description('run a worker that sends notices, until SIGTERM or SIGINT')
     .option(
       '--processes <n>',
       'number of worker processes (default: PROCESSES)',
       wholeNumber(1, 64),
     )
     .action(async (options: { processes?: number }) => {
-      const config = loadConfig(context.env);
+      const config = await readConfig(context, {});
       const processes = options.processes ?? config.worker.processes;
       // Imported here because the other commands start faster without it.
       if (processes === 1) {

@@ -7,7 +7,7 @@ import type { RateLimitStatus } from '../../fleet/rate-limit/rate-limit-state.ts
 import type { TokenStatus } from '../../token/token-status.ts';
 import { AUDITED, type KeptAudit } from '../audit.ts';
 import type { ExplainedHold } from '../manual-hold.ts';
-import type { DeprecatedPace } from '../manual-rate-limit.ts';
+import type { DeprecatedPace } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { Status } from '../status.ts';
 import { count, named, time } from './fields.ts';
 

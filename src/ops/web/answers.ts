@@ -4,7 +4,7 @@ import { errorCodes } from '../answers/account-schemas.ts';
 import { batchCounts } from '../answers/batch-schemas.ts';
 import { count, named, time } from '../answers/fields.ts';
 import { explainHold, type ExplainedHold } from '../manual-hold.ts';
-import { deprecatedPace, type DeprecatedPace } from '../manual-rate-limit.ts';
+import { deprecatedPace, type DeprecatedPace } from '../../fleet/rate-limit/rate-limit-state.ts';
 import type { Status } from '../status.ts';
 
 /*

@@ -9,7 +9,7 @@ import { NoticeQueue } from '../../producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, keysOf, pairName, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { openBullQueue } from '../../redis/open-queue.ts';
-import type { FindContext } from '../../search/find-contact.ts';
+import type { FindContext } from '../../search/find-in-queue.ts';
 import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts';
 import { KeyUses } from './access/key-uses.ts';
 import { FleetReader } from '../snapshot.ts';

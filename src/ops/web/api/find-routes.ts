@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { findAnswer } from '../../../search/find-answer.ts';
-import { findInQueue, type FindReport } from '../../../search/find-contact.ts';
+import type { FindReport } from '../../../search/find-contact.ts';
+import { findInQueue } from '../../../search/find-in-queue.ts';
 import { auditSearch } from '../../audit.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route } from '../http/route.ts';

@@ -1,10 +1,6 @@
 import { z } from 'zod';
-import {
-  holdInForce,
-  liftAuditedHold,
-  MAX_HOLD_REASON,
-  placeAuditedHold,
-} from '../../manual-hold.ts';
+import { MAX_HOLD_REASON } from '../../../contracts/hold.ts';
+import { holdInForce, liftAuditedHold, placeAuditedHold } from '../../manual-hold.ts';
 import { holdAnswer } from '../../answers/account-schemas.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { why } from './inputs.ts';

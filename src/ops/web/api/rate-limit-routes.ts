@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import {
   deprecatedPace,
   MAX_RATE_LIMIT,
   MAX_RATE_LIMIT_REASON,
+  type RateLimitStatus,
+} from '../../../fleet/rate-limit/rate-limit-state.ts';
+import {
   rateLimitInForce,
   setAuditedRateLimit,
   type ExplainedRateLimit,

@@ -1,6 +1,6 @@
 import { countOf, formatCount, formatRate } from '../../../format/format.ts';
 import type { RateLimitStatus } from '../../../fleet/rate-limit/rate-limit-state.ts';
-import { MAX_RATE_LIMIT } from '../../manual-rate-limit.ts';
+import { MAX_RATE_LIMIT } from '../../../fleet/rate-limit/rate-limit-state.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, mayAct, moment, whyField, type PageView } from '../pages/elements.ts';
 

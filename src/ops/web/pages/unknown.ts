@@ -1,5 +1,5 @@
 import { countOf, formatCount } from '../../../format/format.ts';
-import { traceIdsOf } from '../../unknown.ts';
+import { traceIdsOf } from '../../../contracts/possibly-sent.ts';
 import type { ListedNotice, UnknownList } from '../api/unknown-selection.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';

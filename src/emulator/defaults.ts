@@ -1,0 +1,22 @@
+/** The settings of an emulator without options. The help of its command shows them. */
+export const EMULATOR_DEFAULTS = {
+  host: '127.0.0.1',
+  port: 0,
+  accessKey: 'emulator-access-key',
+  secretKey: 'emulator-secret-key',
+  approved: true,
+  allowlist: [],
+  tokenMode: 'single',
+  tokenLifetimeMs: 86_400_000,
+  showExpiry: 'none',
+  deadTokenCodes: 'documented',
+  latencyMs: 0,
+  maxContactsPerRequest: Number.POSITIVE_INFINITY,
+  unknownTemplates: [],
+  rejectContacts: [],
+  record: true,
+  keepDetails: 10_000,
+  keepIssuances: 10_000,
+  faults: [],
+  controlKey: undefined,
+} as const;

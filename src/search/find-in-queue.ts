@@ -1,0 +1,68 @@
+import { Ledger } from '../batch/ledger/ledger.ts';
+import { checkNumber } from '../batch/source/check-number.ts';
+import { InputError } from '../contracts/errors.ts';
+import { FALSE_POSITIVE_RATE } from '../number-index/chunk-fingerprints.ts';
+import { findKey, hashNumber } from '../number-index/number-key.ts';
+import type { Sealing } from '../payload/seal.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import type { Keys } from '../redis/keys.ts';
+import type { FindReport } from './find-contact.ts';
+import { findInBatches } from './find-in-batches.ts';
+import { findNotices } from './find-notices.ts';
+
+/** Connection and settings of a search. */
+export interface FindContext {
+  readonly redis: RedisClient;
+  readonly keys: Keys;
+  readonly settings: {
+    /** FIND_KEY; a search without it fails. */
+    readonly findKey?: string | undefined;
+    readonly findRetentionMs: number;
+    readonly keepFailedMs: number;
+  };
+  /** Decrypts the contacts that are still stored. */
+  readonly sealing: Sealing;
+}
+
+/** Like `findContact`, on an existing connection. */
+export async function findInQueue(
+  { redis, keys, sealing, settings }: FindContext,
+  number: string,
+): Promise<FindReport> {
+  const { findKey: secret, findRetentionMs, keepFailedMs } = settings;
+  if (secret === undefined) {
+    const problem =
+      'is not set, so notices are not searchable: set the same 32 random bytes for producers, importers and searches; notices that are queued from then on can be found';
+    throw new InputError('CONFIG_INVALID', [{ field: 'FIND_KEY', problem }]);
+  }
+  const checked = checkNumber(number);
+  if (checked.kind === 'refused') {
+    throw new InputError('NOTICE_INVALID', [{ field: 'number', problem: checked.reason }]);
+  }
+  const hash = hashNumber(findKey(secret), checked.number);
+  const ledger = new Ledger(redis, keys);
+  const since = Date.now() - findRetentionMs;
+  const parts = { redis, keys, ledger, sealing };
+  const notices = await findNotices(parts, checked.number, hash, {
+    find: findRetentionMs,
+    failed: keepFailedMs,
+  });
+  const batches = await findInBatches(parts, checked.number, hash);
+  return {
+    notices,
+    contacts: batches.found,
+    searched: {
+      since,
+      batches: batches.batches,
+      contacts: batches.contacts,
+      unindexedChunks: batches.unindexed,
+      wrongHit: -Math.expm1(-batches.contacts * FALSE_POSITIVE_RATE),
+    },
+  };
+}
+
+/** The chance (0 to 1) that an unconfirmed result belongs to another number, as text. */
+export function describeFalsePositiveRate(chance: number): string {
+  const percent = chance * 100;
+  return percent < 0.01 ? 'less than 0.01 %' : `${percent.toPrecision(2)} %`;
+}

@@ -1,0 +1,42 @@
+/*
+ * What a process of Node.js loads. `TELL_LOADED` is the value of its NODE_OPTIONS; then it writes the address of
+ * each module to standard error: an ES module when it is imported, a CommonJS one when the process exits.
+ */
+const inline = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+
+const HOOK = `import { writeSync } from 'node:fs';
+export async function load(url, context, next) { writeSync(2, url + '\\n'); return next(url, context); }`;
+
+const REGISTER = `import { writeSync } from 'node:fs';
+import { createRequire, register } from 'node:module';
+import { pathToFileURL } from 'node:url';
+register(${JSON.stringify(inline(HOOK))});
+const { cache } = createRequire(pathToFileURL('/'));
+process.on('exit', () => {
+  for (const name of Object.keys(cache)) writeSync(2, pathToFileURL(name).href + '\\n');
+});`;
+
+/** Makes a process tell what it loads. */
+export const TELL_LOADED = { NODE_OPTIONS: `--import=${inline(REGISTER)}` };
+
+/** What a process has loaded. */
+interface Loaded {
+  /** Packages by name, in order. */
+  readonly packages: readonly string[];
+  /** Files of this package below `dist/`, without its `package.json`, in order. */
+  readonly ours: readonly string[];
+}
+
+/** What it has told on standard error. */
+export function loadedFrom(stderr: string): Loaded {
+  const urls = stderr.split('\n').filter((line) => line.startsWith('file:'));
+  const packages = urls.flatMap(
+    (url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? [],
+  );
+  const ours = urls.flatMap((url) => /\/dist\/((?:src|workers)\/.*)$/.exec(url)?.[1] ?? []);
+  const inOrder = (names: readonly string[]) => [...new Set(names)].toSorted();
+  return {
+    packages: inOrder(packages),
+    ours: inOrder(ours.filter((name) => !name.includes('/node_modules/'))),
+  };
+}
