@@ -22,9 +22,9 @@ export async function loadCommands(
   const isKnown = name !== undefined && Object.hasOwn(COMMANDS, name);
   const isOne = isKnown && !NEED_ALL.has(name);
   const entries = Object.entries(COMMANDS).filter(([each]) => !isOne || each === name);
-  return Promise.all(
-    entries.map((entry) => (entry[0] === name ? loaded(entry[1], context) : listed(entry))),
-  );
+  const own = isKnown ? COMMANDS[name] : undefined;
+  const command = own === undefined ? undefined : await loaded(own, context);
+  return entries.map((entry) => (entry[0] === name ? (command ?? listed(entry)) : listed(entry)));
 }
 
 async function loaded(
