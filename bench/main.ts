@@ -10,7 +10,7 @@ import { profiles, type LegProfile } from './legs/profiles.ts';
 import { measure } from './measure.ts';
 import { readOptions, USAGE, type BenchOptions } from './options.ts';
 import { charts } from './report/charts.ts';
-import { changes, changeText } from './report/compare.ts';
+import { changes, changeText, readResults } from './report/compare.ts';
 import { figures } from './report/figures.ts';
 import { between } from './report/page.ts';
 import { publicationOf } from './report/publication.ts';
@@ -69,12 +69,7 @@ function profileText(legs: readonly LegProfile[]): string {
     .join('\n\n');
 }
 
-async function full(options: BenchOptions): Promise<number> {
-  // Read first: this run may write the same file.
-  const earlier =
-    options.compare === undefined
-      ? undefined
-      : (JSON.parse(await readFile(options.compare, 'utf8')) as Results);
+async function full(options: BenchOptions, earlier: Results | undefined): Promise<number> {
   const withPostgres = options.legs.has('singles') || options.legs.has('chunks');
   const stage = await openStage(withPostgres);
   let results: Results;
@@ -112,8 +107,12 @@ async function writePage(name: string, text: string): Promise<void> {
 }
 
 let options: BenchOptions | undefined;
+let earlier: Results | undefined;
 try {
-  options = readOptions(process.argv.slice(2));
+  const read = readOptions(process.argv.slice(2));
+  // Before the run, which may write the same file.
+  if (read.compare !== undefined) earlier = await readResults(read.compare);
+  options = read;
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n\n${USAGE}`);
   process.exitCode = 2;
@@ -121,5 +120,5 @@ try {
 if (options !== undefined) {
   if (options.quick) process.exitCode = await quick();
   else if (options.profile) process.exitCode = await profile();
-  else process.exitCode = await full(options);
+  else process.exitCode = await full(options, earlier);
 }

@@ -76,6 +76,9 @@ export function readOptions(args: readonly string[]): BenchOptions {
     return leg;
   });
   const usual = LEGS.filter((leg) => leg !== 'soak' || values.soak);
+  if (values.compare !== undefined && (values.quick || values.profile)) {
+    throw new RangeError('--compare: --quick and --profile measure nothing in rounds');
+  }
   return {
     quick: values.quick,
     profile: values.profile,

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { spreadOf } from '../harness/spread.ts';
 import type { Results } from '../results.ts';
 import { table } from './tables.ts';
@@ -10,6 +11,21 @@ function figuresOf(found: unknown, name: readonly string[] = []): [string, reado
     return isRounds ? [[name.join(', '), found]] : [];
   }
   return Object.entries(found).flatMap(([key, value]) => figuresOf(value, [...name, key]));
+}
+
+/**
+ * The results of an earlier run.
+ *
+ * @throws RangeError for a file that cannot be read or contains something else
+ */
+export async function readResults(file: string): Promise<Results> {
+  try {
+    const found = JSON.parse(await readFile(file, 'utf8')) as Partial<Results> | null;
+    if (found?.machine !== undefined && found.rounds !== undefined) return found as Results;
+  } catch {
+    // Refused below, like any other file without results.
+  }
+  throw new RangeError(`--compare: expected the results of a run in ${file}`);
 }
 
 /** A figure that changed by more than the rounds of either run differ. */

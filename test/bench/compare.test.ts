@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changes, changeText } from '../../bench/report/compare.ts';
+import { changes, changeText, readResults } from '../../bench/report/compare.ts';
 import type { Machine } from '../../bench/harness/machine.ts';
 import type { Results } from '../../bench/results.ts';
 
@@ -21,6 +21,30 @@ describe('the comparison of two runs', () => {
     expect(changeText(found)).toContain('-');
     expect(found).toMatchObject([{ before: 135, after: 105 }]);
   });
+
+  it('reads the published results, which have not changed since themselves', async () => {
+    const published = await readResults('bench/results.json');
+    expect(changes(published, published)).toEqual([]);
+    const { singles = {} } = published;
+    const faster = Object.fromEntries(
+      Object.entries(singles).map(([name, rounds]) => [
+        name,
+        { ...rounds, rate: rounds.rate.map((rate) => 1_000 * rate) },
+      ]),
+    );
+    expect(changes(published, { ...published, singles: faster }).map(({ what }) => what)).toEqual(
+      Object.keys(singles).map((name) => `singles, ${name}, rate`),
+    );
+  });
+
+  it.each(['bench/no-such-file.json', 'package.json', 'README.md'])(
+    'refuses %s, which contains no results',
+    async (file) => {
+      await expect(readResults(file)).rejects.toThrow(
+        new RangeError(`--compare: expected the results of a run in ${file}`),
+      );
+    },
+  );
 
   it('leaves out what one of them did not measure', () => {
     expect(changes({ machine: {} as Machine, rounds: 1 }, run([1], [1]))).toEqual([]);

@@ -105,10 +105,13 @@ describe('the options of a run', () => {
     expect([[...options.legs], options.writes]).toStrictEqual([legs, writes]);
   });
 
-  it.each([[['--only', 'nothing']], [['--rounds', '0']], [['--unknown']]])(
-    '%j is refused',
-    (args) => {
-      expect(() => readOptions(args)).toThrow(/--only|--rounds|--unknown/);
-    },
-  );
+  it.each([
+    [['--only', 'nothing']],
+    [['--rounds', '0']],
+    [['--unknown']],
+    [['--quick', '--compare', 'bench/results.json']],
+    [['--profile', '--compare', 'bench/results.json']],
+  ])('%j is refused', (args) => {
+    expect(() => readOptions(args)).toThrow(/--only|--rounds|--unknown|--compare/);
+  });
 });

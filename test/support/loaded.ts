@@ -4,16 +4,29 @@
  */
 const inline = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
 
-const HOOK = `import { writeSync } from 'node:fs';
-export async function load(url, context, next) { writeSync(2, url + '\\n'); return next(url, context); }`;
+/** A pipe whose reader is slow is full for a moment. */
+const TELL = `import { writeSync } from 'node:fs';
+function tell(url) {
+  for (;;) {
+    try {
+      return writeSync(2, url + '\\n');
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error;
+    }
+  }
+}
+`;
 
-const REGISTER = `import { writeSync } from 'node:fs';
+const HOOK = `${TELL}
+export async function load(url, context, next) { tell(url); return next(url, context); }`;
+
+const REGISTER = `${TELL}
 import { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 register(${JSON.stringify(inline(HOOK))});
 const { cache } = createRequire(pathToFileURL('/'));
 process.on('exit', () => {
-  for (const name of Object.keys(cache)) writeSync(2, pathToFileURL(name).href + '\\n');
+  for (const name of Object.keys(cache)) tell(pathToFileURL(name).href);
 });`;
 
 /** Makes a process tell what it loads. */

@@ -93,6 +93,20 @@ describe('an import', () => {
     expect(await world.contacts(batch, sealing)).toHaveLength(2);
   });
 
+  it('skips repeated numbers wherever a chunk starts or ends', async () => {
+    const world = importWorld(redis);
+    const range = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, offset) => from + offset);
+    const indexes = [...range(0, 100), 99, 0, ...range(100, 199), 150, 199, 199];
+    const rows = indexes.map((index) => `${numberOf(index)},a\n`);
+    const report = await world.import(listFile(`contact,var1\n${rows.join('')}`));
+    expect(report).toMatchObject({ rows: 204, contacts: 200, chunks: 2, duplicates: 4 });
+    expect(report.firstDuplicates).toStrictEqual([102, 103, 203, 205]);
+    expect((await world.contacts(report.batch)).map(({ contact }) => contact)).toStrictEqual(
+      range(0, 200).map(numberOf),
+    );
+  });
+
   it('imports the first of equal numbers, in any notation, unless duplicates are allowed', async () => {
     const world = importWorld(redis);
     const file = listFile('contact\n01012345678\n010-1234-5678\n01011112222\n');
