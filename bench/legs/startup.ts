@@ -29,25 +29,24 @@ export const PACKAGES = {
 } as const;
 
 /** Commands that need neither Redis nor the service. */
-const LIGHT: readonly (readonly string[])[] = [
-  ['--version'],
-  ['--help'],
-  ['send', '--help'],
-  ['completion', 'bash'],
-  ['vesrion'],
-  ['send', '--contcat', '01012345678'],
-];
-const commandName = (args: readonly string[]) => `\`notices ${args.join(' ')}\``;
+const LIGHT: Readonly<Record<string, readonly string[]>> = {
+  '`notices --version`': ['--version'],
+  '`notices --help`': ['--help'],
+  '`notices send --help`': ['send', '--help'],
+  '`notices completion bash`': ['completion', 'bash'],
+  'a mistyped command': ['vesrion'],
+  'a mistyped flag': ['send', '--contcat', '01012345678'],
+};
 
 /** Names of {@link LIGHT} in the results. */
-export const LIGHT_COMMANDS: readonly string[] = LIGHT.map(commandName);
+export const LIGHT_COMMANDS: readonly string[] = Object.keys(LIGHT);
 
 /** Programs by name, as arguments of Node. The last two show what an import only puts off. */
 const programs = (redisUrl: string): Readonly<Record<string, readonly string[]>> => ({
   [BARE]: evaluate(''),
   [PACKAGES.bullmq]: evaluate("await import('bullmq');"),
   [PACKAGES.ours]: evaluate("await import('notice-queue');"),
-  ...Object.fromEntries(LIGHT.map((args) => [commandName(args), notices(...args)])),
+  ...Object.fromEntries(Object.entries(LIGHT).map(([name, args]) => [name, notices(...args)])),
   'BullMQ with ioredis: import, one job, end': evaluate(`
     const [{ Queue }, { Redis }] = await Promise.all([import('bullmq'), import('ioredis')]);
     const connection = new Redis('${redisUrl}', { maxRetriesPerRequest: null });

@@ -48,10 +48,13 @@ export class ListDigest {
   }
 
   /** Adds the contacts of a block from one index up to, not including, another. */
-  addRun(block: ContactBlock, from: number, to: number): void {
+  addRun({ json, ends }: ContactBlock, from: number, to: number): void {
     let at = from;
-    for (; at < to && this.#head === undefined; at++) this.#add(block.jsonOf(at, at + 1), 1);
-    if (at < to) this.#add(block.jsonOf(at, to), to - at);
+    const startOf = (index: number) => (index === 0 ? 0 : (ends[index - 1] ?? 0));
+    for (; at < to && this.#head === undefined; at++) {
+      this.#add(json.subarray(startOf(at), startOf(at + 1)), 1);
+    }
+    if (at < to) this.#add(json.subarray(startOf(at), startOf(to)), to - at);
   }
 
   /** Adds one contact. */

@@ -1,8 +1,7 @@
 import { MAX_EXACT_DIGITS } from '../source/source-row.ts';
 
 /**
- * An exact, compact set of phone numbers: a million mobile numbers take about 13 MB, and so do a hundred
- * million.
+ * An exact, compact set of phone numbers: ten million mobile numbers take about 13 MB.
  *
  * Numbers are grouped into pages of 65,536 consecutive values with the same number of digits (`0101`
  * and `101` are different numbers). A page stores the last 16 bits of its members: a single one as a
@@ -22,24 +21,15 @@ export class NumberSet {
       const before = this.#long.size;
       return this.#long.add(digits).size > before;
     }
-    return this.#addNumber(Number(digits), digits.length);
+    return this.addNumber(Number(digits), digits.length);
   }
 
   /**
-   * Adds phone numbers of at most {@link MAX_EXACT_DIGITS} digits, up to the first that is in the set already.
-   *
-   * @param values of the numbers, from index `from` up to, not including, `to`
-   * @param digits number of digits of each, leading zeros included
-   * @returns index of the number that was in the set; `to` if there is none
+   * @param value of a phone number of at most {@link MAX_EXACT_DIGITS} digits
+   * @param digits number of digits, leading zeros included
+   * @returns whether it was added; false if it was in the set already
    */
-  addRun(values: Float64Array, digits: Uint8Array, from: number, to: number): number {
-    for (let index = from; index < to; index++) {
-      if (!this.#addNumber(values[index] ?? 0, digits[index] ?? 0)) return index;
-    }
-    return to;
-  }
-
-  #addNumber(value: number, digits: number): boolean {
+  addNumber(value: number, digits: number): boolean {
     const low = value % PAGE_SIZE;
     const key = ((value - low) / PAGE_SIZE) * 16 + digits;
     const page = this.#pages.get(key);
@@ -64,11 +54,8 @@ export class NumberSet {
 type Page = number | Uint16Array | Uint8Array;
 
 const PAGE_SIZE = 0x10000;
-/**
- * With more members a page is a bitmap of 8 kB: inserting into a longer sorted array takes too long. So a
- * number takes at most 32 bytes.
- */
-const MAX_ARRAY = 255;
+/** With more members a bitmap is smaller than an array. */
+const MAX_ARRAY = PAGE_SIZE / 16 - 1;
 
 function addToBitmap(bits: Uint8Array, low: number): boolean {
   const at = low >> 3;

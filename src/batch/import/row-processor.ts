@@ -65,24 +65,20 @@ export class RowProcessor {
     }
   }
 
-  /** In portions that end with a duplicate, a full chunk, or the run. */
   async #processRun({ block, from, to }: SourceRun): Promise<void> {
     const { tally, chunkSize, digest } = this.#options;
     let digested = from;
-    for (let at = from; at < to;) {
-      const stop = Math.min(to, at + chunkSize - this.#chunk.size);
-      const end = this.#seen?.addRun(block.numbers, block.digits, at, stop) ?? stop;
-      tally.countRun(end - at);
-      this.#chunk.addRun(block, at, end);
-      at = end;
-      if (this.#chunk.size === chunkSize) {
-        digest.addRun(block, digested, end);
-        digested = end;
-        await this.#writeChunk();
-      } else if (end < stop) {
-        tally.countDuplicate(block.lines[end] ?? 0);
-        at++;
+    for (let index = from; index < to; index++) {
+      if (this.#seen?.addNumber(block.numbers[index] ?? 0, block.digits[index] ?? 0) === false) {
+        tally.countDuplicate(block.lines[index] ?? 0);
+        continue;
       }
+      tally.countContact(false);
+      this.#chunk.add(block, index);
+      if (this.#chunk.size < chunkSize) continue;
+      digest.addRun(block, digested, index + 1);
+      digested = index + 1;
+      await this.#writeChunk();
     }
     digest.addRun(block, digested, to);
   }
@@ -112,11 +108,6 @@ export class RowTally {
   countContact(normalised: boolean): void {
     this.contacts++;
     if (normalised) this.#normalised++;
-  }
-
-  /** Counts contacts whose numbers were valid as they are. */
-  countRun(contacts: number): void {
-    this.contacts += contacts;
   }
 
   countDuplicate(line: number): void {
@@ -154,30 +145,37 @@ class ChunkBuilder {
   #pieces: Buffer[] = [];
   #numbers: string[] = [];
   readonly #keepsNumbers: boolean;
+  /** The last piece, which may still grow: contacts of this block, from one index to another. */
+  #run: { readonly block: ContactBlock; readonly from: number; to: number } | undefined;
 
   /** @param keepsNumbers whether {@link take} also returns the phone numbers */
   constructor(keepsNumbers: boolean) {
     this.#keepsNumbers = keepsNumbers;
   }
 
-  /** Adds the contacts of a block from one index up to, not including, another. */
-  addRun(block: ContactBlock, from: number, to: number): void {
-    if (from === to) return;
-    this.size += to - from;
-    this.#pieces.push(block.jsonOf(from, to));
-    if (!this.#keepsNumbers) return;
-    for (let index = from; index < to; index++) this.#numbers.push(numberOf(block, index));
+  /** Adds one contact of a block. */
+  add(block: ContactBlock, index: number): void {
+    this.size++;
+    if (this.#keepsNumbers) this.#numbers.push(numberOf(block, index));
+    if (this.#run?.block === block && this.#run.to === index) {
+      this.#run.to = index + 1;
+      return;
+    }
+    this.#endRun();
+    this.#run = { block, from: index, to: index + 1 };
   }
 
   /** Adds one contact as JSON. */
   addJson(json: string, number: string): void {
     this.size++;
     if (this.#keepsNumbers) this.#numbers.push(number);
+    this.#endRun();
     this.#pieces.push(Buffer.from(`,${json}`));
   }
 
   /** Returns the chunk and starts a new one. */
   take(): { readonly json: Buffer; readonly numbers: readonly string[] } {
+    this.#endRun();
     const json = Buffer.concat([...this.#pieces, CLOSE]);
     // Replaces the comma before the first contact.
     json[0] = OPEN;
@@ -186,6 +184,14 @@ class ChunkBuilder {
     this.#numbers = [];
     this.size = 0;
     return { json, numbers };
+  }
+
+  #endRun(): void {
+    if (this.#run === undefined) return;
+    const { block, from, to } = this.#run;
+    const start = from === 0 ? 0 : block.ends[from - 1];
+    this.#pieces.push(block.json.subarray(start, block.ends[to - 1]));
+    this.#run = undefined;
   }
 }
 

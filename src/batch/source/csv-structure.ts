@@ -22,8 +22,6 @@ const CLOSED = 3;
  */
 export class CsvStructure {
   readonly #delimiter: Buffer;
-  /** 1 for each byte that does not end a bare cell. */
-  readonly #plain = new Uint8Array(256).fill(1);
   #state = START;
   #line = 1;
   #column = 1;
@@ -34,7 +32,6 @@ export class CsvStructure {
 
   constructor(delimiter: string) {
     this.#delimiter = Buffer.from(delimiter);
-    for (const byte of [QUOTE, LF, CR, this.#delimiter[0] ?? 0]) this.#plain[byte] = 0;
   }
 
   /**
@@ -45,7 +42,6 @@ export class CsvStructure {
     const first = this.#delimiter[0];
     const { length } = this.#delimiter;
     // Local variables: this loop reads every byte of the file.
-    const plain = this.#plain;
     let state = this.#state;
     let line = this.#line;
     let column = this.#column;
@@ -57,7 +53,6 @@ export class CsvStructure {
       if ((byte & 0xc0) !== 0x80 && ++chars > MAX_ROW_LENGTH) {
         throw state === QUOTED ? notClosed(this.#openedAt, column) : tooLong(line, column);
       }
-      if (state === BARE && plain[byte] === 1) continue;
       if (byte === LF || byte === CR) {
         if (byte === CR || !afterReturn) line++;
         afterReturn = byte === CR;

@@ -41,8 +41,7 @@ type SourceOptions = Pick<
   'format' | 'delimiter' | 'encoding' | 'header' | 'map' | 'passThrough' | 'signal'
 >;
 
-/** Reads wait in the queue of the threads that also compress chunks: few large ones wait less. */
-const READ_BYTES = 512 * 1024;
+const READ_BYTES = 128 * 1024;
 
 /**
  * Opens a list. A file is read twice: first to check its encoding and quotes and to hash its content, so

@@ -9,8 +9,7 @@ export const MAX_ROW_LENGTH = 1_000_000;
 export const MAX_EXACT_DIGITS = 15;
 
 const BLOCK_CONTACTS = 1_000;
-/** A thousand contacts of usual length; what a block does not use is allocated in vain. */
-const BLOCK_BYTES = 80 * 1024;
+const BLOCK_BYTES = 256 * 1024;
 
 /** One checked row of a list. */
 export interface SourceRow {
@@ -41,21 +40,12 @@ export class ContactBlock {
 
   /** Bytes of JSON so far. */
   get length(): number {
-    return this.#endOf(this.count - 1);
+    return this.count === 0 ? 0 : (this.ends[this.count - 1] ?? 0);
   }
 
   /** Whether one more contact of that many bytes fits. */
   hasRoom(bytes: number): boolean {
     return this.count < BLOCK_CONTACTS && this.length + bytes <= BLOCK_BYTES;
-  }
-
-  /** JSON of the contacts from one index up to, not including, another; not a copy. */
-  jsonOf(from: number, to: number): Buffer {
-    return this.json.subarray(this.#endOf(from - 1), this.#endOf(to - 1));
-  }
-
-  #endOf(index: number): number {
-    return index < 0 ? 0 : (this.ends[index] ?? 0);
   }
 }
 

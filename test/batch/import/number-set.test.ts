@@ -30,22 +30,6 @@ describe('NumberSet', () => {
     expect(numbers.map((number) => set.add(number))).toStrictEqual(numbers.map(() => false));
   });
 
-  it('adds a run up to the first number that it has', () => {
-    const set = new NumberSet();
-    set.add('0102');
-    const values = Float64Array.of(101, 1, 102, 103, 10_100_000_000);
-    const digits = Uint8Array.of(4, 4, 4, 4, 11);
-    expect(set.addRun(values, digits, 0, 5)).toBe(2);
-    expect(set.addRun(values, digits, 3, 5)).toBe(5);
-    expect(set.addRun(values, digits, 1, 3)).toBe(1);
-    expect(['0101', '0001', '0103', '10100000000'].map((one) => set.add(one))).toStrictEqual([
-      false,
-      false,
-      false,
-      false,
-    ]);
-  });
-
   it('turns a page into a bitmap without losing a member, in whatever order they come', () => {
     const set = new NumberSet();
     const members = Array.from({ length: 65_536 }, (_, index) => (index * 40_503) % 65_536);
