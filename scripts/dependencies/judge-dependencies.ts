@@ -52,39 +52,6 @@ const READ_LICENCES: Readonly<Record<string, string>> = {
   'ssh2@1.17.0': 'MIT',
 };
 
-/** Systems that we neither test on nor build images for. */
-const OTHER_SYSTEMS = [
-  'android-arm-eabi',
-  'android-arm64',
-  'darwin-arm64',
-  'darwin-x64',
-  'freebsd-x64',
-  'linux-arm-gnueabihf',
-  'linux-arm-musleabihf',
-  'linux-ppc64-gnu',
-  'linux-riscv64-gnu',
-  'linux-riscv64-musl',
-  'linux-s390x-gnu',
-  'openharmony-arm64',
-  'win32-arm64-msvc',
-  'win32-ia32-msvc',
-  'win32-x64-msvc',
-];
-
-/**
- * Native programs of development tools of which the registry in use had no copy, and so npm no hash, with their only
- * version. npm takes the licence from there too; it is that of the tool.
- */
-const WITHOUT_HASH: ReadonlyMap<string, string> = new Map([
-  ...OTHER_SYSTEMS.map((system) => [`@oxc-parser/binding-${system}`, '0.156.0'] as const),
-  ...[...OTHER_SYSTEMS, 'linux-arm64-musl', 'linux-x64-musl'].map(
-    (system) => [`@oxlint/binding-${system}`, '1.94.0'] as const,
-  ),
-  ...['darwin-arm64', 'darwin-x64', 'win32-arm64', 'win32-x64'].map(
-    (system) => [`@oxlint-tsgolint/${system}`, '7.0.2007'] as const,
-  ),
-]);
-
 /**
  * What is wrong with the dependencies, one sentence each: a package without a hash or from elsewhere, a
  * licence that was not approved, an install script that is not denied, a dependency that the page does not
@@ -96,7 +63,6 @@ export function judgeDependencies({ manifest, lock, page }: Dependencies): strin
     .map(([folder, locked]) => ({ name: folder.replace(/^.*node_modules\//, ''), ...locked }));
   return [
     ...packages.flatMap((one) => [...wrongSource(one), ...wrongLicence(one)]),
-    ...staleExceptions(packages),
     ...wrongScripts(packages, manifest.allowScripts ?? {}),
     ...wrongList(page, 'Direct', [
       ...Object.keys(manifest.dependencies ?? {}),
@@ -117,33 +83,17 @@ function wrongSource(one: Package): string[] {
       `${idOf(one)} is from ${one.resolved.replace(/:.*/, ':...')}: the lock names no address.`,
     );
   }
-  if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(one.integrity ?? '') && !mayLackHash(one)) {
+  if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(one.integrity ?? '')) {
     problems.push(`${idOf(one)} has no sha512 hash.`);
   }
   return problems;
 }
 
-function mayLackHash(one: Package): boolean {
-  return (
-    one.version !== undefined &&
-    one.version === WITHOUT_HASH.get(one.name) &&
-    one.integrity === undefined &&
-    one.dev === true &&
-    one.optional === true
-  );
-}
-
-function staleExceptions(packages: readonly Package[]): string[] {
-  return [...WITHOUT_HASH.keys()]
-    .filter((name) => !packages.some((one) => one.name === name && one.integrity === undefined))
-    .map((name) => `The exception for ${name}, which has no hash, is no longer needed.`);
-}
-
 function wrongLicence(one: Package): string[] {
-  const licence = one.license ?? READ_LICENCES[idOf(one)];
+  const licence = one.license ?? READ_LICENCES[idOf(one)] ?? 'none is named';
   const allowed = one.dev === true ? TOOL_LICENCES : LICENCES;
-  if (licence !== undefined ? allowed.has(licence) : mayLackHash(one)) return [];
-  return [`${idOf(one)} has a licence that was not approved: ${licence ?? 'none is named'}.`];
+  if (allowed.has(licence)) return [];
+  return [`${idOf(one)} has a licence that was not approved: ${licence}.`];
 }
 
 function wrongScripts(

@@ -202,7 +202,11 @@ export const REVIEW_CASES: readonly Case[] = [
   ],
   ['16 the compose file', 'scripts/compose.test.ts', 'plain http is for the emulator alone'],
   ['16 the image', 'scripts/compose.test.ts', 'the image runs as a user without rights'],
-  ['17 packages without a hash', 'scripts/dependencies.test.ts', '36 packages lack a hash'],
+  [
+    '17 packages without a hash',
+    'scripts/dependencies.test.ts',
+    'a native tool of another system without a hash',
+  ],
   ['17 dependencies', 'scripts/dependencies.test.ts', 'our dependencies pass'],
   ['18 SECURITY.md', 'docs/security-page.test.ts', 'SECURITY.md'],
 ];
