@@ -11,7 +11,8 @@ import { run, type Env } from '../cli/support/run.ts';
 import { startOps } from '../ops/web/support/ops-bench.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
-import { aclRedis, documentedLines, type User } from './support/acl-redis.ts';
+import { documentedLines, type User } from '../support/redis-users.ts';
+import { aclRedis } from './support/acl-redis.ts';
 
 const redis = aclRedis();
 const FIND_KEY = 'a'.repeat(64);

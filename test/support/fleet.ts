@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
+import { asUser } from './redis-users.ts';
 import { until } from './wait.ts';
 
 /** The built program. */
@@ -128,7 +129,7 @@ function startWorkerProcess(env: Readonly<Record<string, string>>, processes: nu
   const isGroup = processes > 1;
   const args = isGroup ? ['--processes', String(processes)] : [];
   const child = spawn(process.execPath, [CLI, 'worker', ...args], {
-    env,
+    env: asUser(['worker'], env),
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: isGroup,
   });

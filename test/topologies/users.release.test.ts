@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { startEmulator } from '../../src/emulator/emulator.ts';
 import { runProcess as run, startProcess } from '../cli/support/process.ts';
-import { addUsers, credentialsOf, refusedBy, type User } from '../redis/support/acl-redis.ts';
+import { refusedBy, replaceUsers } from '../redis/support/acl-redis.ts';
+import { credentialsOf, type User } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { startCluster } from './servers.ts';
 
@@ -9,7 +10,7 @@ it('the documented Redis users suffice on a Cluster', async () => {
   const cluster = await startCluster();
   onTestFinished(() => cluster.close());
   const addresses = (cluster.env['REDIS_CLUSTER'] ?? '').split(',');
-  const admins = await Promise.all(addresses.map((address) => addUsers(`redis://${address}`)));
+  const admins = await Promise.all(addresses.map((address) => replaceUsers(`redis://${address}`)));
   onTestFinished(() => admins.forEach((admin) => admin.disconnect()));
   // Without an append-only file programs ask for CONFIG, which no user has.
   for (const admin of admins) await admin.config('SET', 'appendonly', 'yes');

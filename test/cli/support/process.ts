@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
+import { asUser } from '../../support/redis-users.ts';
 import { problemsOfOutput } from './output-schema.ts';
 import { matching, type Ended, type Env, type Running } from './run.ts';
 
@@ -19,7 +20,7 @@ export interface RunningProcess extends Running {
 export function startProcess(args: readonly string[], env: Env = {}): RunningProcess {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, ...asUser(args, env) },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

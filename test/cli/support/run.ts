@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { PassThrough, Writable } from 'node:stream';
 import { expect, onTestFinished } from 'vitest';
 import { runCli } from '../../../src/cli/run-cli.ts';
+import { asUser } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { problemsOfOutput } from './output-schema.ts';
 
@@ -38,7 +39,7 @@ export function start(args: readonly string[], env: Env = {}): Running {
   const signals = new EventEmitter();
   const stdin = new PassThrough();
   const [stdout, stderr] = [new Collected(), new Collected()];
-  const running = runCli(args, { env, stdin, stdout, stderr, signals });
+  const running = runCli(args, { env: asUser(args, env), stdin, stdout, stderr, signals });
   const ended = running.then((code) => {
     const result = { code, stdout: stdout.text, stderr: stderr.text };
     if (args.includes('--json')) expect(problemsOfOutput(args, result)).toEqual([]);

@@ -1,16 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-
-/** Lines of the ACL file as docs/redis.md shows them. */
-export function documentedLines(): string[] {
-  const page = readFileSync('docs/redis.md', 'utf8');
-  return (/^```acl\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? '').trim().split('\n');
-}
-
-/** The user of a kind of program. */
-export type User = 'producer' | 'importer' | 'worker' | 'ops';
+import { addUsers, credentialsOf, type User } from '../../support/redis-users.ts';
 
 /** A Redis that has the users of docs/redis.md and no others, but the test's own. */
 export interface AclRedis {
@@ -23,26 +14,15 @@ export interface AclRedis {
   refused(): Promise<string[]>;
 }
 
-const passwordOf = (user: string) => `password of ${user}`;
-
 /** Gives a server the documented users, and one that may do everything. @returns a connection of the latter */
-export async function addUsers(url: string): Promise<Redis> {
+export async function replaceUsers(url: string): Promise<Redis> {
   const anyone = new Redis(url);
   await anyone.call('ACL', 'SETUSER', 'test', 'on', '>test', '+@all', '~*', '&*');
   const admin = new Redis(url, { username: 'test', password: 'test' });
-  for (const line of documentedLines()) {
-    const [, name = '', ...rules] = line.split(' ');
-    const password = name === 'default' ? [] : [`>${passwordOf(name)}`];
-    await admin.call('ACL', 'SETUSER', name, ...rules, ...password);
-  }
+  await addUsers(admin);
+  await admin.call('ACL', 'SETUSER', 'default', 'off');
   anyone.disconnect();
   return admin;
-}
-
-/** The credentials of a user. */
-export function credentialsOf(user: User): { REDIS_USERNAME: string; REDIS_PASSWORD: string } {
-  const name = `notices-${user}`;
-  return { REDIS_USERNAME: name, REDIS_PASSWORD: passwordOf(name) };
 }
 
 /** What a server refused since the last call: user, reason and object of each. */
@@ -66,7 +46,7 @@ export function aclRedis(): AclRedis {
   beforeAll(async () => {
     // Without an append-only file programs ask for CONFIG, which no user has.
     server = await startRedisServer({ persistence: true });
-    admin = await addUsers(server.url);
+    admin = await replaceUsers(server.url);
   });
   afterAll(async () => {
     admin?.disconnect();
