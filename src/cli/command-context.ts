@@ -55,9 +55,10 @@ export async function untilStopped<Result>(
   }
 }
 
-/** Resolves when the signal is aborted. */
+/** Resolves when the signal is aborted, at once where it is already. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import { runProcess as run, startProcess } from '../cli/support/process.ts';
-import type { Running } from '../cli/support/run.ts';
+import { run as runHere, type Running } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { startCluster, startSentinelSet, type Servers } from './servers.ts';
@@ -74,12 +74,13 @@ describe('the main line', () => {
     // Workers that remember a heartbeat which only the old master has hold the queue: what was
     // sent then might be sent again. A person lifts it.
     const lifting = new AbortController();
-    const lifted = (async () => {
-      while (!lifting.signal.aborted) {
-        const { stdout } = await run(['hold', '--json'], env);
-        if (stdout.includes('"restored"')) await run(['hold', 'lift'], env);
-      }
-    })();
+    // In this process: processes, one after the other, would keep a core busy for the whole test.
+    const lift = async () => {
+      const { stdout } = await runHere(['hold', '--json'], env);
+      if (stdout.includes('"restored"')) await runHere(['hold', 'lift'], env);
+      return lifting.signal.aborted;
+    };
+    const lifted = until(lift, { what: 'the end', everyMs: 250, deadlineMs: 120_000 });
     // It ends with 1 where the failover lost chunks that it had stored; the same import again stores them.
     const first = await list;
     const last = first.code === 0 ? first : await importing(env);

@@ -85,15 +85,18 @@ export function emulatorCommand(context: CommandContext): Command {
         import('../../emulator/faults/parse-fault.ts'),
       ]);
       const options = optionsFrom(flags, context.env, readFault);
-      const emulator = await startEmulator(options).catch(usage);
-      print(
-        context,
-        command,
-        { url: emulator.url, control: `${emulator.url}/control/record` },
-        () => [`emulator at ${emulator.url}, its record at ${emulator.url}/control/record`],
-      );
-      await untilStopped(context, aborted);
-      await emulator.close();
+      // Before the address is printed: a program that reads it may stop the emulator at once.
+      await untilStopped(context, async (signal) => {
+        const emulator = await startEmulator(options).catch(usage);
+        print(
+          context,
+          command,
+          { url: emulator.url, control: `${emulator.url}/control/record` },
+          () => [`emulator at ${emulator.url}, its record at ${emulator.url}/control/record`],
+        );
+        await aborted(signal);
+        await emulator.close();
+      });
       context.end(0);
     });
 }

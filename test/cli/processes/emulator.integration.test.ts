@@ -1,6 +1,10 @@
+import { EventEmitter } from 'node:events';
+import { PassThrough, Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
+import { runCli } from '../../../src/cli/run-cli.ts';
 import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { until } from '../../support/wait.ts';
 import { errorOf, run, STACK, start } from '../support/run.ts';
 
 describe('notices emulator', () => {
@@ -21,6 +25,24 @@ describe('notices emulator', () => {
       expect(await emulator.ended).toMatchObject({ code: 0, stderr: '' });
     },
   );
+
+  it('ends with 0 where it is stopped as soon as its address can be read', async () => {
+    const signals = new EventEmitter();
+    let heard: boolean | undefined;
+    const stdout = new Writable({
+      write: (_chunk, _encoding, done) => {
+        heard ??= signals.emit('SIGINT');
+        done();
+      },
+    });
+    const args = ['emulator', '--port', '0', '--json'];
+    const surroundings = { env: {}, stdin: new PassThrough(), stdout, stderr: stdout, signals };
+    const ended = runCli(args, surroundings);
+    await until(() => heard !== undefined, { what: 'the address' });
+    // A signal that nothing listens for would end a real process without its exit code.
+    expect(heard).toBe(true);
+    expect(await ended).toBe(0);
+  });
 
   it('ends at once though a connection stays open and a request hangs', async () => {
     const args = [

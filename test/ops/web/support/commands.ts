@@ -12,16 +12,18 @@ export async function commandsOf(url: string): Promise<number> {
   return (await commandsByName(url)).reduce((sum, [, calls]) => sum + calls, 0);
 }
 
-/** The same, by name. */
+/** The same, by name: subcommands, which the server counts apart, are one sum. */
 export async function commandsByName(url: string): Promise<[string, number][]> {
   const redis = new Redis(url);
   try {
     const lines = (await redis.info('commandstats')).matchAll(
       /^cmdstat_([^:|]+)\S*?:calls=(\d+)/gm,
     );
-    return [...lines]
-      .map(([, name = '', calls]): [string, number] => [name, Number(calls)])
-      .filter(([name]) => !NOT_COUNTED.has(name));
+    const sums = new Map<string, number>();
+    for (const [, name = '', calls] of lines) {
+      if (!NOT_COUNTED.has(name)) sums.set(name, (sums.get(name) ?? 0) + Number(calls));
+    }
+    return [...sums];
   } finally {
     redis.disconnect();
   }
