@@ -15,13 +15,17 @@ const MAX_READ = 4_000;
 const CODE = /^[A-Za-z0-9_.:-]{1,64}$/;
 const TRACE_ID = /^[A-Za-z0-9_.:/-]{1,128}$/;
 const SEPARATORS = /[_.:/-]/g;
+/** Parts of a trace id that are long enough to be compared. */
+const PIECES = /[^_.:/-]{4,}/g;
 /** A trace id of hexadecimal digits, such as a UUID: its runs of digits are no numbers. */
 const HEX_ID = /^[0-9a-f]{8,}(?:-[0-9a-f]+)*$/i;
 const MIN_HEX_ID_LENGTH = 16;
 /** Five digits or more, also with separators: phone numbers have many spellings. */
 const DIGIT_RUN = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,8}\p{Nd}){4,}/gu;
-/** Digits of a name that could be a phone number. */
-const NUMBER = /[0-9]{7,}/;
+/** Digits of a name that could be a phone number, also with separators. */
+const NUMBER = /(?:[0-9][_.:/-]*){7}/;
+/** Digits of which a part could be the end of a phone number. */
+const LONG_RUN = /[0-9]{8,}/g;
 /** Digits that two numbers have in common only if they are the same. */
 const NUMBER_TAIL = 8;
 /** Opaque text of 40 characters or more: tokens and keys. */
@@ -87,7 +91,7 @@ export class AnswerMask {
   code(value: unknown): string | undefined {
     const text = this.#name(value, CODE);
     if (text === undefined || isDocumentedCode(text) || this.#knownCodes.has(text)) return text;
-    if (NUMBER.test(text.replace(SEPARATORS, ''))) return undefined;
+    if (NUMBER.test(text)) return undefined;
     const values = this.#sent();
     if (values === undefined || values.some((one) => blank(text, one) !== text)) return undefined;
     return this.#repeats([text, ...spellingsOf(text)], values) ? undefined : text;
@@ -100,11 +104,12 @@ export class AnswerMask {
   traceId(value: unknown): string | undefined {
     const text = this.#name(value, TRACE_ID);
     if (text === undefined) return undefined;
-    const digits = text.replace(SEPARATORS, '');
-    const isHex = text.length >= MIN_HEX_ID_LENGTH && HEX_ID.test(text);
-    if (!isHex && NUMBER.test(digits)) return undefined;
-    const pieces = isHex ? [text] : text.split(SEPARATORS).filter(({ length }) => length >= 4);
-    for (const [run] of digits.matchAll(/[0-9]{8,}/g)) {
+    if (!isHexId(text)) {
+      if (NUMBER.test(text)) return undefined;
+      return text.match(PIECES)?.some((piece) => this.#bodyContains(piece)) ? undefined : text;
+    }
+    const pieces = [text];
+    for (const run of text.replace(SEPARATORS, '').match(LONG_RUN) ?? []) {
       for (let at = 0; at + NUMBER_TAIL <= run.length; at += 1) {
         pieces.push(run.slice(at, at + NUMBER_TAIL));
       }
@@ -168,6 +173,8 @@ function blank(text: string, value: string): string {
   }
   return masked + text.slice(from);
 }
+
+const isHexId = (text: string): boolean => text.length >= MIN_HEX_ID_LENGTH && HEX_ID.test(text);
 
 /** A text without case, width and separators. */
 const fold = (text: string): string =>

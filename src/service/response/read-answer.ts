@@ -40,26 +40,31 @@ export function readAnswer(raw: RawAnswer, mask: AnswerMask, mayAccept = false):
   const type = (headerOf(raw.headers, 'content-type') ?? '').toLowerCase();
   const [only] = raw.chunks;
   const bytes = raw.chunks.length === 1 && Buffer.isBuffer(only) ? only : Buffer.concat(raw.chunks);
-  const labelledPage = /^\s*(text\/html|application\/xhtml\+xml)\b/.test(type);
 
   if (raw.ending !== 'whole') {
     const start = UTF8_LENIENT.decode(bytes.subarray(0, 256)).trimStart();
-    const page = start.startsWith('<') || (labelledPage && !/^[[{]/.test(start));
+    const page = start.startsWith('<') || (isPage(type) && !/^[[{]/.test(start));
     return { body: page ? 'html' : raw.ending };
   }
 
   const text = decode(bytes, type);
-  if (text === undefined) return { body: labelledPage ? 'html' : 'broken' };
+  if (text === undefined) return { body: isPage(type) ? 'html' : 'broken' };
   const trimmed = text.trim();
   if (trimmed === '') return { body: 'none' };
   if (trimmed.startsWith('<')) return { body: 'html' };
 
   const json = parse(trimmed);
-  if (json !== undefined)
-    return { body: 'json', ...readBodyFields(json.value, mask, mayAccept), json: json.value };
+  if (json !== undefined) {
+    // Not by spreading, which costs more than reading the fields.
+    const read: Writable<ReadAnswer> = { body: 'json', json: json.value };
+    return addBodyFields(read, json.value, mask, mayAccept);
+  }
   const message = mayAccept ? undefined : mask.message(trimmed);
-  return { body: labelledPage ? 'html' : 'text', ...(message === undefined ? {} : { message }) };
+  return { body: isPage(type) ? 'html' : 'text', ...(message === undefined ? {} : { message }) };
 }
+
+/** Whether a content type names a page. */
+const isPage = (type: string): boolean => /^\s*(text\/html|application\/xhtml\+xml)\b/.test(type);
 
 /** Undefined where the bytes are not text of the charset that the answer names, UTF-8 by default. */
 function decode(bytes: Buffer, type: string): string | undefined {
@@ -85,12 +90,24 @@ function parse(text: string): { value: unknown } | undefined {
 /** What bodies of services of this kind contain. */
 export type BodyFields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
 
-/**
- * Looks for code, message and traceId where services of this kind put them.
- *
- * @param mayAccept code and message are read only if `success` is false
- */
-export function readBodyFields(json: unknown, mask: AnswerMask, mayAccept = false): BodyFields {
+type Writable<Read> = { -readonly [Field in keyof Read]: Read[Field] };
+
+const TRACE_IDS = ['traceId', 'trace_id', 'requestId'];
+const CODES = ['code', 'errorCode', 'error_code'];
+const MESSAGES = ['message', 'errorMessage', 'error_message'];
+
+/** Looks for code, message, traceId and success where services of this kind put them. */
+export function readBodyFields(json: unknown, mask: AnswerMask): BodyFields {
+  return addBodyFields<Writable<BodyFields>>({}, json, mask, false);
+}
+
+/** @param mayAccept code and message are read only if `success` is false */
+function addBodyFields<Read extends Writable<BodyFields>>(
+  fields: Read,
+  json: unknown,
+  mask: AnswerMask,
+  mayAccept: boolean,
+): Read {
   const errors = own(json, 'errors');
   const error = own(json, 'error');
   const places: readonly unknown[] = [
@@ -101,21 +118,14 @@ export function readBodyFields(json: unknown, mask: AnswerMask, mayAccept = fals
   ];
 
   const success = readFlag(own(json, 'success'));
-  const traceId = first(places, ['traceId', 'trace_id', 'requestId'], (value) =>
-    mask.traceId(value),
-  );
-  const fields: { -readonly [Field in keyof BodyFields]: BodyFields[Field] } = {};
+  const traceId = first(places, TRACE_IDS, (value) => mask.traceId(value));
   if (traceId !== undefined) fields.traceId = traceId;
   if (success !== undefined) fields.success = success;
   if (mayAccept && success !== false) return fields;
 
-  const code =
-    first(places, ['code', 'errorCode', 'error_code'], (value) => mask.code(value)) ??
-    mask.code(error);
-  const message = first(
-    [...places, { message: error }],
-    ['message', 'errorMessage', 'error_message'],
-    (value) => (typeof value === 'string' ? mask.message(value) : undefined),
+  const code = first(places, CODES, (value) => mask.code(value)) ?? mask.code(error);
+  const message = first([...places, { message: error }], MESSAGES, (value) =>
+    typeof value === 'string' ? mask.message(value) : undefined,
   );
   if (code !== undefined) fields.code = code;
   if (message !== undefined) fields.message = message;
@@ -129,8 +139,10 @@ function first(
   read: (value: unknown) => string | undefined,
 ): string | undefined {
   for (const place of places) {
+    if (typeof place !== 'object' || place === null) continue;
     for (const name of names) {
-      const found = read(own(place, name));
+      const value = own(place, name);
+      const found = value === undefined ? undefined : read(value);
       if (found !== undefined) return found;
     }
   }

@@ -17,4 +17,20 @@ describe('what is kept of an answer', () => {
     expect(mask.code('BAD_KEY')).toBe('BAD_KEY');
     expect(mask.traceId('t-7fA-1')).toBe('t-7fA-1');
   });
+
+  it('has no code and no trace id with seven digits in a row, separators or not', () => {
+    for (const text of ['t-1234567', 't-1_2.3:4-5--67', '010-1234-567']) {
+      expect(mask.traceId(text)).toBeUndefined();
+      expect(mask.code(text)).toBeUndefined();
+    }
+    expect(mask.traceId('t-123456a7/1')).toBe('t-123456a7/1');
+    expect(mask.code('E-123.456')).toBe('E-123.456');
+  });
+
+  it('has no trace id that repeats a part of the request', () => {
+    const sent = new AnswerMask([], Buffer.from('{"contact":"01098765432","var1":"Kx7w"}'));
+    expect(sent.traceId('t-Kx7w')).toBeUndefined();
+    expect(sent.traceId('a9876543-2000-4000')).toBeUndefined();
+    expect(sent.traceId('a9876549-2000-4000')).toBe('a9876549-2000-4000');
+  });
 });
