@@ -12,7 +12,8 @@ const sendCommand = /** @type {() => unknown} */ (Reflect.get(Redis.prototype, '
 const counted = new Proxy(sendCommand, {
   apply(target, redis, args) {
     commands += 1;
-    return Reflect.apply(target, redis, args);
+    const answer = /** @type {unknown} */ (Reflect.apply(target, redis, args));
+    return answer;
   },
 });
 Reflect.set(Redis.prototype, 'sendCommand', counted);
