@@ -6,6 +6,7 @@ import { liftManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { startFleet } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { IS_SHORT, STALE_FAILOVER, SYNCED_FAILOVER } from './support/catalogue.ts';
+import { mostCommands } from './support/commands.ts';
 import { gatherEvidence, isOver, whatIsOpen } from './support/evidence.ts';
 import { judge } from './support/judge.ts';
 import { Load } from './support/load.ts';
@@ -114,6 +115,7 @@ describe.skipIf(IS_SHORT).each(DELIVERY_POLICIES)('%s', (delivery) => {
             fallen: codes.filter((code) => code !== 0).length,
             recoveriesMs: [pulse.backAfter(promotedAt, speed)],
             holds: holdsSeen(fleet),
+            mostCommands: mostCommands(fleet.workers, pulse.gaps(beganAt, endedAt)),
             longestGapMs: pulse.longestGap(beganAt, endedAt),
           },
           { boundMs: AFTER_REDIS },

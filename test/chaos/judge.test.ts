@@ -85,6 +85,7 @@ const REST: Omit<Verdict, keyof Fate> = {
   onDead: 0,
   late: 0,
   fallen: 0,
+  mostCommands: 0,
   recoveriesMs: [],
   longestGapMs: 0,
   holds: new Set(),

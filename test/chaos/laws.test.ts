@@ -34,6 +34,7 @@ const GOOD: Verdict = {
   onDead: 0,
   late: 0,
   fallen: 0,
+  mostCommands: 500,
   recoveriesMs: [900],
   longestGapMs: 900,
   holds: new Set(['credit']),
@@ -100,6 +101,12 @@ const BREAKS: readonly Break[] = [
   }),
   row('what lost its lock sends nothing', { late: 1 }),
   row('no worker falls', { fallen: 1 }),
+  row('no process sends more than so many commands a second to Redis while nothing is taken', {
+    mostCommands: 501,
+  }),
+  row('no process sends more than so many commands a second to Redis while nothing is taken', {
+    mostCommands: NaN,
+  }),
   row('it recovers within its bound', { recoveriesMs: [900, 1_001] }),
   row('it recovers within its bound', { recoveriesMs: [Infinity] }),
   row('it recovers within its bound', { recoveriesMs: [] }),

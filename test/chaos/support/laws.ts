@@ -1,4 +1,5 @@
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import { MOST_COMMANDS } from './settings.ts';
 
 /** All that the laws are about, when everything has ended. Counts are contacts unless said otherwise. */
 export interface Verdict {
@@ -62,6 +63,8 @@ export interface Verdict {
   readonly fallen: number;
   /** From the end of each fault to full speed, or to the end of what the dead held; milliseconds. */
   readonly recoveriesMs: readonly number[];
+  /** The most commands a second that a process sent to Redis while the service took nothing. */
+  readonly mostCommands: number;
   /** The longest time without an accepted contact. */
   readonly longestGapMs: number;
   /** The holds that were seen, and whether one is left. */
@@ -204,6 +207,11 @@ export const LAWS: readonly Law[] = [
     'no worker falls',
     ({ fallen }) => fallen > 0,
     ({ fallen }) => fallen,
+  ),
+  law(
+    'no process sends more than so many commands a second to Redis while nothing is taken',
+    ({ mostCommands }) => !(mostCommands <= MOST_COMMANDS),
+    ({ mostCommands }) => ({ mostCommands, most: MOST_COMMANDS }),
   ),
   law(
     'it recovers within its bound',

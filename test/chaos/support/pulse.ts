@@ -1,4 +1,5 @@
 import type { Emulator } from '../../../src/emulator/emulator.ts';
+import type { Gap } from './commands.ts';
 
 const EVERY_MS = 25;
 /** Four rounds of answers of the service: less of it would measure their rhythm. */
@@ -52,13 +53,21 @@ export class Pulse {
 
   /** The longest time without an accepted contact. */
   longestGap(from: number, to: number): number {
-    let [longest, lastAt, before] = [0, from, this.#at(from)];
+    const lengths = this.gaps(from, to).map((gap) => gap.to - gap.from);
+    return Math.round(Math.max(0, ...lengths));
+  }
+
+  /** The times without an accepted contact, in milliseconds since the epoch. */
+  gaps(from: number, to: number): Gap[] {
+    const gaps: Gap[] = [];
+    let [lastAt, before] = [from, this.#at(from)];
     for (const { at, contacts } of this.#samples) {
       if (at < from || at > to || contacts === before) continue;
-      longest = Math.max(longest, at - lastAt);
+      const { timeOrigin } = performance;
+      gaps.push({ from: timeOrigin + lastAt, to: timeOrigin + at });
       [lastAt, before] = [at, contacts];
     }
-    return Math.round(longest);
+    return gaps;
   }
 
   #look(): void {

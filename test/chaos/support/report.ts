@@ -2,6 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { DELIVERY_POLICIES } from '../../../src/contracts/delivery.ts';
 import { CATALOGUE } from './catalogue.ts';
 import type { Verdict } from './laws.ts';
+import { MOST_COMMANDS } from './settings.ts';
 
 /** Result of a scenario, passed or not. */
 export interface Row extends Omit<Verdict, 'holds'> {
@@ -30,7 +31,8 @@ export function lineOf(row: Row): string {
   return (
     `${delivery}, ${scenario}: ${verdict}; ${faults} faults took effect ${strikes} times, ` +
     `${handedOver} contacts, lost ${lost}, twice ${twice} of ${again} resent, unknown ${unknown}, ` +
-    `tokens ${row.issued}, recovery ${recoveryOf(row)}, longest pause ${row.longestGapMs} ms`
+    `tokens ${row.issued}, recovery ${recoveryOf(row)}, longest pause ${row.longestGapMs} ms, ` +
+    `${row.mostCommands} commands a second of a process in pauses`
   );
 }
 
@@ -55,6 +57,8 @@ and \`failures\`, the metrics and the log. A scenario passes if
 - **tokens are rarely issued**: at most once, plus once per invalidation, plus twice per fault that can
   disturb an issuance;
 - **no hold is left and no worker crashes**, and each hold is named for its cause;
+- **Redis is left alone**: no process sends more than ${MOST_COMMANDS} commands a second to Redis while the
+  service takes nothing (counted in the process, in seconds that lie within such a time);
 - **it recovers** within the bound for this kind of fault.
 
 Columns: **faults** injected, and in brackets how often they **took effect** (connections, calls, jobs);

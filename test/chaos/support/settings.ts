@@ -37,8 +37,17 @@ export const UNKNOWN_RESENDS = 2;
 export const NOTICE_SLOTS = 3;
 export const CHUNK_SLOTS = 6;
 
+/**
+ * What a worker process may send to Redis in a second while the service takes nothing. Probes are five a second at
+ * most here: each makes every free place take a job, ask the gate and return the job.
+ */
+export const MOST_COMMANDS = 500;
+
+const COUNT_COMMANDS = new URL('../preload/count-commands.mjs', import.meta.url).href;
+
 /** Environment of every worker. */
 export const ENV = {
+  NODE_OPTIONS: `--import=${COUNT_COMMANDS}`,
   CONCURRENCY: String(NOTICE_SLOTS),
   BATCH_CONCURRENCY: String(CHUNK_SLOTS),
   LOCK_DURATION_MS: String(LOCK_MS),

@@ -15,6 +15,7 @@ import {
 } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { activeJobs, areDone, contactsOf } from './held-jobs.ts';
+import { mostCommands } from './commands.ts';
 import { gatherEvidence, isOver, whatIsOpen } from './evidence.ts';
 import { judge } from './judge.ts';
 import type { Verdict } from './laws.ts';
@@ -164,6 +165,7 @@ export class Stage {
       ...(tls ? { TLS_CA_FILE: CA_FILE } : {}),
       ...(stands(redis) ? { REDIS_URL: `redis://127.0.0.1:${this.proxies.redis.port}` } : {}),
       ...(first ? firstEnv : {}),
+      NODE_OPTIONS: [ENV.NODE_OPTIONS, first ? firstEnv['NODE_OPTIONS'] : undefined].join(' '),
     };
     return this.fleet.addWorker(env, supervised);
   }
@@ -351,6 +353,7 @@ export class Stage {
       ],
       holds: holdsSeen(fleet),
       forgotten: 0,
+      mostCommands: mostCommands(fleet.workers, this.pulse.gaps(this.#beganAt, endedAt)),
       longestGapMs: this.pulse.longestGap(this.#beganAt, endedAt),
     };
   }

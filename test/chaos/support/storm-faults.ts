@@ -1,84 +1,29 @@
-import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import type { FaultProxy } from '../../support/fault-proxy.ts';
-import type { LinkFault } from '../../support/faulty-link.ts';
-import { until } from '../../support/wait.ts';
-import { LOCK_MS, STALLED_MS } from './settings.ts';
 import { BAD } from './bad-notices.ts';
-import type { BadNotices, Stage } from './stage.ts';
+import { LOCK_MS, STALLED_MS } from './settings.ts';
+import type { Stage } from './stage.ts';
+import {
+  anyOf,
+  bad,
+  LASTS_MS,
+  link,
+  queueMalformed,
+  refusal,
+  service,
+  type StormFault,
+} from './storm-fault.ts';
 
-/** Something short that breaks in a storm, where the next fault comes whatever became of this one. */
-export interface StormFault {
-  readonly name: string;
-  /** Answers how often it struck. */
-  readonly strike: (stage: Stage, random: () => number) => Promise<number>;
-}
-
-/** How long a fault lasts that has an end: below the time between two. */
-const LASTS_MS = 700;
+const KEY_PAIR = { accessKey: 'emulator-access-key', secretKey: 'emulator-secret-key' };
 
 /** Longer than ATTEMPTS attempts take. */
 const OUTAGE_MS = 5_000;
 
-const service = (name: string, fault: Omit<Fault, 'on'>, ms = LASTS_MS): StormFault => ({
-  name,
-  strike: async (stage) => {
-    stage.fleet.emulator.addFault({ on: 'send', ...fault });
-    await stage.wait(ms);
-    return stage.clearFaults();
-  },
-});
-
-const link = (
-  name: string,
-  which: (stage: Stage) => FaultProxy,
-  fault: LinkFault,
-  ms = LASTS_MS,
-): StormFault => ({
-  name,
-  strike: async (stage) => {
-    const proxy = which(stage);
-    const before = proxy.struck;
-    await proxy.place(fault);
-    // Refused connections are not seen; those that exist are reset, too.
-    if (fault.kind === 'refuse') proxy.resetAll();
-    await stage.wait(ms);
-    await proxy.heal();
-    return proxy.struck - before;
-  },
-});
-
 const ofService = ({ proxies }: Stage) => proxies.service;
 const ofRedis = ({ proxies }: Stage) => proxies.redis;
 
-function anyOf<Item>(items: readonly Item[], random: () => number): Item {
-  const item = items[Math.floor(random() * items.length)];
-  if (item === undefined) throw new Error('nothing to choose from');
-  return item;
-}
-
-const bad = (name: string, notices: BadNotices): StormFault => ({
-  name,
-  strike: async (stage) => {
-    await stage.sendBad(notices);
-    return notices.count;
-  },
-});
-
-/** The client may still be without its connection, because of the fault before. */
-const setReplicasWanted = ({ client }: Stage, count: number) =>
-  until(
-    () =>
-      client.config('SET', 'min-replicas-to-write', count).then(
-        () => true,
-        () => false,
-      ),
-    {
-      what: `Redis to take min-replicas-to-write ${count}`,
-      deadlineMs: 10_000,
-    },
-  );
-
-/** What a storm chooses from. */
+/**
+ * What a storm chooses from: every kind of fault of the other scenarios, except those that need another
+ * stage (certificates, a failover, wrong clocks) or last too long (connections that stay silent).
+ */
 export const STORM_FAULTS: readonly StormFault[] = [
   {
     name: 'SIGKILL',
@@ -132,15 +77,19 @@ export const STORM_FAULTS: readonly StormFault[] = [
       return 1;
     },
   },
-  {
-    name: 'Redis refuses writes',
-    strike: async (stage) => {
-      await setReplicasWanted(stage, 1);
-      await stage.wait(LASTS_MS);
-      await setReplicasWanted(stage, 0);
-      return 1;
-    },
-  },
+  refusal('Redis refuses writes', [
+    ['CONFIG', 'SET', 'min-replicas-to-write', '1'],
+    ['CONFIG', 'SET', 'min-replicas-to-write', '0'],
+  ]),
+  refusal('Redis out of memory', [
+    ['CONFIG', 'SET', 'maxmemory', '1'],
+    ['CONFIG', 'SET', 'maxmemory', '0'],
+  ]),
+  // Of a master that nobody hears of: it answers READONLY, and keeps what it has.
+  refusal('Redis a replica for a moment', [
+    ['REPLICAOF', '127.0.0.1', '1'],
+    ['REPLICAOF', 'NO', 'ONE'],
+  ]),
   {
     name: 'connections to Redis reset',
     strike: ({ proxies: { redis, producer } }) => {
@@ -152,6 +101,7 @@ export const STORM_FAULTS: readonly StormFault[] = [
   },
   link('answers of Redis lost', ofRedis, { kind: 'drop-reply', times: 8 }),
   link('black hole to Redis', ofRedis, { kind: 'black-hole' }),
+  link('latency to Redis', ofRedis, { kind: 'delay', ms: 100 }),
   link('producer cut off', ({ proxies }) => proxies.producer, {
     kind: 'cut',
     direction: 'up',
@@ -173,8 +123,28 @@ export const STORM_FAULTS: readonly StormFault[] = [
     bytes: 0,
     times: 20,
   }),
+  link('reset during the request', ofService, {
+    kind: 'cut',
+    direction: 'up',
+    bytes: 300,
+    times: 20,
+  }),
+  link('reset within the answer', ofService, {
+    kind: 'cut',
+    direction: 'down',
+    bytes: 40,
+    times: 20,
+  }),
+  link('closed within the answer', ofService, {
+    kind: 'cut',
+    direction: 'down',
+    bytes: 40,
+    by: 'end',
+    times: 20,
+  }),
   link('half-closed', ofService, { kind: 'half-close', times: 20 }),
   link('dead keep-alive', ofService, { kind: 'stale', by: 'reset' }),
+  link('silent keep-alive', ofService, { kind: 'stale', by: 'silence' }),
   link('latency', ofService, { kind: 'delay', ms: 300 }),
   service('500', { status: 500, rate: 0.5 }),
   service('500 after acting', { status: 500, afterActing: true, rate: 0.3 }),
@@ -186,6 +156,10 @@ export const STORM_FAULTS: readonly StormFault[] = [
   bad('a foreign sender key', BAD.foreign),
   bad('a page for one number', BAD.page),
   bad('401 with a code of its own', BAD.unknownSender),
+  {
+    name: 'malformed jobs',
+    strike: (stage) => queueMalformed(stage),
+  },
   service('429', { status: 429, retryAfter: 1 }),
   service('402', { status: 402 }),
   service('a page', {
@@ -193,12 +167,36 @@ export const STORM_FAULTS: readonly StormFault[] = [
     bodyText: '<html></html>',
     headers: { 'content-type': 'text/html' },
   }),
+  service('redirects', { status: 302, headers: { location: 'http://127.0.0.1:9/' } }),
+  service('answers cut short', { truncate: 3, rate: 0.3 }),
+  service('slow answers', { slowBody: { bytes: 5, everyMs: 30 }, rate: 0.3 }),
   service('garbage', { garbage: 'this is not HTTP\r\n\r\n', rate: 0.3 }),
   service('100 MB', { hugeBody: 100_000_000, times: 3 }),
   service('never answered', { hang: 'after-acting', times: 10 }),
   {
     name: 'token revoked',
     strike: ({ fleet }) => Promise.resolve(fleet.emulator.revokeTokens()),
+  },
+  {
+    name: 'no token is issued',
+    strike: async (stage) => {
+      const { emulator } = stage.fleet;
+      emulator.addFault({ on: 'token', status: 503 });
+      emulator.revokeTokens();
+      await stage.wait(LASTS_MS);
+      return stage.clearFaults();
+    },
+  },
+  {
+    name: 'the key pair is refused',
+    strike: async (stage) => {
+      const { emulator } = stage.fleet;
+      const { refused } = emulator.record().tokens;
+      emulator.setApp({ ...KEY_PAIR, secretKey: 'another' });
+      await stage.wait(LASTS_MS);
+      emulator.setApp(KEY_PAIR);
+      return emulator.record().tokens.refused - refused;
+    },
   },
   {
     name: 'foreign issuance',
