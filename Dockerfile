@@ -10,8 +10,8 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY workers ./workers
-COPY scripts ./scripts
-RUN npm run --silent build && npm prune --omit=dev
+# Only the program: scripts and benchmarks need files that are not copied.
+RUN npx --no-install tsc -p tsconfig.build.json && npm prune --omit=dev --ignore-scripts
 # What the image contains of npm, with hashes and licences; read from the lock file, without a network: npm refuses
 # to list folders without the packages for development.
 RUN npm sbom --package-lock-only --omit=dev --sbom-format cyclonedx --sbom-type application >sbom.cdx.json

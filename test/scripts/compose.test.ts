@@ -195,10 +195,16 @@ it('no file, argument or variable with a secret gets into a layer of the image',
     '!tsconfig.build.json',
     '!src',
     '!workers',
-    '!scripts',
   ]);
   const set = readFileSync('Dockerfile', 'utf8').match(/^(?:ARG|ENV) \w+/gm);
   expect(set).toEqual(['ARG NODE_IMAGE', 'ENV NODE_ENV']);
+});
+
+it('the image is built from the program alone, which imports neither scripts nor benchmarks', () => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8');
+  const folders = [...dockerfile.matchAll(/^COPY (\w+) /gm)].map(([, folder]) => folder);
+  expect(folders).toEqual(['src', 'workers']);
+  expect(dockerfile).toMatch(/^RUN npx --no-install tsc -p tsconfig\.build\.json /m);
 });
 
 it('the image lists the packages that it contains, and no other', () => {
