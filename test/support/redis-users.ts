@@ -47,6 +47,9 @@ export async function addUsers(admin: Redis, prefix = 'notices:'): Promise<void>
   }
 }
 
+/** Credentials of the user whom Redis has from the beginning: it may read the configuration of Redis. */
+export const EVERY_RIGHT: Credentials = { REDIS_USERNAME: 'default', REDIS_PASSWORD: 'any' };
+
 /** The environment of a command on the Redis of this test: it connects as the user of its kind. */
 export function asUser(
   args: readonly string[],

@@ -7,6 +7,7 @@ import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
+import { EVERY_RIGHT } from '../../support/redis-users.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, STACK, type Env } from '../support/run.ts';
 
@@ -23,7 +24,7 @@ async function statusOf(env: Env): Promise<Status> {
 describe('notices status', () => {
   it('with nothing there: all is zero, and nothing is written', async () => {
     const prefix = redis.freshPrefix();
-    const status = await statusOf(envOf(prefix));
+    const status = await statusOf({ ...envOf(prefix), ...EVERY_RIGHT });
     expect(status).toEqual({
       now: expect.any(Number) as number,
       account: 'default',

@@ -12,6 +12,7 @@ import { CHECKS, fail, ok, skip, warn, type Finding } from '../../../src/doctor/
 import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
+import { EVERY_RIGHT } from '../../support/redis-users.ts';
 import { clockProxy } from '../account/support/clock-proxy.ts';
 import { run, start, STACK, type Ended, type Env } from '../support/run.ts';
 
@@ -60,7 +61,7 @@ const find = ({ report }: { report: Report }, check: string) =>
 describe('notices doctor', () => {
   it('runs all checks, sends end to end, and leaves nothing behind', async () => {
     const emulator = await emulatorWith();
-    const env = envOf(emulator);
+    const env: Env = { ...envOf(emulator), ...EVERY_RIGHT };
     const ended = await run(['doctor', '--json'], env);
     expect([ended.code, ended.stderr]).toEqual([0, '']);
     const { findings, worst } = JSON.parse(ended.stdout) as Report;
