@@ -45,8 +45,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'phone numbers in codes of the service',
     file: 'src/service/response/mask-text.ts',
-    from: "if (NUMBER.test(text.replace(SEPARATORS, ''))) return undefined;",
-    to: '',
+    from: 'if (NUMBER.test(text)) return undefined;\n    const values',
+    to: 'const values',
     test: 'service/response/read-answer.test.ts',
     words: '',
   },

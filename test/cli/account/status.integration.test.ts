@@ -42,7 +42,7 @@ describe('notices status', () => {
         findings: [expect.objectContaining({ code: 'not-persistent', severity: 'warn' }) as object],
       }) as Status['redis'],
     });
-    const words = await run(['status'], envOf(prefix));
+    const words = await run(['status'], { ...envOf(prefix), ...EVERY_RIGHT });
     expect(words.code).toBe(0);
     expect(words.stdout).toContain(`prefix ${prefix}, Redis at ${new URL(redis.url).host}\n`);
     expect(words.stdout).toMatch(/^waiting +0$/m);
