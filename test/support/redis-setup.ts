@@ -6,22 +6,6 @@ import type { TestProject } from 'vitest/node';
 import { provideRedis } from '../../scripts/redis/provide-redis.ts';
 import { addUsers } from './redis-users.ts';
 
-/** The Redis servers of a project, one for each worker of vitest. */
-export interface TestServers {
-  readonly urls: readonly string[];
-  /** Where a worker notes which of them is its own: see `claimOne`. */
-  readonly claims: string;
-  /** False where REDIS_URL named it: others may use it, so nothing of theirs is counted. */
-  readonly areOurs: boolean;
-}
-
-declare module 'vitest' {
-  export interface ProvidedContext {
-    /** A tier without Redis is given none. */
-    redis: TestServers;
-  }
-}
-
 /** Before the first test file of a project: finds or gets a Redis for each worker of vitest. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   // The first may have to be installed, which the others then find.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { inject } from 'vitest';
-import type { TestServers } from './redis-setup.ts';
+import type { TestServers } from './test-servers.ts';
 
 /** The user of a kind of program. */
 export type User = 'producer' | 'importer' | 'worker' | 'ops';

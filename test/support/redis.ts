@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, inject } from 'vitest';
 import { claimOne, type Claim } from './claim.ts';
-import type { TestServers } from './redis-setup.ts';
+import type { TestServers } from './test-servers.ts';
 import { until } from './wait.ts';
 
 const LEFTOVER_DEADLINE_MS = 5_000;
