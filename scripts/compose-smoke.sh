@@ -2,8 +2,8 @@
 # Builds the image and brings docker-compose.yml up with its emulator profile, two workers and new secrets, sends
 # a notice from a third container, and reads from the emulator's own record that each contact was
 # accepted once, with one token. All of it in a copy of the checkout in which secrets, a list of contacts and
-# variables lie where users have them: none of them may be in what the containers
-# show and log. Takes everything down again, volumes included. Needs a Docker engine and docker-compose; the
+# variables lie where users have them: none of them may be in a layer of
+# the image, or in what the containers show and log. Takes everything down again, volumes included. Needs a Docker engine and docker-compose; the
 # engine's name for `docker compose` may be given as COMPOSE.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -119,8 +119,10 @@ leave() {
   "$@" >"$left/$name" 2>&1 || fail "cannot read the $name of the containers"
 }
 
-# search_left: searches what was left for what was planted, in all forms.
+# search_left: searches the saved image and what was left for what was planted, in all forms.
 search_left() {
+  docker save --output "$COMPOSE_SMOKE/image.tar" "$NOTICES_IMAGE"
+  docker image inspect --format '{{json .RootFS.Layers}}' "$base" >"$COMPOSE_SMOKE/base.json"
   leave logs $compose logs --no-color
   # shellcheck disable=SC2046 # split into ids
   leave inspection docker inspect $($compose ps -q)
@@ -169,4 +171,4 @@ for id in $workers; do
 done
 search_left
 echo "$contacts contacts, sent by two workers with one token, each accepted once; $above MB above $base."
-echo 'Nothing that was planted is in the logs, the environment or the arguments of the containers.'
+echo 'Nothing that was planted is in the image, the logs, the environment or the arguments of the containers.'

@@ -1,12 +1,127 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { gzipSync } from 'node:zlib';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { leaksOf } from './support/allowed.ts';
 import { readPlanted, type Planted } from './support/planted.ts';
 import { readFiles } from './support/read-redis.ts';
+import { readSavedImage } from './support/saved-image.ts';
 import { CanarySearch } from './support/search.ts';
 
+const MINUTES_MS = 60_000;
 /** The folder in which scripts/compose-smoke.sh leaves what it planted, and what came of it. */
 const SMOKE = process.env['COMPOSE_SMOKE'] ?? '';
+
+const SECRET = 'canary-of-an-image/%9Z';
+const search = new CanarySearch([{ name: 'secret', value: SECRET }]);
+let folder = '';
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'notices-image-'));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+type Files = Readonly<Record<string, string | Buffer>>;
+
+/** A tar file, as the tar of this machine writes it. */
+function tarOf(files: Files): Buffer {
+  const root = mkdtempSync(path.join(folder, 'tar-'));
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+    writeFileSync(path.join(root, name), content);
+  }
+  const { status, stdout } = spawnSync('tar', ['-C', root, '-c', ...Object.keys(files)], {
+    maxBuffer: 64 * 1_024 * 1_024,
+  });
+  expect(status).toBe(0);
+  return stdout;
+}
+
+/** An image of two layers, as `docker save` writes it. */
+function imageWith({ layer, history = '' }: { layer: Files | Buffer; history?: string }): Buffer {
+  const manifest = [{ Config: 'config.json', Layers: ['first/layer.tar', 'blobs/sha256/second'] }];
+  const rootfs = { diff_ids: ['sha256:first', 'sha256:second'] };
+  return tarOf({
+    'manifest.json': JSON.stringify(manifest),
+    'config.json': JSON.stringify({ rootfs, history: [{ created_by: history }] }),
+    // That of a base image, which is not searched.
+    'first/layer.tar': tarOf({ 'bin/sh': SECRET }),
+    'blobs/sha256/second': Buffer.isBuffer(layer) ? layer : tarOf(layer),
+  });
+}
+
+const placesIn = (image: Buffer) => [
+  ...new Set(search.in(readSavedImage(image, ['sha256:first'])).map(({ place }) => place)),
+];
+
+describe('a secret in a saved image is found', () => {
+  const env = { 'app/.env': `SECRET_KEY=${SECRET}\n` };
+  const inSecond = (name: string) => [`image: blobs/sha256/second: ${name}`];
+
+  it('in a file of a layer', () => {
+    const layer = { 'app/main.js': 'a program', ...env, 'app/package.json': '{}' };
+    expect(placesIn(imageWith({ layer }))).toEqual(inSecond('app/.env'));
+  });
+
+  it('in a compressed layer, in base64', () => {
+    const base64 = Buffer.from(`user:${SECRET}`).toString('base64');
+    const layer = gzipSync(tarOf({ 'app/auth': base64 }));
+    expect(placesIn(imageWith({ layer }))).toEqual(inSecond('app/auth'));
+  });
+
+  it('in a compressed file, and in an archive within a layer', () => {
+    const layer = {
+      'app/env.gz': gzipSync(SECRET.repeat(2)),
+      'app/copy.tgz': gzipSync(tarOf(env)),
+    };
+    const names = ['app/env.gz', 'app/copy.tgz: app/.env'];
+    expect(placesIn(imageWith({ layer }))).toEqual(names.flatMap(inSecond));
+  });
+
+  it('in a file whose name is longer than a header', () => {
+    const name = `app/${'deep/'.repeat(60)}.env`;
+    const layer = { [name]: SECRET, 'app/last': SECRET };
+    const found = placesIn(imageWith({ layer }));
+    expect(found).toHaveLength(2);
+    expect(found).toContain('image: blobs/sha256/second: app/last');
+  });
+
+  it('in the name of a file', () => {
+    const layer = { [`app/${encodeURIComponent(SECRET)}`]: '' };
+    expect(placesIn(imageWith({ layer }))).toEqual(inSecond('its headers'));
+  });
+
+  it('in the history', () => {
+    const history = `RUN |1 SECRET_KEY=${SECRET} npm ci`;
+    expect(placesIn(imageWith({ layer: env, history }))).toEqual([
+      'image: config.json',
+      ...inSecond('app/.env'),
+    ]);
+  });
+
+  it.each([
+    ['that is compressed in another way', Buffer.from('28b52ffd00', 'hex')],
+    ['that is empty', Buffer.alloc(0)],
+  ])('or the search fails, at a layer %s', (_, layer) => {
+    expect(() => readSavedImage(imageWith({ layer }), ['sha256:first'])).toThrow(
+      'Of 1 layers these cannot be read: image: blobs/sha256/second',
+    );
+  });
+
+  it('or the search fails, where all layers are those of the base image', () => {
+    const image = imageWith({ layer: env });
+    expect(() => readSavedImage(image, ['sha256:first', 'sha256:second'])).toThrow('Of 0 layers');
+  });
+
+  it('or the search fails, at a layer that is cut off', () => {
+    const layer = tarOf({ 'app/main.js': 'x'.repeat(5_000) }).subarray(0, 2_048);
+    expect(() => readSavedImage(imageWith({ layer }), ['sha256:first'])).toThrow(
+      'second: broken at byte 0',
+    );
+  });
+});
 
 describe.runIf(SMOKE !== '')('secrets, numbers and values that lie in a checkout', () => {
   let planted: Planted;
@@ -22,6 +137,19 @@ describe.runIf(SMOKE !== '')('secrets, numbers and values that lie in a checkout
     expect(found).toEqual(new Set(planted.canaries.map(({ name }) => name)));
     expect(found.size).toBeGreaterThan(30);
   });
+
+  it(
+    'are in no layer of the image built there, nor in its configuration and history',
+    () => {
+      const base = JSON.parse(readFileSync(path.join(SMOKE, 'base.json'), 'utf8')) as string[];
+      const written = readSavedImage(readFileSync(path.join(SMOKE, 'image.tar')), base);
+      const places = written.map(({ place }) => place).join('\n');
+      expect(places).toMatch(/: app\/dist\/src\/cli\/main\.js$/m);
+      expect(places).toMatch(/: app\/node_modules\/bullmq\/package\.json$/m);
+      expect(leaksOf(ofPlanted.in(written))).toEqual([]);
+    },
+    5 * MINUTES_MS,
+  );
 
   it('are in no log, environment or argument of a container', () => {
     const written = readFiles(path.join(SMOKE, 'left'), 'containers');
