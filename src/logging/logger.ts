@@ -53,18 +53,26 @@ function isoTime(): string {
 function bufferedOutput(fd: 1 | 2, shown: (line: string) => string): DestinationStream {
   const output = pino.destination({ dest: fd, sync: false, minLength: WRITE_AT_LENGTH });
   let timer: NodeJS.Timeout | undefined;
-  const write = () => {
+  let isDue = false;
+  const flush = () => {
     timer = undefined;
+    isDue = true;
     output.flush();
   };
+  // A flush has no effect while an earlier write is under way: what came meanwhile would wait for the next line.
+  output.on('drain', () => {
+    if (!isDue) return;
+    isDue = false;
+    output.flush();
+  });
   const buffered = {
     // Makes pino set `lastLevel` before each line.
     [Symbol.for('pino.metadata')]: true,
     lastLevel: 0,
     write: (line: string) => {
       output.write(shown(line));
-      if (buffered.lastLevel >= WARN) output.flush();
-      else timer ??= setTimeout(write, WRITE_AFTER_MS).unref();
+      if (buffered.lastLevel >= WARN) flush();
+      else timer ??= setTimeout(flush, WRITE_AFTER_MS).unref();
     },
     flush: (done?: (error?: Error) => void) => output.flush(done),
   };

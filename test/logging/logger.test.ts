@@ -1,7 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { until } from '../support/wait.ts';
 
 const LOGGER = new URL('../../dist/src/logging/logger.js', import.meta.url).href;
 
@@ -41,6 +42,19 @@ describe('the lines of the log', () => {
       if (seen.at(-1) === 20) child.kill('SIGKILL');
     }
     expect(seen.slice(0, 21)).toStrictEqual(Array.from({ length: 21 }, (_, at) => at));
+  });
+
+  it.each(['warn', 'error'])('are written at once, each of a burst of level %s', async (level) => {
+    const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
+      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      for (let at = 0; at < 12; at++) logger.${level}({ at });
+      setInterval(() => {}, 60_000);
+    });`;
+    const child = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const seen: unknown[] = [];
+    createInterface(child.stdout).on('line', (line) => seen.push(JSON.parse(line)));
+    await until(() => seen.length === 12, { what: 'the last line of the burst' });
   });
 
   it('share a write, many of them', () => {
