@@ -3,20 +3,26 @@ import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { WorkerConfig } from '../../src/config/config.ts';
 import { logAudit } from '../../src/ops/chores/audit-log.ts';
 import { createChores, type Chore } from '../../src/ops/chores/chores.ts';
+import { deleteEnded } from '../../src/ops/chores/delete-ended.ts';
 import { applyUnknownRules } from '../../src/ops/unknown/apply-rules.ts';
 import type { UnknownContext } from '../../src/ops/unknown/select.ts';
 
 /** Intervals in milliseconds. */
 const AUDIT_LOG_MS = 10_000;
 const UNKNOWN_RULES_MS = 30_000;
+const DELETE_ENDED_MS = 600_000;
 
-/** What one worker of the fleet does at intervals: it logs the audit streams, and applies UNKNOWN_RULES. */
+/**
+ * What one worker of the fleet does at intervals: it logs the audit streams, applies UNKNOWN_RULES, and deletes ended
+ * jobs whose time is over.
+ */
 export function createFleetChores(
   context: UnknownContext,
-  { unknownRules: rules }: Pick<WorkerConfig, 'unknownRules'>,
+  config: Pick<WorkerConfig, 'unknownRules' | 'keepAcceptedMs' | 'keepFailedMs'>,
   log: Logger,
 ): BackgroundService {
   const { redis, keys } = context;
+  const { unknownRules: rules } = config;
   const auditLog: Chore = {
     name: 'audit-log',
     everyMs: AUDIT_LOG_MS,
@@ -31,5 +37,11 @@ export function createFleetChores(
       }
     },
   };
-  return createChores(context, rules.length === 0 ? [auditLog] : [auditLog, unknownRules], log);
+  const retention: Chore = {
+    name: 'delete-ended',
+    everyMs: DELETE_ENDED_MS,
+    run: (signal) => deleteEnded(redis, keys, config, signal),
+  };
+  const chores = [auditLog, retention];
+  return createChores(context, rules.length === 0 ? chores : [...chores, unknownRules], log);
 }
