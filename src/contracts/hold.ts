@@ -24,7 +24,8 @@ export const HOLDS = {
   },
   failing: {
     reason: 'requests end with a server error or without an answer, so each may have been taken',
-    remedy: 'wait: single notices probe it; ask the service about its outage',
+    remedy:
+      'wait: one notice or chunk at a time probes it, those sent at most once last; ask the service about its outage',
   },
   credit: {
     reason: 'the credit of the account has run out (402)',

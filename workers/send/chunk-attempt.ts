@@ -40,7 +40,7 @@ export interface ChunkContext extends AttemptContext {
   /** Aborted when the worker stops: what has not been sent is requeued. */
   readonly stopping: CancelSignal;
   readonly service: Pick<ServiceClient, 'sendBytes'>;
-  readonly ledger: Pick<Ledger, 'claim' | 'settle'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'historyOf' | 'settle'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
   /** UNKNOWN_RESENDS */
@@ -103,7 +103,8 @@ export class ChunkAttempt {
   /** Sends a claimed chunk and settles it. @param permit for the first request */
   async finish(claim: SendClaim, passage: Passage, permit: Permit): Promise<ChunkResult> {
     const { gate } = this.#context;
-    const { size, delivery, bisect: mayBisect, possiblySent } = claim;
+    const { size, delivery, bisect: mayBisect } = claim;
+    const possiblySent = claim.possiblySent > 0;
     const contacts = await this.#open(claim.payload);
     if (!Buffer.isBuffer(contacts)) {
       await gate.leave({ outcome: undefined }, passage, '');
@@ -116,7 +117,14 @@ export class ChunkAttempt {
     }
     const frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
     const send = (part: Buffer, count: number, first?: { passage: Passage; permit: Permit }) =>
-      this.#send({ frame, delivery, contacts: part, size: count, possiblySent, ...first });
+      this.#send({
+        frame,
+        delivery,
+        contacts: part,
+        size: count,
+        possiblySent: claim.possiblySent,
+        ...first,
+      });
 
     const { outcome, answer } = await send(contacts, size, { passage, permit });
     const { status, results } = answer ?? {};
@@ -233,7 +241,9 @@ export class ChunkAttempt {
     const ofRequest = outcomeOfRequest(attempted.outcome, attempted.answer?.results);
     const left = await gate.leave({ ...attempted, outcome: ofRequest }, passage, job);
     let outcome = attempted.answer?.results === undefined ? left : attempted.outcome;
-    if (outcome?.kind === 'unknown' && possiblySentAttempts(locked.job) >= unknownResends) {
+    // The ledger also knows of earlier jobs of the chunk: a batch that is resumed gets new ones.
+    const earlier = possiblySent > 0 ? Math.max(possiblySent, possiblySentAttempts(locked.job)) : 0;
+    if (outcome?.kind === 'unknown' && earlier >= unknownResends) {
       outcome = { ...outcome, final: true };
     }
     const { batch, chunk } = data;
@@ -243,8 +253,7 @@ export class ChunkAttempt {
       chunk,
       contacts: size,
       probe: passage.probe !== undefined,
-      // The ledger also knows of earlier jobs of the chunk.
-      possiblySent: possiblySent ? Math.max(1, possiblySentAttempts(locked.job)) : 0,
+      possiblySent: earlier,
     });
     return { outcome, answer };
   }

@@ -37,7 +37,7 @@ export async function runChunk(
     if (cancel.aborted) requeue();
     const passage = await context.gate.enter({
       job: job.id ?? '',
-      possiblySent: possiblySentAttempts(job),
+      possiblySent: () => possiblySentOf(job, data, context),
     });
     if (passage === undefined) requeue();
     if ('asideMs' in passage) return await delayJob(locked, passage.asideMs, 'others probe first');
@@ -60,6 +60,17 @@ export async function runChunk(
     permit?.release();
     release();
   }
+}
+
+/** What {@link Entrant} counts, earlier jobs of the chunk included. */
+async function possiblySentOf(
+  job: Job,
+  { batch, chunk }: ChunkJobData,
+  { ledger }: Pick<ChunkContext, 'ledger'>,
+): Promise<number> {
+  const { delivery, possiblySent } = await ledger.historyOf(batch, chunk);
+  const sent = Math.max(possiblySent, possiblySentAttempts(job));
+  return sent + (delivery === 'at-most-once' ? 1 : 0);
 }
 
 /** The data of a chunk's job; one that cannot be read fails for good. */

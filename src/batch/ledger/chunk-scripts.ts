@@ -8,7 +8,7 @@ import { ledgerScript } from './ledger-prelude.ts';
 /**
  * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
  * job's lock; the key of that lock is the last key. Nothing is sent unless the result is
- * ['send', frame, payload, size, possiblySent 0 or 1, delivery, bisect 0 or 1].
+ * ['send', frame, payload, size, number of possibly sent attempts, delivery, bisect 0 or 1].
  * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
  * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
  * unknown; ['later', ms] the rate of the batch does not allow it yet.
@@ -34,7 +34,8 @@ local bytes = redis.call('HGET', payload, chunk)
 local underWay = state == SENDING or state == SENDING_POSSIBLY_SENT
 local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
 local function send(possiblySent)
-  return { 'send', field('frame'), bytes, size, possiblySent and 1 or 0, delivery, field('bisect') }
+  local sent = possiblySent and math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) or 0
+  return { 'send', field('frame'), bytes, size, sent, delivery, field('bisect') }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
   return send(state == SENDING_POSSIBLY_SENT)
@@ -74,6 +75,8 @@ if phase == 'cancelled' then
   end
   return { 'cancelled' }
 end
+-- The attempt that claimed it ended without a result.
+if underWay then countSent(chunk) end
 if phase == 'paused' then
   requeue()
   return { 'paused' }
@@ -219,6 +222,7 @@ if cancelled then
   cancelChunk(chunk, rest, restPossiblySent)
 else
   release(chunk, size - rest)
+  if ARGV[6] == '1' then countSent(chunk) end
   setState(chunk, restPossiblySent and PENDING_POSSIBLY_SENT or PENDING)
   add('pending', rest)
   if restPossiblySent then add('maybePending', rest) end

@@ -9,7 +9,8 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
  * that was possibly sent, `maybeTwice` counts contacts that were sent again after that. `sizes` holds
  * the size of each chunk that is not full, `<chunk>.parts` (number of failed parts) and
- * `<chunk>.late` (its deadline does not apply). `derived` is the number of chunks that are not of the
+ * `<chunk>.late` (its deadline does not apply) and `<chunk>.sent` (number of its attempts that the service may
+ * have accepted; an earlier version does not count them). `derived` is the number of chunks that are not of the
  * list, but of a redrive or split off others (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
@@ -49,6 +50,8 @@ end
 local function sizeOf(chunk)
   return tonumber(redis.call('HGET', sizes, chunk)) or count('chunkSize')
 end
+-- One more attempt of the chunk that the service may have accepted.
+local function countSent(chunk) redis.call('HINCRBY', sizes, chunk .. '.sent', 1) end
 local function event(name, ...)
   redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'event', name, 'batch', field('id'), ...)
 end

@@ -1,3 +1,4 @@
+import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -149,6 +150,21 @@ export class LedgerReader {
     const stored = await this.ask(() => this.redis.hget(failures, name));
     if (stored === null) return undefined;
     return { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
+  }
+
+  /** Delivery policy of a batch, and how many attempts of one of its chunks the service may have accepted. */
+  async historyOf(
+    id: string,
+    chunk: number,
+  ): Promise<{ readonly delivery: DeliveryPolicy; readonly possiblySent: number }> {
+    const { record, sizes } = this.keys.batch(id);
+    const [delivery, sent] = await this.ask(() =>
+      Promise.all([this.redis.hget(record, 'delivery'), this.redis.hget(sizes, `${chunk}.sent`)]),
+    );
+    return {
+      delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
+      possiblySent: Number(sent ?? 0),
+    };
   }
 
   /** Names of the chunks and failures whose contacts are stored. */

@@ -134,13 +134,13 @@ export class Ledger extends LedgerActions {
     const kind = String(result);
     if (kind === 'send') {
       const [frame, payload, size, possiblySent, delivery, bisect] = rest;
-      if (possiblySent === 1) await this.countTwice(Number(size));
+      if (Number(possiblySent) > 0) await this.countTwice(Number(size));
       return {
         kind,
         frame: String(frame),
         payload: payload as Buffer,
         size: Number(size),
-        possiblySent: possiblySent === 1,
+        possiblySent: Number(possiblySent),
         delivery: String(delivery) === 'at-most-once' ? 'at-most-once' : 'at-least-once',
         bisect: String(bisect) === '1',
       };

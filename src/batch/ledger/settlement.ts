@@ -10,8 +10,8 @@ export type Claim =
       readonly payload: Buffer;
       /** Number of contacts. */
       readonly size: number;
-      /** The service may have accepted an earlier attempt. */
-      readonly possiblySent: boolean;
+      /** How many earlier attempts the service may have accepted, those of earlier jobs of the chunk included. */
+      readonly possiblySent: number;
       readonly delivery: DeliveryPolicy;
       /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
       readonly bisect: boolean;

@@ -14,12 +14,12 @@ export const tokenVariables = {
   minAgeMs: variable('TOKEN_MIN_AGE_MS', duration(0, 600_000).default(10_000), {
     description:
       'A token younger than this that gets a 403 is tried once more; most 403 responses are not caused by the token.',
-    note: 'Lowered: a sender key that is rejected with 403 makes the fleet issue more tokens.',
+    note: 'Lowered: a 403 that is not caused by the token makes the fleet issue a token sooner. Where that token is refused with the same code, the code is remembered, and the fleet renews for it again only after a pause: usually a minute, doubling to 16.',
   }),
   budget: variable('TOKEN_BUDGET', integer('issuances', 1, 100_000).default(400), {
     description:
       'Maximum number of tokens that the fleet issues within TOKEN_BUDGET_WINDOW_MS; more of them start the hold `token-contested`.',
-    note: 'Lowered below one per TOKEN_MIN_AGE_MS: notices that the service rejects with 403, each of which requests a renewal, can hold the whole queue.',
+    note: 'Lowered: renewals for refusals that a new token does not end can spend it, which holds the whole queue. For most codes that is one in ten seconds at most while tokens work at other times, else one in a minute, doubling to 16; a notice that is refused with a code about the token (`INVALID_ACCESS_KEY`, `TOKEN_...`) costs one for each attempt.',
   }),
   budgetWindowMs: variable(
     'TOKEN_BUDGET_WINDOW_MS',

@@ -82,24 +82,26 @@ export const workerVariables = {
   }),
   backoffBaseMs: variable('BACKOFF_BASE_MS', duration(1, 3_600_000).default(1_000), {
     description:
-      'Upper bound of the random delay before the second attempt; it doubles with each further attempt.',
+      'Upper bound of the random delay before the second attempt; it doubles with each further attempt. After a refusal or a page that no acceptance of another notice contradicts, the third attempt comes five times as late, and each further one four times as late as the one before.',
   }),
   backoffCapMs: variable('BACKOFF_CAP_MS', duration(1, 86_400_000).default(300_000), {
-    description: 'The longest delay between two attempts.',
+    description:
+      'The longest delay between two attempts; after a refusal or a page that no acceptance of another notice contradicts, twice as long. An unknown outcome is sent again after about this delay from the second time on.',
   }),
   lockDurationMs: variable('LOCK_DURATION_MS', duration(500, 3_600_000).default(90_000), {
     description: 'How long a worker keeps the lock of a job without renewing it.',
-    note: 'Raised: the jobs of a crashed worker wait longer. Lowered: a Redis outage longer than this makes jobs run twice.',
+    note: 'Raised: the jobs of a crashed worker wait longer. Lowered: after a Redis outage longer than this, other workers take the jobs that were being sent. They find the answers that the first worker stores when Redis is back; without such an answer the notice may be sent twice.',
   }),
   stalledIntervalMs: variable('STALLED_INTERVAL_MS', duration(100, 300_000).default(5_000), {
     description: 'How often workers check for jobs of crashed workers.',
   }),
   holdProbeMinMs: variable('HOLD_PROBE_MIN_MS', duration(50, 3_600_000).default(2_000), {
     description:
-      'Delay before the first job probes whether a hold is over; it doubles with each further probe.',
+      'Delay before the first job probes whether a hold is over; it doubles with each failed probe. A hold that refusals or pages of several notices caused is probed after a quarter of it. A Retry-After, or the pause after a refused issuance (TOKEN_REFUSED_MIN_MS), replaces it.',
   }),
   holdProbeMaxMs: variable('HOLD_PROBE_MAX_MS', duration(50, 3_600_000).default(60_000), {
-    description: 'The longest delay between two probes.',
+    description:
+      'The longest delay between two probes; a quarter of it for a hold that refusals or pages of several notices caused, and at most twice HOLD_PROBE_MIN_MS and a second for `unreachable`.',
     note: 'Raised: after the cause is fixed, sending resumes later.',
   }),
   retryAfterMaxMs: variable('RETRY_AFTER_MAX_MS', duration(1_000, 43_200_000).default(3_600_000), {
@@ -107,7 +109,8 @@ export const workerVariables = {
   }),
   rateLimit: z.object(rateLimitVariables),
   keepAcceptedMs: variable('KEEP_ACCEPTED_MS', duration(0, 2_592_000_000).default(3_600_000), {
-    description: 'How long an accepted job stays in Redis.',
+    description:
+      'How long an accepted, expired or cancelled notice stays in Redis; only the last 10,000 of them are kept. One that is over its time is deleted when the next one ends. Batches have BATCH_RETENTION_MS.',
     note: 'Raised: more memory, and phone numbers are kept longer.',
   }),
   keepFailedMs: variable('KEEP_FAILED_MS', duration(60_000, 31_536_000_000).default(604_800_000), {

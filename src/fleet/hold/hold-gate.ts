@@ -109,13 +109,14 @@ export class HoldGate {
    *
    * @returns a passage; how long this job leaves the probe to others; or undefined when the queue is held:
    *   requeue the job
-   * @throws ScriptFailure
+   * @throws ScriptFailure, and what the entrant throws
    */
   async enter({ job, possiblySent }: Entrant): Promise<Passage | Aside | undefined> {
     if (!this.#mustAsk) return OPEN;
     const nonce = randomUUID();
     const news = this.#news;
-    const args = [nonce, this.#settings.probeTtlMs, job, possiblySent];
+    const sent = typeof possiblySent === 'number' ? possiblySent : await possiblySent();
+    const args = [nonce, this.#settings.probeTtlMs, job, sent];
     let verdict: string;
     let ms: number;
     try {

@@ -3,8 +3,11 @@ import type { HoldKind } from '../../contracts/hold.ts';
 /** A job at the gate. */
 export interface Entrant {
   readonly job: string;
-  /** How often it was possibly sent; an at-most-once job counts one more: one probe makes it unknown. */
-  readonly possiblySent: number;
+  /**
+   * How often it was possibly sent; an at-most-once job counts one more: one probe makes it unknown. A function
+   * where that takes a command of Redis: it is called only while the queue may be held.
+   */
+  readonly possiblySent: number | (() => Promise<number>);
 }
 
 /** What a job met: an answer, or none, that may concern every job. */

@@ -163,11 +163,11 @@ describe('claim', () => {
       frame: PLAN.frame,
       payload: payloadOf(0),
       size: 3,
-      possiblySent: false,
+      possiblySent: 0,
       delivery: 'at-least-once',
       bisect: false,
     });
-    expect(await bench.claim(0, 'b')).toMatchObject({ possiblySent: true, size: 3 });
+    expect(await bench.claim(0, 'b')).toMatchObject({ possiblySent: 1, size: 3 });
   });
 
   it('refuses a worker that does not own the job', async () => {
@@ -207,9 +207,42 @@ describe('claim', () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0, 'a');
     const first = await bench.claim(0, 'b');
-    expect(first).toMatchObject({ kind: 'send', possiblySent: true });
+    expect(first).toMatchObject({ kind: 'send', possiblySent: 1 });
     expect(await bench.claim(0, 'b')).toEqual(first);
     expect(await bench.counts()).toEqual({ pending: 10, sending: 10, possiblySentTwice: 10 });
+  });
+
+  it('counts the attempts that the service may have accepted, and no other', async () => {
+    const bench = await openBatch(redis, {}, [10, 10]);
+    const claim = async (nonce: string) => {
+      const claimed = await bench.claim(0, nonce);
+      return claimed.kind === 'send' ? claimed.possiblySent : claimed.kind;
+    };
+    expect(await claim('not taken')).toBe(0);
+    await bench.settle(0, allBack(10, false), 'not taken');
+    expect(await claim('unanswered')).toBe(0);
+    await bench.settle(0, allBack(10, true), 'unanswered');
+    expect(await claim('not taken')).toBe(1);
+    await bench.settle(0, allBack(10, false), 'not taken');
+    expect(await claim('died')).toBe(1);
+    await bench.ledger.control(bench.id, 'pause');
+    // The job of the dead worker finds the batch paused, and comes again.
+    expect([await claim('a'), await claim('b')]).toEqual(['paused', 'paused']);
+    await bench.ledger.control(bench.id, 'resume');
+    expect([await claim('died, too'), await claim('c'), await claim('c')]).toEqual([2, 3, 3]);
+    expect(await bench.ledger.historyOf(bench.id, 0)).toEqual({
+      delivery: 'at-least-once',
+      possiblySent: 3,
+    });
+    expect(await bench.ledger.historyOf(bench.id, 1)).toMatchObject({ possiblySent: 0 });
+  });
+
+  it('counts one where an earlier version, which did not count, has possibly sent it', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0, 'a');
+    await bench.settle(0, allBack(10, true), 'a');
+    await redis.client.hdel(bench.keys.batch(bench.id).sizes, '0.sent');
+    expect(await bench.claim(0, 'b')).toMatchObject({ kind: 'send', possiblySent: 1 });
   });
 
   it('applies the rate of the batch to the contacts of each chunk', async () => {

@@ -51,7 +51,7 @@ describe('redrive', () => {
         kind: 'send',
         payload: payloadOf(0),
         size: 7,
-        possiblySent: false,
+        possiblySent: 0,
       });
       await bench.settle(1, allAccepted(7), 'b');
       expect(await bench.counts()).toEqual({ accepted: 7, ...twice });

@@ -152,8 +152,8 @@ export class Pair {
   readonly #keys: Keys;
   readonly #delivery: DeliveryPolicy;
   readonly #attempts: Attempt[] = [];
-  /** Contacts that were claimed and may have been accepted. */
-  readonly #open = new Set<string>();
+  /** Contacts that were claimed and may have been accepted, and by how many attempts. */
+  readonly #open = new Map<string, number>();
   #twice = 0;
   #names = 0;
 
@@ -333,9 +333,10 @@ export class Pair {
     if (repeated) return;
     const twice = contacts.filter((contact) => this.#open.has(contact));
     if (this.#delivery === 'at-most-once') deepStrictEqual(twice, []);
-    strictEqual(claim.possiblySent, twice.length > 0);
+    const sent = contacts.map((contact) => this.#open.get(contact) ?? 0);
+    strictEqual(claim.possiblySent, Math.max(...sent));
     this.#twice += twice.length;
-    for (const contact of contacts) this.#open.add(contact);
+    for (const [at, contact] of contacts.entries()) this.#open.set(contact, 1 + (sent[at] ?? 0));
     this.#attempts.push({ chunk, nonce, contacts });
   }
 
@@ -353,13 +354,17 @@ export class Pair {
     );
     const answer = await this.#ledger.settle(this.id, chunk, nonce, told(result, contacts.length));
     strictEqual(answer, this.model.settle(chunk, nonce, result));
-    if (answer !== 'settled' || !wasSending) return;
+    if (answer !== 'settled') return;
     const proved = [
       ...(result.possiblySent ? [] : result.rest),
       ...result.split,
       ...result.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
     ];
-    for (const contact of proved) this.#open.delete(contact);
+    for (const contact of proved) {
+      const others = (this.#open.get(contact) ?? 1) - 1;
+      if (others > 0) this.#open.set(contact, others);
+      else this.#open.delete(contact);
+    }
   }
 
   async #set(field: string): Promise<void> {

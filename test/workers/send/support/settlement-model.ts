@@ -302,6 +302,7 @@ export class SettlementRun {
       },
       ledger: {
         claim: (...args) => this.#command(() => ledger.claim(...args), fate),
+        historyOf: (...args) => ledger.historyOf(...args),
         settle: (...args) => {
           const settling = this.#command(() => ledger.settle(...args), fate);
           if (this.#mistake !== 'settlements are not repeated') return settling;
