@@ -70,8 +70,7 @@ export const resolveFailure = ledgerScript(
 local name = ARGV[1]
 if not field('phase') then return { 'gone' } end
 if redis.call('GET', KEYS[13]) then return { 'resolved' } end
-local stored = redis.call('HGET', failures, name)
-local failure = stored and cjson.decode(stored)
+local failure = failureOf(name)
 if not failure or failure.state ~= ARGV[3] then return { 'known' } end
 redis.call('HDEL', failures, name)
 sumUp(failure, name, -failure.size, -1)
@@ -102,8 +101,7 @@ local name, size, taken = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if not field('phase') then return { 'gone' } end
 local done = redis.call('GET', KEYS[12])
 if done then return { 'split', done } end
-local stored = redis.call('HGET', failures, name)
-local failure = stored and cjson.decode(stored)
+local failure = failureOf(name)
 if not failure or failure.state ~= ARGV[6] or failure.size ~= size or taken < 1 or taken >= size then
   return { 'known' }
 end
@@ -124,7 +122,7 @@ return { 'split', part }`,
 
 /**
  * Takes contacts out of a chunk that waits, so that they are never sent; from then on they count as cancelled. In
- * a cancelled batch the counts do not change: they are final.
+ * a cancelled batch all that waits counts as cancelled already, or as unknown if it was possibly sent.
  *
  * ARGV: chunk, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left).
  * The last keys are the search index and the mark that this request is done: a connection that is reopened
@@ -147,6 +145,9 @@ if phase ~= 'cancelled' then
   if state == PENDING_POSSIBLY_SENT then add('maybePending', -taken) end
   add('cancelled', taken)
   redis.call('DECRBY', unsent, taken)
+elseif state == PENDING_POSSIBLY_SENT then
+  add('unknown', -taken)
+  add('cancelled', taken)
 end
 local part = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
 if redis.call('EXISTS', KEYS[12]) == 1 then

@@ -1,4 +1,5 @@
 import { defineScript, type Script } from '../../redis/script.ts';
+import { POSSIBLY_SENT_AT_CANCEL } from './settlement.ts';
 import { stateNumber, type ChunkState } from './chunk-state.ts';
 
 /**
@@ -134,6 +135,25 @@ local function fail(name, now, state, size, code, message)
   local failure = { at = now, state = state, size = size, code = code, message = message }
   redis.call('HSET', failures, name, cjson.encode(failure))
   sumUp(failure, name, size, 1)
+end
+
+-- The failure with this name; nil if there is none. Cancelling stores no failures, so that it takes the same time
+-- for any number of contacts: a chunk that it left as unknown becomes one when somebody decides on it.
+local function failureOf(name)
+  local stored = redis.call('HGET', failures, name)
+  if stored then return cjson.decode(stored) end
+  if field('phase') ~= 'cancelled' or not string.match(name, '^%d+$') then return nil end
+  if stateOf(name) ~= PENDING_POSSIBLY_SENT then return nil end
+  local at = count('finishedAt') > 0 and count('finishedAt') or count('movedAt')
+  local size = sizeOf(name)
+  local failure = { at = at, state = '${POSSIBLY_SENT_AT_CANCEL.state}', size = size,
+    code = '${POSSIBLY_SENT_AT_CANCEL.code}', message = '${POSSIBLY_SENT_AT_CANCEL.message}' }
+  setState(name, SETTLED)
+  redis.call('HSET', failures, name, cjson.encode(failure))
+  sumUp(failure, name, size, 1)
+  keepWithRecord(failures)
+  keepWithRecord(groups)
+  return failure
 end
 `;
 

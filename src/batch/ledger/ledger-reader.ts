@@ -183,6 +183,12 @@ export class LedgerReader {
     return { name, ...(JSON.parse(stored) as Omit<FailureRecord, 'name'>) };
   }
 
+  /** Contacts of a chunk. */
+  async sizeOf({ id, chunkSize }: Pick<Batch, 'id' | 'chunkSize'>, chunk: string): Promise<number> {
+    const { sizes } = this.keys.batch(id);
+    return Number((await this.ask(() => this.redis.hget(sizes, chunk))) ?? chunkSize);
+  }
+
   /** Names of the chunks and failures whose contacts are stored. */
   async payloadNames(id: string): Promise<string[]> {
     const { payload } = this.keys.batch(id);
