@@ -22,7 +22,7 @@ export interface CancelledChunk {
 const CHUNKS_PER_READ = 4_096;
 
 /**
- * The chunks that a cancel left as they were; of any other batch none. Those that somebody decides on, wholly or in
+ * The chunks that a cancel left as they were; of any other batch none. Those that are decided on, wholly or in
  * part, become failures.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED

@@ -11,8 +11,8 @@ import { DONE_MS, ledgerScript } from './ledger-prelude.ts';
  * code it must have ('' for any code). Returns ['redriven', its contacts], ['known'] if there is no such
  * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
  *
- * The last keys are the search index, which records the new chunk of the contacts, and the mark that this
- * request is done: a connection that is reopened repeats its commands.
+ * The last keys are the search index, which records the new chunk of the contacts, the mark that this
+ * request is done (a connection that is reopened repeats its commands), and the count of possibly sent twice.
  *
  * If the deadline of the batch has passed it does not apply to the new chunk: a person asked to send
  * it.
@@ -42,7 +42,7 @@ if expiresAt > 0 and now >= expiresAt then redis.call('HSET', sizes, chunk .. '.
 setState(chunk, PENDING)
 add(failure.state, -size)
 add('pending', size)
-if failure.state == 'unknown' then add('maybeTwice', size) end
+if failure.state == 'unknown' then countTwice(KEYS[14], size) end
 redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
 add('derived', 1)
@@ -55,7 +55,7 @@ if redis.call('EXISTS', KEYS[12]) == 1 then
 end
 redis.call('SET', KEYS[13], size, 'PX', ${DONE_MS})
 return { 'redriven', size }`,
-  { extraKeys: 2 },
+  { extraKeys: 3 },
 );
 
 /**

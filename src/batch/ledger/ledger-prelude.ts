@@ -40,6 +40,11 @@ local SETTLED = ${number('settled')}
 local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
 local function add(name, by) if by ~= 0 then redis.call('HINCRBY', record, name, by) end end
+-- Contacts that are sent again after an unknown outcome, for the batch and in the count of the account.
+local function countTwice(ofAccount, by)
+  add('maybeTwice', by)
+  redis.call('HINCRBY', ofAccount, 'chunks', by)
+end
 local function moved(now) redis.call('HSET', record, 'movedAt', now) end
 local function stateOf(chunk)
   return redis.call('BITFIELD', chunks, 'GET', 'u4', '#' .. chunk)[1]
@@ -138,7 +143,7 @@ local function fail(name, now, state, size, code, message)
 end
 
 -- The failure with this name; nil if there is none. Cancelling stores no failures, so that it takes the same time
--- for any number of contacts: a chunk that it left as unknown becomes one when somebody decides on it.
+-- for any number of contacts: a chunk that it left as unknown becomes one when it is decided on.
 local function failureOf(name)
   local stored = redis.call('HGET', failures, name)
   if stored then return cjson.decode(stored) end

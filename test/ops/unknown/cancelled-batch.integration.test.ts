@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allBack } from '../../../src/batch/ledger/settlement.ts';
 import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
-import { keysOf } from '../../../src/redis/keys.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
 import { eraseContacts } from '../../../src/erase/stored-contacts.ts';
 import { sealingOf } from '../../../src/payload/seal.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
@@ -32,6 +32,13 @@ async function cancelled() {
   return { ...batch, keys, notices, counts };
 }
 
+/** Keys of the batch that do not expire with it. */
+async function keptForEver(keys: Keys): Promise<string[]> {
+  const all = Object.values(keys.batch('b')) as string[];
+  const left = await Promise.all(all.map((key) => redis.client.pttl(key)));
+  return all.filter((_, index) => left[index] === -1);
+}
+
 describe('contacts that were possibly sent when their batch was cancelled', () => {
   it('are in the status, the list, its download and the findings of the doctor', async () => {
     const { notices } = await cancelled();
@@ -55,7 +62,8 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
     ['accepted', { accepted: 3, unknown: 0, cancelled: 3 }],
     ['discard', { accepted: 0, unknown: 0, cancelled: 6 }],
   ] as const)('can be resolved as %s, and then raise no alarm', async (as, after) => {
-    const { notices, counts, ledger, keys, read } = await cancelled();
+    const built = await cancelled();
+    const { notices, counts, ledger, keys } = built;
     expect(await counts()).toEqual({ accepted: 0, unknown: 3, cancelled: 3 });
     const resolved = await notices('resolve', '--batch', 'b', '--as', as, '--yes');
     expect(resolved.stdout).toContain(`3 contacts resolved as ${as}.`);
@@ -67,25 +75,23 @@ describe('contacts that were possibly sent when their batch was cancelled', () =
     const again = await notices('resolve', '--batch', 'b', '--as', as, '--yes');
     expect(again.stdout).toContain('Nothing was done.');
     expect(await counts()).toEqual(after);
-    expect(await read()).toMatchObject({ phase: 'cancelled' });
-    const { record, ...others } = keys.batch('b');
-    expect(await redis.client.pttl(record)).toBeGreaterThan(0);
-    for (const key of Object.values(others)) expect(await redis.client.pttl(key)).not.toBe(-1);
+    expect(await built.read()).toMatchObject({ phase: 'cancelled' });
+    expect(await redis.client.pttl(keys.batch('b').record)).toBeGreaterThan(0);
+    expect(await keptForEver(keys)).toEqual([]);
   });
 
   it('can be resolved by number: the others of the chunk stay unknown', async () => {
-    const { notices, counts, keys, ledger, read } = await cancelled();
+    const built = await cancelled();
+    const { notices, counts, keys, ledger } = built;
     const args = ['--batch', 'b', '--number', FIRST, '--as', 'accepted', '--yes'];
     expect((await notices('resolve', ...args)).stdout).toContain('1 contact resolved as accepted.');
     expect(await counts()).toEqual({ accepted: 1, unknown: 2, cancelled: 3 });
     const csv = (await notices('unknown', '--csv', '--why', 'to look up')).stdout;
     expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK.slice(1));
-    expect(await groupFailures(ledger, await read(), { state: 'unknown' })).toMatchObject([
+    expect(await groupFailures(ledger, await built.read(), { state: 'unknown' })).toMatchObject([
       { code: 'OUTCOME_UNKNOWN', contacts: 2, parts: 1 },
     ]);
-    for (const key of Object.values(keys.batch('b'))) {
-      expect(await redis.client.pttl(key)).not.toBe(-1);
-    }
+    expect(await keptForEver(keys)).toEqual([]);
     const rest = await notices('resolve', '--batch', 'b', '--as', 'discard', '--yes');
     expect(rest.stdout).toContain('2 contacts resolved as discard.');
     expect(await counts()).toEqual({ accepted: 1, unknown: 0, cancelled: 5 });
