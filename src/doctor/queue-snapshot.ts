@@ -1,16 +1,15 @@
+import type { Batch } from '../batch/ledger/batch-record.ts';
+import { Ledger } from '../batch/ledger/ledger.ts';
+import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { VERSION } from '../contracts/version.ts';
 import { FleetReader, type FleetSnapshot } from '../ops/snapshot.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 
-/** The newest batches that are read, one command each. */
-const NEWEST_BATCHES = 1_000;
-
 /** The state of the queue, as it is judged. Times are milliseconds. */
-export interface QueueSnapshot extends Pick<
-  FleetSnapshot,
-  'hold' | 'workers' | 'unknownNotices' | 'batches'
-> {
+export interface QueueSnapshot extends Pick<FleetSnapshot, 'hold' | 'workers' | 'unknownNotices'> {
+  /** Batches in which something waits or is unknown, or is about to be deleted; the newest first. */
+  readonly batches: readonly Batch[];
   /** The clock of this machine. */
   readonly now: number;
   /** Version of the program that judges. */
@@ -23,19 +22,26 @@ export interface QueueSnapshot extends Pick<
 
 /** @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED */
 export async function readQueueSnapshot(redis: RedisClient, keys: Keys): Promise<QueueSnapshot> {
-  const reader = new FleetReader({ redis, keys, newestBatches: NEWEST_BATCHES });
+  const reader = new FleetReader({ redis, keys });
   try {
     const { noticeJobs, noticeWaitingSince, ...facts } = await reader.read(
       'hold',
       'workers',
       'unknownNotices',
-      'batches',
       'noticeJobs',
       'noticeWaitingSince',
     );
     const now = Date.now();
+    const batches: Batch[] = [];
+    for await (const batch of new Ledger(redis, keys).all()) {
+      const { pending, unknown } = batch.counts;
+      if (pending + unknown > 0 || nearEndOfRetention(batch, now) !== undefined) {
+        batches.push(batch);
+      }
+    }
     return {
       ...facts,
+      batches,
       now,
       version: VERSION,
       waiting: noticeJobs.waiting,

@@ -4,12 +4,7 @@ import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
-import {
-  allBatches,
-  storedContacts,
-  type ContactSource,
-  type ContactsWithNumber,
-} from './stored-contacts.ts';
+import { storedContacts, type ContactSource, type ContactsWithNumber } from './stored-contacts.ts';
 import { storedNotices, type NoticeWithNumber } from './stored-notices.ts';
 
 /** Where a person's data is stored. */
@@ -66,7 +61,7 @@ export async function findStored(
     for await (const one of storedNotices(context, number, () => unreadable.notices++)) {
       notices.push(one);
     }
-    for await (const { id, chunks, importedAt } of allBatches(context)) {
+    for await (const { id, chunks, importedAt } of context.ledger.all()) {
       if (importedAt === 0) importing.push(id);
       for await (const one of storedContacts(context, id, number, () => unreadable.chunks++)) {
         contacts.push(one);

@@ -1,4 +1,3 @@
-import type { Batch } from '../batch/ledger/batch-record.ts';
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../batch/ledger/ledger-reader.ts';
 import type { Contact } from '../contracts/notice.ts';
@@ -24,22 +23,8 @@ export interface ContactsWithNumber {
 /** What became of them: `erased`, or why they are left. `changed`: sent, or moved to another chunk or failure. */
 export type ErasedContacts = 'erased' | 'sending' | 'changed';
 
-/** Batches per read. */
-const PAGE = 100;
-
 /** Attempts at a chunk that changes meanwhile. */
 const ATTEMPTS = 3;
-
-/** All batches that are stored, the newest first. */
-export async function* allBatches({
-  ledger,
-}: Pick<ContactSource, 'ledger'>): AsyncGenerator<Batch> {
-  for (let offset = 0; ; offset += PAGE) {
-    const some = await ledger.list(PAGE, offset);
-    yield* some;
-    if (some.length < PAGE) return;
-  }
-}
 
 /**
  * Searches the stored contacts of a batch for a number, without the index.

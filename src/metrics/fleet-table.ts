@@ -1,5 +1,6 @@
 import { CONTACT_STATES, type BatchPhase } from '../batch/ledger/batch-record.ts';
 import { LANES } from '../contracts/seen-attempt.ts';
+import { NEWEST_BATCHES } from '../ops/snapshot.ts';
 import type { MetricRows } from './metric.ts';
 import { HOLD_KINDS } from './worker-table.ts';
 
@@ -14,9 +15,6 @@ export const BATCH_PHASES = [
   'finished',
   'cancelled',
 ] as const satisfies readonly BatchPhase[];
-
-/** The newest batches that are counted. */
-const NEWEST_BATCHES = 500;
 
 const NEWEST = `of the ${NEWEST_BATCHES} newest batches`;
 

@@ -80,11 +80,7 @@ export function summarizeBatches(
       };
     }),
     rejected: sum(batches, 'rejected'),
-    // The unknown contacts of a cancelled batch are only counted; they can no longer be resolved.
-    unknown: sum(
-      batches.filter(({ phase }) => phase !== 'cancelled'),
-      'unknown',
-    ),
+    unknown: sum(batches, 'unknown'),
   };
 }
 

@@ -17,7 +17,7 @@ import { openBullQueue } from '../redis/open-queue.ts';
 import { appendAudit, type Actor } from './audit.ts';
 import { readUnknown, type UnknownFilter, type UnknownNotice } from './unknown.ts';
 import type { UnknownResolution } from './unknown/resolutions.ts';
-import { unknownParts, type UnknownBatch, type UnknownPart } from './unknown/parts.ts';
+import { unknownParts, type UnknownPart } from './unknown/parts.ts';
 import type { UnknownContext } from './unknown/select.ts';
 
 /** A decision, who made it and why; recorded in the audit stream. */
@@ -152,7 +152,7 @@ export async function runAgain(job: Job): Promise<void> {
  */
 export async function resolveBatch(
   context: UnknownContext,
-  batch: UnknownBatch & Pick<Batch, 'chunks'>,
+  batch: Batch,
   filter: UnknownFilter,
   decision: ResolveDecision,
   signal?: AbortSignal,

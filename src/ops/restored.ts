@@ -34,13 +34,10 @@ export interface RestoredBatch {
 export interface RestoredTarget {
   readonly redis: RedisClient;
   readonly keys: Keys;
-  readonly ledger: Pick<Ledger, 'list' | 'states' | 'payload'>;
+  readonly ledger: Pick<Ledger, 'all' | 'states' | 'payload'>;
   /** Decrypts; without it encrypted contacts cannot be exported. */
   readonly sealing?: Sealing | undefined;
 }
-
-/** The newest batches that are read. */
-const MAX_BATCHES = 1_000;
 
 /** Chunks whose states are read per command. */
 const CHUNKS_PER_READ = 4_096;
@@ -66,19 +63,23 @@ export async function reportRestored(target: RestoredTarget): Promise<RestoredRe
     jobs += 1;
     contacts += notice.contacts;
   }
-  const batches = await unsettledBatches(target, event);
-  const { hold } = await new FleetReader({ redis, keys }).read('hold');
-  return {
-    event,
-    held: hold?.kind === 'restored',
-    notices: { jobs, contacts },
-    batches: batches.map(({ id, templateCode, phase, importedAt, counts }) => ({
+  const batches: RestoredBatch[] = [];
+  for await (const batch of unsettledBatches(target, event)) {
+    const { id, templateCode, phase, importedAt, counts } = batch;
+    batches.push({
       batch: id,
       template: templateCode,
       phase,
       importing: importedAt === 0,
       contacts: counts.pending,
-    })),
+    });
+  }
+  const { hold } = await new FleetReader({ redis, keys }).read('hold');
+  return {
+    event,
+    held: hold?.kind === 'restored',
+    notices: { jobs, contacts },
+    batches,
   };
 }
 
@@ -117,7 +118,7 @@ async function* rows(target: RestoredTarget, event: RestoreEvent): AsyncGenerato
       yield [contact, template, id, '', '', state, new Date(enqueuedAt).toISOString()];
     }
   }
-  for (const { id, templateCode, chunks, begunAt } of await unsettledBatches(target, event)) {
+  for await (const { id, templateCode, chunks, begunAt } of unsettledBatches(target, event)) {
     const at = new Date(begunAt).toISOString();
     for (let first = 0; first < chunks; first += CHUNKS_PER_READ) {
       const end = Math.min(chunks, first + CHUNKS_PER_READ);
@@ -136,10 +137,12 @@ async function* rows(target: RestoredTarget, event: RestoreEvent): AsyncGenerato
 }
 
 /** Batches created before the event that are not over. A cancelled batch sends nothing more. */
-async function unsettledBatches({ ledger }: RestoredTarget, event: RestoreEvent): Promise<Batch[]> {
-  const batches = await ledger.list(MAX_BATCHES);
-  return batches.filter(
-    ({ begunAt, phase, counts }) =>
-      begunAt <= event.at && counts.pending > 0 && phase !== 'cancelled' && phase !== 'finished',
-  );
+async function* unsettledBatches(
+  { ledger }: RestoredTarget,
+  event: RestoreEvent,
+): AsyncGenerator<Batch> {
+  for await (const batch of ledger.all({ before: event.at + 1 })) {
+    const { phase, counts } = batch;
+    if (counts.pending > 0 && phase !== 'cancelled' && phase !== 'finished') yield batch;
+  }
 }

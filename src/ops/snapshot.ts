@@ -57,7 +57,7 @@ export interface FleetSnapshot {
   readonly unknownNotices: number;
   /** Contacts that were sent again after an unknown outcome, by lane. */
   readonly possiblySentTwice: PossiblySentTwice;
-  /** The newest batches, up to {@link FleetSource.newestBatches}. */
+  /** The newest batches, up to {@link NEWEST_BATCHES}. */
   readonly batches: readonly Batch[];
   /** At most {@link SUMMARY_BATCHES} of them, and which of them are being imported. */
   readonly newestBatches: NewestBatches;
@@ -67,6 +67,9 @@ export interface FleetSnapshot {
 
 /** Batches that are read for a summary: a command each, and one for each whose list was not read to its end. */
 const SUMMARY_BATCHES = 200;
+
+/** Batches that are read for each scrape of the metrics: a command each. */
+export const NEWEST_BATCHES = 500;
 
 /** Name of a fact. */
 export type FleetFact = keyof FleetSnapshot;
@@ -83,8 +86,6 @@ export interface FleetSource {
   readonly tokenBudgetWindowMs?: number | undefined;
   /** The configured rate limit, shown until a worker has reported its own. Default 0: no limit. */
   readonly rateLimit?: number | undefined;
-  /** Batches read for `batches`, one command each. Default 500. */
-  readonly newestBatches?: number | undefined;
   /** Gets each error of Redis as it was thrown, before it is translated. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
@@ -106,7 +107,7 @@ const READERS: {
   chunkWaitingSince: ({ queue }) => waitingSince(queue('chunks')),
   unknownNotices: ({ redis, keys }) => redis.zcard(keys.intents.unknownAt),
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
-  batches: ({ ledger, newestBatches = 500 }) => ledger.list(newestBatches),
+  batches: ({ ledger }) => ledger.list(NEWEST_BATCHES),
   newestBatches: ({ ledger }) => readNewest(ledger),
   unsentContacts: ({ ledger }) => ledger.unsent(),
 };

@@ -94,8 +94,7 @@ export async function readUnknownOverview(
       ledger.list(max.batches),
     ]);
     const batches = kept
-      // The unknown contacts of a cancelled batch are only counted; they can no longer be resolved.
-      .filter(({ phase, counts }) => counts.unknown > 0 && phase !== 'cancelled')
+      .filter(({ counts }) => counts.unknown > 0)
       .map(({ id, templateCode, counts, begunAt }) => ({
         batch: id,
         template: templateCode,

@@ -43,9 +43,6 @@ export interface BatchSearch {
   readonly unindexed: number;
 }
 
-/** How many of the newest batches are searched. */
-const MAX_BATCHES = 1_000;
-
 /** What a search in batches needs. */
 export interface BatchSearchContext {
   readonly redis: RedisClient;
@@ -67,10 +64,10 @@ export async function findInBatches(
   number: string,
   hash: Buffer,
 ): Promise<BatchSearch> {
-  const batches = await parts.ledger.list(MAX_BATCHES);
   const found: FoundContact[] = [];
-  let [contacts, unindexed] = [0, 0];
-  for (const batch of batches) {
+  let [batches, contacts, unindexed] = [0, 0, 0];
+  for await (const batch of parts.ledger.all()) {
+    batches += 1;
     const find = parts.keys.batchFind(batch.id);
     const search = await ask(() => searchChunks(parts.redis, find, batch.chunks, hash));
     contacts += search.contacts;
@@ -80,7 +77,7 @@ export async function findInBatches(
       if (contact !== undefined) found.push(contact);
     }
   }
-  return { found, batches: batches.length, contacts, unindexed };
+  return { found, batches, contacts, unindexed };
 }
 
 /** Contacts that may still be stored: those of a chunk that is not settled, or of a failure. */

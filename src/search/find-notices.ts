@@ -5,6 +5,7 @@ import type { JobData } from '../contracts/job.ts';
 import { possiblySentAttempts } from '../contracts/possibly-sent.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
+import { stateOfJob } from '../notices/state-of-job.ts';
 import { openJob, type StoredJobData } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME } from '../redis/keys.ts';
@@ -41,6 +42,8 @@ export interface JobFacts {
   readonly outcome?: unknown;
   /** Whether it is listed as unknown. */
   readonly unknown: boolean;
+  /** The service may have accepted an attempt. */
+  readonly possiblySent: boolean;
   /** A person's decision, if it is still in the audit stream. */
   readonly decided?: 'accepted' | 'discard' | undefined;
   /** Whether it had a deadline. */
@@ -54,25 +57,33 @@ export interface JobFacts {
  *
  * | job | | states |
  * |---|---|---|
- * | completed | | its outcome |
- * | failed | listed as unknown | unknown |
- * | failed | | rejected |
- * | any other state | | pending |
+ * | there | | as {@link stateOfJob} says; what is being sent is pending |
  * | deleted | a person decided | accepted, or cancelled if discarded |
  * | deleted | a failed job would still be stored | accepted, or expired if it had a deadline |
  * | deleted | | all but pending |
  */
 export function statesOf(facts: JobFacts): readonly FoundState[] {
-  const { state, outcome, unknown, decided, expires, young } = facts;
-  if (state === 'completed') {
-    return [outcome === 'expired' || outcome === 'cancelled' ? outcome : 'accepted'];
-  }
-  if (state === 'failed') return [unknown ? 'unknown' : 'rejected'];
-  if (state !== undefined) return ['pending'];
+  const { state, decided, expires, young } = facts;
+  if (state !== undefined) return [stateOfKept(state, facts)];
   if (decided !== undefined) return [decided === 'accepted' ? 'accepted' : 'cancelled'];
   const late: FoundState[] = expires ? ['expired'] : [];
   if (young) return ['accepted', ...late];
   return ['accepted', 'rejected', 'unknown', ...late, 'cancelled'];
+}
+
+/** The state of a job that is not deleted, decided as a look-up of the notice does. */
+function stateOfKept(place: string, { outcome, unknown, possiblySent }: JobFacts): FoundState {
+  const ended = place === 'completed' || place === 'failed';
+  const { state } = stateOfJob({
+    // Every other place of BullMQ is a job that may still be sent.
+    place: ended ? place : 'wait',
+    outcome: typeof outcome === 'string' ? outcome : undefined,
+    listedUnknown: ended && unknown,
+    possiblySent,
+    held: false,
+    limited: false,
+  });
+  return state === 'sending' || state === 'not-kept' ? 'pending' : state;
 }
 
 /** The most notices that are returned; the newest. */
@@ -113,6 +124,7 @@ export async function findNotices(
         state: await job?.getState(),
         outcome: (job?.returnvalue as { outcome?: unknown } | null | undefined)?.outcome,
         unknown: listed !== undefined,
+        possiblySent: job !== undefined && possiblySentAttempts(job) > 0,
         decided: decided?.as === 'accepted' || decided?.as === 'discard' ? decided.as : undefined,
         expires: entry.expires,
         young: now - entry.at < keepMs.failed,

@@ -13,7 +13,13 @@ import { parkNotice } from '../ops/support/parked-notice.ts';
 const redis = testRedis();
 const SECRET = '7'.repeat(64);
 
-const GONE: JobFacts = { state: undefined, unknown: false, expires: false, young: true };
+const GONE: JobFacts = {
+  state: undefined,
+  unknown: false,
+  possiblySent: false,
+  expires: false,
+  young: true,
+};
 
 describe('what became of a single notice', () => {
   it.each([
@@ -23,6 +29,8 @@ describe('what became of a single notice', () => {
     [{ state: 'completed' }, ['accepted']],
     [{ state: 'failed', unknown: true }, ['unknown']],
     [{ state: 'failed' }, ['rejected']],
+    [{ state: 'failed', possiblySent: true }, ['unknown']],
+    [{ state: 'active', possiblySent: true }, ['pending']],
     [{ state: 'waiting' }, ['pending']],
     [{ state: 'prioritized' }, ['pending']],
     [{ state: 'delayed' }, ['pending']],

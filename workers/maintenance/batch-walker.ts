@@ -26,9 +26,8 @@ const DUE_AFTER_MS = 10_000;
 /** A worker that dies during its look delays the next one by at most this time. */
 const LEASE_MS = JOBS_AHEAD_MS;
 
-/** Interval at which the fleet reads the list of all batches, and how many in one call. */
+/** Interval at which the fleet reads the list of all batches. */
 const LIST_EVERY_MS = 3_600_000;
-const LIST_PAGE = 200;
 
 /** What a worker looks after the batches with. */
 export interface BatchWalkerOptions {
@@ -139,11 +138,9 @@ class BatchWalk {
     const { redis, keys, ledger } = this.#options;
     if ((await redis.set(keys.batchesListed, '1', 'PX', LIST_EVERY_MS, 'NX')) === null) return;
     try {
-      for (let from = 0; ; from += LIST_PAGE) {
-        const batches = await ledger.list(LIST_PAGE, from);
-        if (batches.length === 0) return;
-        for (const batch of batches) this.#warnAboutRetention(batch);
-        await ledger.addOpen(batches.filter(isOpen).map(({ id }) => id));
+      for await (const batch of ledger.all()) {
+        this.#warnAboutRetention(batch);
+        if (isOpen(batch)) await ledger.addOpen([batch.id]);
       }
     } catch (error) {
       // Another round reads it.

@@ -1,7 +1,6 @@
 import type { Batch } from '../ledger/batch-record.ts';
-import type { ChunkState } from '../ledger/chunk-state.ts';
 import { csvLine } from './csv-line.ts';
-import { CANCELLED, CANCELLED_POSSIBLY_SENT } from './failure-groups.ts';
+import { cancelledChunks } from './cancelled-chunks.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import {
   matches,
@@ -30,9 +29,6 @@ export interface ExportReport {
  * column `rejected_reason` (column-map.ts).
  */
 const ADDED_COLUMNS = ['rejected_state', 'rejected_code', 'rejected_reason', 'rejected_at'];
-
-/** Chunks whose states are read at a time. */
-const CHUNKS_PER_READ = 4_096;
 
 /** Text is written in pieces of about this many characters. */
 const PIECE = 32_768;
@@ -115,34 +111,7 @@ async function* failedParts(
   for await (const failure of selectFailures(source, batch.id, filter)) {
     yield await read(failure.name, failure);
   }
-  if (batch.phase !== 'cancelled') return;
-  for (let first = 0; first < batch.chunks; first += CHUNKS_PER_READ) {
-    const end = Math.min(batch.chunks, first + CHUNKS_PER_READ);
-    const states = await source.states(batch.id, first, end);
-    for (const [index, state] of states.entries()) {
-      const why = whyCancelled(state, batch);
-      if (why !== undefined && matches(filter, why)) yield await read(String(first + index), why);
-    }
+  for await (const chunk of cancelledChunks(source, batch)) {
+    if (matches(filter, chunk)) yield await read(chunk.name, chunk);
   }
-}
-
-/**
- * The failure of a chunk of a cancelled batch: `pending` was not sent, `pending-possibly-sent` may have
- * been accepted. Chunks in other states are settled or being sent.
- */
-function whyCancelled(
-  state: ChunkState,
-  { finishedAt, movedAt }: Batch,
-): Omit<ExportedPart, 'contacts'> | undefined {
-  const at = finishedAt === 0 ? movedAt : finishedAt;
-  if (state === 'pending') {
-    return { state: 'cancelled', code: CANCELLED, message: 'never sent', at };
-  }
-  if (state !== 'pending-possibly-sent') return undefined;
-  return {
-    state: 'unknown',
-    code: CANCELLED_POSSIBLY_SENT,
-    message: 'the batch was cancelled before the service answered',
-    at,
-  };
 }

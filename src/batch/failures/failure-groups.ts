@@ -1,5 +1,7 @@
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import { POSSIBLY_SENT_AT_CANCEL } from '../ledger/settlement.ts';
+import { NEVER_SENT } from './cancelled-chunks.ts';
 import { matches, type FailedState, type FailureFilter } from './select-failures.ts';
 
 /** Contacts of a batch that were not accepted, with the same state and code. */
@@ -13,12 +15,6 @@ export interface FailureGroup {
   /** The service's message for one of them, with phone numbers masked; empty if there was none. */
   readonly message: string;
 }
-
-/** Code of contacts that were not sent because their batch was cancelled. */
-export const CANCELLED = 'CANCELLED';
-
-/** Code of contacts that were possibly sent when their batch was cancelled. */
-export const CANCELLED_POSSIBLY_SENT = 'OUTCOME_UNKNOWN';
 
 /** A group, with the name of one of its failures; without one where none is known. */
 interface NamedGroup extends FailureGroup {
@@ -123,14 +119,8 @@ function cancelledGroups(
   unknownSoFar: number,
 ): FailureGroup[] {
   if (phase !== 'cancelled') return [];
-  const never = { state: 'cancelled', code: CANCELLED, message: 'never sent' } as const;
-  const possiblySent = {
-    state: 'unknown',
-    code: CANCELLED_POSSIBLY_SENT,
-    message: 'the batch was cancelled before the service answered',
-  } as const;
   return [
-    { ...never, contacts: counts.cancelled, parts: 0 },
-    { ...possiblySent, contacts: counts.unknown - unknownSoFar, parts: 0 },
+    { ...NEVER_SENT, contacts: counts.cancelled, parts: 0 },
+    { ...POSSIBLY_SENT_AT_CANCEL, contacts: counts.unknown - unknownSoFar, parts: 0 },
   ].filter(({ contacts }) => contacts > 0);
 }

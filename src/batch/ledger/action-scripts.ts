@@ -11,8 +11,8 @@ import { DONE_MS, ledgerScript } from './ledger-prelude.ts';
  * code it must have ('' for any code). Returns ['redriven', its contacts], ['known'] if there is no such
  * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
  *
- * The last keys are the search index, which records the new chunk of the contacts, and the mark that this
- * request is done: a connection that is reopened repeats its commands.
+ * The last keys are the search index, which records the new chunk of the contacts, the mark that this
+ * request is done (a connection that is reopened repeats its commands), and the count of possibly sent twice.
  *
  * If the deadline of the batch has passed it does not apply to the new chunk: a person asked to send
  * it.
@@ -42,7 +42,7 @@ if expiresAt > 0 and now >= expiresAt then redis.call('HSET', sizes, chunk .. '.
 setState(chunk, PENDING)
 add(failure.state, -size)
 add('pending', size)
-if failure.state == 'unknown' then add('maybeTwice', size) end
+if failure.state == 'unknown' then countTwice(KEYS[14], size) end
 redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
 add('derived', 1)
@@ -55,7 +55,7 @@ if redis.call('EXISTS', KEYS[12]) == 1 then
 end
 redis.call('SET', KEYS[13], size, 'PX', ${DONE_MS})
 return { 'redriven', size }`,
-  { extraKeys: 2 },
+  { extraKeys: 3 },
 );
 
 /**
@@ -70,8 +70,7 @@ export const resolveFailure = ledgerScript(
 local name = ARGV[1]
 if not field('phase') then return { 'gone' } end
 if redis.call('GET', KEYS[13]) then return { 'resolved' } end
-local stored = redis.call('HGET', failures, name)
-local failure = stored and cjson.decode(stored)
+local failure = failureOf(name)
 if not failure or failure.state ~= ARGV[3] then return { 'known' } end
 redis.call('HDEL', failures, name)
 sumUp(failure, name, -failure.size, -1)
@@ -102,8 +101,7 @@ local name, size, taken = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if not field('phase') then return { 'gone' } end
 local done = redis.call('GET', KEYS[12])
 if done then return { 'split', done } end
-local stored = redis.call('HGET', failures, name)
-local failure = stored and cjson.decode(stored)
+local failure = failureOf(name)
 if not failure or failure.state ~= ARGV[6] or failure.size ~= size or taken < 1 or taken >= size then
   return { 'known' }
 end
@@ -124,7 +122,7 @@ return { 'split', part }`,
 
 /**
  * Takes contacts out of a chunk that waits, so that they are never sent; from then on they count as cancelled. In
- * a cancelled batch the counts do not change: they are final.
+ * a cancelled batch all that waits counts as cancelled already, or as unknown if it was possibly sent.
  *
  * ARGV: chunk, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left).
  * The last keys are the search index and the mark that this request is done: a connection that is reopened
@@ -147,6 +145,9 @@ if phase ~= 'cancelled' then
   if state == PENDING_POSSIBLY_SENT then add('maybePending', -taken) end
   add('cancelled', taken)
   redis.call('DECRBY', unsent, taken)
+elseif state == PENDING_POSSIBLY_SENT then
+  add('unknown', -taken)
+  add('cancelled', taken)
 end
 local part = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
 if redis.call('EXISTS', KEYS[12]) == 1 then

@@ -7,7 +7,7 @@ import { ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
- * job's lock; the key of that lock is the last key. Nothing is sent unless the result is
+ * job's lock; the last keys are that lock and the count of possibly sent twice. Nothing is sent unless the result is
  * ['send', frame, payload, size, number of possibly sent attempts, delivery, bisect 0 or 1].
  * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
  * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
@@ -107,12 +107,12 @@ if count('rate') > 0 then
 end
 uncount()
 add('sending', size)
-if possiblySent then add('maybeTwice', size) end
+if possiblySent then countTwice(KEYS[13], size) end
 setState(chunk, possiblySent and SENDING_POSSIBLY_SENT or SENDING)
 redis.call('HSET', inflight, chunk, nonce)
 moved(now)
 return send(possiblySent)`,
-  { extraKeys: 1, binary: true },
+  { extraKeys: 2, binary: true },
 );
 
 /**

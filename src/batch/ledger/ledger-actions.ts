@@ -23,10 +23,10 @@ export class LedgerActions extends LedgerReader {
     state: FailureRecord['state'],
     code = '',
   ): Promise<boolean> {
-    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
-    const [result, size] = await this.run(redriveFailure, id, [name, state, code], keys);
+    const { possiblySentTwice } = this.keys;
+    const keys = [this.keys.batchFind(id), this.keys.done(randomUUID()), possiblySentTwice];
+    const [result] = await this.run(redriveFailure, id, [name, state, code], keys);
     if (result !== 'redriven') return false;
-    if (state === 'unknown') await this.countTwice(Number(size));
     await this.publishHint(id);
     return true;
   }
@@ -99,11 +99,6 @@ export class LedgerActions extends LedgerReader {
     const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
     const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
     return reply as readonly unknown[];
-  }
-
-  /** Adds contacts that are sent again after an unknown outcome to the total of the account. */
-  protected async countTwice(contacts: number): Promise<void> {
-    await this.ask(() => this.redis.hincrby(this.keys.possiblySentTwice, 'chunks', contacts));
   }
 
   /** Notifies the workers that chunks may have no job. */

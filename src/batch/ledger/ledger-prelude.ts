@@ -1,4 +1,5 @@
 import { defineScript, type Script } from '../../redis/script.ts';
+import { POSSIBLY_SENT_AT_CANCEL } from './settlement.ts';
 import { stateNumber, type ChunkState } from './chunk-state.ts';
 
 /**
@@ -40,6 +41,11 @@ local SETTLED = ${number('settled')}
 local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
 local function add(name, by) if by ~= 0 then redis.call('HINCRBY', record, name, by) end end
+-- Contacts that are sent again after an unknown outcome, for the batch and in the count of the account.
+local function countTwice(ofAccount, by)
+  add('maybeTwice', by)
+  redis.call('HINCRBY', ofAccount, 'chunks', by)
+end
 local function moved(now) redis.call('HSET', record, 'movedAt', now) end
 local function stateOf(chunk)
   return redis.call('BITFIELD', chunks, 'GET', 'u4', '#' .. chunk)[1]
@@ -137,6 +143,25 @@ local function fail(name, now, state, size, code, message)
   local failure = { at = now, state = state, size = size, code = code, message = message }
   redis.call('HSET', failures, name, cjson.encode(failure))
   sumUp(failure, name, size, 1)
+end
+
+-- The failure with this name; nil if there is none. Cancelling stores no failures, so that it takes the same time
+-- for any number of contacts: a chunk that it left as unknown becomes one when it is decided on.
+local function failureOf(name)
+  local stored = redis.call('HGET', failures, name)
+  if stored then return cjson.decode(stored) end
+  if field('phase') ~= 'cancelled' or not string.match(name, '^%d+$') then return nil end
+  if stateOf(name) ~= PENDING_POSSIBLY_SENT then return nil end
+  local at = count('finishedAt') > 0 and count('finishedAt') or count('movedAt')
+  local size = sizeOf(name)
+  local failure = { at = at, state = '${POSSIBLY_SENT_AT_CANCEL.state}', size = size,
+    code = '${POSSIBLY_SENT_AT_CANCEL.code}', message = '${POSSIBLY_SENT_AT_CANCEL.message}' }
+  setState(name, SETTLED)
+  redis.call('HSET', failures, name, cjson.encode(failure))
+  sumUp(failure, name, size, 1)
+  keepWithRecord(failures)
+  keepWithRecord(groups)
+  return failure
 end
 `;
 

@@ -24,6 +24,9 @@ export interface FailureRecord {
 /** Redis is busy for about a millisecond per read, and a page that shows the reasons of failures needs few. */
 const FAILURES_PER_READ = 1_000;
 
+/** Batches that {@link LedgerReader.all} holds in memory at a time. */
+const BATCHES_PER_READ = 100;
+
 /** A batch, and what identifies its list. */
 export interface ImportRecord {
   readonly batch: Batch;
@@ -102,6 +105,35 @@ export class LedgerReader {
     return batches.filter((batch) => batch !== undefined);
   }
 
+  /**
+   * All stored batches, the newest first, page by page: each that exists throughout is returned once, whatever is
+   * added or deleted meanwhile. Removes those whose retention has ended from the list.
+   */
+  async *all(times: BatchTimes = {}): AsyncGenerator<Batch> {
+    const { batches: list } = this.keys;
+    const [first, oldest] = scoresOf(times);
+    let newest = first;
+    // Those of the time at which the next page begins: several batches can have been created in one millisecond.
+    let seen = new Set<string>();
+    for (;;) {
+      const [from, limit] = [newest, BATCHES_PER_READ + seen.size];
+      const page = await this.ask(() =>
+        this.redis.zrevrangebyscore(list, from, oldest, 'WITHSCORES', 'LIMIT', 0, limit),
+      );
+      const ids = page.filter((_, index) => index % 2 === 0);
+      const before = seen;
+      const fresh = ids.filter((id) => !before.has(id));
+      const batches = await Promise.all(fresh.map((id) => this.read(id)));
+      const gone = fresh.filter((_, index) => batches[index] === undefined);
+      if (gone.length > 0) await this.ask(() => this.redis.zrem(list, ...gone));
+      yield* batches.filter((batch) => batch !== undefined);
+      const last = page.at(-1);
+      if (last === undefined || ids.length < limit) return;
+      newest = last;
+      seen = new Set(ids.filter((_, index) => page[index * 2 + 1] === last));
+    }
+  }
+
   /** Number of stored batches; may include a few whose retention has just ended. */
   async countBatches(times: BatchTimes = {}): Promise<number> {
     const [newest, oldest] = scoresOf(times);
@@ -165,6 +197,12 @@ export class LedgerReader {
       delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
       possiblySent: Number(sent ?? 0),
     };
+  }
+
+  /** Contacts of a chunk. */
+  async sizeOf({ id, chunkSize }: Pick<Batch, 'id' | 'chunkSize'>, chunk: string): Promise<number> {
+    const { sizes } = this.keys.batch(id);
+    return Number((await this.ask(() => this.redis.hget(sizes, chunk))) ?? chunkSize);
   }
 
   /** Names of the chunks and failures whose contacts are stored. */

@@ -130,11 +130,13 @@ export class Ledger extends LedgerActions {
     lock: { readonly key: string; readonly token: string },
   ): Promise<Claim> {
     const args = [chunk, nonce, lock.token];
-    const [result, ...rest] = await this.run(claimChunk, id, args, [lock.key]);
+    const [result, ...rest] = await this.run(claimChunk, id, args, [
+      lock.key,
+      this.keys.possiblySentTwice,
+    ]);
     const kind = String(result);
     if (kind === 'send') {
       const [frame, payload, size, possiblySent, delivery, bisect] = rest;
-      if (Number(possiblySent) > 0) await this.countTwice(Number(size));
       return {
         kind,
         frame: String(frame),

@@ -55,6 +55,13 @@ export interface FailedPart {
   readonly payload?: Buffer;
 }
 
+/** Of contacts that waited, possibly sent, when their batch was cancelled. */
+export const POSSIBLY_SENT_AT_CANCEL = {
+  state: 'unknown',
+  code: 'OUTCOME_UNKNOWN',
+  message: 'the batch was cancelled before the service answered',
+} as const;
+
 /** The whole chunk was accepted. */
 export const allAccepted = (size: number): Settlement => ({ accepted: size, failed: [] });
 

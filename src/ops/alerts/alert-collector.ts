@@ -1,4 +1,5 @@
 import { readBatchEvents, type BatchEvent } from '../../batch/ledger/batch-events.ts';
+import { Ledger } from '../../batch/ledger/ledger.ts';
 import { nearEnd, nearEndOfRetention } from '../../batch/ledger/retention.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -19,9 +20,6 @@ const KEPT_EVERY_MS = 60_000;
 /** The time of which failing notices are counted, in milliseconds. */
 const FAILING_MS = 600_000;
 
-/** The newest batches that are read. */
-const NEWEST_BATCHES = 1_000;
-
 /** Batch events in one read, and reads in one round. */
 const EVENTS_PER_READ = 200;
 const READS_PER_ROUND = 5;
@@ -31,13 +29,15 @@ export class AlertCollector {
   readonly #redis: RedisClient;
   readonly #keys: Keys;
   readonly #fleet: FleetReader;
+  readonly #ledger: Ledger;
   readonly #keepFailedMs: number;
 
   /** @param keepFailedMs KEEP_FAILED_MS */
   constructor(redis: RedisClient, keys: Keys, keepFailedMs: number) {
     this.#redis = redis;
     this.#keys = keys;
-    this.#fleet = new FleetReader({ redis, keys, newestBatches: NEWEST_BATCHES });
+    this.#fleet = new FleetReader({ redis, keys });
+    this.#ledger = new Ledger(redis, keys);
     this.#keepFailedMs = keepFailedMs;
   }
 
@@ -110,12 +110,14 @@ export class AlertCollector {
   }
 
   async #kept(now: number): Promise<KeptSnapshot> {
-    const { batches } = await this.#fleet.read('batches');
-    const near: NearSnapshot[] = batches.flatMap((batch) => {
+    const near: NearSnapshot[] = [];
+    let unknownContacts = 0;
+    for await (const batch of this.#ledger.all()) {
+      unknownContacts += batch.counts.unknown;
       const end = nearEndOfRetention(batch, now);
-      if (end === undefined) return [];
-      return [{ batch: batch.id, count: end.contacts, keptUntil: end.keptUntil }];
-    });
+      if (end === undefined) continue;
+      near.push({ batch: batch.id, count: end.contacts, keptUntil: end.keptUntil });
+    }
     const { failedNotices } = this.#keys;
     const [[, oldest], failed] = await Promise.all([
       this.#redis.zrange(failedNotices, 0, '0', 'WITHSCORES'),
@@ -127,7 +129,6 @@ export class AlertCollector {
         near.push({ batch: '', count: failed, keptUntil });
       }
     }
-    const unknownContacts = batches.reduce((sum, { counts }) => sum + counts.unknown, 0);
     return { unknownContacts, near };
   }
 }

@@ -3,6 +3,7 @@ import type { Ledger } from '../../batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../batch/ledger/ledger-reader.ts';
 import { decodeContacts } from '../../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING, type Sealing } from '../../payload/seal.ts';
+import { cancelledChunks } from '../../batch/failures/cancelled-chunks.ts';
 import { selectFailures } from '../../batch/failures/select-failures.ts';
 import type { Contact } from '../../contracts/notice.ts';
 import { matchesUnknown, type UnknownFilter } from '../unknown.ts';
@@ -26,12 +27,9 @@ export interface UnknownPart extends FailureRecord {
   readonly some?: { readonly of: number; readonly taken: Contact[]; readonly rest: Contact[] };
 }
 
-/** What is needed of a batch to select its unknown contacts. */
-export type UnknownBatch = Pick<Batch, 'id' | 'templateCode' | 'counts' | 'chunksOfList'>;
-
 /** Where the unknown contacts of batches are read. The sealing is needed to select by number. */
 export interface UnknownSource {
-  readonly ledger: Pick<Ledger, 'failures'> & Partial<Pick<Ledger, 'payload'>>;
+  readonly ledger: Pick<Ledger, 'failures' | 'states' | 'sizeOf' | 'payload'>;
   readonly sealing?: Sealing | undefined;
 }
 
@@ -42,12 +40,13 @@ export interface UnknownSource {
  */
 export async function* unknownParts(
   { ledger, sealing = NO_SEALING }: UnknownSource,
-  { id, templateCode: template, counts, chunksOfList }: UnknownBatch,
+  batch: Batch,
   filter: UnknownFilter,
 ): AsyncGenerator<UnknownPart> {
-  const { batch = id, chunk, number } = filter;
-  if (counts.unknown === 0 || batch !== id) return;
-  for await (const failure of selectFailures(ledger, id, { state: 'unknown' })) {
+  const { id, templateCode: template, counts, chunksOfList } = batch;
+  const { batch: wanted = id, chunk, number } = filter;
+  if (counts.unknown === 0 || wanted !== id) return;
+  for await (const failure of unknownFailures(ledger, batch)) {
     const own = Number.parseInt(failure.name, 10);
     if (chunk !== undefined && own !== chunk) continue;
     // A redrive makes new chunks, behind those of the list.
@@ -57,7 +56,7 @@ export async function* unknownParts(
       yield failure;
       continue;
     }
-    const payload = await ledger.payload?.(id, failure.name);
+    const payload = await ledger.payload(id, failure.name);
     if (payload === undefined) continue;
     const contacts = await decodeContacts(payload, batchSeal(sealing, id));
     const taken = contacts.filter(({ contact }) => contact === number);
@@ -69,15 +68,26 @@ export async function* unknownParts(
   }
 }
 
+/** The unknown failures of a batch, and the chunks that were possibly sent when it was cancelled. */
+async function* unknownFailures(
+  ledger: UnknownSource['ledger'],
+  batch: Batch,
+): AsyncGenerator<FailureRecord> {
+  yield* selectFailures(ledger, batch.id, { state: 'unknown' });
+  for await (const { state, ...chunk } of cancelledChunks(ledger, batch)) {
+    if (state === 'unknown')
+      yield { ...chunk, state, size: await ledger.sizeOf(batch, chunk.name) };
+  }
+}
+
 /**
- * Sums up the unknown outcomes of one batch that match. Contacts that a cancelled batch left unknown are not
- * among them: they are only counted and can no longer be resolved.
+ * Sums up the unknown outcomes of one batch that match.
  *
  * @returns undefined where there are none
  */
 export async function unknownOfBatch(
   source: UnknownSource,
-  batch: UnknownBatch,
+  batch: Batch,
   filter: UnknownFilter = {},
 ): Promise<UnknownOfBatch | undefined> {
   const codes = new Map<string, number>();

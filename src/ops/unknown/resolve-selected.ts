@@ -34,7 +34,7 @@ export async function resolveSelected(
   const ids = notices.map(({ id }) => id);
   const sum = { ...(await resolveNotices(redis, keys, ids, decision, signal)) };
   const refused: { batch: string; reason: string }[] = [];
-  for (const batch of await batchesOf(context, filter)) {
+  for await (const batch of batchesOf(context, filter)) {
     if (batch.counts.unknown === 0) continue;
     if (signal?.aborted === true) return { ...sum, refused, stopped: true };
     const reason = decision.as === 'resend' ? whyNotRedrive(batch, Date.now()) : undefined;

@@ -15,9 +15,6 @@ export interface Unknowns {
   readonly batches: readonly UnknownOfBatch[];
 }
 
-/** Batches that are searched at most, newest first. */
-const MAX_BATCHES = 1_000;
-
 /**
  * Everything that matches: what a decision with the same filter would decide.
  *
@@ -29,19 +26,22 @@ export async function selectUnknown(
 ): Promise<Unknowns> {
   const notices = filter.batch === undefined ? await listUnknownNotices(context, filter) : [];
   const batches: UnknownOfBatch[] = [];
-  for (const batch of await batchesOf(context, filter)) {
+  for await (const batch of batchesOf(context, filter)) {
     const found = await unknownOfBatch(context, batch, filter);
     if (found !== undefined) batches.push(found);
   }
   return { notices, batches };
 }
 
-/** The batches that a filter can match. */
-export async function batchesOf(
+/** The batches that a filter can match, the newest first. */
+export async function* batchesOf(
   { ledger }: Pick<UnknownContext, 'ledger'>,
   { batch }: UnknownFilter,
-): Promise<Batch[]> {
-  if (batch === undefined) return ledger.list(MAX_BATCHES);
+): AsyncGenerator<Batch> {
+  if (batch === undefined) {
+    yield* ledger.all();
+    return;
+  }
   const found = await ledger.read(batch);
-  return found === undefined ? [] : [found];
+  if (found !== undefined) yield found;
 }

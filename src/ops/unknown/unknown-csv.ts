@@ -88,7 +88,7 @@ async function* pagesOf(
       }));
     });
   }
-  for (const batch of await batchesOf(context, filter)) {
+  for await (const batch of batchesOf(context, filter)) {
     for await (const { name, at, code, message, some } of unknownParts(context, batch, filter)) {
       const payload = some === undefined ? await ledger.payload(batch.id, name) : undefined;
       const contacts =

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { readPossiblySentTwice } from '../../../src/fleet/possibly-sent-twice.ts';
+import { holdNextScript } from '../../support/held-script.ts';
 import { testRedis } from '../../support/redis.ts';
 import { AT_MOST_ONCE, openBatch, payloadOf, RETENTION_MS } from '../support/batch-bench.ts';
 import type { BatchBench } from '../support/batch-bench.ts';
@@ -145,4 +147,35 @@ describe('retention', () => {
   }
 
   const isRetention = (ms: number) => ms > RETENTION_MS - 60_000 && ms <= RETENTION_MS;
+});
+
+describe('the count of possibly sent twice of the account', () => {
+  const total = async ({ keys }: BatchBench) =>
+    (await readPossiblySentTwice(redis.client, keys)).chunks;
+
+  it('has the contacts of a redrive as soon as the batch has them, and once', async () => {
+    const bench = await failed('unknown', AT_MOST_ONCE);
+    expect(await total(bench)).toBe(0);
+    // The script must be in Redis.
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
+    const reply = holdNextScript(redis.client);
+    const redriven = bench.ledger.redrive(bench.id, '0', 'unknown');
+    await reply.answered;
+    // A command that is killed here does nothing more.
+    expect(await total(bench)).toBe(7);
+    expect((await bench.batch()).counts.possiblySentTwice).toBe(7);
+    reply.letGo();
+    expect(await redriven).toBe(true);
+    expect(await total(bench)).toBe(7);
+  });
+
+  it('has the contacts of a claim once, also when its reply was lost and it is repeated', async () => {
+    const bench = await openBatch(redis, {}, [7]);
+    await bench.claim(0, 'dead');
+    expect(await total(bench)).toBe(0);
+    expect(await bench.claimKind(0, 'next')).toBe('send');
+    expect(await bench.claimKind(0, 'next')).toBe('send');
+    expect(await total(bench)).toBe(7);
+    expect((await bench.batch()).counts.possiblySentTwice).toBe(7);
+  });
 });

@@ -1,0 +1,48 @@
+import type { Batch } from '../ledger/batch-record.ts';
+import type { ChunkState } from '../ledger/chunk-state.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { POSSIBLY_SENT_AT_CANCEL } from '../ledger/settlement.ts';
+import type { FailedState } from './select-failures.ts';
+
+/** Contacts that were not sent because their batch was cancelled. */
+export const NEVER_SENT = { state: 'cancelled', code: 'CANCELLED', message: 'never sent' } as const;
+
+/** A chunk that waited when its batch was cancelled. It has no failure: cancelling takes the same time for any number. */
+export interface CancelledChunk {
+  /** The chunk. */
+  readonly name: string;
+  readonly state: FailedState & ('cancelled' | 'unknown');
+  readonly code: string;
+  readonly message: string;
+  /** When the batch ended, or else when it last changed: Redis time, milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** Chunks whose states are read at a time. */
+const CHUNKS_PER_READ = 4_096;
+
+/**
+ * The chunks that a cancel left as they were; of any other batch none. Those that are decided on, wholly or in
+ * part, become failures.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function* cancelledChunks(
+  ledger: Pick<Ledger, 'states'>,
+  { id, phase, chunks, finishedAt, movedAt }: Batch,
+): AsyncGenerator<CancelledChunk> {
+  if (phase !== 'cancelled') return;
+  const at = finishedAt === 0 ? movedAt : finishedAt;
+  for (let first = 0; first < chunks; first += CHUNKS_PER_READ) {
+    const end = Math.min(chunks, first + CHUNKS_PER_READ);
+    for (const [index, state] of (await ledger.states(id, first, end)).entries()) {
+      const why = WHY_CANCELLED[state];
+      if (why !== undefined) yield { name: String(first + index), ...why, at };
+    }
+  }
+}
+
+/** Chunks in other states are settled or being sent. */
+const WHY_CANCELLED: {
+  readonly [State in ChunkState]?: Pick<CancelledChunk, 'state' | 'code' | 'message'>;
+} = { pending: NEVER_SENT, 'pending-possibly-sent': POSSIBLY_SENT_AT_CANCEL };

@@ -1,0 +1,105 @@
+import { expect, it } from 'vitest';
+import { allFailed } from '../../src/batch/ledger/settlement.ts';
+import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
+import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
+import { AlertCollector } from '../../src/ops/alerts/alert-collector.ts';
+import { keysOf } from '../../src/redis/keys.ts';
+import { buildBatch, contacts } from '../batch/support/built-batch.ts';
+import { run } from '../cli/support/run.ts';
+import { testRedis } from '../support/redis.ts';
+
+const redis = testRedis();
+const HOUR = 3_600_000;
+const FIND_KEY = 'f'.repeat(64);
+
+/** An open batch with ten waiting and ten unknown contacts, and more finished ones than were ever read at once. */
+async function behindManyBatches() {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const lists = [contacts(10), contacts(10, 10)];
+  const old = await buildBatch(redis.client, prefix, 'oldest', lists);
+  await old.settle(1, allFailed(10, 'unknown', 'HTTP_503', 'HTTP 503'));
+  const prints = lists.map((list) =>
+    encodeFingerprints(list.map(({ contact }) => hashNumber(findKey(FIND_KEY), contact))),
+  );
+  await redis.client.hset(keys.batchFind('oldest'), { '0': prints[0] ?? '', '1': prints[1] ?? '' });
+  const { begunAt } = await old.read();
+  const filling = redis.client.pipeline();
+  for (let index = 1; index <= 1_050; index++) {
+    // Several in each millisecond.
+    const at = begunAt + Math.ceil(index / 3);
+    const id = `later-${index}`;
+    filling.hset(keys.batch(id).record, { id, phase: 'finished', begunAt: at, finishedAt: at });
+    filling.zadd(keys.batches, at, id);
+  }
+  await filling.exec();
+  return {
+    keys,
+    ledger: old.ledger,
+    env: { REDIS_URL: redis.url, REDIS_PREFIX: prefix, FIND_KEY },
+  };
+}
+
+it('the oldest of more than a thousand batches is in the list of a restore, the search, the unknown and the alarms', async () => {
+  const { keys, env } = await behindManyBatches();
+  const at = Date.now() + HOUR;
+  const event = { event: 'e', eventAt: at, why: 'gap', copyAt: at - HOUR, missingMs: HOUR };
+  await redis.client.hset(keys.epoch, {
+    id: 'one',
+    bornAt: at,
+    beats: 1,
+    at,
+    verdict: 'held',
+    ...event,
+  });
+  await redis.client.hset(keys.hold, { kind: 'restored', code: 'gap' });
+
+  const restored = await run(['restored', '--json'], env);
+  expect(JSON.parse(restored.stdout)).toMatchObject({
+    batches: [{ batch: 'oldest', contacts: 10, phase: 'sending' }],
+  });
+  expect((await run(['restored', '--csv'], env)).stdout).toContain(contacts(1)[0]?.contact);
+
+  const unknown = await run(['unknown', '--json'], env);
+  expect(JSON.parse(unknown.stdout)).toMatchObject({
+    batches: [{ batch: 'oldest', contacts: 10 }],
+  });
+  expect((await run(['unknown', '--csv', '--why', 'check'], env)).stdout).toContain(
+    contacts(1, 10)[0]?.contact,
+  );
+
+  const found = await run(['find', contacts(1)[0]?.contact ?? '', '--json'], env);
+  expect(JSON.parse(found.stdout)).toMatchObject({
+    contacts: [{ batch: 'oldest', states: ['pending'] }],
+    searched: { batches: 1_051 },
+  });
+
+  const doctor = await run(['doctor'], env);
+  expect(doctor.stdout).toContain('the outcome of 0 notices and 10 contacts of batches is unknown');
+  const collector = new AlertCollector(redis.client, keys, HOUR);
+  expect((await collector.collect(undefined)).kept).toMatchObject({ unknownContacts: 10 });
+  await collector.close();
+
+  const resolved = await run(['resolve', '--code', 'HTTP_503', '--as', 'discard', '--yes'], env);
+  expect(resolved.stdout).toContain('10 contacts');
+});
+
+it('all batches are read once each, while others are created and deleted', async () => {
+  const { keys, ledger } = await behindManyBatches();
+  const ids: string[] = [];
+  for await (const { id, begunAt } of ledger.all()) {
+    ids.push(id);
+    if (ids.length === 150) {
+      await redis.client.hset(keys.batch('new').record, {
+        phase: 'finished',
+        begunAt: begunAt + HOUR,
+      });
+      await redis.client.zadd(keys.batches, begunAt + HOUR, 'new');
+      await redis.client.del(...ids.slice(0, 120).map((one) => keys.batch(one).record));
+      await redis.client.zrem(keys.batches, ...ids.slice(0, 120));
+    }
+  }
+  expect(ids).toHaveLength(1_051);
+  expect(new Set(ids).size).toBe(1_051);
+  expect(ids.at(-1)).toBe('oldest');
+});

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { allBack } from '../../../src/batch/ledger/settlement.ts';
+import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { eraseContacts } from '../../../src/erase/stored-contacts.ts';
+import { sealingOf } from '../../../src/payload/seal.ts';
+import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
+import { run } from '../../cli/support/run.ts';
+import { testRedis } from '../../support/redis.ts';
+
+const redis = testRedis();
+const OF_CHUNK = contacts(3).map(({ contact }) => contact);
+const [FIRST = ''] = OF_CHUNK;
+
+/**
+ * A batch that was cancelled while its first chunk waited after an attempt without an answer; the second was never
+ * sent.
+ */
+async function cancelled() {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const batch = await buildBatch(redis.client, prefix, 'b', [contacts(3), contacts(3, 3)]);
+  await batch.settle(0, allBack(3, true));
+  await batch.ledger.control('b', 'cancel');
+  const notices = (...args: string[]) => run(args, { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+  const counts = async () => {
+    const { total, pending, accepted, rejected, unknown, expired, cancelled } = (await batch.read())
+      .counts;
+    expect(pending + accepted + rejected + unknown + expired + cancelled).toBe(total);
+    return { accepted, unknown, cancelled };
+  };
+  return { ...batch, keys, notices, counts };
+}
+
+/** Keys of the batch that do not expire with it. */
+async function keptForEver(keys: Keys): Promise<string[]> {
+  const all = Object.values(keys.batch('b')) as string[];
+  const left = await Promise.all(all.map((key) => redis.client.pttl(key)));
+  return all.filter((_, index) => left[index] === -1);
+}
+
+describe('contacts that were possibly sent when their batch was cancelled', () => {
+  it('are in the status, the list, its download and the findings of the doctor', async () => {
+    const { notices } = await cancelled();
+    const doctor = await notices('doctor', '--strict');
+    expect(doctor.stdout).toContain(
+      'the outcome of 0 notices and 3 contacts of batches is unknown',
+    );
+    expect(JSON.parse((await notices('status', '--json')).stdout)).toMatchObject({
+      unknown: { notices: 0, contacts: 3 },
+      batches: { unknown: 3 },
+    });
+    expect(JSON.parse((await notices('unknown', '--json')).stdout)).toMatchObject({
+      batches: [{ batch: 'b', contacts: 3, parts: 1, codes: ['OUTCOME_UNKNOWN'] }],
+    });
+    const csv = (await notices('unknown', '--csv', '--why', 'to look up')).stdout;
+    expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK);
+    expect(csv.trim().split('\n')).toHaveLength(4);
+  });
+
+  it.each([
+    ['accepted', { accepted: 3, unknown: 0, cancelled: 3 }],
+    ['discard', { accepted: 0, unknown: 0, cancelled: 6 }],
+  ] as const)('can be resolved as %s, and then raise no alarm', async (as, after) => {
+    const built = await cancelled();
+    const { notices, counts, ledger, keys } = built;
+    expect(await counts()).toEqual({ accepted: 0, unknown: 3, cancelled: 3 });
+    const resolved = await notices('resolve', '--batch', 'b', '--as', as, '--yes');
+    expect(resolved.stdout).toContain(`3 contacts resolved as ${as}.`);
+    expect(resolved.code).toBe(0);
+    expect(await counts()).toEqual(after);
+    expect(await ledger.payload('b', '0')).toBeUndefined();
+    expect(await ledger.payload('b', '1')).toBeDefined();
+    expect((await notices('doctor')).stdout).toContain('no outcome is unknown');
+    const again = await notices('resolve', '--batch', 'b', '--as', as, '--yes');
+    expect(again.stdout).toContain('Nothing was done.');
+    expect(await counts()).toEqual(after);
+    expect(await built.read()).toMatchObject({ phase: 'cancelled' });
+    expect(await redis.client.pttl(keys.batch('b').record)).toBeGreaterThan(0);
+    expect(await keptForEver(keys)).toEqual([]);
+  });
+
+  it('can be resolved by number: the others of the chunk stay unknown', async () => {
+    const built = await cancelled();
+    const { notices, counts, keys, ledger } = built;
+    const args = ['--batch', 'b', '--number', FIRST, '--as', 'accepted', '--yes'];
+    expect((await notices('resolve', ...args)).stdout).toContain('1 contact resolved as accepted.');
+    expect(await counts()).toEqual({ accepted: 1, unknown: 2, cancelled: 3 });
+    const csv = (await notices('unknown', '--csv', '--why', 'to look up')).stdout;
+    expect(OF_CHUNK.filter((number) => csv.includes(number))).toEqual(OF_CHUNK.slice(1));
+    expect(await groupFailures(ledger, await built.read(), { state: 'unknown' })).toMatchObject([
+      { code: 'OUTCOME_UNKNOWN', contacts: 2, parts: 1 },
+    ]);
+    expect(await keptForEver(keys)).toEqual([]);
+    const rest = await notices('resolve', '--batch', 'b', '--as', 'discard', '--yes');
+    expect(rest.stdout).toContain('2 contacts resolved as discard.');
+    expect(await counts()).toEqual({ accepted: 1, unknown: 0, cancelled: 5 });
+  });
+
+  it('are not sent again: the answer says how', async () => {
+    const { notices, counts } = await cancelled();
+    const resend = await notices('resolve', '--batch', 'b', '--as', 'resend', '--yes');
+    expect(`${resend.stdout}${resend.stderr}`).toContain('it was cancelled');
+    expect(resend.code).toBe(1);
+    expect(await counts()).toEqual({ accepted: 0, unknown: 3, cancelled: 3 });
+  });
+
+  it('are no longer unknown once they are erased', async () => {
+    const { counts, ledger } = await cancelled();
+    const source = { ledger, sealing: sealingOf('default', {}) };
+    expect(await eraseContacts(source, 'b', '0', FIRST)).toBe('erased');
+    expect(await counts()).toEqual({ accepted: 0, unknown: 2, cancelled: 4 });
+  });
+});
