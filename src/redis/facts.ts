@@ -83,7 +83,7 @@ function persistenceOf(field: (name: string) => string, snapshots: string | unde
   return snapshots === '' ? 'none' : 'rdb';
 }
 
-/** Whether a snapshot was made since the start of the server. Redis 6.2 does not count them: it has the last one's duration. */
+/** Whether a snapshot was made since the start of the server. Redis 6.2 counts none, but has the last one's duration. */
 function hasSnapshot(field: (name: string) => string): boolean {
   const saves = field('rdb_saves');
   return saves === '' ? Number(field('rdb_last_bgsave_time_sec') || -1) >= 0 : Number(saves) > 0;
