@@ -13,7 +13,7 @@ export interface StoredData {
 }
 
 /** Data that this version cannot read, as text. */
-export interface SearchedData {
+interface SearchedData {
   /** Whether it has the number in any spelling. */
   readonly mentions: boolean;
   /** It has a later version, which may be encrypted: an updated worker can send it. */
