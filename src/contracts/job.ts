@@ -15,6 +15,9 @@ export const SEALED_JOB_VERSION = 2;
 /** How long jobs of a later version wait for an updated worker, from when one met them: a day. */
 export const NEWER_JOB_WAIT_MS = 86_400_000;
 
+/** The field of a job's hash with data that is not JSON, in whose place the job has null. */
+export const SET_ASIDE_FIELD = 'notices:data';
+
 /** Name of the BullMQ job. */
 export const JOB_NAME = 'send';
 

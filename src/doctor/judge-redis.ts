@@ -40,7 +40,7 @@ const SHARED_CHECKS: readonly {
   },
   {
     check: 'redis.persistence',
-    codes: ['save-failed', 'not-persistent', 'snapshots-only'],
+    codes: ['save-failed', 'not-persistent', 'persistence-unknown', 'snapshots-only'],
     fine: ({ persistence }) => SURVIVES[persistence],
   },
 ];

@@ -37,7 +37,7 @@ export const eraseAnswer = z.object({
     .describe('what is still stored; run the command again later'),
   unreadable: z
     .object({ notices: count, chunks: count })
-    .describe('what could not be decrypted; it may contain the number'),
+    .describe('what could not be decrypted, or has a newer version; it may contain the number'),
   importing: z
     .array(z.string())
     .describe('batches that are being imported: the rest of their lists may contain the number'),

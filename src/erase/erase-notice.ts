@@ -7,7 +7,8 @@ import type { NoticeSource } from '../notices/notice-source.ts';
 import { replaceData } from './replace-data.ts';
 import { readUnknown } from '../ops/unknown.ts';
 import { NO_SEALING } from '../payload/seal.ts';
-import { openJob, sealJob } from '../payload/sealed-job.ts';
+import { sealJob } from '../payload/sealed-job.ts';
+import { openOrSearch, readData } from './stored-data.ts';
 
 /**
  * What became of a job with the number.
@@ -20,7 +21,7 @@ import { openJob, sealJob } from '../payload/sealed-job.ts';
  * | ended, listed as unknown | discarded, then removed | shortened |
  * | ended | removed | shortened |
  *
- * With the job, its idempotency key is removed.
+ * With the job, its idempotency key is removed. Of data that no worker can read the whole job is erased.
  */
 export type ErasedNotice =
   'cancelled' | 'removed' | 'shortened' | 'gone' | 'sending' | 'possibly-sent' | 'changed';
@@ -40,10 +41,11 @@ export async function eraseNotice(
 ): Promise<ErasedNotice> {
   const { redis, keys, sealing = NO_SEALING } = source;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const text = await redis.hget(keys.noticeJob(id), 'data');
-    if (text === null) return 'gone';
-    const data = openJob(JSON.parse(text), id, sealing);
-    const { notice, accepted } = data;
+    const stored = await readData(redis, keys, id);
+    if (stored === undefined) return 'gone';
+    const data = openOrSearch(stored, id, number, sealing);
+    if (!('job' in data)) return data.mentions ? eraseJob(source, id) : 'gone';
+    const { notice, accepted } = data.job;
     const others = notice.contacts.filter(({ contact }) => contact !== number);
     const acceptedOthers = accepted?.filter((one) => one !== number);
     const has =
@@ -51,12 +53,12 @@ export async function eraseNotice(
     if (!has) return 'gone';
     if (others.length === 0) return eraseJob(source, id);
     const rest = {
-      ...data,
+      ...data.job,
       notice: { ...notice, contacts: others },
       ...(acceptedOthers === undefined ? {} : { accepted: acceptedOthers }),
     };
     const written = JSON.stringify(sealJob(rest, id, sealing));
-    const answer = await replaceData(redis, keys, id, text, written);
+    const answer = await replaceData(redis, keys, id, stored.text, written);
     if (answer === 'done') return 'shortened';
     if (answer !== 'changed') return answer;
   }

@@ -20,8 +20,11 @@ export interface ContactsWithNumber {
   readonly state: 'waiting' | FailureRecord['state'];
 }
 
-/** What became of them: `erased`, or why they are left. `changed`: sent, or moved to another chunk or failure. */
-export type ErasedContacts = 'erased' | 'sending' | 'changed';
+/**
+ * What became of them: `erased`, or why they are left. `possibly-sent`: they wait for another attempt. `changed`:
+ * sent, or moved to another chunk or failure.
+ */
+export type ErasedContacts = 'erased' | 'sending' | 'possibly-sent' | 'changed';
 
 /** Attempts at a chunk that changes meanwhile. */
 const ATTEMPTS = 3;
@@ -105,7 +108,7 @@ export async function eraseContacts(
       rest: kept,
     });
     if (answer === 'taken') return 'erased';
-    if (answer === 'sending') return answer;
+    if (answer === 'sending' || answer === 'possibly-sent') return answer;
   }
   return 'changed';
 }

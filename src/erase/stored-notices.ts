@@ -1,9 +1,7 @@
-import { NoticeQueueError } from '../contracts/errors.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
-import { openJob } from '../payload/sealed-job.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { NoticeList } from '../redis/keys.ts';
-import type { JobData } from '../contracts/job.ts';
+import { openOrSearch, readData, type StoredData } from './stored-data.ts';
 
 /** Where a job with the number was found. */
 export interface NoticeWithNumber {
@@ -38,7 +36,7 @@ const PAGE = 200;
 
 /**
  * Searches all jobs of single notices for a number, without the index: it finds what was queued without FIND_KEY,
- * too.
+ * too. Data that no worker can read is searched as text.
  *
  * @param onUnreadable called for each job whose contacts cannot be read
  */
@@ -53,9 +51,10 @@ export async function* storedNotices(
     for await (const page of idsIn(redis, keys.noticesIn(list), IS_LIST.has(list))) {
       const ids = page.filter((id) => !seen.has(id));
       for (const id of ids) seen.add(id);
-      const texts = await Promise.all(ids.map((id) => redis.hget(keys.noticeJob(id), 'data')));
+      const read = await Promise.all(ids.map((id) => readData(redis, keys, id)));
       for (const [index, id] of ids.entries()) {
-        const held = holds(texts[index], id, number, sealing);
+        const data = read[index];
+        const held = data === undefined ? 'no' : holds(data, place, id, number, sealing);
         if (held === 'unreadable') onUnreadable();
         else if (held !== 'no') yield { id, place, shared: held === 'shared' };
       }
@@ -65,32 +64,27 @@ export async function* storedNotices(
 
 /** Whether a job has the number, alone or beside others. */
 function holds(
-  text: string | null | undefined,
+  stored: StoredData,
+  place: NoticeWithNumber['place'],
   id: string,
   number: string,
   sealing: NoticeSource['sealing'],
 ): 'no' | 'alone' | 'shared' | 'unreadable' {
-  if (text === null || text === undefined) return 'no';
-  let data: JobData;
+  let data: ReturnType<typeof openOrSearch>;
   try {
-    data = openJob(parsed(text), id, sealing);
-  } catch (error) {
-    // What no worker can read is not encrypted, either: it is found as text.
-    const isSealed = error instanceof NoticeQueueError && error.code === 'PAYLOAD_UNREADABLE';
-    return isSealed || text.includes(number) ? 'unreadable' : 'no';
+    data = openOrSearch(stored, id, number, sealing);
+  } catch {
+    return 'unreadable';
   }
-  const { notice, accepted = [] } = data;
+  if (!('job' in data)) {
+    // A newer worker could send one that has not ended, also to others.
+    if (data.mentions && (place === 'ended' || !data.isNewer)) return 'alone';
+    return data.isNewer ? 'unreadable' : 'no';
+  }
+  const { notice, accepted = [] } = data.job;
   const others = notice.contacts.filter(({ contact }) => contact !== number);
   if (others.length === notice.contacts.length && !accepted.includes(number)) return 'no';
   return others.length > 0 ? 'shared' : 'alone';
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The ids in one of BullMQ's lists or sorted sets, page by page. An id may come twice. */

@@ -47,7 +47,10 @@ local function outcomeOf(key)
   return (outcome == 'cancelled' or outcome == 'expired') and outcome or 'accepted'
 end
 local function acceptedInPart(data)
-  return string.find(data, '"accepted":', 1, true) and cjson.decode(data).accepted ~= nil
+  if not string.find(data, '"accepted":', 1, true) then return false end
+  -- No worker wrote data that is not JSON, or no object.
+  local isJson, job = pcall(cjson.decode, data)
+  return isJson and type(job) == 'table' and job.accepted ~= nil
 end
 local function wasPossiblySent(id, key)
   local kept = redis.call('HMGET', key, 'stc', 'failedReason', '${EARLIER_FIELD}', 'data')

@@ -4,14 +4,15 @@ import { redisFailure } from './failure.ts';
 import type { Keys } from './keys.ts';
 import { defineScript } from './script.ts';
 
-/** What a Redis server reports about itself. Managed services hide some of it; unknown is never a fault. */
+/** What a Redis server reports about itself. Managed services hide some of it. */
 export interface RedisFacts {
   readonly version: string;
   /** `maxmemory-policy`; empty when unknown. */
   readonly policy: string;
   /**
    * What survives a crash: `aof`, all but about a second; `rdb`, the last snapshot; `none`, nothing;
-   * `unknown` when the server does not report it.
+   * `unknown` when the server does not report it. Without permission for CONFIG, a snapshot since the start of the
+   * server shows that there are some.
    */
   readonly persistence: 'aof' | 'rdb' | 'none' | 'unknown';
   /** Its last write to the append-only file, or its last snapshot, failed. */
@@ -35,7 +36,7 @@ const infoOfAccount = defineScript({
 
 /**
  * Reads the facts. INFO needs no admin permission; without permission for CONFIG it is unknown whether
- * snapshots are made.
+ * snapshots are made until there was one.
  *
  * @param keys on a Cluster: reads the node that has the account's keys
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
@@ -63,7 +64,7 @@ export function factsFrom(info: string, snapshots: string | undefined): RedisFac
   return {
     version: field('redis_version'),
     policy: field('maxmemory_policy'),
-    persistence: persistenceOf(field('aof_enabled'), snapshots),
+    persistence: persistenceOf(field, snapshots),
     saveFailed: ['aof_last_write_status', 'rdb_last_bgsave_status'].some(
       (name) => field(name) === 'err',
     ),
@@ -74,10 +75,18 @@ export function factsFrom(info: string, snapshots: string | undefined): RedisFac
   };
 }
 
-function persistenceOf(aofEnabled: string, snapshots: string | undefined) {
+function persistenceOf(field: (name: string) => string, snapshots: string | undefined) {
+  const aofEnabled = field('aof_enabled');
   if (aofEnabled === '1') return 'aof';
-  if (aofEnabled === '' || snapshots === undefined) return 'unknown';
+  if (aofEnabled === '') return 'unknown';
+  if (snapshots === undefined) return hasSnapshot(field) ? 'rdb' : 'unknown';
   return snapshots === '' ? 'none' : 'rdb';
+}
+
+/** Whether a snapshot was made since the start of the server. Redis 6.2 counts none, but has the last one's duration. */
+function hasSnapshot(field: (name: string) => string): boolean {
+  const saves = field('rdb_saves');
+  return saves === '' ? Number(field('rdb_last_bgsave_time_sec') || -1) >= 0 : Number(saves) > 0;
 }
 
 async function snapshotsOf(redis: RedisClient): Promise<string | undefined> {

@@ -23,7 +23,14 @@ export interface RedisFinding {
 
 /** Name of a finding. */
 export type FindingCode =
-  'too-old' | 'evicts' | 'replica' | 'not-persistent' | 'snapshots-only' | 'save-failed' | 'memory';
+  | 'too-old'
+  | 'evicts'
+  | 'replica'
+  | 'not-persistent'
+  | 'persistence-unknown'
+  | 'snapshots-only'
+  | 'save-failed'
+  | 'memory';
 
 interface SuitabilityRow {
   readonly code: FindingCode;
@@ -38,7 +45,7 @@ interface SuitabilityRow {
 /** Oldest Redis that BullMQ supports without restrictions. */
 const MIN_VERSION = '6.2.0';
 
-/** The checks, one row for each finding. What a server does not report is not a finding. */
+/** The checks, one row for each finding. What a server does not report is not a finding, unless it is required. */
 const ROWS: readonly SuitabilityRow[] = [
   {
     code: 'too-old',
@@ -70,6 +77,15 @@ const ROWS: readonly SuitabilityRow[] = [
           ]
         : undefined,
     remedy: 'set appendonly to yes',
+  },
+  {
+    code: 'persistence-unknown',
+    judge: ({ persistence }, rules) =>
+      persistence === 'unknown' && rules.persistence === 'require'
+        ? ['refuse', 'Redis does not show whether it keeps anything on disk']
+        : undefined,
+    remedy:
+      'set appendonly to yes; without the right to CONFIG, snapshots are seen after the first one; REDIS_PERSISTENCE=warn accepts it',
   },
   {
     code: 'snapshots-only',

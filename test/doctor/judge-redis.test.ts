@@ -65,6 +65,7 @@ describe('a Redis that answers', () => {
 
   it.each([
     ['redis.persistence', { persistence: 'none' }, { persistence: 'require' }, 'fail'],
+    ['redis.persistence', { persistence: 'unknown' }, { persistence: 'require' }, 'fail'],
     ['redis.persistence', { persistence: 'none' }, { persistence: 'ignore' }, 'ok'],
     ['redis.persistence', { persistence: 'rdb' }, { persistence: 'ignore' }, 'ok'],
     ['redis.persistence', { saveFailed: true }, { persistence: 'require' }, 'fail'],

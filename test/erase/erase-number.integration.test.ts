@@ -1,12 +1,10 @@
 import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
-import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { eraseNumber, type EraseReport } from '../../src/erase/erase-number.ts';
 import { findStored } from '../../src/erase/find-stored.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
-import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { run } from '../cli/support/run.ts';
@@ -14,60 +12,23 @@ import { parkNotice } from '../ops/support/parked-notice.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
-import { tracesInRedis } from './support/traces-in-redis.ts';
+import {
+  FIND_KEY,
+  MASKED,
+  NOTHING,
+  NUMBER,
+  openErase,
+  OTHER,
+  PAYLOAD_KEY,
+  to,
+} from './support/open-erase.ts';
 
 // Workers are started and stopped.
 vi.setConfig({ testTimeout: 60_000 });
 
 const redis = testRedis();
-const FIND_KEY = '9'.repeat(64);
-const PAYLOAD_KEY = '8'.repeat(64);
-const NUMBER = '01077778888';
-const OTHER = '01011112222';
-const MASKED = '010******88';
-const to = (...numbers: string[]) => ({
-  templateCode: 'T',
-  contacts: numbers.map((contact) => ({ contact, var1: 'Kim' })),
-});
-
-/** A queue whose data is erased with the command. */
-function open(prefix = redis.freshPrefix(), payloadKey?: string) {
-  const secrets = { FIND_KEY, ...(payloadKey === undefined ? {} : { PAYLOAD_KEY: payloadKey }) };
-  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, ...secrets };
-  const queue = new NoticeQueue({
-    redis: { url: redis.url },
-    prefix,
-    findKey: FIND_KEY,
-    payloadKey,
-  });
-  onTestFinished(() => queue.close());
-  const keys = keysOf(prefix, 'default');
-  const erase = async (number = NUMBER, more: Record<string, string> = {}) => {
-    const ended = await run(['erase', number, '--yes', '--json'], { ...env, ...more });
-    return { code: ended.code, report: JSON.parse(ended.stdout) as EraseReport };
-  };
-  const stateOf = async (id: string) => (await queue.get(id)).state;
-  const reaches = (id: string, state: string) =>
-    until(async () => (await stateOf(id)) === state, {
-      what: `${id} ${state}`,
-      deadlineMs: 20_000,
-    });
-  const ledger = new Ledger(redis.client, keys);
-  const traces = (prints: readonly string[] = []) =>
-    tracesInRedis(redis.client, prefix, NUMBER, FIND_KEY, prints);
-  return { prefix, env, queue, keys, erase, stateOf, reaches, ledger, traces, secrets };
-}
-
-const NOTHING: EraseReport = {
-  number: MASKED,
-  notices: { cancelled: 0, removed: 0, shortened: 0 },
-  batches: [],
-  index: { notices: 0, chunks: 0, keys: 0 },
-  left: [],
-  unreadable: { notices: 0, chunks: 0 },
-  importing: [],
-  stopped: false,
-};
+const open = (prefix = redis.freshPrefix(), payloadKey?: string) =>
+  openErase(redis, prefix, payloadKey);
 
 describe('notices erase', () => {
   it.each([
@@ -321,6 +282,35 @@ describe('contacts of a batch that are taken out', () => {
     expect(report).toEqual({ ...NOTHING, index: null, left });
     expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
     expect((await built.read()).counts).toMatchObject({ pending: 1, rejected: 0, cancelled: 1 });
+  });
+
+  it('that were possibly sent are left and named until the batch is cancelled; nothing counts as unsent', async () => {
+    const { prefix, env, erase } = open();
+    const list = [{ contact: NUMBER }, { contact: OTHER }];
+    const built = await buildBatch(redis.client, prefix, 'b', [list, [{ contact: NUMBER }]]);
+    const rest = { size: 2, possiblySent: true };
+    await built.settle(0, { accepted: 0, failed: [], rest });
+    await built.settle(1, { accepted: 0, failed: [], rest: { size: 1, possiblySent: true } });
+    const { counts } = await built.read();
+    expect(counts).toMatchObject({ total: 3, pending: 3, cancelled: 0 });
+    const { code, report } = await erase();
+    expect(code).toBe(1);
+    expect(report.batches).toEqual([]);
+    expect(report.left.toSorted((a, b) => (a.chunk ?? 0) - (b.chunk ?? 0))).toEqual([
+      { batch: 'b', chunk: 0, reason: 'possibly-sent' },
+      { batch: 'b', chunk: 1, reason: 'possibly-sent' },
+    ]);
+    expect((await built.read()).counts).toEqual(counts);
+    expect(await built.ledger.unsent()).toBe(3);
+    const { stdout } = await run(['erase', NUMBER, '--yes'], env);
+    expect(stdout).toContain('Left: chunk 0 of batch b was possibly sent and will be tried again');
+
+    await built.ledger.control('b', 'cancel');
+    expect(await erase()).toMatchObject({
+      code: 0,
+      report: { batches: [{ batch: 'b', waiting: 2, ended: 0 }], left: [] },
+    });
+    expect((await built.read()).counts).toMatchObject({ total: 3, unknown: 3, cancelled: 0 });
   });
 
   it('of a cancelled batch do not change its counts, nor how long it is kept', async () => {

@@ -60,12 +60,14 @@ describe('judgeRedis', () => {
     ['full', { usedBytes: 120 }, {}, ['warn memory']],
     ['full, and not required', { usedBytes: 100 }, { memoryHeadroom: 0 }, []],
     ['no bound on memory', { usedBytes: 120, maxBytes: 0 }, {}, []],
-    // A managed service that does not say is not refused for it.
+    // A managed service that does not say is refused for it only where it is required.
+    ['hidden', { version: '', policy: '', persistence: 'unknown', role: 'unknown' }, {}, []],
+    ['hidden, ignored', { persistence: 'unknown' }, { persistence: 'ignore' }, []],
     [
-      'hidden',
+      'hidden, required',
       { version: '', policy: '', persistence: 'unknown', role: 'unknown' },
       { persistence: 'require' },
-      [],
+      ['refuse persistence-unknown'],
     ],
   ])('%s', (_name, facts, rules, expected) => {
     const found = judgeRedis({ ...GOOD, ...facts }, { ...RULES, ...rules });
@@ -81,6 +83,31 @@ describe('factsFrom', () => {
     ['snapshots', 'aof_enabled:0', '3600 1', { persistence: 'rdb' }],
     ['neither', 'aof_enabled:0', '', { persistence: 'none' }],
     ['CONFIG is denied', 'aof_enabled:0', undefined, { persistence: 'unknown' }],
+    [
+      'CONFIG is denied, no snapshot yet',
+      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:0\r\nrdb_saves:0',
+      undefined,
+      { persistence: 'unknown' },
+    ],
+    [
+      'CONFIG is denied, a snapshot',
+      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:-1\r\nrdb_saves:1',
+      undefined,
+      { persistence: 'rdb' },
+    ],
+    [
+      'CONFIG is denied, a snapshot of an older Redis',
+      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:0',
+      undefined,
+      { persistence: 'rdb' },
+    ],
+    [
+      'CONFIG is denied, no snapshot of an older Redis',
+      'aof_enabled:0\r\nrdb_last_bgsave_time_sec:-1',
+      undefined,
+      { persistence: 'unknown' },
+    ],
+    ['a snapshot by hand only', 'aof_enabled:0\r\nrdb_saves:1', '', { persistence: 'none' }],
     [
       'nothing is said',
       '',
@@ -146,13 +173,18 @@ describe('a Redis', () => {
     expect((await readRedisFacts(redis)).usedBytes).toBeGreaterThan(0);
   });
 
-  it('that hides CONFIG from its users is no reason to refuse it', async () => {
+  it('that hides CONFIG from its users is refused only where persistence is required', async () => {
     await redis.call('ACL', 'SETUSER', 'app', 'on', '>word', '~*', '+@all', '-config');
     await redis.config('SET', 'appendonly', 'no');
     const app = new Redis(server.url, { username: 'app', password: 'word' });
     try {
       expect((await readRedisFacts(app)).persistence).toBe('unknown');
-      expect(await requireSuitable(app, { ...RULES, persistence: 'require' })).toEqual([]);
+      expect(await requireSuitable(app, RULES)).toEqual([]);
+      await expect(
+        requireSuitable(app, { ...RULES, persistence: 'require' }),
+      ).rejects.toMatchObject({
+        message: expect.stringContaining('REDIS_PERSISTENCE=warn') as unknown,
+      });
     } finally {
       app.disconnect();
     }

@@ -1,4 +1,5 @@
 import type { Job } from 'bullmq';
+import { SET_ASIDE_FIELD } from '../../src/contracts/job.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { jobKeyOf } from './send-job.ts';
@@ -9,7 +10,7 @@ const setAside = defineScript({
   lua: `
   local data = redis.call('HGET', KEYS[1], 'data')
   if not data or data == 'null' then return 0 end
-  return redis.call('HSET', KEYS[1], 'notices:data', data, 'data', 'null')`,
+  return redis.call('HSET', KEYS[1], '${SET_ASIDE_FIELD}', data, 'data', 'null')`,
 });
 
 /**

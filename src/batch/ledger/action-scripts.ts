@@ -121,13 +121,13 @@ return { 'split', part }`,
 );
 
 /**
- * Takes contacts out of a chunk that waits, so that they are never sent; from then on they count as cancelled. In
- * a cancelled batch all that waits counts as cancelled already, or as unknown if it was possibly sent.
+ * Takes contacts out of a chunk that waits and was not sent; from then on they count as cancelled. In a cancelled
+ * batch all that waits counts as cancelled already, or as unknown if it was possibly sent.
  *
  * ARGV: chunk, its number of contacts, how many are taken out, the payload of the rest ('' if nothing is left).
  * The last keys are the search index and the mark that this request is done: a connection that is reopened
- * repeats its commands. Returns ['taken'], ['sending'] if an attempt has the chunk, ['known'] if it has changed
- * meanwhile or does not wait, or ['gone'].
+ * repeats its commands. Returns ['taken'], ['sending'] if an attempt has the chunk, ['possibly-sent'] if it will be
+ * tried again after one, ['known'] if it has changed meanwhile or does not wait, or ['gone'].
  */
 export const takeOutOfChunk = ledgerScript(
   'take out',
@@ -141,8 +141,9 @@ if state == SENDING or state == SENDING_POSSIBLY_SENT then return { 'sending' } 
 local waits = state == PENDING or state == PENDING_POSSIBLY_SENT
 if not waits or sizeOf(chunk) ~= size or taken < 1 or taken > size then return { 'known' } end
 if phase ~= 'cancelled' then
+  -- Not even cancelled may be said of what the service may have accepted.
+  if state == PENDING_POSSIBLY_SENT then return { 'possibly-sent' } end
   add('pending', -taken)
-  if state == PENDING_POSSIBLY_SENT then add('maybePending', -taken) end
   add('cancelled', taken)
   redis.call('DECRBY', unsent, taken)
 elseif state == PENDING_POSSIBLY_SENT then

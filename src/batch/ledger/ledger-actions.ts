@@ -68,22 +68,23 @@ export class LedgerActions extends LedgerReader {
   }
 
   /**
-   * Takes contacts out of a chunk that waits: they are never sent, and count as cancelled.
+   * Takes contacts out of a chunk that waits and was not sent: they never are, and count as cancelled.
    *
    * @param size contacts of the chunk, as it was read
    * @param taken how many are taken out, and the payload of the others; undefined if there are none
-   * @returns `sending` if an attempt has the chunk; `known` if it has changed since or does not wait
+   * @returns `sending` if an attempt has the chunk; `possibly-sent` if it will be tried again after one; `known` if it
+   *   has changed since or does not wait
    */
   async takeOut(
     id: string,
     chunk: number,
     size: number,
     taken: { readonly size: number; readonly rest: Buffer | undefined },
-  ): Promise<'taken' | 'sending' | 'known' | 'gone'> {
+  ): Promise<'taken' | 'sending' | 'possibly-sent' | 'known' | 'gone'> {
     const keys = [this.keys.batchFind(id), this.keys.done(randomUUID())];
     const args = [chunk, size, taken.size, taken.rest ?? ''];
     const [result] = await this.run(takeOutOfChunk, id, args, keys);
-    return result as 'taken' | 'sending' | 'known' | 'gone';
+    return result as 'taken' | 'sending' | 'possibly-sent' | 'known' | 'gone';
   }
 
   /** Runs a ledger script; its answer is a list whose first element names the result. */

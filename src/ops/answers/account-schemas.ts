@@ -130,6 +130,7 @@ const redisAnswer = z.object({
           'evicts',
           'replica',
           'not-persistent',
+          'persistence-unknown',
           'snapshots-only',
           'save-failed',
           'memory',

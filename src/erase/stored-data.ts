@@ -1,0 +1,63 @@
+import { isNewerJob, JOB_VERSION, SET_ASIDE_FIELD, type JobData } from '../contracts/job.ts';
+import { NoticeQueueError } from '../contracts/errors.ts';
+import type { NoticeSource } from '../notices/notice-source.ts';
+import { openJob } from '../payload/sealed-job.ts';
+import type { Keys } from '../redis/keys.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { mentions } from './mentions.ts';
+
+/** The data of a job as Redis stores it, and what a worker kept of data that is not JSON. */
+export interface StoredData {
+  readonly text: string;
+  readonly setAside: string;
+}
+
+/** Data that this version cannot read, as text. */
+interface SearchedData {
+  /** Whether it has the number in any spelling. */
+  readonly mentions: boolean;
+  /** It has a later version, which may be encrypted: an updated worker can send it. */
+  readonly isNewer: boolean;
+}
+
+/** Reads the data of a job; undefined if there is no such job. */
+export async function readData(
+  redis: RedisClient,
+  keys: Pick<Keys, 'noticeJob'>,
+  id: string,
+): Promise<StoredData | undefined> {
+  const [text, setAside] = await redis.hmget(keys.noticeJob(id), 'data', SET_ASIDE_FIELD);
+  return text === null || text === undefined ? undefined : { text, setAside: setAside ?? '' };
+}
+
+/**
+ * The data of a job. What no worker can read is searched for the number as text.
+ *
+ * @throws NoticeQueueError PAYLOAD_UNREADABLE as {@link openJob} does
+ */
+export function openOrSearch(
+  { text, setAside }: StoredData,
+  id: string,
+  number: string,
+  sealing: NoticeSource['sealing'],
+): { readonly job: JobData } | SearchedData {
+  const data = parsed(text);
+  try {
+    return { job: openJob(data, id, sealing) };
+  } catch (error) {
+    if (!(error instanceof NoticeQueueError) || error.code !== 'JOB_INVALID') throw error;
+    const texts = [text, setAside];
+    return {
+      mentions: texts.some((one) => mentions(one, number)),
+      isNewer: isNewerJob(data, JOB_VERSION),
+    };
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
