@@ -284,7 +284,7 @@ describe('contacts of a batch that are taken out', () => {
     expect((await built.read()).counts).toMatchObject({ pending: 1, rejected: 0, cancelled: 1 });
   });
 
-  it('that were possibly sent are left and named until the batch is cancelled; nothing counts as unsent', async () => {
+  it('that were possibly sent are left and named until the batch is cancelled, where they count as discarded', async () => {
     const { prefix, env, erase } = open();
     const list = [{ contact: NUMBER }, { contact: OTHER }];
     const built = await buildBatch(redis.client, prefix, 'b', [list, [{ contact: NUMBER }]]);
@@ -310,7 +310,7 @@ describe('contacts of a batch that are taken out', () => {
       code: 0,
       report: { batches: [{ batch: 'b', waiting: 2, ended: 0 }], left: [] },
     });
-    expect((await built.read()).counts).toMatchObject({ total: 3, unknown: 3, cancelled: 0 });
+    expect((await built.read()).counts).toMatchObject({ total: 3, unknown: 1, cancelled: 2 });
   });
 
   it('of a cancelled batch do not change its counts, nor how long it is kept', async () => {
