@@ -7,6 +7,7 @@ import { readBody, waitFor, writeAnswer } from './exchange.ts';
 import type { FaultList } from './faults/fault-list.ts';
 import type { EmulatedCall, MessagingService } from './service/messaging-service.ts';
 import { playFault } from './faults/play-fault.ts';
+import { resetConnection } from './faults/reset-connection.ts';
 import { type EmulatedRoute, routeOf } from './routes.ts';
 
 /** The parts of the emulator. */
@@ -57,7 +58,7 @@ async function serveCall(
   const fault = faults.next(route.kind, Buffer.isBuffer(bodyFirst) ? bodyFirst : undefined);
   if (fault?.reset === 'before-read') {
     await waitFor(latencyMs + (fault.latencyMs ?? 0));
-    request.socket.resetAndDestroy();
+    resetConnection(request.socket);
     return;
   }
   const body = bodyFirst ?? (await readBody(request));

@@ -12,10 +12,10 @@ const EVERY_MS = 2_000;
 /** A storm with fewer faults is none. */
 const LEAST_FAULTS = CONTACTS / 2_500;
 /**
- * After so many, each kind twice, the rest is sent undisturbed: on a slow machine the fleet is not back
+ * After so many, in the long form each kind twice, the rest is sent undisturbed: on a slow machine the fleet is not back
  * before the next fault, and the storm would end at no time that can be stated.
  */
-const MOST_FAULTS = 2 * STORM_FAULTS.length;
+const MOST_FAULTS = IS_SHORT ? 40 : 2 * STORM_FAULTS.length;
 /** The longest fault, an outage. */
 const FAULT_MS = 5_000;
 /** The start, all contacts at a third of the undisturbed speed, and the end of the last jobs. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
+import { FaultyLink } from './faulty-link.ts';
 import { until } from './wait.ts';
 
 /** A server that answers every byte by the same byte, and remembers what it read. */
@@ -242,5 +243,32 @@ describe('the fault proxy', () => {
     const next = await call();
     await until(() => next.seen.text === 'other', { what: 'the other server' });
     other.close();
+  });
+
+  it('is closed also where a reset meets a connection that is just being ended', async () => {
+    let isClosed = false;
+    const accepting = createServer({ allowHalfOpen: true }, (client) => {
+      const link = new FaultyLink(client, {
+        target: (server.address() as AddressInfo).port,
+        fault: { kind: 'half-close' },
+        epoch: 0,
+        struck: 0,
+        struckKept: 0,
+        left: 1,
+        bytes: 0,
+      });
+      void link.closed.then(() => (isClosed = true));
+      // Before the event loop goes on, which sends the end.
+      client.once('data', () => queueMicrotask(() => link.reset()));
+    });
+    accepting.listen(0, '127.0.0.1');
+    await once(accepting, 'listening');
+    const socket = connect((accepting.address() as AddressInfo).port, '127.0.0.1');
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.write('a');
+    await until(() => isClosed, { what: 'the end of the connection', deadlineMs: 5_000 });
+    accepting.close();
+    expect(isClosed).toBe(true);
   });
 });

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { resetConnection } from '../../src/emulator/faults/reset-connection.ts';
 
 /**
  * What goes wrong between a client and its server; `up` is towards the server.
@@ -86,8 +87,8 @@ export class FaultyLink {
   }
 
   reset(): void {
-    this.#client.resetAndDestroy();
-    this.#server.resetAndDestroy();
+    resetConnection(this.#client);
+    resetConnection(this.#server);
   }
 
   /** Ends both connections now; a reset waits for what was written. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type EmulatedAnswer, errorBody } from '../service/answer.ts';
 import { waitFor, writeAnswer } from '../exchange.ts';
 import { actsUnder, type Fault } from './fault.ts';
+import { resetConnection } from './reset-connection.ts';
 
 /**
  * Applies a fault to a request that was read.
@@ -20,7 +21,7 @@ export async function playFault(
   await waitFor(latencyMs + (fault.latencyMs ?? 0));
   if (fault.hang !== undefined) return;
   if (fault.reset !== undefined) {
-    request.socket.resetAndDestroy();
+    resetConnection(request.socket);
     return;
   }
   if (fault.garbage !== undefined) {

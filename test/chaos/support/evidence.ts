@@ -104,7 +104,7 @@ export async function isOver(redis: Redis, keys: Keys): Promise<boolean> {
 }
 
 /** State of a load that does not end, for the message. */
-export async function whatIsOpen(redis: Redis, keys: Keys): Promise<unknown> {
+export async function whatIsOpen(redis: Redis, keys: Keys): Promise<object> {
   const { noticeJobs, batch, hold } = await look(redis, keys);
   return { phase: batch?.phase, counts: batch?.counts, hold, noticeJobs };
 }

@@ -323,14 +323,21 @@ export class Stage {
   /** Waits until all has ended, stops the workers, and compares what ours say with the service. */
   async verdict(strikes: number): Promise<Verdict> {
     const { client, load, fleet } = this;
-    await load.handedOver;
-    await until(() => isOver(client, KEYS).catch(() => false), {
+    let handedOver = false;
+    load.handedOver.finally(() => (handedOver = true)).catch(() => {});
+    const isLoadOver = async () => {
+      if (!handedOver) return false;
+      // Throws where the hand-over failed.
+      await load.handedOver;
+      return isOver(client, KEYS).catch(() => false);
+    };
+    await until(isLoadOver, {
       what: 'the end of the load',
       deadlineMs: END_DEADLINE_MS,
       everyMs: 100,
     }).catch(async (error: unknown) => {
       const open = await whatIsOpen(client, KEYS);
-      throw new Error(`${String(error)}: ${JSON.stringify(open)}`);
+      throw new Error(`${String(error)}: ${JSON.stringify({ handedOver, ...open })}`);
     });
     const endedAt = performance.now();
     const takeovers = await Promise.all(this.#takeovers);
