@@ -133,7 +133,8 @@ export class ChunkAttempt {
       const settlement = await settlementOfResults({
         contacts: JSON.parse(contacts.toString()) as readonly unknown[],
         results,
-        delivery,
+        possiblySent,
+        mayResend: delivery === 'at-least-once' && this.#hasResends(claim),
         lastAttempt: this.lastAttempt,
         encode: (some) => encodePayload(JSON.stringify(some), this.#seal),
       });
@@ -144,7 +145,10 @@ export class ChunkAttempt {
       await this.#settle({ ...settlement, failed });
       if (settlement.rest === undefined) return { outcome: outcome.kind };
       const code = 'code' in outcome ? outcome.code : '';
-      return this.#end({ kind: 'retry', code, counted: true }, claim, detail);
+      const ended: Outcome = settlement.rest.possiblySent
+        ? { kind: 'unknown', code }
+        : { kind: 'retry', code, counted: true };
+      return this.#end(ended, claim, detail, answer);
     }
     if (
       outcome?.kind === 'rejected' &&
@@ -222,7 +226,7 @@ export class ChunkAttempt {
     readonly passage?: Passage;
     readonly permit?: Permit;
   }): Promise<Attempted> {
-    const { service, log, gate, unknownResends } = this.#context;
+    const { service, log, gate } = this.#context;
     const { locked, data, owned, cancel } = this.#options;
     const job = locked.job.id ?? '';
     const line = log.begin(locked.job);
@@ -241,9 +245,7 @@ export class ChunkAttempt {
     const ofRequest = outcomeOfRequest(attempted.outcome, attempted.answer?.results);
     const left = await gate.leave({ ...attempted, outcome: ofRequest }, passage, job);
     let outcome = attempted.answer?.results === undefined ? left : attempted.outcome;
-    // The ledger also knows of earlier jobs of the chunk: a batch that is resumed gets new ones.
-    const earlier = possiblySent > 0 ? Math.max(possiblySent, possiblySentAttempts(locked.job)) : 0;
-    if (outcome?.kind === 'unknown' && earlier >= unknownResends) {
+    if (outcome?.kind === 'unknown' && !this.#hasResends({ possiblySent })) {
       outcome = { ...outcome, final: true };
     }
     const { batch, chunk } = data;
@@ -253,9 +255,22 @@ export class ChunkAttempt {
       chunk,
       contacts: size,
       probe: passage.probe !== undefined,
-      possiblySent: earlier,
+      possiblySent: this.#possiblySent({ possiblySent }),
     });
     return { outcome, answer };
+  }
+
+  /**
+   * How many attempts the service may have accepted before this one. The ledger also knows of earlier jobs of the
+   * chunk: a batch that is resumed gets new ones.
+   */
+  #possiblySent({ possiblySent }: Pick<SendClaim, 'possiblySent'>): number {
+    const { job } = this.#options.locked;
+    return possiblySent > 0 ? Math.max(possiblySent, possiblySentAttempts(job)) : 0;
+  }
+
+  #hasResends(claim: Pick<SendClaim, 'possiblySent'>): boolean {
+    return this.#possiblySent(claim) < this.#context.unknownResends;
   }
 
   async #settle(settlement: Settlement): Promise<void> {

@@ -2,7 +2,6 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { FailedPart, Settlement } from '../../src/batch/ledger/settlement.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
-import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { sealJob } from '../../src/payload/sealed-job.ts';
@@ -81,7 +80,10 @@ const isGone = (error: unknown): boolean =>
 export interface ChunkResults<Contact> {
   readonly contacts: readonly Contact[];
   readonly results: readonly ContactResult[];
-  readonly delivery: DeliveryPolicy;
+  /** The service may have accepted an earlier attempt at the chunk. */
+  readonly possiblySent: boolean;
+  /** What is unknown may be sent again: by the delivery policy, and by UNKNOWN_RESENDS. */
+  readonly mayResend: boolean;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
   /** Makes a payload of some of the contacts. */
@@ -92,17 +94,21 @@ export interface ChunkResults<Contact> {
  * What is recorded in the ledger for a chunk with results. Contacts that fail with the same state and code
  * become one failure.
  *
- * | result | at-least-once | at-most-once |
+ * | result | may be sent again | may not: at-most-once, or no resend is left |
  * |---|---|---|
  * | accepted | accepted | accepted |
  * | rejected | rejected | rejected |
  * | retry | tried again; with no attempts left rejected | the same |
  * | unknown | tried again as possibly sent; with no attempts left unknown | unknown |
+ *
+ * Contacts to try again of which the service accepted none become a chunk of their own beside unknown ones, unless
+ * the chunk was possibly sent before: each chunk has one history.
  */
 export async function settlementOfResults<Contact>({
   contacts,
   results,
-  delivery,
+  possiblySent,
+  mayResend,
   lastAttempt,
   encode,
 }: ChunkResults<Contact>): Promise<Settlement> {
@@ -110,14 +116,12 @@ export async function settlementOfResults<Contact>({
     string,
     Omit<FailedPart, 'size' | 'payload'> & { readonly of: Contact[] }
   >();
-  const rest: Contact[] = [];
-  let [accepted, possiblySent] = [0, false];
+  const unknown: Contact[] = [];
+  const unsent: Contact[] = [];
+  let accepted = 0;
   for (const [index, contact] of contacts.entries()) {
     const { outcome, code, message } = results[index] ?? UNLISTED;
-    const isFinal =
-      outcome === 'rejected' ||
-      lastAttempt ||
-      (outcome === 'unknown' && delivery === 'at-most-once');
+    const isFinal = outcome === 'rejected' || lastAttempt || (outcome === 'unknown' && !mayResend);
     if (outcome === 'accepted') accepted += 1;
     else if (isFinal) {
       const state = outcome === 'unknown' ? 'unknown' : 'rejected';
@@ -126,20 +130,28 @@ export async function settlementOfResults<Contact>({
       if (part === undefined) failed.set(name, { state, code, message, of: [contact] });
       else part.of.push(contact);
     } else {
-      rest.push(contact);
-      possiblySent ||= outcome === 'unknown';
+      (outcome === 'unknown' ? unknown : unsent).push(contact);
     }
   }
+  const payloadOf = async (some: readonly Contact[]) => ({
+    size: some.length,
+    payload: await encode(some),
+  });
   const parts = await Promise.all(
     [...failed.values()].map(async ({ of, ...part }) => ({
       ...part,
-      size: of.length,
-      payload: await encode(of),
+      ...(await payloadOf(of)),
     })),
   );
-  if (rest.length === 0) return { accepted, failed: parts };
-  const payload = await encode(rest);
-  return { accepted, failed: parts, rest: { size: rest.length, payload, possiblySent } };
+  const settlement = { accepted, failed: parts };
+  const isSplit = !possiblySent && unknown.length > 0 && unsent.length > 0;
+  const rest = isSplit ? unknown : [...unknown, ...unsent];
+  if (rest.length === 0) return settlement;
+  return {
+    ...settlement,
+    rest: { ...(await payloadOf(rest)), possiblySent: unknown.length > 0 },
+    ...(isSplit ? { split: await payloadOf(unsent) } : {}),
+  };
 }
 
 const UNLISTED: ContactResult = { outcome: 'unknown', code: 'NOT_IN_RESULTS', message: '' };

@@ -29,44 +29,48 @@ const rest = (of: readonly number[], possiblySent: boolean) => ({
 const results = [result('accepted'), result('rejected'), result('retry'), result('unknown')];
 const REJECTED = part('rejected', 'REJECTED', [2]);
 
+const RETRY = part('rejected', 'RETRY', [3]);
+const UNKNOWN = [
+  part('unknown', 'UNKNOWN', [4]),
+  { ...part('unknown', 'NOT_IN_RESULTS', [5]), message: '' },
+];
+const SPLIT = { size: 1, payload: Buffer.from(JSON.stringify([3])) };
+
 describe('settlementOfResults', () => {
   it.each([
-    ['at-least-once', false, { failed: [REJECTED], rest: rest([3, 4, 5], true) }],
-    [
-      'at-least-once',
-      true,
-      {
-        failed: [
-          REJECTED,
-          part('rejected', 'RETRY', [3]),
-          part('unknown', 'UNKNOWN', [4]),
-          { ...part('unknown', 'NOT_IN_RESULTS', [5]), message: '' },
-        ],
-      },
-    ],
-    [
-      'at-most-once',
-      false,
-      {
-        failed: [
-          REJECTED,
-          part('unknown', 'UNKNOWN', [4]),
-          { ...part('unknown', 'NOT_IN_RESULTS', [5]), message: '' },
-        ],
-        rest: rest([3], false),
-      },
-    ],
-  ] as const)('%s, last attempt: %s', async (delivery, lastAttempt, expected) => {
-    const contacts = [1, 2, 3, 4, 5];
-    const options = { contacts, results, delivery, lastAttempt, encode };
-    expect(await settlementOfResults(options)).toEqual({ accepted: 1, ...expected });
+    // possibly sent before, may be sent again, last attempt
+    [false, true, false, { failed: [REJECTED], rest: rest([4, 5], true), split: SPLIT }],
+    [true, true, false, { failed: [REJECTED], rest: rest([4, 5, 3], true) }],
+    [false, false, false, { failed: [REJECTED, ...UNKNOWN], rest: rest([3], false) }],
+    [true, false, false, { failed: [REJECTED, ...UNKNOWN], rest: rest([3], false) }],
+    [false, true, true, { failed: [REJECTED, RETRY, ...UNKNOWN] }],
+  ])(
+    'possibly sent before: %s, may be sent again: %s, last attempt: %s',
+    async (possiblySent, mayResend, lastAttempt, expected) => {
+      const contacts = [1, 2, 3, 4, 5];
+      const options = { contacts, results, possiblySent, mayResend, lastAttempt, encode };
+      expect(await settlementOfResults(options)).toEqual({ accepted: 1, ...expected });
+    },
+  );
+
+  it('leaves what is unknown in its chunk where nothing else is left', async () => {
+    const settlement = await settlementOfResults({
+      contacts: [1, 2],
+      results: [result('accepted'), result('unknown')],
+      possiblySent: false,
+      mayResend: true,
+      lastAttempt: false,
+      encode,
+    });
+    expect(settlement).toEqual({ accepted: 1, failed: [], rest: rest([2], true) });
   });
 
   it('makes one failure of contacts with the same state and code', async () => {
     const settlement = await settlementOfResults({
       contacts: [1, 2, 3],
       results: [result('rejected', 'A'), result('rejected', 'B'), result('rejected', 'A')],
-      delivery: 'at-least-once',
+      possiblySent: false,
+      mayResend: true,
       lastAttempt: false,
       encode,
     });
