@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { testRedis } from '../../support/redis.ts';
-import type { Mistake } from './support/planted-script.ts';
+import { MISTAKES, type Mistake } from './support/planted-script.ts';
 import { HISTORY, SettlementRun, type History } from './support/settlement-model.ts';
 
 const redis = testRedis();
@@ -30,54 +30,7 @@ it('each contact ends once and as the service knows it, whatever replies and wor
   expect(played).toBeGreaterThanOrEqual(250);
 }, 60_000);
 
-it.each<[string, string, Mistake]>([
-  [
-    'a settlement whose answer was lost is not repeated',
-    'without a job',
-    'settlements are not repeated',
-  ],
-  [
-    'a claim that is repeated counts as another one',
-    'counts as unknown',
-    ["redis.call('HGET', inflight, chunk) == nonce", 'false'],
-  ],
-  [
-    'what a worker had claimed before it ended is sent again at-most-once',
-    'is sent again under at-most-once',
-    ["if underWay and delivery == 'at-most-once' then", 'if false then'],
-  ],
-  [
-    'what is sent again is not counted as possibly sent twice',
-    'sent twice',
-    ["if possiblySent then add('maybeTwice', size) end", ''],
-  ],
-  [
-    'any attempt settles a chunk, whoever claimed it',
-    'without a job',
-    ["if redis.call('HGET', inflight, chunk) ~= nonce\n", 'if false\n'],
-  ],
-  [
-    'an attempt that lost its claim settles what it did not see accepted',
-    'without a job',
-    ['accepted == size and rest == 0 and #ARGV == 8', 'true'],
-  ],
-  [
-    'a rejection after a possibly sent attempt counts',
-    'counts as rejected',
-    ["possiblySent and 'unknown' or ARGV[at]", 'ARGV[at]'],
-  ],
-  [
-    'what was possibly sent before is forgotten when it is tried again',
-    'counts as rejected',
-    ["possiblySent or ARGV[6] == '1', clock()", "ARGV[6] == '1', clock()"],
-  ],
-  ['the chunk of what was not sent yet is not counted', 'pending', ["add('pending', split)", '']],
-  [
-    'a worker whose lock ran out goes on with the halves of a chunk',
-    'is sent again after its acceptance',
-    'locks are not watched',
-  ],
-])(
+it.each(MISTAKES)(
   'notices when %s',
   async (_name, law, mistake) => {
     let found: string[] = [];

@@ -6,6 +6,56 @@ export type Mistake =
   | 'settlements are not repeated'
   | 'locks are not watched';
 
+/** What the settlement model must notice, the law that shows it, and the mistake. */
+export const MISTAKES: readonly (readonly [title: string, law: string, mistake: Mistake])[] = [
+  [
+    'a settlement whose answer was lost is not repeated',
+    'without a job',
+    'settlements are not repeated',
+  ],
+  [
+    'a claim that is repeated counts as another one',
+    'counts as unknown',
+    ["redis.call('HGET', inflight, chunk) == nonce", 'false'],
+  ],
+  [
+    'what a worker had claimed before it ended is sent again at-most-once',
+    'is sent again under at-most-once',
+    ["if underWay and delivery == 'at-most-once' then", 'if false then'],
+  ],
+  [
+    'what is sent again is not counted as possibly sent twice',
+    'sent twice',
+    ['if possiblySent then countTwice(KEYS[13], size) end', ''],
+  ],
+  [
+    'any attempt settles a chunk, whoever claimed it',
+    'without a job',
+    ["if redis.call('HGET', inflight, chunk) ~= nonce\n", 'if false\n'],
+  ],
+  [
+    'an attempt that lost its claim settles what it did not see accepted',
+    'without a job',
+    ['accepted == size and rest == 0 and #ARGV == 8', 'true'],
+  ],
+  [
+    'a rejection after a possibly sent attempt counts',
+    'counts as rejected',
+    ["possiblySent and 'unknown' or ARGV[at]", 'ARGV[at]'],
+  ],
+  [
+    'what was possibly sent before is forgotten when it is tried again',
+    'counts as rejected',
+    ["possiblySent or ARGV[6] == '1', clock()", "ARGV[6] == '1', clock()"],
+  ],
+  ['the chunk of what was not sent yet is not counted', 'pending', ["add('pending', split)", '']],
+  [
+    'a worker whose lock ran out goes on with the halves of a chunk',
+    'is sent again after its acceptance',
+    'locks are not watched',
+  ],
+];
+
 const NO_SCRIPT = Object.assign(new Error('NOSCRIPT'), { name: 'ReplyError' });
 
 /** The client, on which the scripts that contain the part run with the mistake. */
