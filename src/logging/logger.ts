@@ -5,6 +5,8 @@ import { textLine } from './text-line.ts';
 
 const WRITE_AFTER_MS = 50;
 const WRITE_AT_LENGTH = 8_192;
+/** What is kept while lines cannot be written, in characters; further lines are lost. */
+const MAX_UNWRITTEN = 67_108_864;
 const WARN = pino.levels.values['warn'] ?? 0;
 
 /** How log lines are written: `auto` is text on a terminal and JSON elsewhere. */
@@ -49,9 +51,25 @@ function isoTime(): string {
  * Writes lines together: a write for each costs a tenth of a send. A line of level `warn` or above is written at
  * once with all before it, the others at the latest after {@link WRITE_AFTER_MS}, or when the process ends; so
  * only one that is killed loses lines, and none that names what was possibly sent.
+ *
+ * Where lines cannot be written, as on a full disk, the process goes on without them, and writes what it has kept
+ * when that is possible again.
  */
 function bufferedOutput(fd: 1 | 2, shown: (line: string) => string): DestinationStream {
-  const output = pino.destination({ dest: fd, sync: false, minLength: WRITE_AT_LENGTH });
+  const output = pino.destination({
+    dest: fd,
+    sync: false,
+    minLength: WRITE_AT_LENGTH,
+    maxLength: MAX_UNWRITTEN,
+  });
+  let isFailing = false;
+  output.on('error', () => (isFailing = true));
+  output.on('write', () => (isFailing = false));
+  // Called when the process ends; it would repeat a write that fails for ever.
+  const flushSync = output.flushSync.bind(output);
+  output.flushSync = () => {
+    if (!isFailing) flushSync();
+  };
   let timer: NodeJS.Timeout | undefined;
   let isDue = false;
   const flush = () => {

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { closeSync, existsSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../support/wait.ts';
@@ -56,6 +56,28 @@ describe('the lines of the log', () => {
     createInterface(child.stdout).on('line', (line) => seen.push(JSON.parse(line)));
     await until(() => seen.length >= 12, { what: 'the last line of the burst' });
     expect(seen).toMatchObject(Array.from({ length: 12 }, (_, at) => ({ level, at })));
+  });
+
+  it('that cannot be written, as on a full disk, end no process and hold up none', () => {
+    const script = `import(${JSON.stringify(LOGGER)}).then(async ({ createLogger }) => {
+      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      for (let at = 0; at < 3; at++) {
+        logger.warn({ at });
+        // Longer than the write that fails.
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+      logger.info({ at: 3 });
+      process.stderr.write('goes on');
+      process.exit(7);
+    });`;
+    const full = openSync('/dev/full', 'w');
+    const { stderr, status } = spawnSync(process.execPath, ['-e', script], {
+      stdio: ['ignore', full, 'pipe'],
+      encoding: 'utf8',
+      timeout: 20_000,
+    });
+    closeSync(full);
+    expect({ stderr, status }).toEqual({ stderr: 'goes on', status: 7 });
   });
 
   it('share a write, many of them', () => {
