@@ -49,7 +49,7 @@ it.each<[string, string, Mistake]>([
   [
     'what is sent again is not counted as possibly sent twice',
     'sent twice',
-    ["if possiblySent then add('maybeTwice', size) end", ''],
+    ['if possiblySent then countTwice(KEYS[13], size) end', ''],
   ],
   [
     'any attempt settles a chunk, whoever claimed it',
