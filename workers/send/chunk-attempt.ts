@@ -44,7 +44,7 @@ export interface ChunkContext extends ChunkRequestContext {
   readonly lockGuard: Pick<JobLockGuard, 'guard'>;
   /** Aborted when the worker stops: what has not been sent is requeued. */
   readonly stopping: CancelSignal;
-  readonly ledger: Pick<Ledger, 'claim' | 'historyOf' | 'settle'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'historyOf' | 'mayContinue' | 'settle'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
   /** The Redis key of a job's lock in BullMQ. */
@@ -107,7 +107,7 @@ export class ChunkAttempt {
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
-    const requests = new ChunkRequests(this.#options, claim, this.#context);
+    const requests = new ChunkRequests(this.#options, claim, this.#nonce, this.#context);
     const { outcome, answer } = await requests.send(contacts, size, passage, permit);
     const status = answer?.status;
     const detail = detailOf(answer);
@@ -139,7 +139,7 @@ export class ChunkAttempt {
         lastAttempt,
         send: async (some) => {
           const part = Buffer.from(JSON.stringify(some));
-          const { outcome: ofPart, answer: of } = await requests.send(part, some.length);
+          const { outcome: ofPart, answer: of } = await requests.sendPart(part, some.length);
           endedBy = of;
           return {
             outcome: ofPart,

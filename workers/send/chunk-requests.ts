@@ -1,8 +1,9 @@
+import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import type { Claim } from '../../src/batch/ledger/settlement.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
 import { possiblySentAttempts, possiblySentTraceIds } from '../../src/contracts/possibly-sent.ts';
-import { OPEN, type Passage } from '../../src/fleet/hold/passage.ts';
+import type { Passage } from '../../src/fleet/hold/passage.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
@@ -14,6 +15,7 @@ import type { Attempted } from './send-gate.ts';
 /** What the requests for a chunk need. */
 export interface ChunkRequestContext extends AttemptContext {
   readonly service: Pick<ServiceClient, 'sendBytes'>;
+  readonly ledger: Pick<Ledger, 'mayContinue'>;
   /** UNKNOWN_RESENDS */
   readonly unknownResends: number;
 }
@@ -34,12 +36,15 @@ export type SendClaim = Extract<Claim, { kind: 'send' }>;
 export class ChunkRequests {
   readonly #run: ChunkRun;
   readonly #claim: SendClaim;
+  readonly #nonce: string;
   readonly #context: ChunkRequestContext;
   readonly #frame: Readonly<Record<string, unknown>>;
 
-  constructor(run: ChunkRun, claim: SendClaim, context: ChunkRequestContext) {
+  /** @param nonce names the claim */
+  constructor(run: ChunkRun, claim: SendClaim, nonce: string, context: ChunkRequestContext) {
     this.#run = run;
     this.#claim = claim;
+    this.#nonce = nonce;
     this.#context = context;
     this.#frame = JSON.parse(claim.frame) as Readonly<Record<string, unknown>>;
   }
@@ -59,14 +64,34 @@ export class ChunkRequests {
   }
 
   /**
-   * Makes a request for the chunk or a part of it, and places or lifts holds by its outcome. Requests for parts are no
-   * probes.
+   * Makes a request for a part of the chunk. Everything that allowed the first request is asked again, in the same
+   * order: the gate, the rate limit, the ledger. A bisection takes many requests, and meanwhile the queue may be
+   * held, and the batch paused or cancelled.
+   *
+   * @returns no outcome where the part may not be sent now
    */
+  async sendPart(contacts: Buffer, size: number): Promise<Attempted> {
+    const { gate, rateLimit } = this.#context;
+    const { locked, cancel } = this.#run;
+    const job = locked.job.id ?? '';
+    const possiblySent = this.#possiblySent + (this.#claim.delivery === 'at-most-once' ? 1 : 0);
+    const passage = await gate.enter({ job, possiblySent });
+    if (passage === undefined || 'asideMs' in passage) return { outcome: undefined };
+    const permit = await rateLimit.take(cancel);
+    if (permit !== undefined && (await this.#mayContinue())) {
+      return this.send(contacts, size, passage, permit);
+    }
+    permit?.release();
+    await gate.leave({ outcome: undefined }, passage, job);
+    return { outcome: undefined };
+  }
+
+  /** Makes a request, and places or lifts holds by its outcome. */
   async send(
     contacts: Buffer,
     size: number,
-    passage: Passage = OPEN,
-    permit?: Permit,
+    passage: Passage,
+    permit: Permit,
   ): Promise<Pick<Attempted, 'outcome' | 'answer'>> {
     const { service, log, gate } = this.#context;
     const { locked, data, owned, cancel } = this.#run;
@@ -113,5 +138,16 @@ export class ChunkRequests {
 
   get #hasResends(): boolean {
     return this.#possiblySent < this.#context.unknownResends;
+  }
+
+  async #mayContinue(): Promise<boolean> {
+    const { ledger, log } = this.#context;
+    const { batch, chunk } = this.#run.data;
+    try {
+      return await ledger.mayContinue(batch, chunk, this.#nonce);
+    } catch (error) {
+      log.trouble('continue', error);
+      return false;
+    }
   }
 }

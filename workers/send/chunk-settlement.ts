@@ -98,7 +98,7 @@ export interface BisectOptions<Contact> {
   readonly possiblySent: boolean;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
-  /** Makes a send call for some of the contacts. */
+  /** Makes a send call for some of the contacts, where they may still be sent. */
   readonly send: (contacts: readonly Contact[]) => Promise<SentPart<Contact>>;
   /** Makes a payload of some of the contacts. */
   readonly encode: (contacts: readonly Contact[]) => Promise<Buffer>;
@@ -111,8 +111,8 @@ export interface BisectOptions<Contact> {
  * rejected becomes unknown (the ledger does that).
  *
  * The chunk stays claimed meanwhile; the results of all its contacts are settled in one step at the end.
- * An attempt after which it cannot go on ends it: a hold, a stop, a lost lock, a service that fails, results that
- * leave contacts to try again. Contacts that are tried again together have
+ * An attempt after which it cannot go on ends it: a hold, a stop, a lost lock, a service that fails, a batch that
+ * was paused or cancelled, results that leave contacts to try again. Contacts that are tried again together have
  * the same history:
  *
  * | chunk before | attempt that ended it | its part | parts not sent yet |

@@ -91,7 +91,7 @@ return { 'imported' }`,
 
 /**
  * Pauses, resumes or cancels, in constant time. ARGV: pause, resume or cancel. It takes effect at the
- * next claim; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
+ * next claim, and before the next part of a chunk that is bisected; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
  * does not allow it, or ['gone'].
  */
 export const controlBatchScript = ledgerScript(

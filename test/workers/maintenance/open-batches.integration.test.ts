@@ -101,3 +101,33 @@ describe('a batch whose chunks lost their jobs', () => {
     expect(await queue.getFailedCount()).toBe(0);
   }, 60_000);
 });
+
+it('a cancelled batch waits for its attempts as long as a request can last', async () => {
+  const { prefix, keys, batch } = await world();
+  const { record } = keys.batch('old');
+  await batch.claim(0);
+  await batch.ledger.control('old', 'cancel');
+  const ago = (ms: number) => redis.client.hset(record, 'movedAt', Date.now() - ms);
+  await ago(70_000);
+  const env = {
+    SEND_DEADLINE_MS: '60000',
+    LOCK_DURATION_MS: '180000',
+    SHUTDOWN_TIMEOUT_MS: '70000',
+  };
+  const worker = await startWorkerInProcess(redis.url, prefix, env);
+  onTestFinished(() => worker.stop());
+  // A look ends with the time of the next one, which is before the end of its lease.
+  const looked = async () => {
+    const next = Number(await redis.client.zscore(keys.openBatches, 'old'));
+    return next > Date.now() && next < Date.now() + 15_000;
+  };
+  await until(looked, { what: 'a look of the worker', deadlineMs: 30_000 });
+  expect(await batch.read()).toMatchObject({ finishedAt: 0, counts: { sending: 5, cancelled: 5 } });
+
+  await ago(130_000);
+  await redis.client.zadd(keys.openBatches, 0, 'old');
+  await redis.client.publish(keys.batchHints, 'old');
+  const isOver = async () => (await batch.read()).finishedAt > 0;
+  await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
+  expect((await batch.read()).counts).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
+}, 90_000);
