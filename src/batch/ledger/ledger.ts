@@ -280,10 +280,17 @@ export class Ledger extends LedgerActions {
    * batch that is not finished, but not while the queue is held.
    *
    * @param afterMs how long nothing may have changed; longer than a request can last (restartAfterMs)
+   * @param waits asked about a batch that would be restarted: whether its jobs are there, but not due. Default: no
    * @returns whether it was restarted
    */
-  async restartStalled(id: string, afterMs: number): Promise<boolean> {
-    const [result] = await this.run(restartStalled, id, [afterMs]);
+  async restartStalled(
+    id: string,
+    afterMs: number,
+    waits: () => Promise<boolean> = () => Promise.resolve(false),
+  ): Promise<boolean> {
+    const [found] = await this.run(restartStalled, id, [afterMs, 'look']);
+    if (found !== 'stalled' || (await waits())) return false;
+    const [result] = await this.run(restartStalled, id, [afterMs, 'restart']);
     return result === 'stalled';
   }
 }
