@@ -206,6 +206,29 @@ describe('answers with ANSWER_RULES_FILE', () => {
     ).toEqual([d, e]);
   }, 60_000);
 
+  it('with results: a contact of a bisected chunk that was accepted is not sent again', async () => {
+    const { on, answer, results } = await start();
+    answer({ error: { code: 'BAD_CONTACT' } }, 400);
+    results([a, 'OK'], [b, 'FAIL', 'TRY_LATER']);
+    const { batch } = await on.queue.import(
+      [a, b, c, d].map((contact) => ({ contact })),
+      { templateCode: 'T', chunkSize: 4 },
+    );
+    await on.addWorker();
+    const counts = await until(
+      async () => {
+        const { stdout } = await run(['batch', batch, '--json'], { ...on.env });
+        const shown = (JSON.parse(stdout) as { batch: Batch }).batch;
+        return shown.phase === 'finished' ? shown.counts : undefined;
+      },
+      { what: 'the end', ...LONG },
+    );
+    expect(counts).toMatchObject({ accepted: 4, rejected: 0, possiblySentTwice: 0 });
+    // The first was accepted in the answer to the half, which the emulator does not record.
+    const taken = [...on.emulator.contacts()].map(({ contact, count }) => [contact, count]);
+    expect(Object.fromEntries(taken)).toEqual({ [b]: 1, [c]: 1, [d]: 1 });
+  }, 60_000);
+
   it('with results: a contact of a chunk that stays unknown is sent again as often as UNKNOWN_RESENDS', async () => {
     const { on } = await start();
     const acceptsOne = { data: { results: [{ contact: a, status: 'OK' }] } };

@@ -2,9 +2,10 @@ import type { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
-import { STALLED_AFTER_MS } from '../../src/batch/ledger/batch-motion.ts';
+import { restartAfterMs } from '../../src/batch/ledger/batch-motion.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import {
+  isBackingOff,
   JOBS_AHEAD_MS,
   queueChunks,
   removeFailedJobs,
@@ -36,6 +37,8 @@ export interface BatchWalkerOptions {
   readonly keys: Keys;
   readonly ledger: Ledger;
   readonly log: Logger;
+  /** SEND_DEADLINE_MS */
+  readonly sendDeadlineMs: number;
 }
 
 /**
@@ -118,12 +121,13 @@ class BatchWalk {
 
   /** Looks at one batch. @returns false if none is due */
   async next(): Promise<boolean> {
-    const { redis, keys, ledger, log } = this.#options;
+    const { redis, keys, ledger, log, sendDeadlineMs } = this.#options;
     const taken = await ledger.takeOpen(LEASE_MS);
     if (taken === undefined) return false;
     const { id, leaseEnds } = taken;
     const held = (await readHold(redis, keys)) !== undefined;
-    if (!held && (await ledger.restartStalled(id, STALLED_AFTER_MS))) {
+    const waits = () => isBackingOff(ledger, this.#queue, redis, id);
+    if (!held && (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs), waits))) {
       log.warn({ event: 'batch-stalled', batch: id });
       await removeFailedJobs(this.#queue, id);
     }

@@ -89,6 +89,7 @@ export async function startWorker({
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
   const { heartbeatMs, keepFailedMs, lockDurationMs, unknownResends } = config.worker;
+  const { sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
   const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
@@ -204,7 +205,7 @@ export async function startWorker({
     worker: id,
     keepFailedMs,
     countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, 'notices', contacts),
-    sendDeadlineMs: config.worker.sendDeadlineMs,
+    sendDeadlineMs,
     unknownResends,
     now: clock.now,
     inOneWrite: () => inOneWrite(redis),
@@ -259,7 +260,7 @@ export async function startWorker({
   await lifecycle.start(heartbeat);
   // The last report must not use up the time of the others when Redis does not answer.
   await lifecycle.start(createTrafficReport(redis, keys, traffic, heartbeatMs, log), 1_000);
-  await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log }));
+  await lifecycle.start(createBatchWalker({ redis, hints, keys, ledger, log, sendDeadlineMs }));
   await lifecycle.start(createFleetChores({ redis, keys, ledger }, config.worker, log));
   await lifecycle.start(stallDetector);
   health?.watch(readiness, { inFlight: active, slots: concurrency });

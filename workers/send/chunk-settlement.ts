@@ -2,11 +2,16 @@ import {
   allAccepted,
   allBack,
   allFailed,
-  type FailedPart,
   type Settlement,
 } from '../../src/batch/ledger/settlement.ts';
 import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import {
+  endOfSorted,
+  settlementOfSorted,
+  type FailedContacts,
+  type SortedContacts,
+} from './contact-results.ts';
 import { shouldSplit } from './should-split.ts';
 
 /** An attempt at a chunk whose outcome is known. */
@@ -74,10 +79,12 @@ export function isSettled(
 const MAX_FRUITLESS = 12;
 
 /** Result of the send call for a part of a chunk. */
-export interface SentPart {
+export interface SentPart<Contact> {
   readonly outcome: Outcome | undefined;
   readonly status: number | undefined;
   readonly detail: string;
+  /** Where the answer had a result for each contact: they decide about the part. */
+  readonly sorted?: SortedContacts<Contact> | undefined;
 }
 
 /** What a bisection works with. */
@@ -91,8 +98,8 @@ export interface BisectOptions<Contact> {
   readonly possiblySent: boolean;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
-  /** Makes a send call for some of the contacts. */
-  readonly send: (contacts: readonly Contact[]) => Promise<SentPart>;
+  /** Makes a send call for some of the contacts, where they may still be sent. */
+  readonly send: (contacts: readonly Contact[]) => Promise<SentPart<Contact>>;
   /** Makes a payload of some of the contacts. */
   readonly encode: (contacts: readonly Contact[]) => Promise<Buffer>;
 }
@@ -104,13 +111,17 @@ export interface BisectOptions<Contact> {
  * rejected becomes unknown (the ledger does that).
  *
  * The chunk stays claimed meanwhile; the results of all its contacts are settled in one step at the end.
- * An attempt after which it cannot go on (a hold, a stop, a lost lock, a service that fails) ends it.
- * Contacts that are tried again together have the same history:
+ * An attempt after which it cannot go on ends it: a hold, a stop, a lost lock, a service that fails, a batch that
+ * was paused or cancelled, results that leave contacts to try again. Contacts that are tried again together have
+ * the same history:
  *
  * | chunk before | attempt that ended it | its part | parts not sent yet |
  * |---|---|---|---|
  * | not possibly sent | unknown | settled like a chunk ({@link settlementOf}) | a new chunk, not sent |
  * | possibly sent | unknown | settled like a chunk, with the others | with it |
+ * | not possibly sent | results, some unknown | each contact by its result; the unknown ones are the chunk | a new chunk, not sent, with what was not accepted |
+ * | possibly sent | results, some unknown | each contact by its result | with those to try again |
+ * | either | results, none unknown | each contact by its result | with those to try again |
  * | either | another | settled like a chunk, with the others | with it |
  *
  * @returns the settlement, and the outcome that ended it early, if one did
@@ -128,41 +139,57 @@ export async function bisect<Contact>({
   readonly ended: Outcome | undefined;
 }> {
   const waiting: (readonly Contact[])[] = halves(contacts);
-  const failed: FailedPart[] = [];
-  const reject = async (part: readonly Contact[], code: string, message: string) => {
-    const payload = await encode(part);
-    failed.push({ state: 'rejected', size: part.length, code, message, payload });
+  const failed: FailedContacts<Contact>[] = [];
+  const reject = (of: readonly Contact[], code: string, message: string) => {
+    failed.push({ state: 'rejected', code, message, of });
   };
   let accepted = 0;
   let rejections = 0;
+  /** What is settled so far, and these contacts to try again. */
+  const settled = (unknown: readonly Contact[], unsent: readonly Contact[]) =>
+    settlementOfSorted({ accepted, failed, unknown, unsent }, possiblySent, encode);
 
   for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
     if (accepted === 0 && rejections >= MAX_FRUITLESS) {
-      await reject([part, ...waiting].flat(), rejected.code, rejected.detail);
+      reject([part, ...waiting].flat(), rejected.code, rejected.detail);
       break;
     }
-    const { outcome, status, detail } = await send(part);
+    const { outcome, status, detail, sorted } = await send(part);
     const { length: size } = part;
-    if (outcome?.kind === 'accepted') {
+    if (outcome !== undefined && sorted !== undefined) {
+      const { unknown, unsent } = sorted;
+      accepted += sorted.accepted;
+      failed.push(...sorted.failed);
+      if (outcome.kind === 'rejected') rejections++;
+      if (unknown.length + unsent.length > 0) {
+        const settlement = await settled(unknown, [...unsent, ...waiting.flat()]);
+        return { settlement, ended: endOfSorted(sorted, outcome) };
+      }
+    } else if (outcome?.kind === 'accepted') {
       accepted += size;
     } else if (outcome?.kind === 'rejected') {
       rejections++;
       if (shouldSplit({ kind: 'chunk', size, status, bisect: true })) {
         waiting.unshift(...halves(part));
-      } else await reject(part, outcome.code, detail);
+      } else reject(part, outcome.code, detail);
     } else {
       const alone = outcome?.kind === 'unknown' && !possiblySent;
       const together = alone ? part : [part, ...waiting].flat();
       const ended = { outcome, size: together.length, delivery, lastAttempt, detail };
-      const settlement = withPayload(settlementOf(ended), await encode(together));
-      const all = { ...settlement, accepted, failed: [...failed, ...settlement.failed] };
+      const { rest, failed: ofPart } = withPayload(settlementOf(ended), await encode(together));
+      const before = await settled([], []);
+      const settlement = {
+        ...before,
+        failed: [...before.failed, ...ofPart],
+        ...(rest === undefined ? {} : { rest }),
+      };
       const notSent = alone ? waiting.flat() : [];
-      if (notSent.length === 0) return { settlement: all, ended: outcome };
+      if (notSent.length === 0) return { settlement, ended: outcome };
       const split = { size: notSent.length, payload: await encode(notSent) };
-      return { settlement: { ...all, split }, ended: outcome };
+      return { settlement: { ...settlement, split }, ended: outcome };
     }
   }
-  return { settlement: { accepted, failed }, ended: undefined };
+  return { settlement: await settled([], []), ended: undefined };
 }
 
 /** The settlement of a part of a chunk, with the contacts of the part. */

@@ -76,23 +76,35 @@ export async function keepOtherContacts(
 const isGone = (error: unknown): boolean =>
   error instanceof Error && typeof (error as { code?: unknown }).code === 'number';
 
-/** A chunk with the results of its contacts. */
-export interface ChunkResults<Contact> {
+/** Contacts of a request for a chunk, or for a part of one, by what becomes of each. */
+export interface SortedContacts<Contact> {
+  /** How many were accepted. */
+  readonly accepted: number;
+  /** One for each state and code. */
+  readonly failed: readonly FailedContacts<Contact>[];
+  /** Tried again; the service may have accepted them. */
+  readonly unknown: readonly Contact[];
+  /** Tried again; the service accepted none of them. */
+  readonly unsent: readonly Contact[];
+}
+
+/** A part of a chunk that failed, with its contacts. */
+export type FailedContacts<Contact> = Omit<FailedPart, 'size' | 'payload'> & {
+  readonly of: readonly Contact[];
+};
+
+/** A request for contacts of a chunk, and its results. */
+export interface ContactResults<Contact> {
   readonly contacts: readonly Contact[];
   readonly results: readonly ContactResult[];
-  /** The service may have accepted an earlier attempt at the chunk. */
-  readonly possiblySent: boolean;
   /** What is unknown may be sent again: by the delivery policy, and by UNKNOWN_RESENDS. */
   readonly mayResend: boolean;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
-  /** Makes a payload of some of the contacts. */
-  readonly encode: (contacts: readonly Contact[]) => Promise<Buffer>;
 }
 
 /**
- * What is recorded in the ledger for a chunk with results. Contacts that fail with the same state and code
- * become one failure.
+ * What becomes of contacts with results. Those that fail with the same state and code become one failure.
  *
  * | result | may be sent again | may not: at-most-once, or no resend is left |
  * |---|---|---|
@@ -100,22 +112,14 @@ export interface ChunkResults<Contact> {
  * | rejected | rejected | rejected |
  * | retry | tried again; with no attempts left rejected | the same |
  * | unknown | tried again as possibly sent; with no attempts left unknown | unknown |
- *
- * Contacts to try again of which the service accepted none become a chunk of their own beside unknown ones, unless
- * the chunk was possibly sent before: each chunk has one history.
  */
-export async function settlementOfResults<Contact>({
+export function sortByResult<Contact>({
   contacts,
   results,
-  possiblySent,
   mayResend,
   lastAttempt,
-  encode,
-}: ChunkResults<Contact>): Promise<Settlement> {
-  const failed = new Map<
-    string,
-    Omit<FailedPart, 'size' | 'payload'> & { readonly of: Contact[] }
-  >();
+}: ContactResults<Contact>): SortedContacts<Contact> {
+  const failed = new Map<string, FailedContacts<Contact> & { readonly of: Contact[] }>();
   const unknown: Contact[] = [];
   const unsent: Contact[] = [];
   let accepted = 0;
@@ -133,15 +137,30 @@ export async function settlementOfResults<Contact>({
       (outcome === 'unknown' ? unknown : unsent).push(contact);
     }
   }
+  return { accepted, failed: [...failed.values()], unknown, unsent };
+}
+
+const UNLISTED: ContactResult = { outcome: 'unknown', code: 'NOT_IN_RESULTS', message: '' };
+
+/**
+ * What is recorded in the ledger for a chunk with results. Contacts to try again of which the service accepted
+ * none become a chunk of their own beside unknown ones, unless the chunk was possibly sent before: each chunk has
+ * one history.
+ *
+ * @param possiblySent the service may have accepted an earlier attempt at the chunk
+ * @param encode makes a payload of some of the contacts
+ */
+export async function settlementOfSorted<Contact>(
+  { accepted, failed, unknown, unsent }: SortedContacts<Contact>,
+  possiblySent: boolean,
+  encode: (contacts: readonly Contact[]) => Promise<Buffer>,
+): Promise<Settlement> {
   const payloadOf = async (some: readonly Contact[]) => ({
     size: some.length,
     payload: await encode(some),
   });
   const parts = await Promise.all(
-    [...failed.values()].map(async ({ of, ...part }) => ({
-      ...part,
-      ...(await payloadOf(of)),
-    })),
+    failed.map(async ({ of, ...part }) => ({ ...part, ...(await payloadOf(of)) })),
   );
   const settlement = { accepted, failed: parts };
   const isSplit = !possiblySent && unknown.length > 0 && unsent.length > 0;
@@ -154,4 +173,15 @@ export async function settlementOfResults<Contact>({
   };
 }
 
-const UNLISTED: ContactResult = { outcome: 'unknown', code: 'NOT_IN_RESULTS', message: '' };
+/**
+ * How an attempt ends that leaves contacts to try again.
+ *
+ * @param outcome of the contacts together
+ */
+export function endOfSorted(
+  { unknown }: Pick<SortedContacts<unknown>, 'unknown'>,
+  outcome: Outcome,
+): Outcome {
+  const code = 'code' in outcome ? outcome.code : '';
+  return unknown.length > 0 ? { kind: 'unknown', code } : { kind: 'retry', code, counted: true };
+}

@@ -4,6 +4,15 @@ import { blockedReason, type BatchSurroundings } from './blocked-reason.ts';
 /** A batch without progress for this long, although nothing holds it, is stalled; in milliseconds. */
 export const STALLED_AFTER_MS = 60_000;
 
+/**
+ * How long nothing of a batch may have changed before a worker takes its jobs for lost, or the attempts of a cancelled
+ * one for dead; in milliseconds. Longer than one request can last: each one begins with a change.
+ *
+ * @param sendDeadlineMs SEND_DEADLINE_MS
+ */
+export const restartAfterMs = (sendDeadlineMs: number): number =>
+  Math.max(STALLED_AFTER_MS, 2 * sendDeadlineMs);
+
 /** Whether a batch makes progress. */
 export interface BatchMotion {
   /** Why nothing of it is sent, and what to do about it; undefined where it is being sent or has ended. */

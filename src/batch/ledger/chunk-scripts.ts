@@ -81,8 +81,7 @@ if phase == 'paused' then
   requeue()
   return { 'paused' }
 end
-local expiresAt = count('expiresAt')
-if expiresAt > 0 and now >= expiresAt and redis.call('HEXISTS', sizes, chunk .. '.late') == 0 then
+if isTooLate(chunk, now) then
   if possiblySent then
     settleAs('unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
   else
@@ -113,6 +112,22 @@ redis.call('HSET', inflight, chunk, nonce)
 moved(now)
 return send(possiblySent)`,
   { extraKeys: 2, binary: true },
+);
+
+/**
+ * Asks to send one more part of a chunk that is bisected. ARGV: chunk, nonce of the attempt. Returns ['continue'],
+ * or ['stop'] where a claim would not be allowed now: the batch was paused or cancelled, the deadline passed, or another
+ * attempt has claimed the chunk. The batch moves by it, so a long bisection is not taken for one that never ended.
+ */
+export const continueChunk = ledgerScript(
+  'continue',
+  `
+local chunk, now = tonumber(ARGV[1]), clock()
+if redis.call('HGET', inflight, chunk) ~= ARGV[2] or not isOpen(field('phase')) or isTooLate(chunk, now) then
+  return { 'stop' }
+end
+moved(now)
+return { 'continue' }`,
 );
 
 /**

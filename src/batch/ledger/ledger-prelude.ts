@@ -61,6 +61,11 @@ local function countSent(chunk) redis.call('HINCRBY', sizes, chunk .. '.sent', 1
 local function event(name, ...)
   redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'event', name, 'batch', field('id'), ...)
 end
+-- Whether the deadline of a chunk has passed.
+local function isTooLate(chunk, now)
+  local expiresAt = count('expiresAt')
+  return expiresAt > 0 and now >= expiresAt and redis.call('HEXISTS', sizes, chunk .. '.late') == 0
+end
 local function isOpen(phase) return phase == 'importing' or phase == 'sending' end
 -- A worker looks at the batch at once, and from then on at intervals, until it is taken out.
 local function lookAtOnce(now) redis.call('ZADD', open, now, field('id')) end

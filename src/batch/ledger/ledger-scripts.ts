@@ -91,7 +91,7 @@ return { 'imported' }`,
 
 /**
  * Pauses, resumes or cancels, in constant time. ARGV: pause, resume or cancel. It takes effect at the
- * next claim; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
+ * next claim, and before the next part of a chunk that is bisected; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
  * does not allow it, or ['gone'].
  */
 export const controlBatchScript = ledgerScript(
@@ -173,7 +173,8 @@ return { 'queued' }`,
 /**
  * Restarts a batch in which nothing has changed for ARGV[1] milliseconds although contacts are
  * pending and its rate allows sending: its jobs were lost. All chunks get jobs again; the claim ends
- * those of settled chunks. In a cancelled batch, attempts that never ended become unknown.
+ * those of settled chunks. In a cancelled batch, attempts that never ended become unknown. With ARGV[2] 'look' an open
+ * batch is not restarted.
  * Returns ['stalled'], ['closed'] (cancelled) or ['moving'].
  */
 export const restartStalled = ledgerScript(
@@ -194,6 +195,7 @@ end
 if not isOpen(phase) or (count('rate') == 0 and count('queued') < count('chunks')) then
   return { 'moving' }
 end
+if ARGV[2] == 'look' then return { 'stalled' } end
 redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'movedAt', now, 'restartedAt', now)
 event('batch.stalled', 'pending', waiting)
 return { 'stalled' }`,

@@ -1,5 +1,5 @@
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import { claimChunk, settleChunk } from './chunk-scripts.ts';
+import { claimChunk, continueChunk, settleChunk } from './chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
   chunksWithoutJob,
@@ -152,6 +152,16 @@ export class Ledger extends LedgerActions {
   }
 
   /**
+   * Whether an attempt that has claimed a chunk may send one more part of it.
+   *
+   * @param nonce identifies the attempt
+   */
+  async mayContinue(id: string, chunk: number, nonce: string): Promise<boolean> {
+    const [result] = await this.run(continueChunk, id, [chunk, nonce]);
+    return result === 'continue';
+  }
+
+  /**
    * Records the result of an attempt. Safe to repeat: it counts once.
    *
    * @returns `known` if it changed nothing: the chunk is settled, or another attempt has claimed it
@@ -192,7 +202,8 @@ export class Ledger extends LedgerActions {
   }
 
   /**
-   * Pauses, resumes or cancels a batch, in constant time; takes effect at the next claim.
+   * Pauses, resumes or cancels a batch, in constant time; takes effect at the next claim, and before the next part of
+   * a chunk that is bisected.
    *
    * @returns `done: false` if the phase does not allow it; undefined if there is no such batch
    */
@@ -268,11 +279,18 @@ export class Ledger extends LedgerActions {
    * none but is finished: attempts without an answer for that long become unknown. Call it for every
    * batch that is not finished, but not while the queue is held.
    *
-   * @param afterMs how long nothing may have changed; longer than an attempt can last
+   * @param afterMs how long nothing may have changed; longer than a request can last (restartAfterMs)
+   * @param waits asked about a batch that would be restarted: whether its jobs are there, but not due. Default: no
    * @returns whether it was restarted
    */
-  async restartStalled(id: string, afterMs: number): Promise<boolean> {
-    const [result] = await this.run(restartStalled, id, [afterMs]);
+  async restartStalled(
+    id: string,
+    afterMs: number,
+    waits: () => Promise<boolean> = () => Promise.resolve(false),
+  ): Promise<boolean> {
+    const [found] = await this.run(restartStalled, id, [afterMs, 'look']);
+    if (found !== 'stalled' || (await waits())) return false;
+    const [result] = await this.run(restartStalled, id, [afterMs, 'restart']);
     return result === 'stalled';
   }
 }

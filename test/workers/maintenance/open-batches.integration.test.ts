@@ -1,5 +1,6 @@
 import { UnrecoverableError, Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/chunk-job.ts';
 import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
@@ -29,7 +30,23 @@ async function world() {
       what: 'the end of the batch',
       deadlineMs: 30_000,
     });
-  return { prefix, keys, batch, start, finished };
+  /** A look of a worker ends: it sets the time of the next one, which is before the end of its lease. */
+  const looked = () =>
+    until(
+      async () => {
+        const next = Number(await redis.client.zscore(keys.openBatches, 'old'));
+        return next > Date.now() && next < Date.now() + 15_000;
+      },
+      { what: 'a look of the worker', deadlineMs: 30_000 },
+    );
+  const lookAgain = async () => {
+    await redis.client.zadd(keys.openBatches, 0, 'old');
+    await redis.client.publish(keys.batchHints, 'old');
+  };
+  /** Nothing of the batch has changed for so long. */
+  const still = (ms: number) =>
+    redis.client.hset(keys.batch('old').record, 'movedAt', Date.now() - ms);
+  return { prefix, keys, batch, start, finished, looked, lookAgain, still };
 }
 
 /** Newer batches, all finished: so many that a look at the newest ones does not reach the old one. */
@@ -101,3 +118,50 @@ describe('a batch whose chunks lost their jobs', () => {
     expect(await queue.getFailedCount()).toBe(0);
   }, 60_000);
 });
+
+it('a batch whose last chunk waits for its next attempt is not stalled, unless its job is lost', async () => {
+  const { keys, batch, start, finished, looked, lookAgain, still } = await world();
+  await batch.settle(0, allFailed(5, 'rejected', 'CREDIT', ''));
+  const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
+  onTestFinished(() => queue.close());
+  const data = { v: CHUNK_JOB_VERSION, batch: 'old', chunk: 1 };
+  const jobId = chunkJobId(data);
+  await queue.add(CHUNK_JOB_NAME, data, { jobId, delay: 300_000 });
+  await queueChunks(batch.ledger, queue, 'old');
+  await still(70_000);
+  const emulator = await start();
+  await looked();
+  const stalled = async () => {
+    const events = await redis.client.xrange(keys.batchEvents, '-', '+');
+    return events.filter(([, fields]) => fields.includes('batch.stalled')).length;
+  };
+  expect(await stalled()).toBe(0);
+
+  await queue.remove(jobId);
+  await lookAgain();
+  expect((await finished()).counts).toMatchObject({ accepted: 5, rejected: 5 });
+  expect(await stalled()).toBe(1);
+  expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
+}, 90_000);
+
+it('a cancelled batch waits for its attempts as long as a request can last', async () => {
+  const { prefix, batch, looked, lookAgain, still } = await world();
+  await batch.claim(0);
+  await batch.ledger.control('old', 'cancel');
+  await still(70_000);
+  const env = {
+    SEND_DEADLINE_MS: '60000',
+    LOCK_DURATION_MS: '180000',
+    SHUTDOWN_TIMEOUT_MS: '70000',
+  };
+  const worker = await startWorkerInProcess(redis.url, prefix, env);
+  onTestFinished(() => worker.stop());
+  await looked();
+  expect(await batch.read()).toMatchObject({ finishedAt: 0, counts: { sending: 5, cancelled: 5 } });
+
+  await still(130_000);
+  await lookAgain();
+  const isOver = async () => (await batch.read()).finishedAt > 0;
+  await until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
+  expect((await batch.read()).counts).toMatchObject({ sending: 0, unknown: 5, cancelled: 5 });
+}, 90_000);

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { bisect } from '../../../workers/send/chunk-settlement.ts';
+import { bisect, type SentPart } from '../../../workers/send/chunk-settlement.ts';
+import { sortByResult } from '../../../workers/send/contact-results.ts';
+import { outcomeOfResults } from '../../../src/service/outcome-table.ts';
+import type { ContactOutcome } from '../../../src/service/response/answer-rules.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const UNKNOWN: Outcome = { kind: 'unknown', code: 'HTTP_503' };
@@ -114,4 +117,108 @@ describe('a bisection that ends early', () => {
     expect(result.ended).toBe(outcomes.at(-1));
     expect(result.settlement).toEqual({ accepted: 0, failed: [], ...settlement });
   });
+});
+
+/** The request for a part whose answer has these results, in the order of its contacts. */
+const answered =
+  (mayResend: boolean, lastAttempt: boolean, ...all: readonly ContactOutcome[]) =>
+  (contacts: readonly number[]): SentPart<number> => {
+    const results = all.map((outcome) => ({ outcome, code: outcome, message: '' }));
+    return {
+      outcome: outcomeOfResults(results),
+      status: 200,
+      detail: '',
+      sorted: sortByResult({ contacts, results, mayResend, lastAttempt }),
+    };
+  };
+
+interface ResultRow {
+  readonly of: string;
+  readonly possiblySent?: boolean;
+  readonly lastAttempt?: boolean;
+  /** By the delivery policy, and by UNKNOWN_RESENDS. Default true */
+  readonly mayResend?: boolean;
+  /** Of the contacts 1 and 2; the others are accepted, if they are sent. */
+  readonly results: readonly [ContactOutcome, ContactOutcome];
+  readonly settlement: object;
+  readonly ended: object | undefined;
+}
+
+const RESULT_ROWS: readonly ResultRow[] = [
+  {
+    of: 'accepted and rejected: it goes on with the others',
+    results: ['accepted', 'rejected'],
+    settlement: { accepted: 3, ...failed('rejected', 'rejected', [2]) },
+    ended: undefined,
+  },
+  {
+    of: 'accepted and retry: the accepted one is not tried again',
+    results: ['accepted', 'retry'],
+    settlement: { accepted: 1, ...back([2, 3, 4], false) },
+    ended: { kind: 'retry', code: 'retry', counted: true },
+  },
+  {
+    of: 'accepted and retry, on the last attempt: it goes on with the others',
+    lastAttempt: true,
+    results: ['accepted', 'retry'],
+    settlement: { accepted: 3, ...failed('rejected', 'retry', [2]) },
+    ended: undefined,
+  },
+  {
+    of: 'accepted and unknown: what was not sent yet is a new chunk',
+    results: ['accepted', 'unknown'],
+    settlement: { accepted: 1, ...back([2], true), ...split([3, 4]) },
+    ended: { kind: 'unknown', code: 'unknown' },
+  },
+  {
+    of: 'unknown and retry: what was surely not accepted is in the new chunk',
+    results: ['unknown', 'retry'],
+    settlement: { accepted: 0, ...back([1], true), ...split([2, 3, 4]) },
+    ended: { kind: 'unknown', code: 'unknown' },
+  },
+  {
+    of: 'accepted and unknown after an unknown attempt at the whole: all have that history',
+    possiblySent: true,
+    results: ['accepted', 'unknown'],
+    settlement: { accepted: 1, ...back([2, 3, 4], true) },
+    ended: { kind: 'unknown', code: 'unknown' },
+  },
+  {
+    of: 'accepted and unknown, with no resend left: it goes on with the others',
+    mayResend: false,
+    results: ['accepted', 'unknown'],
+    settlement: { accepted: 3, ...failed('unknown', 'unknown', [2]) },
+    ended: undefined,
+  },
+];
+
+describe('a bisection with a result for each contact of its first half', () => {
+  it.each(RESULT_ROWS)(
+    '$of',
+    async ({
+      results,
+      settlement,
+      ended,
+      mayResend = true,
+      lastAttempt = false,
+      possiblySent = false,
+    }) => {
+      const answers = [
+        answered(mayResend, lastAttempt, ...results),
+        answered(mayResend, lastAttempt, 'accepted', 'accepted'),
+      ];
+      const result = await bisect({
+        contacts: [1, 2, 3, 4],
+        rejected: REJECTED,
+        delivery: 'at-least-once',
+        possiblySent,
+        lastAttempt,
+        send: (part) =>
+          Promise.resolve(answers.shift()?.(part) ?? { outcome: undefined, status: 0, detail: '' }),
+        encode: (part) => Promise.resolve(json(part)),
+      });
+      expect(result.ended).toEqual(ended);
+      expect(result.settlement).toEqual({ failed: [], ...settlement });
+    },
+  );
 });

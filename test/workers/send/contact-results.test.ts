@@ -3,7 +3,9 @@ import type { ContactOutcome } from '../../../src/service/response/answer-rules.
 import {
   isMixed,
   outcomeOfRequest,
-  settlementOfResults,
+  settlementOfSorted,
+  sortByResult,
+  type ContactResults,
 } from '../../../workers/send/contact-results.ts';
 
 const result = (outcome: ContactOutcome, code = outcome.toUpperCase()) => ({
@@ -36,7 +38,10 @@ const UNKNOWN = [
 ];
 const SPLIT = { size: 1, payload: Buffer.from(JSON.stringify([3])) };
 
-describe('settlementOfResults', () => {
+const settlementOfResults = (request: ContactResults<number>, possiblySent: boolean) =>
+  settlementOfSorted(sortByResult(request), possiblySent, encode);
+
+describe('the settlement of a chunk with results', () => {
   it.each([
     // possibly sent before, may be sent again, last attempt
     [false, true, false, { failed: [REJECTED], rest: rest([4, 5], true), split: SPLIT }],
@@ -48,32 +53,35 @@ describe('settlementOfResults', () => {
     'possibly sent before: %s, may be sent again: %s, last attempt: %s',
     async (possiblySent, mayResend, lastAttempt, expected) => {
       const contacts = [1, 2, 3, 4, 5];
-      const options = { contacts, results, possiblySent, mayResend, lastAttempt, encode };
-      expect(await settlementOfResults(options)).toEqual({ accepted: 1, ...expected });
+      const request = { contacts, results, mayResend, lastAttempt };
+      const settlement = await settlementOfResults(request, possiblySent);
+      expect(settlement).toEqual({ accepted: 1, ...expected });
     },
   );
 
   it('leaves what is unknown in its chunk where nothing else is left', async () => {
-    const settlement = await settlementOfResults({
-      contacts: [1, 2],
-      results: [result('accepted'), result('unknown')],
-      possiblySent: false,
-      mayResend: true,
-      lastAttempt: false,
-      encode,
-    });
+    const settlement = await settlementOfResults(
+      {
+        contacts: [1, 2],
+        results: [result('accepted'), result('unknown')],
+        mayResend: true,
+        lastAttempt: false,
+      },
+      false,
+    );
     expect(settlement).toEqual({ accepted: 1, failed: [], rest: rest([2], true) });
   });
 
   it('makes one failure of contacts with the same state and code', async () => {
-    const settlement = await settlementOfResults({
-      contacts: [1, 2, 3],
-      results: [result('rejected', 'A'), result('rejected', 'B'), result('rejected', 'A')],
-      possiblySent: false,
-      mayResend: true,
-      lastAttempt: false,
-      encode,
-    });
+    const settlement = await settlementOfResults(
+      {
+        contacts: [1, 2, 3],
+        results: [result('rejected', 'A'), result('rejected', 'B'), result('rejected', 'A')],
+        mayResend: true,
+        lastAttempt: false,
+      },
+      false,
+    );
     const failed = [part('rejected', 'A', [1, 3]), part('rejected', 'B', [2])];
     expect(settlement).toEqual({ accepted: 0, failed });
   });

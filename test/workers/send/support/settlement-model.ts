@@ -303,6 +303,11 @@ export class SettlementRun {
       ledger: {
         claim: (...args) => this.#command(() => ledger.claim(...args), fate),
         historyOf: (...args) => ledger.historyOf(...args),
+        // A worker that does not see that its lock ran out does not see that its claim is gone.
+        mayContinue: (...args) =>
+          this.#mistake === 'locks are not watched'
+            ? Promise.resolve(true)
+            : this.#command(() => ledger.mayContinue(...args), fate),
         settle: (...args) => {
           const settling = this.#command(() => ledger.settle(...args), fate);
           if (this.#mistake !== 'settlements are not repeated') return settling;
