@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Notice } from '../../contracts/notice.ts';
-import { worstOf, type Finding } from '../../doctor/finding.ts';
+import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
 import { collect, templateVariables, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
@@ -103,6 +103,7 @@ export function doctorCommand(context: CommandContext): Command {
  * | invalid configuration | 2 |
  * | Redis unavailable | 3 |
  * | any other failure | 1 |
+ * | stopped before every check was made | 1 |
  */
 export function exitCodeFor(findings: readonly Finding[], strict: boolean): number {
   const failed = new Set(
@@ -110,7 +111,7 @@ export function exitCodeFor(findings: readonly Finding[], strict: boolean): numb
   );
   if (failed.has('config')) return 2;
   if (failed.has('redis.connection')) return 3;
-  if (failed.size > 0) return 1;
+  if (failed.size > 0 || findings.some(isCancelled)) return 1;
   return strict && worstOf(findings) === 'warn' ? 1 : 0;
 }
 
@@ -142,6 +143,11 @@ function linesOf({ check, level, says, remedy }: Finding): string[] {
 function summaryOf(findings: readonly Finding[]): string {
   const of = (level: Finding['level']) => findings.filter((one) => one.level === level).length;
   const [failed, warned] = [of('fail'), of('warn')];
-  if (failed + warned === 0) return 'No problems found.';
-  return `${countOf(failed, 'problem')} and ${countOf(warned, 'warning')} found.`;
+  const found =
+    failed + warned === 0
+      ? 'No problems found.'
+      : `${countOf(failed, 'problem')} and ${countOf(warned, 'warning')} found.`;
+  const left = findings.filter(isCancelled).length;
+  if (left === 0) return found;
+  return `Stopped: ${countOf(left, 'check')} ${left === 1 ? 'was' : 'were'} not made. ${found}`;
 }
