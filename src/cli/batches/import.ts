@@ -36,7 +36,7 @@ export function importCommand(context: CommandContext): Command {
       const report = await importList(context, file, flags, json, signal);
       const problem = whyNotTaken(report, flags.maxRefused);
       const failed = problem === undefined ? {} : { problem };
-      if (json) writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
+      if (json) await writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
       else writeLines(context.stdout, describeReport(report, flags));
       if (problem !== undefined && !json) writeText(context.stderr, `${problem}\n`);
       const waits = flags.wait === true && !report.dryRun;
@@ -56,7 +56,7 @@ async function importList(
   const config = await readConfig(context);
   const queue = await openQueue(config);
   const { ImportProgressView } = await import('./import-progress.ts');
-  const writeEvent = (event: object) => writeJsonLine(context.stdout, event);
+  const writeEvent = (event: object) => void writeJsonLine(context.stdout, event);
   const view = new ImportProgressView(
     context.stderr,
     json ? writeEvent : undefined,
@@ -185,9 +185,10 @@ async function wait(
     // It was imported: if the record says otherwise, Redis has an older copy, and the rest never comes.
     const isLost = ({ importedAt }: Batch) => importedAt === 0;
     const ends = (batch: Batch) => isOver(batch) || isLost(batch);
-    const view = await followBatch(context, open, id, json, signal, ends);
+    // Its exit code is an answer, too.
+    const view = await followBatch(context, open, id, { json, signal, ends, unread: true });
     const groups = await groupFailures(open.ledger, view.batch);
-    if (json) writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
+    if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
       writeLines(context.stdout, describeBatch(view, groups, Date.now()));
       if (!isOver(view.batch)) writeText(context.stderr, isLost(view.batch) ? LOST : STOPPED);
