@@ -25,7 +25,7 @@ export interface Surroundings {
 
 /** What every command gets. */
 export interface CommandContext extends Surroundings {
-  /** Sets the exit code. Default: 0. */
+  /** Sets the exit code. Default: 0, or that of the error that ends the command. */
   end(code: number): void;
 }
 

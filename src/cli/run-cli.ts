@@ -90,7 +90,7 @@ export async function runCli(
       return 2;
     }
     report(stderr, error, json);
-    return error instanceof UsageError ? 2 : exitCodeOf(error);
+    return exitCode || (error instanceof UsageError ? 2 : exitCodeOf(error));
   }
 }
 

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import type { ImportOptions, ImportReport } from '../../batch/import/import-options.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
 import { formatCount, countOf } from '../../format/format.ts';
@@ -81,7 +82,8 @@ async function importList(
     if (!report.alreadyImported) await record(report.batch, 'imported', report.contacts);
     return report;
   } catch (error) {
-    // What was stored until then stays queued.
+    // What was stored until then stays queued: "nothing was done" would be wrong.
+    if (contacts > 0 && flags.dryRun !== true && isSourceInvalid(error)) context.end(1);
     if (contacts > 0) await record(flags.batch, 'stopped', contacts);
     throw error;
   } finally {
@@ -89,6 +91,9 @@ async function importList(
     await queue.close();
   }
 }
+
+const isSourceInvalid = (error: unknown) =>
+  error instanceof NoticeQueueError && error.code === 'SOURCE_INVALID';
 
 /** Options that are not set have the defaults of the library. */
 function optionsFrom(flags: ImportFlags): ImportOptions {
