@@ -7,6 +7,7 @@ import { whyNotTaken } from './refused-limit.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { recordDone } from '../record-done.ts';
+import { UsageError } from '../usage-error.ts';
 import { withLedger, openQueue, readConfig } from '../open-queue.ts';
 import { writeJsonLine, table, wantsJson, writeLines, writeText } from '../output.ts';
 
@@ -33,6 +34,9 @@ export function importCommand(context: CommandContext): Command {
     ),
   ).action((file: string, flags: ImportFlags, command: Command) =>
     untilStopped(context, async (signal) => {
+      if (flags.dryRun === true && flags.wait === true) {
+        throw new UsageError('--wait: leave it out of a dry run, which enqueues nothing');
+      }
       const json = wantsJson(command);
       const report = await importList(context, file, flags, json, signal);
       const problem = whyNotTaken(report, flags.maxRefused);
@@ -40,8 +44,7 @@ export function importCommand(context: CommandContext): Command {
       if (json) await writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
       else writeLines(context.stdout, describeReport(report, flags));
       if (problem !== undefined && !json) writeText(context.stderr, `${problem}\n`);
-      const waits = flags.wait === true && !report.dryRun;
-      const accepted = !waits || (await wait(context, report.batch, json, signal));
+      const accepted = flags.wait !== true || (await wait(context, report.batch, json, signal));
       context.end(problem === undefined && accepted ? 0 : 1);
     }),
   );

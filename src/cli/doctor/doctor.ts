@@ -46,6 +46,7 @@ export function doctorCommand(context: CommandContext): Command {
     .addOption(whyOption())
     .option('--yes', 'do not ask for confirmation of the real notice')
     .action(async (flags: DoctorFlags, command: Command) => {
+      refuseUnused(flags);
       if (flags.answer !== undefined) {
         const { explainAnswer } = await import('./explain-answer.ts');
         await explainAnswer(context, command, flags.answer, flags.contact ?? []);
@@ -94,6 +95,26 @@ export function doctorCommand(context: CommandContext): Command {
       else writeLines(context.stdout, ['', summaryOf(findings)]);
       context.end(exitCodeFor(findings, flags.strict === true));
     });
+}
+
+/** @throws UsageError for flags that would have no effect, beside `--answer` or without it */
+function refuseUnused({ answer, contact, issue, drySend, send, template, ...rest }: DoctorFlags) {
+  if (answer === undefined) {
+    if (contact !== undefined) throw new UsageError('--contact: use it with --answer');
+    return;
+  }
+  const given = {
+    '--issue': issue,
+    '--no-dry-send': drySend ? undefined : true,
+    '--send': send,
+    '--template': template,
+    '--var': rest.var,
+    '--strict': rest.strict,
+  };
+  const unused = Object.entries(given).find(([, value]) => value !== undefined)?.[0];
+  if (unused !== undefined) {
+    throw new UsageError(`--answer: leave out ${unused}; a written answer is only explained`);
+  }
 }
 
 /**

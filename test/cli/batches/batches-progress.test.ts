@@ -88,6 +88,11 @@ describe('fieldMap', () => {
     [['contact=phone,var1=name'], { contact: 'phone', var1: 'name' }],
     [['contact=1', ' var1 = full name '], { contact: '1', var1: 'full name' }],
     [['contact=a=b'], { contact: 'a=b' }],
+    [['contact=Phone, mobile'], { contact: 'Phone, mobile' }],
+    [
+      ['contact=Phone, mobile, var1=a, b,var2=c'],
+      { contact: 'Phone, mobile', var1: 'a, b', var2: 'c' },
+    ],
   ])('%j', (texts, map) => {
     expect(fieldMap(texts)).toEqual(map);
   });
@@ -97,6 +102,7 @@ describe('fieldMap', () => {
     ['=x', /field=column/],
     ['contact=', /field=column/],
     ['contact=a,,var1=b', /field=column/],
+    ['contact=a,', /field=column/],
     ['contact=a,contact=b', /contact is named twice/],
   ])('refuses %j', (text, message) => {
     expect(() => fieldMap([text])).toThrow(message);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import type { Receipt } from '../../../src/index.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
 import { storedJob, waitingIds } from '../../producer/support/stored-jobs.ts';
 import { testRedis } from '../../support/redis.ts';
 import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
@@ -86,6 +87,22 @@ describe('notices send', () => {
     expect(await waitingIds(redis.client, prefix)).toHaveLength(1);
     const other = await run([...args, '--contact', '0102', '--json'], envOf(prefix));
     expect([other.code, errorOf(other).code]).toEqual([2, 'IDEMPOTENCY_CONFLICT']);
+  });
+
+  it('with --json, says in one line of JSON that it is not in the audit stream', async () => {
+    const prefix = redis.freshPrefix();
+    await redis.client.set(keysOf(prefix, 'default').audit, 'no stream');
+    const args = ['send', '--template', 'T', '--contact', '0101'];
+    const json = await run([...args, '--json'], envOf(prefix));
+    expect([json.code, JSON.parse(json.stderr)]).toEqual([
+      0,
+      { warning: { message: 'it is not in the audit stream (QUEUE_REFUSED)' } },
+    ]);
+    const words = await run(args, envOf(prefix));
+    expect([words.code, words.stderr]).toEqual([
+      0,
+      'warning: it is not in the audit stream (QUEUE_REFUSED)\n',
+    ]);
   });
 
   it.each([
