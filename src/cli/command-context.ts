@@ -25,8 +25,10 @@ export interface Surroundings {
 
 /** What every command gets. */
 export interface CommandContext extends Surroundings {
-  /** Sets the exit code. Default: 0. */
+  /** Sets the exit code. Default: 0, or that of the error that ends the command. */
   end(code: number): void;
+  /** Writes a warning to standard error: a line, or with `--json` a line of JSON. */
+  warn(message: string): void;
 }
 
 /**

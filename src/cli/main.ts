@@ -11,6 +11,9 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
+// Progress and warnings are worth less than what the command does: it goes on without a reader of them.
+process.stderr.on('error', () => {});
+
 const exitCode = await runCli(process.argv.slice(2));
 
 // A connection that Redis does not close would keep the process running for seconds.

@@ -28,9 +28,9 @@ export function print(
   else writeLines(stdout, lines());
 }
 
-/** Writes one JSON value on a line of its own. */
-export function writeJsonLine(output: Output, value: object): void {
-  writeText(output, `${JSON.stringify(value)}\n`);
+/** Writes one JSON value on a line of its own. @returns as {@link writeOut} does */
+export function writeJsonLine(output: Output, value: object): Promise<boolean> {
+  return writeAll(output, terminalText(`${JSON.stringify(value)}\n`));
 }
 
 /**

@@ -2,7 +2,6 @@ import type { Config } from '../config/config.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
 import type { AuditEntry } from '../ops/audit.ts';
 import { currentUser, type CommandContext } from './command-context.ts';
-import { writeText } from './output.ts';
 
 /** Timeout of the connection to Redis, and of each command, in milliseconds. */
 const TIMEOUT_MS = 3_000;
@@ -12,7 +11,7 @@ const TIMEOUT_MS = 3_000;
  * again, it would queue once more.
  */
 export async function recordDone(
-  { stderr }: Pick<CommandContext, 'stderr'>,
+  { warn }: Pick<CommandContext, 'warn'>,
   { redis: settings, account }: Pick<Config, 'redis' | 'account'>,
   entry: Omit<AuditEntry, 'who'>,
 ): Promise<void> {
@@ -27,6 +26,6 @@ export async function recordDone(
     );
   } catch (error) {
     if (!(error instanceof NoticeQueueError)) throw error;
-    writeText(stderr, `It is not in the audit stream (${error.code}).\n`);
+    warn(`it is not in the audit stream (${error.code})`);
   }
 }

@@ -36,14 +36,20 @@ export async function runCli(
   surroundings: Surroundings = processSurroundings(),
 ): Promise<number> {
   const { stdout, stderr } = surroundings;
+  const json = args.includes('--json');
+  const warn = (message: string) =>
+    writeText(
+      stderr,
+      json ? `${JSON.stringify({ warning: { message } })}\n` : `warning: ${message}\n`,
+    );
   let exitCode = 0;
   const context: CommandContext = {
     ...surroundings,
+    warn,
     end: (code) => {
       exitCode = code;
     },
   };
-  const json = args.includes('--json');
   const program = new Command('notices')
     .description('Enqueues notices, runs workers and shows the state of the queue.')
     .version(VERSION)
@@ -52,7 +58,8 @@ export async function runCli(
     .exitOverride()
     .configureOutput({
       writeOut: (text) => writeText(stdout, text),
-      writeErr: (text) => writeText(stderr, text),
+      // With --json, standard error has lines of JSON only.
+      writeErr: (text) => (json ? undefined : writeText(stderr, text)),
       getOutHelpWidth: () => widthOf(stdout),
       getErrHelpWidth: () => widthOf(stderr),
       // With --json, wrong usage is reported below, like every other error.
@@ -60,11 +67,6 @@ export async function runCli(
     })
     .configureHelp({ showGlobalOptions: true });
 
-  const warn = (message: string) =>
-    writeText(
-      stderr,
-      json ? `${JSON.stringify({ warning: { message } })}\n` : `warning: ${message}\n`,
-    );
   program.hook('preAction', async (_program, command) => {
     if (WITHOUT_WARNINGS.has(command.name())) return;
     const { readEnvironment } = await import('../config/read.ts');
@@ -90,7 +92,7 @@ export async function runCli(
       return 2;
     }
     report(stderr, error, json);
-    return error instanceof UsageError ? 2 : exitCodeOf(error);
+    return exitCode || (error instanceof UsageError ? 2 : exitCodeOf(error));
   }
 }
 

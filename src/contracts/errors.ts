@@ -99,7 +99,7 @@ export const ERROR_CODES = {
   },
   BATCH_CONFLICT: {
     meaning:
-      'The batch id is already used for another list or other options; nothing was enqueued.',
+      'The batch id is already used for another list or other options; nothing more was enqueued.',
     remedy: 'Use the same list and options to resume that batch, or another id.',
   },
   BATCH_CANCELLED: {
@@ -239,7 +239,8 @@ export function describeFailure(error: unknown): string {
 
 /**
  * Exit code of a program that fails with this error: 2 for invalid input or configuration, 3 when Redis is
- * unavailable or refused the command, 1 for everything else.
+ * unavailable or refused the command, 1 for everything else. `notices import` ends with 1 also for a list that
+ * breaks after contacts were queued.
  */
 export function exitCodeOf(error: unknown): 1 | 2 | 3 {
   if (!(error instanceof NoticeQueueError)) return 1;

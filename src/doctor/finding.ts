@@ -37,8 +37,14 @@ export const CHECKS = [
 /** Name of a check. */
 export type CheckName = (typeof CHECKS)[number];
 
+const CANCELLED = 'cancelled';
+
 export const ok = (check: CheckName, says: string): Finding => ({ check, level: 'ok', says });
 export const skip = (check: CheckName, says: string): Finding => ({ check, level: 'skip', says });
+/** A check that was left out because the command was stopped. */
+export const cancelled = (check: CheckName): Finding => skip(check, CANCELLED);
+export const isCancelled = ({ level, says }: Finding): boolean =>
+  level === 'skip' && says === CANCELLED;
 export const warn = (check: CheckName, says: string, remedy: string): Finding => ({
   check,
   level: 'warn',

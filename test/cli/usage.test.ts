@@ -70,6 +70,13 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
     { args: ['status', '--worker'], names: '--worker' },
     { args: ['worker', '--processes', '0'], names: '--processes' },
     { args: ['worker', '--processes', 'many'], names: '--processes' },
+    { args: ['doctor', '--contact', '0101'], names: '--contact: use it with --answer' },
+    { args: ['doctor', '--answer', 'f', '--strict'], names: '--answer: leave out --strict' },
+    { args: ['doctor', '--answer', 'f', '--no-dry-send'], names: 'leave out --no-dry-send' },
+    {
+      args: ['import', 'f', '--template', 'T', '--dry-run', '--wait'],
+      names: '--wait: leave it out of a dry run',
+    },
   ])('$args', async ({ args, names }) => {
     const plain = await run(args);
     expect([plain.code, plain.stdout]).toEqual([2, '']);
@@ -86,6 +93,9 @@ describe('wrong use: exit code 2, named, without a stack trace', () => {
     const plain = await run([]);
     expect([plain.code, plain.stdout]).toEqual([2, '']);
     expect(plain.stderr).toMatch(/^Usage: notices/);
+    const json = await run(['--json']);
+    expect([json.code, json.stdout]).toEqual([2, '']);
+    expect(errorOf(json)).toEqual({ code: 'USAGE', message: 'expected a command' });
   });
 });
 
@@ -102,4 +112,13 @@ it('ends quietly when nobody reads its output to the end', async () => {
   // Gone before the first line comes.
   running.child.stdout?.destroy();
   expect(await running.ended).toMatchObject({ code: 0, stderr: '' });
+});
+
+it('a check of a list ends with its report when nobody reads its progress', async () => {
+  const running = startProcess(['import', '-', '--template', 'T', '--dry-run']);
+  // Gone before the first row comes.
+  running.child.stderr?.destroy();
+  running.stdin.end('contact\n01000000001\n');
+  const { code, stdout } = await running.ended;
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^Dry run: nothing was enqueued\.$/m)]);
 });

@@ -51,9 +51,14 @@ async function cancelBatch(
   context: CommandContext,
   open: OpenLedger,
   { id, counts, phase }: Batch,
-  { yes, why = '' }: CancelFlags,
+  { releaseKey, yes, why = '' }: CancelFlags,
   command: Command,
 ): Promise<void> {
+  if (releaseKey === true) {
+    throw new UsageError(
+      '--release-key: leave it out for a batch; only single notices have idempotency keys',
+    );
+  }
   if (phase !== 'finished' && phase !== 'cancelled') {
     const question = `Cancel batch ${id}? ${formatCount(counts.pending)} of ${countOf(counts.total, 'contact')} would never be sent.`;
     if (!(await confirm(context, question, yes === true))) {

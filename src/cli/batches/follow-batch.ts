@@ -15,12 +15,23 @@ const ELSEWHERE_MS = 1_000;
 /** How long Redis may be unavailable before the command fails, in milliseconds. */
 const REDIS_OUTAGE_MS = 60_000;
 
+/** How a batch is followed. */
+export interface FollowOptions {
+  /** One event per line on standard output, instead of a bar. */
+  readonly json: boolean;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Whether nothing is left to wait for. Default: all of it is settled. */
+  readonly ends?: (batch: Batch) => boolean;
+  /** With `json`: go on when nobody reads the events any more. */
+  readonly unread: boolean;
+}
+
 /**
  * Shows the progress of a batch until it ends or `signal` is aborted: a bar on a terminal,
  * lines elsewhere, and with `json` one event per line on standard output. The reason why a batch is not
  * sending is written once, when it changes.
  *
- * @param ends whether nothing is left to wait for. Default: all of it is settled
  * @returns the last state of the batch
  * @throws UsageError when the batch was deleted, NoticeQueueError when Redis stays unavailable
  */
@@ -28,9 +39,7 @@ export async function followBatch(
   { stdout, stderr }: Pick<CommandContext, 'stdout' | 'stderr'>,
   open: OpenLedger,
   id: string,
-  json: boolean,
-  signal: AbortSignal,
-  ends: (batch: Batch) => boolean = isOver,
+  { json, signal, ends = isOver, unread }: FollowOptions,
 ): Promise<BatchSnapshot> {
   const everyMs = stderr.isTTY === true ? TERMINAL_MS : ELSEWHERE_MS;
   const bar = new ProgressBar('sending', stderr);
@@ -40,8 +49,11 @@ export async function followBatch(
     const view = await retryWhileUnavailable(() => viewBatch(open, id), signal);
     const { batch, standstill } = view;
     progress.read(performance.now(), settledOf(batch));
-    if (json) writeJsonLine(stdout, { event: 'sending', ...progressOf(view, progress.rate) });
-    else {
+    let isRead = true;
+    if (json) {
+      const event = { event: 'sending', ...progressOf(view, progress.rate) };
+      isRead = await writeJsonLine(stdout, event);
+    } else {
       if (standstill !== shownReason && standstill !== undefined) {
         bar.end();
         writeText(stderr, `Not sending: ${standstill}.\n`);
@@ -51,7 +63,7 @@ export async function followBatch(
       const share = total === 0 ? undefined : settledOf(batch) / total;
       bar.show(share, progressText(batch, progress.rate, progress.timeFor(pending)));
     }
-    if (ends(batch) || signal.aborted) {
+    if (ends(batch) || signal.aborted || !(isRead || unread)) {
       bar.end();
       return view;
     }

@@ -108,15 +108,18 @@ function delimiter(text: string): string {
   return character;
 }
 
+/** A comma before another `field=`, or before nothing: other commas belong to the title of a column. */
+const NEXT_PAIR = /,(?=[^,=]+=|\s*(?:,|$))/;
+
 /**
- * Parses `contact=phone,var1=name`.
+ * Parses `contact=phone,var1=name`. A title may contain commas: `contact=Phone, mobile`.
  *
  * @throws UsageError for anything else, and for a field that is named twice
  */
 export function fieldMap(texts: readonly string[]): Record<string, string> | undefined {
   if (texts.length === 0) return undefined;
   const pairs = texts
-    .flatMap((text) => text.split(','))
+    .flatMap((text) => text.split(NEXT_PAIR))
     .map((pair): [string, string] => {
       const at = pair.indexOf('=');
       const [field, column] = [pair.slice(0, at).trim(), pair.slice(at + 1).trim()];

@@ -1,11 +1,13 @@
 import { Command } from 'commander';
 import type { ImportOptions, ImportReport } from '../../batch/import/import-options.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
+import { NoticeQueueError } from '../../contracts/errors.ts';
 import { fieldMap, withImportFlags, type ImportFlags } from './import-flags.ts';
 import { whyNotTaken } from './refused-limit.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { recordDone } from '../record-done.ts';
+import { UsageError } from '../usage-error.ts';
 import { withLedger, openQueue, readConfig } from '../open-queue.ts';
 import { writeJsonLine, table, wantsJson, writeLines, writeText } from '../output.ts';
 
@@ -32,15 +34,17 @@ export function importCommand(context: CommandContext): Command {
     ),
   ).action((file: string, flags: ImportFlags, command: Command) =>
     untilStopped(context, async (signal) => {
+      if (flags.dryRun === true && flags.wait === true) {
+        throw new UsageError('--wait: leave it out of a dry run, which enqueues nothing');
+      }
       const json = wantsJson(command);
       const report = await importList(context, file, flags, json, signal);
       const problem = whyNotTaken(report, flags.maxRefused);
       const failed = problem === undefined ? {} : { problem };
-      if (json) writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
+      if (json) await writeJsonLine(context.stdout, { event: 'report', ...report, ...failed });
       else writeLines(context.stdout, describeReport(report, flags));
       if (problem !== undefined && !json) writeText(context.stderr, `${problem}\n`);
-      const waits = flags.wait === true && !report.dryRun;
-      const accepted = !waits || (await wait(context, report.batch, json, signal));
+      const accepted = flags.wait !== true || (await wait(context, report.batch, json, signal));
       context.end(problem === undefined && accepted ? 0 : 1);
     }),
   );
@@ -56,7 +60,7 @@ async function importList(
   const config = await readConfig(context);
   const queue = await openQueue(config);
   const { ImportProgressView } = await import('./import-progress.ts');
-  const writeEvent = (event: object) => writeJsonLine(context.stdout, event);
+  const writeEvent = (event: object) => void writeJsonLine(context.stdout, event);
   const view = new ImportProgressView(
     context.stderr,
     json ? writeEvent : undefined,
@@ -81,7 +85,8 @@ async function importList(
     if (!report.alreadyImported) await record(report.batch, 'imported', report.contacts);
     return report;
   } catch (error) {
-    // What was stored until then stays queued.
+    // What was stored until then stays queued: "nothing was done" would be wrong.
+    if (contacts > 0 && flags.dryRun !== true && isSourceInvalid(error)) context.end(1);
     if (contacts > 0) await record(flags.batch, 'stopped', contacts);
     throw error;
   } finally {
@@ -89,6 +94,9 @@ async function importList(
     await queue.close();
   }
 }
+
+const isSourceInvalid = (error: unknown) =>
+  error instanceof NoticeQueueError && error.code === 'SOURCE_INVALID';
 
 /** Options that are not set have the defaults of the library. */
 function optionsFrom(flags: ImportFlags): ImportOptions {
@@ -185,9 +193,10 @@ async function wait(
     // It was imported: if the record says otherwise, Redis has an older copy, and the rest never comes.
     const isLost = ({ importedAt }: Batch) => importedAt === 0;
     const ends = (batch: Batch) => isOver(batch) || isLost(batch);
-    const view = await followBatch(context, open, id, json, signal, ends);
+    // Its exit code is an answer, too.
+    const view = await followBatch(context, open, id, { json, signal, ends, unread: true });
     const groups = await groupFailures(open.ledger, view.batch);
-    if (json) writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
+    if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
       writeLines(context.stdout, describeBatch(view, groups, Date.now()));
       if (!isOver(view.batch)) writeText(context.stderr, isLost(view.batch) ? LOST : STOPPED);

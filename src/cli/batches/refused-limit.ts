@@ -2,10 +2,13 @@ import { InvalidArgumentError } from 'commander';
 import type { ImportReport } from '../../batch/import/import-options.ts';
 import { countOf, formatCount } from '../../format/format.ts';
 
-/** The most rows of a list that may be refused: a number of rows, or a share of all rows from 0 to 1. */
+/**
+ * The most rows of a list that may be refused: a number of rows, or a share of all rows. The share is a whole number
+ * per million, because 29 % of 100 is less than 29 in binary fractions.
+ */
 export type RefusedLimit =
   | { readonly rows: number; readonly text: string }
-  | { readonly share: number; readonly text: string };
+  | { readonly perMillion: number; readonly text: string };
 
 /** Parses `--max-refused`: `100`, `5%` or `0.5%`. */
 export function refusedLimit(text: string): RefusedLimit {
@@ -14,7 +17,7 @@ export function refusedLimit(text: string): RefusedLimit {
   if (percent === undefined || Number(percent) > 100) {
     throw new InvalidArgumentError('Expected a number of rows, or a percentage such as 5%.');
   }
-  return { share: Number(percent) / 100, text };
+  return { perMillion: Math.round(Number(percent) * 10_000), text };
 }
 
 /**
@@ -27,7 +30,8 @@ export function whyNotTaken(
 ): string | undefined {
   if (contacts === 0) return 'No contact was taken: every row of the list was rejected.';
   if (limit === undefined) return undefined;
-  const most = 'rows' in limit ? limit.rows : limit.share * rows;
-  if (refused <= most) return undefined;
+  const isAllowed =
+    'rows' in limit ? refused <= limit.rows : refused * 1_000_000 <= limit.perMillion * rows;
+  if (isAllowed) return undefined;
   return `${formatCount(refused)} of ${countOf(rows, 'row')} were rejected, more than --max-refused ${limit.text} allows; the others are in the batch.`;
 }

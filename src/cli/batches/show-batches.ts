@@ -79,11 +79,14 @@ export function batchCommand(context: CommandContext): Command {
         const json = wantsJson(command);
         const view =
           watch === true
-            ? await untilStopped(context, (signal) => followBatch(context, open, id, json, signal))
+            ? await untilStopped(context, (signal) =>
+                followBatch(context, open, id, { json, signal, unread: false }),
+              )
             : await viewBatch(open, id);
         const groups = await groupFailures(open.ledger, view.batch);
         const result = { ...view, failures: groups };
-        if (watch === true && json) writeJsonLine(context.stdout, { event: 'batch', ...result });
+        if (watch === true && json)
+          await writeJsonLine(context.stdout, { event: 'batch', ...result });
         else print(context, command, result, () => describeBatch(view, groups, Date.now()));
       });
     });

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Notice } from '../../contracts/notice.ts';
-import { worstOf, type Finding } from '../../doctor/finding.ts';
+import { isCancelled, worstOf, type Finding } from '../../doctor/finding.ts';
 import { collect, templateVariables, whyOption } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import { currentUser, type CommandContext, untilStopped } from '../command-context.ts';
@@ -46,6 +46,7 @@ export function doctorCommand(context: CommandContext): Command {
     .addOption(whyOption())
     .option('--yes', 'do not ask for confirmation of the real notice')
     .action(async (flags: DoctorFlags, command: Command) => {
+      refuseUnused(flags);
       if (flags.answer !== undefined) {
         const { explainAnswer } = await import('./explain-answer.ts');
         await explainAnswer(context, command, flags.answer, flags.contact ?? []);
@@ -96,6 +97,26 @@ export function doctorCommand(context: CommandContext): Command {
     });
 }
 
+/** @throws UsageError for flags that would have no effect, beside `--answer` or without it */
+function refuseUnused({ answer, contact, issue, drySend, send, template, ...rest }: DoctorFlags) {
+  if (answer === undefined) {
+    if (contact !== undefined) throw new UsageError('--contact: use it with --answer');
+    return;
+  }
+  const given = {
+    '--issue': issue,
+    '--no-dry-send': drySend ? undefined : true,
+    '--send': send,
+    '--template': template,
+    '--var': rest.var,
+    '--strict': rest.strict,
+  };
+  const unused = Object.entries(given).find(([, value]) => value !== undefined)?.[0];
+  if (unused !== undefined) {
+    throw new UsageError(`--answer: leave out ${unused}; a written answer is only explained`);
+  }
+}
+
 /**
  * | worst finding | exit code |
  * |---|---|
@@ -103,6 +124,7 @@ export function doctorCommand(context: CommandContext): Command {
  * | invalid configuration | 2 |
  * | Redis unavailable | 3 |
  * | any other failure | 1 |
+ * | stopped before every check was made | 1 |
  */
 export function exitCodeFor(findings: readonly Finding[], strict: boolean): number {
   const failed = new Set(
@@ -110,7 +132,7 @@ export function exitCodeFor(findings: readonly Finding[], strict: boolean): numb
   );
   if (failed.has('config')) return 2;
   if (failed.has('redis.connection')) return 3;
-  if (failed.size > 0) return 1;
+  if (failed.size > 0 || findings.some(isCancelled)) return 1;
   return strict && worstOf(findings) === 'warn' ? 1 : 0;
 }
 
@@ -142,6 +164,11 @@ function linesOf({ check, level, says, remedy }: Finding): string[] {
 function summaryOf(findings: readonly Finding[]): string {
   const of = (level: Finding['level']) => findings.filter((one) => one.level === level).length;
   const [failed, warned] = [of('fail'), of('warn')];
-  if (failed + warned === 0) return 'No problems found.';
-  return `${countOf(failed, 'problem')} and ${countOf(warned, 'warning')} found.`;
+  const found =
+    failed + warned === 0
+      ? 'No problems found.'
+      : `${countOf(failed, 'problem')} and ${countOf(warned, 'warning')} found.`;
+  const left = findings.filter(isCancelled).length;
+  if (left === 0) return found;
+  return `Stopped: ${countOf(left, 'check')} ${left === 1 ? 'was' : 'were'} not made. ${found}`;
 }

@@ -5,7 +5,7 @@ import { startWorker } from '../../../workers/process/start-worker.ts';
 import { loadConfig, type Config } from '../../config/config.ts';
 import { startEmulator } from '../../emulator/emulator.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
-import { fail, ok, skip, type Finding } from '../../doctor/finding.ts';
+import { cancelled, fail, ok, type Finding } from '../../doctor/finding.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { openQueue } from '../open-queue.ts';
 import { removeAccount } from '../../redis/remove-account.ts';
@@ -51,7 +51,7 @@ export async function drySend(
       logger: pino({ level: 'silent' }),
       abandoned: signal,
     });
-    if (worker === undefined) return skip('dry-send', 'cancelled');
+    if (worker === undefined) return cancelled('dry-send');
     closers.push(() => worker.stop());
     const queue = await openQueue({ ...config, account });
     closers.push(() => queue.close());
@@ -60,12 +60,12 @@ export async function drySend(
     await queue.import(list, { templateCode: 'DOCTOR', signal });
     const deadline = performance.now() + DEADLINE_MS;
     while (emulator.record().contacts < 1 + LIST.length && performance.now() < deadline) {
-      if (signal.aborted) return skip('dry-send', 'cancelled');
+      if (signal.aborted) return cancelled('dry-send');
       await pause(POLL_MS);
     }
     return judgeRecord(emulator.record().contacts, performance.now() - startedAt);
   } catch (error) {
-    if (signal.aborted) return skip('dry-send', 'cancelled');
+    if (signal.aborted) return cancelled('dry-send');
     const problem =
       error instanceof NoticeQueueError
         ? `${error.code}: ${error.message}`

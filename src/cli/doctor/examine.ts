@@ -7,6 +7,7 @@ import { countOf } from '../../format/format.ts';
 import type { Notice } from '../../contracts/notice.ts';
 import { ERROR_CODES, NoticeQueueError } from '../../contracts/errors.ts';
 import {
+  cancelled,
   CHECKS,
   fail,
   ok,
@@ -109,7 +110,8 @@ function plainPayloads({ PAYLOAD_KEY: key, UNSEALED_PAYLOADS: unsealed }: Values
 }
 
 /**
- * Runs the checks in the order of {@link CHECKS}.
+ * Runs the checks in the order of {@link CHECKS}. Those that are left out because the signal aborts are
+ * cancelled.
  *
  * @param report called with each finding as it is made
  */
@@ -151,8 +153,14 @@ export async function examine(
       add(await realSend(redis, { ...config, service }, send));
     }
   };
+  const addRest = (left: (check: CheckName) => Finding) => {
+    const seen = new Set(findings.map(({ check }) => check));
+    const rest = CHECKS.filter((check) => check !== 'config' && !seen.has(check));
+    add(...rest.map(left));
+  };
   try {
     await withRedis(config.redis, TIMEOUT_MS, checkAll);
+    if (signal.aborted) addRest(cancelled);
   } catch (error) {
     if (!(error instanceof NoticeQueueError)) throw error;
     const { code, message } = error;
@@ -161,9 +169,7 @@ export async function examine(
     add(
       fail('redis.connection', `${code}: ${says}`, 'check REDIS_URL, the network and Redis itself'),
     );
-    const seen = new Set(findings.map(({ check }) => check));
-    const rest = CHECKS.filter((check: CheckName) => check !== 'config' && !seen.has(check));
-    add(...rest.map((check) => skip(check, 'skipped: Redis is unavailable')));
+    addRest((check) => skip(check, 'skipped: Redis is unavailable'));
   }
   return findings;
 }

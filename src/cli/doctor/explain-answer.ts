@@ -85,20 +85,27 @@ export function explain(
   };
 }
 
+const STATUS_LINE = /^HTTP\/[\d.]+ (\d{3})\b/;
+
 /** An answer 401 or 403 is judged after the token was renewed once. */
 const twoRefusals = (status: 401 | 403) => [
   { tokenId: 'first', status },
   { tokenId: 'renewed', status },
 ];
 
-/** Status line and headers as `curl -i` writes them; without them, status 200 and JSON. */
+/**
+ * Status line and headers as `curl -i` writes them; without them, status 200 and JSON. The last head counts: those
+ * before it are of a proxy, or of `100 Continue`.
+ */
 function parseAnswer(written: string): {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 } {
-  const [head = '', ...rest] = written.split(/\r?\n\r?\n/);
-  const line = /^HTTP\/[\d.]+ (\d{3})\b/.exec(head);
+  const parts = written.split(/\r?\n\r?\n/);
+  while (parts.slice(0, 2).filter((part) => STATUS_LINE.test(part)).length === 2) parts.shift();
+  const [head = '', ...rest] = parts;
+  const line = STATUS_LINE.exec(head);
   if (line === null) return { status: 200, headers: {}, body: written };
   const headers = head.split(/\r?\n/).flatMap((header) => {
     const [, name, value] = /^([\w-]+):\s*(.*)$/.exec(header) ?? [];

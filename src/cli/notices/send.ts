@@ -1,5 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
 import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { Contact, Notice } from '../../contracts/notice.ts';
@@ -118,8 +119,17 @@ function optionsFrom(flags: SendFlags): SendOptions {
 }
 
 async function readInput(path: string, stdin: Input): Promise<string> {
+  const bytes = await readBytes(path, stdin);
+  // Decoded, another encoding would be sent as replacement characters.
+  if (!isUtf8(bytes)) {
+    throw new UsageError('--file: expected UTF-8; save the file in this encoding');
+  }
+  return bytes.toString('utf8');
+}
+
+async function readBytes(path: string, stdin: Input): Promise<Buffer> {
   try {
-    return path === '-' ? await text(stdin) : await readFile(path, 'utf8');
+    return path === '-' ? await buffer(stdin) : await readFile(path);
   } catch (error) {
     const { code } = error as { code?: string };
     throw new UsageError(`--file: cannot read ${path} (${code ?? 'unknown reason'})`);

@@ -264,6 +264,24 @@ describe('notices import', () => {
     expect(await redis.keys(prefix)).toEqual([]);
   }, 60_000);
 
+  it('a list that breaks after contacts were queued: exit code 1, and 2 only where nothing was done', async () => {
+    const prefix = redis.freshPrefix();
+    const rows = contacts(20_000).map(({ contact }) => `${contact}\n`);
+    const list = `contact,var1\n${rows.map((row) => row.replace('\n', ',Kim\n')).join('')}0101,"open\n`;
+    const args = ['import', '-', '--template', 'T', '--batch', 'b', '--json'];
+    const dry = await run([...args, '--dry-run'], envOf(prefix), list);
+    expect([dry.code, errorOf(dry).code]).toEqual([2, 'SOURCE_INVALID']);
+    const ended = await run(args, envOf(prefix), list);
+    const { code, message } = errorOf(ended);
+    expect([ended.code, code, message]).toEqual([
+      1,
+      'SOURCE_INVALID',
+      expect.stringMatching(/ contacts are already queued, in batch b/),
+    ]);
+    const short = await run([...args, '--again'], envOf(prefix), 'contact\n0101,"open\n');
+    expect([short.code, errorOf(short).code]).toEqual([2, 'SOURCE_INVALID']);
+  }, 60_000);
+
   it('stopped by Ctrl-C: shows the command that continues it, and so it does', async () => {
     const prefix = redis.freshPrefix();
     const rows = contacts(300).map(({ contact }) => `${contact}\n`);

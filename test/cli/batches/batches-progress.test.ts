@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fieldMap } from '../../../src/cli/batches/import-flags.ts';
+import { refusedLimit, whyNotTaken } from '../../../src/cli/batches/refused-limit.ts';
 import { ProgressBar, progressLine, ProgressRate } from '../../../src/cli/progress.ts';
 
 /** What a bar writes. */
@@ -87,6 +88,11 @@ describe('fieldMap', () => {
     [['contact=phone,var1=name'], { contact: 'phone', var1: 'name' }],
     [['contact=1', ' var1 = full name '], { contact: '1', var1: 'full name' }],
     [['contact=a=b'], { contact: 'a=b' }],
+    [['contact=Phone, mobile'], { contact: 'Phone, mobile' }],
+    [
+      ['contact=Phone, mobile, var1=a, b,var2=c'],
+      { contact: 'Phone, mobile', var1: 'a, b', var2: 'c' },
+    ],
   ])('%j', (texts, map) => {
     expect(fieldMap(texts)).toEqual(map);
   });
@@ -96,8 +102,29 @@ describe('fieldMap', () => {
     ['=x', /field=column/],
     ['contact=', /field=column/],
     ['contact=a,,var1=b', /field=column/],
+    ['contact=a,', /field=column/],
     ['contact=a,contact=b', /contact is named twice/],
   ])('refuses %j', (text, message) => {
     expect(() => fieldMap([text])).toThrow(message);
+  });
+});
+
+describe('--max-refused', () => {
+  it.each([
+    ['29%', 100, 29],
+    ['57%', 100, 57],
+    ['58%', 100, 58],
+    ['0.7%', 1_000, 7],
+    ['0.0001%', 1_000_000, 1],
+    ['33.3333%', 1_000_000_000, 333_333_000],
+    ['0%', 10, 0],
+    ['99.9999%', 1_000_000, 999_999],
+    ['7', 10, 7],
+  ])('%s of %d rows: %d rows are not too many, one more is', (text, rows, refused) => {
+    const limit = refusedLimit(text);
+    expect(whyNotTaken({ rows, contacts: 1, refused }, limit)).toBeUndefined();
+    expect(whyNotTaken({ rows, contacts: 1, refused: refused + 1 }, limit)).toContain(
+      `more than --max-refused ${text} allows`,
+    );
   });
 });

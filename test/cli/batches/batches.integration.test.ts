@@ -1,5 +1,5 @@
 import { parse } from 'csv-parse/sync';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
 import type { FailureGroup } from '../../../src/batch/failures/failure-groups.ts';
@@ -8,6 +8,8 @@ import { beat, endHeartbeat } from '../../../src/fleet/heartbeat.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
+import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
+import { closed, startProcess } from '../support/process.ts';
 import { errorOf, matching, run, STACK, start, type Env } from '../support/run.ts';
 
 const redis = testRedis();
@@ -139,6 +141,27 @@ describe('notices batch --watch', () => {
     expect(lines.at(-1)).toMatchObject({ event: 'batch', failures: [] });
     expect(lines.at(-1)?.batch.counts.accepted).toBe(20);
   });
+
+  it('--watch --json ends when its reader is gone, and says nothing of it', async () => {
+    const prefix = redis.freshPrefix();
+    await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
+    const watching = startProcess(['batch', 'b', '--watch', '--json'], envOf(prefix));
+    await watching.says(/"event":"sending"/);
+    await closed(watching.child.stdout);
+    expect(await watching.ended).toMatchObject({ code: 0, stderr: '' });
+  }, 60_000);
+
+  it('import --wait --json still answers with its exit code when its reader is gone', async () => {
+    const prefix = redis.freshPrefix();
+    const flags = ['--template', 'T', '--batch', 'b', '--wait', '--json'];
+    const importing = startProcess(['import', '-', ...flags], envOf(prefix));
+    importing.stdin.end('contact\n01000000001\n');
+    await importing.says(/"event":"sending"/);
+    await closed(importing.child.stdout);
+    const worker = await startWorkerInProcess(redis.url, prefix);
+    onTestFinished(() => worker.stop());
+    expect(await importing.ended).toMatchObject({ code: 0, stderr: '' });
+  }, 60_000);
 
   it('in words; Ctrl-C ends the watching and not the batch', async () => {
     const prefix = redis.freshPrefix();

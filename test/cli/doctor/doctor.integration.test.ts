@@ -8,7 +8,15 @@ import { judgeSend } from '../../../src/cli/doctor/real-send.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { NoticeQueue } from '../../../src/index.ts';
-import { CHECKS, fail, ok, skip, warn, type Finding } from '../../../src/doctor/finding.ts';
+import {
+  cancelled,
+  CHECKS,
+  fail,
+  ok,
+  skip,
+  warn,
+  type Finding,
+} from '../../../src/doctor/finding.ts';
 import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -351,6 +359,8 @@ it.each([
   [[warn('redis.latency', '', '')], false, 0],
   [[warn('redis.latency', '', '')], true, 1],
   [[skip('send', '')], true, 0],
+  [[ok('config', ''), cancelled('send')], false, 1],
+  [[fail('redis.connection', '', ''), cancelled('send')], false, 3],
   [[fail('queue.hold', '', '')], false, 1],
   [[fail('queue.hold', '', ''), fail('redis.connection', '', '')], false, 3],
   [[fail('config', '', ''), fail('redis.connection', '', '')], false, 2],
@@ -364,8 +374,12 @@ it('Ctrl-C during the dry send ends it, and nothing is left behind', async () =>
   const examining = start(['doctor'], env);
   await examining.says(/queue\.retention/);
   examining.stop('SIGINT');
-  const { stderr } = await examining.ended;
-  expect(stderr).toBe('');
+  const { code, stdout, stderr } = await examining.ended;
+  expect([code, stderr]).toEqual([1, '']);
+  for (const check of ['dry-send', 'send']) {
+    expect(stdout).toMatch(new RegExp(`^skip +${check} +cancelled$`, 'm'));
+  }
+  expect(stdout).toMatch(/^Stopped: 2 checks were not made\./m);
   const left = (await redis.keys(env['REDIS_PREFIX'])).filter((key) => !key.includes(':token:'));
   expect(left).toEqual([]);
 });

@@ -54,6 +54,17 @@ it.each([
       outcome: { kind: 'hold', hold: 'credit', code: 'QUOTA_EXCEEDED' },
     },
   ],
+  [
+    'HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 403 Forbidden\r\n\r\n{"code":"OTHER_TEAM"}',
+    {
+      status: 403,
+      outcome: { kind: 'hold', hold: 'credentials', code: 'OTHER_TEAM', ownAfter: 1 },
+    },
+  ],
+  [
+    'HTTP/1.1 100 Continue\n\nHTTP/1.1 404 Not Found\n\n{"code":\n\n"NO_TEMPLATE"}',
+    { status: 404, outcome: { kind: 'rejected', code: 'NO_TEMPLATE' } },
+  ],
   ['{"data":{"id":1}}', { row: '2xx, JSON or no body', outcome: { kind: 'accepted' } }],
 ])('%s', (written, expected) => {
   expect(explain(written, RULES, [])).toMatchObject(expected);

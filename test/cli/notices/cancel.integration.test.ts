@@ -53,6 +53,15 @@ describe('notices cancel, of a single notice', () => {
   it('still cancels a batch by its id, with a reason, and names one that does not exist', async () => {
     const { prefix, cancel, audit } = open();
     await buildBatch(redis.client, prefix, 'spring', [NOTICE.contacts]);
+    const wrong = await cancel('spring', '--yes', '--release-key', '--json');
+    expect([wrong.code, errorOf(wrong)]).toEqual([
+      2,
+      {
+        code: 'USAGE',
+        message:
+          '--release-key: leave it out for a batch; only single notices have idempotency keys',
+      },
+    ]);
     const done = await cancel('spring', '--yes', '--why', 'wrong list');
     expect(done.stdout).toMatch(/^Batch spring is cancelled/);
     expect(await audit()).toMatchObject([{ target: 'batch spring', why: 'wrong list' }]);

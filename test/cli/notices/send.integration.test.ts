@@ -4,15 +4,16 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import type { Receipt } from '../../../src/index.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
 import { storedJob, waitingIds } from '../../producer/support/stored-jobs.ts';
 import { testRedis } from '../../support/redis.ts';
-import { errorOf, run, STACK, type Env } from '../support/run.ts';
+import { errorOf, run, STACK, start, type Env } from '../support/run.ts';
 
 const redis = testRedis();
 const dir = mkdtempSync(path.join(tmpdir(), 'notices-cli-'));
 afterAll(() => rmSync(dir, { recursive: true }));
 
-function file(name: string, text: string): string {
+function file(name: string, text: string | Buffer): string {
   const where = path.join(dir, name);
   writeFileSync(where, text);
   return where;
@@ -88,6 +89,22 @@ describe('notices send', () => {
     expect([other.code, errorOf(other).code]).toEqual([2, 'IDEMPOTENCY_CONFLICT']);
   });
 
+  it('with --json, says in one line of JSON that it is not in the audit stream', async () => {
+    const prefix = redis.freshPrefix();
+    await redis.client.set(keysOf(prefix, 'default').audit, 'no stream');
+    const args = ['send', '--template', 'T', '--contact', '0101'];
+    const json = await run([...args, '--json'], envOf(prefix));
+    expect([json.code, JSON.parse(json.stderr)]).toEqual([
+      0,
+      { warning: { message: 'it is not in the audit stream (QUEUE_REFUSED)' } },
+    ]);
+    const words = await run(args, envOf(prefix));
+    expect([words.code, words.stderr]).toEqual([
+      0,
+      'warning: it is not in the audit stream (QUEUE_REFUSED)\n',
+    ]);
+  });
+
   it.each([
     { how: 'a file', path: () => file('good.json', JSON.stringify(NOTICE)), stdin: '' },
     {
@@ -105,6 +122,27 @@ describe('notices send', () => {
     const job = await storedJob(redis.client, prefix, id);
     expect(job.data.notice).toEqual({ ...NOTICE, scheduleType: 'DIRECTLY' });
     expect([job.delay, job.priority]).toEqual([60_000, 2]);
+  });
+
+  it('refuses a notice that is not UTF-8, instead of sending other characters', async () => {
+    const prefix = redis.freshPrefix();
+    const [before, after] = JSON.stringify(NOTICE).split('김');
+    // The same name as Korean editors on Windows save it.
+    const bytes = Buffer.concat([
+      Buffer.from(before ?? ''),
+      Buffer.from([0xb1, 0xe8]),
+      Buffer.from(after ?? ''),
+    ]);
+    for (const name of [file('euc-kr.json', bytes), '-']) {
+      const sending = start(['send', '--file', name, '--json'], envOf(prefix));
+      sending.stdin.end(bytes);
+      const ended = await sending.ended;
+      expect([ended.code, errorOf(ended)]).toEqual([
+        2,
+        { code: 'USAGE', message: '--file: expected UTF-8; save the file in this encoding' },
+      ]);
+    }
+    expect(await redis.keys(prefix)).toEqual([]);
   });
 
   it('passes times on', async () => {

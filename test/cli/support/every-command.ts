@@ -8,6 +8,7 @@ import { loadCommands } from '../../../src/cli/commands.ts';
 export const nothingAround = () => ({
   env: {},
   end: () => {},
+  warn: () => {},
   signals: new EventEmitter(),
   stdin: new PassThrough(),
   stdout: new PassThrough(),

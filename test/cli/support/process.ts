@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished } from 'vitest';
 import { asUser } from '../../support/redis-users.ts';
@@ -46,6 +47,13 @@ export function startProcess(args: readonly string[], env: Env = {}): RunningPro
     stop: (signal) => child.kill(signal),
     ended,
   };
+}
+
+/** Closes what a process writes to, as a reader does that has seen enough. */
+export async function closed(stream: Readable | null): Promise<void> {
+  if (stream === null) throw new Error('the process has no such stream');
+  stream.destroy();
+  if (!stream.closed) await once(stream, 'close');
 }
 
 /** Runs `notices` in a process of its own to its end. */
