@@ -13,7 +13,8 @@ const WRITE_AT = 64 * 1024;
  * The file of refused rows, for the person who corrects them. It is created with the first refused
  * row ({@link NewFile}). For a CSV list it is a CSV file with four added columns before those
  * of the list; for objects it is NDJSON with the same four fields. Both can be imported again without
- * changes to their structure: an import ignores fields that start with `rejected_`.
+ * changes to their structure, and so can the file of what is then refused: an import ignores fields that start
+ * with `rejected_`, and their new values replace those of the round before.
  */
 export class RejectsFile {
   readonly #path: string;
@@ -135,9 +136,12 @@ function objectLine(
   });
   if (!isObject(text)) return `${added}\n`;
   // Spliced as text: a row that is nested too deeply cannot be written as a value.
-  const rest = text.slice(1).trimStart();
+  const rest = text.replace(ADDED_BEFORE, '');
   return `${added.slice(0, -1)}${rest === '}' ? '' : ','}${rest}\n`;
 }
+
+/** The start of an object, with the fields that were added in the round before. */
+const ADDED_BEFORE = /^\{\s*(?:"rejected_\w+"\s*:\s*(?:"(?:[^"\\]|\\.)*"|\d+)\s*(?:,\s*|(?=\})))*/;
 
 function isObject(text: string): boolean {
   try {

@@ -16,6 +16,8 @@ export const FORBIDDEN_NAMES: ReadonlySet<string> = new Set([
   'constructor',
   'prototype',
 ]);
+/** A column of every file of refused rows or failures: such a file has titles, and escaped cells. */
+const REASON_COLUMN = `${REJECTED_PREFIX}reason`;
 /** A column that only a file of failures has; its other columns are fields that were sent before. */
 const FAILURES_COLUMN = `${REJECTED_PREFIX}state`;
 
@@ -34,7 +36,9 @@ interface Column {
 export interface Columns {
   /** Number of columns. */
   readonly width: number;
-  /** Titles of all columns, in order; the rejects file uses them. */
+  /** Whether the first row contains titles. */
+  readonly header: boolean;
+  /** Titles of the list's own columns, in order: without those that a rejects file added. */
   readonly titles: readonly string[];
   readonly contact: Column;
   readonly others: readonly Column[];
@@ -42,17 +46,22 @@ export interface Columns {
   readonly sent: SentColumns;
   /** Returns the value of a cell: without the escape of a rejects file, if the list is one. */
   readonly unescape: (cell: string) => string;
+  /** Cells of the list's own columns, as they were in the list before a rejects file was written. */
+  readonly original: (cells: readonly string[]) => readonly string[];
   /** Whether cells have no such escapes. */
   readonly isPlain: boolean;
 }
 
-const unchanged = (cell: string) => cell;
+const unchanged = <T>(value: T) => value;
 /**
  * Reads the header row, or the first row of a list without header.
  *
  * Without a map, columns named `contact` and `varN` (in any case) become those fields. Other columns are
  * not sent, except with `passThrough` or in a file of failures: then they become fields of their own
  * names. A column without a title is never sent.
+ *
+ * A file of refused rows is read with the options of its list: it has titles even if the list had none, and
+ * positions count the columns of the list. The columns of a file of failures have no positions in the list.
  *
  * @throws NoticeQueueError SOURCE_INVALID that names the invalid column, and the columns of the list
  */
@@ -66,14 +75,20 @@ export function readColumns(
     readonly passThrough: boolean;
   },
 ): Columns {
-  const titles = options.header
-    ? first.map((title) => title.trim())
+  const isPlain = !first.some((cell) => cell.trim() === REASON_COLUMN);
+  const header = options.header || !isPlain;
+  const unescape = isPlain ? unchanged : unescapeCell;
+  const titles = header
+    ? first.map((title) => unescape(title).trim())
     : first.map((_, index) => String(index + 1));
-  const names = options.header ? titles.map(canonical) : titles;
-  if (options.header) refuseInvalidNames(names);
-  const all = options.header && (options.passThrough || names.includes(FAILURES_COLUMN));
-  const mapped = options.map === undefined ? [] : byMap(titles, options.map, options);
-  const named = byName(options.header ? names : [], mapped);
+  const names = header ? titles.map(canonical) : titles;
+  if (header) refuseInvalidNames(names);
+  const isFailures = names.includes(FAILURES_COLUMN);
+  const all = isFailures || (options.header && options.passThrough);
+  const isOwn = (_: unknown, index: number) => isPlain || !isAdded(titles[index] ?? '');
+  const positions = isFailures ? [] : [...titles.keys()].filter(isOwn);
+  const mapped = byMap(titles, positions, options.map ?? {}, { ...options, header });
+  const named = byName(header ? names : [], mapped);
   const chosen = [
     ...mapped,
     ...named.filter(({ name }) => all || (options.map === undefined && isSentByName(name))),
@@ -82,22 +97,23 @@ export function readColumns(
   if (contact === undefined) {
     throw new NoticeQueueError(
       'SOURCE_INVALID',
-      options.header
+      header
         ? `Line 1: there is no column "contact". ${describeColumns(titles, options.delimiter)}`
         : 'A list without a header row needs a map with the position of the contact column, such as contact=1.',
     );
   }
-  const isPlain = !names.includes(`${REJECTED_PREFIX}reason`);
   return {
     width: first.length,
-    titles,
+    header,
+    titles: titles.filter(isOwn),
     contact: columnOf(contact.index, titles[contact.index] ?? '', 'contact'),
     others: chosen
       .filter((column) => column !== contact)
       .sort((left, right) => compareFields(left.name, right.name))
       .map(({ index, name }) => columnOf(index, titles[index] ?? '', name)),
     sent: sentColumns(titles, chosen),
-    unescape: isPlain ? unchanged : unescapeCell,
+    unescape,
+    original: isPlain ? unchanged : (cells) => cells.filter(isOwn).map(unescape),
     isPlain,
   };
 }
@@ -154,11 +170,12 @@ const isAdded = (title: string) => title.startsWith(REJECTED_PREFIX);
 
 function byMap(
   titles: readonly string[],
+  positions: readonly number[],
   map: FieldMap,
   { header, delimiter }: { readonly header: boolean; readonly delimiter: string },
 ): Chosen[] {
   return Object.entries(map).map(([name, source]) => {
-    const index = indexOf(titles, source, header);
+    const index = indexOf(header ? titles : [], positions, source);
     if (index !== undefined) return { index, name };
     throw new NoticeQueueError(
       'SOURCE_INVALID',
@@ -170,16 +187,11 @@ function byMap(
 /** Titles are searched before positions: a column may be titled "2". */
 function indexOf(
   titles: readonly string[],
+  positions: readonly number[],
   source: string | number,
-  header: boolean,
 ): number | undefined {
-  if (header && typeof source === 'string') {
-    const named = titles.indexOf(source.trim());
-    if (named >= 0) return named;
-  }
-  const position = Number(source);
-  const exists = Number.isSafeInteger(position) && position >= 1 && position <= titles.length;
-  return exists ? position - 1 : undefined;
+  const named = typeof source === 'string' ? titles.indexOf(source.trim()) : -1;
+  return named >= 0 ? named : positions[Number(source) - 1];
 }
 
 function describeColumns(titles: readonly string[], delimiter: string): string {

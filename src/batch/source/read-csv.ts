@@ -37,7 +37,7 @@ export async function readCsv(
   return {
     titles: columns.titles,
     columns: () => columns.sent,
-    rows: list.rows(columns, options.header),
+    rows: list.rows(columns),
   };
 }
 
@@ -68,10 +68,10 @@ class CsvText {
     }
   }
 
-  /** All rows. @param header whether to skip the first row */
-  async *rows(columns: Columns, header: boolean): AsyncGenerator<readonly SourcePart[], void> {
+  /** All rows, without that of the titles. */
+  async *rows(columns: Columns): AsyncGenerator<readonly SourcePart[], void> {
     try {
-      if (header) {
+      if (columns.header) {
         const row = await this.firstRow();
         if (row !== undefined) this.#skip(row);
       }
@@ -108,7 +108,7 @@ class CsvText {
       const row = this.#row();
       if (row === undefined) return parts;
       const check = checkCells(row.cells, columns);
-      const original = check.kind === 'refused' ? row.cells : undefined;
+      const original = check.kind === 'refused' ? columns.original(row.cells) : undefined;
       parts.push({ line: this.#line, check, original });
       this.#skip(row);
     }

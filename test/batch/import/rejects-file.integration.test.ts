@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { ImportOptions } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 
@@ -87,4 +88,62 @@ it('a line nested 20,000 levels is one refused row', async () => {
   expect(report).toMatchObject({ contacts: 1, refused: 1 });
   const [line = ''] = readFileSync(report.rejectsFile ?? '', 'utf8').split('\n');
   expect(line).toMatch(/^\{"rejected_line":1,.*"contact":"01012345678","var1":\[\[/);
+});
+
+describe('the corrected file, imported with the options of its list', () => {
+  const byName = { map: { contact: 'Phone', var1: 'Name' } };
+  const byNumber = { map: { contact: 2, var1: 1 } };
+  const byPosition = { map: { contact: '2', var1: '1' } };
+
+  it.each<readonly [string, string, Partial<ImportOptions>]>([
+    ['by title', 'Name,Phone', byName],
+    ['by number', 'Name,Phone', byNumber],
+    ['by position', 'Name,Phone', byPosition],
+    ['by number, without titles', '=A0,01000000000', { ...byNumber, header: false }],
+    ['by position, without titles', '=A0,01000000000', { ...byPosition, header: false }],
+  ])(
+    '%s: the contacts come with their values, however many rounds it takes',
+    async (_, first, options) => {
+      const world = importWorld(redis);
+      const rows = `${first}\n=A1,+821000000001\n"'=A2",+821000000002\nLee,01000000003\n`;
+      const list = listFile(rows);
+      const { rejectsFile: one = '' } = await world.import(list, options);
+      // The first row is corrected, the second one is not.
+      const half = listFile(readFileSync(one, 'utf8').replaceAll("'+821000000001", '01000000001'));
+      const second = await world.import(half, options);
+      expect(second).toMatchObject({ rows: 2, contacts: 1, refused: 1 });
+      expect(await world.contacts(second.batch)).toStrictEqual([
+        { contact: '01000000001', var1: '=A1' },
+      ]);
+      const { rejectsFile: two = '' } = second;
+      expect(readFileSync(two, 'utf8').split('\n')[0]).toBe(
+        readFileSync(one, 'utf8').split('\n')[0],
+      );
+      const rest = listFile(readFileSync(two, 'utf8').replaceAll("'+821000000002", '01000000002'));
+      const third = await world.import(rest, options);
+      expect(third).toMatchObject({ rows: 1, contacts: 1 });
+      expect(await world.contacts(third.batch)).toStrictEqual([
+        { contact: '01000000002', var1: "'=A2" },
+      ]);
+    },
+  );
+
+  it('of objects: each field once, with the reason of the last round', async () => {
+    const world = importWorld(redis);
+    const list = listFile('{"contact":"+82","var1":"a \\"x\\"","id":[1]}\n', 'list.ndjson');
+    const { rejectsFile: one = '' } = await world.import(list);
+    const half = listFile(
+      readFileSync(one, 'utf8').replace('"contact":"+82"', '"contact":"?"'),
+      'b.ndjson',
+    );
+    const { rejectsFile: two = '' } = await world.import(half);
+    const text = readFileSync(two, 'utf8');
+    expect(text.match(/rejected_reason/g)).toHaveLength(1);
+    expect(text.endsWith(',"contact":"?","var1":"a \\"x\\"","id":[1]}\n')).toBe(true);
+    expect(JSON.parse(text)).toMatchObject({
+      rejected_line: 1,
+      rejected_value: '?',
+      rejected_reason: expect.stringMatching(/digits/) as unknown,
+    });
+  });
 });

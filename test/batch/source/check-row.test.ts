@@ -204,4 +204,31 @@ describe('columns', () => {
       json: '{"contact":"0101","var1":"\'=cmd","name":""}',
     });
   });
+
+  it('of a file of refused rows have the positions and titles that they have in the list', () => {
+    const added = ['rejected_line', 'rejected_reason'];
+    const numbered = columnsOf([...added, '1', '2'], { contact: 2, var1: '1' }, false);
+    expect([numbered.header, numbered.titles]).toStrictEqual([true, ['1', '2']]);
+    expect([numbered.contact.index, numbered.others[0]?.index]).toStrictEqual([3, 2]);
+    const titled = columnsOf([...added, 'Name', "'@phone"], { contact: '2', var1: 1 });
+    expect([titled.contact.index, titled.others[0]?.index]).toStrictEqual([3, 2]);
+    expect(titled.titles).toStrictEqual(['Name', '@phone']);
+    expect(titled.original(['3', 'because', "'=x", "'+82", 'more'])).toStrictEqual([
+      '=x',
+      '+82',
+      'more',
+    ]);
+    expect(columnsOf([...added, "'@phone"], { contact: '@phone' }).contact.index).toBe(2);
+    const all = { header: false, delimiter: ',', map: { contact: 2 }, passThrough: true };
+    expect(readColumns([...added, '1', '2'], all).others).toStrictEqual([]);
+  });
+
+  it('of a file of failures have no positions: they are other columns than those of the list', () => {
+    const titles = ['contact', 'var1', 'rejected_state', 'rejected_reason'];
+    for (const header of [true, false]) {
+      expect(() => columnsOf(titles, { contact: 2, var1: 1 }, header)).toThrow(
+        /takes contact from column "2", which does not exist\. The columns are "contact", "var1"/,
+      );
+    }
+  });
 });
