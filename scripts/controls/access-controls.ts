@@ -77,8 +77,8 @@ export const ACCESS_CONTROLS: readonly Control[] = [
   {
     prevents: 'a session that goes on after its sign-out',
     file: 'src/ops/web/access/ended-sessions.ts',
-    from: 'return (await this.#redis.exists(this.#keys.endedSession(id))) === 1;',
-    to: 'return (await this.#redis.exists(this.#keys.endedSession(id))) === 2;',
+    from: 'const isEnded = (await this.#redis.exists(this.#keys.endedSession(id))) === 1;',
+    to: 'const isEnded = (await this.#redis.exists(this.#keys.endedSession(id))) === 2;',
     test: 'ops/web/hostile-callers.integration.test.ts',
     words: 'stays ended after a restart and at other servers',
   },

@@ -124,6 +124,7 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
       return refuse(new NoticeQueueError('CROSS_SITE', WRONG_HOST), request, reply, context);
     }
     const header = (name: string) => headerOf(request, name);
+    const now = Date.now();
     const identified = access.identify(
       {
         remoteAddress: request.socket.remoteAddress,
@@ -131,12 +132,12 @@ function authorizeRequests(app: FastifyInstance, context: OpsContext): void {
         cookie: readCookie(request, 'session'),
         header,
       },
-      Date.now(),
+      now,
     );
-    const isEnded = identified?.by === 'session' && (await endedSessions.has(identified.seed));
+    const isEnded = identified?.by === 'session' && (await endedSessions.has(identified.seed, now));
     const identity = isEnded ? undefined : identified;
     request.identity = identity;
-    if (identity?.keyId !== undefined) keyUses.note(identity.keyId, Date.now());
+    if (identity?.keyId !== undefined) keyUses.note(identity.keyId, now);
     const { needs, perMinute = PER_MINUTE } = request.routeOptions.config;
     const limited = await limitOf(perMinute)(request);
     if (!limited.isAllowed && limited.isExceeded) {
@@ -180,6 +181,7 @@ function refuse(
   const { needs } = request.routeOptions.config;
   const problem = problemOf(error, needs === 'sender' ? undefined : redisWatch.explain());
   log(problem, error, request, logger);
+  logRefusedSignIn(problem, request, { access, logger });
   if (problem.retryAfter !== undefined) void reply.header('retry-after', problem.retryAfter);
   if (problem.status === 401) void reply.header('www-authenticate', 'Bearer realm="notices"');
   void reply.code(problem.status);
@@ -221,6 +223,18 @@ function log(
   };
   if (problem.status >= 500) logger.warn(fields);
   else logger.debug(fields);
+}
+
+/** A sign-in that a limit refused was not checked, and is no failed one; guessing on must show all the same. */
+function logRefusedSignIn(
+  { code }: Problem,
+  { routeOptions: { config }, ip: address }: FastifyRequest,
+  { access, logger }: Pick<OpsContext, 'access' | 'logger'>,
+): void {
+  const isSignIn = config.needs === 'open' && config.kind === 'page';
+  if (code !== 'TOO_MANY_REQUESTS' || !isSignIn) return;
+  const refused = access.signInRefusals.count(address, Date.now());
+  if (refused !== undefined) logger.warn({ event: 'ops-sign-in-refused', address, refused });
 }
 
 /** Kind and location of an unexpected error; its message may hold data of the request. */

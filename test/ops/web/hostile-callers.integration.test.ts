@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { networkOf } from '../../../src/ops/web/access/network.ts';
 import { SignInLimits } from '../../../src/ops/web/access/sign-in-limits.ts';
+import { SignInRefusals } from '../../../src/ops/web/access/sign-in-refusals.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { PASSWORD, startOps, type OpsBench } from './support/ops-bench.ts';
@@ -108,6 +109,17 @@ describe('the limits of a sign-in', () => {
     expect(await fail('b', 'n', 21)).toBe(false);
     expect(await fail('a', 'm', 22)).toBe(false);
     expect(await fail('a', 'n', 3_600_001)).toBe(false);
+  });
+
+  it('refuse with one line a minute for each network, which has their number', () => {
+    const refusals = new SignInRefusals();
+    expect(refusals.count('2001:db8:1:2::1', 0)).toBe(1);
+    for (let at = 1; at < 500; at += 1) {
+      expect(refusals.count(`2001:db8:1:2::${at}`, at)).toBeUndefined();
+    }
+    expect(refusals.count('2001:db8:1:3::1', 500)).toBe(1);
+    expect(refusals.count('2001:db8:1:2::1', 60_000)).toBe(500);
+    expect(refusals.count('2001:db8:1:2::1', 60_001)).toBeUndefined();
   });
 });
 

@@ -57,6 +57,10 @@ describe('signing in', () => {
     expect(reply).toMatchObject({ status: 429, json: { code: 'TOO_MANY_REQUESTS' } });
     expect(Number(reply.headers['retry-after'])).toBeGreaterThan(0);
     expect(Number(reply.headers['retry-after'])).toBeLessThanOrEqual(60);
+    await signIn(bench, 'vera', 'wrong');
+    // Who guesses on is in the log, once a minute.
+    const refused = bench.lines.filter(({ event }) => event === 'ops-sign-in-refused');
+    expect(refused).toMatchObject([{ level: 40, address: '127.0.0.1', refused: 1 }]);
     // Who is in already stays in.
     const viewer = await bench.viewer();
     expect((await viewer.get('/api/v1/session')).status).toBe(200);
@@ -221,6 +225,10 @@ describe('a start without users on this machine', () => {
     const again = await bench.nobody.get(`/sign-in?key=${linkKey}`);
     expect([again.status, cookieOf(again)]).toEqual([401, '']);
     expect(again.text).toContain('This link was used before');
+    const failed = bench.lines.filter(({ event }) => event === 'ops-sign-in-failed');
+    const line = { level: 40, by: 'link', address: '127.0.0.1' };
+    expect(failed).toMatchObject([line, line]);
+    expect(JSON.stringify(bench.lines)).not.toContain(linkKey.slice(1));
     expect((await signIn(bench, user, password)).status).toBe(303);
   });
 

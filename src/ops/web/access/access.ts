@@ -17,6 +17,7 @@ import type { Identity } from './identity.ts';
 import { OidcProvider } from '../oidc/provider.ts';
 import { Sessions } from './sessions.ts';
 import { SignInLimits } from './sign-in-limits.ts';
+import { SignInRefusals } from './sign-in-refusals.ts';
 
 /** What identifies the caller of a request. */
 export interface SentCredentials {
@@ -45,6 +46,8 @@ const NO_END = Number.MAX_SAFE_INTEGER;
  */
 export class Access {
   readonly sessions: Sessions;
+  /** What the log states of refused sign-ins. */
+  readonly signInRefusals = new SignInRefusals();
   /** The provider of OpenID Connect; undefined where none is configured. */
   readonly provider: OidcProvider | undefined;
   readonly #users: ReadonlyMap<string, User>;

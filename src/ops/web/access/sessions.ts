@@ -32,7 +32,7 @@ const MAX_ENDED = 10_000;
 /**
  * Sessions without a store: the signed cookie holds user and expiry. A session starts at the sign-in
  * and ends when it expires, at the sign-out ({@link EndedSessions}), or when password or role of the user
- * change. For people of the provider those are the settings of the provider.
+ * change. For people of the provider those are the settings of the provider that decide on name and role.
  */
 export class Sessions {
   readonly signer: Signer;

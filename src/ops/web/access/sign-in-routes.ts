@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { redisErrorFields } from '../../../redis/failure.ts';
 import type { SessionUser } from './sessions.ts';
 import { MAX_PASSWORD_LENGTH } from './password.ts';
 import { networkOf } from './network.ts';
@@ -9,6 +10,11 @@ import { page, route, type AnswerCookie, type RouteAnswer, type Route } from '..
 
 /** Attempts of one address, or one IPv6 network, per minute. */
 export const TRIES_PER_MINUTE = 10;
+
+const SESSION_ENDED: AnswerCookie = { kind: 'session', value: undefined, until: 0 };
+
+const HERE_ONLY =
+  'You are signed out in this browser and at this server. Redis did not store it: until it does, a copy of the cookie may still count at other ops servers, and here after a restart.';
 
 /** Sign-in and sign-out. */
 export const SIGN_IN_ROUTES: readonly Route[] = [
@@ -21,10 +27,11 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     query: z.object({ key: z.string().max(100).optional(), next: z.string().optional() }),
     answers: { 200: { says: 'The page.', type: 'text/html' }, 303: { says: 'Signed in.' } },
     perMinute: 60,
-    handle: ({ query: { key, next = '/' }, now }, context) => {
+    handle: ({ query: { key, next = '/' }, address, now }, context) => {
       if (key === undefined) return page(signInPage({ next: localPath(next) }, context.access));
       const user = context.access.redeem(key);
       if (user !== undefined) return signedIn(user, '/', now, context);
+      context.logger.warn({ event: 'ops-sign-in-failed', address, by: 'link' });
       const problem =
         'This link was used before, or belongs to another start of the server. Sign in with the password that was printed with it.';
       return page(signInPage({ next: '/', problem }, context.access), 401);
@@ -63,17 +70,19 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     needs: 'viewer',
     kind: 'page',
     summary: 'Ends the session.',
-    answers: { 303: { says: 'Signed out.' } },
-    handle: async ({ who, now }, { endedSessions, logger }) => {
-      if (who?.by === 'session') {
-        await endedSessions.end({ id: who.seed, until: who.until }, now);
+    answers: { 303: { says: 'Signed out.' }, 503: { says: 'Signed out at this server only.' } },
+    handle: async ({ who, now }, { access, endedSessions, logger }) => {
+      const name = who?.name;
+      try {
+        if (who?.by === 'session') {
+          await endedSessions.end({ id: who.seed, until: who.until }, now);
+        }
+      } catch (error) {
+        logger.warn({ event: 'ops-signed-out-here-only', who: name, ...redisErrorFields(error) });
+        return page(signInPage({ next: '/', problem: HERE_ONLY }, access), 503, [SESSION_ENDED]);
       }
-      logger.info({ event: 'ops-signed-out', who: who?.name });
-      return {
-        kind: 'redirect',
-        to: '/sign-in',
-        cookies: [{ kind: 'session', value: undefined, until: 0 }],
-      };
+      logger.info({ event: 'ops-signed-out', who: name });
+      return { kind: 'redirect', to: '/sign-in', cookies: [SESSION_ENDED] };
     },
   }),
 ];

@@ -1,4 +1,9 @@
-import { AuthorizationResponseError, ClientError, ResponseBodyError } from 'openid-client';
+import {
+  AuthorizationResponseError,
+  ClientError,
+  ResponseBodyError,
+  WWWAuthenticateChallengeError,
+} from 'openid-client';
 
 /** Why a sign-in through the provider failed. */
 export type FailureReason =
@@ -71,10 +76,23 @@ export function failureOf(error: unknown, otherwise: 'away' | 'not-valid'): Prov
     const code = TOKEN_ERRORS.has(error.error) ? error.error : error.code;
     return { reason: otherwise, code };
   }
+  if (error instanceof WWWAuthenticateChallengeError) return ofChallenge(error, otherwise);
   if (error instanceof ClientError) {
     const { code = 'OAUTH_INVALID' } = error;
     return { reason: AWAY.has(code) ? 'away' : otherwise, code };
   }
   // What fetch throws: no connection, or one that broke.
   return { reason: 'away', code: 'NO_CONNECTION' };
+}
+
+/**
+ * An answer of the token endpoint with `WWW-Authenticate`, whose body the library does not read. With status 401 it
+ * refuses id or secret of the client; a provider must then send this header (RFC 6749, 5.2).
+ */
+function ofChallenge(
+  { status, code }: WWWAuthenticateChallengeError,
+  otherwise: 'away' | 'not-valid',
+): ProviderFailure {
+  if (status === 401) return { reason: otherwise, code: 'invalid_client' };
+  return { reason: status >= 500 ? 'away' : otherwise, code };
 }

@@ -22,7 +22,7 @@ const CLOCK_TOLERANCE_S = 30;
 export class OidcProvider {
   /** Where the sign-in begins: always under the same origin, so that its cookie comes back. */
   readonly startUrl: string;
-  /** Sessions end when one of these settings changes. */
+  /** Who people are, and what they may: sessions end when one of these settings changes. */
   readonly settings: string;
   readonly config: OidcConfig;
   #found: { readonly metadata: Promise<client.Configuration>; readonly until: number } | undefined;
@@ -30,8 +30,8 @@ export class OidcProvider {
   constructor(config: OidcConfig) {
     this.config = config;
     this.startUrl = `${config.publicUrl}${START_PATH}`;
-    const { issuer, clientId, roles, roleClaim } = config;
-    this.settings = [issuer, clientId, roles, roleClaim].join('\n');
+    const { issuer, clientId, roles, roleClaim, nameClaim } = config;
+    this.settings = JSON.stringify([issuer, clientId, roles, roleClaim, nameClaim]);
   }
 
   /** @returns the URL at the provider where the visitor signs in */

@@ -174,7 +174,12 @@ describe('signing in through the provider', () => {
     const { issuer } = first.provider;
     const again = await start({ ...key, OIDC_ISSUER: issuer });
     expect((await again.bench.nobody.get('/api/v1/session', { cookie })).status).toBe(200);
-    for (const env of [{ OIDC_ISSUER: issuer, OIDC_ROLES: 'support:viewer' }, {}]) {
+    for (const env of [
+      { OIDC_ISSUER: issuer, OIDC_ROLES: 'support:viewer' },
+      { OIDC_ISSUER: issuer, OIDC_ROLE_CLAIM: 'groups' },
+      { OIDC_ISSUER: issuer, OIDC_NAME_CLAIM: 'email' },
+      {},
+    ]) {
       const changed = await start({ ...key, ...env });
       expect((await changed.bench.nobody.get('/api/v1/session', { cookie })).status).toBe(401);
     }
@@ -259,6 +264,18 @@ describe('an answer that is not valid', () => {
     expect(failures(bench)).toMatchObject([{ reason: 'not-valid', code: 'invalid_grant' }]);
   });
 
+  it('that refuses the secret of this server says so in the log, not that the provider is away', async () => {
+    const setting = await start({ OIDC_CLIENT_SECRET: 'the one before' });
+    setting.provider.claims = { sub: '1', roles: 'notice-admins' };
+    const reply = await signIn(setting);
+    expect(reply.status).toBe(401);
+    expect(reply.text).toContain('The answer of the sign-in provider is not valid.');
+    expectNoSession(reply);
+    const { bench } = setting;
+    expect(failures(bench)).toMatchObject([{ reason: 'not-valid', code: 'invalid_client' }]);
+    expect(JSON.stringify(bench.lines)).not.toMatch(/provider-text|the one before/);
+  });
+
   it('that declines says so, without the words of the provider', async () => {
     const { bench } = await start();
     const { back, cookie } = await visit(bench);
@@ -339,6 +356,7 @@ describe('a provider that is away', () => {
 
   it.each([
     ['/token', 'fail'],
+    ['/token', 'challenge'],
     ['/token', 'garbage'],
     ['/token', 'hang'],
     ['/jwks', 'fail'],

@@ -9,7 +9,7 @@ export const CLIENT_ID = 'notices-ops';
 export const CLIENT_SECRET = 'a secret of the client: %+&';
 
 /** What a path answers in place of what it should. */
-export type Trouble = 'hang' | 'fail' | 'garbage' | 'flood';
+export type Trouble = 'hang' | 'fail' | 'challenge' | 'garbage' | 'flood';
 
 /** How ID tokens are signed. */
 export type Signing = 'right' | 'other-key' | 'none';
@@ -46,6 +46,7 @@ interface State {
   readonly jwk: object;
 }
 
+const CHALLENGE = { 'www-authenticate': 'Basic realm="provider-text"' };
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
 /** A page with an icon of its own, so that the browser asks for none. */
@@ -104,8 +105,9 @@ async function serve(
   provider.asked.push(url.pathname);
   const trouble = provider.trouble.get(url.pathname);
   if (trouble !== undefined) return misbehave(trouble, answer);
-  const json = (body: object, status = 200) => {
-    answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const json = (body: object, status = 200, more: Readonly<Record<string, string>> = {}) => {
+    const headers = { 'content-type': 'application/json', ...more };
+    answer.writeHead(status, headers).end(JSON.stringify(body));
   };
   switch (url.pathname) {
     case '/.well-known/openid-configuration':
@@ -130,6 +132,8 @@ async function serve(
     case '/token': {
       const form = new URLSearchParams(await text(request));
       const problem = refusal(state, request, form);
+      // As RFC 6749 (5.2) requires it for a secret in the header.
+      if (problem === 'invalid_client') return json({ error: problem }, 401, CHALLENGE);
       if (problem !== undefined) return json({ error: problem }, 400);
       return json(redeem(provider, state, form));
     }
@@ -141,6 +145,7 @@ async function serve(
 function misbehave(trouble: Trouble, answer: ServerResponse): void {
   const type = { 'content-type': 'application/json' };
   if (trouble === 'fail') answer.writeHead(500).end('provider-text-of-an-error');
+  if (trouble === 'challenge') answer.writeHead(503, CHALLENGE).end();
   if (trouble === 'garbage') answer.writeHead(200, type).end('{"issuer": provider-text');
   if (trouble === 'flood') answer.writeHead(200, type).end(`"${'x'.repeat(2_000_000)}"`);
 }
