@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
-import { openBullQueue } from '../../redis/open-queue.ts';
+import { defineScript } from '../../redis/script.ts';
 
 /** Jobs that one script deletes at most: Redis does nothing else meanwhile. */
 const AT_ONCE = 1_000;
@@ -14,10 +14,34 @@ export interface KeepTimes {
 }
 
 /**
+ * Deletes the oldest jobs of a set whose time is over, as BullMQ's own removal by age does: a job and what BullMQ stores
+ * beside it, but not its deduplication key. BullMQ's `clean` deletes that, too, and a call that is repeated within the
+ * idempotency window would send the notice a second time.
+ *
+ * KEYS: the set of ended jobs. ARGV: the prefix of the jobs' keys, which share the hash tag of the set, how long jobs are
+ * kept, the most that are deleted. Returns how many were.
+ */
+const deleteOldest = defineScript<number>({
+  name: 'delete ended jobs',
+  keys: 1,
+  lua: `
+local jobs, before, most = ARGV[1], clock() - ARGV[2], ARGV[3]
+local ended = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'LIMIT', 0, most)
+for _, id in ipairs(ended) do
+  local job = jobs .. id
+  redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed', job .. ':unsuccessful')
+end
+if #ended > 0 then redis.call('ZREM', KEYS[1], unpack(ended)) end
+return #ended`,
+  parse: Number,
+});
+
+/**
  * Deletes ended jobs whose time is over (KEEP_ACCEPTED_MS, KEEP_FAILED_MS), personal data included. BullMQ does it
- * only when another job ends in the same way, which in an idle queue may be never.
+ * only when another job ends in the same way, which in an idle queue may be never. Idempotency keys stay in use.
  *
  * @param signal aborted when the process stops: the rest is left to the next turn
+ * @throws ScriptFailure
  */
 export async function deleteEnded(
   redis: RedisClient,
@@ -31,14 +55,10 @@ export async function deleteEnded(
     { name: CHUNK_QUEUE_NAME, state: 'failed', keepMs: keepFailedMs },
   ] as const;
   for (const { name, state, keepMs } of ended) {
-    const queue = openBullQueue(name, redis, keys);
-    try {
-      let deleted = AT_ONCE;
-      while (deleted === AT_ONCE && !signal.aborted) {
-        deleted = (await queue.clean(keepMs, AT_ONCE, state)).length;
-      }
-    } finally {
-      await queue.close();
+    const jobs = `${keys.bullPrefix}:${name}:`;
+    let deleted = AT_ONCE;
+    while (deleted === AT_ONCE && !signal.aborted) {
+      deleted = await deleteOldest(redis, [`${jobs}${state}`], [jobs, keepMs, AT_ONCE]);
     }
   }
 }

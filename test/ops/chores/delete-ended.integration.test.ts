@@ -67,3 +67,65 @@ it('ended notices whose time is over are deleted in an idle queue, and no others
   second.stop('SIGTERM');
   expect((await second.ended).code).toBe(0);
 });
+
+it('idempotency keys of notices that were deleted in an idle queue stay in use', async () => {
+  const emulator = await startEmulator({ rejectContacts: ['01000000002', '01000000004'] });
+  onTestFinished(() => emulator.close());
+  const prefix = redis.freshPrefix();
+  await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 1 });
+  const sends = [
+    { key: 'accepted', sent: notice('01000000001') },
+    { key: 'rejected', sent: notice('01000000002') },
+    { key: 'cancelled', sent: notice('01000000003') },
+    // Its first job is kept for longer than its second one.
+    {
+      key: 'of two jobs',
+      sent: {
+        templateCode: 'T',
+        contacts: [{ contact: '01000000004' }, { contact: '01000000005' }],
+      },
+    },
+  ];
+  const ids: string[] = [];
+  for (const { key, sent } of sends) {
+    ids.push((await queue.send(sent, { idempotencyKey: key })).id);
+  }
+  await queue.cancel(ids[2] ?? '');
+  const worker = startProcess(['worker'], {
+    REDIS_URL: redis.url,
+    REDIS_PREFIX: prefix,
+    BASE_URL: emulator.url,
+    ACCESS_KEY: 'emulator-access-key',
+    SECRET_KEY: 'emulator-secret-key',
+  });
+  const states = async () => Promise.all(ids.map(async (id) => (await queue.get(id)).state));
+  const ended = ['accepted', 'rejected', 'cancelled', 'rejected'];
+  await until(async () => String(await states()) === String(ended), { what: 'the ends' });
+  worker.stop('SIGTERM');
+  await worker.ended;
+
+  const keys = keysOf(prefix, 'default');
+  const board = openBullQueue(QUEUE_NAME, redis.client, keys);
+  onTestFinished(() => board.close());
+  const counts = () => board.getJobCounts('completed', 'failed', 'waiting', 'delayed', 'active');
+  const [first = '', second = '', third = '', both = ''] = ids;
+  const old: readonly (readonly ['completed' | 'failed', string])[] = [
+    ['completed', first],
+    ['failed', second],
+    ['completed', third],
+    ['completed', `${both}-1`],
+  ];
+  for (const [state, id] of old) await age(board.toKey(state), id, HOUR_MS + 1_000);
+  const config = { keepAcceptedMs: HOUR_MS, keepFailedMs: HOUR_MS };
+  await deleteEnded(redis.client, keys, config, new AbortController().signal);
+  expect(await counts()).toMatchObject({ completed: 0, failed: 1 });
+  const kept = await redis.keys(prefix);
+  const ofOld = (key: string) => old.some(([, id]) => key.startsWith(keys.noticeJob(id)));
+  expect(kept.filter(ofOld)).toEqual([]);
+
+  for (const [index, { key, sent }] of sends.entries()) {
+    const again = await queue.send(sent, { idempotencyKey: key });
+    expect(again).toMatchObject({ id: ids[index], duplicate: true });
+  }
+  expect(await counts()).toMatchObject({ waiting: 0, delayed: 0, active: 0, failed: 1 });
+});
