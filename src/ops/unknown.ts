@@ -74,6 +74,8 @@ export interface UnknownOverview {
     /** When its import started: milliseconds since the epoch. */
     readonly begunAt: number;
   }[];
+  /** Whether no older batches are kept than those that were read. */
+  readonly allBatches: boolean;
 }
 
 /**
@@ -101,7 +103,8 @@ export async function readUnknownOverview(
         contacts: counts.unknown,
         begunAt,
       }));
-    return { notices: await readUnknown(redis, keys, ids), listed, batches };
+    const allBatches = kept.length < max.batches;
+    return { notices: await readUnknown(redis, keys, ids), listed, batches, allBatches };
   } catch (error) {
     throw redisFailure(error);
   }

@@ -30,7 +30,7 @@ const PROGRAMS = ['worker', 'emulator-worker', 'cli', 'ops'];
 const serviceOf = (name: string): Service => services[name] ?? { healthcheck: {} };
 const environmentOf = (name: string) => serviceOf(name).environment ?? {};
 
-/** The file's own Redis makes these pointless, they name a file that is not mounted, or send without TLS. */
+/** The file's own Redis makes these pointless, or they send without TLS. */
 const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'REDIS_SENTINELS',
   'REDIS_SENTINEL_NAME',
@@ -39,10 +39,6 @@ const NOT_HANDED_ON: ReadonlySet<string> = new Set([
   'REDIS_TLS_CA_FILE',
   'REDIS_TLS_CERT_FILE',
   'REDIS_TLS_KEY_FILE',
-  'TLS_CA_FILE',
-  'TLS_CERT_FILE',
-  'TLS_KEY_FILE',
-  'ANSWER_RULES_FILE',
   'INSECURE_HTTP_HOST',
 ]);
 
@@ -51,6 +47,7 @@ const handedAs = (name: VariableName) =>
   metadataOf(rowOf(name)).secret !== undefined && name !== 'REDIS_URL' ? `${name}_FILE` : name;
 
 const NAMES = ROWS.map(({ variable }) => variable);
+const isName = (text: string) => NAMES.some((name) => name === text);
 const FORMER_NAMES = ROWS.flatMap((row) => metadataOf(row).formerly ?? []);
 
 function namesOf(group: string): VariableName[] {
@@ -76,6 +73,13 @@ describe('variables', () => {
     expect(handed).toEqual(new Set([...meant, ...FORMER_NAMES]));
   });
 
+  it('what is not handed on is named where the variables are explained', () => {
+    const [explained = ''] = text.split('x-program:');
+    const [, refused = ''] = explained.split('# Not handed on');
+    const named = refused.match(/[A-Z][A-Z_]{5,}/g);
+    expect(new Set(named)).toEqual(NOT_HANDED_ON);
+  });
+
   it('the ops server gets its own, and what a producer takes', () => {
     const handed = Object.keys(environmentOf('ops'));
     for (const name of [...namesOf('Ops server'), ...namesOf('Queue')]) {
@@ -87,7 +91,8 @@ describe('variables', () => {
   });
 
   it('a worker has longer to stop than it takes', () => {
-    const grace = Number.parseInt(serviceOf('worker').stop_grace_period ?? '', 10);
+    const period = serviceOf('worker').stop_grace_period ?? '';
+    const grace = Number(/^\$\{STOP_GRACE_PERIOD:-(\d+)s\}$/.exec(period)?.[1]);
     const takes = loadConfig({}, { service: false }).worker.shutdownTimeoutMs;
     expect(grace * 1_000).toBeGreaterThan(takes);
   });
@@ -108,6 +113,14 @@ describe('secrets', () => {
     );
     expect(named.length).toBeGreaterThan(0);
     expect(granted).toEqual(expect.arrayContaining(named));
+  });
+
+  it.each(PROGRAMS)('%s gets each that .env may switch on', (name) => {
+    const secretFiles = new Set<string>(NAMES.map(handedAs).filter((one) => !isName(one)));
+    const switched = Object.entries(environmentOf(name))
+      .filter(([variable, value]) => value === null && secretFiles.has(variable))
+      .map(([variable]) => variable.replace(/_FILE$/, '').toLowerCase());
+    expect(serviceOf(name).secrets).toEqual(expect.arrayContaining(switched));
   });
 
   it('the emulator and its workers use the key pair that is no secret', () => {

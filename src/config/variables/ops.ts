@@ -22,7 +22,7 @@ export const opsVariables = {
     text(/^[^\p{C}]{1,40}$/u, '1 to 40 printable characters').exactOptional(),
     {
       description:
-        'Name of the environment, such as production: shown with the account at the top of every page.',
+        'Name of the environment, such as production: shown with the account at the top of pages, except for the sign-in and the board of queues.',
     },
   ),
   color: variable('OPS_COLOR', choice(['gray', 'green', 'blue', 'orange', 'red']).default('gray'), {
@@ -33,7 +33,7 @@ export const opsVariables = {
     text(/^[A-Za-z0-9.:-]{1,255}$/, 'an IP address or the name of a host').default('127.0.0.1'),
     {
       description: 'Address that the ops server listens on.',
-      note: 'Reachable from other machines it requires OPS_USERS, OPS_API_KEYS or a trusted proxy; put a proxy with TLS in front of it.',
+      note: 'Reachable from other machines it requires OPS_USERS, OPS_API_KEYS, OPS_USER_HEADER or OIDC_ISSUER; put a proxy with TLS in front of it.',
     },
   ),
   port: variable('OPS_PORT', integer('port numbers', 0, 65_535).default(4011), {
@@ -111,7 +111,10 @@ export const opsVariables = {
   maxBodyBytes: variable(
     'OPS_MAX_BODY_BYTES',
     integer('bytes', 1_024, 104_857_600).default(4_194_304),
-    { description: 'Maximum size of a request body at the ops server.' },
+    {
+      description:
+        'Maximum size of the body of `POST /api/v1/notices` at the ops server. Other requests may have 64 KiB.',
+    },
   ),
   noticesPerMinute: variable(
     'OPS_NOTICES_PER_MINUTE',
@@ -148,7 +151,7 @@ export const alertVariables = {
   }),
   quietMs: variable('ALERT_QUIET_MS', duration(0, 86_400_000).default(300_000), {
     description:
-      'How long an alert is not posted again; repetitions in that time are counted and posted once at its end.',
+      'How long the start of a condition is not posted again. If it is on when this time ends, that is posted then, with the number of starts in between (`repeated`).',
     note: 'Lowered: a hold that starts and ends repeatedly posts an alert each time.',
   }),
   failedNotices: variable(

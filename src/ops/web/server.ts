@@ -11,7 +11,7 @@ import type { OpsContext } from './ops-context.ts';
 import { problemPage } from './pages/public-pages.ts';
 import { signInPage } from './pages/public-pages.ts';
 import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
-import { registerRoutes } from './http/register-routes.ts';
+import { labelOf, registerRoutes } from './http/register-routes.ts';
 import type { Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
 import { registerSecurityHeaders, setSecurityHeaders } from './http/security-headers.ts';
@@ -175,8 +175,9 @@ function refuse(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  { redisWatch, logger, access }: OpsContext,
+  context: OpsContext,
 ): FastifyReply {
+  const { redisWatch, logger, access } = context;
   // A sender needs to know whether the notice may be queued; all others, what is wrong with Redis.
   const { needs } = request.routeOptions.config;
   const problem = problemOf(error, needs === 'sender' ? undefined : redisWatch.explain());
@@ -193,7 +194,7 @@ function refuse(
   const html =
     problem.status === 401
       ? signInPage({ next: reads(request.method) ? request.url : '/' }, access)
-      : problemPage(problem, { who: identity, csrf });
+      : problemPage(problem, { who: identity, csrf, place: labelOf(context) });
   return reply.type('text/html; charset=utf-8').send(html.text);
 }
 

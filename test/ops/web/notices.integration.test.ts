@@ -132,6 +132,25 @@ describe('a notice over HTTP', () => {
     }
   });
 
+  it('that is too large names the limit of its route', async () => {
+    const { server, shop } = await bench({ OPS_MAX_BODY_BYTES: '2000' });
+    const limits = 'OPS_MAX_BODY_BYTES for notices, 64 KiB for all others';
+    const reply = await shop.post(PATH, { notice: { ...notice(), memo: 'x'.repeat(2_000) } });
+    expect(reply).toMatchObject({ status: 413 });
+    expect(reply.json['detail']).toContain(limits);
+    const operator = await server.operator();
+    const resolve = async (ids: number) =>
+      operator.post('/api/v1/unknown/resolve', {
+        as: 'accepted',
+        ids: Array.from({ length: ids }, (_, index) => `${index}-${'x'.repeat(190)}`),
+        why: 'looked it up',
+      });
+    // More than OPS_MAX_BODY_BYTES, which is not the limit here.
+    expect((await resolve(100)).status).toBe(200);
+    const large = await resolve(400);
+    expect([large.status, large.json['detail']]).toEqual([413, reply.json['detail']]);
+  });
+
   it('comes no faster than it may, by key', async () => {
     const { send, server, prefix } = await bench({ OPS_NOTICES_PER_MINUTE: '3' });
     for (let sent = 0; sent < 3; sent++)

@@ -112,6 +112,24 @@ describe('a session', () => {
   });
 });
 
+it('the name of the environment is on pages of errors, too, and not for visitors', async () => {
+  const env = { OPS_NAME: 'staging <7>', OPS_COLOR: 'red' };
+  const bench = await startOps(redis.url, redis.freshPrefix(), env);
+  const accept = { accept: 'text/html' };
+  const viewer = await bench.viewer();
+  for (const [path, status] of [
+    ['/batches', 200],
+    ['/batches/none', 404],
+  ] as const) {
+    const page = await viewer.get(path, accept);
+    expect(page.status).toBe(status);
+    expect(page.text).toMatch(
+      /<p class="place red">\s*<strong>staging &lt;7&gt;<\/strong> default/,
+    );
+  }
+  expect((await bench.nobody.get('/batches', accept)).text).not.toContain('staging');
+});
+
 describe('behind a proxy with TLS', () => {
   const https = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'ops.example.test' };
 
@@ -128,6 +146,12 @@ describe('behind a proxy with TLS', () => {
       /^__Host-notices=[^;]+; Path=\/; Expires=[^;]+; HttpOnly; Secure; SameSite=Strict$/,
     );
     expect(reply.headers['strict-transport-security']).toBe('max-age=31536000');
+    const warned = () => bench.lines.filter(({ event }) => event === 'ops-session-without-https');
+    expect(warned()).toEqual([]);
+    // A proxy that forwards only the host.
+    const plain = await signIn(bench, 'otto', PASSWORD, { 'x-forwarded-host': 'ops.example.test' });
+    expect(cookieOf(plain)).toMatch(/^notices=/);
+    expect(warned()).toMatchObject([{ level: 40, lacks: 'X-Forwarded-Proto' }]);
     const other = await signIn(bench, 'otto', PASSWORD, {
       ...https,
       origin: 'https://evil.example.test',

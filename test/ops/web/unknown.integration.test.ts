@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
+import { readUnknownOverview } from '../../../src/ops/unknown.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';
@@ -12,6 +13,18 @@ const HTML = { accept: 'text/html' };
 const NUMBER = '01000000001';
 const TRACES = { traceId: 'trace-1', earlierTraceIds: ['trace-0'] };
 const why = 'looked it up';
+
+it('an overview that does not read all batches says so', async () => {
+  const prefix = redis.freshPrefix();
+  for (const id of ['old', 'new']) {
+    const batch = await buildBatch(redis.client, prefix, id, [contacts(1, 100)]);
+    await batch.settle(0, allFailed(1, 'unknown', 'HTTP_503', ''));
+  }
+  const { context } = await startOps(redis.url, prefix);
+  const read = (batches: number) => readUnknownOverview(context, { notices: 1, batches });
+  expect(await read(1)).toMatchObject({ batches: [{ batch: 'new' }], allBatches: false });
+  expect(await read(3)).toMatchObject({ batches: [{}, {}], allBatches: true });
+});
 
 /** A single notice, and a batch with two unknown chunks. */
 async function bench() {
@@ -100,7 +113,7 @@ describe('unknown outcomes over HTTP', () => {
     expect(text).toContain('<code>trace-0</code> <code>trace-1</code>');
     const list = await viewer.get(PATH);
     expectDocumented('GET', PATH, list);
-    expect(list.json).toMatchObject({ notices: [TRACES] });
+    expect(list.json).toMatchObject({ notices: [TRACES], allBatches: true });
     expect((await viewer.get('/unknown', HTML)).text).not.toMatch(/0100000\d{4}/);
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
     const send = (path: string, fields: Readonly<Record<string, string>>) =>

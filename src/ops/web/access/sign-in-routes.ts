@@ -6,7 +6,14 @@ import { networkOf } from './network.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { signInPage } from '../pages/public-pages.ts';
 import { localPath } from '../http/register-routes.ts';
-import { page, route, type AnswerCookie, type RouteAnswer, type Route } from '../http/route.ts';
+import {
+  page,
+  route,
+  type AnswerCookie,
+  type RouteAnswer,
+  type RouteCall,
+  type Route,
+} from '../http/route.ts';
 
 /** Attempts of one address, or one IPv6 network, per minute. */
 export const TRIES_PER_MINUTE = 10;
@@ -27,10 +34,12 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     query: z.object({ key: z.string().max(100).optional(), next: z.string().optional() }),
     answers: { 200: { says: 'The page.', type: 'text/html' }, 303: { says: 'Signed in.' } },
     perMinute: 60,
-    handle: ({ query: { key, next = '/' }, address, now }, context) => {
+    handle: (call, context) => {
+      const { key, next = '/' } = call.query;
       if (key === undefined) return page(signInPage({ next: localPath(next) }, context.access));
       const user = context.access.redeem(key);
-      if (user !== undefined) return signedIn(user, '/', now, context);
+      if (user !== undefined) return signedIn(user, '/', call, context);
+      const { address } = call;
       context.logger.warn({ event: 'ops-sign-in-failed', address, by: 'link' });
       const problem =
         'This link was used before, or belongs to another start of the server. Sign in with the password that was printed with it.';
@@ -50,9 +59,11 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
     }),
     answers: { 303: { says: 'Signed in.' }, 401: { says: 'Name or password is wrong.' } },
     perMinute: TRIES_PER_MINUTE,
-    handle: async ({ body: { name, password, next = '/' }, address, now }, context) => {
+    handle: async (call, context) => {
+      const { body, address, now } = call;
+      const { name, password, next = '/' } = body;
       const user = await context.access.signIn(name, password, networkOf(address), now);
-      if (user !== undefined) return signedIn(user, localPath(next), now, context);
+      if (user !== undefined) return signedIn(user, localPath(next), call, context);
       // Without the name: people type passwords into the wrong field.
       context.logger.warn({ event: 'ops-sign-in-failed', address });
       return page(
@@ -87,17 +98,28 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
   }),
 ];
 
-function signedIn(user: SessionUser, to: string, now: number, context: OpsContext): RouteAnswer {
-  return { kind: 'redirect', to, cookies: [startSession(user, now, context)] };
+/** The request that signs somebody in. */
+type SignInCall = Pick<RouteCall, 'now' | 'secure'>;
+
+function signedIn(
+  user: SessionUser,
+  to: string,
+  call: SignInCall,
+  context: OpsContext,
+): RouteAnswer {
+  return { kind: 'redirect', to, cookies: [startSession(user, call, context)] };
 }
 
 /** Starts a session. @returns its cookie */
 export function startSession(
   user: SessionUser,
-  now: number,
-  { access, logger }: OpsContext,
+  { now, secure }: SignInCall,
+  { access, config, logger }: OpsContext,
 ): AnswerCookie {
   const { cookie: value, until } = access.sessions.start(user, now);
   logger.info({ event: 'ops-signed-in', who: user.name, role: user.role });
+  // The proxy does not state that the browser uses https: then the cookie is sent over http, too.
+  const isPlain = !secure && config.trustedProxy.length > 0;
+  if (isPlain) logger.warn({ event: 'ops-session-without-https', lacks: 'X-Forwarded-Proto' });
   return { kind: 'session', value, until };
 }

@@ -5,7 +5,6 @@ import { noticeSchema, type Notice } from '../../../contracts/notice.ts';
 import type { SendOptions } from '../../../contracts/send-options.ts';
 import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
 import type { Receipt } from '../../../contracts/notice.ts';
-import { appendAudit } from '../../audit.ts';
 import type { Identity } from '../access/identity.ts';
 import { json, route, type Route } from '../http/route.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -64,15 +63,8 @@ export const NOTICE_ROUTES: readonly Route[] = [
       422: { says: 'The notice or its options are invalid; `issues` names each field.' },
     },
     handle: async ({ body: { notice, options }, header, who, now }, context) => {
-      const { redis, keys } = context;
       const keyed = withKey(options, header(IDEMPOTENCY_KEY));
       const given = await sendScoped(context, notice, keyed, who, now);
-      // A person, not a program: programs are not recorded, as with the library.
-      if (who !== undefined && who.by !== 'key' && !given.duplicate) {
-        const { id: target, contacts } = given;
-        const entry = { who: who.name, what: 'send', target, as: 'queued', why: '' } as const;
-        await appendAudit(redis, keys, { ...entry, contacts });
-      }
       return json(given, given.duplicate ? 200 : 202);
     },
   }),

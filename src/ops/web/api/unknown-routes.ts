@@ -39,7 +39,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
     query: z.object({ limit: queryNumber(1, MAX_IDS, 100) }),
     answers: {
       200: {
-        says: 'The oldest notices, and the batches.',
+        says: 'The oldest notices, and those of the newest 200 batches with unknown contacts.',
         schema: z.object({
           notices: z.array(
             unknownNotice.extend({
@@ -55,6 +55,9 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
               begunAt: z.int().describe('when its import started: milliseconds since the epoch'),
             }),
           ),
+          allBatches: z
+            .boolean()
+            .describe('whether that is all; if not, older batches may have unknown contacts'),
         }),
       },
     },

@@ -7,8 +7,8 @@ import type { Identity } from '../access/identity.ts';
 import { fromForm } from './form-fields.ts';
 import { streamEvents } from '../live/event-stream.ts';
 import type { OpsContext } from '../ops-context.ts';
-import type { RouteCall, Route, RouteAnswer } from './route.ts';
-import { readCookie, setCookie } from '../access/session-cookie.ts';
+import type { RouteCall, Route, RouteAnswer, ServerLabel } from './route.ts';
+import { isSecure, readCookie, setCookie } from '../access/session-cookie.ts';
 
 /** Form fields for the CSRF token, and for the path to redirect to. */
 const CSRF_FIELD = '_csrf';
@@ -90,8 +90,9 @@ function readCall(
   { params, query, body }: Route,
   request: FastifyRequest,
   form: URLSearchParams | undefined,
-  { access, account, config }: OpsContext,
+  context: OpsContext,
 ): RouteCall {
+  const { access } = context;
   const { identity: who, headers, url } = request;
   const checked = (schema: z.ZodType | undefined, value: unknown, root: string): unknown =>
     schema === undefined ? undefined : parseInput(schema, value, 'REQUEST_INVALID', '', root);
@@ -111,9 +112,15 @@ function readCall(
     },
     cookie: (kind) => readCookie(request, kind),
     address: request.ip,
+    secure: isSecure(request),
     now: Date.now(),
-    place: { account, name: config.name, color: config.color },
+    place: labelOf(context),
   };
+}
+
+/** What the server shows, for the top of its pages. */
+export function labelOf({ account, config }: Pick<OpsContext, 'account' | 'config'>): ServerLabel {
+  return { account, name: config.name, color: config.color };
 }
 
 /** @returns the path and query of a URL of this server; `/` for all others, such as another site */

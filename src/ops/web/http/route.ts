@@ -22,6 +22,8 @@ export interface RouteCall<Params = unknown, Query = unknown, Body = unknown> {
   readonly cookie: (kind: CookieKind) => string | undefined;
   /** Address of the caller, as the trusted proxy states it. */
   readonly address: string;
+  /** Whether the browser uses https, as the trusted proxy states. */
+  readonly secure: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
   /** What the server shows, for the top of its pages. */

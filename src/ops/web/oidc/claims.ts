@@ -12,8 +12,8 @@ export type ProviderPerson =
 /** Names in the audit stream start with it; those of users and of programs cannot. */
 const PREFIX = 'oidc:';
 
-/** Printable characters only, and no more than a page shows. */
-const NAME = /^[\p{L}\p{N}\p{P}\p{S} ]{1,128}$/u;
+/** Printable characters only, and no more than a page shows. Vowel signs of many scripts are marks. */
+const NAME = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,128}$/u;
 
 /**
  * Decides who a person is.
@@ -79,5 +79,7 @@ export function claimAt(value: unknown, path: string): unknown {
 function nameOf(claims: IdClaims, nameClaim: string | undefined): string | undefined {
   const standard = claims['email_verified'] === true ? claims['email'] : undefined;
   const given = nameClaim === undefined ? (standard ?? claims['sub']) : claimAt(claims, nameClaim);
-  return typeof given === 'string' && NAME.test(given) ? `${PREFIX}${given}` : undefined;
+  // One spelling, so that a person has one name in the audit stream.
+  const name = typeof given === 'string' ? given.normalize('NFC') : '';
+  return NAME.test(name) ? `${PREFIX}${name}` : undefined;
 }

@@ -71,7 +71,7 @@ export const OIDC_ROUTES: readonly Route[] = [
         const { refusal: reason, name: who } = person;
         return failed({ reason, who }, call, context, flow.next);
       }
-      const session = startSession(person.user, call.now, context);
+      const session = startSession(person.user, call, context);
       return page(signedInPage(flow.next), 200, [session, FLOW_ENDED]);
     },
   }),

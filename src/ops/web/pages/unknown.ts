@@ -1,6 +1,6 @@
 import { countOf, formatCount } from '../../../format/format.ts';
 import { traceIdsOf } from '../../../contracts/possibly-sent.ts';
-import type { ListedNotice, UnknownList } from '../api/unknown-selection.ts';
+import { MAX_BATCHES, type ListedNotice, type UnknownList } from '../api/unknown-selection.ts';
 import { html, type Html } from '../http/html.ts';
 import { ask, form, head, mayAct, moment, table, whyField, type PageView } from './elements.ts';
 
@@ -13,22 +13,37 @@ const DECISIONS = [
 
 /** Unknown outcomes, and the forms to resolve them. @param selection the form that selects some of them */
 export function unknownPage(
-  { notices, listed, batches }: UnknownList,
+  { notices, listed, batches, allBatches }: UnknownList,
   view: PageView,
   selection: Html = html``,
 ): Html {
-  if (listed === 0 && batches.length === 0) {
+  if (listed === 0 && batches.length === 0 && allBatches) {
     return html`<section class="card empty">
       <p>No outcome is unknown.</p>
     </section>`;
+  }
+  const newest = `newest ${formatCount(MAX_BATCHES)} batches`;
+  const older = !allBatches && olderBatches(newest, view);
+  if (listed === 0 && batches.length === 0) {
+    return html`<section class="card empty">
+        <p>No outcome of a single notice or of the ${newest} is unknown.</p>
+      </section>
+      ${selection} ${older}`;
   }
   return html`<p>
       The service may or may not have accepted these notices: a response was lost, or a worker died
       during a request. They are not sent again automatically. Look them up at the service, then
       decide.
     </p>
-    ${selection} ${batches.length > 0 && ofBatches(batches, view)}
+    ${selection} ${batches.length > 0 && ofBatches(batches, view)} ${older}
     ${notices.length > 0 && ofNotices(notices, listed, view)}`;
+}
+
+function olderBatches(newest: string, view: PageView): Html {
+  const how = mayAct(view) ? '“Select...” with empty fields finds them.' : '';
+  return html`<p class="quiet">
+    This page reads the ${newest}. Older ones may have unknown contacts. ${how}
+  </p>`;
 }
 
 function ofBatches(batches: UnknownList['batches'], view: PageView): Html {

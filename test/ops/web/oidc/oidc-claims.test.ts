@@ -39,6 +39,8 @@ describe('the name of a person', () => {
     [{ sub: '1', email: 'a@example.test' }, undefined, 'oidc:1'],
     [{ sub: 'auth0|1' }, undefined, 'oidc:auth0|1'],
     [{ sub: '1', nick: '김 kim' }, 'nick', 'oidc:김 kim'],
+    [{ sub: '1', nick: 'हिन्दी' }, 'nick', 'oidc:हिन्दी'],
+    [{ sub: '1', nick: 'Jose\u0301' }, 'nick', 'oidc:Jos\u00e9'],
     [{ sub: '1' }, 'nick', undefined],
     [{ sub: '1', nick: '' }, 'nick', undefined],
     [{ sub: '1', nick: 'x'.repeat(129) }, 'nick', undefined],

@@ -160,10 +160,24 @@ describe('unknown outcomes', () => {
     begunAt: operator.now - 7_200_000,
   };
   const draw = (some: Partial<UnknownList>, view = operator) =>
-    unknownPage({ notices: [], listed: 0, batches: [], ...some }, view).text;
+    unknownPage({ notices: [], listed: 0, batches: [], allBatches: true, ...some }, view).text;
 
   it('shows a message where there are none', () => {
     expect(draw({})).toContain('No outcome is unknown.');
+  });
+
+  it('says which batches were read where older ones are kept', () => {
+    const none = draw({ allBatches: false });
+    expect(none).not.toContain('No outcome is unknown.');
+    expect(none).toContain(
+      'No outcome of a single notice or of the newest 200 batches is unknown.',
+    );
+    const some = draw({ allBatches: false, batches: [ofBatch] });
+    for (const text of [none, some]) {
+      expect(text).toContain('Older ones may have unknown contacts. “Select...” with empty fields');
+    }
+    expect(draw({ allBatches: false }, viewer)).not.toContain('Select...');
+    expect(draw({ batches: [ofBatch] })).not.toContain('Older ones');
   });
 
   it('have a form for the decision, with none preselected', () => {
