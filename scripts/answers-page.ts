@@ -93,7 +93,8 @@ renewed and the request repeated first.
 | \`unlisted\` | the outcome of contacts that the list does not contain: \`accepted\` for a service that lists only failures |
 
 A contact that was accepted is never sent again. In a batch, accepted contacts count as accepted, rejected
-ones become failures with the code of their result, and the others are sent again as a smaller chunk. A single
+ones become failures with the code of their result, and the others are sent again as a smaller chunk. Contacts that
+stay unknown are sent again \`UNKNOWN_RESENDS\` times at most, and apart from those that were surely not accepted. A single
 notice with several contacts goes on with the contacts that were not accepted; if some of them are unknown, all
 of them are unknown.
 
