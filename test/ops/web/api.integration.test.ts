@@ -301,6 +301,7 @@ describe('the unknown', () => {
     expect((await viewer.get('/api/v1/unknown')).json).toEqual({
       notices: [],
       listed: 0,
+      allBatches: true,
       batches: [],
     });
     expect((await server.context.ledger.read('b'))?.counts).toMatchObject({
