@@ -23,7 +23,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
   /** Whether nothing is left to wait for. Default: all of it is settled. */
   readonly ends?: (batch: Batch) => boolean;
-  /** With `json`: go on when nobody reads the events any more. */
+  /** With `json`: go on when the reader has closed standard output. */
   readonly unread: boolean;
 }
 
