@@ -31,12 +31,19 @@ function problemOf(value: unknown, depth: number): string | undefined {
     case 'boolean':
       return undefined;
     case 'number':
-      return Number.isFinite(value) ? undefined : 'expected a finite number';
+      return problemOfNumber(value);
     case 'object':
       return value === null ? undefined : problemOfObject(value, depth);
     default:
       return `expected a JSON value, got a value of type ${typeof value}`;
   }
+}
+
+/** Digits of a larger whole number may be lost already: JSON has no limit, and JavaScript has. */
+function problemOfNumber(value: number): string | undefined {
+  if (!Number.isFinite(value)) return 'expected a finite number';
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return undefined;
+  return `expected text, in quotes: a whole number beyond ${Number.MAX_SAFE_INTEGER} loses digits`;
 }
 
 function problemOfObject(value: object, depth: number): string | undefined {

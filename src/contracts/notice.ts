@@ -98,7 +98,8 @@ export interface Contact {
   contact: string;
   /**
    * Values of the template's variables, `var1`, `var2` and so on: text of at most 4,096 characters each.
-   * Any other field must be a JSON value; it is sent to the service unchanged.
+   * Any other field must be a JSON value, with whole numbers beyond 9007199254740991 as text; it is sent to the
+   * service unchanged.
    */
   [field: string]: unknown;
 }

@@ -30,6 +30,27 @@ describe.each([
   });
 });
 
+const withId = (json: string) => ({ contact: '01000000000', orderId: JSON.parse(json) as unknown });
+
+it.each(['12345678901234567890', '-9007199254740993', '[{"id":1e16}]'])(
+  'a number of JSON that may have lost digits is refused, in a single notice as in a list: %s',
+  (json) => {
+    const why = 'a whole number beyond 9007199254740991 loses digits';
+    const contact = withId(json);
+    expect(() => readNotice({ templateCode: 'T', contacts: [contact] })).toThrow(why);
+    expect(checkContact(contact, choice)).toMatchObject({
+      field: 'orderId',
+      reason: `expected text, in quotes: ${why}`,
+    });
+  },
+);
+
+it.each(['9007199254740991', '12345678901.5', '-1'])('the number %s is sent as it is', (json) => {
+  const contact = withId(json);
+  expect(readNotice({ templateCode: 'T', contacts: [contact] }).contacts).toEqual([contact]);
+  expect(checkContact(contact, choice)).toMatchObject({ json: JSON.stringify(contact) });
+});
+
 it('tabs, line breaks and whole pairs are text', () => {
   const contact = { contact: '01000000000', var1: 'a\tb\r\n😀' };
   expect(readNotice({ templateCode: 'T', contacts: [contact] }).contacts).toEqual([contact]);

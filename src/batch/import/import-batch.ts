@@ -172,12 +172,12 @@ class ImportRun {
   }
 
   async #prepareRejects(titles: readonly string[] | undefined): Promise<RejectsFile | undefined> {
-    const { file: listed } = this.#list;
+    const { file: list } = this.#list;
     const ending = titles === undefined ? 'ndjson' : 'csv';
-    const file = this.#options.rejectsFile ?? (listed && `${listed}.rejected.${ending}`);
+    const file = this.#options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
     if (file === undefined) return undefined;
-    const { overwriteRejects } = this.#options;
-    return RejectsFile.prepare(file, listed, titles, overwriteRejects);
+    const { overwriteRejects: overwrite, encoding } = this.#options;
+    return RejectsFile.prepare(file, { list, titles, overwrite, marked: encoding !== 'utf-8' });
   }
 
   #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {

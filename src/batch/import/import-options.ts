@@ -4,7 +4,7 @@ import { DELIVERY_POLICIES, type DeliveryPolicy } from '../../contracts/delivery
 import { parseInput } from '../../contracts/parse-input.ts';
 import { sendOptionsSchema } from '../../contracts/send-options.ts';
 import { FORBIDDEN_NAMES } from '../source/column-map.ts';
-import type { FieldMap, SentColumns } from '../source/sent-columns.ts';
+import { isMisspelt, type FieldMap, type SentColumns } from '../source/sent-columns.ts';
 import { ENCODINGS } from '../source/read-utf8.ts';
 
 /** Options of `import`: what is sent to the contacts of the list, how it is sent, and how the list is read. */
@@ -36,9 +36,10 @@ export interface ImportOptions {
    */
   again?: boolean | undefined;
   /**
-   * Maps fields of a contact to columns of a CSV list (title, or position from 1) or to fields of an
-   * object. Only mapped columns are sent. Without it, the columns `contact`, `var1`, `var2`, ... become
-   * these fields, and no others are sent. The report lists both kinds.
+   * Maps fields of a contact to columns of a CSV list (title, or position from 1, without the columns that
+   * a file of refused rows adds) or to fields of an object. Only mapped columns are sent. Without it, the
+   * columns `contact`, `var1`, `var2`, ... become these fields, and no others are sent. The report lists both
+   * kinds.
    * @example { contact: 'Phone', var1: 'Name' }
    */
   map?: FieldMap | undefined;
@@ -71,7 +72,10 @@ export interface ImportOptions {
   format?: 'csv' | 'ndjson' | undefined;
   /** Delimiter of CSV cells: one character. @default ',' */
   delimiter?: string | undefined;
-  /** `utf-8`, or `euc-kr` (which includes CP949). UTF-16 is detected. @default 'utf-8' */
+  /**
+   * `utf-8`, or `euc-kr` (which includes CP949). A byte order mark decides, also for UTF-16, whatever this is.
+   * @default 'utf-8'
+   */
   encoding?: string | undefined;
   /** Whether the first row of a CSV list contains titles. If false, `map` uses positions. @default true */
   header?: boolean | undefined;
@@ -178,6 +182,10 @@ const optionsSchema = z
             'expected the title of a column, or its position from 1 on',
           ),
           'expected an object such as { contact: "Phone", var1: "Name" }',
+        )
+        .refine(
+          (map) => !Object.keys(map).some(isMisspelt),
+          'expected contact and var1, var2, ... in lower case, without leading zeros or blanks',
         )
         .refine((map) => Object.hasOwn(map, 'contact'), 'expected an entry for contact')
         .refine(

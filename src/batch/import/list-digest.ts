@@ -1,4 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
+import { NoticeQueueError } from '../../contracts/errors.ts';
+import { countOf } from '../../format/format.ts';
 import { nextRows, type ContactBlock, type SourcePart } from '../source/source-row.ts';
 import type { SourceReader } from '../source/source-row.ts';
 
@@ -89,6 +91,8 @@ export interface ListHead {
  *
  * @param digest to which the rows are added
  * @returns undefined if the list has no rows
+ * @throws NoticeQueueError SOURCE_INVALID if the list begins with too many refused rows: without a contact it
+ * would not be recognised when it is imported again
  */
 export async function readHead(
   rows: SourceReader['rows'],
@@ -97,22 +101,37 @@ export async function readHead(
 ): Promise<ListHead | undefined> {
   const parts: SourcePart[] = [];
   let refusedLength = 0;
-  let complete = false;
-  while (digest.head === undefined && refusedLength < HEAD_REFUSED_LENGTH) {
+  /** The head, where refused rows ended it: wherever the pieces of the text end. */
+  let short: Pick<ListHead, 'identity' | 'contacts'> | undefined;
+  while (digest.head === undefined && short === undefined) {
     const next = await nextRows(rows, signal);
-    if (next === undefined) {
-      complete = true;
-      break;
-    }
+    if (next === undefined) break;
     for (const part of next) {
       digest.addPart(part);
       parts.push(part);
-      if (!('block' in part)) refusedLength += lengthOf(part.original);
+      if ('block' in part || digest.head !== undefined || short !== undefined) continue;
+      refusedLength += lengthOf(part.original);
+      if (refusedLength < HEAD_REFUSED_LENGTH) continue;
+      if (digest.contacts === 0) throw allRefused(parts);
+      short = { identity: digest.content(), contacts: digest.contacts };
     }
   }
   if (parts.length === 0) return undefined;
-  const { headContacts: contacts } = digest;
-  return { parts, identity: digest.head ?? digest.content(), complete, contacts };
+  const { head, headContacts: contacts } = digest;
+  const complete = head === undefined && short === undefined;
+  return { parts, complete, ...(short ?? { identity: head ?? digest.content(), contacts }) };
+}
+
+function allRefused(parts: readonly SourcePart[]): NoticeQueueError {
+  const [first] = parts;
+  const why =
+    first !== undefined && 'check' in first && first.check.kind === 'refused'
+      ? `: line ${first.line}: ${first.check.reason}`
+      : '';
+  return new NoticeQueueError(
+    'SOURCE_INVALID',
+    `The first ${countOf(parts.length, 'row')} are all rejected${why}.`,
+  );
 }
 
 function lengthOf(original: readonly string[] | string | undefined): number {

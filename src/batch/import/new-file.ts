@@ -13,6 +13,7 @@ const MAX_NAMES = 1_000;
  * - (nothing) -> FILE.part: created exclusively; a rest of an earlier run is removed.
  * - FILE.part -> FILE: if there is no FILE, or one with the same content, or `overwrite` is set.
  * - FILE.part -> FILE-2, FILE-3, ...: if there is another FILE; it may contain someone's work.
+ * - FILE.part -> (nothing): if it is discarded, because what was to be written did not come to its end.
  *
  * A FILE that is a device or a pipe is written to directly.
  */
@@ -60,6 +61,17 @@ export class NewFile {
       const name = overwrite ? await this.#replace() : await this.#takeFreeName();
       await rm(this.#part, { force: true });
       return name;
+    } finally {
+      await this.#handle.close();
+    }
+  }
+
+  /** Closes the file and removes it. @throws NodeJS.ErrnoException */
+  async discard(): Promise<void> {
+    try {
+      if (this.#isDevice) return;
+      await this.#requireOwn();
+      await rm(this.#part, { force: true });
     } finally {
       await this.#handle.close();
     }

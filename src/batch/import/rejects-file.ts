@@ -4,10 +4,23 @@ import path from 'node:path';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import type { RowRefusal } from '../source/check-row.ts';
 import { csvLine } from '../failures/csv-line.ts';
+import { BYTE_ORDER_MARK } from '../source/read-utf8.ts';
 import { NewFile, partOf } from './new-file.ts';
 
 /** Characters that are buffered before they are written. */
 const WRITE_AT = 64 * 1024;
+
+/** What a {@link RejectsFile} is for. */
+interface RejectsOptions {
+  /** Path of the list, if it is a file. */
+  readonly list: string | undefined;
+  /** Titles of the list's columns; undefined for a list of objects. */
+  readonly titles: readonly string[] | undefined;
+  /** Replace a file that has other content. */
+  readonly overwrite: boolean;
+  /** Begin with a byte order mark: the file is UTF-8, also if the list is read in another encoding. */
+  readonly marked: boolean;
+}
 
 /**
  * The file of refused rows, for the person who corrects them. It is created with the first refused
@@ -18,31 +31,28 @@ const WRITE_AT = 64 * 1024;
  */
 export class RejectsFile {
   readonly #path: string;
-  readonly #titles: readonly string[] | undefined;
+  readonly #isCsv: boolean;
+  /** What comes before the first row. */
+  readonly #head: string;
   readonly #overwrite: boolean;
   #file: NewFile | undefined;
   #text = '';
 
-  private constructor(file: string, titles: readonly string[] | undefined, overwrite: boolean) {
+  private constructor(file: string, { titles, overwrite, marked }: RejectsOptions) {
     this.#path = file;
-    this.#titles = titles;
+    this.#isCsv = titles !== undefined;
+    const titleRow = titles === undefined ? '' : csvLine([...HEAD, ...titles]);
+    this.#head = `${marked ? BYTE_ORDER_MARK : ''}${titleRow}`;
     this.#overwrite = overwrite;
   }
 
   /**
    * Checks that the file can be written, without writing.
    *
-   * @param list path of the list, if it is a file
-   * @param titles titles of the list's columns; undefined for a list of objects
-   * @param overwrite replace a file that has other content
    * @throws NoticeQueueError REJECTS_UNWRITABLE, also if it is the list itself under another name
    */
-  static async prepare(
-    file: string,
-    list: string | undefined,
-    titles: readonly string[] | undefined,
-    overwrite: boolean,
-  ): Promise<RejectsFile> {
+  static async prepare(file: string, options: RejectsOptions): Promise<RejectsFile> {
+    const { list } = options;
     try {
       const found = await stat(file).catch(() => undefined);
       if (found?.isDirectory() === true) throw new Error('EISDIR');
@@ -59,7 +69,7 @@ export class RejectsFile {
     } catch (error) {
       throw unwritable(file, error);
     }
-    return new RejectsFile(file, titles, overwrite);
+    return new RejectsFile(file, options);
   }
 
   /** Adds a refused row. @throws NoticeQueueError REJECTS_UNWRITABLE */
@@ -68,18 +78,16 @@ export class RejectsFile {
     { field, value, reason }: RowRefusal,
     original: readonly string[] | string | undefined,
   ): Promise<void> {
-    const isFirst = this.#text === '' && this.#file === undefined;
-    this.#text +=
-      this.#titles === undefined
-        ? objectLine(line, field, value, reason, original)
-        : (isFirst ? csvLine([...HEAD, ...this.#titles]) : '') +
-          csvLine([
-            String(line),
-            field,
-            value,
-            reason,
-            ...(typeof original === 'object' ? original : []),
-          ]);
+    if (this.#text === '' && this.#file === undefined) this.#text = this.#head;
+    this.#text += this.#isCsv
+      ? csvLine([
+          String(line),
+          field,
+          value,
+          reason,
+          ...(typeof original === 'object' ? original : []),
+        ])
+      : objectLine(line, field, value, reason, original);
     if (this.#text.length >= WRITE_AT) await this.#flush();
   }
 
@@ -100,9 +108,15 @@ export class RejectsFile {
     }
   }
 
-  /** The same after a failure elsewhere. Never throws. */
+  /**
+   * After a failure: removes what was written. A part of the rows would be taken for all of them; the same
+   * import again writes them all. Never throws.
+   */
   async abandon(): Promise<void> {
-    await this.end().catch(() => {});
+    const file = this.#file;
+    this.#file = undefined;
+    this.#text = '';
+    await file?.discard().catch(() => {});
   }
 
   async #flush(): Promise<void> {

@@ -71,13 +71,13 @@ export function checkContact(contact: unknown, choice: FieldChoice): RowCheck {
   for (const [field, value] of Object.entries(contact as Record<string, unknown>)) {
     if (FORBIDDEN_NAMES.has(field)) return refused(field, '', 'this field name is not allowed');
     if (value === undefined) continue;
-    const name = choice.nameOf(field);
-    if (name === undefined) continue;
-    const problem = problemOfField(name, value);
-    if (problem !== undefined) return refused(field, textOf(value), problem);
-    fields.set(name, value);
+    for (const name of choice.namesOf(field)) {
+      const problem = problemOfField(name, value);
+      if (problem !== undefined) return refused(field, textOf(value), problem);
+      fields.set(name, value);
+    }
   }
-  for (const [field, name] of choice.mapped) {
+  for (const [field, [name = '']] of choice.mapped) {
     if (!fields.has(name)) return refused(field, '', 'the field is missing; the map uses it');
   }
   const text = fields.get('contact');

@@ -18,7 +18,10 @@ export const FORBIDDEN_NAMES: ReadonlySet<string> = new Set([
 ]);
 /** A column of every file of refused rows or failures: such a file has titles, and escaped cells. */
 const REASON_COLUMN = `${REJECTED_PREFIX}reason`;
-/** A column that only a file of failures has; its other columns are fields that were sent before. */
+/**
+ * A column that only a file of failures has; its other columns are fields that were sent before. Its own file of
+ * refused rows keeps it.
+ */
 const FAILURES_COLUMN = `${REJECTED_PREFIX}state`;
 
 /** A column that becomes a field. */
@@ -85,7 +88,8 @@ export function readColumns(
   if (header) refuseInvalidNames(names);
   const isFailures = names.includes(FAILURES_COLUMN);
   const all = isFailures || (options.header && options.passThrough);
-  const isOwn = (_: unknown, index: number) => isPlain || !isAdded(titles[index] ?? '');
+  const isOwn = (_: unknown, index: number) =>
+    isPlain || titles[index] === FAILURES_COLUMN || !isAdded(titles[index] ?? '');
   const positions = isFailures ? [] : [...titles.keys()].filter(isOwn);
   const mapped = byMap(titles, positions, options.map ?? {}, { ...options, header });
   const named = byName(header ? names : [], mapped);

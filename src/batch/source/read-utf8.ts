@@ -5,11 +5,15 @@ import { createGunzip } from 'node:zlib';
 import iconv from 'iconv-lite';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 
-/** Encodings of lists. `euc-kr` includes CP949; UTF-16 is detected by its byte order mark. */
+/**
+ * Encodings of lists. `euc-kr` includes CP949. A byte order mark decides, whatever the option is: so UTF-16 is
+ * detected, and the file of refused rows of an EUC-KR list, which is UTF-8, is read with the options of its list.
+ */
 export const ENCODINGS = ['utf-8', 'euc-kr'] as const;
 
 /** Name of an encoding. */
 export type Encoding = (typeof ENCODINGS)[number];
+type SourceEncoding = Encoding | 'utf-16le';
 
 /** First bytes of files that are not lists. */
 const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
@@ -24,7 +28,12 @@ const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
   { magic: Buffer.from('%PDF'), what: 'a PDF file: export the list as CSV' },
 ];
 const GZIP = Buffer.from([0x1f, 0x8b]);
-const UTF_16LE = Buffer.from([0xff, 0xfe]);
+/** Of UTF-8. */
+export const BYTE_ORDER_MARK = '\ufeff';
+const MARKS: readonly { readonly mark: Buffer; readonly encoding: SourceEncoding }[] = [
+  { mark: Buffer.from(BYTE_ORDER_MARK), encoding: 'utf-8' },
+  { mark: Buffer.from([0xff, 0xfe]), encoding: 'utf-16le' },
+];
 const LONGEST_MAGIC = 4;
 const LF = 0x0a;
 
@@ -40,21 +49,22 @@ export async function* readUtf8(
   bytes: AsyncIterable<Buffer>,
   encoding: Encoding,
 ): AsyncGenerator<Buffer, void> {
-  const { head, all } = await peek(bytes);
+  const { head, after } = await peek(bytes);
   const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (foreign !== undefined) throw unreadable(`It is ${foreign.what}.`);
   if (head.subarray(0, 2).equals(GZIP)) {
-    yield* readUtf8(gunzipped(all), encoding);
+    yield* readUtf8(gunzipped(after(0)), encoding);
     return;
   }
-  if (head.subarray(0, 2).equals(UTF_16LE)) yield* decode(all, 'utf-16le');
-  else if (encoding === 'utf-8') yield* validate(all);
-  else yield* decode(all, encoding);
+  const marked = MARKS.find(({ mark }) => head.subarray(0, mark.length).equals(mark));
+  yield* decode(after(marked?.mark.length ?? 0), marked?.encoding ?? encoding);
 }
 
-async function peek(
-  bytes: AsyncIterable<Buffer>,
-): Promise<{ readonly head: Buffer; readonly all: AsyncIterable<Buffer> }> {
+/** The first bytes, and a function that returns all after so many. */
+async function peek(bytes: AsyncIterable<Buffer>): Promise<{
+  readonly head: Buffer;
+  readonly after: (count: number) => AsyncIterable<Buffer>;
+}> {
   const pieces = bytes[Symbol.asyncIterator]();
   let head = Buffer.alloc(0);
   while (head.length < LONGEST_MAGIC) {
@@ -62,9 +72,9 @@ async function peek(
     if (next.done === true) break;
     head = Buffer.concat([head, next.value]);
   }
-  async function* all() {
+  async function* after(count: number) {
     try {
-      if (head.length > 0) yield head;
+      if (head.length > count) yield head.subarray(count);
       for (;;) {
         const next = await pieces.next();
         if (next.done === true) return;
@@ -74,7 +84,7 @@ async function peek(
       await pieces.return?.();
     }
   }
-  return { head, all: all() };
+  return { head, after };
 }
 
 async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
@@ -94,66 +104,74 @@ async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, 
   }
 }
 
-const BYTE_ORDER_MARK = Buffer.from('\ufeff');
-
-/** Validates UTF-8. A character that is incomplete at the end of a piece moves to the next one. */
-async function* validate(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  let rest: Buffer = Buffer.alloc(0);
-  let place = START;
-  let started = false;
-  for await (const piece of bytes) {
-    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
-    const end = all.length - incompleteBytes(all);
-    const good = all.subarray(0, end);
-    if (!isUtf8(good)) throw wrongEncoding(good, place, 'utf-8');
-    rest = all.subarray(end);
-    if (good.length === 0) continue;
-    const skip = !started && good.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
-    started = true;
-    const text = good.subarray(skip);
-    place = positionAfter(place, text);
-    if (text.length > 0) yield text;
-  }
-  if (rest.length > 0) throw wrongEncoding(rest, place, 'utf-8');
-}
-
-/** Number of bytes at the end that belong to an incomplete character. */
-function incompleteBytes(bytes: Buffer): number {
-  for (let back = 1; back <= Math.min(3, bytes.length); back++) {
-    const byte = bytes[bytes.length - back] ?? 0;
-    if (byte < 0x80) return 0;
-    if (byte < 0xc0) continue;
-    const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
-    return back < length ? back : 0;
-  }
-  return 0;
-}
-
+/** Validates text and makes UTF-8 of it. */
 async function* decode(
   bytes: AsyncIterable<Buffer>,
-  encoding: 'euc-kr' | 'utf-16le',
+  encoding: SourceEncoding,
 ): AsyncGenerator<Buffer, void> {
-  const read = decoderOf(encoding);
   let place = START;
-  const text = (piece: Buffer, more: boolean) => {
-    try {
-      return read(piece, more);
-    } catch {
-      throw wrongEncoding(piece, place, encoding);
-    }
-  };
-  for await (const piece of bytes) {
-    const decoded = Buffer.from(text(piece, true));
-    place = positionAfter(place, decoded);
-    if (decoded.length > 0) yield decoded;
+  for await (const piece of wholeCharacters(bytes, encoding)) {
+    const text = utf8Of(piece, encoding);
+    if (text === undefined) throw wrongEncoding(piece, place, encoding);
+    place = positionAfter(place, text);
+    yield text;
   }
-  text(Buffer.alloc(0), false);
+}
+
+/** A character that is incomplete at the end of a piece moves to the next one. */
+async function* wholeCharacters(
+  bytes: AsyncIterable<Buffer>,
+  encoding: SourceEncoding,
+): AsyncGenerator<Buffer, void> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of bytes) {
+    const all = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    const end = all.length - INCOMPLETE_BYTES[encoding](all);
+    rest = all.subarray(end);
+    if (end > 0) yield all.subarray(0, end);
+  }
+  if (rest.length > 0) yield rest;
+}
+
+/** Number of bytes at the end that belong to an incomplete character, of bytes that start with a character. */
+const INCOMPLETE_BYTES: Readonly<Record<SourceEncoding, (bytes: Buffer) => number>> = {
+  'utf-8': (bytes) => {
+    for (let back = 1; back <= Math.min(3, bytes.length); back++) {
+      const byte = bytes[bytes.length - back] ?? 0;
+      if (byte < 0x80) return 0;
+      if (byte < 0xc0) continue;
+      const length = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2;
+      return back < length ? back : 0;
+    }
+    return 0;
+  },
+  // A byte below 0x81 ends a character. After it come pairs: the last byte is the first half of one or not.
+  'euc-kr': (bytes) => {
+    let at = bytes.length;
+    while (at > 0 && (bytes[at - 1] ?? 0) > 0x80) at--;
+    return (bytes.length - at) % 2;
+  },
+  'utf-16le': (bytes) => {
+    const odd = bytes.length % 2;
+    const isHighHalf = ((bytes[bytes.length - odd - 1] ?? 0) & 0xfc) === 0xd8;
+    return isHighHalf ? odd + 2 : odd;
+  },
+};
+
+/** Undefined if a byte is not valid. */
+function utf8Of(piece: Buffer, encoding: SourceEncoding): Buffer | undefined {
+  if (encoding === 'utf-8') return isUtf8(piece) ? piece : undefined;
+  try {
+    return Buffer.from(decoderOf(encoding)(piece, false));
+  } catch {
+    return undefined;
+  }
 }
 
 /** A decoder that throws for a byte that is not valid in the encoding. */
-function decoderOf(encoding: Encoding | 'utf-16le'): (piece: Buffer, more: boolean) => string {
+function decoderOf(encoding: SourceEncoding): (piece: Buffer, more: boolean) => string {
   if (encoding !== 'euc-kr') {
-    const decoder = new TextDecoder(encoding, { fatal: true });
+    const decoder = new TextDecoder(encoding, { fatal: true, ignoreBOM: true });
     return (piece, more) => decoder.decode(piece, { stream: more });
   }
   // Node's own decoder of this name lacks the 8,822 syllables that CP949 adds to EUC-KR.
@@ -189,7 +207,7 @@ function positionAfter({ line, character }: FilePosition, text: Buffer): FilePos
 function wrongEncoding(
   piece: Buffer,
   start: FilePosition,
-  encoding: Encoding | 'utf-16le',
+  encoding: SourceEncoding,
 ): NoticeQueueError {
   const read = decoderOf(encoding);
   let { line, character } = start;

@@ -25,6 +25,11 @@ export function isSentByName(name: string): boolean {
   return name === 'contact' || VARIABLE_NAME.test(name);
 }
 
+/** Whether a name looks like one of those and is none, such as `Var1` or `var01`: no template has it. */
+export function isMisspelt(name: string): boolean {
+  return /^\s*(?:contact|var[0-9]+)\s*$/i.test(name) && !isSentByName(name);
+}
+
 /**
  * Order of a contact's fields: `var2` before `var10`, then others by name. It does not depend on the list,
  * so that the same content in another format is recognised (list-digest.ts).
@@ -52,27 +57,31 @@ export function shownTitle(title: string): string {
  * `varN`. With `passThrough` all others are sent too, under their own names; a mapped field comes first.
  */
 export class FieldChoice {
-  /** Field of the list and field of the contact, for each entry of the map; empty without one. */
-  readonly mapped: ReadonlyMap<string, string>;
+  /** Each field of the list that the map uses, and the fields of the contact it becomes; empty without a map. */
+  readonly mapped: ReadonlyMap<string, readonly string[]>;
   readonly #targets: ReadonlySet<string>;
   readonly #passThrough: boolean;
-  readonly #seen = new Map<string, string | undefined>();
+  readonly #seen = new Map<string, readonly string[]>();
 
   constructor(map: FieldMap | undefined, passThrough: boolean) {
-    const entries = Object.entries(map ?? {});
-    this.mapped = new Map(entries.map(([name, source]) => [String(source), name]));
-    this.#targets = new Set(this.mapped.values());
+    const mapped = new Map<string, string[]>();
+    for (const [name, source] of Object.entries(map ?? {})) {
+      mapped.set(String(source), [...(mapped.get(String(source)) ?? []), name]);
+    }
+    this.mapped = mapped;
+    this.#targets = new Set(Object.keys(map ?? {}));
     this.#passThrough = passThrough;
   }
 
-  /** Name of a field in the contact; undefined if it is not sent. */
-  nameOf(field: string): string | undefined {
-    if (this.#seen.has(field)) return this.#seen.get(field);
-    const name = this.#choose(field);
+  /** Names of a field in the contact; none if it is not sent. */
+  namesOf(field: string): readonly string[] {
+    const seen = this.#seen.get(field);
+    if (seen !== undefined) return seen;
+    const names = this.#choose(field);
     if (this.#seen.size < MAX_LISTED && !field.startsWith(REJECTED_PREFIX)) {
-      this.#seen.set(field, name);
+      this.#seen.set(field, names);
     }
-    return name;
+    return names;
   }
 
   /** The fields met so far, at most 100. */
@@ -80,16 +89,16 @@ export class FieldChoice {
     const fields = [...this.#seen];
     const named = (sent: boolean) =>
       fields
-        .filter(([, name]) => (name !== undefined) === sent)
+        .filter(([, names]) => (sent ? names.length > 0 : names.length === 0))
         .map(([field]) => shownTitle(field));
     return { sent: named(true), leftOut: named(false) };
   }
 
-  #choose(field: string): string | undefined {
-    if (field.startsWith(REJECTED_PREFIX)) return undefined;
-    const name = this.mapped.get(field);
-    if (name !== undefined) return name;
+  #choose(field: string): readonly string[] {
+    if (field.startsWith(REJECTED_PREFIX)) return [];
+    const names = this.mapped.get(field);
+    if (names !== undefined) return names;
     const byName = this.mapped.size === 0 && isSentByName(field);
-    return byName || (this.#passThrough && !this.#targets.has(field)) ? field : undefined;
+    return byName || (this.#passThrough && !this.#targets.has(field)) ? [field] : [];
   }
 }

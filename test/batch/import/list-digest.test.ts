@@ -88,4 +88,26 @@ describe('the identity of a list', () => {
     expect(whole).toMatchObject({ complete: true, contacts: HEAD_CONTACTS - 1 });
     expect(whole.identity).not.toBe(one.identity);
   });
+
+  const refused = `+82${'1'.repeat(99)},x\n`.repeat(85_000);
+
+  it('of a list that begins with one contact and 8 MiB of refused rows is that of the contact', async () => {
+    const text = `contact,var1\n0101,a\n${refused}${csvList(50).slice(13)}`;
+    const whole = await headOf(text);
+    expect(whole).toMatchObject({ complete: false, contacts: 1 });
+    const pieces = Array.from({ length: Math.ceil(text.length / 50_000) }, (_, piece) =>
+      Buffer.from(text.slice(piece * 50_000, piece * 50_000 + 50_000)),
+    );
+    const { rows } = await readCsv(Readable.from(pieces), CSV);
+    const inPieces = must(await readHead(rows, new ListDigest('f'), undefined));
+    expect(inPieces).toMatchObject({ identity: whole.identity, contacts: 1 });
+  });
+
+  it('of a list that begins with 8 MiB of refused rows and no contact is refused', async () => {
+    await expect(headOf(`contact,var1\n${refused}${csvList(50).slice(13)}`)).rejects.toThrow(
+      /^The first [0-9,]+ rows are all rejected: line 2: expected the national format, got a plus sign/,
+    );
+    // Short lists without a contact have nothing that could be sent twice.
+    expect(await headOf('contact,var1\n+82,x\n')).toMatchObject({ complete: true, contacts: 0 });
+  });
 });

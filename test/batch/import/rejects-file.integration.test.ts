@@ -8,16 +8,18 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
+import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
 import type { ImportOptions } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
+import { csvList } from '../support/csv-list.ts';
 import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 
 const redis = testRedis();
+const rejectedOf = (file: string) => `${file}.rejected.csv`;
 
 describe('what lies where the file of refused rows goes', () => {
   const BAD = 'contact,var1\n01012345678,ok\nnobody,Park\n';
-  const rejectedOf = (file: string) => `${file}.rejected.csv`;
 
   it('the list, under another name: refused before anything is queued', async () => {
     const world = importWorld(redis);
@@ -78,6 +80,28 @@ describe('what lies where the file of refused rows goes', () => {
       'list.csv.rejected.csv',
     ]);
   });
+});
+
+it('of an import that is stopped there is none, and of the same import again one with all rows', async () => {
+  const world = importWorld(redis);
+  // More refused rows than are written at once, before and after the contacts.
+  const bad = `${'x'.repeat(40)},x\n`.repeat(1_000);
+  const file = listFile(`contact,var1\n${bad}${csvList(350).slice(13)}${bad}`);
+  const folder = () => readdirSync(path.dirname(file)).sort();
+  const stop = new AbortController();
+  const stopped = await failureOf(
+    world.import(file, {
+      highWater: 150,
+      signal: stop.signal,
+      onProgress: ({ waiting }) => waiting && stop.abort(),
+    }),
+  );
+  expect(stopped.code).toBe('IMPORT_STOPPED');
+  expect(folder()).toEqual(['list.csv']);
+  const report = await world.import(file);
+  expect(report).toMatchObject({ resumed: true, contacts: 350, refused: 2_000 });
+  expect(folder()).toEqual(['list.csv', 'list.csv.rejected.csv']);
+  expect(readFileSync(rejectedOf(file), 'utf8').split('\n')).toHaveLength(2_002);
 });
 
 it('a line nested 20,000 levels is one refused row', async () => {
@@ -146,4 +170,24 @@ describe('the corrected file, imported with the options of its list', () => {
       rejected_reason: expect.stringMatching(/digits/) as unknown,
     });
   });
+
+  it.each([
+    ['csv', 'contact,var1\n01000000001,"고객"\n+82,"고객"\n'],
+    ['ndjson', '{"contact":"01000000001","var1":"고객"}\n{"contact":"+82","var1":"고객"}\n'],
+  ])(
+    'of an EUC-KR list, as %s: it begins with a byte order mark, so it is read as UTF-8',
+    async (ending, text) => {
+      const world = importWorld(redis);
+      // Read as EUC-KR, it would be other text without an error.
+      const options = { encoding: 'euc-kr' };
+      const list = listFile(iconv.encode(text, 'cp949'), `list.${ending}`);
+      const { rejectsFile = '' } = await world.import(list, options);
+      const rejected = readFileSync(rejectsFile, 'utf8');
+      expect(rejected.startsWith('\ufeff')).toBe(true);
+      const name = `corrected.${ending}`;
+      const corrected = listFile(rejected.replaceAll(/'?\+82/g, '01000000002'), name);
+      const { batch } = await world.import(corrected, options);
+      expect(await world.contacts(batch)).toStrictEqual([{ contact: '01000000002', var1: '고객' }]);
+    },
+  );
 });

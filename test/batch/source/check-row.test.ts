@@ -100,6 +100,23 @@ describe('a contact object', () => {
     expect(checkContact({ phone: '0101' }, names)).toMatchObject({ field: 'who' });
   });
 
+  it('gives one field to each name that the map has for it', () => {
+    const twice = new FieldChoice(
+      { contact: 'phone', var1: 'phone', var2: 'who', var3: 'who' },
+      true,
+    );
+    expect(checkContact({ phone: '0101', who: 'a' }, twice)).toMatchObject({
+      json: '{"contact":"0101","var1":"0101","var2":"a","var3":"a"}',
+    });
+    expect(twice.columns()).toStrictEqual({ sent: ['phone', 'who'], leftOut: [] });
+    expect(checkContact({ phone: '0101' }, twice)).toMatchObject({ field: 'who' });
+    // As a row of cells.
+    const columns = columnsOf(['phone', 'who'], { contact: 'phone', var1: 'phone', var2: 'who' });
+    expect(checkCells(['0101', 'a'], columns)).toMatchObject({
+      json: '{"contact":"0101","var1":"0101","var2":"a"}',
+    });
+  });
+
   it.each([
     [null, '', /expected a contact object/],
     [[1], '', /expected a contact object/],
@@ -221,6 +238,14 @@ describe('columns', () => {
     expect(columnsOf([...added, "'@phone"], { contact: '@phone' }).contact.index).toBe(2);
     const all = { header: false, delimiter: ',', map: { contact: 2 }, passThrough: true };
     expect(readColumns([...added, '1', '2'], all).others).toStrictEqual([]);
+  });
+
+  it('of the rows of a file of failures that are refused again are all sent, too', () => {
+    const { titles } = columnsOf(['contact', "'@id", 'rejected_state', 'rejected_reason']);
+    expect(titles).toStrictEqual(['contact', '@id', 'rejected_state']);
+    const again = columnsOf(['rejected_line', 'rejected_reason', ...titles]);
+    expect(again.others.map(({ json }) => json)).toStrictEqual([',"@id":']);
+    expect(again.titles).toStrictEqual(titles);
   });
 
   it('of a file of failures have no positions: they are other columns than those of the list', () => {

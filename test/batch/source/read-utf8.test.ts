@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import * as fc from 'fast-check';
+import iconv from 'iconv-lite';
 import { describe, expect, it } from 'vitest';
-import { readUtf8 } from '../../../src/batch/source/read-utf8.ts';
+import { readUtf8, type Encoding } from '../../../src/batch/source/read-utf8.ts';
 
 function cut(bytes: Buffer, sizes: readonly number[]): AsyncIterable<Buffer> {
   return Readable.from(pieces(bytes, sizes));
@@ -16,9 +17,13 @@ function* pieces(bytes: Buffer, sizes: readonly number[]): Generator<Buffer> {
   }
 }
 
-async function read(bytes: Buffer, sizes: readonly number[]): Promise<Buffer[]> {
+async function read(
+  bytes: Buffer,
+  sizes: readonly number[],
+  encoding: Encoding = 'utf-8',
+): Promise<Buffer[]> {
   const pieces: Buffer[] = [];
-  for await (const piece of readUtf8(cut(bytes, sizes), 'utf-8')) pieces.push(piece);
+  for await (const piece of readUtf8(cut(bytes, sizes), encoding)) pieces.push(piece);
   return pieces;
 }
 
@@ -65,5 +70,48 @@ describe('the text of a list', () => {
     for (const size of [1, 2, 3, 100]) {
       await expect(read(bytes, [size])).rejects.toThrow(`Line ${line}, character ${character}:`);
     }
+  });
+
+  it.each(['cp949', 'utf16le'])(
+    'of %s comes as it was, however its bytes were cut',
+    async (name) => {
+      const parts = [
+        'a',
+        'A',
+        '가',
+        '똠',
+        '방',
+        '\n',
+        ...(name === 'cp949' ? [] : ['😀', '\ufeff']),
+      ];
+      await fc.assert(
+        fc.asyncProperty(fc.array(fc.constantFrom(...parts)), sizes, async (some, at) => {
+          const text = `xx${some.join('')}`;
+          const bytes = iconv.encode(text, name, { addBOM: name === 'utf16le' });
+          const pieces = await read(bytes, at, 'euc-kr');
+          expect(Buffer.concat(pieces).toString()).toBe(text);
+          expect(pieces.every((piece) => piece.length > 0 && isUtf8(piece))).toBe(true);
+        }),
+      );
+    },
+  );
+
+  it('of EUC-KR: names line and character, however its bytes were cut', async () => {
+    const good = iconv.encode(`contact,var1\n${'01012345678,똠방가\n'.repeat(20)}가나`, 'cp949');
+    // No character of CP949 ends with this byte.
+    const bytes = Buffer.concat([good, Buffer.from([0xb0, 0xff]), Buffer.from('다\n')]);
+    for (let size = 4; size < 120; size++) {
+      await expect(read(bytes, [size], 'euc-kr')).rejects.toThrow('Line 22, character 3:');
+    }
+    await expect(read(good.subarray(0, -1), [7], 'euc-kr')).rejects.toThrow(
+      'Line 22, character 2:',
+    );
+  });
+
+  it('is UTF-8 if it begins with its byte order mark, whatever the option says', async () => {
+    const text = 'contact,var1\n0101,"고객"\n';
+    expect(
+      Buffer.concat(await read(Buffer.from(`\ufeff${text}`), [100], 'euc-kr')).toString(),
+    ).toBe(text);
   });
 });
