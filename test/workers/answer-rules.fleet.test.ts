@@ -206,6 +206,33 @@ describe('answers with ANSWER_RULES_FILE', () => {
     ).toEqual([d, e]);
   }, 60_000);
 
+  it('with results: a chunk of 1,000 whose answer is longer than 64 kB is settled by it', async () => {
+    const { on, results } = await start();
+    const many = numbers(1_000);
+    const [last = ''] = many.slice(-1);
+    const filler = 'x'.repeat(60);
+    results(...many.slice(0, -1).map((contact) => [contact, 'OK', filler] as const), [
+      last,
+      'FAIL',
+      'BLOCKED',
+    ]);
+    const { batch } = await on.queue.import(
+      many.map((contact) => ({ contact })),
+      { templateCode: 'T', chunkSize: 1_000 },
+    );
+    await on.addWorker();
+    const counts = await until(
+      async () => {
+        const { stdout } = await run(['batch', batch, '--json'], { ...on.env });
+        const shown = (JSON.parse(stdout) as { batch: Batch }).batch;
+        return shown.phase === 'finished' ? shown.counts : undefined;
+      },
+      { what: 'the end', ...LONG },
+    );
+    expect(counts).toMatchObject({ accepted: 999, rejected: 1, possiblySentTwice: 0 });
+    expect(on.emulator.record()).toMatchObject({ requests: 0 });
+  }, 60_000);
+
   it('with results: a contact of a chunk that stays unknown is sent again as often as UNKNOWN_RESENDS', async () => {
     const { on } = await start();
     const acceptsOne = { data: { results: [{ contact: a, status: 'OK' }] } };
