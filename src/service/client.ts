@@ -151,11 +151,11 @@ class HttpServiceClient implements ServiceClient {
     { signal, deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
     const deadline = new Deadline(deadlineMs, signal);
-    const call = new SendCall(this.#sendEndpoint, body, { deadline, ownConnection });
+    const call = new SendCall(this.#sendEndpoint, body, { deadline, ownConnection, numbers });
     try {
       const request = (token: Token) => call.request(token);
       await sendWithRefresh({ tokens, deadline, guard, request });
-      return call.answer(numbers);
+      return call.answer();
     } finally {
       deadline.close();
     }

@@ -122,6 +122,12 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: ({ results = [] }) => outcomeOfResults(results),
   },
   {
+    /** Too long, cut off or no JSON: the status does not say for which contacts it was accepted. */
+    name: 'results per contact, unreadable',
+    when: ({ resultsUnread }) => resultsUnread === true,
+    outcome: () => unknown('RESULTS_UNREADABLE'),
+  },
+  {
     /** A page: a login form, a captive portal, a parked domain. Not the API. */
     name: '2xx, a page',
     when: (answer) => within(answer, 200, 299) && isHtml(answer),

@@ -16,6 +16,9 @@ type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
 
 const NO_HEADERS: readonly string[] = [];
 
+/** How much longer an answer may be for each contact of the request, where the rules read results per contact. */
+const RESULT_BYTES = 1_024;
+
 /** Where send calls go. */
 export interface SendEndpoint {
   readonly transport: Transport;
@@ -30,9 +33,19 @@ export interface SendEndpoint {
   readonly knownCodes: ReadonlySet<string>;
 }
 
+/** What a send call depends on. */
+interface SendCallParts {
+  readonly deadline: Deadline;
+  readonly ownConnection: boolean;
+  /** The numbers of the contacts of the request, in order; called only for an answer with results. */
+  readonly numbers: () => readonly string[];
+}
+
 /** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
 export class SendCall extends Exchange {
   readonly #endpoint: SendEndpoint;
+  readonly #numbers: () => readonly string[];
+  #limit: number | undefined;
   readonly #refused: SendAnswer['refused'][number][] = [];
   readonly #startedAt = performance.now();
   #refusedAt: number | undefined;
@@ -43,10 +56,16 @@ export class SendCall extends Exchange {
   constructor(
     endpoint: SendEndpoint,
     body: string | Uint8Array,
-    { deadline, ownConnection }: { readonly deadline: Deadline; readonly ownConnection: boolean },
+    { deadline, ownConnection, numbers }: SendCallParts,
   ) {
     super(body, NO_HEADERS, deadline, ownConnection);
     this.#endpoint = endpoint;
+    this.#numbers = numbers;
+  }
+
+  override answerLimit(): number {
+    if (this.#endpoint.rules?.results === undefined) return super.answerLimit();
+    return (this.#limit ??= super.answerLimit() + RESULT_BYTES * this.#numbers().length);
   }
 
   /**
@@ -83,12 +102,8 @@ export class SendCall extends Exchange {
     }
   }
 
-  /**
-   * What is known when the call is over. Contains no secret, even if the service echoes one.
-   *
-   * @param numbers of the contacts of the request, in order; called only for an answer with results
-   */
-  answer(numbers: () => readonly string[]): SendAnswer {
+  /** What is known when the call is over. Contains no secret, even if the service echoes one. */
+  answer(): SendAnswer {
     const { facts, requests } = this;
     // Field by field: this runs once per send, and spreading objects took a tenth of the send.
     const answer: Known = {
@@ -116,7 +131,7 @@ export class SendCall extends Exchange {
     if (read.traceId !== undefined) answer.traceId = read.traceId;
     if (read.success !== undefined) answer.success = read.success;
     if (rules !== undefined) {
-      Object.assign(answer, applyRules(rules, { ...read, status }, numbers, mask));
+      Object.assign(answer, applyRules(rules, { ...read, status }, this.#numbers, mask));
       const { rule } = answer;
       if (rule === undefined ? isSuccess && read.success !== false : rule.outcome === 'accepted') {
         delete answer.code;

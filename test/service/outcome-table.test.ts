@@ -104,6 +104,11 @@ const CASES: [string, SendAnswer, Outcome][] = [
     answered(200, { success: false, code: 'NO_TEMPLATE' }),
     rejected('NO_TEMPLATE'),
   ],
+  [
+    'results per contact, unreadable',
+    answered(200, { body: 'oversized', resultsUnread: true }),
+    unknown('RESULTS_UNREADABLE'),
+  ],
   ['2xx, JSON or no body', answered(200), accepted(true)],
   ['2xx, JSON or no body', answered(200, { success: true }), accepted(true)],
   ['2xx, JSON or no body', answered(204, { body: 'none' }), accepted(true)],

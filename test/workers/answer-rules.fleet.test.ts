@@ -76,13 +76,22 @@ describe('answers with ANSWER_RULES_FILE', () => {
         () => on.attempts().find((each) => each['job'] === job && each['outcome'] === outcome),
         { what: `${outcome} of ${job}`, ...LONG },
       );
+    const countsAtEnd = (batch: string) =>
+      until(
+        async () => {
+          const { stdout } = await run(['batch', batch, '--json'], { ...on.env });
+          const shown = (JSON.parse(stdout) as { batch: Batch }).batch;
+          return shown.phase === 'finished' ? shown.counts : undefined;
+        },
+        { what: 'the end', ...LONG },
+      );
     const find = async (contact: string) => {
       const { stdout } = await run(['find', contact, '--json'], { ...on.env });
       return (JSON.parse(stdout) as FindReport).notices[0]?.states;
     };
     const stored = async (id: string) =>
       (await redis.client.hget(keys.noticeJob(id), 'data')) ?? '';
-    return { on, keys, answer, results, send, line, find, stored };
+    return { on, keys, answer, results, send, line, find, stored, countsAtEnd };
   }
 
   const [a = '', b = '', c = '', d = '', e = '', f = ''] = numbers(6);
@@ -207,7 +216,7 @@ describe('answers with ANSWER_RULES_FILE', () => {
   }, 60_000);
 
   it('with results: a contact of a bisected chunk that was accepted is not sent again', async () => {
-    const { on, answer, results } = await start();
+    const { on, answer, results, countsAtEnd } = await start();
     answer({ error: { code: 'BAD_CONTACT' } }, 400);
     results([a, 'OK'], [b, 'FAIL', 'TRY_LATER']);
     const { batch } = await on.queue.import(
@@ -215,36 +224,42 @@ describe('answers with ANSWER_RULES_FILE', () => {
       { templateCode: 'T', chunkSize: 4 },
     );
     await on.addWorker();
-    const counts = await until(
-      async () => {
-        const { stdout } = await run(['batch', batch, '--json'], { ...on.env });
-        const shown = (JSON.parse(stdout) as { batch: Batch }).batch;
-        return shown.phase === 'finished' ? shown.counts : undefined;
-      },
-      { what: 'the end', ...LONG },
-    );
+    const counts = await countsAtEnd(batch);
     expect(counts).toMatchObject({ accepted: 4, rejected: 0, possiblySentTwice: 0 });
     // The first was accepted in the answer to the half, which the emulator does not record.
     const taken = [...on.emulator.contacts()].map(({ contact, count }) => [contact, count]);
     expect(Object.fromEntries(taken)).toEqual({ [b]: 1, [c]: 1, [d]: 1 });
   }, 60_000);
 
+  it('with results: a chunk of 1,000 whose answer is longer than 64 kB is settled by it', async () => {
+    const { on, results, countsAtEnd } = await start();
+    const many = numbers(1_000);
+    const [last = ''] = many.slice(-1);
+    const filler = 'x'.repeat(60);
+    results(...many.slice(0, -1).map((contact) => [contact, 'OK', filler] as const), [
+      last,
+      'FAIL',
+      'BLOCKED',
+    ]);
+    const { batch } = await on.queue.import(
+      many.map((contact) => ({ contact })),
+      { templateCode: 'T', chunkSize: 1_000 },
+    );
+    await on.addWorker();
+    const counts = await countsAtEnd(batch);
+    expect(counts).toMatchObject({ accepted: 999, rejected: 1, possiblySentTwice: 0 });
+    expect(on.emulator.record()).toMatchObject({ requests: 0 });
+  }, 60_000);
+
   it('with results: a contact of a chunk that stays unknown is sent again as often as UNKNOWN_RESENDS', async () => {
-    const { on } = await start();
+    const { on, countsAtEnd } = await start();
     const acceptsOne = { data: { results: [{ contact: a, status: 'OK' }] } };
     on.emulator.addFault({ on: 'send', status: 200, body: acceptsOne, afterActing: true });
     const { batch } = await on.queue.import([{ contact: a }, { contact: b }], {
       templateCode: 'T',
     });
     await on.addWorker({ UNKNOWN_RESENDS: '2' });
-    const counts = await until(
-      async () => {
-        const { stdout } = await run(['batch', batch, '--json'], { ...on.env });
-        const shown = (JSON.parse(stdout) as { batch: Batch }).batch;
-        return shown.phase === 'finished' ? shown.counts : undefined;
-      },
-      { what: 'the end', ...LONG },
-    );
+    const counts = await countsAtEnd(batch);
     expect(counts).toMatchObject({ accepted: 1, unknown: 1 });
     const taken = [...on.emulator.contacts()].map(({ contact, count }) => [contact, count]);
     expect(Object.fromEntries(taken)).toEqual({ [a]: 1, [b]: 3 });

@@ -21,7 +21,7 @@ export interface WireFacts {
   /** Status of the final answer; 1xx answers are not final. */
   status: number | undefined;
   headers: AnswerHeaders | undefined;
-  /** The body as far as it was read, at most 64 kB; empty if it is encoded. */
+  /** The body as far as it was read ({@link Exchange.answerLimit}); empty if it is encoded. */
   chunks: Uint8Array[];
   /** `broken`: cut off, or encoded although no encoding was requested. */
   ending: 'whole' | 'broken' | 'oversized';
@@ -30,6 +30,9 @@ export interface WireFacts {
   /** Milliseconds from the start on a connected socket to the end; undefined if it never started. */
   tookMs: number | undefined;
 }
+
+/** Most bytes of an answer's body that are read, where there is no result for each contact. */
+export const ANSWER_BYTES = 64 * 1024;
 
 /**
  * One call to the service with all its requests, shared by the transport, the retry policy and the client. Where
@@ -61,6 +64,14 @@ export class Exchange {
     this.headers = headers;
     this.deadline = deadline;
     this.ownConnection = ownConnection;
+  }
+
+  /**
+   * Most bytes of an answer's body that are read; of a longer one nothing but the status is known. Asked for only
+   * where an answer has more than {@link ANSWER_BYTES}.
+   */
+  answerLimit(): number {
+    return ANSWER_BYTES;
   }
 
   /** Records the facts of a request. */

@@ -1,11 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
 import { classifyFailure } from './classify-failure.ts';
-import { headerOf } from './exchange.ts';
+import { ANSWER_BYTES, headerOf } from './exchange.ts';
 import type { AnswerHeaders, Exchange, WireFacts } from './exchange.ts';
-
-/** Most bytes of an answer's body that are read; of a longer answer only the status counts. */
-const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** Makes requests to the service over undici. */
 export interface Transport {
@@ -148,7 +145,7 @@ class Try implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (!this.#open) return;
     this.#size += chunk.byteLength;
-    if (this.#size > MAX_ANSWER_BYTES) {
+    if (this.#size > ANSWER_BYTES && this.#size > this.#exchange.answerLimit()) {
       this.#facts.ending = 'oversized';
       this.#settle();
       controller.abort(DROPPED);

@@ -1,5 +1,5 @@
 import type { AnswerMask } from './mask-text.ts';
-import { own, readBodyFields, type ReadAnswer } from './read-answer.ts';
+import { codeIn, messageIn, own, type BodyKind, type ReadAnswer } from './read-answer.ts';
 
 /** A JSON scalar that a rule compares with. */
 type Scalar = string | number | boolean | null;
@@ -53,12 +53,14 @@ export interface ContactResult {
 }
 
 /** An answer as rules see it. */
-export type RuledAnswer = Pick<ReadAnswer, 'code' | 'json'> & { readonly status: number };
+export type RuledAnswer = Pick<ReadAnswer, 'body' | 'code' | 'json'> & { readonly status: number };
 
 /** What the rules tell about an answer; empty where the built-in table decides. */
 export interface Ruled {
   readonly rule?: MatchedRule;
   readonly results?: readonly ContactResult[];
+  /** It should have results per contact, and its body could not be read as a whole. */
+  readonly resultsUnread?: true;
 }
 
 /** The codes that rules compare with. */
@@ -69,7 +71,7 @@ export function codesOf(rules: AnswerRules): ReadonlySet<string> {
 
 /**
  * Applies the rules to an answer: the first rule that matches decides about the whole answer; if none does,
- * its results per contact, if it has any.
+ * its results per contact, if it has any. Where they cannot be read, nothing is known about any contact.
  *
  * @param numbers of the contacts of the request, in order; called only for an answer with results
  * @param mask makes code and message safe to keep
@@ -88,11 +90,15 @@ export function applyRules(
     return { rule: { number: index + 1, outcome, ...(hold === undefined ? {} : { hold }) } };
   }
   const { results: ofContacts } = rules;
-  const items = ofContacts && at(answer.json, ofContacts.path);
-  if (ofContacts === undefined || !Array.isArray(items) || !matches(withStatus(ofContacts), answer))
-    return {};
+  if (ofContacts === undefined || !matches(withStatus(ofContacts), answer)) return {};
+  if (UNREAD.has(answer.body)) return { resultsUnread: true };
+  const items = at(answer.json, ofContacts.path);
+  if (!Array.isArray(items)) return {};
   return { results: resultsOf(ofContacts, items as readonly unknown[], numbers(), mask) };
 }
+
+/** Bodies that may have been a list of results: text is also JSON of which the end is missing. */
+const UNREAD: ReadonlySet<BodyKind> = new Set(['oversized', 'broken', 'text']);
 
 const withStatus = ({ status }: ResultRules): Conditions => ({ status });
 
@@ -120,13 +126,13 @@ function resultsOf(
 }
 
 function resultOf({ rules }: ResultRules, item: unknown, mask: AnswerMask): ContactResult {
-  const { code, message = '' } = readBodyFields(item, mask);
+  const code = codeIn(item, mask);
   const index = rules.findIndex((rule) => matches(rule, { code, json: item, status: 0 }));
   const outcome = rules[index]?.outcome ?? 'unknown';
   return {
     outcome,
     code: code ?? (index < 0 ? 'NO_RESULT_RULE' : `RESULT_RULE_${index + 1}`),
-    message: outcome === 'accepted' ? '' : message,
+    message: (outcome === 'accepted' ? undefined : messageIn(item, mask)) ?? '',
   };
 }
 

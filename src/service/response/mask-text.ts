@@ -1,4 +1,5 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
+import { MASK, NUMBER_TAIL, SentIndex } from './sent-index.ts';
 import { valuesSent } from './values-sent.ts';
 import { spellingsOf } from './spellings.ts';
 
@@ -8,7 +9,6 @@ import { spellingsOf } from './spellings.ts';
  * comparison with what was sent.
  */
 
-const MASK = '***';
 const MAX_MESSAGE_LENGTH = 200;
 /** Characters of a message that are looked at; the rest is not shown. */
 const MAX_READ = 4_000;
@@ -26,27 +26,21 @@ const DIGIT_RUN = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,8}\p{Nd}){4,}/gu;
 const NUMBER = /(?:[0-9][_.:/-]*){7}/;
 /** Digits of which a part could be the end of a phone number. */
 const LONG_RUN = /[0-9]{8,}/g;
-/** Digits that two numbers have in common only if they are the same. */
-const NUMBER_TAIL = 8;
 /** Opaque text of 40 characters or more: tokens and keys. */
 const OPAQUE_RUN = /[A-Za-z0-9+/_=.~-]{40,}/g;
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu;
 /** Shorter secrets would mask ordinary words. */
 const MIN_SECRET_LENGTH = 6;
-/** Shorter values of ASCII are found as whole words only; letters of another script end a word. */
-const MIN_PIECE_LENGTH = 6;
-/** A value is found by so many of its first characters: services cut long ones off. */
-const HEAD_LENGTH = 12;
-
-const ASCII = /^[\0-\x7f]*$/;
-const WORD_CHARACTER = /[\p{Script=Latin}\p{N}]/u;
 
 /** Makes text of the service safe to keep: what it repeats of one request and of our secrets is masked. */
 export class AnswerMask {
   readonly #secrets: readonly string[];
   readonly #body: string | Uint8Array | undefined;
   readonly #knownCodes: ReadonlySet<string>;
-  #values: readonly string[] | undefined | 'unread' = 'unread';
+  #index: SentIndex | undefined | 'unread' = 'unread';
+  /** By text: results per contact repeat the same few. */
+  readonly #messages = new Map<string, string | undefined>();
+  readonly #codes = new Map<string, string | undefined>();
 
   /**
    * @param secrets never to appear: keys and tokens
@@ -70,17 +64,21 @@ export class AnswerMask {
    * @returns undefined if nothing is left, or if what was sent cannot be read
    */
   message(text: string): string | undefined {
-    const values = this.#sent();
-    if (values === undefined) return undefined;
+    return remembered(this.#messages, text, () => this.#masked(text));
+  }
+
+  #masked(text: string): string | undefined {
+    const sent = this.#sent();
+    if (sent === undefined) return undefined;
     let blanked = text.length > MAX_READ ? text.slice(0, MAX_READ).replace(/\S+$/, '') : text;
     for (const secret of this.#secrets) blanked = blanked.replaceAll(secret, MASK);
-    for (const value of values) blanked = blank(blanked, value);
+    blanked = sent.blank(blanked);
     const masked = blanked
       .replace(CONTROLS, ' ')
       .replace(OPAQUE_RUN, MASK)
       .replace(DIGIT_RUN, MASK)
       .trim();
-    if (this.#repeats([masked, ...spellingsOf(blanked)], values)) return MASK;
+    if (sent.repeats([masked, ...spellingsOf(blanked)])) return MASK;
     // By code points, so that no surrogate pair is cut.
     const points = Array.from(masked.slice(0, 2 * MAX_MESSAGE_LENGTH));
     const cut = points.slice(0, MAX_MESSAGE_LENGTH).join('');
@@ -91,10 +89,13 @@ export class AnswerMask {
   code(value: unknown): string | undefined {
     const text = this.#name(value, CODE);
     if (text === undefined || isDocumentedCode(text) || this.#knownCodes.has(text)) return text;
-    if (NUMBER.test(text)) return undefined;
-    const values = this.#sent();
-    if (values === undefined || values.some((one) => blank(text, one) !== text)) return undefined;
-    return this.#repeats([text, ...spellingsOf(text)], values) ? undefined : text;
+    return remembered(this.#codes, text, () => (this.#isClean(text) ? text : undefined));
+  }
+
+  #isClean(text: string): boolean {
+    if (NUMBER.test(text)) return false;
+    const sent = this.#sent();
+    return sent?.blank(text) === text && !sent.repeats([text, ...spellingsOf(text)]);
   }
 
   /**
@@ -123,11 +124,12 @@ export class AnswerMask {
     return this.#secrets.some((secret) => text.includes(secret)) ? undefined : text;
   }
 
-  #sent(): readonly string[] | undefined {
-    if (this.#values === 'unread') {
-      this.#values = this.#body === undefined ? [] : valuesSent(this.#body);
+  #sent(): SentIndex | undefined {
+    if (this.#index === 'unread') {
+      const values = this.#body === undefined ? [] : valuesSent(this.#body);
+      this.#index = values && new SentIndex(values, this.#secrets);
     }
-    return this.#values;
+    return this.#index;
   }
 
   #bodyContains(piece: string): boolean {
@@ -136,55 +138,14 @@ export class AnswerMask {
     if (typeof body === 'string') return body.includes(piece);
     return Buffer.from(body.buffer, body.byteOffset, body.byteLength).includes(piece);
   }
-
-  /** Whether one of the spellings of a text contains a secret or a value. */
-  #repeats(spellings: readonly string[], values: readonly string[]): boolean {
-    const folded = [...values, ...this.#secrets].map(fold).filter(isDistinctive);
-    const numbers = values.map(digitsOf).filter(({ length }) => length >= NUMBER_TAIL);
-    return spellings.some((spelling) => {
-      const plain = fold(spelling);
-      const digits = digitsOf(spelling);
-      return (
-        folded.some((value) => plain.includes(value.slice(0, 2 * HEAD_LENGTH))) ||
-        numbers.some((number) => digits.includes(number.slice(-NUMBER_TAIL)))
-      );
-    });
-  }
-}
-
-/** The text with a value masked, wherever it occurs, in capitals or not, whole or cut off. */
-function blank(text: string, value: string): string {
-  const [lower, wanted] = [text.toLowerCase(), value.toLowerCase()];
-  // A few letters change their length with their case.
-  const inside = lower.length === text.length ? lower : text;
-  const head = wanted.slice(0, HEAD_LENGTH);
-  const wordsOnly = value.length < MIN_PIECE_LENGTH && ASCII.test(value);
-  let [masked, from] = ['', 0];
-  for (let at = inside.indexOf(head); at >= 0; at = inside.indexOf(head, from)) {
-    let end = at + head.length;
-    while (end - at < wanted.length && end < inside.length && inside[end] === wanted[end - at]) {
-      end += 1;
-    }
-    const isPart =
-      wordsOnly &&
-      (WORD_CHARACTER.test(text[at - 1] ?? '') || WORD_CHARACTER.test(text[end] ?? ''));
-    masked += text.slice(from, at) + (isPart ? text.slice(at, end) : MASK);
-    from = end;
-  }
-  return masked + text.slice(from);
 }
 
 const isHexId = (text: string): boolean => text.length >= MIN_HEX_ID_LENGTH && HEX_ID.test(text);
 
-/** A text without case, width and separators. */
-const fold = (text: string): string =>
-  text
-    .normalize('NFKC')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}*]/gu, '');
-
-/** Short folded values would be found in ordinary words. */
-const isDistinctive = (value: string): boolean =>
-  value.length >= MIN_PIECE_LENGTH || (value.length > 1 && !ASCII.test(value));
-
-const digitsOf = (text: string): string => text.normalize('NFKC').replace(/[^0-9]/g, '');
+function remembered<Value>(known: Map<string, Value>, text: string, find: () => Value): Value {
+  const found = known.get(text);
+  if (found !== undefined || known.has(text)) return found as Value;
+  const value = find();
+  known.set(text, value);
+  return value;
+}

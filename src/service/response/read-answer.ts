@@ -87,49 +87,51 @@ function parse(text: string): { value: unknown } | undefined {
   }
 }
 
-/** What bodies of services of this kind contain. */
-export type BodyFields = Pick<ReadAnswer, 'code' | 'message' | 'traceId' | 'success'>;
-
 type Writable<Read> = { -readonly [Field in keyof Read]: Read[Field] };
 
 const TRACE_IDS = ['traceId', 'trace_id', 'requestId'];
 const CODES = ['code', 'errorCode', 'error_code'];
 const MESSAGES = ['message', 'errorMessage', 'error_message'];
 
-/** Looks for code, message, traceId and success where services of this kind put them. */
-export function readBodyFields(json: unknown, mask: AnswerMask): BodyFields {
-  return addBodyFields<Writable<BodyFields>>({}, json, mask, false);
-}
-
-/** @param mayAccept code and message are read only if `success` is false */
-function addBodyFields<Read extends Writable<BodyFields>>(
-  fields: Read,
+/**
+ * Looks for code, message, traceId and success where services of this kind put them.
+ *
+ * @param mayAccept code and message are read only if `success` is false
+ */
+function addBodyFields(
+  fields: Writable<ReadAnswer>,
   json: unknown,
   mask: AnswerMask,
   mayAccept: boolean,
-): Read {
-  const errors = own(json, 'errors');
-  const error = own(json, 'error');
-  const places: readonly unknown[] = [
-    json,
-    error,
-    own(json, 'data'),
-    Array.isArray(errors) ? errors[0] : errors,
-  ];
-
+): ReadAnswer {
   const success = readFlag(own(json, 'success'));
-  const traceId = first(places, TRACE_IDS, (value) => mask.traceId(value));
+  const traceId = first(placesOf(json), TRACE_IDS, (value) => mask.traceId(value));
   if (traceId !== undefined) fields.traceId = traceId;
   if (success !== undefined) fields.success = success;
   if (mayAccept && success !== false) return fields;
 
-  const code = first(places, CODES, (value) => mask.code(value)) ?? mask.code(error);
-  const message = first([...places, { message: error }], MESSAGES, (value) =>
-    typeof value === 'string' ? mask.message(value) : undefined,
-  );
+  const code = codeIn(json, mask);
+  const message = messageIn(json, mask);
   if (code !== undefined) fields.code = code;
   if (message !== undefined) fields.message = message;
   return fields;
+}
+
+/** The service's own code, where services of this kind put it. */
+export function codeIn(json: unknown, mask: AnswerMask): string | undefined {
+  return first(placesOf(json), CODES, (value) => mask.code(value)) ?? mask.code(own(json, 'error'));
+}
+
+/** The service's message, where services of this kind put it; masked. */
+export function messageIn(json: unknown, mask: AnswerMask): string | undefined {
+  return first([...placesOf(json), { message: own(json, 'error') }], MESSAGES, (value) =>
+    typeof value === 'string' ? mask.message(value) : undefined,
+  );
+}
+
+function placesOf(json: unknown): readonly unknown[] {
+  const errors = own(json, 'errors');
+  return [json, own(json, 'error'), own(json, 'data'), Array.isArray(errors) ? errors[0] : errors];
 }
 
 /** The first value that `read` accepts, by place, then by name. */

@@ -32,6 +32,8 @@ export interface SendAnswer {
   readonly rule?: MatchedRule;
   /** One for each contact of the request, where the answer rules find them and no rule matches. */
   readonly results?: readonly ContactResult[];
+  /** The answer rules expect results in an answer with this status, and its body could not be read as a whole. */
+  readonly resultsUnread?: true;
   /** Retry-After in milliseconds, not clamped. */
   readonly retryAfterMs?: number;
   /** Why the call failed, if it did. */
