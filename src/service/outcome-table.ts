@@ -86,7 +86,10 @@ export function outcomeOfResults(
 /** The outcome of a send call; the first matching row decides. */
 export const OUTCOME_ROWS: readonly OutcomeRow[] = [
   {
-    /** The worker is stopping or has lost the lock of the job: it is retried, and nothing is counted. */
+    /**
+     * The worker is stopping or has lost the lock of the job, or the time of the call was over before a request
+     * was tried: it is retried, and nothing is counted.
+     */
     name: 'not sent, given up',
     when: ({ stage, failure }) => stage === 'not-sent' && failure === 'aborted',
     outcome: () => retry('ABORTED', false),

@@ -95,7 +95,7 @@ export class SendCall extends Exchange {
   /** Makes the request, again where it was provably not sent, until the time of the call is over. */
   async #post(): Promise<void> {
     const { transport, path, notSentRetries } = this.#endpoint;
-    while (!this.deadline.aborted) {
+    while (this.deadline.cause === undefined) {
       await transport.post(path, this);
       if (!mayRetrySend(this.facts, this.unsent, notSentRetries)) return;
       await pause(unsentDelay(this.unsent, Math.random()), this.deadline);
@@ -144,9 +144,9 @@ export class SendCall extends Exchange {
       if (afterMs !== undefined) answer.retryAfterMs = afterMs;
     }
     if (tookMs !== undefined) answer.answerMs = tookMs;
-    const { deadline } = this;
     // Given up between the refusal and the second request.
-    if (this.#refused.length === 1 && deadline.aborted) answer.failure = deadline.cause ?? 'other';
+    const { cause } = this.deadline;
+    if (this.#refused.length === 1 && cause !== undefined) answer.failure = cause;
     if (failure !== undefined) answer.failure = failure;
     if (failureCode !== undefined) answer.failureCode = failureCode;
     return answer;
@@ -156,14 +156,17 @@ export class SendCall extends Exchange {
     return new AnswerMask(this.#secrets, this.body, this.#endpoint.knownCodes);
   }
 
-  /** What ended a call without a status. Giving up between two requests counts as giving up. */
+  /**
+   * What ended a call without a status. Giving up between two requests counts as giving up, and so does a time that
+   * was over before the first one was tried: a slow Redis or token says nothing about the service.
+   */
   #failure(): { failure: TransportFailure; failureCode?: string } {
     const { facts, deadline } = this;
     const gaveUp = deadline.aborted && deadline.cause === 'aborted';
     if (facts === undefined || (gaveUp && !facts.started && facts.failure !== 'certificate')) {
       const { cause } = deadline;
       if (cause === undefined) return { failure: 'other' };
-      return { failure: cause, failureCode: cause === 'timeout' ? 'DEADLINE' : 'ABORTED' };
+      return { failure: 'aborted', failureCode: cause === 'timeout' ? 'DEADLINE' : 'ABORTED' };
     }
     const { failure = 'other', failureCode } = facts;
     return failureCode === undefined ? { failure } : { failure, failureCode };

@@ -179,7 +179,7 @@ describe('provably not sent', () => {
     // From here on the loop runs immediates before timers, and undici starts requests in one.
     await stat('.');
     const late = await client.send(NOTICE, busy, { deadlineMs: 30 });
-    expect(late).toMatchObject({ ...unsent, failure: 'timeout', failureCode: 'DEADLINE' });
+    expect(late).toMatchObject({ ...unsent, failure: 'aborted', failureCode: 'DEADLINE' });
     expect(server.requests).toHaveLength(1);
   });
 

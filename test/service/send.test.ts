@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { TokenSource } from '../../src/contracts/token.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import { decideOutcome } from '../../src/service/outcome-table.ts';
@@ -6,6 +7,15 @@ import { CANARY, FIRST, NOTICE, SECOND, openClient, tokensOf } from './support/c
 import { certificate, httpServer, json, tlsServer } from './support/servers.ts';
 
 const WITHIN = { deadlineMs: 8_000 };
+
+/** The time of the call was over before its first request. */
+const NOT_TRIED = {
+  stage: 'not-sent',
+  failure: 'aborted',
+  failureCode: 'DEADLINE',
+  requests: 0,
+} as const;
+const NOT_COUNTED = { kind: 'retry', code: 'ABORTED', counted: false } as const;
 
 describe('a send request (service-api, POST {base_url}/api/v2/notices/send)', () => {
   it('carries bearer token, JSON and the notice as it is', async () => {
@@ -265,13 +275,48 @@ describe('the token source', () => {
         }),
     };
     const answer = await openClient(server.url).send(NOTICE, tokens, { deadlineMs: 100 });
-    expect(answer).toMatchObject({
-      stage: 'not-sent',
-      failure: 'timeout',
-      failureCode: 'DEADLINE',
-      requests: 0,
-    });
+    expect(answer).toMatchObject(NOT_TRIED);
+    expect(decideOutcome(answer)).toEqual(NOT_COUNTED);
     expect(server.connections()).toBe(0);
+  });
+});
+
+describe('the last check before a request', () => {
+  const never = new AbortController().signal;
+
+  it('takes longer than the deadline: nothing is sent, and nothing is known of the service', async () => {
+    const server = await httpServer((response) => json(response, 200, {}));
+    const check = (cancel: CancelSignal) =>
+      new Promise<void>((resolve) => {
+        cancel.addEventListener('abort', () => resolve());
+      });
+    const guard = { cancel: never, check };
+    const answer = await openClient(server.url).send(NOTICE, tokensOf(), {
+      deadlineMs: 100,
+      guard,
+    });
+    expect(answer).toMatchObject(NOT_TRIED);
+    expect(decideOutcome(answer)).toEqual(NOT_COUNTED);
+    expect(server.connections()).toBe(0);
+  });
+
+  it('takes longer than the deadline before the second request: the first refusal is not held against it', async () => {
+    const server = await httpServer((response) => json(response, 401, { code: 'TOKEN_EXPIRED' }));
+    let checks = 0;
+    const check = () => {
+      const end = performance.now() + (checks++ === 0 ? 0 : 300);
+      // In a busy event loop no timer of the deadline fires.
+      while (performance.now() < end);
+      return Promise.resolve();
+    };
+    const guard = { cancel: never, check };
+    const answer = await openClient(server.url).send(NOTICE, tokensOf(), {
+      deadlineMs: 300,
+      guard,
+    });
+    expect(answer).toMatchObject({ status: 401, requests: 1, failure: 'timeout' });
+    expect(decideOutcome(answer)).toMatchObject({ kind: 'retry', counted: false });
+    expect(server.requests).toHaveLength(1);
   });
 });
 

@@ -9,7 +9,7 @@ const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
 /** Notices that the service refuses for themselves, whatever the token, among good ones. */
 describe('notices that the service refuses for themselves', () => {
-  const { start, jobsLeft } = holdingFleet();
+  const { start, hold, jobsLeft } = holdingFleet();
 
   async function send(on: Fleet, good: readonly string[], own: readonly string[]) {
     const mixed = [...good.map((contact) => ({ contact })), ...own.map((contact) => ({ contact }))];
@@ -66,5 +66,37 @@ describe('notices that the service refuses for themselves', () => {
       expect(emulator.record().twice).toBe(0);
     },
     120_000,
+  );
+
+  it.each([0, 1])(
+    '300 with a 403 and the priority %s: a good one behind them, of a lower priority, is sent all the same',
+    async (priority) => {
+      const on = await start(2);
+      const { emulator } = on;
+      emulator.addFault({
+        on: 'send',
+        containing: FOREIGN,
+        status: 403,
+        code: 'SENDER_NOT_YOURS',
+      });
+      await on.queue.sendMany(
+        numbers(300).map((contact) => ({
+          templateCode: 'MIXED',
+          senderKey: FOREIGN,
+          contacts: [{ contact }],
+        })),
+        { priority },
+      );
+      await until(async () => (await hold(on))?.kind === 'credentials', { what: 'the hold' });
+      const [good = ''] = numbers(1, 50_000);
+      const notice = { templateCode: 'MIXED', contacts: [{ contact: good }] };
+      await on.queue.send(notice, { priority: 5 });
+      await until(() => emulator.record().distinct === 1, {
+        what: 'the good one',
+        deadlineMs: 20_000,
+      });
+      expect(emulator.record().twice).toBe(0);
+    },
+    60_000,
   );
 });

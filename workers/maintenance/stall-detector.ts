@@ -121,7 +121,8 @@ async function observe(
     readHold(redis, keys),
     ...queues.map(async (queue) => {
       const paused = await queue.isPaused();
-      return paused ? 0 : queue.getWaitingCount();
+      // Jobs with a priority wait in a set of their own.
+      return paused ? 0 : queue.getJobCountByTypes('waiting', 'prioritized');
     }),
   ]);
   const waiting = answers.reduce((sum, count) => sum + count, 0);

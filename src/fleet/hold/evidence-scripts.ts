@@ -1,5 +1,6 @@
 import { defineScript } from '../../redis/script.ts';
 import { ASIDE_STEP_MS, EVIDENCE_PRELUDE } from './hold-scripts.ts';
+import { PROBE_NEXT } from './next-probe.ts';
 
 /*
  * The record of evidence (evidence.ts describes it). Two keys:
@@ -33,14 +34,8 @@ const MOST_WITNESSES = 10_000;
 const MOST_BEHIND_MS = 2_000;
 
 /**
- * How many of the newest jobs are searched for one that has not met the hold: more than leave a probe to others, and
- * what was tried again before the hold was placed.
- */
-const NEWEST = 256;
-
-/**
- * Records what a job met, and decides. KEYS: as the holds, evidence, witness, token, and the lists of
- * waiting jobs of both lanes. ARGV: job, attempt, class, kind of hold, code, token, nonce of its probe,
+ * Records what a job met, and decides. KEYS: as the holds, evidence, witness, token, the lists of
+ * waiting jobs of both lanes, and the notices with a priority. ARGV: job, attempt, class, kind of hold, code, token, nonce of its probe,
  * milliseconds to the next probe (0: by failed probes), shortest and longest interval of probes,
  * contradictions after which it is the job's own fault (0: never), channels of holds and of evidence.
  * Answers ['held', ms until the job may come again], ['counted', 1 when disproved, 1 when it is the first
@@ -48,8 +43,8 @@ const NEWEST = 256;
  */
 export const meet = defineScript({
   name: 'meetHold',
-  keys: 9,
-  lua: `${EVIDENCE_PRELUDE}
+  keys: 10,
+  lua: `${EVIDENCE_PRELUDE}${PROBE_NEXT}
 local job, id, class, kind, code, token, nonce = unpack(ARGV, 1, 7)
 local forMs, shortest, longest, own = tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]),
   tonumber(ARGV[11])
@@ -135,28 +130,14 @@ if not inRefused then redis.call('HINCRBY', evidence, 'refusedRow', 1) end
 inRefused = true
 local row = tonumber(redis.call('HGET', evidence, 'refusedRow') or 0)
 if hasHold() or (row >= ${ROW} and askedAt > 0 and now - askedAt >= ${QUIET_MS}) then
-  if probing then
-    -- The newest job that has not met it probes next: first in, first out would try each of them first.
-    for index = 8, 9 do
-      local waiting = redis.call('LRANGE', KEYS[index], 0, ${NEWEST - 1})
-      local known = #waiting > 0 and redis.call('HMGET', witness, unpack(waiting)) or {}
-      for at, one in ipairs(waiting) do
-        local other = readWitness(known[at])
-        if not (other and other.refused) then
-          redis.call('LREM', KEYS[index], 1, one)
-          redis.call('RPUSH', KEYS[index], one)
-          break
-        end
-      end
-    end
-  end
+  if probing then probeNext(KEYS[8], KEYS[9], KEYS[10]) end
   return held(kind)
 end
 return counted()`,
 });
 
 /**
- * Records an acceptance that was asked for. KEYS: as {@link meet}, without the lists. ARGV: id of its token,
+ * Records an acceptance that was asked for. KEYS: as {@link meet}, without the waiting jobs. ARGV: id of its token,
  * channel of evidence, number of the last meeting that was known before its request.
  */
 export const proveAccepted = defineScript({

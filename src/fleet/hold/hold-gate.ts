@@ -224,7 +224,7 @@ function gateKeys(keys: Keys, currentToken: string): GateKeys {
   return {
     hold,
     probe,
-    meet: [...probe, keys.noticesIn('wait'), keys.waitingChunks],
+    meet: [...probe, keys.noticesIn('wait'), keys.waitingChunks, keys.noticesIn('prioritized')],
     channel: keys.holdHints,
     evidenceChannel: keys.evidenceHints,
   };

@@ -255,6 +255,45 @@ describe('a probe', () => {
     ]);
   });
 
+  it('of a page moves notices without and with a priority to the head in turns', async () => {
+    const wait = keys.noticesIn('wait');
+    const prioritized = keys.noticesIn('prioritized');
+    await redis.client.del(wait, prioritized);
+    await redis.client.lpush(wait, 'old', 'new');
+    const score = (priority: number, count: number) => priority * 2 ** 32 + count;
+    await redis.client.zadd(prioritized, score(1, 7), 'poison', score(2_097_151, 4), 'older');
+    await redis.client.zadd(prioritized, score(5, 6), 'good', score(5, 5), 'good-old');
+    await redis.client.zadd(prioritized, score(9, 8), 'poison-9');
+    const poison = { poison: '0 0 0 1 0 T a counted', 'poison-9': '0 0 0 1 0 T a counted' };
+    const meeting = { attempt: 'x1', class: 'page', hold: 'address', code: 'HTML' } as const;
+    /** A failed probe after this turn, and the notice that was moved ahead before. */
+    const fail = async (job: string, turn: number, ahead = '') => {
+      await due('address');
+      await redis.client.hset(keys.hold, { turn, ahead });
+      await redis.client.hset(keys.witness, poison);
+      await gate.meet({ ...meeting, job, token: 'T', ownAfter: 5 }, await probe(job));
+      const [waits, withPriority] = await Promise.all([
+        redis.client.lrange(wait, 0, -1),
+        redis.client.zrange(prioritized, '0', '-1'),
+      ]);
+      return { waits, withPriority };
+    };
+    expect(await fail('J', 0)).toEqual({
+      waits: ['old', 'new'],
+      withPriority: ['poison', 'good-old', 'good', 'poison-9', 'older'],
+    });
+    expect(await fail('K', 1)).toEqual({
+      waits: ['old', 'new', 'good'],
+      withPriority: ['poison', 'good-old', 'poison-9', 'older'],
+    });
+    // Another job came before it.
+    await redis.client.rpush(wait, 'other');
+    expect(await fail('L', 3, 'good')).toEqual({
+      waits: ['old', 'new', 'other', 'good'],
+      withPriority: ['poison', 'good-old', 'poison-9', 'older'],
+    });
+  });
+
   it('answers the same when its script is repeated after a lost reply', async () => {
     await due('credit');
     const client = redis.connect();

@@ -113,6 +113,18 @@ const many = {
   slots: fc.integer({ min: 2, max: 4 }),
 };
 const crowded = fc.tuple(ofOwn, fc.record<Rest>(many));
+/** The good job has a lower priority than those at fault, or than most of them. */
+const behind = fc.tuple(
+  ofOwn,
+  fc.record<Rest>({
+    ...many,
+    priorities: fc.constantFrom(
+      { crowd: [0], good: 5 },
+      { crowd: [1], good: 5 },
+      { crowd: [1, 1, 1, 9], good: 5 },
+    ),
+  }),
+);
 const early = fc.tuple(
   ofOwn,
   fc.record<Rest>({ ...many, processes: fc.constant(2), arrival: fc.constant(10) }),
@@ -124,6 +136,7 @@ it.each<[string, typeof quiet, DeliveryPolicy, number]>([
   ['at-most-once', quiet, 'at-most-once', 40],
   ['among many at fault', crowded, 'at-least-once', 4],
   ['among many at fault, at-most-once', crowded, 'at-most-once', 4],
+  ['behind many at fault of a higher priority', behind, 'at-least-once', 6],
 ])(
   'a good job is sent in time, probes keep their distance and none is stuck, %s',
   async (_, of, delivery, count) => {
@@ -150,12 +163,28 @@ it.each<[string, string, typeof quiet, Change, DeliveryPolicy?, number?]>([
     own,
     ['not (other and other.refused)', 'true'],
   ],
-  ['first in, first out', 'waited', own, ['for index = 8, 9 do', 'for index = 8, 7 do']],
+  ['first in, first out', 'waited', own, ['newestIn(wait)', 'nil']],
+  [
+    'notices with a priority are not searched',
+    'waited',
+    behind,
+    ['newestWithPriority(prioritized)', 'nil'],
+    'at-least-once',
+    2,
+  ],
+  [
+    'only those of the last priority are searched',
+    'waited',
+    behind,
+    ['for _ = 1, 16 do', 'for _ = 1, 1 do'],
+    'at-least-once',
+    2,
+  ],
   [
     'only the newest few are searched for one that has not met the hold',
     'waited',
     early,
-    ['KEYS[index], 0, 255)', 'KEYS[index], 0, 15)'],
+    ["LRANGE', list, 0, 255)", "LRANGE', list, 0, 15)"],
     'at-least-once',
     1,
   ],

@@ -38,13 +38,13 @@ describe('startStallDetector', () => {
 
   const GRACE_MS = 300;
 
-  async function watchOver(jobs: number) {
+  async function watchOver(jobs: number, priority = 0) {
     const prefix = redis.freshPrefix();
     const keys = keysOf(prefix, 'default');
     const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
     closers.push(() => queue.close());
     for (let job = 0; job < jobs; job++) {
-      await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] });
+      await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] }, { priority });
     }
     const seen = { started: 0, stalls: 0, checks: 0, resting: false };
     const worker = { active: () => 0, started: () => seen.started, resting: () => seen.resting };
@@ -72,16 +72,22 @@ describe('startStallDetector', () => {
     await until(() => seen.checks >= wanted, { what: 'several grace times of checks' });
   }
 
-  it('makes the worker unready and logs once when jobs wait and it takes none', async () => {
-    const { seen, readiness } = await watchOver(2);
-    await until(() => readiness.reasons().length > 0, { what: 'the first check', everyMs: 5 });
-    expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
-    expect(seen.stalls).toBe(0);
-    await until(() => seen.stalls === 1, { what: 'the stall' });
-    // Of another detector: this one checks no more.
-    await severalGraces(await watchOver(0));
-    expect(seen.stalls).toBe(1);
-  });
+  it.each([
+    ['', 0],
+    [' with a priority', 3],
+  ])(
+    'makes the worker unready and logs once when jobs wait%s and it takes none',
+    async (_, priority) => {
+      const { seen, readiness } = await watchOver(2, priority);
+      await until(() => readiness.reasons().length > 0, { what: 'the first check', everyMs: 5 });
+      expect(readiness.reasons().map(({ reason }) => reason)).toEqual(['stalled']);
+      expect(seen.stalls).toBe(0);
+      await until(() => seen.stalls === 1, { what: 'the stall' });
+      // Of another detector: this one checks no more.
+      await severalGraces(await watchOver(0));
+      expect(seen.stalls).toBe(1);
+    },
+  );
 
   it('logs nothing while nothing waits, while the worker progresses, and while the queue is held', async () => {
     const empty = await watchOver(0);

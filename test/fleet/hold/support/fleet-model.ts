@@ -39,6 +39,8 @@ export interface FleetCase {
   readonly ownFault: boolean;
   /** Jobs that meet it. */
   readonly crowd: number;
+  /** BullMQ's priorities: of the crowd one after the other, and of the good job. Default: none has one. */
+  readonly priorities?: { readonly crowd: readonly number[]; readonly good: number };
   readonly processes: number;
   readonly slots: number;
   /** Milliseconds after the start at which the trouble ends; of own faults never. */
@@ -76,9 +78,12 @@ const BACKOFF = { backoffBaseMs: 1_000, backoffCapMs: 300_000 };
 /** Jobs end within this time, or never. */
 const LONGEST_MS = 3 * 3_600_000;
 const GOOD = 'good';
+/** BullMQ's score of a job is its priority times this, and a counter. */
+const CLASS = 0x1_0000_0000;
 
 interface Job {
   readonly id: string;
+  readonly priority: number;
   attempts: number;
   possiblySent: number;
   /** Requests that were no probes. */
@@ -128,6 +133,7 @@ export class FleetModel {
   readonly #start: number;
   #sentAt: number | undefined;
   #probes = 0;
+  #prioritized = 0;
   #isGoodKilled = false;
   #underWay = 0;
   #failedAt = -Infinity;
@@ -148,9 +154,13 @@ export class FleetModel {
     const { current } = this.#keys.token('pair');
     await this.#redis.client.hset(current, 'id', 'T');
     for (let index = 0; index < this.#case.processes; index++) this.#addProcess(current);
-    for (let index = 0; index < crowd; index++) await this.#add(`crowd-${index}`);
+    const { priorities = { crowd: [0], good: 0 } } = this.#case;
+    for (let index = 0; index < crowd; index++) {
+      const priority = priorities.crowd[index % priorities.crowd.length] ?? 0;
+      await this.#add(`crowd-${index}`, priority);
+    }
     const takenFrom = this.#start + (ownFault ? 0 : endsAfter) + arrival;
-    this.#at(takenFrom, () => this.#add(GOOD));
+    this.#at(takenFrom, () => this.#add(GOOD, priorities.good));
     for (const { after, key } of losses) {
       this.#at(this.#start + after, async () => {
         await this.#redis.client.del(this.#keys[key]);
@@ -256,18 +266,32 @@ export class FleetModel {
   }
 
   /** Hands a job over. */
-  async #add(id: string): Promise<void> {
-    this.#jobs.set(id, { id, attempts: 0, possiblySent: 0, requests: 0 });
-    await this.#toTail(id);
+  async #add(id: string, priority: number): Promise<void> {
+    const job = { id, priority, attempts: 0, possiblySent: 0, requests: 0 };
+    this.#jobs.set(id, job);
+    await this.#toTail(job);
   }
 
-  async #toTail(id: string): Promise<void> {
-    await this.#redis.client.lpush(this.#keys.noticesIn('wait'), id);
+  /** Behind the others of its priority. */
+  async #toTail({ id, priority }: Job): Promise<void> {
+    const { client } = this.#redis;
+    if (priority === 0) await client.lpush(this.#keys.noticesIn('wait'), id);
+    else {
+      const score = priority * CLASS + ++this.#prioritized;
+      await client.zadd(this.#keys.noticesIn('prioritized'), score, id);
+    }
     this.#wakeAll();
   }
 
-  #later(id: string, ms: number): void {
-    this.#at(this.redis.now + ms, () => this.#toTail(id));
+  /** Before the others of its priority. */
+  async #toHead({ id, priority }: Job): Promise<void> {
+    const { client } = this.#redis;
+    if (priority === 0) await client.rpush(this.#keys.noticesIn('wait'), id);
+    else await client.zadd(this.#keys.noticesIn('prioritized'), priority * CLASS, id);
+  }
+
+  #later(job: Job, ms: number): void {
+    this.#at(this.redis.now + ms, () => this.#toTail(job));
   }
 
   #wakeAll(): void {
@@ -296,10 +320,11 @@ export class FleetModel {
     const { hold, limiter } = this.#keys;
     const [blockedMs, id] = (await this.redis.run(
       FETCH,
-      3,
+      4,
       hold,
       limiter,
       this.#keys.noticesIn('wait'),
+      this.#keys.noticesIn('prioritized'),
     )) as [number, string];
     if (blockedMs > 0) this.#wake(process, blockedMs + this.#random() * NAP_MS);
     const job = this.#jobs.get(id);
@@ -320,14 +345,14 @@ export class FleetModel {
       possiblySent: possiblySent + (this.#isOnce ? 1 : 0),
     });
     if (passage === undefined) {
-      await this.#redis.client.rpush(this.#keys.noticesIn('wait'), id);
+      await this.#toHead(job);
       process.idle += 1;
       this.#wake(process, NAP_MS);
       this.#wakeSoon();
       return;
     }
     if ('asideMs' in passage) {
-      this.#later(id, passage.asideMs);
+      this.#later(job, passage.asideMs);
       free();
       return;
     }
@@ -340,7 +365,7 @@ export class FleetModel {
       this.#underWay -= 1;
       this.#isGoodKilled = id === GOOD;
       job.possiblySent += 1;
-      this.#later(id, LOCK_MS);
+      this.#later(job, LOCK_MS);
       process.idle += 1;
       return;
     }
@@ -409,24 +434,24 @@ export class FleetModel {
         return;
       }
       case 'retry':
-        if (!outcome.counted) return this.#later(job.id, 1_000);
+        if (!outcome.counted) return this.#later(job, 1_000);
         job.attempts += 1;
         if (job.attempts >= ATTEMPTS) job.end = job.possiblySent > 0 ? 'unknown' : 'rejected';
         else this.#backOff(job, outcome.backoff);
         return;
       case 'hold':
-        if (outcome.behindMs !== undefined) return this.#later(job.id, outcome.behindMs);
-        await this.#redis.client.rpush(this.#keys.noticesIn('wait'), job.id);
+        if (outcome.behindMs !== undefined) return this.#later(job, outcome.behindMs);
+        await this.#toHead(job);
         return;
       case 'expired':
       case 'cancelled':
       case undefined:
-        await this.#redis.client.rpush(this.#keys.noticesIn('wait'), job.id);
+        await this.#toHead(job);
     }
   }
 
   #backOff(job: Job, backoff: Parameters<typeof backoffMs>[3]): void {
-    this.#later(job.id, backoffMs(job.attempts, BACKOFF, this.#random(), backoff));
+    this.#later(job, backoffMs(job.attempts, BACKOFF, this.#random(), backoff));
   }
 }
 
@@ -434,4 +459,4 @@ export class FleetModel {
 const FETCH = `
 local blocked = redis.call('PTTL', KEYS[2])
 if blocked > 0 and tonumber(redis.call('GET', KEYS[2]) or 0) > 1000 then return { blocked, '' } end
-return { 0, redis.call('RPOP', KEYS[3]) or '' }`;
+return { 0, redis.call('RPOP', KEYS[3]) or redis.call('ZPOPMIN', KEYS[4])[1] or '' }`;
