@@ -55,6 +55,17 @@ export type JobData = z.output<typeof jobSchema> & {
   readonly accepted?: readonly string[];
 };
 
+/**
+ * When a job was due at first, in milliseconds since the epoch: later attempts and holds do not change it. BullMQ's own
+ * field `delay` is the wait for the next attempt while the job is delayed, and then 0.
+ */
+export function firstDue(job: {
+  readonly timestamp: number;
+  readonly opts: { readonly delay?: number | undefined };
+}): number {
+  return job.timestamp + (job.opts.delay ?? 0);
+}
+
 /** Whether the data of a job has a later version than the one a worker knows. */
 export function isNewerJob(data: unknown, known: number): boolean {
   const version = (data as { v?: unknown } | null | undefined)?.v;

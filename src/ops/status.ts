@@ -19,8 +19,8 @@ export interface Status {
     readonly done: number;
   };
   /**
-   * Age in milliseconds of the job that has waited longest; absent where none waits. Of jobs with a
-   * priority, only the one that is taken next counts.
+   * Milliseconds since the job that is taken next was due; absent where none waits. With priorities, others may have
+   * waited longer.
    */
   readonly oldestWaitingMs?: number;
   /**

@@ -169,16 +169,18 @@ async function readSentAgain(
 /**
  * The contacts of notices' jobs that are not accepted, in the order of the notices.
  *
+ * @param open reads them in the data of a job. Default: contactsOfJob
  * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED, or PAYLOAD_UNREADABLE if one cannot be decrypted
  */
 export async function readContacts(
   { redis, keys, sealing }: NoticeSource,
   notices: readonly Pick<UnknownNotice, 'id'>[],
+  open = contactsOfJob,
 ): Promise<(readonly Contact[])[]> {
   try {
     const read = notices.map(({ id }) => redis.hget(keys.noticeJob(id), 'data'));
     return (await Promise.all(read)).map((text, index) =>
-      contactsOfJob(text, notices[index]?.id ?? '', sealing),
+      open(text, notices[index]?.id ?? '', sealing),
     );
   } catch (error) {
     throw redisFailure(error);

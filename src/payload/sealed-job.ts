@@ -7,7 +7,7 @@ import {
   unseal,
   type Sealing,
 } from './seal.ts';
-import { NoticeQueueError } from '../contracts/errors.ts';
+import { NoticeQueueError, type ErrorCode } from '../contracts/errors.ts';
 import { readJobData, SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 
 /**
@@ -114,10 +114,38 @@ export function contactsOfJob(
   } catch {
     return [];
   }
-  if (sealedOf(data) !== undefined) return openJob(data, id, sealing).notice.contacts;
+  if (sealedOf(data) !== undefined) return contactsOfSealed(data, id, sealing);
   const contacts: unknown = (data as Partial<JobData> | null)?.notice?.contacts;
   return Array.isArray(contacts) ? (contacts as JobData['notice']['contacts']) : [];
 }
+
+/** The same, and none where they cannot be decrypted: with a key that is not configured here, for example. */
+export function contactsIfReadable(
+  ...args: Parameters<typeof contactsOfJob>
+): JobData['notice']['contacts'] {
+  try {
+    return contactsOfJob(...args);
+  } catch (error) {
+    if (isCoded(error, 'PAYLOAD_UNREADABLE')) return [];
+    throw error;
+  }
+}
+
+function contactsOfSealed(
+  data: unknown,
+  id: string,
+  sealing?: Sealing,
+): JobData['notice']['contacts'] {
+  try {
+    return openJob(data, id, sealing).notice.contacts;
+  } catch (error) {
+    if (isCoded(error, 'JOB_INVALID')) return [];
+    throw error;
+  }
+}
+
+const isCoded = (error: unknown, code: ErrorCode): boolean =>
+  error instanceof NoticeQueueError && error.code === code;
 
 /** The sealed part of a job's data; undefined where it has none. */
 function sealedOf(data: unknown): string | undefined {

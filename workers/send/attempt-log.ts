@@ -1,5 +1,6 @@
 import type { Job } from 'bullmq';
 import type { Logger } from 'pino';
+import { firstDue } from '../../src/contracts/job.ts';
 import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
@@ -26,8 +27,7 @@ export class AttemptLog {
   /** Starts the attempt of a job. */
   begin(job: Job): OpenAttempt {
     const startedAt = performance.now();
-    const dueAt = job.timestamp + job.delay;
-    const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - dueAt);
+    const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - firstDue(job));
     const logger = this.#logger;
     const onAttempt = this.#onAttempt;
     return {

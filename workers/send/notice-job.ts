@@ -2,6 +2,7 @@ import type { Job } from 'bullmq';
 import type { Sealing } from '../../src/payload/seal.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import {
+  firstDue,
   isNewerJob,
   NEWER_JOB_WAIT_MS,
   SEALED_JOB_VERSION,
@@ -141,6 +142,5 @@ function afterProgramError({ delivery }: JobData): Outcome {
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */
 function msUntilDue(job: Job, now: number): number {
-  const { delay = 0 } = job.opts;
-  return delay > 0 ? Math.max(0, job.timestamp + delay - now) : 0;
+  return (job.opts.delay ?? 0) > 0 ? Math.max(0, firstDue(job) - now) : 0;
 }

@@ -50,7 +50,7 @@ export const queueVariables = {
   ),
   payloadKey: variable('PAYLOAD_KEY', key().exactOptional(), {
     description:
-      'Key that encrypts the notices and the contacts of batches that Redis stores (AES-256-GCM); producers, importers and workers need the same key. Without it they are not encrypted. Templates, times, states and numbers of contacts are readable without it.',
+      'Key that encrypts the notices and the contacts of batches that Redis stores (AES-256-GCM); producers, importers, workers and ops servers need the same key. Without it they are not encrypted. Templates, times, states and numbers of contacts are readable without it.',
   }),
   payloadKeyPrevious: variable('PAYLOAD_KEY_PREVIOUS', key().exactOptional(), {
     description:

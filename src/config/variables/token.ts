@@ -28,10 +28,11 @@ export const tokenVariables = {
   ),
   refusedMinMs: variable('TOKEN_REFUSED_MIN_MS', duration(50, 60_000).default(2_000), {
     description:
-      'How long the whole fleet waits after a failed issuance before the next one; it doubles with each further failure.',
+      'How long the whole fleet waits after a refused issuance before the next one; it doubles with each further refusal. A quarter of it where the endpoint failed or did not answer.',
   }),
   refusedMaxMs: variable('TOKEN_REFUSED_MAX_MS', duration(50, 60_000).default(60_000), {
-    description: 'The longest wait after a failed issuance.',
+    description:
+      'The longest wait after a refused issuance; half of it where the endpoint failed or did not answer.',
     note: 'Raised: after the key pair is fixed, sending resumes later.',
   }),
   renewBeforeMs: variable('TOKEN_RENEW_BEFORE_MS', duration(0, 3_600_000).default(60_000), {

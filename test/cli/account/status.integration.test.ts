@@ -1,10 +1,12 @@
 import { hostname } from 'node:os';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { Status } from '../../../src/ops/status.ts';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { EVERY_RIGHT } from '../../support/redis-users.ts';
@@ -70,6 +72,23 @@ describe('notices status', () => {
     const words = await run(['status'], envOf(prefix));
     expect(words.stdout).toMatch(/^waiting +3, the oldest for \d/m);
     expect(words.stdout).not.toContain('01098765432');
+  });
+
+  it('the intended delay of a notice that is due does not count as waiting', async () => {
+    const prefix = redis.freshPrefix();
+    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const { id } = await queue.send(NOTICE, { delay: 3_600_000 });
+    await queue.close();
+    const board = openBullQueue(QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
+    onTestFinished(() => board.close());
+    const job = await board.getJob(id);
+    // As if it had been queued an hour and five seconds ago.
+    await redis.client.hset(board.toKey(id), 'timestamp', (job?.timestamp ?? 0) - 3_605_000);
+    await job?.promote();
+    const status = await statusOf(envOf(prefix));
+    expect(status.jobs).toMatchObject({ waiting: 1, delayed: 0 });
+    expect(status.oldestWaitingMs).toBeGreaterThanOrEqual(5_000);
+    expect(status.oldestWaitingMs).toBeLessThan(300_000);
   });
 
   it('shows contacts of batches, why they wait, and what is unknown', async () => {

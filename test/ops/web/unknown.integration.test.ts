@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import type { JobData } from '../../../src/contracts/job.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { readUnknownOverview } from '../../../src/ops/unknown.ts';
+import { NO_SEALING, sealingOf } from '../../../src/payload/seal.ts';
+import { openJob, sealJob } from '../../../src/payload/sealed-job.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
 import { parkNotice } from '../support/parked-notice.ts';
@@ -138,5 +141,44 @@ describe('unknown outcomes over HTTP', () => {
     expect([done.status, done.headers.location]).toEqual([303, '/unknown']);
     expect((await batch.read()).counts).toMatchObject({ accepted: 1, unknown: 19 });
     expect((await send('/unknown', { code: 'NONE' })).text).toContain('No unknown outcome matches');
+  });
+});
+
+describe('an unknown notice that this server cannot read', () => {
+  const PAYLOAD_KEY = '42'.repeat(32);
+  const sealing = sealingOf('default', { payloadKey: PAYLOAD_KEY });
+  const unparsable = { v: 1, notice: { templateCode: 'T', contacts: [{}] } } as unknown as JobData;
+
+  it.each([
+    { what: 'with a key that is not configured here', env: {}, stored: undefined },
+    { what: 'whose content no version reads', env: { PAYLOAD_KEY }, stored: unparsable },
+  ])('$what: it is listed without its numbers, beside the others', async ({ env, stored }) => {
+    const prefix = redis.freshPrefix();
+    const { id, keys } = await parkNotice(redis, {}, prefix);
+    const other = await parkNotice(redis, {}, prefix, undefined, { number: '01000000002' });
+    const text = (await redis.client.hget(keys.noticeJob(id), 'data')) ?? '';
+    const data = stored ?? openJob(JSON.parse(text), id, NO_SEALING);
+    await redis.client.hset(keys.noticeJob(id), 'data', JSON.stringify(sealJob(data, id, sealing)));
+    const server = await startOps(redis.url, prefix, env);
+    const [viewer, operator] = [await server.viewer(), await server.operator()];
+    const list = await viewer.get(PATH);
+    expectDocumented('GET', PATH, list);
+    expect(list.json).toMatchObject({
+      notices: [
+        { id, contacts: 1, numbers: [] },
+        { id: other.id, numbers: ['010******02'] },
+      ],
+    });
+    const page = await operator.get('/unknown', HTML);
+    expect(page.status).toBe(200);
+    expect(page.text).toContain(id);
+    expect(page.text).toContain('>1 contact</td>');
+    expect(page.text).toContain('010******02');
+    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(page.text) ?? [];
+    const form = new URLSearchParams({ _csrf: csrf, code: 'ECONNRESET' }).toString();
+    const preview = await operator.post('/unknown', form, HTML);
+    expect([preview.status, preview.text.includes(id)]).toEqual([200, true]);
+    const fields = { ids: [id], as: 'discard', why };
+    expect((await operator.post(`${PATH}/resolve`, fields)).json).toMatchObject({ resolved: 1 });
   });
 });

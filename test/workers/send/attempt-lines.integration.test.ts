@@ -1,6 +1,7 @@
 import { pino } from 'pino';
-import { afterEach, expect, it } from 'vitest';
-import { keysOf } from '../../../src/redis/keys.ts';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { room } from '../../service-coverage/support/line.ts';
@@ -24,6 +25,27 @@ it('the log line of a chunk names the probe of a hold', async () => {
     ['hold', false],
     ['accepted', true],
   ]);
+});
+
+it('a notice waits from when it is due, not from when it was queued, also after a retry', async () => {
+  emulator = await startEmulator();
+  emulator.addFault({ on: 'send', reset: 'after-acting', times: 1 });
+  const { queue, prefix, attempts } = await lines.line(emulator.url);
+  const contacts = [{ contact: '01000000001' }];
+  const receipt = await queue.send({ templateCode: 'T', contacts }, { delay: 3_600_000 });
+  const { client } = lines.redis;
+  const board = openBullQueue(QUEUE_NAME, client, keysOf(prefix, 'default'));
+  onTestFinished(() => board.close());
+  const job = await board.getJob(receipt.id);
+  // As if it had been queued an hour and five seconds ago.
+  await client.hset(board.toKey(receipt.id), 'timestamp', (job?.timestamp ?? 0) - 3_605_000);
+  await job?.promote();
+  await until(() => attempts(receipt).length === 2, { what: 'two attempts' });
+  expect(attempts(receipt).map(({ outcome }) => outcome)).toEqual(['unknown', 'accepted']);
+  for (const { waitedMs } of attempts(receipt)) {
+    expect(waitedMs).toBeGreaterThanOrEqual(5_000);
+    expect(waitedMs).toBeLessThan(300_000);
+  }
 });
 
 it.each(['notice', 'chunk'])(

@@ -43,7 +43,9 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
         schema: z.object({
           notices: z.array(
             unknownNotice.extend({
-              numbers: z.array(z.string()).describe('the first of them, masked'),
+              numbers: z
+                .array(z.string())
+                .describe('the first of them, masked; none where this server lacks the key'),
             }),
           ),
           listed: z.int().describe('listed notices in all'),

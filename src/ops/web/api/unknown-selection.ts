@@ -12,6 +12,7 @@ import {
   type UnknownOverview,
 } from '../../unknown.ts';
 import { selectUnknown, type Unknowns } from '../../unknown/select.ts';
+import { contactsIfReadable } from '../../../payload/sealed-job.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import { redisTime } from '../../../redis/server-clock.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -116,12 +117,12 @@ export async function listUnknown(context: OpsContext, limit: number): Promise<U
   return { ...found, notices: await withNumbers(context, found.notices) };
 }
 
-/** Adds masked numbers. */
+/** Adds masked numbers, none where they cannot be decrypted: this server may run without the payload keys. */
 export async function withNumbers(
   context: OpsContext,
   notices: readonly UnknownNotice[],
 ): Promise<ListedNotice[]> {
-  const contacts = await readContacts(context, notices);
+  const contacts = await readContacts(context, notices, contactsIfReadable);
   return notices.map((notice, index) => ({
     ...notice,
     numbers: (contacts[index] ?? [])

@@ -103,9 +103,7 @@ export function noticeTable(
           <a href="/notices/${encodeURIComponent(id)}"><code>${id}</code></a>
         </td>
         <td>${template}</td>
-        <td>
-          ${[...numbers, ...(contacts > numbers.length ? [`and ${formatCount(contacts - numbers.length)} more`] : [])].join(', ')}
-        </td>
+        <td>${shownContacts(contacts, numbers)}</td>
         <td>${moment(at, view.now)}</td>
         <td><code>${code}</code></td>
         <td>${stage}</td>
@@ -125,6 +123,13 @@ export function noticeTable(
     head('Trace ids'),
   ];
   return table('Notices whose outcome is unknown', heads, rows);
+}
+
+/** The first numbers, and how many more; without numbers how many contacts. */
+function shownContacts(contacts: number, numbers: readonly string[]): string {
+  if (numbers.length === 0) return countOf(contacts, 'contact');
+  const more = contacts - numbers.length;
+  return [...numbers, ...(more > 0 ? [`and ${formatCount(more)} more`] : [])].join(', ');
 }
 
 function ofNotices(notices: readonly ListedNotice[], listed: number, view: PageView): Html {
