@@ -1,3 +1,4 @@
+import { DONE_MS } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { JOBS_OF_NOTICE } from './jobs-of-notice.ts';
 import { ANNOUNCE } from './notice-events.ts';
@@ -30,12 +31,14 @@ export interface CancelledJobs {
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
- * KEYS: hold, intents, unknown outcomes, retention, events. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the
+ * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
+ *
+ * KEYS: hold, intents, unknown outcomes, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the
  * hash of the key, the number of the first job, the most jobs, 1 to release the idempotency key.
  */
 export const cancelScript = defineScript<CancelledJobs>({
   name: 'cancel a notice',
-  keys: 5,
+  keys: 6,
   lua: `
 local jobs = ARGV[1]
 ${JOBS_OF_NOTICE}${PLACE_OF_JOB}${ANNOUNCE}
@@ -67,7 +70,9 @@ local function isListed(id)
 end
 local function release(id, key)
   local name = redis.call('HGET', key, 'deid')
-  if name and redis.call('GET', jobs .. 'de:' .. name) == id then redis.call('DEL', jobs .. 'de:' .. name) end
+  local isOwn = name and redis.call('GET', jobs .. 'de:' .. name) == id
+  if isOwn then redis.call('DEL', jobs .. 'de:' .. name) end
+  return isOwn
 end
 local function cancel(id)
   local key = jobs .. id
@@ -95,14 +100,19 @@ local function cancel(id)
   announce(KEYS[4], KEYS[5], key, id, 'cancelled', '')
   return 'cancelled'
 end
-local id, total = find(ARGV[2], ARGV[3])
-local answers = {}
+local mode, text = ARGV[2], ARGV[3]
+local mayRelease = ARGV[6] == '1'
+local done = mayRelease and mode == 'key' and redis.call('GET', KEYS[6])
+if done then mode, text = 'id', done end
+local id, total = find(mode, text)
+local answers, released = {}, false
 for index = tonumber(ARGV[4]), math.min(total, ARGV[4] + ARGV[5]) - 1 do
   local one = nth(id, index, total)
   local answer = cancel(one)
-  if ARGV[6] == '1' and answer == 'cancelled' then release(one, jobs .. one) end
+  if mayRelease and answer == 'cancelled' then released = release(one, jobs .. one) or released end
   answers[#answers + 1] = { one, answer }
 end
+if released and mode == 'key' then redis.call('SET', KEYS[6], id, 'PX', ${DONE_MS}) end
 return { id, total, answers }`,
   parse: (reply) => {
     const [id, total, jobs] = reply as readonly [string, number, CancelledJobs['jobs']];

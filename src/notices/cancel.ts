@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
@@ -29,15 +30,21 @@ export async function cancelNotice(
   }
 }
 
-/** Like {@link cancelNotice}. @throws ScriptFailure */
+/**
+ * Like {@link cancelNotice}.
+ *
+ * @param nonce of the request, the same where it is repeated after a lost reply. Default: a new one
+ * @throws ScriptFailure
+ */
 export async function cancelJobs(
   redis: RedisClient,
   keys: Keys,
   asked: RefArguments,
   { releaseKey = false }: CancelOptions,
+  nonce: string = randomUUID(),
 ): Promise<CancelReport> {
   const { hold, intents, retention, noticeEvents } = keys;
-  const from = [hold, intents.open, intents.unknown, retention, noticeEvents];
+  const from = [hold, intents.open, intents.unknown, retention, noticeEvents, keys.done(nonce)];
   const answers: (readonly [string, CancelAnswer])[] = [];
   const cancelFrom = ({ mode, text }: RefArguments) => {
     const args = [keys.noticeJob(''), mode, text, answers.length, JOBS_AT_ONCE];

@@ -3,7 +3,7 @@ import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { forgetEnd } from '../fleet/job-ends.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../notices/cancel.ts';
-import { rememberRun } from '../notices/earlier-run.ts';
+import { rememberRun, takeFailed } from '../notices/earlier-run.ts';
 import {
   failedNotices,
   matchesFailed,
@@ -153,10 +153,10 @@ export async function deleteNotices(
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const queue = openBullQueue(QUEUE_NAME, redis, keys);
-  const remove = async ({ id }: NoticeJob) => {
-    // Removing a job also removes its idempotency key, unless the job has lost this field.
-    if (!releaseKey) await redis.hdel(keys.noticeJob(id), 'deid');
-    return (await queue.remove(id)) === 1 ? 'done' : 'gone';
+  const remove = async (job: NoticeJob) => {
+    if (!(await takeFailed(redis, keys, job, releaseKey))) return 'gone';
+    await queue.remove(job.id);
+    return 'done';
   };
   try {
     return await changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import {
   batchEvents,
@@ -290,7 +291,10 @@ export class NoticeQueue {
 
   async #cancel(asked: RefArguments, options: CancelOptions): Promise<CancelReport> {
     const { cancelJobs } = await import('../notices/cancel.ts');
-    return this.#connection.ask(({ redis, keys }) => cancelJobs(redis, keys, asked, options));
+    const nonce = randomUUID();
+    return this.#connection.ask(({ redis, keys }) =>
+      cancelJobs(redis, keys, asked, options, nonce),
+    );
   }
 
   async #import(source: ImportSource, options: ImportOptions): Promise<ImportReport> {

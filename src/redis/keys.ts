@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
 
+/** How long a request that is done is remembered ({@link Keys.done}): longer than a connection takes to be reopened. */
+export const DONE_MS = 30_000;
+
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as

@@ -4,9 +4,12 @@ import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
 import { cancelAnswerOfAll } from '../../src/notices/cancel.ts';
+import { cancelScript } from '../../src/notices/cancel-script.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { shaOf } from '../chaos/support/script-sha.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { contacts } from '../producer/support/stored-jobs.ts';
+import { startFaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
@@ -73,6 +76,23 @@ describe('a notice that waits', () => {
     // The key is the new notice's now: cancelling the old one again releases nothing.
     expect(await queue.cancel(id, { releaseKey: true })).toEqual({ id, ...CANCELLED });
     expect(await queue.send(NOTICE, options)).toMatchObject({ id: anew.id, duplicate: true });
+  });
+
+  it('by a key that is released, and the reply is lost: is cancelled all the same', async () => {
+    const { prefix, queue } = open();
+    const { id } = await queue.send(NOTICE, { idempotencyKey: 'visit-2' });
+    // Otherwise the lost reply is that Redis does not know the script yet.
+    await queue.cancel('none');
+    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
+    onTestFinished(() => proxy.close());
+    const url = `redis://127.0.0.1:${proxy.port}`;
+    const { queue: losing } = open({ redis: { url }, prefix });
+    expect(await losing.get(id)).toMatchObject({ state: 'pending' });
+    await proxy.place({ kind: 'drop-reply', when: await shaOf(cancelScript), times: 1 });
+    const ref = { idempotencyKey: 'visit-2' };
+    expect(await losing.cancel(ref, { releaseKey: true })).toEqual({ id, ...CANCELLED });
+    expect(proxy.struck).toBe(1);
+    expect((await queue.send(NOTICE, ref)).duplicate).toBe(false);
   });
 
   it('of 45 jobs: each is cancelled, by the key too', async () => {

@@ -3,11 +3,17 @@ import { redriveBatch } from '../../src/batch/failures/redrive-batch.ts';
 import { redriveFailure, resolveFailure } from '../../src/batch/ledger/action-scripts.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
+import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/current-hold.ts';
+import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
 import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';
+import { cancelScript } from '../../src/notices/cancel-script.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
+import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
+import { cancelAudited } from '../../src/ops/notice-actions.ts';
 import { resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { RESOLUTIONS } from '../../src/ops/unknown/resolutions.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
+import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import { connectRedis, readyWithin, type RedisClient } from '../../src/redis/connect.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
@@ -66,6 +72,40 @@ describe('the reply to a step of resolving a notice is lost', () => {
       { ...WHO, as, target: id },
       { what: 'hold' },
     ]);
+  });
+});
+
+describe('the reply to a step of a manual action is lost', () => {
+  it.each(['reader', 'ops'] as const)('lift by %s: answered and recorded', async (role) => {
+    const keys = keysOf(redis.freshPrefix(), 'default');
+    await liftManualHold(redis.client, keys);
+    await placeManualHold(redis.client, keys, 'wrong template');
+    const { client, proxy } = await losing(await shaOf(liftManual), role);
+    expect(await liftAuditedHold({ redis: client, keys }, WHO)).toBe('manual');
+    expect(proxy.struck).toBe(1);
+    expect(await readHold(redis.client, keys)).toBeUndefined();
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([
+      { ...WHO, as: 'lifted manual' },
+    ]);
+    expect(await liftAuditedHold({ redis: client, keys }, WHO)).toBeUndefined();
+  });
+
+  it('cancel by a key that is released: answered and recorded', async () => {
+    const prefix = redis.freshPrefix();
+    const keys = keysOf(prefix, 'default');
+    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    onTestFinished(() => queue.close());
+    await queue.cancel('none');
+    const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
+    const { id } = await queue.send(notice, { idempotencyKey: 'visit' });
+    const { client, proxy } = await losing(await shaOf(cancelScript));
+    const ref = { idempotencyKey: 'visit' };
+    const cancel = () => cancelAudited({ redis: client, keys }, ref, { releaseKey: true }, WHO);
+    expect(await cancel()).toEqual({ id, cancelled: true, answer: 'cancelled' });
+    expect(proxy.struck).toBe(1);
+    const as = 'cancelled, key released';
+    expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ ...WHO, target: id, as }]);
+    expect(await cancel()).toMatchObject({ cancelled: false, answer: 'not-kept' });
   });
 });
 

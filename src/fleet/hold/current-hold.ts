@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
@@ -37,6 +38,7 @@ export async function liftManualHold(
   redis: RedisClient,
   keys: Keys,
 ): Promise<HoldKind | undefined> {
-  const kind = String(await liftManual(redis, transitionKeys(keys), [keys.holdHints]));
+  const from = [...transitionKeys(keys), keys.done(randomUUID())];
+  const kind = String(await liftManual(redis, from, [keys.holdHints]));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }

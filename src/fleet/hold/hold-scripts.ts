@@ -1,4 +1,4 @@
-import type { Keys } from '../../redis/keys.ts';
+import { DONE_MS, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
 
 /**
@@ -239,14 +239,20 @@ redis.call('PUBLISH', ARGV[2], 'manual')
 return 1`,
 });
 
-/** Lifts the hold in effect, of any kind. ARGV: channel. Answers its kind, or ''. */
+/**
+ * Lifts the hold in effect, of any kind. KEYS: also the mark of the request, so that it answers the same when it is
+ * repeated. ARGV: channel. Answers its kind, or ''.
+ */
 export const liftManual = defineScript({
   name: 'liftManual',
-  keys: 4,
+  keys: 5,
   lua: `${HOLD_PRELUDE}
+local done = redis.call('GET', KEYS[5])
+if done then return done end
 local kind = redis.call('HGET', hold, 'kind') or ''
 redis.call('DEL', hold, probe)
 unblock()
 redis.call('PUBLISH', ARGV[1], '')
+redis.call('SET', KEYS[5], kind, 'PX', ${DONE_MS})
 return kind`,
 });
