@@ -9,7 +9,8 @@ export class PieceIndex<Owner> {
   add(piece: string, owner: Owner): void {
     if (piece === '') return;
     let pieces = this.#byLength.get(piece.length);
-    if (pieces === undefined) this.#byLength.set(piece.length, (pieces = new Map()));
+    if (pieces === undefined)
+      this.#byLength.set(piece.length, (pieces = new Map<string, Owner[]>()));
     const owners = pieces.get(piece);
     if (owners === undefined) pieces.set(piece, [owner]);
     else owners.push(owner);

@@ -11,7 +11,7 @@ function comparedInTurn(text: string, values: readonly string[]): string {
     const lower = masked.toLowerCase();
     const inside = lower.length === masked.length ? lower : masked;
     const wanted = value.toLowerCase();
-    const isWord = value.length < 6 && [...value].every((unit) => unit <= '\u007f');
+    const isWord = value.length < 6 && /^[\0-\u007f]*$/.test(value);
     let [done, from] = ['', 0];
     for (;;) {
       const at = inside.indexOf(wanted.slice(0, 12), from);
