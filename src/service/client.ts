@@ -151,7 +151,12 @@ class HttpServiceClient implements ServiceClient {
     { signal, deadlineMs, ownConnection = false, guard }: SendCallOptions,
   ): Promise<SendAnswer> {
     const deadline = new Deadline(deadlineMs, signal);
-    const call = new SendCall(this.#sendEndpoint, body, { deadline, ownConnection, numbers });
+    const call = new SendCall(this.#sendEndpoint, body, {
+      deadline,
+      ownConnection,
+      numbers,
+      guard,
+    });
     try {
       const request = (token: Token) => call.request(token);
       await sendWithRefresh({ tokens, deadline, guard, request });

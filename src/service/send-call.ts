@@ -11,6 +11,7 @@ import { readAnswer } from './response/read-answer.ts';
 import { parseRetryAfter } from './response/retry-after.ts';
 import type { SendAnswer } from './response/send-answer.ts';
 import { mayRetrySend, unsentDelay } from './retry-policies.ts';
+import type { RequestGuard } from './send-with-refresh.ts';
 
 type Known = { -readonly [Fact in keyof SendAnswer]: SendAnswer[Fact] };
 
@@ -39,12 +40,14 @@ interface SendCallParts {
   readonly ownConnection: boolean;
   /** The numbers of the contacts of the request, in order; called only for an answer with results. */
   readonly numbers: () => readonly string[];
+  readonly guard?: Pick<RequestGuard, 'mayStart'> | undefined;
 }
 
 /** One send call: its one or two requests, the tokens they used, and what is known when it is over. */
 export class SendCall extends Exchange {
   readonly #endpoint: SendEndpoint;
   readonly #numbers: () => readonly string[];
+  readonly #guard: SendCallParts['guard'];
   #limit: number | undefined;
   readonly #refused: SendAnswer['refused'][number][] = [];
   readonly #startedAt = performance.now();
@@ -56,11 +59,16 @@ export class SendCall extends Exchange {
   constructor(
     endpoint: SendEndpoint,
     body: string | Uint8Array,
-    { deadline, ownConnection, numbers }: SendCallParts,
+    { deadline, ownConnection, numbers, guard }: SendCallParts,
   ) {
     super(body, NO_HEADERS, deadline, ownConnection);
     this.#endpoint = endpoint;
     this.#numbers = numbers;
+    this.#guard = guard;
+  }
+
+  override mayStart(): boolean {
+    return this.#guard?.mayStart() ?? true;
   }
 
   override answerLimit(): number {

@@ -15,13 +15,18 @@ export interface RequestGuard {
    * @param cancel aborted when `RequestGuard.cancel` is, or when the time of the call is over
    */
   check(cancel: CancelSignal): Promise<void>;
+  /**
+   * Asked when a connection is there, right before the first byte: the request may have waited for it since
+   * `check`, and one that was not sent is repeated. False ends the call as given up, with nothing sent.
+   */
+  mayStart(): boolean;
 }
 
 /** What a send call consists of. */
 export interface RefreshingCall {
   readonly tokens: TokenSource;
   readonly deadline: Deadline;
-  readonly guard?: RequestGuard | undefined;
+  readonly guard?: Pick<RequestGuard, 'cancel' | 'check'> | undefined;
   /** Makes the request and returns its refusal, if it was answered 401 or 403. */
   readonly request: (token: Token) => Promise<Refusal | undefined>;
 }

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Deadline } from '../../src/async/deadline.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import { sendWithRefresh, type RequestGuard } from '../../src/service/send-with-refresh.ts';
+import { sendWithRefresh, type RefreshingCall } from '../../src/service/send-with-refresh.ts';
 import { FIRST, SECOND, tokensOf } from './support/client.ts';
 
 /** service-api, Authentication rule 4: a 401 or 403 refreshes the token and retries once. */
@@ -12,7 +12,7 @@ describe('refresh and retry once', () => {
   afterEach(() => deadline.close());
 
   /** Sends; the service answers these statuses, undefined for no answer. */
-  async function send(statuses: readonly (number | undefined)[], guard?: RequestGuard) {
+  async function send(statuses: readonly (number | undefined)[], guard?: RefreshingCall['guard']) {
     deadline = new Deadline(5_000);
     const left = [...statuses];
     const used: string[] = [];

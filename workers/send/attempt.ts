@@ -60,6 +60,7 @@ export async function attemptOnce(
   const guard = new AttemptGuard({ cancel, owned, rateLimit, permit, recordIntents });
   try {
     const answer = await send(tokens, { deadlineMs, ownConnection, guard });
+    if (guard.wasStopped) return { outcome: undefined };
     const outcome = decideOutcome(answer);
     const { tokenId: id } = answer;
     const isAccepted = outcome.kind === 'accepted';

@@ -22,7 +22,7 @@ export interface AttemptGuardOptions {
 
 /**
  * Forbids a request of an attempt once the worker stops or the job's lock may be lost. Both are checked
- * right before each request, after every wait.
+ * right before each request, after every wait, also for a connection.
  *
  * A permit is for one request: the second request of an attempt takes another one, and so does a
  * request whose permit expired while it waited for its token.
@@ -33,6 +33,7 @@ export class AttemptGuard implements RequestGuard {
   #permit: Permit | undefined;
   #requestedAt: number | undefined;
   #allowed = false;
+  #wasStopped = false;
 
   constructor(options: AttemptGuardOptions) {
     this.cancel = options.cancel;
@@ -49,6 +50,17 @@ export class AttemptGuard implements RequestGuard {
   async check(cancel: CancelSignal): Promise<void> {
     await this.#checkAll(cancel);
     this.#allowed = true;
+  }
+
+  /** Without waiting, after the last wait: for a connection, or for another try at a request that was not sent. */
+  mayStart(): boolean {
+    this.#wasStopped ||= !this.#isOwned();
+    return !this.#wasStopped;
+  }
+
+  /** Whether it has stopped a request that waited: nothing of it was sent. */
+  get wasStopped(): boolean {
+    return this.#wasStopped;
   }
 
   async #checkAll(cancel: CancelSignal): Promise<void> {
@@ -76,7 +88,11 @@ export class AttemptGuard implements RequestGuard {
     this.#permit?.release();
   }
 
+  #isOwned(): boolean {
+    return !this.cancel.aborted && this.#options.owned();
+  }
+
   #requireOwned(): void {
-    if (this.cancel.aborted || !this.#options.owned()) throw new NotStarted();
+    if (!this.#isOwned()) throw new NotStarted();
   }
 }

@@ -74,6 +74,11 @@ export class Exchange {
     return ANSWER_BYTES;
   }
 
+  /** Asked right before the first byte of each request; false ends it as `aborted`, and nothing is sent. */
+  mayStart(): boolean {
+    return true;
+  }
+
   /** Records the facts of a request. */
   record(facts: WireFacts): void {
     this.facts = facts;

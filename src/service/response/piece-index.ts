@@ -8,8 +8,9 @@ export class PieceIndex<Owner> {
   /** Adds a piece; an empty one is in no text. */
   add(piece: string, owner: Owner): void {
     if (piece === '') return;
-    const pieces = this.#byLength.get(piece.length) ?? new Map<string, Owner[]>();
-    this.#byLength.set(piece.length, pieces);
+    let pieces = this.#byLength.get(piece.length);
+    if (pieces === undefined)
+      this.#byLength.set(piece.length, (pieces = new Map<string, Owner[]>()));
     const owners = pieces.get(piece);
     if (owners === undefined) pieces.set(piece, [owner]);
     else owners.push(owner);

@@ -20,9 +20,9 @@ const UNSTEADY_CASE = /[İΣσς\ud800-\udfff]/;
  */
 export class SentIndex {
   readonly #values: readonly string[];
-  readonly #heads = new PieceIndex<Place>();
+  readonly #heads = new PieceIndex<SentPlace>();
   /** Values that consist of what masks are made of, at their beginning: in any text. */
-  readonly #everywhere: Place[] = [];
+  readonly #everywhere: SentPlace[] = [];
   readonly #folded = new PieceIndex<true>();
   readonly #numbers = new PieceIndex<true>();
 
@@ -67,7 +67,7 @@ export class SentIndex {
   #possiblyIn(text: string): string[] {
     const places = new Set<number>();
     const takesAll = UNSTEADY_CASE.test(text);
-    const add = ({ place, isCovered }: Place): void => {
+    const add = ({ place, isCovered }: SentPlace): void => {
       if (takesAll || !isCovered) places.add(place);
     };
     this.#everywhere.forEach(add);
@@ -76,7 +76,7 @@ export class SentIndex {
   }
 }
 
-interface Place {
+interface SentPlace {
   /** Of the value in the list. */
   readonly place: number;
   /** A value before it has the same head: once that is masked, the head is not in the text any more. */

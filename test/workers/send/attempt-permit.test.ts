@@ -71,7 +71,10 @@ describe('an attempt and its slots', () => {
           send: async (tokens, { deadlineMs, guard }) => {
             const deadline = new Deadline(deadlineMs);
             const statuses = renews ? [{ status: 401 } as const, undefined] : [undefined];
-            const request = () => note('request', statuses.shift());
+            const request = () =>
+              guard?.mayStart() === false
+                ? note('stopped', undefined)
+                : note('request', statuses.shift());
             try {
               await sendWithRefresh({ tokens, deadline, guard, request });
             } finally {
@@ -145,6 +148,13 @@ describe('an attempt and its slots', () => {
     const { steps, attempt } = bench(['good'], () => false);
     expect(await attempt()).toEqual({ outcome: undefined });
     expect(steps).toEqual(['take 1', 'token', 'release 1']);
+  });
+
+  it('a lock that was lost, or a deadline that passed, while it waited for a connection', async () => {
+    let asked = 0;
+    const { steps, attempt } = bench(['good'], () => (asked += 1) <= 2);
+    expect(await attempt()).toEqual({ outcome: undefined });
+    expect(steps).toEqual(['take 1', 'token', 'use 1', 'begin', 'stopped']);
   });
 
   it('a lock that was lost while it waited for another slot: nothing is sent', async () => {

@@ -22,7 +22,7 @@ export function unknownPage(
       <p>No outcome is unknown.</p>
     </section>`;
   }
-  const newest = `newest ${formatCount(MAX_BATCHES)} batches`;
+  const newest = `newest ${countOf(MAX_BATCHES, 'batch', 'batches')}`;
   const older = !allBatches && olderBatches(newest, view);
   if (listed === 0 && batches.length === 0) {
     return html`<section class="card empty">
