@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { checkNumber } from '../batch/source/check-number.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
+import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { maskNumber } from './mask-contact.ts';
 
@@ -75,9 +75,6 @@ const READS: ReadonlySet<Audited> = new Set(['search', 'download']);
 
 /** Kinds that are stored under another name, so that older versions can still read new entries. */
 const STORED_AS: Partial<Record<Audited, string>> = { 'rate-limit': 'pace' };
-
-/** How long an entry that is written is remembered: longer than a connection takes to be reopened. */
-const DONE_MS = 30_000;
 
 /**
  * Appends an entry, once also when it is repeated. KEYS: the stream, the mark. ARGV: the most entries, then the

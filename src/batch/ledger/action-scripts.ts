@@ -1,4 +1,5 @@
-import { DONE_MS, ledgerScript } from './ledger-prelude.ts';
+import { DONE_MS } from '../../redis/keys.ts';
+import { ledgerScript } from './ledger-prelude.ts';
 
 /*
  * What people do with contacts of a batch (ledger-actions.ts), each one Lua script: send those again that were not

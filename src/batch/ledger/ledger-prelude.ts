@@ -23,9 +23,6 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  */
 const KEY_COUNT = 11;
 
-/** How long a request that is done is remembered: longer than a connection takes to be reopened. */
-export const DONE_MS = 30_000;
-
 /** More codes than this are no help to a reader. */
 const MOST_GROUPS = 1_000;
 
