@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { LANES, type LaneName } from '../contracts/seen-attempt.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import type { Keys } from '../redis/keys.ts';
+import { DONE_MS, type Keys } from '../redis/keys.ts';
+import { defineScript } from '../redis/script.ts';
 
 /**
  * Contacts that were sent again although the service may have accepted an earlier request, by lane. At most
@@ -9,9 +11,17 @@ import type { Keys } from '../redis/keys.ts';
  */
 export type PossiblySentTwice = Readonly<Record<LaneName, number>>;
 
+/** Takes a count back if the mark exists, which it removes. KEYS: the counts, the mark. ARGV: the lane, the contacts. */
+export const takeBackCount = defineScript({
+  name: 'take back possibly sent twice',
+  keys: 2,
+  lua: `
+if redis.call('DEL', KEYS[2]) == 1 then redis.call('HINCRBY', KEYS[1], ARGV[1], -ARGV[2]) end`,
+});
+
 /**
  * Counts contacts right before they are sent again, so that a worker that dies in between leaves no
- * duplicate uncounted. Negative where the service provably accepted nothing of the request.
+ * duplicate uncounted. A lost reply may count them twice.
  *
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
@@ -26,6 +36,37 @@ export async function countPossiblySentTwice(
   } catch (error) {
     throw redisFailure(error);
   }
+}
+
+/**
+ * Takes back the count of contacts of whose request the service provably accepted nothing; once, also where a reply is
+ * lost and the connection repeats the command. They stay counted where the mark is over meanwhile: the count is never
+ * too low.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function uncountPossiblySentTwice(
+  redis: RedisClient,
+  keys: Keys,
+  lane: LaneName,
+  contacts: number,
+): Promise<void> {
+  const mark = keys.done(randomUUID());
+  try {
+    // Answered before it is used, so that a repetition cannot make the mark anew.
+    await redis.set(mark, '1', 'PX', DONE_MS);
+    await takeBackCount(redis, [keys.possiblySentTwice, mark], [lane, contacts]);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/** Both for one lane, as an attempt uses them. */
+export function sentTwiceCounts(redis: RedisClient, keys: Keys, lane: LaneName) {
+  return {
+    countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, lane, contacts),
+    uncountTwice: (contacts: number) => uncountPossiblySentTwice(redis, keys, lane, contacts),
+  };
 }
 
 /** Reads the counts since the account exists. */

@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** How long a request that is done is remembered ({@link Keys.done}): longer than a connection takes to be reopened. */
-export const DONE_MS = 30_000;
-
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
@@ -49,7 +46,7 @@ export const DONE_MS = 30_000;
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
  * | `<tag>:secret` | string | random secret for keyed hashes in ids of jobs | forever (some 50 bytes) |
- * | `<tag>:done:<nonce>` | string | mark of a manual request that is done, so that it can be repeated | half a minute |
+ * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | half a minute |
  * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 100,000 at most |
@@ -118,7 +115,7 @@ export interface Keys {
   batchFind(id: string): string;
   /** Random secret of the account, for keyed hashes. */
   readonly secret: string;
-  /** Marks a manual request as done: a connection that is reopened repeats its commands. */
+  /** Marks a request as done: a connection that is reopened repeats its commands. */
   done(nonce: string): string;
   /** Single notices by their numbers' hashes; one set for each day and bucket of hashes. */
   find(day: number, bucket: string): string;
@@ -199,6 +196,9 @@ export interface TokenKeys {
   /** Channel: hints that a token was stored or an issuance refused. */
   readonly hints: string;
 }
+
+/** How long a request that is done is remembered ({@link Keys.done}): longer than a connection takes to be reopened. In milliseconds. */
+export const DONE_MS = 30_000;
 
 /** Name of the BullMQ queue of single notices. The account is in the prefix. */
 export const QUEUE_NAME = 'send';

@@ -290,7 +290,7 @@ describe('the last check before a request', () => {
       new Promise<void>((resolve) => {
         cancel.addEventListener('abort', () => resolve());
       });
-    const guard = { cancel: never, check };
+    const guard = { cancel: never, check, mayStart: () => true };
     const answer = await openClient(server.url).send(NOTICE, tokensOf(), {
       deadlineMs: 100,
       guard,
@@ -309,7 +309,7 @@ describe('the last check before a request', () => {
       while (performance.now() < end);
       return Promise.resolve();
     };
-    const guard = { cancel: never, check };
+    const guard = { cancel: never, check, mayStart: () => true };
     const answer = await openClient(server.url).send(NOTICE, tokensOf(), {
       deadlineMs: 300,
       guard,

@@ -11,7 +11,7 @@ import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
 import { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
-import { countPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
+import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
 import { RateLimiter } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import { throttledErrorLog } from '../../src/logging/throttled-error-log.ts';
 import { createAlertWatch } from '../../src/ops/alerts/alert-watch.ts';
@@ -204,7 +204,7 @@ export async function startWorker({
     intents: new Intents(redis, keys),
     worker: id,
     keepFailedMs,
-    countTwice: (contacts: number) => countPossiblySentTwice(redis, keys, 'notices', contacts),
+    ...sentTwiceCounts(redis, keys, 'notices'),
     sendDeadlineMs,
     unknownResends,
     now: clock.now,

@@ -159,6 +159,8 @@ export interface IntentContext {
   readonly keepFailedMs: number;
   /** Counts contacts of single notices that are sent again after an unknown outcome. */
   readonly countTwice: (contacts: number) => Promise<void>;
+  /** Takes that back. */
+  readonly uncountTwice: (contacts: number) => Promise<void>;
 }
 
 /** Whether the intent does not forbid a request. */
@@ -225,13 +227,13 @@ export async function countSentAgain(
 export async function uncountSentAgain(
   all: readonly NoticeIntent[],
   outcome: Outcome | undefined,
-  { countTwice, log }: IntentContext,
+  { uncountTwice, log }: IntentContext,
 ): Promise<void> {
   const counted = all.filter(({ countedTwice }) => countedTwice);
   if (counted.length === 0 || mayBeAccepted(outcome)) return;
   for (const intent of counted) intent.countedTwice = false;
   // Without an answer they stay counted: the count must never be too low.
-  await countTwice(-contactsOf(counted)).catch((error: unknown) =>
+  await uncountTwice(contactsOf(counted)).catch((error: unknown) =>
     log.trouble('possibly-sent-twice', error),
   );
 }

@@ -79,6 +79,7 @@ describe('beginIntents', () => {
       worker: 'worker',
       keepFailedMs: 60_000,
       countTwice: () => Promise.resolve(),
+      uncountTwice: () => Promise.resolve(),
     };
     const all = ['a', 'b'].map((id) =>
       noticeIntent({ id, attemptsMade: 0, opts: {} } as Job, data, 'lock', 2),
@@ -114,6 +115,7 @@ describe('notices that are sent again after an unknown outcome', () => {
     worker: 'worker',
     keepFailedMs: 60_000,
     countTwice: count,
+    uncountTwice: (contacts) => count(-contacts),
   });
   const SENT = 'TIMEOUT: (may have been taken: 1)';
 

@@ -118,6 +118,7 @@ export async function openGroupStage(
     worker: 'worker',
     keepFailedMs: 60_000,
     countTwice: () => Promise.resolve(),
+    uncountTwice: () => Promise.resolve(),
     sendDeadlineMs: 5_000,
     inOneWrite: () => {},
     stopping: stopping.signal,

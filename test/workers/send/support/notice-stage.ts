@@ -5,7 +5,7 @@ import { loadConfig } from '../../../../src/config/config.ts';
 import { readNotice } from '../../../../src/contracts/read-notice.ts';
 import { OPEN } from '../../../../src/fleet/hold/passage.ts';
 import { Intents } from '../../../../src/fleet/intents/intents.ts';
-import { countPossiblySentTwice } from '../../../../src/fleet/possibly-sent-twice.ts';
+import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
 import { lookUpNotice } from '../../../../src/notices/look-up.ts';
 import { redriveNotices } from '../../../../src/ops/notice-actions.ts';
@@ -214,7 +214,7 @@ export class NoticeStage {
       intents: new Intents(line.redis, this.#keys),
       worker: `worker ${index}`,
       keepFailedMs: HOUR_MS,
-      countTwice: (contacts) => countPossiblySentTwice(line.redis, this.#keys, 'notices', contacts),
+      ...sentTwiceCounts(line.redis, this.#keys, 'notices'),
       service: {
         send: async (_notice, _tokens, { guard }) => {
           const run = runOf();
