@@ -282,10 +282,24 @@ describe('a batch of a version without list identities', () => {
   });
 });
 
-describe('a list without a valid row', () => {
+describe('a list without a valid row at its start', () => {
   it('does not stop another one', async () => {
     const world = importWorld(redis);
     await world.import(listFile('contact\nx\n'));
     expect(await world.import(listFile('contact\ny\nz\n'))).toMatchObject({ refused: 2 });
+  });
+
+  it('that begins with 8 MiB of refused ones is refused, as it would not be recognised', async () => {
+    const world = importWorld(redis);
+    const bad = `+82${'1'.repeat(99)},x\n`.repeat(85_000);
+    const list = listFile(`contact,var1\n${bad}${numberOf(0)},a\n`);
+    for (const more of [{}, { batchId: 'mine' }]) {
+      const failure = await failureOf(world.import(list, more));
+      expect([failure.code, failure.message]).toEqual([
+        'SOURCE_INVALID',
+        expect.stringMatching(/^The first 8[0-9],[0-9]{3} rows are all rejected: line 2: /),
+      ]);
+    }
+    expect(await redis.keys(world.prefix)).toEqual([]);
   });
 });
