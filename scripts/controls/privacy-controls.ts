@@ -29,14 +29,14 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'values that the service repeats in its text',
     file: 'src/service/response/mask-text.ts',
-    from: 'for (const value of values) blanked = blank(blanked, value);',
+    from: 'blanked = sent.blank(blanked);',
     to: '',
     test: 'service/echoed-values.test.ts',
     words: 'a message never contains a value that was sent',
   },
   {
     prevents: 'short names that the service repeats before letters of another script',
-    file: 'src/service/response/mask-text.ts',
+    file: 'src/service/response/sent-index.ts',
     from: String.raw`const WORD_CHARACTER = /[\p{Script=Latin}\p{N}]/u;`,
     to: String.raw`const WORD_CHARACTER = /[\p{L}\p{N}]/u;`,
     test: 'service/echoed-values.test.ts',
@@ -45,8 +45,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'phone numbers in codes of the service',
     file: 'src/service/response/mask-text.ts',
-    from: 'if (NUMBER.test(text)) return undefined;\n    const values',
-    to: 'const values',
+    from: 'if (NUMBER.test(text)) return false;',
+    to: '',
     test: 'service/response/read-answer.test.ts',
     words: '',
   },
