@@ -28,8 +28,8 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'values that the service repeats in its text',
-    file: 'src/service/response/sent-index.ts',
-    from: 'for (const value of this.#possiblyIn(text)) blanked = blankOne(blanked, value);',
+    file: 'src/service/response/mask-text.ts',
+    from: 'blanked = sent.blank(blanked);',
     to: '',
     test: 'service/echoed-values.test.ts',
     words: 'a message never contains a value that was sent',

@@ -14,7 +14,8 @@ import type { SendWorker } from './send-job.ts';
  */
 export class JobLockGuard {
   readonly #lockDurationMs: number;
-  readonly #renewedAt = new Map<string, number>();
+  /** The run of each job that was fetched last; an earlier one of the same job has lost its lock. */
+  readonly #runs = new Map<string, { renewedAt: number }>();
 
   constructor(lockDurationMs: number) {
     this.#lockDurationMs = lockDurationMs;
@@ -23,27 +24,33 @@ export class JobLockGuard {
   /** Follows the renewals of a worker. A failed renewal means that the lock is lost. */
   watch(worker: Pick<SendWorker, 'on' | 'renewalSentAt'>): void {
     worker.on('lockRenewalFailed', (jobIds) => {
-      for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, -Infinity);
+      for (const id of jobIds) this.#renewed(id, -Infinity);
     });
     worker.on('locksRenewed', ({ jobIds }) => {
       // Not the time of the reply, which may come late.
       const at = worker.renewalSentAt;
-      for (const id of jobIds) if (this.#renewedAt.has(id)) this.#renewedAt.set(id, at);
+      for (const id of jobIds) this.#renewed(id, at);
     });
+  }
+
+  #renewed(id: string, at: number): void {
+    const run = this.#runs.get(id);
+    if (run !== undefined) run.renewedAt = at;
   }
 
   /** Guards a job that was just fetched; call `release` when its run ends. */
   guard(job: Job): { owned: () => boolean; release: () => void } {
     const id = job.id ?? '';
-    const startedAt = performance.now();
     const waitedMs = Math.max(0, Date.now() - (job.processedOn ?? Date.now()));
-    this.#renewedAt.set(id, startedAt - waitedMs);
+    const run = { renewedAt: performance.now() - waitedMs };
+    const earlier = this.#runs.get(id);
+    if (earlier !== undefined) earlier.renewedAt = -Infinity;
+    this.#runs.set(id, run);
     return {
-      owned: () => {
-        const renewedAt = this.#renewedAt.get(id) ?? startedAt - waitedMs;
-        return performance.now() - renewedAt < this.#lockDurationMs / 2;
+      owned: () => performance.now() - run.renewedAt < this.#lockDurationMs / 2,
+      release: () => {
+        if (this.#runs.get(id) === run) this.#runs.delete(id);
       },
-      release: () => this.#renewedAt.delete(id),
     };
   }
 }

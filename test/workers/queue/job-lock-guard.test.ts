@@ -74,6 +74,22 @@ describe('JobLockGuard', () => {
     expect(guard.owned()).toBe(false);
   });
 
+  it('a run that has lost its lock stays so when this process fetches the job again', () => {
+    const fence = new JobLockGuard(LOCK_MS);
+    const worker = fakeWorker();
+    fence.watch(worker as unknown as SendWorker);
+    const first = fence.guard(job('a'));
+    worker.emit('lockRenewalFailed', ['a']);
+    const second = fence.guard(job('a'));
+    expect([first.owned(), second.owned()]).toEqual([false, true]);
+    first.release();
+    vi.advanceTimersByTime(4_000);
+    worker.renewalSentAt = performance.now();
+    worker.emit('locksRenewed', { count: 1, jobIds: ['a'] });
+    vi.advanceTimersByTime(4_000);
+    expect([first.owned(), second.owned()]).toEqual([false, true]);
+  });
+
   it('a job released and fetched again starts anew', () => {
     const fence = new JobLockGuard(LOCK_MS);
     const first = fence.guard(job('a'));
