@@ -108,6 +108,22 @@ export async function readUnknownOverview(
 }
 
 /**
+ * How many batches are kept.
+ *
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function countBatches({
+  redis,
+  keys,
+}: Pick<NoticeSource, 'redis' | 'keys'>): Promise<number> {
+  try {
+    return await redis.zcard(keys.batches);
+  } catch (error) {
+    throw redisFailure(error);
+  }
+}
+
+/**
  * Lists the notices whose outcome is unknown and that match, oldest first. An entry whose job is not among the
  * failed ones is left out: BullMQ has not recorded the failure yet, or the job was removed from the queue.
  *

@@ -126,4 +126,27 @@ describe('unknown outcomes over HTTP', () => {
     expect((await batch.read()).counts).toMatchObject({ accepted: 1, unknown: 19 });
     expect((await send('/unknown', { code: 'NONE' })).text).toContain('No unknown outcome matches');
   });
+
+  it('the page says that it has not read a batch behind 200 newer ones; the preview has', async () => {
+    const prefix = redis.freshPrefix();
+    const old = await buildBatch(redis.client, prefix, 'oldest', [contacts(10)]);
+    await old.settle(0, allFailed(10, 'unknown', 'HTTP_503', ''));
+    const { begunAt } = await old.read();
+    const server = await startOps(redis.url, prefix);
+    const { keys } = server.context;
+    const filling = redis.client.pipeline();
+    for (let index = 1; index <= 200; index++) {
+      const [id, at] = [`later-${index}`, begunAt + index];
+      filling.hset(keys.batch(id).record, { id, phase: 'finished', begunAt: at, finishedAt: at });
+      filling.zadd(keys.batches, at, id);
+    }
+    await filling.exec();
+    const operator = await server.operator();
+    const { text } = await operator.get('/unknown', HTML);
+    expect(text).not.toContain('No outcome is unknown.');
+    expect(text).toContain('1 older batch not read here.');
+    expect(text).toContain('Select...');
+    const preview = await operator.post(`${PATH}/preview`, {});
+    expect(preview.json).toMatchObject({ contacts: 10 });
+  });
 });

@@ -21,7 +21,7 @@ import { ageFields, ageQuery, beforeOf, code, digits, number } from './inputs.ts
 export const FIND_UNKNOWN_PER_MINUTE = 60;
 
 /** The newest batches that are read for unknown contacts. */
-const MAX_BATCHES = 200;
+export const MAX_BATCHES = 200;
 /** Numbers of a notice that are shown. */
 const SHOWN_NUMBERS = 3;
 

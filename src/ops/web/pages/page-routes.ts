@@ -4,6 +4,7 @@ import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { readAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
+import { countBatches } from '../../unknown.ts';
 import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { statusToJson } from '../answers.ts';
@@ -15,6 +16,7 @@ import { noticeParams } from '../api/notice-life-routes.ts';
 import {
   FIND_UNKNOWN_PER_MINUTE,
   listUnknown,
+  MAX_BATCHES,
   previewUnknown,
   unknownFields,
   withNumbers,
@@ -78,9 +80,12 @@ export const PAGE_ROUTES: readonly Route[] = [
     summary: 'Unknown outcomes, and the forms to resolve them.',
     handle: async (call, context) => {
       const view = viewOf(call);
-      const list = await listUnknown(context, UNKNOWN_NOTICES);
+      const [list, batches] = await Promise.all([
+        listUnknown(context, UNKNOWN_NOTICES),
+        countBatches(context),
+      ]);
       const select = html`${selectionForm(view)} ${mayAct(view) && downloadLink({})}`;
-      const main = unknownPage(list, view, select);
+      const main = unknownPage(list, view, select, batches - MAX_BATCHES);
       return framed(call, { title: 'Unknown', nav: '/unknown', main });
     },
   }),

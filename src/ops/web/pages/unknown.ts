@@ -11,13 +11,25 @@ const DECISIONS = [
   ['discard', 'Settle it without sending it again.'],
 ] as const;
 
-/** Unknown outcomes, and the forms to resolve them. @param selection the form that selects some of them */
+/**
+ * Unknown outcomes, and the forms to resolve them.
+ *
+ * @param selection the form that selects some of them
+ * @param olderBatches how many batches are older than those that were read. Default: 0
+ */
 export function unknownPage(
   { notices, listed, batches }: UnknownList,
   view: PageView,
   selection: Html = html``,
+  olderBatches = 0,
 ): Html {
   if (listed === 0 && batches.length === 0) {
+    if (olderBatches > 0) {
+      return html`<section class="card empty">
+          <p>No outcome is unknown among single notices and the newest batches.</p>
+        </section>
+        ${notRead(olderBatches)} ${selection}`;
+    }
     return html`<section class="card empty">
       <p>No outcome is unknown.</p>
     </section>`;
@@ -27,8 +39,16 @@ export function unknownPage(
       during a request. They are not sent again automatically. Look them up at the service, then
       decide.
     </p>
-    ${selection} ${batches.length > 0 && ofBatches(batches, view)}
+    ${selection} ${batches.length > 0 && ofBatches(batches, view)} ${notRead(olderBatches)}
     ${notices.length > 0 && ofNotices(notices, listed, view)}`;
+}
+
+function notRead(olderBatches: number): Html {
+  if (olderBatches <= 0) return html``;
+  return html`<p class="quiet">
+    ${countOf(olderBatches, 'older batch', 'older batches')} not read here. An operator's selection
+    and <code>notices unknown</code> read all.
+  </p>`;
 }
 
 function ofBatches(batches: UnknownList['batches'], view: PageView): Html {

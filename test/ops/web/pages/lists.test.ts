@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ListedNotice, UnknownList } from '../../../../src/ops/web/api/unknown-selection.ts';
+import { html } from '../../../../src/ops/web/http/html.ts';
 import { auditPage } from '../../../../src/ops/web/pages/audit.ts';
 import { batchPage, type BatchPageData } from '../../../../src/ops/web/pages/batch.ts';
 import { batchesPage } from '../../../../src/ops/web/pages/batches.ts';
@@ -164,6 +165,18 @@ describe('unknown outcomes', () => {
 
   it('shows a message where there are none', () => {
     expect(draw({})).toContain('No outcome is unknown.');
+  });
+
+  it('says that older batches were not read, and has the selection that reads all', () => {
+    const none = { notices: [], listed: 0, batches: [] };
+    const text = unknownPage(none, operator, html`<i>selection</i>`, 3).text;
+    expect(text).not.toContain('No outcome is unknown.');
+    expect(text).toContain('No outcome is unknown among single notices and the newest batches.');
+    expect(text).toContain('3 older batches not read here.');
+    expect(text).toContain('<i>selection</i>');
+    const some = { ...none, batches: [ofBatch] };
+    expect(unknownPage(some, operator, html``, 1).text).toContain('1 older batch not read here.');
+    expect(unknownPage(some, operator).text).not.toContain('not read here');
   });
 
   it('have a form for the decision, with none preselected', () => {
