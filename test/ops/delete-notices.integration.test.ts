@@ -60,8 +60,9 @@ it('deletes no notice that failed again, or is listed as unknown, meanwhile', as
 });
 
 it('deletes no notice that is about to be sent again', async () => {
-  const { report, keys, second } = await deleteBoth(async ({ keys: { noticeJob }, second: id }) => {
-    const endedAt = Number(await redis.client.hget(noticeJob(id), 'finishedOn'));
+  const { report, keys, second } = await deleteBoth(async (setup) => {
+    const job = setup.keys.noticeJob(setup.second);
+    const endedAt = Number(await redis.client.hget(job, 'finishedOn'));
     const run = {
       state: 'rejected',
       code: 'C',
@@ -70,7 +71,7 @@ it('deletes no notice that is about to be sent again', async () => {
       at: endedAt,
       endedAt,
     };
-    await redis.client.hset(noticeJob(id), EARLIER_FIELD, JSON.stringify([run]));
+    await redis.client.hset(job, EARLIER_FIELD, JSON.stringify([run]));
   });
   expect(report).toMatchObject({ done: 1, gone: 1 });
   expect(await redis.client.exists(keys.noticeJob(second))).toBe(1);
