@@ -78,7 +78,7 @@ describe('send', () => {
   it('passes unknown fields through byte by byte, an own __proto__ and nested ones too', async () => {
     const prefix = redis.freshPrefix();
     const text =
-      '{"templateCode":"T","scheduleType":"X","at":"2030-01-01 00:00:00","1":1e21,"z":-0.5,' +
+      '{"templateCode":"T","scheduleType":"X","at":"2030-01-01 00:00:00","1":1e-21,"z":-0.5,' +
       '"deep":{"b":null,"a":["\\ud83d\\ude00","\\u2028",{"__proto__":[1]}]},"__proto__":{"y":"n"},' +
       '"contacts":[{"name":"김철수 \\"<&>\\" \\\\","contact":"0101","var1":"","__proto__":{"a":1}}]}';
     const notice = JSON.parse(text) as typeof NOTICE;
