@@ -43,15 +43,17 @@ local function newestWithPriority(set)
   return newest
 end
 local function probeNext(wait, chunks, prioritized)
-  local function toHead(list, one)
-    if not one or redis.call('LREM', list, 1, one) == 0 then return false end
+  -- Counted from the end at which the one is expected.
+  local function toHead(list, one, count)
+    if not one or redis.call('LREM', list, count or 1, one) == 0 then return false end
     redis.call('RPUSH', list, one)
     return true
   end
   local function plain() return toHead(wait, newestIn(wait)) end
   local function prior()
     local ahead = redis.call('HGET', hold, 'ahead')
-    if ahead and firstFresh({ ahead }) and toHead(wait, ahead) then return true end
+    if ahead and firstFresh({ ahead }) and toHead(wait, ahead, -1) then return true end
+    if ahead then redis.call('HDEL', hold, 'ahead') end
     local one = newestWithPriority(prioritized)
     if not one then return false end
     redis.call('ZREM', prioritized, one)

@@ -119,7 +119,8 @@ class Try implements Dispatcher.DispatchHandler {
     // one; controller.abort() would destroy the socket.
     const { cause } = this.#exchange.deadline;
     if (cause !== undefined) this.cancel(cause);
-    if (this.#open && !this.#exchange.mayStart()) this.cancel('aborted');
+    // Not asked of one that was started: it has been sent, whatever the answer.
+    if (this.#open && !this.#facts.started && !this.#exchange.mayStart()) this.cancel('aborted');
     if (!this.#open) throw DROPPED;
     // A second start would send the request twice. It ends as sent, without an answer.
     if (this.#facts.started) throw DROPPED;
