@@ -98,7 +98,7 @@ export const SIGN_IN_ROUTES: readonly Route[] = [
   }),
 ];
 
-/** The request that signs somebody in. */
+/** The request that signs a person in. */
 type SignInCall = Pick<RouteCall, 'now' | 'secure'>;
 
 function signedIn(
