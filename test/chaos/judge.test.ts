@@ -28,6 +28,7 @@ const accepted = (job: string) => ({ event: 'attempt', job, outcome: 'accepted',
 const GOOD: Evidence = {
   delivery: 'at-least-once',
   listed,
+  spoiled: [],
   notices,
   bad,
   handedAt: new Map([
@@ -192,6 +193,26 @@ const WRONG: readonly Wrong[] = [
     law: /nothing is set aside/,
   },
   {
+    what: 'a notice that was taken once more than it may be sent',
+    by: { record: record({ c1: 4 }), attempts: resent('n1'), ...twiceSeen('notices', 3) },
+    law: /takes a single notice/,
+  },
+  {
+    what: 'a spoiled contact that was accepted',
+    by: { spoiled: ['b2'] },
+    law: /another state/,
+    also: /refuses for itself/,
+  },
+  {
+    what: 'a good contact that was rejected beside a spoiled one',
+    by: {
+      spoiled: ['b2'],
+      record: new Map([...record()].filter(([contact]) => contact !== 'b2')),
+      batch: { ...counts, accepted: 1, rejected: 2 },
+    },
+    law: /another state/,
+  },
+  {
     what: 'metrics of another number',
     by: { metrics: { notices: 1, chunks: 0 } },
     law: /report the same/,
@@ -307,6 +328,21 @@ describe('the judge', () => {
         batch: { ...counts, accepted: 2, unknown: 1 },
         unknown: { notices: [], ofBatch: ['b1'] },
         attempts: [...GOOD.attempts, unknownChunk(3)],
+      }),
+    ).toEqual([]);
+  });
+
+  it('accepts spoiled contacts that were rejected, or are unknown after a lost answer', () => {
+    const refused = {
+      spoiled: ['b2'],
+      record: new Map([...record()].filter(([contact]) => contact !== 'b2')),
+    };
+    expect(brokenBy({ ...refused, batch: { ...counts, accepted: 2, rejected: 1 } })).toEqual([]);
+    expect(
+      brokenBy({
+        ...refused,
+        batch: { ...counts, accepted: 2, unknown: 1 },
+        unknown: { notices: [], ofBatch: ['b2'] },
       }),
     ).toEqual([]);
   });

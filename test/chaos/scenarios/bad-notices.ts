@@ -6,6 +6,11 @@ import type { BadNotices } from '../support/stage.ts';
 /** What a good notice may wait, from its receipt: a queue of two seconds, and a second for the machine. */
 const WAIT_MS = 3_000;
 
+/** One in ten, some of which are being split whenever something breaks. */
+const SPOILED_CHUNKS = 40;
+/** How long a part of all requests is answered with 503, in milliseconds. */
+const PART_MS = 1_500;
+
 /** Bad notices among good ones, in the lane of single notices beside a batch. */
 const among = (name: string, breaks: string, bad: BadNotices): Scenario => ({
   name,
@@ -38,4 +43,18 @@ export const BAD_NOTICE_SCENARIOS: readonly Scenario[] = [
     `${BAD.unknownSender.count} notices with an unknown sender key`,
     BAD.unknownSender,
   ),
+  {
+    name: 'bad contacts in a batch',
+    breaks: `${SPOILED_CHUNKS} chunks with a contact that is refused with 400; 503 for a part, and SIGKILL of a worker`,
+    plan: { seconds: 10, spoiledChunks: SPOILED_CHUNKS },
+    disturb: async (stage) => {
+      const struck = await stage.serviceFault({ status: 503, rate: 0.3 }, PART_MS);
+      await stage.fault();
+      const [worker] = stage.live();
+      if (worker === undefined) throw new Error('no worker');
+      stage.fell(worker, 'SIGKILL');
+      stage.replace();
+      return struck;
+    },
+  },
 ];

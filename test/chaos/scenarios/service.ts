@@ -186,7 +186,7 @@ export const TOKEN_SCENARIOS: readonly Scenario[] = [
           deadlineMs: 20_000,
           everyMs: 5,
         });
-        const done = await stage.endOfActiveJobs();
+        const done = await stage.endOfRuns();
         const before = emulator.record().contacts;
         await until(() => emulator.record().contacts > before, {
           what: 'a send after the foreign issuance',

@@ -37,6 +37,7 @@ export async function gatherEvidence(
   return {
     delivery: load.delivery,
     listed: load.listed,
+    spoiled: load.spoiled,
     notices: load.notices,
     bad: load.bad,
     handedAt: load.handedAt,

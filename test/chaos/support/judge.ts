@@ -25,6 +25,8 @@ export interface Evidence {
   readonly delivery: DeliveryPolicy;
   /** Contacts of the batch. */
   readonly listed: readonly string[];
+  /** Those among them for which the service refuses a request. */
+  readonly spoiled: readonly string[];
   /** Contact of each single notice, by the id in its receipt. */
   readonly notices: ReadonlyMap<string, string>;
   /** The same of the notices that the service refuses for themselves. */
@@ -79,6 +81,8 @@ export type Fate = Pick<
   | 'invalidated'
   | 'repeated'
   | 'inDoubt'
+  | 'mostTaken'
+  | 'mostAllowed'
   | 'mostRequests'
   | 'requestBound'
   | 'longestWaitMs'
@@ -88,7 +92,7 @@ export type Fate = Pick<
 /** Compares what the program reports with the record of the service, which decides. */
 export function judge(evidence: Evidence): Fate {
   const { delivery, listed, notices, record, status, batch, unknown, metrics, attempts } = evidence;
-  const { bad, attemptsOfJob, unknownResends } = evidence;
+  const { bad, spoiled, attemptsOfJob, unknownResends } = evidence;
   const contacts = [...listed, ...notices.values()];
   const ofBatch = new Set(listed);
   const badIds = new Set(bad.keys());
@@ -109,7 +113,9 @@ export function judge(evidence: Evidence): Fate {
   const { waiting, active, delayed, failed } = status.jobs;
   const badUnknown = unknown.notices.length - goodUnknown.length;
   const rejected = failed - unknown.notices.length;
-  const badTaken = [...bad.values()].filter((contact) => record.has(contact)).length;
+  const badTaken = [...bad.values(), ...spoiled].filter((contact) => record.has(contact)).length;
+  const isSpoiled = new Set(spoiled);
+  const spoiledRejected = spoiled.filter((contact) => !unknownContacts.has(contact)).length;
 
   const taken = listed.filter((contact) => record.has(contact)).length;
   const endedOtherwise = new Set(
@@ -122,8 +128,9 @@ export function judge(evidence: Evidence): Fate {
     listed: listed.length,
     sum: sumOf(batch),
     handedOver: contacts.length + bad.size,
-    lost: contacts.filter((contact) => !record.has(contact) && !unknownContacts.has(contact))
-      .length,
+    lost: contacts.filter(
+      (contact) => !record.has(contact) && !unknownContacts.has(contact) && !isSpoiled.has(contact),
+    ).length,
     twice: twice.length,
     uncounted:
       Math.max(0, extraOf('notices') - again.notices) +
@@ -138,15 +145,15 @@ export function judge(evidence: Evidence): Fate {
       Math.abs(batch.unknown - unknown.ofBatch.length),
     phantom: Math.max(0, batch.accepted - taken) + phantomNotices(evidence),
     misled:
-      batch.rejected +
+      Math.abs(batch.rejected - spoiledRejected) +
       batch.expired +
       batch.cancelled +
       batch.pending +
       (waiting + active + delayed) +
       endedOtherwise.size +
       (bad.size === 0 ? Math.abs(rejected) : 0),
-    bad: bad.size,
-    badAmiss: bad.size === 0 ? 0 : badTaken + Math.abs(bad.size - badUnknown - rejected),
+    bad: bad.size + spoiled.length,
+    badAmiss: badTaken + (bad.size === 0 ? 0 : Math.abs(bad.size - badUnknown - rejected)),
     issued: evidence.issued,
     invalidated: evidence.invalidated,
     repeated: attempts
@@ -154,6 +161,11 @@ export function judge(evidence: Evidence): Fate {
       .reduce((most, { attempt }) => Math.max(most, Number(attempt) - 1), 0),
     inDoubt: attempts.filter(({ outcome, probe }) => outcome === 'unknown' && probe !== true)
       .length,
+    mostTaken: [...notices.values()].reduce(
+      (most, contact) => Math.max(most, record.get(contact) ?? 0),
+      0,
+    ),
+    mostAllowed: 1 + unknownResends,
     mostRequests: mostRequests(attempts),
     requestBound: 2 * attemptsOfJob + unknownResends + 1,
     longestWaitMs: longestWait(evidence),
@@ -161,9 +173,12 @@ export function judge(evidence: Evidence): Fate {
   };
 }
 
-/** Listed as unknown although neither their attempts nor their resends are used up. */
+/**
+ * Listed as unknown although neither their attempts nor their resends are used up. A contact that the service
+ * refuses after an attempt that it may have accepted is unknown for good reason.
+ */
 function setAside(
-  { listed, unknown, attempts, attemptsOfJob, unknownResends }: Evidence,
+  { listed, spoiled, unknown, attempts, attemptsOfJob, unknownResends }: Evidence,
   notices: Evidence['unknown']['notices'],
 ): number {
   const usedUp = new Set(
@@ -178,7 +193,9 @@ function setAside(
     listed.map((contact, at) => [contact, `c-${BATCH}-${Math.floor(at / CHUNK)}`]),
   );
   return (
-    unknown.ofBatch.filter((contact) => !usedUp.has(chunkOf.get(contact))).length +
+    unknown.ofBatch.filter(
+      (contact) => !usedUp.has(chunkOf.get(contact)) && !spoiled.includes(contact),
+    ).length +
     notices.filter(({ id, possiblySent }) => possiblySent <= unknownResends && !usedUp.has(id))
       .length
   );

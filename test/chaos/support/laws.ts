@@ -37,7 +37,7 @@ export interface Verdict {
   readonly phantom: number;
   /** Ended otherwise than as accepted or unknown, or in two ways. */
   readonly misled: number;
-  /** Notices that the service refuses for themselves, and those that did not end as rejected. */
+  /** Notices and contacts that the service refuses for themselves, and those that did not end as rejected. */
   readonly bad: number;
   readonly badAmiss: number;
   /** Tokens issued, and tokens that died before their time. */
@@ -50,6 +50,9 @@ export interface Verdict {
   readonly repeated: number;
   /** Attempts whose outcome was unknown, probes excepted. */
   readonly inDoubt: number;
+  /** How often the service took a single notice at most, and what UNKNOWN_RESENDS allows. */
+  readonly mostTaken: number;
+  readonly mostAllowed: number;
   /** The most requests for one job, probes excepted, and what its settings allow. */
   readonly mostRequests: number;
   readonly requestBound: number;
@@ -152,6 +155,11 @@ export const LAWS: readonly Law[] = [
     'at-least-once: nothing is set aside while resends are left',
     ({ setAside }) => setAside > 0,
     ({ setAside, unknown }) => ({ setAside, unknown }),
+  ),
+  law(
+    'the service takes a single notice 1 + UNKNOWN_RESENDS times at most',
+    ({ mostTaken, mostAllowed, forgotten }) => mostTaken > mostAllowed + forgotten,
+    ({ mostTaken, mostAllowed }) => ({ mostTaken, mostAllowed }),
   ),
   law(
     'commands and metrics report the same',

@@ -19,6 +19,8 @@ export class Load {
   readonly delivery: DeliveryPolicy;
   /** Contacts of the batch. */
   readonly listed: readonly string[];
+  /** Those among them for which the service refuses a request. */
+  readonly spoiled: readonly string[];
   /** Contact of each single notice, by the id of its job. */
   readonly notices = new Map<string, string>();
   /** The same of notices that the service refuses for themselves. */
@@ -29,11 +31,15 @@ export class Load {
   #handedOver: Promise<unknown> = Promise.resolve();
   #next: number;
 
-  /** @param contacts of the batch */
-  constructor(queue: NoticeQueue, delivery: DeliveryPolicy, contacts: number) {
+  /**
+   * @param contacts of the batch
+   * @param spoiledChunks how many of its chunks have a contact that the service refuses
+   */
+  constructor(queue: NoticeQueue, delivery: DeliveryPolicy, contacts: number, spoiledChunks = 0) {
     this.#queue = queue;
     this.delivery = delivery;
     this.listed = numbers(contacts);
+    this.spoiled = spoiledOf(this.listed, spoiledChunks);
     this.#next = contacts;
   }
 
@@ -129,6 +135,12 @@ export class Load {
     this.#handedOver.catch(() => {});
     return working;
   }
+}
+
+/** In the middle of their chunks, evenly spread over the list. */
+function spoiledOf(listed: readonly string[], chunks: number): string[] {
+  const every = Math.floor(listed.length / CHUNK / Math.max(1, chunks)) * CHUNK;
+  return Array.from({ length: chunks }, (_, at) => listed[at * every + CHUNK / 2] ?? '');
 }
 
 const CALL_AGAIN: ReadonlySet<string> = new Set(['QUEUE_UNAVAILABLE', 'QUEUE_REFUSED']);

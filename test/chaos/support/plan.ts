@@ -12,6 +12,8 @@ export interface Plan {
   readonly seconds: number;
   /** Contacts of the batch, in place of those that `seconds` asks for. */
   readonly contacts: number | undefined;
+  /** So many chunks of the batch, evenly spread, have a contact for which the service refuses the request. */
+  readonly spoiledChunks: number;
   /** Single notices that are handed over beside the batch, each second until it is over. */
   readonly noticesPerSecond: number;
   /** Contacts of the batch that may wait in Redis: below its size the import lasts. */
@@ -33,6 +35,7 @@ export const PLAN: Plan = {
   supervised: 1,
   seconds: 9,
   contacts: undefined,
+  spoiledChunks: 0,
   // Less than the slots of two processes can send: what a fault delays is made up for.
   noticesPerSecond: 20,
   highWater: 1_000_000,

@@ -37,6 +37,9 @@ const END_DEADLINE_MS = 150_000;
 /** Numbers of bad notices: beyond those of any load. */
 const BAD_FROM = 8_000_000;
 
+/** The answer to a request with a contact of a chunk that is spoiled. */
+const SPOILED = { status: 400, code: 'INVALID_CONTACT' } as const;
+
 /** Notices that the service refuses for themselves: by their sender key, or one by its number. */
 export interface BadNotices {
   readonly count: number;
@@ -128,9 +131,10 @@ export class Stage {
       const perSecond =
         (plan.processes * plan.supervised * CHUNK_SLOTS * CHUNK * 1_000) / LATENCY_MS;
       const contacts = plan.contacts ?? Math.ceil((perSecond * plan.seconds) / CHUNK) * CHUNK;
-      const load = new Load(fleet.queue, delivery, contacts);
+      const load = new Load(fleet.queue, delivery, contacts, plan.spoiledChunks);
       const proxies = { redis, service, producer };
       const stage = new Stage({ server, client, fleet, load, proxies, front }, plan, closers);
+      for (const containing of load.spoiled) stage.#refuse({ containing, ...SPOILED });
       await Promise.all(Array.from({ length: plan.processes }, () => stage.start()));
       load.beginImport(plan.highWater);
       // Only that others are accepted proves that a bad notice is refused for itself.
@@ -238,14 +242,22 @@ export class Stage {
     return { contacts: contactsOf(jobs, this.load), done };
   }
 
-  /** The jobs that workers hold now. @returns waits until all of them are done */
-  async endOfActiveJobs(): Promise<() => Promise<unknown>> {
-    const jobs = await activeJobs(this.client, KEYS);
+  /**
+   * The runs that are under way now.
+   *
+   * @returns waits until all of them have ended; a job that met a hold waits again then, behind the whole batch
+   */
+  async endOfRuns(): Promise<() => Promise<unknown>> {
+    const running = new Set((await activeJobs(this.client, KEYS)).map(({ id }) => id));
     return () =>
-      until(() => areDone(this.client, KEYS, jobs), {
-        what: `the end of ${jobs.length} jobs`,
-        deadlineMs: 20_000,
-      });
+      until(
+        async () => {
+          const active = new Set((await activeJobs(this.client, KEYS)).map(({ id }) => id));
+          for (const id of running) if (!active.has(id)) running.delete(id);
+          return running.size === 0;
+        },
+        { what: 'the end of the runs under way', deadlineMs: 20_000 },
+      );
   }
 
   /** How many jobs workers hold now. */
@@ -297,12 +309,16 @@ export class Stage {
 
   /** Hands over notices that the service refuses for themselves, from now to the end of the scenario. */
   async sendBad({ fault, count, senderKey }: BadNotices): Promise<void> {
-    const { emulator } = this.fleet;
     const contacts = numbers(count, BAD_FROM + this.load.bad.size);
-    const refused: Fault = { on: 'send', containing: senderKey ?? contacts[0] ?? '', ...fault };
-    this.#badFaults.push(refused);
-    emulator.addFault(refused);
+    this.#refuse({ containing: senderKey ?? contacts[0] ?? '', ...fault });
     await this.load.sendBad(contacts, senderKey);
+  }
+
+  /** From now to the end of the scenario. */
+  #refuse(fault: Omit<Fault, 'on'>): void {
+    const refused: Fault = { on: 'send', ...fault };
+    this.#badFaults.push(refused);
+    this.fleet.emulator.addFault(refused);
   }
 
   /** Whether all bad notices have ended; false also while Redis is away. */
@@ -311,7 +327,7 @@ export class Stage {
     return areDone(this.client, KEYS, jobs).catch(() => false);
   }
 
-  /** Ends the faults of the service, but not those of bad notices; answers how often all of them struck. */
+  /** Ends the faults of the service, but not those of bad notices and contacts; answers how often all of them struck. */
   clearFaults(): number {
     const { emulator } = this.fleet;
     const struck = emulator.faults().reduce((sum, { fired }) => sum + fired, 0);

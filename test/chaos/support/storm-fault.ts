@@ -89,6 +89,18 @@ export const refusal = (name: string, [from, to]: readonly [Command, Command]): 
   },
 });
 
+/** Redis closes the connections of all workers and producers. */
+export const CLIENT_KILL: StormFault = {
+  name: 'CLIENT KILL',
+  strike: async ({ client }) => {
+    let killed = 0;
+    await taken('CLIENT KILL', async () => {
+      killed = Number(await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'));
+    });
+    return killed;
+  },
+};
+
 /** Numbers of malformed jobs: beyond those of all other notices. */
 const MALFORMED_FROM = 9_000_000;
 /** Far beyond what a job may be nested. */

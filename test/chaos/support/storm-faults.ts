@@ -4,6 +4,7 @@ import type { Stage } from './stage.ts';
 import {
   anyOf,
   bad,
+  CLIENT_KILL,
   LASTS_MS,
   link,
   queueMalformed,
@@ -22,7 +23,8 @@ const ofRedis = ({ proxies }: Stage) => proxies.redis;
 
 /**
  * What a storm chooses from: every kind of fault of the other scenarios, except those that need another
- * stage (certificates, a failover, wrong clocks) or last too long (connections that stay silent).
+ * stage (certificates, a failover, wrong clocks, a blocked event loop, bad contacts in the batch) or last too long
+ * (connections that stay silent).
  */
 export const STORM_FAULTS: readonly StormFault[] = [
   {
@@ -31,6 +33,17 @@ export const STORM_FAULTS: readonly StormFault[] = [
       stage.fell(anyOf(stage.live(), random), 'SIGKILL');
       stage.replace();
       return Promise.resolve(1);
+    },
+  },
+  {
+    name: 'SIGKILL of all workers',
+    strike: (stage) => {
+      const live = stage.live();
+      for (const worker of live) {
+        stage.fell(worker, 'SIGKILL');
+        stage.replace();
+      }
+      return Promise.resolve(live.length);
     },
   },
   {
@@ -99,6 +112,7 @@ export const STORM_FAULTS: readonly StormFault[] = [
       return Promise.resolve(cut);
     },
   },
+  CLIENT_KILL,
   link('answers of Redis lost', ofRedis, { kind: 'drop-reply', times: 8 }),
   link('black hole to Redis', ofRedis, { kind: 'black-hole' }),
   link('latency to Redis', ofRedis, { kind: 'delay', ms: 100 }),
