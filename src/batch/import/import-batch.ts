@@ -176,8 +176,9 @@ class ImportRun {
     const ending = titles === undefined ? 'ndjson' : 'csv';
     const file = this.#options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
     if (file === undefined) return undefined;
-    const { overwriteRejects: overwrite, encoding } = this.#options;
-    return RejectsFile.prepare(file, { list, titles, overwrite, marked: encoding !== 'utf-8' });
+    const { overwriteRejects: overwrite, encoding, delimiter } = this.#options;
+    const marked = encoding !== 'utf-8';
+    return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
   }
 
   #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {
