@@ -14,9 +14,11 @@ const ESCAPED = new RegExp(`${START}'`, 'gu');
 /**
  * A CSV line that is safe to open in a spreadsheet, including the line end: every cell is quoted, and an
  * apostrophe is written where a spreadsheet could start a formula ({@link unescapeCell} removes it).
+ *
+ * @param delimiter between the cells. Default: a comma
  */
-export function csvLine(cells: readonly string[]): string {
-  return `${cells.map((text) => `"${escapeCell(text).replaceAll('"', '""')}"`).join(',')}\n`;
+export function csvLine(cells: readonly string[], delimiter = ','): string {
+  return `${cells.map((text) => `"${escapeCell(text).replaceAll('"', '""')}"`).join(delimiter)}\n`;
 }
 
 const escapeCell = (text: string): string => text.replace(FORMULAS, "'");

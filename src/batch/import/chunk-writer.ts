@@ -1,7 +1,7 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { encodeFingerprints } from '../../number-index/chunk-fingerprints.ts';
 import { hashNumber, type FindKey } from '../../number-index/number-key.ts';
-import type { Ledger } from '../ledger/ledger.ts';
+import type { Ledger, StoredChunk } from '../ledger/ledger.ts';
 import { encodePayload } from '../../payload/chunk-payload.ts';
 import { batchSeal, type Sealing } from '../../payload/seal.ts';
 import { pauseFor, retryWhileAway } from './retry-while-away.ts';
@@ -66,6 +66,8 @@ export class ChunkWriter {
   readonly #target: WriterTarget | undefined;
   readonly #keys: WriterKeys;
   readonly #signal: AbortSignal | undefined;
+  /** Digest of the list up to the end of the last chunk that was passed to {@link add}. */
+  #digest = '';
   /** Chunks passed to {@link add}. */
   chunks = 0;
   /** Contacts that this run stored in Redis. */
@@ -99,6 +101,8 @@ export class ChunkWriter {
    */
   async add({ json, size, numbers, rows, digest }: NewChunk): Promise<void> {
     const chunk = this.chunks++;
+    const digestBefore = this.#digest;
+    this.#digest = digest;
     if (this.#target !== undefined && chunk < this.#target.known) {
       const { id, known, knownDigest } = this.#target;
       const isLast = chunk === known - 1 && knownDigest !== '';
@@ -115,7 +119,8 @@ export class ChunkWriter {
         : encodeFingerprints(numbers.map((number) => hashNumber(find.key, number)));
     this.#pending++;
     const tail = this.#tail.then(async () => {
-      await this.#store({ chunk, size, rows, digest, payload: await payload, prints });
+      const stored = { chunk, size, rows, digest, digestBefore, payload: await payload };
+      await this.#store(stored, prints);
       this.#pending--;
       this.#wake();
     });
@@ -131,6 +136,28 @@ export class ChunkWriter {
     }
     await this.#tail;
     await this.#queue();
+  }
+
+  /**
+   * Ends the import, once {@link end} has stored all chunks.
+   *
+   * @param list digest of the whole list, and the name under which the batch is found; undefined for no contacts
+   * @throws NoticeQueueError BATCH_CONFLICT if another list was imported into the batch at the same time
+   */
+  async endImport(
+    refused: number,
+    duplicates: number,
+    list: { readonly name: string; readonly digest: string } | undefined,
+  ): Promise<void> {
+    if (this.#target === undefined) return;
+    const { ledger, id } = this.#target;
+    const stored = { chunks: this.chunks, digest: this.#digest };
+    const result = await retryWhileAway(
+      () => ledger.endImport(id, refused, duplicates, list, stored),
+      this.#signal,
+    );
+    if (result === 'gone') throw await this.#goneError(this.#target);
+    if (result === 'other') throw otherList(id);
   }
 
   /** After a failure elsewhere: waits until no chunk is being stored. Never throws. */
@@ -151,32 +178,17 @@ export class ChunkWriter {
     if (this.#pending >= MAX_PENDING) await tail;
   }
 
-  async #store({
-    chunk,
-    size,
-    rows,
-    digest,
-    payload,
-    prints,
-  }: {
-    readonly chunk: number;
-    readonly size: number;
-    readonly rows: number;
-    readonly digest: string;
-    readonly payload: Buffer;
-    readonly prints: Buffer | undefined;
-  }): Promise<void> {
+  async #store(chunk: StoredChunk, prints: Buffer | undefined): Promise<void> {
+    const { size, payload } = chunk;
     this.bytes += payload.length + (prints?.length ?? 0) + CHUNK_OVERHEAD_BYTES;
     if (this.#target === undefined) return;
     const { ledger, id } = this.#target;
     await this.#waitForRoom(this.#target);
     const find =
       prints === undefined ? undefined : { prints, keepMs: this.#keys.find?.keepMs ?? 0 };
-    const result = await retryWhileAway(
-      () => ledger.store(id, { chunk, size, rows, payload, digest, find }),
-      this.#signal,
-    );
+    const result = await retryWhileAway(() => ledger.store(id, { ...chunk, find }), this.#signal);
     if (result === 'gone') throw await this.#goneError(this.#target);
+    if (result === 'other') throw otherList(id);
     if (result === 'known') return;
     this.stored += size;
     this.#unsent += size;
@@ -218,6 +230,8 @@ export class ChunkWriter {
   async #goneError({ ledger, id }: WriterTarget): Promise<NoticeQueueError> {
     const batch = await retryWhileAway(() => ledger.read(id), this.#signal);
     if (batch?.phase === 'cancelled') return new NoticeQueueError('BATCH_CANCELLED');
+    // A shorter list was imported into it at the same time.
+    if (batch !== undefined && batch.importedAt > 0) return otherList(id);
     return new NoticeQueueError(
       'IMPORT_STOPPED',
       'Redis lost the chunks that were stored last; this can happen when Redis is killed.',

@@ -102,8 +102,16 @@ class ImportRun {
   }
 
   async into(target: ImportTarget | undefined): Promise<ImportReport> {
+    const list = await OpenedList.read(this.#list, this.#plan.identity, this.#options.signal);
+    try {
+      return await this.#import(list, target);
+    } finally {
+      list.abandon();
+    }
+  }
+
+  async #import(list: OpenedList, target: ImportTarget | undefined): Promise<ImportReport> {
     const { signal } = this.#options;
-    const list = await OpenedList.read(this.#list, this.#plan.identity, signal);
     const rejects = await this.#prepareRejects(list.titles);
     const started = target && (await this.#begin(target.ledger, list));
     const id = started?.batch.id ?? this.#options.batchId ?? '';
@@ -123,12 +131,10 @@ class ImportRun {
       const { refused, duplicates } = this.#tally;
       const { delivery } = started?.batch ?? this.#plan.plan;
       const whole = digest === undefined ? undefined : { name: listName(delivery, digest), digest };
-      const end = async () => target?.ledger.endImport(id, refused, duplicates, whole);
-      await retryWhileAway(end, signal);
+      await writer.endImport(refused, duplicates, whole);
     } catch (error) {
       await writer.abandon();
       await rejects?.abandon();
-      list.abandon();
       throw this.#withQueuedCount(error, started, writer);
     } finally {
       await lease?.stop();
@@ -176,8 +182,9 @@ class ImportRun {
     const ending = titles === undefined ? 'ndjson' : 'csv';
     const file = this.#options.rejectsFile ?? (list && `${list}.rejected.${ending}`);
     if (file === undefined) return undefined;
-    const { overwriteRejects: overwrite, encoding } = this.#options;
-    return RejectsFile.prepare(file, { list, titles, overwrite, marked: encoding !== 'utf-8' });
+    const { overwriteRejects: overwrite, encoding, delimiter } = this.#options;
+    const marked = encoding !== 'utf-8';
+    return RejectsFile.prepare(file, { list, titles, delimiter, overwrite, marked });
   }
 
   #begin(ledger: Ledger, list: OpenedList): Promise<StartedBatch> {

@@ -48,7 +48,10 @@ export interface ImportOptions {
    * `varN`) to the service, as fields of their own names. @default false
    */
   passThrough?: boolean | undefined;
-  /** Contacts of one send request: 1 to 10,000. @default the queue's `chunkSize` (1000) */
+  /**
+   * Contacts of one send request: 1 to 10,000; fewer where they have 16 MiB of JSON.
+   * @default the queue's `chunkSize` (1000)
+   */
   chunkSize?: number | undefined;
   /** What happens after an unknown outcome; see `SendOptions`. @default the queue's `delivery` */
   delivery?: DeliveryPolicy | undefined;
@@ -77,7 +80,10 @@ export interface ImportOptions {
    * @default 'utf-8'
    */
   encoding?: string | undefined;
-  /** Whether the first row of a CSV list contains titles. If false, `map` uses positions. @default true */
+  /**
+   * Whether the first row of a CSV list contains titles. If false, `map` uses positions. If true, a first row with a
+   * phone number where `map` takes `contact` from is refused. @default true
+   */
   header?: boolean | undefined;
   /**
    * Path of the file for refused rows. It is written if there are any, also by a dry run, and can be

@@ -37,11 +37,16 @@ export class OpenedList {
   ): Promise<OpenedList> {
     const reader = await list.read();
     const digest = new ListDigest(frame);
-    const head = await readHead(reader.rows, digest, signal);
-    if (head === undefined) {
-      throw new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
+    try {
+      const head = await readHead(reader.rows, digest, signal);
+      if (head === undefined) {
+        throw new NoticeQueueError('SOURCE_INVALID', 'The list contains no contacts.');
+      }
+      return new OpenedList(list, { reader, head, digest }, signal);
+    } catch (error) {
+      abandon(reader);
+      throw error;
     }
-    return new OpenedList(list, { reader, head, digest }, signal);
   }
 
   /** Whether {@link rows} can be called after {@link content}. */
@@ -80,8 +85,15 @@ export class OpenedList {
     }
   }
 
-  /** After a failure: ends reading. Not awaited: a source that does not answer would block here. */
+  /**
+   * Ends reading, wherever it is: an iterable of the caller may hold a connection until it is told so. Not awaited: a
+   * source that does not answer would block here.
+   */
   abandon(): void {
-    void this.#reader.rows.return?.().catch(() => {});
+    abandon(this.#reader);
   }
+}
+
+function abandon({ rows }: SourceReader): void {
+  void rows.return?.().catch(() => {});
 }

@@ -16,6 +16,8 @@ interface RejectsOptions {
   readonly list: string | undefined;
   /** Titles of the list's columns; undefined for a list of objects. */
   readonly titles: readonly string[] | undefined;
+  /** Delimiter of the list, which is that of the file: both are read with the same options. */
+  readonly delimiter: string;
   /** Replace a file that has other content. */
   readonly overwrite: boolean;
   /** Begin with a byte order mark: the file is UTF-8, also if the list is read in another encoding. */
@@ -32,16 +34,18 @@ interface RejectsOptions {
 export class RejectsFile {
   readonly #path: string;
   readonly #isCsv: boolean;
+  readonly #delimiter: string;
   /** What comes before the first row. */
   readonly #head: string;
   readonly #overwrite: boolean;
   #file: NewFile | undefined;
   #text = '';
 
-  private constructor(file: string, { titles, overwrite, marked }: RejectsOptions) {
+  private constructor(file: string, { titles, delimiter, overwrite, marked }: RejectsOptions) {
     this.#path = file;
     this.#isCsv = titles !== undefined;
-    const titleRow = titles === undefined ? '' : csvLine([...HEAD, ...titles]);
+    this.#delimiter = delimiter;
+    const titleRow = titles === undefined ? '' : csvLine([...HEAD, ...titles], delimiter);
     this.#head = `${marked ? BYTE_ORDER_MARK : ''}${titleRow}`;
     this.#overwrite = overwrite;
   }
@@ -80,13 +84,10 @@ export class RejectsFile {
   ): Promise<void> {
     if (this.#text === '' && this.#file === undefined) this.#text = this.#head;
     this.#text += this.#isCsv
-      ? csvLine([
-          String(line),
-          field,
-          value,
-          reason,
-          ...(typeof original === 'object' ? original : []),
-        ])
+      ? csvLine(
+          [String(line), field, value, reason, ...(typeof original === 'object' ? original : [])],
+          this.#delimiter,
+        )
       : objectLine(line, field, value, reason, original);
     if (this.#text.length >= WRITE_AT) await this.#flush();
   }

@@ -9,6 +9,12 @@ import type { RejectsFile } from './rejects-file.ts';
 /** The most refused rows, and the most duplicates, that a report lists. */
 const MAX_LISTED = 20;
 
+/**
+ * A chunk with so many bytes of contacts is full, whatever its number of contacts: memory is bounded for any list, and
+ * no chunk becomes larger than a worker can read. A thousand contacts have a few hundred kB.
+ */
+const MAX_CHUNK_BYTES = 16 * 1024 * 1024;
+
 /** Where the rows of an import go, and how they are cut into chunks. */
 export interface RowProcessorOptions {
   readonly tally: RowTally;
@@ -61,7 +67,7 @@ export class RowProcessor {
     } else {
       tally.countContact(check.normalised);
       this.#chunk.addJson(check.json, check.number);
-      if (this.#chunk.size === chunkSize) await this.#writeChunk();
+      if (this.#chunk.isFull(chunkSize)) await this.#writeChunk();
     }
   }
 
@@ -75,7 +81,7 @@ export class RowProcessor {
       }
       tally.countContact(false);
       this.#chunk.add(block, index);
-      if (this.#chunk.size < chunkSize) continue;
+      if (!this.#chunk.isFull(chunkSize)) continue;
       digest.addRun(block, digested, index + 1);
       digested = index + 1;
       await this.#writeChunk();
@@ -142,6 +148,8 @@ const CLOSE = Buffer.from(']');
 class ChunkBuilder {
   /** Contacts so far. */
   size = 0;
+  /** Bytes of their JSON. Counted for each contact: the same list has the same chunks, however it is read. */
+  #bytes = 0;
   #pieces: Buffer[] = [];
   #numbers: string[] = [];
   readonly #keepsNumbers: boolean;
@@ -153,9 +161,15 @@ class ChunkBuilder {
     this.#keepsNumbers = keepsNumbers;
   }
 
+  /** Whether it ends with the last contact. @param chunkSize the most contacts */
+  isFull(chunkSize: number): boolean {
+    return this.size >= chunkSize || this.#bytes >= MAX_CHUNK_BYTES;
+  }
+
   /** Adds one contact of a block. */
   add(block: ContactBlock, index: number): void {
     this.size++;
+    this.#bytes += (block.ends[index] ?? 0) - (index === 0 ? 0 : (block.ends[index - 1] ?? 0));
     if (this.#keepsNumbers) this.#numbers.push(numberOf(block, index));
     if (this.#run?.block === block && this.#run.to === index) {
       this.#run.to = index + 1;
@@ -170,7 +184,9 @@ class ChunkBuilder {
     this.size++;
     if (this.#keepsNumbers) this.#numbers.push(number);
     this.#endRun();
-    this.#pieces.push(Buffer.from(`,${json}`));
+    const piece = Buffer.from(`,${json}`);
+    this.#bytes += piece.length;
+    this.#pieces.push(piece);
   }
 
   /** Returns the chunk and starts a new one. */
@@ -183,6 +199,7 @@ class ChunkBuilder {
     const numbers = this.#numbers;
     this.#numbers = [];
     this.size = 0;
+    this.#bytes = 0;
     return { json, numbers };
   }
 

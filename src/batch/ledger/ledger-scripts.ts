@@ -35,11 +35,11 @@ return { 'started' }`,
 
 /**
  * Stores the next chunk. ARGV: its number among the chunks of the list, size, rows of the list up to its
- * end, payload, fingerprints ('' without a search index), for how long these are kept, and the digest of the
- * list up to its end. The last key is the search index.
+ * end, payload, fingerprints ('' without a search index), for how long these are kept, and the digests of the
+ * list up to its end and up to its start ('' for not known). The last key is the search index.
  * A chunk that is stored already does not change, so an import can be repeated.
- * Returns ['stored'], ['known'] or ['gone'] (the batch was cancelled, its import has ended, or it does
- * not exist).
+ * Returns ['stored'], ['known'], ['gone'] (the batch was cancelled, its import has ended, or it does
+ * not exist) or ['other'] (the last chunk is of another list, which is imported at the same time).
  */
 export const storeChunk = ledgerScript(
   'store',
@@ -48,7 +48,11 @@ local size, phase = tonumber(ARGV[2]), field('phase')
 if not phase or phase == 'cancelled' then return { 'gone' } end
 local chunk = count('chunks')
 local stored = chunk - count('derived')
+local digest = field('digest') or ''
+local function differs(other) return digest ~= '' and other ~= '' and other ~= digest end
+if tonumber(ARGV[1]) == stored - 1 and differs(ARGV[7]) then return { 'other' } end
 if tonumber(ARGV[1]) < stored then return { 'known' } end
+if tonumber(ARGV[1]) == stored and differs(ARGV[8]) then return { 'other' } end
 if tonumber(ARGV[1]) > stored or field('importedAt') ~= '0' then return { 'gone' } end
 redis.call('HSET', payload, chunk, ARGV[4])
 if size ~= count('chunkSize') then redis.call('HSET', sizes, chunk, size) end
@@ -67,13 +71,19 @@ return { 'stored' }`,
 );
 
 /**
- * Ends the import. ARGV: refused rows, duplicate rows, digest of the list ('' for none). The last key holds
- * the last batch with this list. Returns ['imported'] or ['gone'].
+ * Ends the import. ARGV: refused rows, duplicate rows, digest of the list ('' for none), and the number of chunks
+ * of the list ('' for not known) with the digest up to the end of the last. The last key holds the last batch with
+ * this list. Returns ['imported'], ['gone'] if chunks are missing, or ['other'] if there are those of another list.
  */
 export const endImport = ledgerScript(
   'end import',
   `
 if not field('phase') then return { 'gone' } end
+if ARGV[4] ~= '' then
+  local missing, digest = tonumber(ARGV[4]) - count('chunks') + count('derived'), field('digest') or ''
+  if missing > 0 then return { 'gone' } end
+  if missing < 0 or (digest ~= '' and digest ~= ARGV[5]) then return { 'other' } end
+end
 if field('importedAt') == '0' then
   local now = clock()
   redis.call('HSET', record, 'importedAt', now, 'refusedRows', ARGV[1], 'duplicateRows', ARGV[2])

@@ -26,6 +26,8 @@ export interface StoredChunk {
   readonly payload: Buffer;
   /** Digest of the list up to the end of the chunk. */
   readonly digest?: string | undefined;
+  /** Digest of the list up to the start of the chunk. */
+  readonly digestBefore?: string | undefined;
   /** Fingerprints for the search index, and for how long it keeps them. */
   readonly find?: { readonly prints: Buffer; readonly keepMs: number } | undefined;
 }
@@ -79,16 +81,16 @@ export class Ledger extends LedgerActions {
    * Stores the next chunk.
    *
    * @returns `known` if it is stored already, `gone` if the batch was cancelled, its import has
-   *   ended, or there is no such batch
+   *   ended, or there is no such batch, `other` if the last chunk is not of this list
    */
   async store(
     id: string,
-    { chunk, size, rows, payload, digest = '', find }: StoredChunk,
-  ): Promise<'stored' | 'known' | 'gone'> {
+    { chunk, size, rows, payload, digest = '', digestBefore = '', find }: StoredChunk,
+  ): Promise<'stored' | 'known' | 'gone' | 'other'> {
     const { prints = '', keepMs = 0 } = find ?? {};
-    const args = [chunk, size, rows, payload, prints, keepMs, digest];
+    const args = [chunk, size, rows, payload, prints, keepMs, digest, digestBefore];
     const [result] = await this.run(storeChunk, id, args, [this.keys.batchFind(id)]);
-    return result as 'stored' | 'known' | 'gone';
+    return result as 'stored' | 'known' | 'gone' | 'other';
   }
 
   /** Shows for the next `forMs` milliseconds that the batch is being imported. */
@@ -106,15 +108,20 @@ export class Ledger extends LedgerActions {
    *
    * @param list digest of the whole list, and the name under which {@link batchOfList} finds the batch
    *   from now on; by default it is not found
+   * @param stored number of the chunks of the list, and the digest up to the end of the last; by default they are
+   *   not compared
+   * @returns `gone` if the batch or some of its chunks are missing, `other` if its chunks are not those of the list
    */
   async endImport(
     id: string,
     refusedRows: number,
     duplicateRows: number,
     { name, digest }: { readonly name: string; readonly digest: string } = { name: '', digest: '' },
-  ): Promise<void> {
-    const args = [refusedRows, duplicateRows, digest];
-    await this.run(endImport, id, args, [this.keys.list(name)]);
+    stored?: { readonly chunks: number; readonly digest: string },
+  ): Promise<'imported' | 'gone' | 'other'> {
+    const args = [refusedRows, duplicateRows, digest, stored?.chunks ?? '', stored?.digest ?? ''];
+    const [result] = await this.run(endImport, id, args, [this.keys.list(name)]);
+    return result as 'imported' | 'gone' | 'other';
   }
 
   /**

@@ -9,6 +9,8 @@ export type NumberCheck =
     }
   | { readonly kind: 'refused'; readonly reason: string };
 
+/** The most digits of a title without a letter. */
+const MAX_TITLE_DIGITS = 5;
 const DIGITS = /^[0-9]{1,20}$/;
 /** Spaces of every width, hyphens, dots and parentheses, half and full width. */
 const SEPARATORS =
@@ -22,6 +24,12 @@ const DECIMAL = /^\s*[0-9]+\.[0-9]{0,2}\s*$/;
 const COUNTRY_CODE = /^(?:00)?820?1[016789][0-9]{7,8}$/;
 /** A mobile number that lost its leading zero. */
 const ZERO_LOST = /^1(?:[016789][0-9]{7,8}|[01][0-9]{6})$/;
+
+/**
+ * Digits of the shortest number after which a single digit means something else: `02-312-4567(8)` and `02-312-4567-8`
+ * are two numbers. Without the separator they would be another number.
+ */
+const SHORTEST_NUMBER = 8;
 
 /**
  * Reads a phone number of a list. The service accepts only the national format, digits only
@@ -44,12 +52,31 @@ export function checkNumber(text: string): NumberCheck {
   const number = text
     .replace(SEPARATORS, '')
     .replace(FULL_WIDTH_DIGIT, (digit) => String.fromCharCode(digit.charCodeAt(0) - 0xfee0));
-  if (DIGITS.test(number)) return checkDigits(number, true);
+  if (DIGITS.test(number)) {
+    const last = text.split(SEPARATORS).findLast((group) => group !== '');
+    if (last?.length === 1 && number.length > SHORTEST_NUMBER) {
+      return refused(
+        'expected one phone number, got one with a single digit after it: write one number in each row',
+      );
+    }
+    return checkDigits(number, true);
+  }
   return refused(
     /^[0-9]+$/.test(number)
       ? `expected at most 20 digits, got ${number.length}`
       : 'expected a phone number: digits, optionally separated by spaces, hyphens, dots or parentheses',
   );
+}
+
+/** Whether a cell is a number of a list, perhaps in a form that is refused, and not the title of a column. */
+export function isNumberCell(cell: string): boolean {
+  return checkNumber(cell).kind === 'number' || isLongNumber(cell);
+}
+
+/** The same, without what may be a year or the position of a column. */
+export function isLongNumber(cell: string): boolean {
+  const digits = cell.match(/\p{Nd}/gu)?.length ?? 0;
+  return digits > MAX_TITLE_DIGITS && (SCIENTIFIC.test(cell) || !/\p{L}/u.test(cell));
 }
 
 function checkDigits(number: string, normalised: boolean): NumberCheck {

@@ -88,9 +88,13 @@ export function checkContact(contact: unknown, choice: FieldChoice): RowCheck {
   if (checked.kind === 'refused') return refused('contact', text, checked.reason);
   const { number, normalised } = checked;
   fields.delete('contact');
-  const sorted = [...fields].sort(([left], [right]) => compareFields(left, right));
-  const rest = fields.size === 0 ? '}' : `,${JSON.stringify(Object.fromEntries(sorted)).slice(1)}`;
-  return { kind: 'contact', number, json: `{"contact":"${number}"${rest}`, normalised };
+  let json = `{"contact":"${number}"`;
+  // Field by field: as an object, fields with names such as "2" would come first, and the list would have another
+  // identity than the same list in CSV.
+  for (const [name, value] of [...fields].sort(([left], [right]) => compareFields(left, right))) {
+    json += `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
+  }
+  return { kind: 'contact', number, json: `${json}}`, normalised };
 }
 
 /** Makes a refusal. */

@@ -1,5 +1,7 @@
 import { VARIABLE_NAME } from '../../contracts/notice.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { isLongNumber, isNumberCell } from './check-number.ts';
+import { DELIMITERS, delimiterHint } from './delimiters.ts';
 import { unescapeCell } from '../failures/csv-line.ts';
 import {
   compareFields,
@@ -85,6 +87,7 @@ export function readColumns(
     ? first.map((title) => unescape(title).trim())
     : first.map((_, index) => String(index + 1));
   const names = header ? titles.map(canonical) : titles;
+  if (header && isPlain) refuseContactAsTitle(titles, options.map?.['contact']);
   if (header) refuseInvalidNames(names);
   const isFailures = names.includes(FAILURES_COLUMN);
   const all = isFailures || (options.header && options.passThrough);
@@ -152,6 +155,23 @@ function refuseInvalidNames(names: readonly string[]): void {
   }
 }
 
+/**
+ * A list without titles, read without the option that says so: its first contact would be taken for titles and lost.
+ * With a title of that text in another column, the contacts would even be taken from there.
+ *
+ * @param source the column of the contacts in the map
+ */
+function refuseContactAsTitle(titles: readonly string[], source: string | number = ''): void {
+  const title = String(source).trim();
+  const cell = titles[Number(title) - 1] ?? '';
+  const isContact = titles.includes(title) ? isLongNumber(cell) : isNumberCell(cell);
+  if (!isContact) return;
+  throw new NoticeQueueError(
+    'SOURCE_INVALID',
+    `Line 1: the map takes contact from column ${title}, where the row of titles has a phone number. Has the list no titles? Then add --no-header (in a program: header: false). If it is a title, write it in the map instead of the position.`,
+  );
+}
+
 /** Columns that may be sent under their own names: without a title, or used by the map, they are not. */
 function byName(names: readonly string[], mapped: readonly Chosen[]): Chosen[] {
   return names
@@ -203,22 +223,22 @@ function describeColumns(titles: readonly string[], delimiter: string): string {
     .slice(0, 20)
     .map((title) => `"${shownTitle(title)}"`)
     .join(', ');
-  const other = [';', '\t', ',', '|'].find(
+  const other = DELIMITERS.find(
     (character) => character !== delimiter && titles.length === 1 && titles[0]?.includes(character),
   );
   return `The columns are ${columns}. ${other === undefined ? mapHint(titles) : delimiterHint(other)}`;
-}
-
-function delimiterHint(other: string): string {
-  const shown = other === '\t' ? 'TAB' : `'${other}'`;
-  return `Is the delimiter ${shown}? Then add --delimiter ${shown} (in a program: the option delimiter).`;
 }
 
 /** The column that is most likely the one with the numbers. */
 const NUMBERS = /phone|mobile|cell|tel|number|contact|\uC804\uD654|\uBC88\uD638/i;
 
 function mapHint(titles: readonly string[]): string {
-  const title = shownTitle(titles.find((one) => NUMBERS.test(one)) ?? titles[0] ?? '');
+  const named = titles.find((one) => NUMBERS.test(one));
+  const number = titles.findIndex(isLongNumber) + 1;
+  if (named === undefined && number > 0) {
+    return `Has the list no titles? Then add --no-header --map contact=${number} (in a program: header: false and the option map).`;
+  }
+  const title = shownTitle(named ?? titles[0] ?? '');
   const value = `contact=${title}`;
   const shown = /^[\w=.-]+$/.test(value) ? value : `"${value}"`;
   return `Name the one with the phone numbers, such as --map ${shown} (in a program: the option map).`;

@@ -1,4 +1,4 @@
-import { AFTER_QUOTE, csvError, notClosed, QUOTE_IN_CELL } from './csv-structure.ts';
+import { afterQuote, csvError, notClosed, QUOTE_IN_CELL } from './csv-structure.ts';
 
 const QUOTE = 0x22;
 const LF = 0x0a;
@@ -54,7 +54,7 @@ export function readRow(
       continue;
     }
     const byte = text[at];
-    if (byte !== LF && byte !== CR) throw csvError(nextLine, column, AFTER_QUOTE);
+    if (byte !== LF && byte !== CR) throw afterQuote(nextLine, column, byte ?? 0);
     const next = endOfLine(text, at, last);
     return next === undefined ? undefined : { cells, next, nextLine: nextLine + 1 };
   }

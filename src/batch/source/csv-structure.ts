@@ -1,4 +1,5 @@
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { DELIMITERS, delimiterHint } from './delimiters.ts';
 import { MAX_ROW_LENGTH } from './source-row.ts';
 
 const QUOTE = 0x22;
@@ -72,7 +73,7 @@ export class CsvStructure {
           state = START;
           column++;
           at += length - 1;
-        } else if (state === CLOSED) throw csvError(line, column, AFTER_QUOTE);
+        } else if (state === CLOSED) throw afterQuote(line, column, byte);
         else state = BARE;
       }
     }
@@ -96,8 +97,17 @@ export class CsvStructure {
 /** Errors of misplaced quotes. */
 export const QUOTE_IN_CELL =
   'a quote inside a cell that is not quoted: quote the cell and double the quotes inside it';
-export const AFTER_QUOTE =
-  'text after the closing quote of a cell: double the quotes inside the cell';
+const AFTER_QUOTE = 'text after the closing quote of a cell: double the quotes inside the cell';
+
+/** The error of text after a closing quote. @param byte the first of that text */
+export function afterQuote(line: number, column: number, byte: number): NoticeQueueError {
+  const other = DELIMITERS.find((delimiter) => delimiter.charCodeAt(0) === byte);
+  const hint = other === undefined ? '' : ` ${delimiterHint(other)}`;
+  return new NoticeQueueError(
+    'SOURCE_INVALID',
+    `Line ${line}, column ${column}: ${AFTER_QUOTE}.${hint}`,
+  );
+}
 
 /** The error of a quote that is not closed. */
 export function notClosed(openedAt: number, column: number): NoticeQueueError {

@@ -73,7 +73,9 @@ async function openFile(name: string, options: SourceOptions): Promise<OpenSourc
   try {
     const before = await file.stat({ bigint: true });
     if (!before.isFile()) {
-      const what = before.isDirectory() ? 'a directory' : 'not a regular file; pass it as a stream';
+      const what = before.isDirectory()
+        ? 'a directory'
+        : 'not a regular file; pass it as a stream (to the command: on standard input, as -)';
       throw new NoticeQueueError('SOURCE_INVALID', `${name} is ${what}.`);
     }
     if (before.size === 0n) throw new NoticeQueueError('SOURCE_INVALID', `${name} is empty.`);

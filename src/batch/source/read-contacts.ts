@@ -25,7 +25,7 @@ export function readContacts(
   return { titles: undefined, columns: () => choice.columns(), rows: rows() };
 }
 
-/** Reads NDJSON: one contact object per line; empty lines are skipped, invalid ones are refused. */
+/** Reads NDJSON: one contact object per line, which ends with LF, CRLF or CR; empty lines are skipped, invalid ones are refused. */
 export function readNdjson(text: AsyncIterable<Buffer>, choice: FieldChoice): SourceReader {
   async function* rows(): AsyncGenerator<readonly SourceRow[], void> {
     let line = 0;
@@ -51,8 +51,11 @@ const TOO_LONG = '\n';
 async function* readLines(text: AsyncIterable<Buffer>): AsyncGenerator<string[], void> {
   let rest = '';
   let tooLong = false;
+  let afterReturn = false;
   for await (const piece of text) {
-    const lines = piece.toString().split('\n');
+    const all = piece.toString();
+    const lines = (afterReturn && all.startsWith('\n') ? all.slice(1) : all).split(/\r\n|\r|\n/);
+    afterReturn = all.endsWith('\r');
     const last = lines.pop() ?? '';
     if (lines.length > 0) {
       lines[0] = rest + (lines[0] ?? '');

@@ -134,7 +134,7 @@ class CsvText {
   /** Waits for more text. @throws NoticeQueueError SOURCE_INVALID for a row that is too long */
   async #receive(): Promise<void> {
     const rest = this.#text.subarray(this.#at);
-    if (rest.length > MAX_ROW_LENGTH && rest.toString().length > MAX_ROW_LENGTH) {
+    if (rest.length > MAX_ROW_LENGTH && charactersOf(rest) > MAX_ROW_LENGTH) {
       throw csvError(
         this.#line,
         1,
@@ -159,3 +159,10 @@ class CsvText {
 
 const LF = 0x0a;
 const CR = 0x0d;
+
+/** As the check of a file counts them: else a row that it accepts would end the import in the middle of the list. */
+function charactersOf(text: Buffer): number {
+  let count = 0;
+  for (const byte of text) if ((byte & 0xc0) !== 0x80) count++;
+  return count;
+}

@@ -1,9 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { createGunzip } from 'node:zlib';
 import iconv from 'iconv-lite';
 import { NoticeQueueError } from '../../contracts/errors.ts';
+import { gunzipped } from './gunzip.ts';
 
 /**
  * Encodings of lists. `euc-kr` includes CP949. A byte order mark decides, whatever the option is: so UTF-16 is
@@ -13,7 +11,7 @@ export const ENCODINGS = ['utf-8', 'euc-kr'] as const;
 
 /** Name of an encoding. */
 export type Encoding = (typeof ENCODINGS)[number];
-type SourceEncoding = Encoding | 'utf-16le';
+type SourceEncoding = Encoding | 'utf-16le' | 'utf-16be';
 
 /** First bytes of files that are not lists. */
 const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
@@ -26,6 +24,9 @@ const FOREIGN: readonly { readonly magic: Buffer; readonly what: string }[] = [
     what: 'an old workbook (XLS): save it as CSV',
   },
   { magic: Buffer.from('%PDF'), what: 'a PDF file: export the list as CSV' },
+  // Before the mark of UTF-16, which is the first half of the first one.
+  { magic: Buffer.from([0xff, 0xfe, 0, 0]), what: 'text in UTF-32: save it as UTF-8' },
+  { magic: Buffer.from([0, 0, 0xfe, 0xff]), what: 'text in UTF-32: save it as UTF-8' },
 ];
 const GZIP = Buffer.from([0x1f, 0x8b]);
 /** Of UTF-8. */
@@ -33,8 +34,11 @@ export const BYTE_ORDER_MARK = '\ufeff';
 const MARKS: readonly { readonly mark: Buffer; readonly encoding: SourceEncoding }[] = [
   { mark: Buffer.from(BYTE_ORDER_MARK), encoding: 'utf-8' },
   { mark: Buffer.from([0xff, 0xfe]), encoding: 'utf-16le' },
+  { mark: Buffer.from([0xfe, 0xff]), encoding: 'utf-16be' },
 ];
 const LONGEST_MAGIC = 4;
+/** A file may be compressed twice by mistake. There are files that contain themselves, without an end. */
+const MAX_LAYERS = 2;
 const LF = 0x0a;
 
 /**
@@ -49,15 +53,34 @@ export async function* readUtf8(
   bytes: AsyncIterable<Buffer>,
   encoding: Encoding,
 ): AsyncGenerator<Buffer, void> {
+  yield* readLayer(bytes, encoding, 0);
+}
+
+async function* readLayer(
+  bytes: AsyncIterable<Buffer>,
+  encoding: Encoding,
+  layers: number,
+): AsyncGenerator<Buffer, void> {
   const { head, after } = await peek(bytes);
   const foreign = FOREIGN.find(({ magic }) => head.subarray(0, magic.length).equals(magic));
   if (foreign !== undefined) throw unreadable(`It is ${foreign.what}.`);
   if (head.subarray(0, 2).equals(GZIP)) {
-    yield* readUtf8(gunzipped(after(0)), encoding);
+    if (layers === MAX_LAYERS) throw unreadable('It is compressed several times: unpack it first.');
+    yield* readLayer(gunzipped(after(0)), encoding, layers + 1);
     return;
   }
+  if (isUnmarkedUtf16(head)) {
+    throw unreadable('It is text in UTF-16 without a byte order mark: save it as UTF-8.');
+  }
   const marked = MARKS.find(({ mark }) => head.subarray(0, mark.length).equals(mark));
-  yield* decode(after(marked?.mark.length ?? 0), marked?.encoding ?? encoding);
+  const isMarked = marked !== undefined;
+  yield* decode(after(marked?.mark.length ?? 0), marked?.encoding ?? encoding, isMarked);
+}
+
+/** Whether it begins with two ASCII characters in UTF-16: in another encoding these would be control characters. */
+function isUnmarkedUtf16(head: Buffer): boolean {
+  const zeros = Array.from(head.subarray(0, LONGEST_MAGIC), (byte) => (byte === 0 ? '0' : '1'));
+  return ['1010', '0101'].includes(zeros.join(''));
 }
 
 /** The first bytes, and a function that returns all after so many. */
@@ -87,32 +110,16 @@ async function peek(bytes: AsyncIterable<Buffer>): Promise<{
   return { head, after };
 }
 
-async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  const gunzip = createGunzip();
-  let failure: unknown;
-  // Errors of the list itself are rethrown; any other error is a damaged file.
-  const fed = pipeline(Readable.from(bytes), gunzip).catch((error: unknown) => {
-    failure = error;
-  });
-  try {
-    for await (const piece of gunzip) yield piece as Buffer;
-  } catch (error) {
-    await fed;
-    if (failure instanceof NoticeQueueError) throw failure;
-    if (error instanceof NoticeQueueError) throw error;
-    throw unreadable('It is a gzip file that is damaged or cut off.');
-  }
-}
-
 /** Validates text and makes UTF-8 of it. */
 async function* decode(
   bytes: AsyncIterable<Buffer>,
   encoding: SourceEncoding,
+  isMarked: boolean,
 ): AsyncGenerator<Buffer, void> {
   let place = START;
   for await (const piece of wholeCharacters(bytes, encoding)) {
     const text = utf8Of(piece, encoding);
-    if (text === undefined) throw wrongEncoding(piece, place, encoding);
+    if (text === undefined) throw wrongEncoding(piece, place, encoding, isMarked);
     place = positionAfter(place, text);
     yield text;
   }
@@ -151,12 +158,16 @@ const INCOMPLETE_BYTES: Readonly<Record<SourceEncoding, (bytes: Buffer) => numbe
     while (at > 0 && (bytes[at - 1] ?? 0) > 0x80) at--;
     return (bytes.length - at) % 2;
   },
-  'utf-16le': (bytes) => {
-    const odd = bytes.length % 2;
-    const isHighHalf = ((bytes[bytes.length - odd - 1] ?? 0) & 0xfc) === 0xd8;
-    return isHighHalf ? odd + 2 : odd;
-  },
+  'utf-16le': (bytes) => incompleteUtf16(bytes, 1),
+  'utf-16be': (bytes) => incompleteUtf16(bytes, 2),
 };
+
+/** @param back how far before the end of a unit its upper byte is */
+function incompleteUtf16(bytes: Buffer, back: number): number {
+  const odd = bytes.length % 2;
+  const isHighHalf = ((bytes[bytes.length - odd - back] ?? 0) & 0xfc) === 0xd8;
+  return isHighHalf ? odd + 2 : odd;
+}
 
 /** Undefined if a byte is not valid. */
 function utf8Of(piece: Buffer, encoding: SourceEncoding): Buffer | undefined {
@@ -208,6 +219,7 @@ function wrongEncoding(
   piece: Buffer,
   start: FilePosition,
   encoding: SourceEncoding,
+  isMarked: boolean,
 ): NoticeQueueError {
   const read = decoderOf(encoding);
   let { line, character } = start;
@@ -222,8 +234,11 @@ function wrongEncoding(
     }
   }
   const other = encoding === 'euc-kr' ? 'utf-8' : 'euc-kr';
+  const advice = isMarked
+    ? 'The list begins with the byte order mark of that encoding: save the whole list in it, or as UTF-8.'
+    : `Is the encoding ${other}? Then add --encoding ${other} (in a program: the option encoding).`;
   return unreadable(
-    `Line ${line}, character ${character}: a byte is not valid ${encoding.toUpperCase()}. Is the encoding ${other}? Then add --encoding ${other} (in a program: the option encoding).`,
+    `Line ${line}, character ${character}: a byte is not valid ${encoding.toUpperCase()}. ${advice}`,
   );
 }
 

@@ -86,7 +86,7 @@ async function importList(
     return report;
   } catch (error) {
     // What was stored until then stays queued: "nothing was done" would be wrong.
-    if (contacts > 0 && flags.dryRun !== true && isSourceInvalid(error)) context.end(1);
+    if (contacts > 0 && flags.dryRun !== true && isOfList(error)) context.end(1);
     if (contacts > 0) await record(flags.batch, 'stopped', contacts);
     throw error;
   } finally {
@@ -95,8 +95,9 @@ async function importList(
   }
 }
 
-const isSourceInvalid = (error: unknown) =>
-  error instanceof NoticeQueueError && error.code === 'SOURCE_INVALID';
+/** Whether the list is at fault: in the middle of it, as before its first row. */
+const isOfList = (error: unknown) =>
+  error instanceof NoticeQueueError && ['SOURCE_INVALID', 'BATCH_CONFLICT'].includes(error.code);
 
 /** Options that are not set have the defaults of the library. */
 function optionsFrom(flags: ImportFlags): ImportOptions {

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Contact, ImportOptions, ImportSource } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
 import { csvList, numberOf } from '../support/csv-list.ts';
 import { failureOf, importWorld, listFile } from '../support/import-world.ts';
 
@@ -169,6 +170,31 @@ describe('a list that only begins like another one', () => {
     await world.ledger.control('part', 'cancel');
     expect((await failureOf(world.import(listFile(csvList(2_000))))).code).toBe('LIST_REPEATED');
   });
+});
+
+it('from a generator that is refused ends the generator', async () => {
+  const world = importWorld(redis);
+  let ended = 0;
+  async function* contacts() {
+    try {
+      yield* await Promise.resolve(objects(2_000));
+    } finally {
+      ended++;
+    }
+  }
+  await world.import(contacts());
+  expect(ended).toBe(1);
+  expect((await failureOf(world.import(contacts()))).code).toBe('LIST_REPEATED');
+  await until(() => ended === 2, { what: 'the generator to end' });
+});
+
+it('a list with columns that are named like numbers is the same as NDJSON', async () => {
+  const world = importWorld(redis);
+  const csv = 'contact,x,2,10\n01012345678,a,b,c\n';
+  const ndjson = '{"contact":"01012345678","x":"a","2":"b","10":"c"}\n';
+  await world.import(listFile(csv), { passThrough: true });
+  const again = world.import(listFile(ndjson, 'list.ndjson'), { passThrough: true });
+  expect((await failureOf(again)).code).toBe('LIST_REPEATED');
 });
 
 /** An import that stops above that number of contacts, as batch `part`. */

@@ -15,6 +15,9 @@ describe('a phone number', () => {
     ['010\u20131234\u22125678', '01012345678', true],
     ['０１０－１２３４－５６７８', '01012345678', true],
     ['\ufeff01012345678', '01012345678', true],
+    ['(01012345678)', '01012345678', true],
+    ['031(123)4567', '0311234567', true],
+    ['02)312-4567', '023124567', true],
   ])('%j is taken as %s', (text, number, normalised) => {
     expect(checkNumber(text)).toStrictEqual({ kind: 'number', number, normalised });
   });
@@ -43,6 +46,10 @@ describe('a phone number', () => {
     ['01012345678\u0000', /digits/],
     ['010/1234', /digits/],
     ['--', /digits/],
+    // Without the separator, these would be 02-3124-5678.
+    ['02-312-4567(8)', /one phone number/],
+    ['02-312-4567-8', /one phone number/],
+    ['02-312-4567 ８', /one phone number/],
     ['123456789012345678901', /at most 20 digits, got 21/],
   ])('%j is refused', (text, reason) => {
     expect(checkNumber(text)).toStrictEqual({

@@ -77,6 +77,15 @@ describe('a contact object', () => {
     expect(choice.columns()).toStrictEqual({ sent: ['contact', 'var2'], leftOut: ['email', 'id'] });
   });
 
+  it('has its fields in the order of a row of cells, also where names are numbers', () => {
+    const titles = ['contact', 'x', '2', 'var1', '10'];
+    const columns = readColumns(titles, { header: true, delimiter: ',', passThrough: true });
+    const contact = { contact: '0101', x: 'a', '2': 'b', var1: 'c', '10': 'd' };
+    expect(checkContact(contact, ALL)).toStrictEqual(
+      checkCells(['0101', 'a', 'b', 'c', 'd'], columns),
+    );
+  });
+
   it('remembers a bounded number of fields', () => {
     const choice = new FieldChoice(undefined, false);
     for (let row = 0; row < 1_000; row++) checkContact({ contact: '0101', [`f${row}`]: 1 }, choice);

@@ -173,6 +173,11 @@ describe('reading a CSV list', () => {
     expect(row?.check.kind).toBe('refused');
   });
 
+  it('takes a row of as many characters as a file may have, in however many bytes', async () => {
+    const rows = await ours(`contact,note\n0101,"${'😀'.repeat(900_000)}"\n0102,`, ',', [20_000]);
+    expect(rows.map(({ check }) => check.kind)).toEqual(['contact', 'contact']);
+  });
+
   it('finds exactly the misplaced quotes, in a file and in a stream', async () => {
     const text = fc
       .array(fc.constantFrom('"', ',', '\n', '\r\n', 'a', '가'), { minLength: 1, maxLength: 12 })

@@ -42,8 +42,10 @@ function encoded(texts: fc.Arbitrary<string>): fc.Arbitrary<Buffer> {
     texts.map((text) => Buffer.from(text)),
     damaged(texts),
     texts.map((text) => Buffer.from(`\ufeff${text}`, 'utf16le')),
+    texts.map((text) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()),
     texts.map((text) => gzipSync(text)),
     texts.map((text) => gzipSync(text).subarray(0, -6)),
+    texts.map((text) => Buffer.concat([gzipSync(text), Buffer.alloc(20), gzipSync(text)])),
   );
 }
 

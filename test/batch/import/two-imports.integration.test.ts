@@ -1,0 +1,90 @@
+import { Readable } from 'node:stream';
+import { expect, it } from 'vitest';
+import { importBatch } from '../../../src/batch/import/import-batch.ts';
+import type { ImportOptions } from '../../../src/index.ts';
+import { NO_SEALING } from '../../../src/payload/seal.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { csvList, numberOf } from '../support/csv-list.ts';
+import { failureOf, importWorld, listFile } from '../support/import-world.ts';
+
+const redis = testRedis();
+
+/** Numbers of the contacts of a batch. */
+async function numbersOf(world: ReturnType<typeof importWorld>, id: string) {
+  return (await world.contacts(id)).map(({ contact }) => contact);
+}
+
+it.each([
+  ['a row less', csvList(3_000).replace(`${numberOf(2_000)},홍2000\n`, '')],
+  ['another value', csvList(3_000).replace('홍2000', '김')],
+  ['no row after row 2,500', csvList(2_500)],
+  ['rows after its last', csvList(3_500)],
+  ['many rows more', csvList(3_500).replace('홍2000', '김')],
+  ['many rows less', csvList(2_500).replace('홍2000', '김')],
+])(
+  'while an import waits, the same list with %s is imported: one of them is refused, and nothing is mixed',
+  async (_, other) => {
+    const world = importWorld(redis);
+    const gate = { waits: false };
+    const first = world.import(listFile(csvList(3_000)), {
+      batchId: 'b',
+      highWater: 1_200,
+      onProgress: ({ waiting }) => {
+        gate.waits ||= waiting;
+      },
+    });
+    const ended = { first: false };
+    const failing = failureOf(first).finally(() => {
+      ended.first = true;
+    });
+    await until(() => gate.waits, { what: 'the first import to wait' });
+    const second = await world.import(listFile(other), { batchId: 'b', highWater: 1_000_000 });
+    expect(second).toMatchObject({ resumed: true });
+    // As if workers had sent them.
+    await until(async () => ended.first || (await redis.client.set(world.keys.unsent, 0), false), {
+      what: 'the first import to end',
+    });
+    expect((await failing).code).toBe('BATCH_CONFLICT');
+    const expected = other.match(/^010\d+/gm);
+    expect(await numbersOf(world, 'b')).toStrictEqual(expected);
+  },
+);
+
+it('two imports of the same list at the same time store it once, and both succeed', async () => {
+  const world = importWorld(redis);
+  const more: Partial<ImportOptions> = { batchId: 'b', chunkSize: 7 };
+  const text = csvList(2_000);
+  const [one, other] = await Promise.all([
+    world.import(listFile(text), more),
+    world.import(Readable.from([Buffer.from(text)], { objectMode: false }), more),
+  ]);
+  expect([one.contacts, other.contacts]).toEqual([2_000, 2_000]);
+  expect(await numbersOf(world, 'b')).toStrictEqual(text.match(/^010\d+/gm));
+  expect(await world.ledger.unsent()).toBe(2_000);
+});
+
+it('an import does not end where Redis has lost its last chunk meanwhile', async () => {
+  const world = importWorld(redis);
+  const { record } = world.keys.batch('b');
+  const settings = {
+    chunkSize: 100,
+    delivery: 'at-least-once',
+    highWater: 1_000_000,
+    batchRetentionMs: 60_000,
+    sealing: NO_SEALING,
+    findRetentionMs: 60_000,
+  } as const;
+  // As after a failover to an older copy, after the last chunk was stored.
+  const queueChunks = async () => {
+    const { chunks } = (await world.ledger.read('b')) ?? {};
+    if (chunks === 3) await redis.client.hset(record, 'chunks', 2);
+  };
+  const options = { templateCode: 'T', batchId: 'b' };
+  const list = listFile(csvList(300));
+  const failure = await failureOf(
+    importBatch({ ledger: world.ledger, queueChunks }, list, options, settings),
+  );
+  expect(failure.code).toBe('IMPORT_STOPPED');
+  expect(await world.ledger.read('b')).toMatchObject({ importedAt: 0, phase: 'importing' });
+});

@@ -1,0 +1,72 @@
+import { gzipSync } from 'node:zlib';
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { gunzipped } from '../../../src/batch/source/gunzip.ts';
+import { until } from '../../support/wait.ts';
+
+/** The bytes in pieces of these sizes, over and over again; counts how often it was closed. */
+function source(bytes: Buffer, sizes: readonly number[], end?: Error) {
+  const state = { closed: 0 };
+  async function* pieces() {
+    try {
+      for (let at = 0, turn = 0; at < bytes.length; turn++) {
+        const size = sizes[turn % sizes.length] ?? 1;
+        yield await Promise.resolve(bytes.subarray(at, at + size));
+        at += size;
+      }
+      if (end !== undefined) throw end;
+    } finally {
+      state.closed++;
+    }
+  }
+  return { state, pieces: pieces() };
+}
+
+async function read(pieces: AsyncIterable<Buffer>): Promise<string> {
+  const all: Buffer[] = [];
+  for await (const piece of gunzipped(pieces)) all.push(piece);
+  return Buffer.concat(all).toString();
+}
+
+const sizes = fc.array(fc.integer({ min: 1, max: 40 }), {
+  minLength: 1,
+  maxLength: 4,
+});
+
+it('reads all members, whatever number of zero bytes follows each, however they are cut', async () => {
+  const member = fc.record({ text: fc.string({ maxLength: 40 }), zeros: fc.nat({ max: 60 }) });
+  await fc.assert(
+    fc.asyncProperty(fc.array(member, { minLength: 1, maxLength: 5 }), sizes, async (list, cut) => {
+      const bytes = list.flatMap(({ text, zeros }) => [gzipSync(text), Buffer.alloc(zeros)]);
+      const expected = Buffer.from(list.map(({ text }) => text).join('')).toString();
+      const { state, pieces } = source(Buffer.concat(bytes), cut);
+      expect(await read(pieces)).toBe(expected);
+      expect(state.closed).toBe(1);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+it('refuses what is cut off anywhere, or followed by anything else', async () => {
+  const first = gzipSync('contact\n');
+  const bytes = Buffer.concat([first, Buffer.alloc(3), gzipSync('0101\n')]);
+  for (let length = first.length + 4; length < bytes.length; length++) {
+    await expect(read(source(bytes.subarray(0, length), [7]).pieces)).rejects.toThrow(/cut off/);
+  }
+  for (const more of ['x', '\0x', '\0\0more']) {
+    const followed = Buffer.concat([bytes, Buffer.from(more)]);
+    await expect(read(source(followed, [7]).pieces)).rejects.toThrow(/damaged/);
+  }
+});
+
+it('fails as its source does, and closes it when its reader stops', async () => {
+  const bytes = gzipSync('x'.repeat(10_000_000));
+  const broken = new Error('the disk is gone');
+  await expect(read(source(bytes.subarray(0, 500), [100], broken).pieces)).rejects.toBe(broken);
+  const { state, pieces } = source(bytes, [100]);
+  for await (const piece of gunzipped(pieces)) {
+    expect(piece.length).toBeGreaterThan(0);
+    break;
+  }
+  await until(() => state.closed === 1, { what: 'the source to be closed' });
+});

@@ -1,0 +1,44 @@
+import { Readable } from 'node:stream';
+import * as fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { readNdjson } from '../../../src/batch/source/read-contacts.ts';
+import { FieldChoice } from '../../../src/batch/source/sent-columns.ts';
+
+/** Line and kind of each row. */
+async function read(text: string, size: number): Promise<readonly (readonly [number, string])[]> {
+  const bytes = Buffer.from(text);
+  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+    bytes.subarray(index * size, (index + 1) * size),
+  );
+  const { rows } = readNdjson(Readable.from(pieces), new FieldChoice(undefined, false));
+  const all: (readonly [number, string])[] = [];
+  for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
+    for (const part of next.value) if ('check' in part) all.push([part.line, part.check.kind]);
+  }
+  return all;
+}
+
+it('lines of NDJSON end with LF, CRLF or CR, also mixed, wherever the text is cut', async () => {
+  const line = fc.record({
+    text: fc.constantFrom(
+      '{"contact":"0101","var1":"a\\r\\n"}',
+      '{"contact":"0102"}',
+      'x',
+      '',
+      ' ',
+    ),
+    end: fc.constantFrom('\n', '\r\n', '\r'),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(line), fc.integer({ min: 1, max: 50 }), async (lines, size) => {
+      // A line that ends with CR and an empty one that ends with LF are one line that ends with CRLF.
+      const list = lines.map(({ text, end }) => ({ text, end: text === '' ? '\r\n' : end }));
+      const expected = list.flatMap(({ text }, index) =>
+        text.trim() === '' ? [] : [[index + 1, text === 'x' ? 'refused' : 'contact']],
+      );
+      const whole = list.map(({ text, end }) => `${text}${end}`).join('');
+      expect(await read(whole, size)).toEqual(expected);
+    }),
+    { numRuns: 500 },
+  );
+});
