@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
+import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import { REMOVE_JOB } from './jobs-of-notice.ts';
 import { EARLIER_FIELD } from './look-up-script.ts';
 import { ANNOUNCE } from './notice-events.ts';
 import type { EarlierRun, NoticeJob } from './notice-state.ts';
@@ -30,52 +31,47 @@ return 1`,
   parse: (reply: unknown) => reply === 1,
 });
 
-/** The request that deletes a job. */
-const DELETED_BY = 'notices:deleted-by';
-
-/** Time for the removal of a job that is taken; it is deleted even where the process dies before. */
-const DELETE_MS = 60_000;
-
 /**
- * Takes a failed job out of the queue, so that it cannot be sent again. KEYS: the job, the failed ones, unknown
- * outcomes. ARGV: id, when it ended, nonce of the request, 1 to release the idempotency key.
+ * Deletes a failed job at one moment with the decision about it. KEYS: the failed ones, unknown outcomes, mark of the
+ * request. ARGV: the prefix of BullMQ's keys, id, when it ended, 1 to release the idempotency key.
  */
-const takeScript = defineScript({
-  name: 'take a failed job',
+export const deleteScript = defineScript({
+  name: 'delete a failed job',
   keys: 3,
   lua: `
-local deletedBy = redis.call('HGET', KEYS[1], '${DELETED_BY}')
-if deletedBy then return deletedBy == ARGV[3] and 1 or 0 end
-if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
-if redis.call('HGET', KEYS[1], 'finishedOn') ~= ARGV[2] then return 0 end
-if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return 0 end
-local kept = redis.call('HGET', KEYS[1], '${EARLIER_FIELD}')
+local jobs, id = ARGV[1], ARGV[2]
+${REMOVE_JOB}
+if redis.call('EXISTS', KEYS[3]) == 1 then return 1 end
+if not redis.call('ZSCORE', KEYS[1], id) then return 0 end
+if redis.call('HGET', jobs .. id, 'finishedOn') ~= ARGV[3] then return 0 end
+if redis.call('HEXISTS', KEYS[2], id) == 1 then return 0 end
+local kept = redis.call('HGET', jobs .. id, '${EARLIER_FIELD}')
 local runs = kept and cjson.decode(kept) or {}
 -- It is about to be sent again.
-if #runs > 0 and runs[#runs].endedAt == tonumber(ARGV[2]) then return 0 end
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[1], '${DELETED_BY}', ARGV[3])
--- Removing a job also removes its idempotency key, unless the job has lost this field.
-if ARGV[4] ~= '1' then redis.call('HDEL', KEYS[1], 'deid') end
-redis.call('PEXPIRE', KEYS[1], ${DELETE_MS})
+if #runs > 0 and runs[#runs].endedAt == tonumber(ARGV[3]) then return 0 end
+redis.call('ZREM', KEYS[1], id)
+if ARGV[4] == '1' then releaseKey(id) end
+removeJob(id)
+redis.call('SET', KEYS[3], 1, 'PX', ${DONE_MS})
 return 1`,
   parse: (reply: unknown) => reply === 1,
 });
 
 /**
- * Takes a rejected notice out of the queue, before its job is removed. Safe to repeat after a lost reply.
+ * Deletes a rejected notice. Safe to repeat after a lost reply.
  *
  * @returns false where it is not failed any more, failed again meanwhile, is unknown, or is about to be sent again
  * @throws ScriptFailure
  */
-export function takeFailed(
+export function deleteFailed(
   redis: RedisClient,
   keys: Keys,
   { id, endedAt }: Pick<NoticeJob, 'id' | 'endedAt'>,
   releaseKey: boolean,
 ): Promise<boolean> {
-  const from = [keys.noticeJob(id), keys.failedNotices, keys.intents.unknown];
-  return takeScript(redis, from, [id, String(endedAt ?? ''), randomUUID(), releaseKey ? 1 : 0]);
+  const from = [keys.failedNotices, keys.intents.unknown, keys.done(randomUUID())];
+  const args = [keys.noticeJob(''), id, String(endedAt ?? ''), releaseKey ? 1 : 0];
+  return deleteScript(redis, from, args);
 }
 
 /**

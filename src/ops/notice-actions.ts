@@ -3,7 +3,7 @@ import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { forgetEnd } from '../fleet/job-ends.ts';
 import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../notices/cancel.ts';
-import { rememberRun, takeFailed } from '../notices/earlier-run.ts';
+import { deleteFailed, rememberRun } from '../notices/earlier-run.ts';
 import {
   failedNotices,
   matchesFailed,
@@ -39,7 +39,8 @@ export async function cancelAudited(
   const report = await cancelNotice(redis, keys, ref, options);
   const some = report.cancelled || report.jobs?.some(({ answer }) => answer === 'cancelled');
   if (some === true) {
-    const as = options.releaseKey === true ? 'cancelled, key released' : 'cancelled';
+    const isReleased = options.releaseKey === true && report.cancelled;
+    const as = isReleased ? 'cancelled, key released' : 'cancelled';
     await appendAudit(redis, keys, { ...actor, what: 'cancel', target: report.id, as });
   }
   return report;
@@ -152,17 +153,9 @@ export async function deleteNotices(
   signal?: AbortSignal,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
-  const queue = openBullQueue(QUEUE_NAME, redis, keys);
-  const remove = async (job: NoticeJob) => {
-    if (!(await takeFailed(redis, keys, job, releaseKey))) return 'gone';
-    await queue.remove(job.id);
-    return 'done';
-  };
-  try {
-    return await changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  const remove = async (job: NoticeJob) =>
+    (await deleteFailed(redis, keys, job, releaseKey)) ? 'done' : 'gone';
+  return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
 }
 
 /** Changes the selected notices one by one, and records the sum. */
@@ -181,7 +174,8 @@ async function changeEach(
   try {
     // The oldest first, as they would have been sent.
     for (const [index, job] of found.toReversed().entries()) {
-      if (index >= limit || signal?.aborted === true) {
+      // A limit that is no number lets none through.
+      if (!(index < limit) || signal?.aborted === true) {
         sum.left += 1;
         continue;
       }

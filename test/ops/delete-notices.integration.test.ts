@@ -1,6 +1,8 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
+import { NoticeQueue } from '../../src/index.ts';
 import { deleteNotices, redriveNotices, selectFailed } from '../../src/ops/notice-actions.ts';
+import type { Keys } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { failNotices } from './support/failed-notices.ts';
@@ -76,3 +78,50 @@ it('deletes no notice that is about to be sent again', async () => {
   expect(report).toMatchObject({ done: 1, gone: 1 });
   expect(await redis.client.exists(keys.noticeJob(second))).toBe(1);
 });
+
+/** Ends a notice that waits as rejected, as a worker does. */
+async function reject(keys: Keys, id: string): Promise<void> {
+  const end = { failedReason: 'BAD_NUMBER: HTTP 400', finishedOn: Date.now(), atm: 1 };
+  await redis.client.lrem(keys.noticesIn('wait'), 1, id);
+  await redis.client.hset(keys.noticeJob(id), end);
+  await redis.client.zadd(keys.failedNotices, end.finishedOn, id);
+}
+
+it.each([
+  { releaseKey: true, duplicate: false },
+  { releaseKey: false, duplicate: true },
+])(
+  'a deletion whose process dies in between leaves nothing half done: $releaseKey',
+  async ({ releaseKey, duplicate }) => {
+    const prefix = redis.freshPrefix();
+    const { keys } = await failNotices(redis, prefix, { count: 1 });
+    // Otherwise the reply that is kept back is that Redis does not know the script yet.
+    await deleteNotices({ redis: redis.client, keys }, REJECTED, WHO);
+    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
+    const key = { idempotencyKey: 'order-1' };
+    const { id } = await queue.send(notice, key);
+    await reject(keys, id);
+
+    const client = redis.connect({ name: 'dying' });
+    onTestFinished(() => client.disconnect());
+    const selected = holdNextScript(client);
+    const selection = { ...REJECTED, ids: [id] };
+    const dying = deleteNotices({ redis: client, keys }, selection, WHO, releaseKey);
+    const ended = dying.catch(() => 'dead');
+    await selected.answered;
+    selected.letGo();
+    const deleted = holdNextScript(client);
+    await deleted.answered;
+    // Whatever the process sends from here on does not arrive.
+    client.disconnect();
+    deleted.letGo();
+    await ended;
+
+    const left = await redis.client.keys(`${keys.noticeJob(id)}*`);
+    expect(left).toEqual([]);
+    const again = await queue.send(notice, key);
+    expect(again.duplicate).toBe(duplicate);
+    expect(again.id === id).toBe(duplicate);
+  },
+);
