@@ -22,10 +22,10 @@ import {
   type NoticeEvent,
   type NoticeEventsOptions,
 } from '../notices/notice-events.ts';
-import { readRef, type RefArguments } from '../notices/notice-ref.ts';
+import { readCancelOptions, readRef, type RefArguments } from '../notices/notice-ref.ts';
 import { keysOf } from '../redis/keys.ts';
 import { enqueueMany, enqueueOne } from './enqueue.ts';
-import { optionsOfEnvironment } from './from-environment.ts';
+import { withEnvironment } from './from-environment.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
 import { planNotice, type PlannedNotice } from './plan-jobs.ts';
 import { ProducerConnection } from './producer-connection.ts';
@@ -64,13 +64,13 @@ export class NoticeQueue {
    * A queue with the settings of the environment: the variable of each option is named at the option
    * ({@link NoticeQueueOptions}). Variables of workers are not read.
    *
-   * @param options take precedence over the environment, each as a whole
+   * @param options take precedence over the environment, each as a whole; undefined ones do not
    * @example
    * await using notices = NoticeQueue.fromEnv();
    * @throws InputError CONFIG_INVALID that names every invalid variable, or every invalid option
    */
   static fromEnv(options: NoticeQueueOptions = {}): NoticeQueue {
-    return new NoticeQueue({ ...optionsOfEnvironment(), ...options });
+    return new NoticeQueue(withEnvironment(options));
   }
 
   /**
@@ -101,9 +101,10 @@ export class NoticeQueue {
    * notices.sendLater(notice, (error) => log.error(error));
    */
   sendLater(notice: Notice, onError: (error: unknown) => void, options: SendOptions = {}): void {
-    this.send(notice, options).catch((error: unknown) => {
+    this.send(notice, options).catch(async (error: unknown) => {
       try {
-        onError(error);
+        // It may be asynchronous: a promise is no less assignable to void.
+        await onError(error);
       } catch {
         process.emitWarning(
           'The error handler of sendLater() threw an error',
@@ -188,7 +189,7 @@ export class NoticeQueue {
    */
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
     this.#mustBeOpen();
-    return this.#track(this.#cancel(readRef(notice), options));
+    return this.#track(this.#cancel(readRef(notice), readCancelOptions(options)));
   }
 
   /**
