@@ -1,9 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { msAhead } from '../batch/failures/redrive-rate.ts';
-import { forgetEnd } from '../fleet/job-ends.ts';
-import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../notices/cancel.ts';
-import { deleteFailed, rememberRun } from '../notices/earlier-run.ts';
+import { deleteFailed, sendAgain } from '../notices/earlier-run.ts';
 import {
   failedNotices,
   matchesFailed,
@@ -13,10 +11,9 @@ import {
 import type { CancelOptions, CancelReport, NoticeJob, NoticeRef } from '../notices/notice-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { openBullQueue } from '../redis/open-queue.ts';
+import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import { resolveNotices, runAgain } from './resolve-unknown.ts';
+import { resolveNotices } from './resolve-unknown.ts';
 
 /** The account whose notices are changed. */
 export interface NoticeActionContext {
@@ -109,7 +106,6 @@ export async function redriveNotices(
   signal?: AbortSignal,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
-  const queue = openBullQueue(QUEUE_NAME, redis, keys);
   const startedAt = performance.now();
   let count = 0;
   const again = async (job: NoticeJob): Promise<Changed> => {
@@ -124,18 +120,10 @@ export async function redriveNotices(
         ? 'done'
         : 'gone';
     }
-    const stored = await queue.getJob(job.id);
-    if (stored === undefined || !(await rememberRun(redis, keys, job))) return 'gone';
-    if (job.possiblySent > 0) await countPossiblySentTwice(redis, keys, 'notices', job.contacts);
-    await forgetEnd(redis, keys.noticeJob(job.id));
-    await runAgain(stored);
-    return 'done';
+    const twice = job.possiblySent > 0 ? job.contacts : 0;
+    return (await sendAgain(redis, keys, job, twice)) ? 'done' : 'gone';
   };
-  try {
-    return await changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal);
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  return changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal);
 }
 
 /**

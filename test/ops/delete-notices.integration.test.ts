@@ -2,10 +2,9 @@ import { expect, it, onTestFinished } from 'vitest';
 import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { deleteNotices, redriveNotices, selectFailed } from '../../src/ops/notice-actions.ts';
-import type { Keys } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
-import { failNotices } from './support/failed-notices.ts';
+import { endWaiting, failNotices } from './support/failed-notices.ts';
 
 const redis = testRedis();
 const WHO = { who: 'kim@desk', why: 'wrong template' };
@@ -79,14 +78,6 @@ it('deletes no notice that is about to be sent again', async () => {
   expect(await redis.client.exists(keys.noticeJob(second))).toBe(1);
 });
 
-/** Ends a notice that waits as rejected, as a worker does. */
-async function reject(keys: Keys, id: string): Promise<void> {
-  const end = { failedReason: 'BAD_NUMBER: HTTP 400', finishedOn: Date.now(), atm: 1 };
-  await redis.client.lrem(keys.noticesIn('wait'), 1, id);
-  await redis.client.hset(keys.noticeJob(id), end);
-  await redis.client.zadd(keys.failedNotices, end.finishedOn, id);
-}
-
 it.each([
   { releaseKey: true, duplicate: false },
   { releaseKey: false, duplicate: true },
@@ -101,7 +92,7 @@ it.each([
     const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
     const key = { idempotencyKey: 'order-1' };
     const { id } = await queue.send(notice, key);
-    await reject(keys, id);
+    await endWaiting(redis.client, keys, id);
 
     const client = redis.connect({ name: 'dying' });
     onTestFinished(() => client.disconnect());

@@ -7,7 +7,7 @@ import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/
 import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
 import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel-script.ts';
-import { deleteScript } from '../../src/notices/earlier-run.ts';
+import { deleteScript, sendAgainScript } from '../../src/notices/earlier-run.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
 import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
@@ -48,7 +48,7 @@ async function losing(
 const STEPS = [
   { step: 'the decision', when: () => shaOf(decideIntents), as: RESOLUTIONS },
   { step: 'the removal of the job', when: 'Remove a job from all', as: ['accepted', 'discard'] },
-  { step: 'the retry of the job', when: 'Attempts to reprocess a job', as: ['resend'] },
+  { step: 'the retry of the job', when: () => shaOf(sendAgainScript), as: ['resend'] },
   { step: 'the end of the entry', when: () => shaOf(resolvedIntents), as: RESOLUTIONS },
   { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
 ] as const;
