@@ -80,7 +80,7 @@ export class NoticeQueue {
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
    *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued,
    *   and whether this process was too busy to read answers. Repeat the call with an idempotency key.
-   *   QUEUE_REFUSED: Redis refused it. QUEUE_CLOSED: after {@link NoticeQueue.close}.
+   *   QUEUE_REFUSED: Redis refused it; of a notice with several jobs a part may be queued. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
@@ -114,7 +114,10 @@ export class NoticeQueue {
     });
   }
 
-  /** Waits until every call under way has ended, well or not. Later calls are not waited for. */
+  /**
+   * Waits until every call under way has ended, well or not. Later calls are not waited for, nor a `sendMany` whose
+   * notices are still being read.
+   */
   async flush(): Promise<void> {
     await Promise.allSettled(this.#underWay);
   }
@@ -184,7 +187,7 @@ export class NoticeQueue {
    *
    * @example
    * const { cancelled, answer } = await notices.cancel({ idempotencyKey: 'visit-1001-reminder' });
-   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key
+   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key, or for invalid options
    * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or QUEUE_CLOSED
    */
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
