@@ -196,7 +196,8 @@ export class NoticeAdmin {
   /**
    * Deletes rejected single notices.
    *
-   * @param options `releaseKey`: whether their idempotency keys can be used anew. Default: false
+   * @param options `releaseKey`: whether their idempotency keys can be used anew, but not that of a notice with several
+   *   jobs. Default: false
    * @throws InputError REQUEST_INVALID that names every invalid field
    */
   async deleteNotices(

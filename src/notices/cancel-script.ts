@@ -109,10 +109,7 @@ for index = tonumber(ARGV[4]), last do
   all = all and answer == 'cancelled'
   answers[#answers + 1] = { one, answer }
 end
-local function isPart()
-  return total == 1 and string.find(redis.call('HGET', jobs .. id, 'data'), '^{"v":%d+,"jobs":%d+,')
-end
-local isWhole = #answers > 0 and all and last == total - 1 and not isPart()
+local isWhole = #answers > 0 and all and last == total - 1 and (total > 1 or not isPart(id))
 if mayRelease and isWhole and releaseKey(nth(id, 0, total)) then
   redis.call('SET', KEYS[6], id, 'PX', ${DONE_MS})
 end

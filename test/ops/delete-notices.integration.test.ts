@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { deleteNotices, redriveNotices, selectFailed } from '../../src/ops/notice-actions.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { endWaiting, failNotices } from './support/failed-notices.ts';
@@ -116,3 +117,20 @@ it.each([
     expect(again.id === id).toBe(duplicate);
   },
 );
+
+it('the key of a notice with several jobs stays in use: another job may have been sent', async () => {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 1 });
+  const contacts = [{ contact: '01000000001' }, { contact: '01000000002' }];
+  const notice = { templateCode: 'T', contacts };
+  const key = { idempotencyKey: 'order-1' };
+  const { id, jobs } = await queue.send(notice, key);
+  const [first = '', second = ''] = jobs;
+  await endWaiting(redis.client, keys, first);
+  const selection = { ...REJECTED, ids: [first] };
+  const report = await deleteNotices({ redis: redis.client, keys }, selection, WHO, true);
+  expect(report).toMatchObject({ done: 1 });
+  expect(await queue.send(notice, key)).toMatchObject({ id, duplicate: true });
+  expect(await redis.client.lrange(keys.noticesIn('wait'), 0, -1)).toEqual([second]);
+});

@@ -63,6 +63,18 @@ describe('sendMany', () => {
     }
   });
 
+  it('refuses options that are promises: their keys would not count', async () => {
+    const prefix = redis.freshPrefix();
+    const optionsOf = async (_: Notice, index: number) =>
+      Promise.resolve({ idempotencyKey: `k${index}` });
+    const sending = queueIn(prefix).sendMany(notices(2), optionsOf as never);
+    await expect(sending).rejects.toMatchObject({
+      code: 'NOTICE_INVALID',
+      issues: [{ field: 'notices[0] options' }],
+    });
+    expect(await redis.keys(prefix)).toEqual([]);
+  });
+
   it('none at all is no call', async () => {
     const prefix = redis.freshPrefix();
     expect(await queueIn(prefix).sendMany([])).toEqual([]);
