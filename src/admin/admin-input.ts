@@ -52,7 +52,7 @@ export const batchSelectionSchema = z.strictObject({
   state: z.enum(failureStates, `expected ${failureStates.join(' or ')}`),
   code: text,
   limit: count.optional(),
-  rate: z.unknown(),
+  rate: z.unknown().optional(),
 });
 
 /** How many are read. */

@@ -100,10 +100,10 @@ export class NoticeQueue {
    * @example
    * notices.sendLater(notice, (error) => log.error(error));
    */
-  sendLater(notice: Notice, onError: (error: unknown) => void, options: SendOptions = {}): void {
+  sendLater(notice: Notice, onError: (error: unknown) => unknown, options: SendOptions = {}): void {
     this.send(notice, options).catch(async (error: unknown) => {
       try {
-        // It may be asynchronous: a promise is no less assignable to void.
+        // It may be asynchronous.
         await onError(error);
       } catch {
         process.emitWarning(

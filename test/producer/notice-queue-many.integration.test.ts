@@ -65,7 +65,7 @@ describe('sendMany', () => {
 
   it('refuses options that are promises: their keys would not count', async () => {
     const prefix = redis.freshPrefix();
-    const optionsOf = async (_: Notice, index: number) =>
+    const optionsOf = (_: Notice, index: number) =>
       Promise.resolve({ idempotencyKey: `k${index}` });
     const sending = queueIn(prefix).sendMany(notices(2), optionsOf as never);
     await expect(sending).rejects.toMatchObject({
