@@ -7,7 +7,7 @@ import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/
 import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
 import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel-script.ts';
-import { deleteScript, sendAgainScript } from '../../src/notices/earlier-run.ts';
+import { deleteScript, sendAgain, sendAgainScript } from '../../src/notices/earlier-run.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
 import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
@@ -62,6 +62,8 @@ describe('the reply to a step of resolving a notice is lost', () => {
     // Otherwise the lost reply is that Redis does not know the script yet.
     await intents.decide({ job: 'none', nonce: '' }, 'over');
     await intents.resolved({ job: 'none', nonce: '' });
+    const none = { id: 'none', state: 'unknown', contacts: 0, attempts: 0, possiblySent: 0 } as const;
+    await sendAgain(redis.client, keys, none, 0);
     await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
     const report = await resolveNotices(client, keys, [id], { ...WHO, as });

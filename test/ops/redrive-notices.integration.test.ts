@@ -101,8 +101,9 @@ describe('a job that is put back', () => {
       const names = (stored = {}) => Object.keys(stored).filter((name) => name !== 'notices:end');
       expect(names(ours).filter((name) => name !== EARLIER_FIELD).sort()).toEqual(names(bulls).sort());
       expect(ours).not.toHaveProperty('notices:end');
-      const waiting = await board.getJobs(['waiting', 'prioritized'], 0, -1, true);
-      expect(waiting.map(({ id }) => id)).toEqual([own, theirs]);
+      const byPriority = await redis.client.zrange(keys.noticesIn('prioritized'), '0', '-1');
+      const waiting = await redis.client.lrange(keys.noticesIn('wait'), 0, -1);
+      expect([...byPriority, ...waiting.toReversed()]).toEqual([own, theirs]);
       expect(await board.getFailedCount()).toBe(0);
     },
   );
