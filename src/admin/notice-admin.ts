@@ -19,7 +19,7 @@ import {
   type FailedReport,
   type FailedSelection,
 } from '../ops/notice-actions.ts';
-import { optionsOfEnvironment } from '../producer/from-environment.ts';
+import { withEnvironment } from '../producer/from-environment.ts';
 import {
   readQueueOptions,
   type NoticeQueueOptions,
@@ -27,6 +27,17 @@ import {
 } from '../producer/options.ts';
 import { keysOf } from '../redis/keys.ts';
 import { withRedis } from '../redis/with-redis.ts';
+import {
+  batchSelectionSchema,
+  checked,
+  filterSchema,
+  mostSchema,
+  readLimit,
+  readWho,
+  rejectedSchema,
+  releaseSchema,
+  selectionSchema,
+} from './admin-input.ts';
 
 /** Options of {@link NoticeAdmin}: those of the queue, and a name. */
 export interface NoticeAdminOptions extends NoticeQueueOptions {
@@ -75,22 +86,22 @@ export class NoticeAdmin {
   /** @throws InputError CONFIG_INVALID that names every invalid or unknown option */
   constructor({ who = 'program', ...options }: NoticeAdminOptions = {}) {
     this.#settings = readQueueOptions(options);
-    this.#who = who.slice(0, 100);
+    this.#who = readWho(who);
   }
 
   /**
    * With the settings of the environment, as `NoticeQueue.fromEnv`.
    *
-   * @param options take precedence over the environment, each as a whole
+   * @param options take precedence over the environment, each as a whole; undefined ones do not
    * @throws InputError CONFIG_INVALID that names every invalid variable, or every invalid option
    */
   static fromEnv(options: NoticeAdminOptions = {}): NoticeAdmin {
-    return new NoticeAdmin({ ...optionsOfEnvironment(), ...options });
+    return new NoticeAdmin(withEnvironment(options));
   }
 
-  /** The newest batches, the newest first. @param limit 1 to 200. Default: 50 */
-  batches(limit = 50): Promise<Batch[]> {
-    const most = Math.min(Math.max(1, Math.trunc(limit)), MOST_BATCHES);
+  /** The newest batches, the newest first. @param limit 1 to 200. Default: 50 @throws InputError REQUEST_INVALID */
+  async batches(limit = 50): Promise<Batch[]> {
+    const most = readLimit(limit, MOST_BATCHES);
     return this.#with(async ({ ledger }) => ledger.list(most));
   }
 
@@ -128,13 +139,14 @@ export class NoticeAdmin {
    * Sends contacts of a batch again that were not accepted. Unknown ones may arrive twice.
    *
    * @throws NoticeQueueError NOT_FOUND, or NOT_POSSIBLE with the reason
-   * @throws InputError REQUEST_INVALID if `rate` is not a whole number from 1 to 1,000,000
+   * @throws InputError REQUEST_INVALID that names every invalid field; `rate` is a whole number from 1 to 1,000,000
    */
   async redriveBatch(
     id: string,
     selection: RedriveSelection,
     { why = '', signal }: AdminOptions = {},
   ): Promise<RedriveReport> {
+    checked(batchSelectionSchema, selection);
     requireRate(selection);
     return this.#with(async (context) => {
       const batch = await context.ledger.read(id);
@@ -147,8 +159,15 @@ export class NoticeAdmin {
     });
   }
 
-  /** Single notices that have failed, the newest first. @param most how many are read. Default: 1,000 */
-  failedNotices(filter: FailedFilter = {}, most = 1_000): Promise<NoticeJob[]> {
+  /**
+   * Single notices that have failed, the newest first.
+   *
+   * @param most how many are read. Default: 1,000
+   * @throws InputError REQUEST_INVALID that names every invalid field
+   */
+  async failedNotices(filter: FailedFilter = {}, most = 1_000): Promise<NoticeJob[]> {
+    checked(filterSchema, filter);
+    checked(mostSchema, most, 'most');
     return this.#with(async ({ redis, keys }) => {
       const found: NoticeJob[] = [];
       for await (const job of failedNotices(redis, keys, filter, most)) found.push(job);
@@ -161,12 +180,13 @@ export class NoticeAdmin {
    * left out unless the selection has `possiblySent: true`.
    *
    * @param options `rate`: notices per second at most. Default: no limit
-   * @throws InputError REQUEST_INVALID if `rate` is not a whole number from 1 to 1,000,000
+   * @throws InputError REQUEST_INVALID that names every invalid field; `rate` is a whole number from 1 to 1,000,000
    */
   async redriveNotices(
     selection: FailedSelection,
     { why = '', signal, rate }: AdminOptions & { readonly rate?: number | undefined } = {},
   ): Promise<FailedReport> {
+    checked(selectionSchema, selection);
     requireRate({ rate });
     return this.#with((context) =>
       redriveNotices(context, selection, this.#actor(why), rate, signal),
@@ -176,12 +196,16 @@ export class NoticeAdmin {
   /**
    * Deletes rejected single notices.
    *
-   * @param options `releaseKey`: whether their idempotency keys can be used anew. Default: false
+   * @param options `releaseKey`: whether their idempotency keys can be used anew, but not that of a notice with several
+   *   jobs. Default: false
+   * @throws InputError REQUEST_INVALID that names every invalid field
    */
-  deleteNotices(
+  async deleteNotices(
     selection: FailedSelection & { readonly state: 'rejected' },
     { why = '', signal, releaseKey }: AdminOptions & { readonly releaseKey?: boolean } = {},
   ): Promise<FailedReport> {
+    checked(rejectedSchema, selection);
+    checked(releaseSchema, releaseKey, 'releaseKey');
     return this.#with((context) =>
       deleteNotices(context, selection, this.#actor(why), releaseKey, signal),
     );

@@ -120,7 +120,7 @@ export const ERROR_CODES = {
     remedy: 'Free disk space or choose another file, then run the same import again: it resumes.',
   },
   REQUEST_INVALID: {
-    meaning: 'The request to the ops server is invalid; nothing was done.',
+    meaning: 'The request to the ops server, or to NoticeAdmin, is invalid; nothing was done.',
     remedy: 'Fix the fields listed above; docs/openapi.json describes valid requests.',
   },
   NOT_SIGNED_IN: {

@@ -48,6 +48,11 @@ export function parseInput<Schema extends z.ZodType>(
   prefix = '',
   root = 'value',
 ): z.output<Schema> {
+  // It has no fields, so that it would be an object with all options left out.
+  if (isPromise(value)) {
+    const problem = 'expected a value, got a promise: await it';
+    throw new InputError(code, [{ field: prefix || root, problem }]);
+  }
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issues = firstOfEachField(
@@ -58,4 +63,13 @@ export function parseInput<Schema extends z.ZodType>(
     shown.push({ field: prefix || root, problem: `and ${issues.length - MAX_ISSUES} more` });
   }
   throw new InputError(code, shown);
+}
+
+function isPromise(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'then' in value &&
+    typeof value.then === 'function'
+  );
 }

@@ -11,7 +11,7 @@ export type JobEnd =
  * If that takes longer than the lock of the job, BullMQ gives the job to another worker and no longer
  * takes the end from the first one. So the first one stores the end in a field of the job, and a run after
  * a stall looks there before it sends. The field is deleted with the job, or when a person decides that
- * the notice is sent again (forgetEnd).
+ * the notice is sent again (END_FIELDS).
  */
 
 const END = 'notices:end';
@@ -66,9 +66,7 @@ export async function findEnd(
 }
 
 /**
- * Deletes a stored end and how many stalls were waited after, before a job that failed is run again: BullMQ's
- * count of its stalls begins at 0 once more.
+ * The fields with a stored end and with how many stalls were waited after. They are deleted before a job that failed is
+ * run again: BullMQ's count of its stalls begins at 0 once more.
  */
-export async function forgetEnd(redis: RedisClient, jobKey: string): Promise<void> {
-  await redis.hdel(jobKey, END, STALLS);
-}
+export const END_FIELDS = [END, STALLS] as const;

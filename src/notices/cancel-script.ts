@@ -1,6 +1,6 @@
 import { DONE_MS } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { JOBS_OF_NOTICE } from './jobs-of-notice.ts';
+import { JOBS_OF_NOTICE, REMOVE_JOB } from './jobs-of-notice.ts';
 import { ANNOUNCE } from './notice-events.ts';
 import { EARLIER_FIELD, PLACE_OF_JOB } from './look-up-script.ts';
 import type { CancelAnswer } from './notice-state.ts';
@@ -31,17 +31,20 @@ export interface CancelledJobs {
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
- * A released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
+ * The key is released with the last job, and only if all of them are cancelled: a new notice with the key would be sent
+ * once more to the contacts of the others. For the same reason it is not released by the id of one of several jobs. A
+ * released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
  *
  * KEYS: hold, intents, unknown outcomes, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the
- * hash of the key, the number of the first job, the most jobs, 1 to release the idempotency key.
+ * hash of the key, the number of the first job, the most jobs, 1 to release the idempotency key (only if all jobs before are
+ * cancelled).
  */
 export const cancelScript = defineScript<CancelledJobs>({
   name: 'cancel a notice',
   keys: 6,
   lua: `
 local jobs = ARGV[1]
-${JOBS_OF_NOTICE}${PLACE_OF_JOB}${ANNOUNCE}
+${JOBS_OF_NOTICE}${PLACE_OF_JOB}${ANNOUNCE}${REMOVE_JOB}
 local RESULT = '{"outcome":"cancelled","confirmed":true}'
 local isOldCopy = redis.call('HGET', KEYS[1], 'kind') == 'restored'
 local function outcomeOf(key)
@@ -67,12 +70,6 @@ end
 local function isListed(id)
   local listed = redis.call('HGET', KEYS[3], id)
   return listed and not cjson.decode(listed).resend
-end
-local function release(id, key)
-  local name = redis.call('HGET', key, 'deid')
-  local isOwn = name and redis.call('GET', jobs .. 'de:' .. name) == id
-  if isOwn then redis.call('DEL', jobs .. 'de:' .. name) end
-  return isOwn
 end
 local function cancel(id)
   local key = jobs .. id
@@ -105,14 +102,17 @@ local mayRelease = ARGV[6] == '1'
 local done = mayRelease and mode == 'key' and redis.call('GET', KEYS[6])
 if done then mode, text = 'id', done end
 local id, total = find(mode, text)
-local answers, released = {}, false
-for index = tonumber(ARGV[4]), math.min(total, ARGV[4] + ARGV[5]) - 1 do
+local answers, last, all = {}, math.min(total, ARGV[4] + ARGV[5]) - 1, true
+for index = tonumber(ARGV[4]), last do
   local one = nth(id, index, total)
   local answer = cancel(one)
-  if mayRelease and answer == 'cancelled' then released = release(one, jobs .. one) or released end
+  all = all and answer == 'cancelled'
   answers[#answers + 1] = { one, answer }
 end
-if released and mode == 'key' then redis.call('SET', KEYS[6], id, 'PX', ${DONE_MS}) end
+local isWhole = #answers > 0 and all and last == total - 1 and (total > 1 or not isPart(id))
+if mayRelease and isWhole and releaseKey(nth(id, 0, total)) then
+  redis.call('SET', KEYS[6], id, 'PX', ${DONE_MS})
+end
 return { id, total, answers }`,
   parse: (reply) => {
     const [id, total, jobs] = reply as readonly [string, number, CancelledJobs['jobs']];

@@ -47,8 +47,9 @@ export async function cancelJobs(
   const from = [hold, intents.open, intents.unknown, retention, noticeEvents, keys.done(nonce)];
   const answers: (readonly [string, CancelAnswer])[] = [];
   const cancelFrom = ({ mode, text }: RefArguments) => {
+    const mayRelease = releaseKey && answers.every(([, answer]) => answer === 'cancelled');
     const args = [keys.noticeJob(''), mode, text, answers.length, JOBS_AT_ONCE];
-    return cancelScript(redis, from, [...args, releaseKey ? 1 : 0]);
+    return cancelScript(redis, from, [...args, mayRelease ? 1 : 0]);
   };
   const first = await cancelFrom(asked);
   answers.push(...first.jobs);

@@ -1,93 +1,123 @@
 import { randomUUID } from 'node:crypto';
+import { END_FIELDS } from '../fleet/job-ends.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
+import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import { REMOVE_JOB } from './jobs-of-notice.ts';
 import { EARLIER_FIELD } from './look-up-script.ts';
 import { ANNOUNCE } from './notice-events.ts';
 import type { EarlierRun, NoticeJob } from './notice-state.ts';
 
 /**
- * Adds a run to the history of a failed job, once for each end; the counter of deaths of its workers is part
- * of it from then on. KEYS: the job, the failed ones, retention, events. ARGV: id, the run as JSON, when it ended.
+ * Puts a failed job back into the queue, with all its attempts, as BullMQ's own retry does; at one moment with the
+ * record of what it was before, once for each end. The counter of deaths of its workers is part of that from then on.
+ *
+ * | the job | answer |
+ * |---|---|
+ * | failed, with this end | 1: it will be sent again |
+ * | not failed, and its last run is the one with this end | 1: this request or another one has done it |
+ * | any other | 0 |
+ *
+ * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice. ARGV: the prefix of BullMQ's keys,
+ * id, when it ended, the run as JSON, how many contacts are sent again that were possibly sent.
  */
-const rememberScript = defineScript({
-  name: 'remember a run',
+export const sendAgainScript = defineScript({
+  name: 'send a failed notice again',
   keys: 4,
-  lua: `${ANNOUNCE}
-if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
-if redis.call('HGET', KEYS[1], 'finishedOn') ~= ARGV[3] then return 0 end
-local kept = redis.call('HGET', KEYS[1], '${EARLIER_FIELD}')
-local run = cjson.decode(ARGV[2])
-run.at = clock()
-run.endedAt = tonumber(ARGV[3])
+  lua: `
+local jobs, id, endedAt = ARGV[1], ARGV[2], ARGV[3]
+local job = jobs .. id
+${ANNOUNCE}
+local kept = redis.call('HGET', job, '${EARLIER_FIELD}')
 local runs = kept and cjson.decode(kept) or {}
-if #runs > 0 and runs[#runs].endedAt == run.endedAt then return 1 end
-runs[#runs + 1] = run
-redis.call('HSET', KEYS[1], '${EARLIER_FIELD}', cjson.encode(runs))
-redis.call('HDEL', KEYS[1], 'stc')
-announce(KEYS[3], KEYS[4], KEYS[1], ARGV[1], 'pending', '')
+-- Of an earlier version that died before it put the job back, this is all that is done.
+local isKnown = #runs > 0 and runs[#runs].endedAt == tonumber(endedAt)
+if not redis.call('ZSCORE', KEYS[1], id) then return isKnown and 1 or 0 end
+if redis.call('HGET', job, 'finishedOn') ~= endedAt then return 0 end
+if not isKnown then
+  local run = cjson.decode(ARGV[4])
+  run.at = clock()
+  run.endedAt = tonumber(endedAt)
+  runs[#runs + 1] = run
+  redis.call('HSET', job, '${EARLIER_FIELD}', cjson.encode(runs))
+  announce(KEYS[2], KEYS[3], job, id, 'pending', '')
+end
+if tonumber(ARGV[5]) > 0 then redis.call('HINCRBY', KEYS[4], 'notices', ARGV[5]) end
+redis.call('HDEL', job, 'stc', 'finishedOn', 'processedOn', 'failedReason', 'atm', 'ats', '${END_FIELDS.join("','")}')
+redis.call('ZREM', KEYS[1], id)
+local priority = tonumber(redis.call('HGET', job, 'priority') or 0)
+if priority > 0 then
+  local count = redis.call('INCR', jobs .. 'pc') % 0x100000000
+  redis.call('ZADD', jobs .. 'prioritized', priority * 0x100000000 + count, id)
+else
+  redis.call('LPUSH', jobs .. 'wait', id)
+end
+local paused, most = unpack(redis.call('HMGET', jobs .. 'meta', 'paused', 'concurrency'))
+-- Wakes a worker that waits.
+if not paused and not (most and redis.call('LLEN', jobs .. 'active') >= tonumber(most)) then
+  redis.call('ZADD', jobs .. 'marker', 0, '0')
+end
+redis.call('XADD', jobs .. 'events', 'MAXLEN', '~', 10000, '*', 'event', 'waiting', 'jobId', id, 'prev', 'failed')
 return 1`,
   parse: (reply: unknown) => reply === 1,
 });
 
-/** The request that deletes a job. */
-const DELETED_BY = 'notices:deleted-by';
-
-/** Time for the removal of a job that is taken; it is deleted even where the process dies before. */
-const DELETE_MS = 60_000;
-
 /**
- * Takes a failed job out of the queue, so that it cannot be sent again. KEYS: the job, the failed ones, unknown
- * outcomes. ARGV: id, when it ended, nonce of the request, 1 to release the idempotency key.
+ * Deletes a failed job at one moment with the decision about it. KEYS: the failed ones, unknown outcomes, mark of the
+ * request. ARGV: the prefix of BullMQ's keys, id, when it ended, 1 to release the idempotency key.
  */
-const takeScript = defineScript({
-  name: 'take a failed job',
+export const deleteScript = defineScript({
+  name: 'delete a failed job',
   keys: 3,
   lua: `
-local deletedBy = redis.call('HGET', KEYS[1], '${DELETED_BY}')
-if deletedBy then return deletedBy == ARGV[3] and 1 or 0 end
-if not redis.call('ZSCORE', KEYS[2], ARGV[1]) then return 0 end
-if redis.call('HGET', KEYS[1], 'finishedOn') ~= ARGV[2] then return 0 end
-if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return 0 end
-local kept = redis.call('HGET', KEYS[1], '${EARLIER_FIELD}')
+local jobs, id = ARGV[1], ARGV[2]
+${REMOVE_JOB}
+if redis.call('EXISTS', KEYS[3]) == 1 then return 1 end
+if not redis.call('ZSCORE', KEYS[1], id) then return 0 end
+if redis.call('HGET', jobs .. id, 'finishedOn') ~= ARGV[3] then return 0 end
+if redis.call('HEXISTS', KEYS[2], id) == 1 then return 0 end
+local kept = redis.call('HGET', jobs .. id, '${EARLIER_FIELD}')
 local runs = kept and cjson.decode(kept) or {}
--- It is about to be sent again.
-if #runs > 0 and runs[#runs].endedAt == tonumber(ARGV[2]) then return 0 end
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('HSET', KEYS[1], '${DELETED_BY}', ARGV[3])
--- Removing a job also removes its idempotency key, unless the job has lost this field.
-if ARGV[4] ~= '1' then redis.call('HDEL', KEYS[1], 'deid') end
-redis.call('PEXPIRE', KEYS[1], ${DELETE_MS})
+-- A process of an earlier version is about to send it again.
+if #runs > 0 and runs[#runs].endedAt == tonumber(ARGV[3]) then return 0 end
+redis.call('ZREM', KEYS[1], id)
+-- A new notice with the key would be sent once more to the contacts of the other jobs.
+if ARGV[4] == '1' and not isPart(id) then releaseKey(id) end
+removeJob(id)
+redis.call('SET', KEYS[3], 1, 'PX', ${DONE_MS})
 return 1`,
   parse: (reply: unknown) => reply === 1,
 });
 
 /**
- * Takes a rejected notice out of the queue, before its job is removed. Safe to repeat after a lost reply.
+ * Deletes a rejected notice. Safe to repeat after a lost reply.
  *
  * @returns false where it is not failed any more, failed again meanwhile, is unknown, or is about to be sent again
  * @throws ScriptFailure
  */
-export function takeFailed(
+export function deleteFailed(
   redis: RedisClient,
   keys: Keys,
   { id, endedAt }: Pick<NoticeJob, 'id' | 'endedAt'>,
   releaseKey: boolean,
 ): Promise<boolean> {
-  const from = [keys.noticeJob(id), keys.failedNotices, keys.intents.unknown];
-  return takeScript(redis, from, [id, String(endedAt ?? ''), randomUUID(), releaseKey ? 1 : 0]);
+  const from = [keys.failedNotices, keys.intents.unknown, keys.done(randomUUID())];
+  const args = [keys.noticeJob(''), id, String(endedAt ?? ''), releaseKey ? 1 : 0];
+  return deleteScript(redis, from, args);
 }
 
 /**
- * Stores what is known of a failed notice, before it is sent again under its id. Safe to repeat.
+ * Sends a failed notice again, under its id. What it was before stays in its history. Safe to repeat.
  *
+ * @param twice its contacts, where the service may have accepted them: they count as possibly sent twice. Else 0
  * @returns false where it is not failed any more, or failed again meanwhile
  * @throws ScriptFailure
  */
-export function rememberRun(
+export function sendAgain(
   redis: RedisClient,
   keys: Keys,
   { id, state, code = '', attempts, possiblySent, earlier = [], endedAt }: NoticeJob,
+  twice: number,
 ): Promise<boolean> {
   const before = earlier.reduce((sum, run) => sum + run.possiblySent, 0);
   const run: Omit<EarlierRun, 'at' | 'endedAt'> = {
@@ -96,6 +126,8 @@ export function rememberRun(
     attempts,
     possiblySent: possiblySent - before,
   };
-  const jobKeys = [keys.noticeJob(id), keys.failedNotices, keys.retention, keys.noticeEvents];
-  return rememberScript(redis, jobKeys, [id, JSON.stringify(run), String(endedAt ?? '')]);
+  const { failedNotices, retention, noticeEvents, possiblySentTwice } = keys;
+  const from = [failedNotices, retention, noticeEvents, possiblySentTwice];
+  const args = [keys.noticeJob(''), id, String(endedAt ?? ''), JSON.stringify(run), twice];
+  return sendAgainScript(redis, from, args);
 }

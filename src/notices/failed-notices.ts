@@ -38,7 +38,8 @@ export async function* failedNotices(
   most = Infinity,
 ): AsyncGenerator<NoticeJob> {
   const { before = Infinity, since = 0 } = filter;
-  const newest = Number.isFinite(before) ? `(${before}` : '+inf';
+  // What is no number is refused by Redis: it may not select all.
+  const newest = before === Infinity ? '+inf' : `(${before}`;
   try {
     const limit = Number.isFinite(most)
       ? (['LIMIT', 0, most] as const)

@@ -40,3 +40,24 @@ local function find(mode, text)
   return id, last
 end
 `;
+
+/**
+ * Lua that ends what BullMQ stores of a job. `isPart` tells whether its notice has others. `releaseKey` deletes its
+ * idempotency key, unless another notice has it, and answers whether it did; before `removeJob`, which keeps the key: a call that is repeated within the window must not
+ * send the notice a second time.
+ */
+export const REMOVE_JOB = `
+local function isPart(id)
+  return string.find(redis.call('HGET', jobs .. id, 'data') or '', '^{"v":%d+,"jobs":%d+,')
+end
+local function releaseKey(id)
+  local name = redis.call('HGET', jobs .. id, 'deid')
+  local isOwn = name and redis.call('GET', jobs .. 'de:' .. name) == id
+  if isOwn then redis.call('DEL', jobs .. 'de:' .. name) end
+  return isOwn
+end
+local function removeJob(id)
+  local job = jobs .. id
+  redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed', job .. ':unsuccessful')
+end
+`;

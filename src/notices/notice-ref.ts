@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { NoticeRef } from './notice-state.ts';
+import type { CancelOptions, NoticeRef } from './notice-state.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 
 /** Most characters of an id: far more than ours have, because producers in other languages choose their own. */
@@ -34,6 +34,16 @@ export function readRef(given: NoticeRef): RefArguments {
   }
   const checked = parseInput(byKey, given, 'NOTICE_INVALID', '', 'id');
   return { mode: 'key', text: hashKey(checked.idempotencyKey) };
+}
+
+const cancelOptions = z.strictObject(
+  { releaseKey: z.boolean('expected true or false').optional() },
+  'expected an options object',
+);
+
+/** @throws InputError NOTICE_INVALID: another value may not release a key, and a mistyped name may not keep one */
+export function readCancelOptions(options: unknown): CancelOptions {
+  return parseInput(cancelOptions, options, 'NOTICE_INVALID', '', 'options');
 }
 
 /** The hash of an idempotency key, which is stored in its place. */

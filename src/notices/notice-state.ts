@@ -159,7 +159,8 @@ export type CancelAnswer = (typeof CANCEL_ANSWERS)[number];
 /** Options of cancelling. */
 export interface CancelOptions {
   /**
-   * Releases the idempotency key of a notice that is cancelled, so that it can be sent anew with the same key.
+   * Releases the idempotency key of a notice that is cancelled, so that it can be sent anew with the same key. Of a
+   * notice with several jobs only if all of them are cancelled, and not by the id of one of them.
    * @default false: a repeated call with the key answers the cancelled notice and sends nothing
    */
   readonly releaseKey?: boolean | undefined;

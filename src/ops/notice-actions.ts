@@ -1,9 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { msAhead } from '../batch/failures/redrive-rate.ts';
-import { forgetEnd } from '../fleet/job-ends.ts';
-import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../notices/cancel.ts';
-import { rememberRun, takeFailed } from '../notices/earlier-run.ts';
+import { deleteFailed, sendAgain } from '../notices/earlier-run.ts';
 import {
   failedNotices,
   matchesFailed,
@@ -13,10 +11,9 @@ import {
 import type { CancelOptions, CancelReport, NoticeJob, NoticeRef } from '../notices/notice-state.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { openBullQueue } from '../redis/open-queue.ts';
+import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import { resolveNotices, runAgain } from './resolve-unknown.ts';
+import { resolveNotices } from './resolve-unknown.ts';
 
 /** The account whose notices are changed. */
 export interface NoticeActionContext {
@@ -39,7 +36,8 @@ export async function cancelAudited(
   const report = await cancelNotice(redis, keys, ref, options);
   const some = report.cancelled || report.jobs?.some(({ answer }) => answer === 'cancelled');
   if (some === true) {
-    const as = options.releaseKey === true ? 'cancelled, key released' : 'cancelled';
+    const isReleased = options.releaseKey === true && report.cancelled;
+    const as = isReleased ? 'cancelled, key released' : 'cancelled';
     await appendAudit(redis, keys, { ...actor, what: 'cancel', target: report.id, as });
   }
   return report;
@@ -108,7 +106,6 @@ export async function redriveNotices(
   signal?: AbortSignal,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
-  const queue = openBullQueue(QUEUE_NAME, redis, keys);
   const startedAt = performance.now();
   let count = 0;
   const again = async (job: NoticeJob): Promise<Changed> => {
@@ -123,24 +120,17 @@ export async function redriveNotices(
         ? 'done'
         : 'gone';
     }
-    const stored = await queue.getJob(job.id);
-    if (stored === undefined || !(await rememberRun(redis, keys, job))) return 'gone';
-    if (job.possiblySent > 0) await countPossiblySentTwice(redis, keys, 'notices', job.contacts);
-    await forgetEnd(redis, keys.noticeJob(job.id));
-    await runAgain(stored);
-    return 'done';
+    const twice = job.possiblySent > 0 ? job.contacts : 0;
+    return (await sendAgain(redis, keys, job, twice)) ? 'done' : 'gone';
   };
-  try {
-    return await changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal);
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  return changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal);
 }
 
 /**
  * Deletes rejected notices, and records it in the audit stream.
  *
- * @param releaseKey whether their idempotency keys can be used anew. Default: they stay in use
+ * @param releaseKey whether their idempotency keys can be used anew, but not that of a notice with several jobs, of which
+ *   others may have been sent. Default: they stay in use
  * @param signal stops it between two notices
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was deleted before stays deleted
  */
@@ -152,17 +142,9 @@ export async function deleteNotices(
   signal?: AbortSignal,
 ): Promise<FailedReport> {
   const { redis, keys } = context;
-  const queue = openBullQueue(QUEUE_NAME, redis, keys);
-  const remove = async (job: NoticeJob) => {
-    if (!(await takeFailed(redis, keys, job, releaseKey))) return 'gone';
-    await queue.remove(job.id);
-    return 'done';
-  };
-  try {
-    return await changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
-  } finally {
-    await queue.close().catch(() => {});
-  }
+  const remove = async (job: NoticeJob) =>
+    (await deleteFailed(redis, keys, job, releaseKey)) ? 'done' : 'gone';
+  return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
 }
 
 /** Changes the selected notices one by one, and records the sum. */
@@ -181,7 +163,8 @@ async function changeEach(
   try {
     // The oldest first, as they would have been sent.
     for (const [index, job] of found.toReversed().entries()) {
-      if (index >= limit || signal?.aborted === true) {
+      // A limit that is no number lets none through.
+      if (!(index < limit) || signal?.aborted === true) {
         sum.left += 1;
         continue;
       }

@@ -5,9 +5,7 @@ import { encodePayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
-import { countPossiblySentTwice } from '../fleet/possibly-sent-twice.ts';
-import { forgetEnd } from '../fleet/job-ends.ts';
-import { rememberRun } from '../notices/earlier-run.ts';
+import { sendAgain } from '../notices/earlier-run.ts';
 import { announceEnd } from '../notices/announce-end.ts';
 import { readFailed } from '../notices/failed-notices.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -116,11 +114,10 @@ async function resolveNotice(
     if (job === undefined) return 'gone';
     if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
     if (!(await intents.decide(decision, 'resend'))) return 'gone';
-    await countPossiblySentTwice(redis, keys, 'notices', contacts);
-    // Once possibly sent, always possibly sent: it cannot be cancelled any more, for example.
-    for (const view of await readFailed(redis, keys, [id])) await rememberRun(redis, keys, view);
-    await forgetEnd(redis, keys.noticeJob(id));
-    await runAgain(job);
+    // None where the reply to the end of an earlier decision was lost: then it does run again.
+    for (const view of await readFailed(redis, keys, [id])) {
+      if (!(await sendAgain(redis, keys, view, contacts))) return 'gone';
+    }
   } else {
     if (!(await intents.decide(decision, 'over'))) return 'gone';
     await announceEnd(redis, keys, id, as === 'accepted' ? 'accepted' : 'cancelled');
@@ -130,16 +127,6 @@ async function resolveNotice(
   }
   await intents.resolved(decision);
   return 'resolved';
-}
-
-/** Puts a failed job back into the queue, with all its attempts. Safe to repeat. */
-export async function runAgain(job: Job): Promise<void> {
-  try {
-    await job.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
-  } catch (error) {
-    // Otherwise it does run again: the reply to the first of two such commands was lost.
-    if (await job.isFailed()) throw error;
-  }
 }
 
 /**

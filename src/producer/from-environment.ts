@@ -1,5 +1,5 @@
 import { loadConfig, type Config } from '../config/config.ts';
-import { processEnvironment, type Environment } from '../config/environment.ts';
+import { processEnvironment } from '../config/environment.ts';
 import { metadataOf } from '../config/variable.ts';
 import { generalVariables } from '../config/variables.ts';
 import { queueVariables } from '../config/variables/queue.ts';
@@ -30,17 +30,17 @@ const NAMES: ReadonlySet<string> = new Set(
 );
 
 /**
- * The options of a queue that an environment contains. Other variables are not read: an application has its
- * own, and one of them may have the name of a variable of workers.
+ * The options of a queue that the environment of this process contains, with those of the program in front of them, each
+ * as a whole. One that is undefined is none: it would not give the default, but for example leave notices unencrypted.
+ * Other variables are not read: an application has its own, and one of them may have the name of a variable of workers.
  *
- * @param environment Default: that of this process
  * @throws InputError CONFIG_INVALID that names every invalid variable
  */
-export function optionsOfEnvironment(
-  environment: Environment = processEnvironment(),
-): NoticeQueueOptions {
-  const own = Object.entries(environment).filter(
+export function withEnvironment<Options extends NoticeQueueOptions>(options: Options): Options {
+  const own = Object.entries(processEnvironment()).filter(
     ([name]) => NAMES.has(name) || NAMES.has(name.replace(/_FILE$/, '')),
   );
-  return optionsOf(loadConfig(Object.fromEntries(own), { service: false }));
+  const found = optionsOf(loadConfig(Object.fromEntries(own), { service: false }));
+  const given = Object.entries({ ...options }).filter(([, value]) => value !== undefined);
+  return { ...found, ...(Object.fromEntries(given) as Options) };
 }

@@ -22,10 +22,10 @@ import {
   type NoticeEvent,
   type NoticeEventsOptions,
 } from '../notices/notice-events.ts';
-import { readRef, type RefArguments } from '../notices/notice-ref.ts';
+import { readCancelOptions, readRef, type RefArguments } from '../notices/notice-ref.ts';
 import { keysOf } from '../redis/keys.ts';
 import { enqueueMany, enqueueOne } from './enqueue.ts';
-import { optionsOfEnvironment } from './from-environment.ts';
+import { withEnvironment } from './from-environment.ts';
 import { readQueueOptions, type NoticeQueueOptions, type QueueSettings } from './options.ts';
 import { planNotice, type PlannedNotice } from './plan-jobs.ts';
 import { ProducerConnection } from './producer-connection.ts';
@@ -64,13 +64,13 @@ export class NoticeQueue {
    * A queue with the settings of the environment: the variable of each option is named at the option
    * ({@link NoticeQueueOptions}). Variables of workers are not read.
    *
-   * @param options take precedence over the environment, each as a whole
+   * @param options take precedence over the environment, each as a whole; undefined ones do not
    * @example
    * await using notices = NoticeQueue.fromEnv();
    * @throws InputError CONFIG_INVALID that names every invalid variable, or every invalid option
    */
   static fromEnv(options: NoticeQueueOptions = {}): NoticeQueue {
-    return new NoticeQueue({ ...optionsOfEnvironment(), ...options });
+    return new NoticeQueue(withEnvironment(options));
   }
 
   /**
@@ -80,7 +80,7 @@ export class NoticeQueue {
    * @throws NoticeQueueError IDEMPOTENCY_CONFLICT: the key was used for another notice; nothing was queued.
    *   QUEUE_UNAVAILABLE: Redis did not answer; the message states whether the notice may have been queued,
    *   and whether this process was too busy to read answers. Repeat the call with an idempotency key.
-   *   QUEUE_REFUSED: Redis refused it. QUEUE_CLOSED: after {@link NoticeQueue.close}.
+   *   QUEUE_REFUSED: Redis refused it; of a notice with several jobs a part may be queued. QUEUE_CLOSED: after {@link NoticeQueue.close}.
    */
   async send(notice: Notice, options: SendOptions = {}): Promise<Receipt> {
     this.#mustBeOpen();
@@ -100,10 +100,11 @@ export class NoticeQueue {
    * @example
    * notices.sendLater(notice, (error) => log.error(error));
    */
-  sendLater(notice: Notice, onError: (error: unknown) => void, options: SendOptions = {}): void {
-    this.send(notice, options).catch((error: unknown) => {
+  sendLater(notice: Notice, onError: (error: unknown) => unknown, options: SendOptions = {}): void {
+    this.send(notice, options).catch(async (error: unknown) => {
       try {
-        onError(error);
+        // It may be asynchronous.
+        await onError(error);
       } catch {
         process.emitWarning(
           'The error handler of sendLater() threw an error',
@@ -113,7 +114,10 @@ export class NoticeQueue {
     });
   }
 
-  /** Waits until every call under way has ended, well or not. Later calls are not waited for. */
+  /**
+   * Waits until every call under way has ended, well or not. Later calls are not waited for, nor a `sendMany` whose
+   * notices are still being read.
+   */
   async flush(): Promise<void> {
     await Promise.allSettled(this.#underWay);
   }
@@ -183,12 +187,12 @@ export class NoticeQueue {
    *
    * @example
    * const { cancelled, answer } = await notices.cancel({ idempotencyKey: 'visit-1001-reminder' });
-   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key
+   * @throws InputError NOTICE_INVALID if it is no id (text of 1 to 200 characters) and no key, or for invalid options
    * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED or QUEUE_CLOSED
    */
   async cancel(notice: NoticeRef, options: CancelOptions = {}): Promise<CancelReport> {
     this.#mustBeOpen();
-    return this.#track(this.#cancel(readRef(notice), options));
+    return this.#track(this.#cancel(readRef(notice), readCancelOptions(options)));
   }
 
   /**

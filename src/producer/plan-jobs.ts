@@ -34,8 +34,10 @@ export interface PlannedNotice {
   readonly keyHash: string | undefined;
   /** Empty without an idempotency key. */
   readonly fingerprint: string;
-  /** Milliseconds from now. */
+  /** Milliseconds from `plannedAt`. */
   readonly delay: number;
+  /** When it was planned: milliseconds since the epoch. */
+  readonly plannedAt: number;
   readonly priority: number;
 }
 
@@ -46,6 +48,8 @@ export interface PlannedJob {
   readonly opts: {
     readonly jobId: string;
     readonly delay?: number;
+    /** The delay counts from here, however much later the job is added. */
+    readonly timestamp?: number;
     readonly priority?: number;
     readonly deduplication: { readonly id: string; readonly ttl: number };
   };
@@ -98,6 +102,7 @@ export function planNotice(
     keyHash: idempotencyKey === undefined ? undefined : hashKey(idempotencyKey),
     fingerprint: '',
     delay: sendAt === undefined ? delay : Math.max(0, sendAt - now),
+    plannedAt: now,
     priority,
   };
 }
@@ -129,7 +134,7 @@ function planJob(
   chunk: number,
   idempotencyWindowMs: number,
 ): PlannedJob {
-  const { notice, expiresAt, delivery, keyHash, delay, priority } = plan;
+  const { notice, expiresAt, delivery, keyHash, delay, plannedAt, priority } = plan;
   const id = jobId(plan, owner, chunk);
   const start = chunk * owner.chunkSize;
   const contacts = notice.contacts.slice(start, start + owner.chunkSize);
@@ -146,7 +151,7 @@ function planJob(
     },
     opts: {
       jobId: id,
-      ...(delay > 0 ? { delay } : {}),
+      ...(delay > 0 ? { delay, timestamp: plannedAt } : {}),
       ...(priority > 0 ? { priority } : {}),
       deduplication: {
         id: chunk === 0 ? (keyHash ?? id) : id,

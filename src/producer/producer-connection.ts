@@ -185,7 +185,7 @@ export class ProducerConnection {
     } catch (error) {
       if (!(error instanceof NoticeQueueError) || error.code !== 'QUEUE_UNAVAILABLE') throw error;
       // The message is about a notice that may have been queued.
-      const detail = `Redis did not answer within ${this.#timeoutMs} ms.`;
+      const detail = `Redis did not answer within ${this.#timeoutMs} ms, or the connection was lost.`;
       throw new NoticeQueueError('QUEUE_UNAVAILABLE', detail);
     }
   }

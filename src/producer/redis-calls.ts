@@ -32,7 +32,7 @@ interface Call {
   readonly startTick: number;
   readonly command: () => Promise<unknown>;
   readonly resolve: (result: unknown) => void;
-  readonly reject: (error: NoticeQueueError) => void;
+  readonly reject: (error: unknown) => void;
   /** When it was written first. */
   writtenAt: number | undefined;
   /** How often it was written: the answer to an earlier one is ignored. */
@@ -149,7 +149,7 @@ export class RedisCalls {
     call.command().then(
       (result) => answered(() => call.resolve(result)),
       (error: unknown) => {
-        if (!isConnectionLost(error)) answered(() => call.reject(redisFailure(error)));
+        if (!isConnectionLost(error)) answered(() => call.reject(refusalOf(error, call.writes > 1)));
         else if (isUnderWay()) this.#repeat(call);
       },
     );
@@ -198,7 +198,7 @@ export class RedisCalls {
   #timedOut({ startedAt, writtenAt, follows }: Call): NoticeQueueError {
     const failure = redisFailure(this.#lastError);
     const isAway = this.#client.status !== 'ready';
-    if (isAway && failure.code === 'QUEUE_REFUSED') return failure;
+    if (isAway && writtenAt === undefined && failure.code === 'QUEUE_REFUSED') return failure;
     const ms = this.#limits.timeoutMs;
     const code = this.#lastError === undefined ? 'Error' : redisErrorCode(this.#lastError);
     const reason = code === 'Error' ? '' : ` (${code})`;
@@ -219,4 +219,22 @@ export class RedisCalls {
         : ` This process was too busy to read answers for at least ${busyMs} ms of that time: do not block its event loop.`;
     return new NoticeQueueError('QUEUE_UNAVAILABLE', `${what}; ${queued}.${busy}`);
   }
+}
+
+/**
+ * The error of a call that Redis has refused, or that has met a mistake in this program: then that mistake. Where an
+ * earlier write of it has lost its reply, the refusal does not tell that nothing was done.
+ */
+function refusalOf(error: unknown, isRepeated: boolean): unknown {
+  let failure: NoticeQueueError;
+  try {
+    failure = redisFailure(error);
+  } catch (mistake) {
+    return mistake;
+  }
+  if (!isRepeated || failure.code !== 'QUEUE_REFUSED') return failure;
+  return new NoticeQueueError(
+    'QUEUE_UNAVAILABLE',
+    `The connection to Redis was lost, and Redis refused the repetition (${redisErrorCode(error)}); the notice may or may not have been queued.`,
+  );
 }

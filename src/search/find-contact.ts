@@ -49,7 +49,7 @@ const KEEP_FAILED_MS = workerVariables.keepFailedMs.def.defaultValue;
  * @throws InputError CONFIG_INVALID without `findKey`; NOTICE_INVALID if `number` is not a phone number
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export async function findContact(number: string, options: FindOptions): Promise<FindReport> {
+export async function findContact(number: string, options: FindOptions = {}): Promise<FindReport> {
   const { payloadKeyPrevious, keepFailedMs = KEEP_FAILED_MS, ...rest } = options;
   const settings = readQueueOptions(rest);
   const { redis: server, prefix, account, enqueueTimeoutMs } = settings;

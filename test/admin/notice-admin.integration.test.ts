@@ -3,6 +3,7 @@ import { NoticeAdmin } from '../../src/admin/index.ts';
 import { NoticeQueue } from '../../src/index.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { keysOf } from '../../src/redis/keys.ts';
+import { failNotices } from '../ops/support/failed-notices.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
@@ -24,7 +25,7 @@ function open() {
   };
   const audited = async () =>
     (await readAudit(redis.client, keys, 10)).map(({ who, why, what, as }) => [who, why, what, as]);
-  return { queue, admin, worker, audited };
+  return { queue, admin, worker, audited, prefix: options.prefix };
 }
 
 async function importList(queue: NoticeQueue): Promise<string> {
@@ -113,8 +114,82 @@ it('lists, redrives and deletes failed single notices', async () => {
   ]);
 });
 
+it.each([
+  { what: 'no time', given: { before: NaN }, field: 'before' },
+  { what: 'a Date', given: { before: new Date(0) }, field: 'before' },
+  { what: 'a time as text', given: { since: '2026-01-01' }, field: 'since' },
+  { what: 'no number', given: { limit: NaN }, field: 'limit' },
+  { what: 'a negative number', given: { limit: -1 }, field: 'limit' },
+  { what: 'no state', given: { state: undefined }, field: 'state' },
+  { what: 'another state', given: { state: 'all' }, field: 'state' },
+  { what: 'an unknown name', given: { olderThan: 1 }, field: 'olderThan' },
+  { what: 'one id in place of a list', given: { ids: 'n-1' }, field: 'ids' },
+  { what: 'text for true', given: { possiblySent: 'false' }, field: 'possiblySent' },
+])('a selection with $what is refused, and changes nothing', async ({ given, field }) => {
+  const { admin, prefix, audited } = open();
+  const { ids, keys } = await failNotices(redis, prefix, { count: 2 });
+  const selection = { state: 'rejected', ...given } as never;
+  const refused = { code: 'REQUEST_INVALID', issues: [{ field }] };
+  await expect(admin.deleteNotices(selection)).rejects.toMatchObject(refused);
+  await expect(admin.redriveNotices(selection)).rejects.toMatchObject(refused);
+  expect(await redis.client.zrange(keys.failedNotices, '0', '-1')).toEqual(ids);
+  expect(await audited()).toEqual([]);
+});
+
+it('unknown notices are not deleted, whatever the types say', async () => {
+  const { admin, prefix } = open();
+  const { ids, keys } = await failNotices(redis, prefix, { count: 1, state: 'unknown' });
+  await expect(admin.deleteNotices({ state: 'unknown' } as never)).rejects.toMatchObject({
+    code: 'REQUEST_INVALID',
+    issues: [{ field: 'state' }],
+  });
+  expect(await redis.client.zrange(keys.failedNotices, '0', '-1')).toEqual(ids);
+});
+
+it.each([
+  { given: { limit: NaN }, field: 'limit' },
+  { given: { state: undefined }, field: 'state' },
+  { given: { template: 'T' }, field: 'template' },
+])('a redrive of a batch with $given is refused', async ({ given, field }) => {
+  const { queue, admin, worker, audited } = open();
+  const emulator = await worker();
+  emulator.addFault({ on: 'send', status: 400, code: 'TEMPLATE_NOT_APPROVED' });
+  const id = await importList(queue);
+  const rejected = async () => (await admin.batch(id))?.counts.rejected === 4;
+  await until(rejected, { what: 'the rejections' });
+  const redrive = admin.redriveBatch(id, { state: 'rejected', ...given } as never);
+  await expect(redrive).rejects.toMatchObject({ code: 'REQUEST_INVALID', issues: [{ field }] });
+  expect((await admin.batch(id))?.counts).toMatchObject({ rejected: 4, pending: 0 });
+  expect(await audited()).toEqual([]);
+});
+
+it.each([{ filter: { before: NaN } }, { filter: { state: 'all' } }, { most: NaN }, { most: 0.5 }])(
+  'a list is not read with %j',
+  async ({ filter, most }) => {
+    const { admin } = open();
+    const read = admin.failedNotices(filter as never, most);
+    await expect(read).rejects.toMatchObject({ code: 'REQUEST_INVALID' });
+  },
+);
+
+it('batches: a number outside of the range is the end of it, and no number is refused', async () => {
+  const { queue, admin } = open();
+  const id = await importList(queue);
+  expect(await admin.batches(Infinity)).toMatchObject([{ id }]);
+  expect(await admin.batches(-1)).toMatchObject([{ id }]);
+  for (const limit of [NaN, '5', null]) {
+    await expect(admin.batches(limit as never)).rejects.toMatchObject({
+      code: 'REQUEST_INVALID',
+      issues: [{ field: 'limit' }],
+    });
+  }
+});
+
 it('names invalid options', () => {
   expect(() => new NoticeAdmin({ prefix: 'a b' })).toThrow(/prefix/);
+  for (const who of [5, '', null]) {
+    expect(() => new NoticeAdmin({ who: who as never })).toThrow(/CONFIG_INVALID|who: expected/);
+  }
 });
 
 it('says that Redis is away, and not that a notice may have been queued', async () => {

@@ -45,6 +45,12 @@ describe('parseInput', () => {
     );
   });
 
+  it('refuses a promise, which has no fields', () => {
+    const optional = z.strictObject({ a: z.string().optional() });
+    const parse = () => parseInput(optional, Promise.resolve({ a: 'x' }), 'CONFIG_INVALID');
+    expect(parse).toThrow('value: expected a value, got a promise: await it.');
+  });
+
   it('names the value as a whole', () => {
     expect(errorOf(7).issues).toEqual([{ field: 'value', problem: 'expected an object' }]);
     expect(errorOf(7, '', 'notice').issues[0]?.field).toBe('notice');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { findEnd, forgetEnd, rememberEnd } from '../../src/fleet/job-ends.ts';
+import { END_FIELDS, findEnd, rememberEnd } from '../../src/fleet/job-ends.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
@@ -28,7 +28,7 @@ it('a stored end is found until it is forgotten', async () => {
   await rememberEnd(redis.client, job, END);
   expect(await findEnd(redis.client, job, 1, 'ask')).toEqual(END);
   expect(await findEnd(redis.client, job, 1, 'ask')).toEqual(END);
-  await forgetEnd(redis.client, job);
+  await redis.client.hdel(job, ...END_FIELDS);
   expect(await findEnd(redis.client, job, 1, 'ask')).toBe('wait');
 });
 

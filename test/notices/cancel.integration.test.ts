@@ -3,13 +3,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { placeManualHold } from '../../src/fleet/hold/current-hold.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
-import { cancelAnswerOfAll } from '../../src/notices/cancel.ts';
+import { cancelAnswerOfAll, cancelNotice } from '../../src/notices/cancel.ts';
 import { cancelScript } from '../../src/notices/cancel-script.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { contacts } from '../producer/support/stored-jobs.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
+import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
@@ -104,6 +105,45 @@ describe('a notice that waits', () => {
     expect(report.jobs).toEqual(jobs.map((job) => ({ id: job, answer: 'cancelled' })));
     expect(await board.count()).toBe(0);
     expect((await queue.send(notice, { idempotencyKey: 'many' })).duplicate).toBe(false);
+  });
+
+  it('of 45 jobs, and the process dies between two steps: repeated, the rest is cancelled', async () => {
+    const { queue, keys, board } = open({ chunkSize: 1 });
+    const notice = { ...NOTICE, contacts: contacts(45) };
+    const ref = { idempotencyKey: 'many' };
+    const { id } = await queue.send(notice, ref);
+    // Otherwise the reply that is kept back is that Redis does not know the script yet.
+    await queue.cancel('none');
+    const client = redis.connect({ name: 'dying' });
+    const step = holdNextScript(client);
+    const dying = cancelNotice(client, keys, ref, { releaseKey: true }).catch(() => 'dead');
+    await step.answered;
+    client.disconnect();
+    step.letGo();
+    await dying;
+    expect(await board.count()).toBe(25);
+    expect(await queue.send(notice, ref)).toMatchObject({ id, duplicate: true });
+    expect(await queue.cancel(ref, { releaseKey: true })).toMatchObject({ id, ...CANCELLED });
+    expect(await board.count()).toBe(0);
+    expect((await queue.send(notice, ref)).duplicate).toBe(false);
+  });
+
+  it('of 45 jobs, by a key that is released, and the last reply is lost: is cancelled', async () => {
+    const { prefix, queue } = open({ chunkSize: 1 });
+    const ref = { idempotencyKey: 'many' };
+    const { id } = await queue.send({ ...NOTICE, contacts: contacts(45) }, ref);
+    await queue.cancel('none');
+    const proxy = await startFaultProxy(Number(new URL(redis.url).port));
+    onTestFinished(() => proxy.close());
+    const url = `redis://127.0.0.1:${proxy.port}`;
+    const { queue: losing } = open({ redis: { url }, prefix });
+    expect(await losing.get(id)).toMatchObject({ state: 'pending' });
+    // The number of the first job of the third step.
+    await proxy.place({ kind: 'drop-reply', when: '\r\n40\r\n', times: 1 });
+    const report = await losing.cancel(ref, { releaseKey: true });
+    expect(proxy.struck).toBe(1);
+    expect(report).toMatchObject({ id, ...CANCELLED });
+    expect(report.jobs).toHaveLength(45);
   });
 
   it('cancelled by ten at once while a worker takes it: true for all, or sent once', async () => {
@@ -242,6 +282,38 @@ describe('a notice that was sent, or may have been', () => {
     });
     await redis.client.del(keys.noticeLock(jobs[1] ?? ''));
   });
+
+  it('of several jobs, one of which is being sent: its key stays in use, also by the id of a job', async () => {
+    const { queue, keys, board } = open({ chunkSize: 1 });
+    const ref = { idempotencyKey: 'three' };
+    const notice = { ...NOTICE, contacts: contacts(3) };
+    const { id, jobs } = await queue.send(notice, ref);
+    const [first = '', second = ''] = jobs;
+    await redis.client.set(keys.noticeLock(second), 'of a worker');
+    const release = { releaseKey: true };
+    expect(await queue.cancel(first, release)).toMatchObject({ id: first, ...CANCELLED });
+    expect(await queue.cancel(id, release)).toMatchObject({ cancelled: false, answer: 'sending' });
+    // A new notice would be sent to the second contact once more.
+    expect(await queue.send(notice, ref)).toMatchObject({ id, duplicate: true });
+    await redis.client.del(keys.noticeLock(second));
+    expect(await queue.cancel(id, release)).toMatchObject({ id, ...CANCELLED });
+    expect(await board.count()).toBe(0);
+    expect((await queue.send(notice, ref)).duplicate).toBe(false);
+  });
+});
+
+it.each([
+  { what: 'text', options: { releaseKey: 'false' }, field: 'releaseKey' },
+  { what: 'an unknown name', options: { releasekey: true }, field: 'releasekey' },
+  { what: 'null', options: null, field: 'options' },
+])('options with $what are refused, and nothing is cancelled', async ({ options, field }) => {
+  const { queue } = open();
+  const { id } = await queue.send(NOTICE);
+  await expect(queue.cancel(id, options as never)).rejects.toMatchObject({
+    code: 'NOTICE_INVALID',
+    issues: [{ field }],
+  });
+  expect(await queue.get(id)).toMatchObject({ state: 'pending' });
 });
 
 it.each(['n-AAAAAAAAAAAAAAAA', 'wait', 'meta', 'de:x', '한국어 "id"'])(

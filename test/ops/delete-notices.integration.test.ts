@@ -1,9 +1,11 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
+import { NoticeQueue } from '../../src/index.ts';
 import { deleteNotices, redriveNotices, selectFailed } from '../../src/ops/notice-actions.ts';
+import { keysOf } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
-import { failNotices } from './support/failed-notices.ts';
+import { endWaiting, failNotices } from './support/failed-notices.ts';
 
 const redis = testRedis();
 const WHO = { who: 'kim@desk', why: 'wrong template' };
@@ -75,4 +77,60 @@ it('deletes no notice that is about to be sent again', async () => {
   });
   expect(report).toMatchObject({ done: 1, gone: 1 });
   expect(await redis.client.exists(keys.noticeJob(second))).toBe(1);
+});
+
+it.each([
+  { releaseKey: true, duplicate: false },
+  { releaseKey: false, duplicate: true },
+])(
+  'a deletion whose process dies in between leaves nothing half done: $releaseKey',
+  async ({ releaseKey, duplicate }) => {
+    const prefix = redis.freshPrefix();
+    const { keys } = await failNotices(redis, prefix, { count: 1 });
+    // Otherwise the reply that is kept back is that Redis does not know the script yet.
+    await deleteNotices({ redis: redis.client, keys }, REJECTED, WHO);
+    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
+    const key = { idempotencyKey: 'order-1' };
+    const { id } = await queue.send(notice, key);
+    await endWaiting(redis.client, keys, id);
+
+    const client = redis.connect({ name: 'dying' });
+    onTestFinished(() => client.disconnect());
+    const selected = holdNextScript(client);
+    const selection = { ...REJECTED, ids: [id] };
+    const dying = deleteNotices({ redis: client, keys }, selection, WHO, releaseKey);
+    const ended = dying.catch(() => 'dead');
+    await selected.answered;
+    selected.letGo();
+    const deleted = holdNextScript(client);
+    await deleted.answered;
+    // Whatever the process sends from here on does not arrive.
+    client.disconnect();
+    deleted.letGo();
+    await ended;
+
+    const left = await redis.client.keys(`${keys.noticeJob(id)}*`);
+    expect(left).toEqual([]);
+    const again = await queue.send(notice, key);
+    expect(again.duplicate).toBe(duplicate);
+    expect(again.id === id).toBe(duplicate);
+  },
+);
+
+it('the key of a notice with several jobs stays in use: another job may have been sent', async () => {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 1 });
+  const contacts = [{ contact: '01000000001' }, { contact: '01000000002' }];
+  const notice = { templateCode: 'T', contacts };
+  const key = { idempotencyKey: 'order-1' };
+  const { id, jobs } = await queue.send(notice, key);
+  const [first = '', second = ''] = jobs;
+  await endWaiting(redis.client, keys, first);
+  const selection = { ...REJECTED, ids: [first] };
+  const report = await deleteNotices({ redis: redis.client, keys }, selection, WHO, true);
+  expect(report).toMatchObject({ done: 1 });
+  expect(await queue.send(notice, key)).toMatchObject({ id, duplicate: true });
+  expect(await redis.client.lrange(keys.noticesIn('wait'), 0, -1)).toEqual([second]);
 });

@@ -7,9 +7,10 @@ import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/
 import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
 import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel-script.ts';
+import { deleteScript, sendAgain, sendAgainScript } from '../../src/notices/earlier-run.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
-import { cancelAudited } from '../../src/ops/notice-actions.ts';
+import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
 import { resolveBatch, resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { RESOLUTIONS } from '../../src/ops/unknown/resolutions.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
@@ -20,6 +21,7 @@ import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
+import { failNotices } from './support/failed-notices.ts';
 import { parkNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
@@ -46,7 +48,7 @@ async function losing(
 const STEPS = [
   { step: 'the decision', when: () => shaOf(decideIntents), as: RESOLUTIONS },
   { step: 'the removal of the job', when: 'Remove a job from all', as: ['accepted', 'discard'] },
-  { step: 'the retry of the job', when: 'Attempts to reprocess a job', as: ['resend'] },
+  { step: 'the retry of the job', when: () => shaOf(sendAgainScript), as: ['resend'] },
   { step: 'the end of the entry', when: () => shaOf(resolvedIntents), as: RESOLUTIONS },
   { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
 ] as const;
@@ -60,6 +62,8 @@ describe('the reply to a step of resolving a notice is lost', () => {
     // Otherwise the lost reply is that Redis does not know the script yet.
     await intents.decide({ job: 'none', nonce: '' }, 'over');
     await intents.resolved({ job: 'none', nonce: '' });
+    const none = { id: 'none', state: 'unknown', contacts: 0, attempts: 0, possiblySent: 0 } as const;
+    await sendAgain(redis.client, keys, none, 0);
     await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
     const report = await resolveNotices(client, keys, [id], { ...WHO, as });
@@ -106,6 +110,19 @@ describe('the reply to a step of a manual action is lost', () => {
     const as = 'cancelled, key released';
     expect(await readAudit(redis.client, keys, 10)).toMatchObject([{ ...WHO, target: id, as }]);
     expect(await cancel()).toMatchObject({ cancelled: false, answer: 'not-kept' });
+  });
+
+  it('delete: counted once, and recorded', async () => {
+    const { keys, ids } = await failNotices(redis, redis.freshPrefix(), { count: 3 });
+    const remove = (client: RedisClient, some: readonly string[]) =>
+      deleteNotices({ redis: client, keys }, { state: 'rejected', ids: some }, WHO);
+    // Otherwise the lost reply is that Redis does not know the script yet.
+    await remove(redis.client, ids.slice(0, 1));
+    const { client, proxy } = await losing(await shaOf(deleteScript));
+    const report = await remove(client, ids.slice(1));
+    expect(proxy.struck).toBe(1);
+    expect(report).toEqual({ done: 2, contacts: 2, late: 0, gone: 0, left: 0 });
+    expect(await readAudit(redis.client, keys, 1)).toMatchObject([{ ...WHO, contacts: 2 }]);
   });
 });
 

@@ -25,6 +25,15 @@ describe('fromEnv', () => {
     expect(await waitingIds(redis.client, prefix)).toHaveLength(2);
   });
 
+  it('an option that is undefined does not replace its variable', async () => {
+    const prefix = redis.freshPrefix();
+    vi.stubEnv('REDIS_URL', redis.url);
+    vi.stubEnv('REDIS_PREFIX', prefix);
+    await using queue = NoticeQueue.fromEnv({ prefix: undefined, redis: undefined });
+    const { id } = await queue.send(NOTICE);
+    expect(await waitingIds(redis.client, prefix)).toEqual([id]);
+  });
+
   it('names an invalid variable', () => {
     vi.stubEnv('CHUNK_SIZE', 'many');
     expect(() => NoticeQueue.fromEnv()).toThrow(/CHUNK_SIZE/);
@@ -107,5 +116,16 @@ describe('sendLater', () => {
     const [warning] = (await warned) as [Error];
     expect(warning.name).toBe('NoticeQueueWarning');
     expect(warning.message).not.toContain('in the handler');
+  });
+
+  it('so is one in a handler that is asynchronous', async () => {
+    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix: redis.freshPrefix() });
+    const warned = once(process, 'warning');
+    queue.sendLater({ templateCode: '', contacts: [] }, async () => {
+      await Promise.resolve();
+      throw new Error('in the handler');
+    });
+    const [warning] = (await warned) as [Error];
+    expect(warning.name).toBe('NoticeQueueWarning');
   });
 });

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { NoticeQueue, type Notice, type NoticeQueueOptions } from '../../src/index.ts';
 import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
 import { contacts, contactsOf, waitingIds, waitingJobs } from './support/stored-jobs.ts';
 
 const redis = testRedis();
@@ -45,6 +46,33 @@ describe('sendMany', () => {
     expect(receipts.every(({ duplicate, contacts: count }) => !duplicate && count === 1)).toBe(
       true,
     );
+  });
+
+  it('is sent at its time, however long the list takes to be read', async () => {
+    const queue = queueIn(redis.freshPrefix());
+    const startedAt = Date.now();
+    const slowly = async function* () {
+      yield* notices(1);
+      await until(() => Date.now() > startedAt + 300, { what: 'a slow source' });
+      yield* notices(1);
+    };
+    const sendAt = startedAt + 3_600_000;
+    const [first, second] = await queue.sendMany(slowly(), { sendAt });
+    for (const receipt of [first, second]) {
+      expect(await queue.get(receipt?.id ?? '')).toMatchObject({ pending: { reason: 'delayed', until: sendAt } });
+    }
+  });
+
+  it('refuses options that are promises: their keys would not count', async () => {
+    const prefix = redis.freshPrefix();
+    const optionsOf = (_: Notice, index: number) =>
+      Promise.resolve({ idempotencyKey: `k${index}` });
+    const sending = queueIn(prefix).sendMany(notices(2), optionsOf as never);
+    await expect(sending).rejects.toMatchObject({
+      code: 'NOTICE_INVALID',
+      issues: [{ field: 'notices[0] options' }],
+    });
+    expect(await redis.keys(prefix)).toEqual([]);
   });
 
   it('none at all is no call', async () => {

@@ -48,6 +48,35 @@ describe('a call whose reply is lost', () => {
     expect(await calls.run(() => client.incr(key))).toBe(2);
   });
 
+  it('and whose repetition is refused may have been executed', async () => {
+    const { calls, client, proxy, key } = await open();
+    await proxy.place({ kind: 'drop-reply', when: key, times: 1 });
+    let writes = 0;
+    const refused = "return redis.error_reply('OOM command not allowed')";
+    const call = calls.run(() => ((writes += 1) === 1 ? client.incr(key) : client.eval(refused, 0)));
+    await expect(call).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringMatching(/OOM.*may or may not have been queued/) as string,
+    });
+    expect([writes, await redis.client.get(key)]).toEqual([2, '1']);
+  });
+
+  it('and whose connection is then refused may have been executed', async () => {
+    const { calls, client, proxy, key } = await open({ timeoutMs: 300 });
+    const call = calls.run(() => {
+      client.incr(key).catch(() => {});
+      return signal().promise;
+    });
+    const failed = expect(call).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringMatching(/WRONGPASS.*may or may not have been queued/) as string,
+    });
+    await until(async () => (await redis.client.get(key)) === '1', { what: 'the command' });
+    await proxy.close();
+    calls.noteError(new Error('WRONGPASS invalid username-password pair'));
+    await failed;
+  });
+
   it('keeps its place before calls that were never written', async () => {
     const { calls, client, proxy, key } = await open();
     const order: string[] = [];
@@ -61,6 +90,13 @@ describe('a call whose reply is lost', () => {
     expect(order).toEqual(['first', 'second']);
     expect(await redis.client.get(key)).toBe('firstfirstsecond');
   });
+});
+
+it('a mistake in this program rejects its call, and no other promise', async () => {
+  const { calls, client, key } = await open();
+  const mistake = new TypeError('not a function');
+  await expect(calls.run(() => Promise.reject(mistake))).rejects.toBe(mistake);
+  expect(await calls.run(() => client.incr(key))).toBe(1);
 });
 
 describe('calls that wait', () => {

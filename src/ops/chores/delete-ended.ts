@@ -1,3 +1,4 @@
+import { REMOVE_JOB } from '../../notices/jobs-of-notice.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { CHUNK_QUEUE_NAME, QUEUE_NAME, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -26,11 +27,9 @@ const deleteOldest = defineScript<number>({
   keys: 1,
   lua: `
 local jobs, before, most = ARGV[1], clock() - ARGV[2], ARGV[3]
+${REMOVE_JOB}
 local ended = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', before, 'LIMIT', 0, most)
-for _, id in ipairs(ended) do
-  local job = jobs .. id
-  redis.call('DEL', job, job .. ':logs', job .. ':dependencies', job .. ':processed', job .. ':failed', job .. ':unsuccessful')
-end
+for _, id in ipairs(ended) do removeJob(id) end
 if #ended > 0 then redis.call('ZREM', KEYS[1], unpack(ended)) end
 return #ended`,
   parse: Number,

@@ -60,6 +60,30 @@ export async function failNotices(
   return { ids, keys };
 }
 
+/**
+ * Ends a notice that waits as rejected, as a worker does.
+ *
+ * @param fields of its job, beside those of its end or in their place
+ */
+export async function endWaiting(
+  client: Redis,
+  keys: Keys,
+  id: string,
+  fields: Readonly<Record<string, string | number>> = {},
+): Promise<void> {
+  const end = {
+    failedReason: 'BAD_NUMBER: HTTP 400',
+    finishedOn: Date.now(),
+    processedOn: 1,
+    atm: 1,
+    ...fields,
+  };
+  await client.lrem(keys.noticesIn('wait'), 1, id);
+  await client.zrem(keys.noticesIn('prioritized'), id);
+  await client.hset(keys.noticeJob(id), end);
+  await client.zadd(keys.failedNotices, end.finishedOn, id);
+}
+
 /** The fields of a job that was queued; it is taken away. */
 async function queuedJob(
   { url, client }: { readonly url: string; readonly client: Redis },

@@ -1,6 +1,6 @@
 import { UnrecoverableError, type Job } from 'bullmq';
 import { describe, expect, it } from 'vitest';
-import { forgetEnd, rememberEnd, type JobEnd } from '../../../src/fleet/job-ends.ts';
+import { END_FIELDS, rememberEnd, type JobEnd } from '../../../src/fleet/job-ends.ts';
 import { endStoredAfterStall } from '../../../workers/queue/end-after-stall.ts';
 import { testRedis } from '../../support/redis.ts';
 
@@ -41,7 +41,7 @@ describe('the first run after a stall', () => {
   it('waits again for a stall after the notice was sent again', async () => {
     const { job, key } = await stalledJob();
     expect(await endStoredAfterStall(job, redis.client)).toBeUndefined();
-    await forgetEnd(redis.client, key);
+    await redis.client.hdel(key, ...END_FIELDS);
     const found = endStoredAfterStall(job, redis.client).catch((error: unknown) => error);
     await rememberEnd(redis.client, key, { kind: 'completed', result: { outcome: 'accepted' } });
     expect(await found).toEqual({ outcome: 'accepted' });

@@ -1,0 +1,110 @@
+import { Queue } from 'bullmq';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { NoticeQueue, type SendOptions } from '../../src/index.ts';
+import { EARLIER_FIELD } from '../../src/notices/look-up-script.ts';
+import { redriveNotices } from '../../src/ops/notice-actions.ts';
+import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { holdNextScript } from '../support/held-script.ts';
+import { testRedis } from '../support/redis.ts';
+import { endWaiting } from './support/failed-notices.ts';
+
+const redis = testRedis();
+const WHO = { who: 'kim@desk', why: 'template approved' };
+const NOTICE = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
+
+function open() {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
+  onTestFinished(async () => {
+    await queue.close();
+    await board.close();
+  });
+  /** A notice that has failed. @param fields of its job, beside those of its end */
+  const failed = async (fields: Readonly<Record<string, string | number>>, options?: SendOptions) => {
+    const { id } = await queue.send(NOTICE, options);
+    await endWaiting(redis.client, keys, id, fields);
+    return id;
+  };
+  return { keys, queue, board, failed };
+}
+
+/** A redrive of one notice whose first step was done, and whose process sleeps since. */
+async function asleep(setup: ReturnType<typeof open>, id: string, state: 'rejected' | 'unknown') {
+  const { keys, failed } = setup;
+  // Otherwise the reply that is kept back is that Redis does not know the script yet.
+  const other = await failed({});
+  await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [other] }, WHO);
+  await redis.client.lrem(keys.noticesIn('wait'), 1, other);
+  const client = redis.connect({ name: 'asleep' });
+  const selected = holdNextScript(client);
+  const redrive = redriveNotices({ redis: client, keys }, { state, ids: [id] }, WHO);
+  const ended = redrive.catch(() => 'dead');
+  await selected.answered;
+  selected.letGo();
+  const step = holdNextScript(client);
+  await step.answered;
+  return { client, step, ended };
+}
+
+it('a process that dies in between leaves no notice that was possibly sent as rejected', async () => {
+  const setup = open();
+  const { keys, queue, failed } = setup;
+  const id = await failed({ stc: 1 });
+  expect(await queue.get(id)).toMatchObject({ state: 'unknown', possiblySent: 1 });
+  const { client, step, ended } = await asleep(setup, id, 'unknown');
+  client.disconnect();
+  step.letGo();
+  await ended;
+  expect(await queue.get(id)).toMatchObject({
+    state: 'pending',
+    possiblySent: 1,
+    earlier: [{ state: 'unknown', possiblySent: 1 }],
+  });
+  expect(await redis.client.lrange(keys.noticesIn('wait'), 0, -1)).toEqual([id]);
+  expect(await readPossiblySentTwice(redis.client, keys)).toMatchObject({ notices: 1 });
+});
+
+it('a process that sleeps in between does not send again what has failed anew', async () => {
+  const setup = open();
+  const { keys, queue, failed } = setup;
+  const id = await failed({});
+  const { step, ended } = await asleep(setup, id, 'rejected');
+  await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
+  await endWaiting(redis.client, keys, id, { stc: 1, finishedOn: Date.now() + 1 });
+  expect(await queue.get(id)).toMatchObject({ state: 'unknown' });
+  step.letGo();
+  await ended;
+  expect(await queue.get(id)).toMatchObject({ state: 'unknown' });
+  expect(await redis.client.lrange(keys.noticesIn('wait'), 0, -1)).toEqual([]);
+});
+
+describe('a job that is put back', () => {
+  it.each([{ priority: 0 }, { priority: 7 }])(
+    'is as BullMQ puts it back, with priority $priority',
+    async ({ priority }) => {
+      const { keys, board, failed } = open();
+      const fields = { ats: 2, processedOn: 1, stacktrace: '[]', 'notices:end': '{}' };
+      const ids = [await failed(fields, { priority }), await failed(fields, { priority })];
+      const [own = '', theirs = ''] = ids;
+      await redis.client.del(board.toKey('marker'));
+      const selection = { state: 'rejected', ids: [own] } as const;
+      await redriveNotices({ redis: redis.client, keys }, selection, WHO);
+      expect(await redis.client.zrange(board.toKey('marker'), '0', '-1')).toEqual(['0']);
+      const job = await board.getJob(theirs);
+      await job?.retry('failed', { resetAttemptsMade: true, resetAttemptsStarted: true });
+      const [ours, bulls] = await Promise.all(
+        ids.map((id) => redis.client.hgetall(keys.noticeJob(id))),
+      );
+      const names = (stored = {}) => Object.keys(stored).filter((name) => name !== 'notices:end');
+      expect(names(ours).filter((name) => name !== EARLIER_FIELD).sort()).toEqual(names(bulls).sort());
+      expect(ours).not.toHaveProperty('notices:end');
+      const byPriority = await redis.client.zrange(keys.noticesIn('prioritized'), '0', '-1');
+      const waiting = await redis.client.lrange(keys.noticesIn('wait'), 0, -1);
+      expect([...byPriority, ...waiting.toReversed()]).toEqual([own, theirs]);
+      expect(await board.getFailedCount()).toBe(0);
+    },
+  );
+});
