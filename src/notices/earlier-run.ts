@@ -8,7 +8,8 @@ import type { EarlierRun, NoticeJob } from './notice-state.ts';
 
 /**
  * Adds a run to the history of a failed job, once for each end; the counter of deaths of its workers is part
- * of it from then on. KEYS: the job, the failed ones, retention, events. ARGV: id, the run as JSON, when it ended.
+ * of it from then on, and the job waits since now (waitsSince in src/contracts/job.ts). KEYS: the job, the failed ones,
+ * retention, events. ARGV: id, the run as JSON, when it ended.
  */
 const rememberScript = defineScript({
   name: 'remember a run',
@@ -23,7 +24,8 @@ run.endedAt = tonumber(ARGV[3])
 local runs = kept and cjson.decode(kept) or {}
 if #runs > 0 and runs[#runs].endedAt == run.endedAt then return 1 end
 runs[#runs + 1] = run
-redis.call('HSET', KEYS[1], '${EARLIER_FIELD}', cjson.encode(runs))
+redis.call('HSET', KEYS[1], '${EARLIER_FIELD}', cjson.encode(runs),
+  'progress', cjson.encode({ sentAgainAt = run.at }))
 redis.call('HDEL', KEYS[1], 'stc')
 announce(KEYS[3], KEYS[4], KEYS[1], ARGV[1], 'pending', '')
 return 1`,
