@@ -66,6 +66,18 @@ export function firstDue(job: {
   return job.timestamp + (job.opts.delay ?? 0);
 }
 
+/**
+ * Since when a job waits for its first attempt, in milliseconds since the epoch: since it was due, or since a failed one
+ * was sent again. That time is the progress of the job (src/notices/earlier-run.ts), which BullMQ reads with it: it
+ * costs no command.
+ */
+export function waitsSince(
+  job: Parameters<typeof firstDue>[0] & { readonly progress?: unknown },
+): number {
+  const { sentAgainAt } = (job.progress ?? {}) as { readonly sentAgainAt?: unknown };
+  return Math.max(firstDue(job), typeof sentAgainAt === 'number' ? sentAgainAt : 0);
+}
+
 /** Whether the data of a job has a later version than the one a worker knows. */
 export function isNewerJob(data: unknown, known: number): boolean {
   const version = (data as { v?: unknown } | null | undefined)?.v;

@@ -28,7 +28,7 @@ export interface SeenAttempt {
   /** Milliseconds from the last request to the end of its answer; absent without an answer. */
   readonly answerMs?: number;
   /**
-   * Milliseconds from when the job was due to this run, holds included. Only for the attempt that ended
+   * Milliseconds from when the job was due, or was sent again, to this run, holds included. Only for the attempt that ended
    * the wait: absent after a hold, and from the second attempt on.
    */
   readonly waitedMs?: number;

@@ -31,7 +31,7 @@ export const FLEET_METRICS = {
   },
   notices_oldest_waiting_seconds: {
     type: 'gauge',
-    help: 'Time since the job that is taken next was due; with priorities others may have waited longer. 0 if none waits.',
+    help: 'Time since the job that is taken next was due, or was sent again; with priorities others may have waited longer. 0 if none waits.',
     labels: { lane: LANES },
   },
   notices_held: {

@@ -49,7 +49,7 @@ export const WORKER_METRICS = {
   },
   notices_queue_wait_seconds: {
     type: 'histogram',
-    help: 'Time from when a job was due until a worker took it for its first attempt, including holds.',
+    help: 'Time from when a job was due, or was sent again, until a worker took it for its first attempt, including holds.',
     labels: { lane: LANES },
     buckets: inSeconds(DURATION_BOUNDS_MS.queueWait),
   },

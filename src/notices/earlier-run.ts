@@ -10,7 +10,8 @@ import type { EarlierRun, NoticeJob } from './notice-state.ts';
 
 /**
  * Puts a failed job back into the queue, with all its attempts, as BullMQ's own retry does; at one moment with the
- * record of what it was before, once for each end. The counter of deaths of its workers is part of that from then on.
+ * record of what it was before, once for each end. The counter of deaths of its workers is part of that from then on,
+ * and the job waits since now (waitsSince in src/contracts/job.ts).
  *
  * | the job | answer |
  * |---|---|
@@ -39,7 +40,8 @@ if not isKnown then
   run.at = clock()
   run.endedAt = tonumber(endedAt)
   runs[#runs + 1] = run
-  redis.call('HSET', job, '${EARLIER_FIELD}', cjson.encode(runs))
+  redis.call('HSET', job, '${EARLIER_FIELD}', cjson.encode(runs),
+    'progress', cjson.encode({ sentAgainAt = run.at }))
   announce(KEYS[2], KEYS[3], job, id, 'pending', '')
 end
 if tonumber(ARGV[5]) > 0 then redis.call('HINCRBY', KEYS[4], 'notices', ARGV[5]) end

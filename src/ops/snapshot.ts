@@ -2,7 +2,7 @@ import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { Ledger } from '../batch/ledger/ledger.ts';
 import type { Hold } from '../contracts/hold.ts';
-import { firstDue } from '../contracts/job.ts';
+import { waitsSince } from '../contracts/job.ts';
 import type { NewestBatches } from './batches-summary.ts';
 import type { LaneName } from '../contracts/seen-attempt.ts';
 import { readWorkers, type SeenWorker } from '../fleet/heartbeat.ts';
@@ -205,6 +205,6 @@ async function waitingSince(queue: Queue): Promise<number | undefined> {
   // A job that was removed between the two reads of BullMQ is undefined.
   const found: readonly (Job | undefined)[] = next;
   return found
-    .flatMap((job) => (job === undefined ? [] : [firstDue(job)]))
+    .flatMap((job) => (job === undefined ? [] : [waitsSince(job)]))
     .sort((a, b) => a - b)[0];
 }

@@ -58,7 +58,7 @@ export type RedisClient = Redis | Cluster;
  * - `ops`: fails at once when Redis is unavailable and within `commandTimeoutMs` when it is frozen, so that
  *   a request of a person gets its answer in time.
  * - `worker`: retries forever; its blocking commands never time out.
- * - `subscriber`: for hints; resubscribes when Redis is back.
+ * - `subscriber`: for hints; resubscribes when Redis is back. Hints checks it while it only listens (hints.ts).
  * - `reader`: for status and tools: like `ops`, but waits for the first connection.
  */
 export type ConnectionRole = 'producer' | 'ops' | 'worker' | 'subscriber' | 'reader';
@@ -93,9 +93,8 @@ function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined)
         ...timeoutsOf(commandTimeoutMs),
       };
     case 'worker':
-      return { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
     case 'subscriber':
-      return { maxRetriesPerRequest: null };
+      return { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
   }
 }
 

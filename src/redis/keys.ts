@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 /**
  * Every Redis key this program owns, with its lifetime. All keys of one account share one hash tag,
  * so that scripts may use several of them on a Redis Cluster. BullMQ's own keys have the same tag, as
- * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours (job-ends.ts).
+ * `<tag>:send:*` and `<tag>:chunks:*`; in the hash of a job, the fields `notices:*` are ours (job-ends.ts), and
+ * `progress` has the time at which a failed notice was sent again (earlier-run.ts).
  * Names and formats of keys never change between versions: a running installation must survive an upgrade.
  * Some therefore use older terms than the code (`pace` is the rate limit).
  *
@@ -72,6 +73,8 @@ export interface Keys {
   /** BullMQ's rate-limit keys, one for each queue: a hold sets them so that no worker fetches jobs. */
   readonly limiter: string;
   readonly chunkLimiter: string;
+  /** BullMQ's keys that show that stalled jobs were looked for a moment ago, one for each queue. */
+  readonly stalledChecks: readonly [notices: string, chunks: string];
   readonly hold: string;
   readonly holdProbe: string;
   /** Channel: hints that a hold was placed, extended or lifted. */
@@ -218,6 +221,7 @@ export function keysOf(prefix: string, account: string): Keys {
     bullPrefix: tag,
     limiter: `${tag}:${QUEUE_NAME}:limiter`,
     chunkLimiter: `${tag}:${CHUNK_QUEUE_NAME}:limiter`,
+    stalledChecks: [`${tag}:${QUEUE_NAME}:stalled-check`, `${tag}:${CHUNK_QUEUE_NAME}:stalled-check`],
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,

@@ -73,12 +73,12 @@ const LONGEST_DISTANCE_MS = 960_000;
  *
  * 1. a refusal is in effect: fail;
  * 2. the stored token is not the refused one: take it;
- * 3. the stored token is the refused one, and a new token did not end such a refusal before: keep it. A
+ * 3. this caller has the lock already (its answer was lost): the same fence, whatever the lock changed below;
+ * 4. the stored token is the refused one, and a new token did not end such a refusal before: keep it. A
  *    renewal is tried again after its distance, and after ten seconds when three notices met it and the token
  *    had worked; both only while an acceptance has been asked for and none has come for two seconds;
- * 4. the stored token is the refused one and within the grace time: try it once more;
- * 5. an early renewal too soon after another: later;
- * 6. this caller has the lock already (its answer was lost): the same fence;
+ * 5. the stored token is the refused one and within the grace time: try it once more;
+ * 6. an early renewal too soon after another: later;
  * 7. another process has the lock: wait;
  * 8. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
  * 9. the refused token died early, as three others within ten minutes, and this was not reported yet: contested;
@@ -113,6 +113,10 @@ local function answer(kind)
     token.expiresAt and text(token.expiresAt - now) or -1, token.proven and 1 or 0 }
 end
 if alive and token.id ~= refusedId then return answer('take') end
+if redis.call('GET', lock) == nonce then
+  redis.call('PEXPIRE', lock, lockTtl)
+  return { 'lock', text(number(redis.call('GET', fenceKey)) or 1) }
+end
 local distance
 if alive and why == 'use' and refusal ~= '' then
   local at, apart = string.match(redis.call('HGET', uncured, refusal) or '', '^(%d+) (%d+)$')
@@ -132,10 +136,6 @@ if alive and why == 'use' then
 end
 if why == 'early' and token.earlyAfter > now then return { 'later' } end
 
-if redis.call('GET', lock) == nonce then
-  redis.call('PEXPIRE', lock, lockTtl)
-  return { 'lock', text(number(redis.call('GET', fenceKey)) or 1) }
-end
 local lockedFor = rest(lock, lockTtl)
 if lockedFor >= 0 then return { 'wait', lockedFor } end
 
@@ -223,7 +223,8 @@ return 1`,
 /**
  * Records a failed issuance for the fleet, each one in a row for twice as long, and releases the lock. A
  * holder that was overtaken (a newer token, or another lock) records nothing: its failure does not concern
- * the token that the others have. Returns the duration of the refusal, or -1.
+ * the token that the others have. Returns the duration of the refusal, or -1. A repetition after a lost answer is
+ * known by the fence and counts as no further failure.
  */
 export const fail = defineScript({
   name: 'token fail',
@@ -233,13 +234,14 @@ export const fail = defineScript({
 local current, lock, refused, streak, hints = unpack(KEYS)
 local nonce, fence, kind, code = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local min, max, forget = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+if redis.call('HGET', refused, 'fence') == text(fence) then return redis.call('PTTL', refused) end
 local holder = redis.call('GET', lock)
 if holder == nonce then redis.call('DEL', lock) end
 if (holder and holder ~= nonce) or fence <= (read(current).fence or 0) then return -1 end
 local failures = (number(redis.call('GET', streak)) or 0) + 1
 redis.call('SET', streak, text(failures), 'PX', forget)
 local ttl = math.min(max, min * 2 ^ math.min(failures - 1, 30))
-redis.call('HSET', refused, 'kind', kind, 'code', code)
+redis.call('HSET', refused, 'kind', kind, 'code', code, 'fence', text(fence))
 redis.call('PEXPIRE', refused, ttl)
 redis.call('PUBLISH', hints, 'refused')
 return ttl`,

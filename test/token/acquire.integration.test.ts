@@ -323,6 +323,18 @@ describe('the acquire script', () => {
     expect(await record.acquire('another', after401)).toMatchObject({ kind: 'wait' });
   });
 
+  it.each([
+    ['an early renewal', early, { token: { ...T1, restMs: 60_000 } }],
+    [
+      'a renewal for a refusal that a new token did not end',
+      foreign,
+      { token: T1, uncured: { ageMs: 60_000, distanceMs: 60_000 }, evidence: nobody },
+    ],
+  ])('answers %s the same when it is repeated after a lost reply', async (_, want, state) => {
+    expect(await ask(state, want)).toEqual(lock(8));
+    expect(await record.acquire('me', want)).toEqual(lock(8));
+  });
+
   it('a renewal for such a refusal doubles its distance, up to 16 minutes', async () => {
     const distanceAfter = async (distanceMs: number) => {
       const state = { token: T1, uncured: { ageMs: 970_000, distanceMs }, evidence: nobody };

@@ -231,6 +231,15 @@ describe('fail', () => {
     expect(ttl).toBeLessThanOrEqual(span);
   });
 
+  it('counts once when it is repeated after a lost answer', async () => {
+    const by = await grant('one');
+    const span = await record.fail(by, 'credentials', 'IP_NOT_ALLOWED');
+    const again = await record.fail(by, 'credentials', 'IP_NOT_ALLOWED');
+    expect(again).toBeGreaterThan(0);
+    expect(again).toBeLessThanOrEqual(span);
+    expect(await redis.client.get(keys.streak)).toBe('1');
+  });
+
   it('keeps the streak for ten minutes after the last failure', async () => {
     await record.fail(await grant('one'), 'credentials', 'IP_NOT_ALLOWED');
     const rest = await redis.client.pttl(keys.streak);

@@ -74,10 +74,14 @@ export function createStallDetector({
   let before: StallObservation | undefined;
   let stalledMs = 0;
   let lastAt = performance.now();
+  let checking = false;
 
   const check = async (): Promise<void> => {
+    const askedAt = performance.now();
     const now = await observe(redis, keys, queues, worker);
     const at = performance.now();
+    // Redis was away: nothing is known of that time.
+    if (at - askedAt > graceMs / 3) before = undefined;
     const stalled = before !== undefined && isStalled(before, now);
     if (stalled && stalledMs === 0) log.warn({ event: 'standing-still', waiting: now.waiting });
     readiness.set('stalled', stalled);
@@ -91,18 +95,25 @@ export function createStallDetector({
     onStall();
   };
   let timer: NodeJS.Timeout | undefined;
-  const checkOrRestart = () => {
-    check().catch(() => {
+  const checkOrRestart = async () => {
+    // While Redis is away the client keeps every command: those of one check are enough.
+    if (checking) return;
+    checking = true;
+    try {
+      await check();
+    } catch {
       before = undefined;
       stalledMs = 0;
       onCheck(stalledMs);
       readiness.set('stalled', false);
-    });
+    } finally {
+      checking = false;
+    }
   };
   return {
     start: () => {
       lastAt = performance.now();
-      timer ??= setInterval(checkOrRestart, graceMs / 3);
+      timer ??= setInterval(() => void checkOrRestart(), graceMs / 3);
     },
     stop: async () => {
       clearInterval(timer);

@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq';
 import type { Logger } from 'pino';
-import { firstDue } from '../../src/contracts/job.ts';
+import { waitsSince } from '../../src/contracts/job.ts';
 import type { Outcome, OutcomeKind } from '../../src/contracts/outcome.ts';
 import type { SeenAttempt } from '../../src/contracts/seen-attempt.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
@@ -27,7 +27,7 @@ export class AttemptLog {
   /** Starts the attempt of a job. */
   begin(job: Job): OpenAttempt {
     const startedAt = performance.now();
-    const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - firstDue(job));
+    const waitedMs = Math.max(0, (job.processedOn ?? Date.now()) - waitsSince(job));
     const logger = this.#logger;
     const onAttempt = this.#onAttempt;
     return {

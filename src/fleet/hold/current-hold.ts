@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { HOLDS, type Hold, type HoldKind } from '../../contracts/hold.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Keys } from '../../redis/keys.ts';
-import { liftManual, placeManual, transitionKeys } from './hold-scripts.ts';
+import { boundFleet, liftManual, placeManual, transitionKeys } from './hold-scripts.ts';
 
 /** Reads the hold in effect; undefined when there is none. */
 export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | undefined> {
@@ -41,4 +41,21 @@ export async function liftManualHold(
   const from = [...transitionKeys(keys), keys.done(randomUUID())];
   const kind = String(await liftManual(redis, from, [keys.holdHints]));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
+}
+
+/**
+ * To be called when the clock of Redis went back: holds, what else keeps workers from fetching jobs, and the look at
+ * open batches then last no longer than they were to last at first. Safe to repeat, and without effect at any
+ * other time.
+ *
+ * @param probeTtlMs how long a probe may take (SEND_DEADLINE_MS)
+ * @throws ScriptFailure
+ */
+export async function boundWaits(
+  redis: RedisClient,
+  keys: Keys,
+  probeTtlMs: number,
+): Promise<void> {
+  const bounded = [...transitionKeys(keys), ...keys.stalledChecks, keys.openBatches];
+  await boundFleet(redis, bounded, [probeTtlMs]);
 }

@@ -51,8 +51,7 @@ local forMs, shortest, longest, own = tonumber(ARGV[8]), tonumber(ARGV[9]), tonu
 local holdChannel, channel = ARGV[12], ARGV[13]
 
 local function behind()
-  local nextProbeAt = tonumber(redis.call('HGET', hold, 'nextProbeAt') or 0) or 0
-  local rest = math.min(math.max(nextProbeAt - now, 0), ${MOST_BEHIND_MS})
+  local rest = math.min(math.max(nextProbe() - now, 0), ${MOST_BEHIND_MS})
   return { 'held', rest + ${ASIDE_STEP_MS} }
 end
 local met = witnessOf(job)

@@ -39,6 +39,26 @@ local hold, probe = KEYS[1], KEYS[2]
 local now = clock()
 local BLOCKED = 9007199254740991
 
+-- Times in the hash are Redis time. One that was set later than now is from before the clock went back: then the
+-- distance of the probe begins anew, so that no hold lasts longer than that.
+local function nextProbe()
+  local set = redis.call('HMGET', hold, 'nextProbeAt', 'setAt')
+  local at, setAt = tonumber(set[1] or 0) or 0, tonumber(set[2] or 0) or 0
+  if setAt > now then
+    at = now + at - setAt
+    redis.call('HSET', hold, 'nextProbeAt', at, 'setAt', now)
+  end
+  return at
+end
+-- How long a probe that is under way may take; a longer time is from before the clock went back.
+local function probeRest(ttl)
+  local rest = redis.call('PTTL', probe)
+  if rest ~= -2 and (rest < 0 or rest > ttl) then
+    redis.call('PEXPIRE', probe, ttl)
+    rest = ttl
+  end
+  return rest
+end
 -- Such a hold has no probe: only a person lifts it.
 local function isManual(kind) return kind == 'manual' or kind == 'restored' end
 local function block(ms)
@@ -57,22 +77,19 @@ end
  */
 const PLACE = `
 local function placeHold(kind, code, forMs, shortest, longest, probeFailed, channel)
-  local current = redis.call('HMGET', hold, 'kind', 'since', 'nextProbeAt', 'failedProbes')
-  if isManual(current[1]) then return tonumber(current[3]) or 0 end
-  local since, nextProbeAt, failed = now, 0, 0
-  if current[1] then
-    nextProbeAt = tonumber(current[3]) or 0
-    if current[1] == kind then
-      since = tonumber(current[2]) or now
-      failed = tonumber(current[4]) or 0
-    end
+  local current = redis.call('HMGET', hold, 'kind', 'since', 'failedProbes')
+  if isManual(current[1]) then return nextProbe() end
+  local since, nextProbeAt, failed = now, nextProbe(), 0
+  if current[1] == kind then
+    since = tonumber(current[2]) or now
+    failed = tonumber(current[3]) or 0
   end
   if probeFailed then failed = failed + 1 end
   if forMs <= 0 then forMs = math.min(shortest * 2 ^ math.min(failed, 30), longest) end
   nextProbeAt = math.max(nextProbeAt, now + math.ceil(forMs))
   block(nextProbeAt - now)
   redis.call('HSET', hold, 'kind', kind, 'code', code, 'since', since, 'nextProbeAt', nextProbeAt,
-    'failedProbes', failed, 'passed', 0, 'shortest', shortest, 'longest', longest)
+    'setAt', now, 'failedProbes', failed, 'passed', 0, 'shortest', shortest, 'longest', longest)
   redis.call('PEXPIRE', hold, nextProbeAt - now + 86400000)
   redis.call('PUBLISH', channel, kind)
   return nextProbeAt
@@ -133,21 +150,21 @@ export const enterHold = defineScript({
   name: 'enterHold',
   keys: 7,
   lua: `${EVIDENCE_PRELUDE}
-local current = redis.call('HMGET', hold, 'kind', 'nextProbeAt')
-if not current[1] then
+local kind = redis.call('HGET', hold, 'kind')
+if not kind then
   return { 'open' }
 end
-if isManual(current[1]) then
+if isManual(kind) then
   block(60000)
   return { 'wait', 60000 }
 end
-local rest = (tonumber(current[2]) or 0) - now
+local rest = nextProbe() - now
 if rest <= 0 then
   local ttl = tonumber(ARGV[2])
-  if redis.call('GET', probe) == ARGV[1] then return { 'probe', current[1] } end
+  if redis.call('GET', probe) == ARGV[1] then return { 'probe', kind } end
   local met = witnessOf(ARGV[3])
   -- A refusal or a page took nothing, and what waits for all that met one may wait for hundreds.
-  local isRefused = current[1] == 'credentials' or current[1] == 'address'
+  local isRefused = kind == 'credentials' or kind == 'address'
   local steps = isRefused and 0 or tonumber(ARGV[4])
   if met and (met.refused or met.unknown) then steps = steps + 1 end
   local aside = rest + math.min(steps, 4) * ${ASIDE_STEP_MS}
@@ -158,14 +175,9 @@ if rest <= 0 then
   if redis.call('SET', probe, ARGV[1], 'NX', 'PX', ttl) then
     redis.call('HSET', hold, 'known', count('meetings'), 'aside', 0)
     block(ttl)
-    return { 'probe', current[1] }
+    return { 'probe', kind }
   end
-  rest = redis.call('PTTL', probe)
-  if rest < 0 or rest > ttl then
-    -- A clock went back: no probe takes longer than its ttl.
-    redis.call('PEXPIRE', probe, ttl)
-    rest = ttl
-  end
+  rest = probeRest(ttl)
 end
 block(math.max(rest, 1))
 return { 'wait', rest }`,
@@ -213,6 +225,31 @@ end
 redis.call('DEL', probe)
 unblock()
 return 1`,
+});
+
+/** No look at an open batch is put off for longer, in milliseconds (workers/maintenance/batch-walker.ts). */
+const MOST_PUT_OFF_MS = 60_000;
+
+/**
+ * Bounds what the fleet waits for, after the clock of Redis went back: the times of these keys would come later by as
+ * much. While BullMQ's limiter keys are there, no job comes to {@link enterHold}; without a hold they are those of a
+ * rate limit, which sets them anew. Its marks that stalled jobs were looked for a moment ago are deleted: any worker may
+ * look at any time. Changes nothing that lasts as long as it should. KEYS: as the holds, these marks, the open
+ * batches by the time of their next look. ARGV: how long a probe may take.
+ */
+export const boundFleet = defineScript({
+  name: 'boundFleet',
+  keys: 7,
+  lua: `${HOLD_PRELUDE}
+redis.call('DEL', KEYS[5], KEYS[6])
+local late = redis.call('ZRANGEBYSCORE', KEYS[7], '(' .. (now + ${MOST_PUT_OFF_MS}), '+inf')
+for _, id in ipairs(late) do redis.call('ZADD', KEYS[7], now, id) end
+local kind = redis.call('HGET', hold, 'kind')
+if isManual(kind) then return 0 end
+local rest, probeEnds = kind and nextProbe() - now or 0, probeRest(tonumber(ARGV[1]))
+if rest <= 0 then rest = probeEnds end
+if rest > 0 then block(rest) else unblock() end
+return 0`,
 });
 
 /** Lifetime of a hold that only a person lifts, in milliseconds. */

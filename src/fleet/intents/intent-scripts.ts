@@ -145,7 +145,8 @@ export const decideIntents = intentScript<number>(
   local listed, now = read(unknown, job), clock()
   if not listed then return 0 end
   local other = listed.decision
-  if other and other.nonce ~= nonce and now - other.at < ${DECISION_MS} then return 0 end
+  -- One from before the clock went back excludes no other.
+  if other and other.nonce ~= nonce and other.at <= now and now - other.at < ${DECISION_MS} then return 0 end
   listed.decision = { nonce = nonce, at = now }
   listed.resend = ARGV[2] == 'resend' or nil
   redis.call('HSET', unknown, job, cjson.encode(listed))

@@ -57,6 +57,9 @@ export type Permits =
  * so that every process gets some. When none is left, BullMQ's limiter keys block the lanes until half
  * of the reach is free again; a hold that lasts longer is not shortened.
  *
+ * After a decrease the limit rises from the next probe of the hold on. Where no key blocks the lanes before that time,
+ * the hold was lifted, or the clock went back since: then it rises from now on.
+ *
  * KEYS: the hash, and BullMQ's limiter keys, one for each queue. ARGV: RATE_LIMIT of this process, number
  * of permits wanted.
  */
@@ -65,7 +68,12 @@ export const takePermits = defineScript({
   keys: 3,
   lua: `${PRELUDE}
 local configured, wanted = ARGV[1], tonumber(ARGV[2])
+local blocked = 9007199254740991
+local function isBlocked(key) return tonumber(redis.call('GET', key) or 0) >= blocked end
 if configured ~= (kept[2] or '0') then redis.call('HSET', state, 'configured', configured) end
+if to and tonumber(kept[6]) > now and not isBlocked(KEYS[2]) then
+  redis.call('HSET', state, 'risesFrom', text(now))
+end
 local rate = effectiveRateLimit(configured)
 if not rate then
   return { 'unlimited' }
@@ -78,10 +86,9 @@ if at > now + ${REACH_MS} + 1000 then
 end
 local left = now + ${REACH_MS} - at
 if left < 0 then
-  local blocked, ms = 9007199254740991, math.ceil(at - now - ${REACH_MS / 2})
+  local ms = math.ceil(at - now - ${REACH_MS / 2})
   for index = 2, #KEYS do
-    local held = tonumber(redis.call('GET', KEYS[index]) or 0) >= blocked
-    if not held or redis.call('PTTL', KEYS[index]) < ms then
+    if not isBlocked(KEYS[index]) or redis.call('PTTL', KEYS[index]) < ms then
       redis.call('SET', KEYS[index], blocked, 'PX', ms)
     end
   end

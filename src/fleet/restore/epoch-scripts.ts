@@ -15,6 +15,11 @@ local info = redis.pcall('INFO', 'server')
 if type(info) ~= 'string' then info = '' end
 local server = string.match(info, 'run_id:(%x+)') or ''
 local function field(epoch, name) return redis.call('HGET', epoch, name) or '' end
+-- Also those from before the clock went back: a worker that lives is added by its next heartbeat.
+local function dropGone(workers, now, keptMs)
+  redis.call('ZREMRANGEBYSCORE', workers, '-inf', '(' .. (now - keptMs))
+  redis.call('ZREMRANGEBYSCORE', workers, '(' .. now, '+inf')
+end
 local function beatsOf(epoch) return tonumber(field(epoch, 'beats')) or 0 end
 
 -- Whether the epoch has all that the caller remembers: the fast path for a Redis without changes.
@@ -73,7 +78,7 @@ elseif not has(epoch, ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]) then
 end
 redis.call('SET', KEYS[2], ARGV[6], 'PX', ARGV[7])
 redis.call('ZADD', KEYS[3], now, ARGV[5])
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. (now - ARGV[7]))
+dropGone(KEYS[3], now, ARGV[7])
 return advance(epoch, now)`,
 });
 
@@ -102,7 +107,7 @@ export const endEpochBeats = defineScript({
   lua: `${PRELUDE}
 redis.call('DEL', KEYS[2])
 redis.call('ZREM', KEYS[3], ARGV[5])
-redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', '(' .. (clock() - ARGV[6]))
+dropGone(KEYS[3], clock(), ARGV[6])
 if redis.call('ZCARD', KEYS[3]) > 0 then return 0 end
 if not has(KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]) then return 0 end
 redis.call('HSET', KEYS[1], 'stopped', 1)

@@ -125,6 +125,18 @@ const behind = fc.tuple(
     ),
   }),
 );
+/** What holds the queue is of a few of a higher priority alone, but no refusal: the others are not searched for. */
+const few = fc.tuple(
+  fc.record({
+    trouble: fc.constantFrom<Trouble>('no credit', 'no connection', 'an error', 'no answer'),
+    ownFault: fc.constant(true),
+  }),
+  fc.record<Rest>({
+    ...base,
+    crowd: fc.integer({ min: 1, max: 3 }),
+    priorities: fc.constant({ crowd: [1], good: 5 }),
+  }),
+);
 const early = fc.tuple(
   ofOwn,
   fc.record<Rest>({ ...many, processes: fc.constant(2), arrival: fc.constant(10) }),
@@ -137,6 +149,8 @@ it.each<[string, typeof quiet, DeliveryPolicy, number]>([
   ['among many at fault', crowded, 'at-least-once', 4],
   ['among many at fault, at-most-once', crowded, 'at-most-once', 4],
   ['behind many at fault of a higher priority', behind, 'at-least-once', 6],
+  ['behind a few of a higher priority that hold the queue', few, 'at-least-once', 20],
+  ['behind a few of a higher priority that hold it, at-most-once', few, 'at-most-once', 20],
 ])(
   'a good job is sent in time, probes keep their distance and none is stuck, %s',
   async (_, of, delivery, count) => {

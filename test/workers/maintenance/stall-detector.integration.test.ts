@@ -105,4 +105,22 @@ describe('startStallDetector', () => {
     await liftManualHold(redis.client, held.keys);
     await until(() => held.seen.stalls === 1, { what: 'the stall after the hold' });
   });
+
+  it('does not count the time in which Redis did not answer', async () => {
+    const { seen, readiness } = await watchOver(2);
+    const move = () => setInterval(() => seen.started++, GRACE_MS / 10);
+    let moving = move();
+    await until(() => seen.checks > 1, { what: 'two checks' });
+    clearInterval(moving);
+    await redis.connect().client('PAUSE', 3 * GRACE_MS, 'ALL');
+    await redis.client.ping();
+    const before = seen.checks;
+    await until(() => seen.checks > before, { what: 'the check that waited', everyMs: 1 });
+    seen.started++;
+    moving = move();
+    const wanted = seen.checks + 6;
+    await until(() => seen.checks >= wanted, { what: 'further checks' });
+    clearInterval(moving);
+    expect([seen.stalls, readiness.reasons()]).toEqual([0, []]);
+  });
 });

@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
+import { redriveNotices } from '../../../src/ops/notice-actions.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { room } from '../../service-coverage/support/line.ts';
@@ -46,6 +47,25 @@ it('a notice waits from when it is due, not from when it was queued, also after 
     expect(waitedMs).toBeGreaterThanOrEqual(5_000);
     expect(waitedMs).toBeLessThan(300_000);
   }
+});
+
+it('a failed notice that is sent again waits since then, not since it was queued at first', async () => {
+  emulator = await startEmulator();
+  emulator.addFault({ on: 'send', status: 400, code: 'BAD_TEXT', times: 1 });
+  const { queue, prefix, attempts } = await lines.line(emulator.url);
+  const receipt = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
+  const keys = keysOf(prefix, 'default');
+  const { client } = lines.redis;
+  await until(async () => (await client.zscore(keys.failedNotices, receipt.id)) !== null, {
+    what: 'the end of the first run',
+  });
+  // As if it had been queued a day ago.
+  await client.hincrby(keys.noticeJob(receipt.id), 'timestamp', -86_400_000);
+  const redrive = { state: 'rejected', ids: [receipt.id] } as const;
+  await redriveNotices({ redis: client, keys }, redrive, { who: 'a test', why: 'a test' });
+  await until(() => attempts(receipt).length === 2, { what: 'the second run' });
+  expect(attempts(receipt).map(({ outcome }) => outcome)).toEqual(['rejected', 'accepted']);
+  expect(attempts(receipt)[1]?.['waitedMs']).toBeLessThan(60_000);
 });
 
 it.each(['notice', 'chunk'])(

@@ -1,0 +1,140 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  boundWaits,
+  placeManualHold,
+  readHold,
+} from '../../../src/fleet/hold/current-hold.ts';
+import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
+import type { Passage } from '../../../src/fleet/hold/passage.ts';
+import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
+import { redisTime } from '../../../src/redis/server-clock.ts';
+import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { stepClockBack } from '../../support/step-back.ts';
+import { until } from '../../support/wait.ts';
+
+const HOUR_MS = 3_600_000;
+const PROBE_TTL_MS = 5_000;
+const SETTINGS = {
+  probeMinMs: 200,
+  probeMaxMs: 1_000,
+  retryAfterMaxMs: 60_000,
+  probeTtlMs: PROBE_TTL_MS,
+};
+const JOB = { job: 'job', possiblySent: 0 };
+
+describe('after the clock of Redis went back an hour', () => {
+  const redis = testRedis();
+  let keys: Keys;
+  let gate: HoldGate;
+
+  beforeEach(() => {
+    keys = keysOf(redis.freshPrefix(), 'default');
+    const deaf = { subscribe: () => () => {} };
+    gate = new HoldGate(redis.client, deaf, keys, keys.token('pair').current, SETTINGS);
+  });
+
+  const back = () => stepClockBack(redis.client, keys, HOUR_MS);
+  const bound = () => boundWaits(redis.client, keys, PROBE_TTL_MS);
+  const place = async (attempt: string, forMs: number) => {
+    const meeting = { job: 'job', attempt, class: 'always', hold: 'throttled' } as const;
+    await gate.meet({ ...meeting, code: 'HTTP_429', token: '', forMs }, { probe: undefined });
+  };
+  const untilProbe = async () =>
+    ((await readHold(redis.client, keys))?.nextProbeAt ?? NaN) - (await redisTime(redis.client));
+  const limiters = () =>
+    Promise.all([keys.limiter, keys.chunkLimiter].map((key) => redis.client.pttl(key)));
+
+  it('a hold lasts no longer than it was to last, and workers may then fetch', async () => {
+    await place('one', 5_000);
+    await back();
+    await bound();
+    for (const rest of [await untilProbe(), ...(await limiters())]) {
+      expect(rest).toBeGreaterThan(3_000);
+      expect(rest).toBeLessThanOrEqual(5_001);
+    }
+  });
+
+  it('a job that was fetched before bounds the hold as well', async () => {
+    await place('one', 5_000);
+    await back();
+    expect(await gate.enter(JOB)).toBeUndefined();
+    expect(await untilProbe()).toBeLessThanOrEqual(5_001);
+    expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(5_001);
+  });
+
+  it('a hold that is met again goes on from now', async () => {
+    await place('one', 5_000);
+    await back();
+    await place('two', 8_000);
+    expect(await untilProbe()).toBeLessThanOrEqual(8_001);
+    expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(8_001);
+  });
+
+  it('a probe that is under way keeps others away no longer than a probe may take', async () => {
+    await place('one', 100);
+    await until(async () => (await limiters())[0] === -2, { what: 'the probe to be due' });
+    const probe = (await gate.enter(JOB)) as Passage;
+    expect(probe.probe).toBeDefined();
+    await back();
+    await bound();
+    expect(await redis.client.pttl(keys.holdProbe)).toBeLessThanOrEqual(PROBE_TTL_MS);
+    expect(Math.max(...(await limiters()))).toBeLessThanOrEqual(PROBE_TTL_MS);
+  });
+
+  it('the lanes are not blocked for a rate limit that sets its keys anew', async () => {
+    await redis.client.hset(keys.rateLimit, 'nextAt', (await redisTime(redis.client)) + 1_500);
+    const from = [keys.rateLimit, keys.limiter, keys.chunkLimiter];
+    expect(await takePermits(redis.client, from, [1, 1])).toMatchObject({ kind: 'none' });
+    await back();
+    expect(Math.min(...(await limiters()))).toBeGreaterThan(HOUR_MS - 1_000);
+    await bound();
+    expect(await limiters()).toEqual([-2, -2]);
+  });
+
+  it('a limit that fell for a hold rises once no hold is in effect', async () => {
+    const now = await redisTime(redis.client);
+    const fall = { fellAt: now - 60_000, fellFor: '1', fellFrom: 80, fellTo: 40 };
+    await redis.client.hset(keys.rateLimit, { ...fall, risesFrom: now - 1_000, recoveryMs: 600_000 });
+    await back();
+    await takePermits(redis.client, [keys.rateLimit, keys.limiter, keys.chunkLimiter], [80, 1]);
+    const risesFrom = Number(await redis.client.hget(keys.rateLimit, 'risesFrom'));
+    expect(risesFrom).toBeLessThanOrEqual(await redisTime(redis.client));
+  });
+
+  it('while a hold is in effect, its limit still rises from the next probe on', async () => {
+    await place('one', 5_000);
+    const probeAt = (await readHold(redis.client, keys))?.nextProbeAt ?? 0;
+    const fall = { fellAt: probeAt - 5_000, fellFor: '1', fellFrom: 80, fellTo: 40 };
+    await redis.client.hset(keys.rateLimit, { ...fall, risesFrom: probeAt, recoveryMs: 600_000 });
+    await takePermits(redis.client, [keys.rateLimit, keys.limiter, keys.chunkLimiter], [80, 1]);
+    expect(await redis.client.hget(keys.rateLimit, 'risesFrom')).toBe(String(probeAt));
+  });
+
+  it('open batches and stalled jobs are looked for at once', async () => {
+    await redis.client.zadd(keys.openBatches, (await redisTime(redis.client)) + 10_000, 'batch');
+    await redis.client.set(keys.stalledChecks[0], '1', 'PX', 5_000);
+    await redis.client.set(keys.stalledChecks[1], '1', 'PX', 5_000);
+    await back();
+    await bound();
+    const dueAt = Number(await redis.client.zscore(keys.openBatches, 'batch'));
+    expect(dueAt).toBeLessThanOrEqual(await redisTime(redis.client));
+    expect(await redis.client.exists(...keys.stalledChecks)).toBe(0);
+  });
+
+  it('a hold of a person stays', async () => {
+    await placeManualHold(redis.client, keys, 'a test');
+    await back();
+    await bound();
+    expect(await readHold(redis.client, keys)).toMatchObject({ kind: 'manual' });
+    expect(Math.min(...(await limiters()))).toBeGreaterThan(HOUR_MS);
+  });
+
+  it('nothing changes that lasts as long as it should', async () => {
+    await place('one', 5_000);
+    const before = await redis.client.hgetall(keys.hold);
+    await bound();
+    expect(await redis.client.hgetall(keys.hold)).toEqual(before);
+    expect(Math.min(...(await limiters()))).toBeGreaterThan(3_000);
+  });
+});

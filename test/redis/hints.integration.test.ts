@@ -1,0 +1,126 @@
+import { Redis } from 'ioredis';
+import { expect, it, onTestFinished } from 'vitest';
+import { freePort } from '../../scripts/redis/free-port.ts';
+import { startRedisServer } from '../../scripts/redis/redis-server.ts';
+import { connectRedis, type HostPort } from '../../src/redis/connect.ts';
+import { Hints, HINTS_CHECK_MS } from '../../src/redis/hints.ts';
+import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
+import { testRedis } from '../support/redis.ts';
+import { until } from '../support/wait.ts';
+
+/** Within this time a connection that died in silence must be replaced, in milliseconds. */
+const SOON_MS = 10_000;
+
+const redis = testRedis();
+
+/** A subscriber of one channel, and what it heard: texts, and `gap` where hints may have been lost. */
+async function subscriber(channel: string, port: number, cluster: readonly HostPort[] = []) {
+  const settings = { url: `redis://127.0.0.1:${port}`, sentinels: [], connectTimeoutMs: 1_000 };
+  const client = connectRedis({ ...settings, cluster }, 'subscriber', () => {});
+  onTestFinished(() => client.disconnect());
+  const heard: string[] = [];
+  const hints = new Hints(client);
+  hints.subscribe(channel, (text) => heard.push(text ?? 'gap'));
+  await until(() => heard.length > 0, { what: 'the subscription' });
+  return { hints, heard };
+}
+
+async function proxied(port: number): Promise<FaultProxy> {
+  const proxy = await startFaultProxy(port);
+  onTestFinished(() => proxy.close());
+  return proxy;
+}
+
+/** Every byte of the connections that are open is lost for good, without a reset. */
+async function vanish(proxy: FaultProxy, publish: () => Promise<unknown>): Promise<void> {
+  await proxy.place({ kind: 'black-hole', after: 'dead' });
+  await publish();
+  await until(() => proxy.struck > 0, { what: 'the hint to get lost' });
+  await proxy.heal();
+}
+
+it('a subscriber whose connection dies in silence hears of the gap within seconds, and of what follows', async () => {
+  const channel = `${redis.prefix}:silence`;
+  const proxy = await proxied(Number(new URL(redis.url).port));
+  const { heard } = await subscriber(channel, proxy.port);
+  await vanish(proxy, () => redis.client.publish(channel, 'lost'));
+  await until(() => heard.length > 1, { what: 'the gap', deadlineMs: SOON_MS });
+  await redis.client.publish(channel, 'next');
+  await until(() => heard.includes('next'), { what: 'the next hint' });
+  expect(heard).toEqual(['gap', 'gap', 'next']);
+}, 30_000);
+
+it('a subscription costs one command in each interval of the check, however many channels', async () => {
+  const channel = `${redis.prefix}:cost`;
+  const { hints } = await subscriber(channel, Number(new URL(redis.url).port));
+  const gaps: string[] = [];
+  for (const name of ['two', 'three', 'four']) {
+    hints.subscribe(`${channel}:${name}`, () => gaps.push(name));
+  }
+  await until(() => gaps.length === 3, { what: 'the subscriptions' });
+  const counted = async () => {
+    const stats = await redis.client.info('commandstats');
+    const calls = [...stats.matchAll(/cmdstat_(\S+):calls=(\d+)/g)];
+    return new Map(calls.map(([, name = '', count]) => [name, Number(count)]));
+  };
+  const before = await counted();
+  const startedAt = performance.now();
+  const checks = async () => (await counted()).get('subscribe') ?? 0;
+  const first = before.get('subscribe') ?? 0;
+  await until(async () => (await checks()) >= first + 3, { what: 'three checks', everyMs: 100 });
+  expect(performance.now() - startedAt).toBeGreaterThan(2 * HINTS_CHECK_MS - 500);
+  const after = await counted();
+  after.delete('info');
+  const grown = [...after].flatMap(([name, count]) =>
+    count === before.get(name) ? [] : [[name, count - (before.get(name) ?? 0)]],
+  );
+  expect(grown).toEqual([['subscribe', 3]]);
+  // A connection that is in order has no gaps.
+  expect(gaps).toHaveLength(3);
+}, 30_000);
+
+/** A Redis Cluster of one node, which names the proxy in front of it as its address. */
+async function startCluster() {
+  let port = await freePort();
+  // The bus of a node listens 10,000 above its port.
+  while (port > 55_000) port = await freePort();
+  const proxy = await proxied(port);
+  const announced = ['--cluster-announce-ip', '127.0.0.1'];
+  const server = await startRedisServer({
+    port,
+    args: ['--cluster-enabled', 'yes', ...announced, '--cluster-announce-port', `${proxy.port}`],
+  });
+  onTestFinished(() => server.close());
+  const admin = new Redis(server.url);
+  onTestFinished(() => admin.disconnect());
+  const slots = Array.from({ length: 16_384 }, (_, slot) => slot);
+  await admin.call('CLUSTER', 'ADDSLOTS', ...slots);
+  await until(async () => String(await admin.call('CLUSTER', 'INFO')).includes('state:ok'), {
+    what: 'the cluster',
+  });
+  const cluster = [{ host: '127.0.0.1', port: proxy.port }];
+  return { admin, proxy, listen: (channel: string) => subscriber(channel, proxy.port, cluster) };
+}
+
+it('a subscriber of a Cluster hears of the gap after its connection was closed', async () => {
+  const { admin, listen } = await startCluster();
+  const { heard } = await listen('closed');
+  const before = heard.length;
+  await admin.client('KILL', 'TYPE', 'pubsub');
+  await until(() => heard.length > before, { what: 'the gap', deadlineMs: SOON_MS });
+  await until(async () => Number(await admin.publish('closed', 'next')) > 0, { what: 'a listener' });
+  await until(() => heard.includes('next'), { what: 'the next hint' });
+  expect(heard.indexOf('gap', before)).toBeGreaterThan(-1);
+}, 30_000);
+
+it('a subscriber of a Cluster hears of what follows after its connection died in silence', async () => {
+  const { admin, proxy, listen } = await startCluster();
+  const { heard } = await listen('silence');
+  await vanish(proxy, () => admin.publish('silence', 'lost'));
+  const hears = async () => {
+    await admin.publish('silence', 'next');
+    return heard.includes('next');
+  };
+  expect(await until(hears, { what: 'hints', deadlineMs: 2 * SOON_MS, everyMs: 200 })).toBe(true);
+  expect(heard).not.toContain('lost');
+}, 60_000);

@@ -1,0 +1,28 @@
+import type { Redis } from 'ioredis';
+import type { Keys } from '../../src/redis/keys.ts';
+
+/**
+ * Makes the keys of an account those of a Redis whose clock went back: every time that they contain, and every
+ * lifetime, ends later by as much. It is the same as a step of the clock, which no test can make: the machine has one.
+ */
+export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promise<void> {
+  const times: readonly (readonly [key: string, fields: readonly string[]])[] = [
+    [keys.hold, ['since', 'nextProbeAt', 'setAt']],
+    [keys.rateLimit, ['nextAt', 'fellAt', 'risesFrom']],
+    [keys.evidence, ['askedAt', 'hintAt']],
+    [keys.epoch, ['bornAt', 'at']],
+  ];
+  for (const [key, fields] of times) {
+    for (const field of fields) {
+      const at = Number(await redis.hget(key, field));
+      if (at > 0) await redis.hset(key, field, String(at + ms));
+    }
+  }
+  for (const key of [keys.openBatches, keys.workers]) {
+    for (const member of await redis.zrange(key, 0, -1)) await redis.zincrby(key, ms, member);
+  }
+  for (const key of await redis.keys(`${keys.bullPrefix.replace(/[[\]*?\\]/g, '\\$&')}*`)) {
+    const rest = await redis.pttl(key);
+    if (rest > 0) await redis.pexpire(key, rest + ms);
+  }
+}

@@ -1,0 +1,39 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { readHold } from '../../../src/fleet/hold/current-hold.ts';
+import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { clockProxy } from '../../cli/account/support/clock-proxy.ts';
+import { testRedis } from '../../support/redis.ts';
+import { stepClockBack } from '../../support/step-back.ts';
+import { until } from '../../support/wait.ts';
+import { startWorkerInProcess } from '../support/worker-in-process.ts';
+
+const HOUR_S = 3_600;
+const RETRY_AFTER_S = 2;
+
+const redis = testRedis();
+
+it('a hold ends in time although the clock of Redis goes back an hour', async () => {
+  const prefix = redis.freshPrefix();
+  const keys = keysOf(prefix, 'default');
+  let aheadS = HOUR_S;
+  const url = await clockProxy(redis.url, () => aheadS);
+  const worker = await startWorkerInProcess(url, prefix, { HEARTBEAT_MS: '200' });
+  onTestFinished(() => worker.stop());
+  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  onTestFinished(() => queue.close());
+  worker.emulator.addFault({ on: 'send', status: 429, retryAfter: RETRY_AFTER_S, times: 1 });
+  await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
+  await until(async () => (await readHold(redis.client, keys))?.kind === 'throttled', {
+    what: 'the hold',
+  });
+  await stepClockBack(redis.client, keys, HOUR_S * 1_000);
+  aheadS = 0;
+  await until(() => worker.emulator.record().contacts === 1, {
+    what: 'the notice',
+    deadlineMs: 15_000,
+  });
+  const said = worker.lines.find(({ event }) => event === 'clock-back');
+  expect(Math.abs(Number(said?.['backMs']) - HOUR_S * 1_000)).toBeLessThan(5_000);
+  expect(await readHold(redis.client, keys)).toBeUndefined();
+}, 60_000);
