@@ -49,7 +49,7 @@ export class Visits {
     });
     const text = await answer.text();
     const { status, headers: got } = answer;
-    if (status < 400) this.answered.add(`${method} ${routeOf(method, path)?.path}`);
+    if (status < 400) this.answered.add(`${method} ${routeOf(method, path)?.path ?? path}`);
     // What is asked is not of the program: the query may have what only the asker may know.
     this.#world.write(place, `${path.split('?')[0]} ${JSON.stringify([...got])}\n${text}`);
     const cookie = got.getSetCookie()[0]?.split(';')[0] ?? '';
