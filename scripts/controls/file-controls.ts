@@ -1,0 +1,77 @@
+import type { Control } from './control.ts';
+
+/** Controls of files, stored lists, and text of others in logs. */
+export const FILE_CONTROLS: readonly Control[] = [
+  {
+    prevents: 'rejected rows that are written through a link that lies there',
+    file: 'src/batch/import/new-file.ts',
+    from: "    await rm(partOf(target), { force: true });\n    return new NewFile(target, await open(partOf(target), 'wx', 0o600), false);",
+    to: "    return new NewFile(target, await open(partOf(target), 'w', 0o600), false);",
+    test: 'batch/import/rejects-file.integration.test.ts',
+    words: 'a link to another file',
+  },
+  {
+    prevents: 'rejected rows that other people of the machine can read',
+    file: 'src/batch/import/new-file.ts',
+    from: "'wx', 0o600",
+    to: "'wx', 0o644",
+    test: 'batch/import/rejects-file.integration.test.ts',
+    words: 'a file that someone edited',
+  },
+  {
+    prevents: 'rejected rows that go through a planted link to a device or a pipe',
+    file: 'src/batch/import/new-file.ts',
+    from: '!isOfSystem(target) && (await lstat(target)).isSymbolicLink()',
+    to: 'false',
+    test: 'batch/import/rejects-file.integration.test.ts',
+    words: 'a link to a device or a pipe',
+  },
+  {
+    prevents: 'a line of NDJSON whose nesting ends an import',
+    file: 'src/contracts/json-value.ts',
+    from: 'if (depth >= MAX_DEPTH) return `expected at most ${MAX_DEPTH} levels of nesting`;',
+    to: '',
+    test: 'batch/import/rejects-file.integration.test.ts',
+    words: 'nested 20,000 levels',
+  },
+  {
+    prevents: 'stored lists of another length, sent again and again',
+    file: 'workers/send/chunk-attempt.ts',
+    from: 'Array.isArray(list) && list.length === size ? list : undefined',
+    to: 'Array.isArray(list) ? list : undefined',
+    test: 'workers/send/hostile-chunks.integration.test.ts',
+    words: 'of more contacts than are counted',
+  },
+  {
+    prevents: 'text in the log as JSON that a terminal obeys',
+    file: 'src/logging/text-line.ts',
+    from: 'return isPlain ? json : terminalText(json);',
+    to: 'return json;',
+    test: 'logging/text-line.test.ts',
+    words: 'a line of the log as JSON',
+  },
+  {
+    prevents: 'text of answers that accept, which may repeat what was sent',
+    file: 'src/service/response/read-answer.ts',
+    from: 'if (mayAccept && success !== false) return fields;',
+    to: '',
+    test: 'service/echoed-values.test.ts',
+    words: 'an answer that accepts keeps no text',
+  },
+  {
+    prevents: 'six digits of a number in codes of the service',
+    file: 'src/service/response/mask-text.ts',
+    from: ' || sent.showsNumber(text)',
+    to: '',
+    test: 'service/echoed-values.test.ts',
+    words: 'six digits of a number',
+  },
+  {
+    prevents: 'exports of an old copy of the queue that leave no trace',
+    file: 'src/cli/account/restored.ts',
+    from: 'await appendAudit(open.redis, open.keys, { who: currentUser(), why, ...entry });',
+    to: '',
+    test: 'ops/restored.integration.test.ts',
+    words: '--csv is recorded in the audit stream',
+  },
+];
