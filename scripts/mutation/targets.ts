@@ -22,7 +22,7 @@ export const TARGETS: readonly Target[] = [
   { code: 'src/fleet/job-ends.ts', wide: [] },
   { code: 'src/batch/ledger', wide: ['test/batch/ledger'] },
   { code: 'src/batch/import', wide: ['test/batch/import', 'test/batch/kill-matrix.promise'] },
-  { code: 'workers/send', wide: ['test/workers/send/chunk-log', ...SENDS, ...JOBS] },
+  { code: 'workers/send', wide: ['test/workers/send/attempt-lines', ...SENDS, ...JOBS] },
   { code: 'workers/queue', wide: [...SENDS, ...JOBS] },
   { code: 'src/ops/web/access', wide: ['test/ops/web'] },
 ];

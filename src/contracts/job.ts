@@ -15,8 +15,11 @@ export const SEALED_JOB_VERSION = 2;
 /** How long jobs of a later version wait for an updated worker, from when one met them: a day. */
 export const NEWER_JOB_WAIT_MS = 86_400_000;
 
-/** The field of a job's hash with data that is not JSON, in whose place the job has null. */
+/** The field of a job's hash with its data, if they or its options are not JSON; in their place the job has null. */
 export const SET_ASIDE_FIELD = 'notices:data';
+
+/** The field of a job's hash with options that are not JSON, in whose place the job has none. */
+export const SET_ASIDE_OPTIONS_FIELD = 'notices:opts';
 
 /** Name of the BullMQ job. */
 export const JOB_NAME = 'send';

@@ -52,7 +52,7 @@ export async function encodePayload(json: Buffer | string, by?: Seal): Promise<B
  *
  * @param by of the batch; not needed for a payload that is not encrypted
  * @throws NoticeQueueError PAYLOAD_UNREADABLE, as PayloadKeyMissing where only the key is missing, as
- *   PayloadUnsealed where it is not encrypted as it has to be
+ *   PayloadUnsealed where it is not encrypted as it has to be, as PayloadNewer where it has a later version
  */
 export async function openPayload(bytes: Buffer, by: Seal = NO_SEAL): Promise<Buffer> {
   const deflated = deflatedOf(bytes, by);

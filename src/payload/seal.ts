@@ -81,11 +81,12 @@ export function seal(plain: Buffer, by: Seal | undefined): Buffer | undefined {
 /**
  * Decrypts what {@link seal} encrypted for the same place.
  *
- * @throws PayloadKeyMissing, PayloadUnsealed, or a NoticeQueueError PAYLOAD_UNREADABLE if the bytes are not
- *   sealed, are damaged, or were sealed for another place
+ * @throws PayloadKeyMissing, PayloadUnsealed, PayloadNewer, or a NoticeQueueError PAYLOAD_UNREADABLE if the bytes
+ *   are not sealed, are damaged, or were sealed for another place
  */
 export function unseal(bytes: Buffer, by: Seal): Buffer {
   const version = bytes[0];
+  if (version !== undefined && version > SEALED) throw new PayloadNewer(version);
   if (version !== SEALED && version !== UNBOUND) {
     throw unreadable(`have the unknown version ${version ?? 'none'}`);
   }
@@ -131,6 +132,16 @@ export class PayloadUnsealed extends NoticeQueueError {
     super(
       'PAYLOAD_UNREADABLE',
       'The contacts are not encrypted for this place, although PAYLOAD_KEY is set. Set it for producers too; during a transition, set UNSEALED_PAYLOADS=accept for workers.',
+    );
+  }
+}
+
+/** Contacts have a later version than this program knows; an updated worker can read them. */
+export class PayloadNewer extends NoticeQueueError {
+  constructor(version: number) {
+    super(
+      'PAYLOAD_UNREADABLE',
+      `The stored contacts have the unknown version ${version}; this program knows up to ${SEALED}. Update it.`,
     );
   }
 }

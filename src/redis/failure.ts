@@ -6,7 +6,7 @@ import { replyCode, ScriptFailure } from './script.ts';
 interface RefusalRow {
   readonly prefix: string;
   readonly detail: string;
-  /** It may end without a change of settings: in a failover, when a queue is emptied. */
+  /** It may end without a change of settings: in a failover, when a queue is emptied. Nothing was executed. */
   readonly passes?: true;
 }
 
@@ -26,6 +26,18 @@ const REFUSALS: readonly RefusalRow[] = [
   { prefix: 'NOAUTH', detail: 'Redis requires a password (REDIS_PASSWORD).' },
   { prefix: 'WRONGPASS', detail: 'Redis refuses the user or the password.' },
   { prefix: 'NOPERM', detail: 'The Redis user lacks a permission.' },
+  { prefix: 'LOADING', detail: 'Redis is still reading its data after its start.', passes: true },
+  {
+    prefix: 'MASTERDOWN',
+    detail: 'This Redis is a replica that has lost its master.',
+    passes: true,
+  },
+  {
+    prefix: 'CLUSTERDOWN',
+    detail: 'The Redis Cluster is down: a part of its slots has no server.',
+    passes: true,
+  },
+  { prefix: 'TRYAGAIN', detail: 'The Redis Cluster is moving slots.', passes: true },
   { prefix: 'BUSY', detail: 'Redis is busy with a script.', passes: true },
   { prefix: 'CROSSSLOT', detail: 'The keys are not in the same slot of the Redis Cluster.' },
   {

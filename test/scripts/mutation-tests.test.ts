@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -8,6 +8,22 @@ import {
   testsByDistance,
 } from '../../scripts/mutation/nearest-tests.ts';
 import { keyOf, Results, summaryOf, type Result } from '../../scripts/mutation/results.ts';
+import { TARGETS } from '../../scripts/mutation/targets.ts';
+
+it('every code and every further test of a mutation run exists', () => {
+  const root = new URL('../../', import.meta.url);
+  const files = ['src', 'workers', 'test'].flatMap((folder) =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' }).map((file) =>
+      path.posix.join(folder, file),
+    ),
+  );
+  const tests = files.filter((file) => file.endsWith('.test.ts'));
+  const missing = TARGETS.flatMap(({ code, wide }) => [
+    ...(files.includes(code) ? [] : [code]),
+    ...wide.filter((beginning) => !tests.some((test) => test.startsWith(beginning))),
+  ]);
+  expect(missing).toEqual([]);
+});
 
 describe('the tests nearest to a file', () => {
   const importers = importersOf(

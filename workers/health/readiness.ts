@@ -10,7 +10,7 @@
  *   for another worker. Set PAYLOAD_KEY, or PAYLOAD_KEY_PREVIOUS during a change of the key.
  * - `unsealed`: PAYLOAD_KEY is set, and it met jobs whose contacts are not encrypted for their place; they
  *   wait. Set PAYLOAD_KEY for every producer; during a transition, UNSEALED_PAYLOADS=accept for workers.
- * - `newer-jobs`: it met jobs of a later version; they wait for an updated worker. Update this one.
+ * - `newer-jobs`: it met jobs, or contacts, of a later version; they wait for an updated worker. Update this one.
  * - `stopping`: it is shutting down.
  *
  * A hold is not a reason: it concerns the queue, not the worker.

@@ -5,6 +5,7 @@ import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import type { InFlight } from './in-flight.ts';
+import { fetchUnreadableOptions } from './unreadable-options.ts';
 
 /** The next job, where BullMQ fetched one with the move. */
 type Moved = Awaited<ReturnType<Job['moveToCompleted']>>;
@@ -43,6 +44,7 @@ export class SendWorker extends Worker {
   constructor(name: string, run: Processor, options: WorkerOptions, ending: JobEnding) {
     super(name, run, options);
     this.ending = ending;
+    fetchUnreadableOptions(this.backend);
   }
 
   protected override get Job(): typeof Job {
@@ -50,7 +52,7 @@ export class SendWorker extends Worker {
     return SendJob as typeof Job;
   }
 
-  /** A job whose data is not JSON runs with the data null; BullMQ would leave it active for ever. */
+  /** A job whose data or options are not JSON runs with the data null; BullMQ would leave it active for ever. */
   protected override createJob(json: JobJson, id: string): Job {
     try {
       return super.createJob(json, id);
@@ -92,7 +94,7 @@ export class SendWorker extends Worker {
  *   An end for good is stored with the job, for the worker that gets it next (job-ends.ts).
  */
 export class SendJob extends Job {
-  /** Its data in Redis is not JSON. */
+  /** Its data or options in Redis are not JSON. */
   isUnreadable = false;
   #isStored = false;
 

@@ -101,8 +101,8 @@ export class ChunkAttempt {
     if (!Buffer.isBuffer(contacts)) {
       await gate.leave({ outcome: undefined }, passage, '');
       if (contacts !== 'unreadable') {
-        await this.#settle(allBack(size, false));
-        await this.#context.returns.returnJob(this.#options.locked, contacts);
+        const release = () => this.#settle(allBack(size, false));
+        await this.#context.returns.returnJob(this.#options.locked, contacts, release);
       }
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };

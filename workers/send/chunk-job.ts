@@ -1,6 +1,6 @@
 import { Cancellation } from '../../src/async/cancellation.ts';
 import { CHUNK_JOB_VERSION } from '../../src/contracts/chunk-job.ts';
-import { isNewerJob, NEWER_JOB_WAIT_MS } from '../../src/contracts/job.ts';
+import { isNewerJob } from '../../src/contracts/job.ts';
 import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import { UnrecoverableError, type Job } from 'bullmq';
@@ -27,7 +27,7 @@ export async function runChunk(
 ): Promise<ChunkResult> {
   const { job } = locked;
   if (isNewerJob(job.data, CHUNK_JOB_VERSION)) {
-    await context.returns.returnJob(locked, 'newer-jobs', NEWER_JOB_WAIT_MS);
+    await context.returns.returnJob(locked, 'newer-jobs');
   }
   const data = chunkOf(job);
   const { owned, release } = context.lockGuard.guard(job);

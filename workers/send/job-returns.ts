@@ -1,5 +1,6 @@
-import { PayloadKeyMissing, PayloadUnsealed } from '../../src/payload/seal.ts';
+import { NEWER_JOB_WAIT_MS } from '../../src/contracts/job.ts';
 import { returnedForMs } from '../../src/fleet/returned-jobs.ts';
+import { PayloadKeyMissing, PayloadNewer, PayloadUnsealed } from '../../src/payload/seal.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { jobKeyOf } from '../queue/send-job.ts';
 import { delayJob, requeue, type LockedJob } from './disposition.ts';
@@ -9,15 +10,23 @@ import { delayJob, requeue, type LockedJob } from './disposition.ts';
  *
  * - `payload-key`: it does not have the key that encrypted the contacts.
  * - `unsealed`: it has a key, and the contacts are not encrypted for this place (UNSEALED_PAYLOADS).
- * - `newer-jobs`: the job has a later version than this worker knows.
+ * - `newer-jobs`: the job, or its contacts, have a later version than this worker knows.
  */
 export type ReturnReason = 'payload-key' | 'unsealed' | 'newer-jobs';
 
 /** Why a job is returned whose contacts could not be decrypted; undefined if no worker can read them. */
 export function returnReasonOf(error: unknown): ReturnReason | undefined {
   if (error instanceof PayloadKeyMissing) return 'payload-key';
+  if (error instanceof PayloadNewer) return 'newer-jobs';
   return error instanceof PayloadUnsealed ? 'unsealed' : undefined;
 }
+
+/** Longest time from the first return of a job to its last one, in milliseconds. */
+const RETURNED_AT_MOST_MS: Readonly<Record<ReturnReason, number>> = {
+  'payload-key': Infinity,
+  unsealed: Infinity,
+  'newer-jobs': NEWER_JOB_WAIT_MS,
+};
 
 /** Delays of a returned job: a quarter of the time since its first return, within these, in milliseconds. */
 const LEAST_MS = 5_000;
@@ -41,16 +50,22 @@ export class JobReturns {
   }
 
   /**
-   * Delays an unsent job without counting an attempt, by throwing as {@link delayJob} does.
+   * Delays an unsent job without counting an attempt, by throwing as {@link delayJob} does. It resolves without
+   * effect once the job is returned for longer than its reason allows.
    *
-   * @param atMostMs it resolves without effect once the job is returned for longer. Default: no limit
+   * @param release called before the job is delayed: gives back what the run has claimed
    */
-  async returnJob(locked: LockedJob, reason: ReturnReason, atMostMs = Infinity): Promise<void> {
+  async returnJob(
+    locked: LockedJob,
+    reason: ReturnReason,
+    release?: () => Promise<void>,
+  ): Promise<void> {
     this.#onReturn(reason, UNREADY_MS);
     const forMs = await returnedForMs(this.#redis, jobKeyOf(locked.job)).catch(() => undefined);
+    if (forMs !== undefined && forMs > RETURNED_AT_MOST_MS[reason]) return;
+    await release?.();
     // Redis does not answer.
     if (forMs === undefined) requeue();
-    if (forMs > atMostMs) return;
     await delayJob(locked, Math.min(MOST_MS, Math.max(LEAST_MS, forMs / 4)), reason);
   }
 }

@@ -4,7 +4,6 @@ import { NoticeQueueError } from '../../src/contracts/errors.ts';
 import {
   firstDue,
   isNewerJob,
-  NEWER_JOB_WAIT_MS,
   SEALED_JOB_VERSION,
   type JobData,
 } from '../../src/contracts/job.ts';
@@ -62,7 +61,7 @@ const EARLY_MS = 100;
 export async function runNotice(locked: LockedJob, context: NoticeContext): Promise<JobResult> {
   const { job, lockToken } = locked;
   if (isNewerJob(job.data, SEALED_JOB_VERSION)) {
-    await context.returns.returnJob(locked, 'newer-jobs', NEWER_JOB_WAIT_MS);
+    await context.returns.returnJob(locked, 'newer-jobs');
   }
   let data: JobData;
   try {

@@ -6,6 +6,7 @@ import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
+import { run } from '../../cli/support/run.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../support/worker-in-process.ts';
@@ -46,7 +47,10 @@ async function world() {
   /** Nothing of the batch has changed for so long. */
   const still = (ms: number) =>
     redis.client.hset(keys.batch('old').record, 'movedAt', Date.now() - ms);
-  return { prefix, keys, batch, start, finished, looked, lookAgain, still };
+  /** What an operator does about its unknown contacts. */
+  const resolve = (as: string) =>
+    run(['resolve', 'old', '--as', as, '--yes'], { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+  return { prefix, keys, batch, start, finished, looked, lookAgain, still, resolve };
 }
 
 /** Newer batches, all finished: so many that a look at the newest ones does not reach the old one. */
@@ -81,6 +85,28 @@ describe('a batch older than the newest thousand', () => {
     const emulator = await all.start();
     await all.batch.ledger.redrive('old', '0', 'rejected');
     expect((await all.finished()).counts).toMatchObject({ accepted: 5, rejected: 5 });
+    expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
+  }, 60_000);
+
+  it('is sent again after what was unknown was resolved as resend', async () => {
+    const all = await world();
+    await all.batch.settle(0, allFailed(5, 'unknown', 'HTTP_503', ''));
+    await all.batch.settle(1, allFailed(5, 'rejected', 'CREDIT', ''));
+    expect((await all.batch.read()).phase).toBe('finished');
+    await thousandNewer(all);
+    const emulator = await all.start();
+    expect((await all.resolve('resend')).code).toBe(0);
+    expect((await all.finished()).counts).toMatchObject({ accepted: 5, rejected: 5, unknown: 0 });
+    expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
+  }, 60_000);
+
+  it('is sent as far as it waits after what was unknown was resolved as accepted', async () => {
+    const all = await world();
+    await all.batch.settle(0, allFailed(5, 'unknown', 'HTTP_503', ''));
+    await thousandNewer(all);
+    expect((await all.resolve('accepted')).code).toBe(0);
+    const emulator = await all.start();
+    expect((await all.finished()).counts).toMatchObject({ accepted: 10, unknown: 0 });
     expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
   }, 60_000);
 

@@ -344,7 +344,7 @@ describe('a batch whose chunks are', () => {
       'f',
       3_600_000,
     );
-    await ledger.store(id, { chunk: 0, size: 5, rows: 5, payload: Buffer.from([9, 1, 2, 3]) });
+    await ledger.store(id, { chunk: 0, size: 5, rows: 5, payload: Buffer.from([1, 1, 2, 3]) });
     await ledger.endImport(id, 0, 0);
     await queueChunks(ledger, queue, id);
     expect((await finished(id)).counts).toMatchObject({ rejected: 5 });

@@ -22,8 +22,10 @@ describe('a malformed job', () => {
   });
   afterEach(() => emulator.close());
 
-  /** Queues a job with this text as its data, between good notices, for a worker that starts afterwards. */
-  async function run(data: string): Promise<{ line: Line; id: string; good: string[] }> {
+  /** Queues a job with these fields in Redis, between good notices, for a worker that starts afterwards. */
+  async function run(
+    fields: Readonly<Record<string, string>>,
+  ): Promise<{ line: Line; id: string; good: string[] }> {
     const line = await lines.line(emulator.url, { COALESCE_MAX_CONTACTS: '100' });
     const keys = keysOf(line.prefix, 'default');
     const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
@@ -33,7 +35,7 @@ describe('a malformed job', () => {
       line.queue.sendMany(list.map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })));
     await send(good.slice(0, 3));
     const { id = '' } = await queue.add('send', {});
-    await redis.client.hset(keys.noticeJob(id), 'data', data);
+    await redis.client.hset(keys.noticeJob(id), fields);
     await send(good.slice(3));
     await queue.resume();
     await queue.close();
@@ -41,11 +43,14 @@ describe('a malformed job', () => {
   }
 
   it.each([
-    ['a contact nested 20,000 levels deep', noticeWith('', `,"x":${deep(20_000)}`)],
-    ['a field nested 20,000 levels deep', noticeWith(`,"x":${deep(20_000)}`)],
-    ['text that is not JSON', '{"v":1,'],
-  ])('fails alone and at once: %s', async (_name, data) => {
-    const { line, id, good } = await run(data);
+    ['a contact nested 20,000 levels deep', { data: noticeWith('', `,"x":${deep(20_000)}`) }],
+    ['a field nested 20,000 levels deep', { data: noticeWith(`,"x":${deep(20_000)}`) }],
+    ['text that is not JSON', { data: '{"v":1,' }],
+    ['options that are not JSON', { data: noticeWith(''), opts: '{"attempts":3,' }],
+    ['options that are null', { data: noticeWith(''), opts: 'null' }],
+    ['data and options that are not JSON', { data: '{"v":1,', opts: 'attempts=3' }],
+  ])('fails alone and at once: %s', async (_name, fields) => {
+    const { line, id, good } = await run(fields);
     const keys = keysOf(line.prefix, 'default');
     const failed = () => redis.client.zscore(keys.failedNotices, id);
     await until(failed, { what: 'the job to fail' });

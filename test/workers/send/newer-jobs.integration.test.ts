@@ -1,9 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { CHUNK_JOB_VERSION } from '../../../src/contracts/chunk-job.ts';
+import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
+import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import { CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/chunk-job.ts';
 import { NEWER_JOB_WAIT_MS, SEALED_JOB_VERSION } from '../../../src/contracts/job.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { readWorkers } from '../../../src/fleet/heartbeat.ts';
-import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { CHUNK_QUEUE_NAME, keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
@@ -18,6 +21,25 @@ describe('a job of a later version', () => {
   });
   afterEach(() => emulator.close());
 
+  const unready = (keys: Keys) =>
+    until(
+      async () =>
+        (await readWorkers(redis.client, keys)).some(({ unready: reasons = [] }) =>
+          reasons.some(({ reason }) => reason === 'newer-jobs'),
+        ),
+      { what: 'the worker to be unready' },
+    );
+  /** A day later, for a job that was returned: it is run again. */
+  async function aDayLater(keys: Keys, name: string, id: string) {
+    const queue = openBullQueue(name, redis.client, keys);
+    const isDelayed = async () => (await queue.getJobState(id)) === 'delayed';
+    await until(isDelayed, { what: 'its return' });
+    const key = `${keys.bullPrefix}:${name}:${id}`;
+    await redis.client.hincrby(key, 'notices:returned', -NEWER_JOB_WAIT_MS - 1);
+    await (await queue.getJob(id))?.promote();
+    await queue.close();
+  }
+
   it.each([
     ['a notice', QUEUE_NAME, { v: SEALED_JOB_VERSION + 1, message: { to: ['0100'] } }],
     ['a chunk', CHUNK_QUEUE_NAME, { v: CHUNK_JOB_VERSION + 1, list: 'b', part: 0 }],
@@ -30,13 +52,7 @@ describe('a job of a later version', () => {
       const { id = '' } = await queue.add('send', data);
       const stateOf = () => queue.getJobState(id);
       await until(async () => (await stateOf()) === 'delayed', { what: 'its return' });
-      await until(
-        async () =>
-          (await readWorkers(redis.client, keys)).some(({ unready = [] }) =>
-            unready.some(({ reason }) => reason === 'newer-jobs'),
-          ),
-        { what: 'the worker to be unready' },
-      );
+      await unready(keys);
       const job = await queue.getJob(id);
       expect([job?.attemptsMade, job?.failedReason]).toEqual([0, undefined]);
 
@@ -51,4 +67,53 @@ describe('a job of a later version', () => {
       await queue.close();
     },
   );
+
+  /** Contacts as a later version encodes or encrypts them. */
+  const newer = Buffer.from([4, 1, 2, 3]);
+
+  it('whose contacts alone have a later version waits in the same way, a notice', async () => {
+    const line = await lines.line(emulator.url, { HEARTBEAT_MS: '100' });
+    const keys = keysOf(line.prefix, 'default');
+    const queue = openBullQueue(QUEUE_NAME, redis.client, keys);
+    const sealed = { templateCode: 'T', contacts: 1, sealed: newer.toString('base64') };
+    const { id = '' } = await queue.add('send', { v: SEALED_JOB_VERSION, notice: sealed });
+    await unready(keys);
+    await aDayLater(keys, QUEUE_NAME, id);
+    await until(async () => (await queue.getJobState(id)) === 'failed', { what: 'its refusal' });
+    expect(await redis.client.hget(keys.noticeJob(id), 'failedReason')).toMatch(
+      /^PAYLOAD_UNREADABLE: .*unknown version 4/,
+    );
+    expect(emulator.record().requests).toBe(0);
+    await queue.close();
+  });
+
+  it('whose contacts alone have a later version waits in the same way, a chunk', async () => {
+    const line = await lines.line(emulator.url, { HEARTBEAT_MS: '100' });
+    const keys = keysOf(line.prefix, 'default');
+    const ledger = new Ledger(redis.client, keys);
+    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
+    await ledger.start('b', PLAN, 'fingerprint', NEWER_JOB_WAIT_MS);
+    await ledger.store('b', { chunk: 0, size: 3, rows: 3, payload: newer });
+    await ledger.endImport('b', 0, 0);
+    await queueChunks(ledger, queue, 'b');
+    await queue.close();
+    const counts = async () => (await ledger.read('b'))?.counts;
+    await unready(keys);
+    const inFlight = () => redis.client.hlen(keys.batch('b').inflight);
+    await until(async () => (await inFlight()) === 0, { what: 'the return of the chunk' });
+    expect(await counts()).toMatchObject({ pending: 3, rejected: 0 });
+    await aDayLater(keys, CHUNK_QUEUE_NAME, chunkJobId({ batch: 'b', chunk: 0 }));
+    await until(async () => (await counts())?.rejected === 3, { what: 'its refusal' });
+    expect(emulator.record().requests).toBe(0);
+  });
 });
+
+const PLAN: BatchPlan = {
+  frame: '{"templateCode":"T"}',
+  templateCode: 'T',
+  chunkSize: 3,
+  delivery: 'at-least-once',
+  expiresAt: 0,
+  rate: 0,
+  bisect: true,
+};
