@@ -65,6 +65,8 @@ export class ChunkAttempt {
   readonly #context: ChunkContext;
   /** Names this claim. */
   readonly #nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
+  /** Monotonic time at which the deadline of the chunk passes. */
+  #expiresAt = Infinity;
 
   constructor(options: ChunkRun, context: ChunkContext) {
     this.#options = options;
@@ -79,11 +81,15 @@ export class ChunkAttempt {
    */
   async claim(): Promise<Claim | undefined> {
     const { locked, data, owned, cancel } = this.#options;
-    const { ledger, lockKey, log } = this.#context;
+    const { ledger, lockKey, log, unknownResends } = this.#context;
     const lock = { key: lockKey(locked.job.id ?? ''), token: locked.lockToken ?? '' };
     for (let tries = 0; owned() && !cancel.aborted; tries++) {
       try {
-        return await ledger.claim(data.batch, data.chunk, this.#nonce, lock);
+        const askedAt = performance.now();
+        const { batch, chunk } = data;
+        const claim = await ledger.claim(batch, chunk, this.#nonce, lock, unknownResends);
+        if (claim.kind === 'send') this.#expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
+        return claim;
       } catch (error) {
         if (tries === 0) log.trouble('claim', error);
       }
@@ -107,7 +113,9 @@ export class ChunkAttempt {
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
-    const requests = new ChunkRequests(this.#options, claim, this.#nonce, this.#context);
+    const owned = () => this.#options.owned() && performance.now() < this.#expiresAt;
+    const run = { ...this.#options, owned };
+    const requests = new ChunkRequests(run, claim, this.#nonce, this.#context);
     const { outcome, answer } = await requests.send(contacts, size, passage, permit);
     const status = answer?.status;
     const detail = detailOf(answer);

@@ -24,7 +24,7 @@ export interface ChunkRequestContext extends AttemptContext {
 export interface ChunkRun {
   readonly locked: LockedJob;
   readonly data: ChunkJobData;
-  /** Whether the lock of the job is surely ours. */
+  /** Whether the lock of the job is surely ours; for requests also whether its deadline has not passed. */
   readonly owned: () => boolean;
   readonly cancel: CancelSignal;
 }

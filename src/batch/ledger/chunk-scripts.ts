@@ -7,8 +7,9 @@ import { ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
- * job's lock; the last keys are that lock and the count of possibly sent twice. Nothing is sent unless the result is
- * ['send', frame, payload, size, number of possibly sent attempts, delivery, bisect 0 or 1].
+ * job's lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly
+ * sent twice. Nothing is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts,
+ * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none].
  * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
  * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
  * unknown; ['later', ms] the rate of the batch does not allow it yet.
@@ -33,9 +34,10 @@ local size, delivery = sizeOf(chunk), field('delivery')
 local bytes = redis.call('HGET', payload, chunk)
 local underWay = state == SENDING or state == SENDING_POSSIBLY_SENT
 local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
+local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
 local function send(possiblySent)
-  local sent = possiblySent and math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) or 0
-  return { 'send', field('frame'), bytes, size, sent, delivery, field('bisect') }
+  return { 'send', field('frame'), bytes, size, possiblySent and sent() or 0, delivery, field('bisect'),
+    msToDeadline(chunk, now) }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
   return send(state == SENDING_POSSIBLY_SENT)
@@ -91,6 +93,10 @@ if isTooLate(chunk, now) then
 end
 if not bytes then
   settleAs('unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
+  return { 'parked' }
+end
+if possiblySent and sent() > tonumber(ARGV[4]) then
+  settleAs('unknown', 'OUTCOME_UNKNOWN', 'it was possibly sent as often as UNKNOWN_RESENDS allows')
   return { 'parked' }
 end
 if count('rate') > 0 then

@@ -15,6 +15,8 @@ export type Claim =
       readonly delivery: DeliveryPolicy;
       /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
       readonly bisect: boolean;
+      /** Milliseconds until its deadline passes, by the clock of Redis; absent where it has none. */
+      readonly msToDeadline?: number;
     }
   | { readonly kind: 'later'; readonly afterMs: number }
   | {
