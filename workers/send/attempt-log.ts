@@ -31,7 +31,8 @@ export class AttemptLog {
     const logger = this.#logger;
     const onAttempt = this.#onAttempt;
     return {
-      end(outcome, answer, facts = {}) {
+      end(returned, answer, facts = {}) {
+        const outcome = returned ?? afterRefusal(answer);
         if (outcome !== undefined) {
           onAttempt(
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
@@ -83,6 +84,13 @@ export interface AttemptFacts {
   readonly probe?: boolean | undefined;
   readonly batch?: string;
   readonly chunk?: number;
+}
+
+/** The outcome of a job that is returned after a request of it was refused: it was not returned unsent. */
+function afterRefusal(answer: SendAnswer | undefined): Outcome | undefined {
+  const first = answer?.refused[0];
+  if (first === undefined) return undefined;
+  return { kind: 'retry', code: first.code ?? `HTTP_${first.status}`, counted: false };
 }
 
 /** @param waitedMs absent if this is not the first attempt of the job */

@@ -123,7 +123,7 @@ async function attemptGroup(
     attempted = await attempt(ready, isProbe, context);
     if (attempted.outcome !== undefined || stopping.aborted) break;
     if (ready.every(mayGo)) break;
-    ready = await leaveOut(ready, context);
+    ready = await leaveOut(ready, context, attempted.answer);
   }
   const { outcome, answer } = attempted;
   const { length: size } = ready;
@@ -191,10 +191,15 @@ const deliveryOf = ([first]: readonly HeldNotice[]): DeliveryPolicy =>
 const mayGo = (notice: HeldNotice): boolean =>
   notice.owned() && !notice.isLate() && maySend(notice.intent);
 
-/** Ends the notices that may not be sent; returns the others. */
+/**
+ * Ends the notices that may not be sent; returns the others.
+ *
+ * @param answer of a request with all of them that was refused; counted with the first that is ended
+ */
 async function leaveOut(
   notices: readonly HeldNotice[],
   context: GroupContext,
+  answer?: SendAnswer,
 ): Promise<readonly HeldNotice[]> {
   const left = notices.filter(mayGo);
   const out = notices.filter((notice) => !left.includes(notice));
@@ -204,12 +209,20 @@ async function leaveOut(
     asked.map(({ intent }) => intent),
     context,
   );
+  // Of the requests so far, the service accepted none.
+  await uncountSentAgain(
+    out.map(({ intent }) => intent),
+    undefined,
+    context,
+  );
   const ends = out.map((notice) => ({ notice, outcome: leftOutAs(notice) }));
   await endIntents(
     ends.map(({ notice: { intent }, outcome }) => ({ intent, outcome, answer: undefined })),
     context,
   );
-  for (const { notice, outcome } of ends.toReversed()) notice.end({ outcome });
+  for (const { notice, outcome } of ends.toReversed()) {
+    notice.end({ outcome, answer: notice === out[0] ? answer : undefined });
+  }
   return left;
 }
 

@@ -95,6 +95,40 @@ describe('a group', () => {
     expect(accepted(on)).toEqual(NUMBERS);
   });
 
+  it('counts a refused request with the notice that may not be sent a second time, and no resend', async () => {
+    const { on } = await open();
+    const expiresAt = Date.now() + 200;
+    const failedReason = 'HTTP_500 (may have been taken: 1)';
+    const late = await on.notice('010009', { expiresAt, failedReason });
+    on.emulator.addFault({ on: 'send', status: 401, times: 1 });
+    let asked = 0;
+    on.beforeToken = async () => {
+      asked++;
+      if (asked === 2) await until(() => Date.now() >= expiresAt, { what: 'the deadline' });
+    };
+    await on.send([late]);
+    expect(late.ends).toMatchObject([
+      { outcome: { kind: 'unknown', earlier: true }, answer: { status: 401, requests: 1 } },
+    ]);
+    expect(on.twice).toBe(0);
+  });
+
+  it('that is stopped between its two requests reports the first', async () => {
+    const { on, group } = await open();
+    on.emulator.addFault({ on: 'send', status: 401, times: 1 });
+    let asked = 0;
+    on.beforeToken = () => {
+      asked++;
+      if (asked === 2) on.stopping.abort();
+      return Promise.resolve();
+    };
+    await on.send(group);
+    expect(outcomes(group)).toEqual(Array.from(group, () => 'gone back'));
+    expect(group[0]?.ends).toMatchObject([{ answer: { status: 401, requests: 1 } }]);
+    const counted = group.filter(({ ends }) => ends[0]?.counted !== false);
+    expect(counted).toHaveLength(1);
+  });
+
   it('of which nobody is left makes no request, and leaves the gate as it was', async () => {
     const { on, group } = await open();
     on.beforeToken = () => {
