@@ -11,8 +11,9 @@ import { ledgerScript } from './ledger-prelude.ts';
  * sent twice. Nothing is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts,
  * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none].
  * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
- * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
- * unknown; ['later', ms] the rate of the batch does not allow it yet.
+ * ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
+ * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate
+ * of the batch does not allow it yet.
  *
  * A claim that the rate refuses gets a turn of its own: if all of them waited for the next
  * free moment, each of these moments would bring all waiting jobs back. A claim that comes up to
@@ -48,13 +49,14 @@ local function uncount()
   add('pending', -size)
   if possiblySent then add('maybePending', -size) end
 end
-local function settleAs(failed, code, message)
+local function settleAs(claim, failed, code, message)
   uncount()
   setState(chunk, SETTLED)
   release(chunk, size)
   fail(chunk, now, failed, size, code, message)
   moved(now)
   finishIfDone(now)
+  return { claim, size, possiblySent and sent() or 0, code }
 end
 local function requeue()
   if not underWay then return end
@@ -67,8 +69,7 @@ end
 
 if underWay and delivery == 'at-most-once' then
   -- The attempt that claimed it crashed or lost its job: its outcome is unknown.
-  settleAs('unknown', 'OUTCOME_UNKNOWN', 'the worker ended before the service answered')
-  return { 'parked' }
+  return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'the worker ended before the service answered')
 end
 if phase == 'cancelled' then
   if underWay then
@@ -84,20 +85,14 @@ if phase == 'paused' then
   return { 'paused' }
 end
 if isTooLate(chunk, now) then
-  if possiblySent then
-    settleAs('unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
-  else
-    settleAs('expired', 'EXPIRED', '')
-  end
-  return { 'expired' }
+  if not possiblySent then return settleAs('expired', 'expired', 'EXPIRED', '') end
+  return settleAs('expired', 'unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
 end
 if not bytes then
-  settleAs('unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
-  return { 'parked' }
+  return settleAs('parked', 'unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
 end
 if possiblySent and sent() > tonumber(ARGV[4]) then
-  settleAs('unknown', 'OUTCOME_UNKNOWN', 'it was possibly sent as often as UNKNOWN_RESENDS allows')
-  return { 'parked' }
+  return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'it was possibly sent as often as UNKNOWN_RESENDS allows')
 end
 if count('rate') > 0 then
   local nextAt = count('nextAt')

@@ -151,6 +151,15 @@ export class Ledger extends LedgerActions {
       };
     }
     if (kind === 'later') return { kind, afterMs: Number(rest[0]) };
+    if (kind === 'expired' || kind === 'parked') {
+      const [size, possiblySent, code] = rest;
+      return {
+        kind,
+        size: Number(size),
+        possiblySent: Number(possiblySent),
+        code: String(code),
+      };
+    }
     return { kind } as Claim;
   }
 

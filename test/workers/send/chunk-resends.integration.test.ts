@@ -60,6 +60,11 @@ it('a chunk whose workers die after their claims is sent no more often than UNKN
     { state: 'unknown', size: 3, code: 'OUTCOME_UNKNOWN' },
   ]);
   expect(worker.emulator.record().requests).toBe(0);
+  const lines = () => worker.lines.filter(({ event }) => event === 'attempt');
+  await until(() => lines().length > 0, { what: 'the line of the end' });
+  expect(lines()).toMatchObject([
+    { outcome: 'unknown', code: 'OUTCOME_UNKNOWN', batch: 'b', contacts: 3, possiblySent: 2 },
+  ]);
   const { counts } = await batch.read();
   expect(counts).toMatchObject({ total: 3, unknown: 3, possiblySentTwice: 3 });
 }, 120_000);
@@ -85,4 +90,7 @@ it('a chunk whose deadline passes while it waits for a token is not sent', async
 
   expect(await failuresOf(batch)).toMatchObject([{ state: 'expired', size: 3 }]);
   expect(worker.emulator.record().requests).toBe(0);
+  const lines = () => worker.lines.filter(({ event }) => event === 'attempt');
+  await until(() => lines().length > 0, { what: 'the line of the end' });
+  expect(lines()).toMatchObject([{ outcome: 'expired', batch: 'b', contacts: 3 }]);
 }, 120_000);
