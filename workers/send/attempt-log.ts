@@ -32,7 +32,7 @@ export class AttemptLog {
     const onAttempt = this.#onAttempt;
     return {
       end(returned, answer, facts = {}) {
-        const outcome = returned ?? afterRefusal(answer);
+        const outcome = returned ?? afterRefusal(answer, facts);
         if (outcome !== undefined) {
           onAttempt(
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
@@ -87,10 +87,14 @@ export interface AttemptFacts {
 }
 
 /** The outcome of a job that is returned after a request of it was refused: it was not returned unsent. */
-function afterRefusal(answer: SendAnswer | undefined): Outcome | undefined {
+function afterRefusal(
+  answer: SendAnswer | undefined,
+  { uncounted = 0 }: AttemptFacts,
+): Outcome | undefined {
   const first = answer?.refused[0];
-  if (first === undefined) return undefined;
-  return { kind: 'retry', code: first.code ?? `HTTP_${first.status}`, counted: false };
+  if (first === undefined && uncounted === 0) return undefined;
+  const code = first === undefined ? 'GROUP_REFUSED' : (first.code ?? `HTTP_${first.status}`);
+  return { kind: 'retry', code, counted: false };
 }
 
 /** @param waitedMs absent if this is not the first attempt of the job */

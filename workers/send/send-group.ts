@@ -103,13 +103,20 @@ async function attemptGroup(
   context: GroupContext,
 ): Promise<Group<HeldNotice>[]> {
   const { gate, stopping } = context;
-  let ready = notices.every(mayGo) ? notices : await leaveOut(notices, context);
+  let left = uncounted;
+  const leaveSomeOut = (all: readonly HeldNotice[], answer?: SendAnswer) => {
+    const requests = { answer, uncounted: left };
+    left = 0;
+    return leaveOut(all, requests, context);
+  };
+  let ready = notices.every(mayGo) ? notices : await leaveSomeOut(notices);
   if (ready.length === 0) return [];
   const passage = stopping.aborted ? undefined : await gate.enter(entrantOf(ready));
   if (passage === undefined || 'asideMs' in passage) {
     // Each requeued notice is put before the one that was requeued just now.
     await endAll(ready.slice(1), REQUEUED, context);
-    await endAll(ready.slice(0, 1), { ...REQUEUED, asideMs: passage?.asideMs }, context);
+    const first = { ...REQUEUED, uncounted: left, asideMs: passage?.asideMs };
+    await endAll(ready.slice(0, 1), first, context);
     return [];
   }
   const isProbe = passage.probe !== undefined;
@@ -123,7 +130,7 @@ async function attemptGroup(
     attempted = await attempt(ready, isProbe, context);
     if (attempted.outcome !== undefined || stopping.aborted) break;
     if (ready.every(mayGo)) break;
-    ready = await leaveOut(ready, context, attempted.answer);
+    ready = await leaveSomeOut(ready, attempted.answer);
   }
   const { outcome, answer } = attempted;
   const { length: size } = ready;
@@ -136,15 +143,15 @@ async function attemptGroup(
   ) {
     // One of them may be the cause: only a notice in a request of its own is evidence.
     context.log.groupRefused(size, outcome.code, answer);
-    return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
+    return splitGroup({ notices: ready, isPart, uncounted: left + (answer?.requests ?? 0) });
   }
   if (attempted.isUnsendable === true && size > 1) {
     await gate.leave(attempted, passage, '');
     // One by one, so that only the notice that causes the error spends an attempt.
-    return splitGroup({ notices: ready, isPart: true, uncounted });
+    return splitGroup({ notices: ready, isPart: true, uncounted: left });
   }
   const { requestedAt } = attempted;
-  const end = { outcome, answer, requestedAt, together: size, probe: isProbe, uncounted };
+  const end = { outcome, answer, requestedAt, together: size, probe: isProbe, uncounted: left };
   await endAll(ready, end, context, passage);
   return [];
 }
@@ -194,12 +201,13 @@ const mayGo = (notice: HeldNotice): boolean =>
 /**
  * Ends the notices that may not be sent; returns the others.
  *
- * @param answer of a request with all of them that was refused; counted with the first that is ended
+ * @param requests of rejected groups, and the answer of a refused request with all of them: counted with the first
+ *   that is ended
  */
 async function leaveOut(
   notices: readonly HeldNotice[],
+  requests: Pick<NoticeEnd, 'answer' | 'uncounted'>,
   context: GroupContext,
-  answer?: SendAnswer,
 ): Promise<readonly HeldNotice[]> {
   const left = notices.filter(mayGo);
   const out = notices.filter((notice) => !left.includes(notice));
@@ -221,7 +229,7 @@ async function leaveOut(
     context,
   );
   for (const { notice, outcome } of ends.toReversed()) {
-    notice.end({ outcome, answer: notice === out[0] ? answer : undefined });
+    notice.end(notice === out[0] ? { ...requests, outcome } : { outcome });
   }
   return left;
 }

@@ -200,6 +200,20 @@ describe('a group', () => {
     ]);
   });
 
+  it.each(['their locks are lost', 'the queue is held'])(
+    'that is refused counts its request also where its parts may not go on: %s',
+    async (why) => {
+      const { on, group } = await open('at-least-once', { rejectContacts: ['010003'] });
+      const parts = await on.send(group);
+      if (why === 'the queue is held') on.passage = undefined;
+      else for (const notice of group) notice.isLost = true;
+      for (const part of parts) await on.sendPart(part);
+      expect(outcomes(group)).toEqual(Array.from(group, () => 'gone back'));
+      const uncounted = group.map(({ ends }) => ends[0]?.uncounted ?? 0);
+      expect(uncounted).toEqual([1, 0, 0, 0]);
+    },
+  );
+
   it('that is refused once by a 401 is sent again with another token, once', async () => {
     const { on, group } = await open();
     on.emulator.addFault({ on: 'send', status: 401, times: 1 });
