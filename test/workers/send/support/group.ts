@@ -11,12 +11,8 @@ import { createServiceClient, type ServiceClient } from '../../../../src/service
 import { loadConfig } from '../../../../src/config/config.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { SendGate } from '../../../../workers/send/send-gate.ts';
-import {
-  sendGroup,
-  type GroupContext,
-  type HeldNotice,
-  type NoticeEnd,
-} from '../../../../workers/send/send-group.ts';
+import type { HeldNotice, NoticeEnd } from '../../../../workers/send/held-notice.ts';
+import { sendGroup, type GroupContext } from '../../../../workers/send/send-group.ts';
 import { noticeIntent } from '../../../../workers/send/notice-intent.ts';
 import { pendingNotice } from '../../../../workers/send/coalescer.ts';
 import type { TestRedis } from '../../../support/redis.ts';

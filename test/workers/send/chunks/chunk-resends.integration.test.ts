@@ -1,11 +1,11 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { buildBatch, contacts, type BuiltBatch } from '../../batch/support/built-batch.ts';
-import { testRedis } from '../../support/redis.ts';
-import { until } from '../../support/wait.ts';
-import { startWorkerInProcess } from '../support/worker-in-process.ts';
+import type { FailureRecord } from '../../../../src/batch/ledger/ledger-reader.ts';
+import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../../src/redis/open-queue.ts';
+import { buildBatch, contacts, type BuiltBatch } from '../../../batch/support/built-batch.ts';
+import { testRedis } from '../../../support/redis.ts';
+import { until } from '../../../support/wait.ts';
+import { startWorkerInProcess } from '../../support/worker-in-process.ts';
 
 const redis = testRedis();
 const PLAN = { frame: '{"templateCode":"T","scheduleType":"DIRECTLY"}' };

@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto';
-import { pause } from '../../src/async/cancellation.ts';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
-import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { pause } from '../../../src/async/cancellation.ts';
+import { settleWithRetry } from '../../../src/async/settle-with-retry.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import {
   allBack,
   allFailed,
   type Claim,
   type Settlement,
-} from '../../src/batch/ledger/settlement.ts';
-import { encodePayload, openPayload } from '../../src/payload/chunk-payload.ts';
-import { batchSeal, type Seal, type Sealing } from '../../src/payload/seal.ts';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
+} from '../../../src/batch/ledger/settlement.ts';
+import { encodePayload, openPayload } from '../../../src/payload/chunk-payload.ts';
+import { batchSeal, type Seal, type Sealing } from '../../../src/payload/seal.ts';
+import type { CancelSignal } from '../../../src/contracts/cancel-signal.ts';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
 import {
   attemptsEndedUnknown,
   possiblySentAttempts,
   withPossiblySentMark,
   withTraceIds,
-} from '../../src/contracts/possibly-sent.ts';
-import type { Passage } from '../../src/fleet/hold/passage.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import type { JobLockGuard } from '../queue/job-lock-guard.ts';
+} from '../../../src/contracts/possibly-sent.ts';
+import type { Passage } from '../../../src/fleet/hold/passage.ts';
+import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
+import type { JobLockGuard } from '../../queue/job-lock-guard.ts';
 import {
   ChunkRequests,
   type ChunkRequestContext,
@@ -34,10 +34,10 @@ import {
   settlementOfSorted,
   sortByResult,
   type SortedContacts,
-} from './contact-results.ts';
-import { applyOutcome, detailOf, requeue } from './disposition.ts';
-import { returnReasonOf, type JobReturns, type ReturnReason } from './job-returns.ts';
-import { shouldSplit } from './should-split.ts';
+} from '../contact-results.ts';
+import { applyOutcome, detailOf, requeue } from '../disposition.ts';
+import { returnReasonOf, type JobReturns, type ReturnReason } from '../job-returns.ts';
+import { shouldSplit } from '../should-split.ts';
 
 /** What the jobs of chunks need; a worker process composes it once. */
 export interface ChunkContext extends ChunkRequestContext {

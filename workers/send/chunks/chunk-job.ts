@@ -1,15 +1,15 @@
-import { Cancellation } from '../../src/async/cancellation.ts';
-import type { ClaimedLate } from '../../src/batch/ledger/settlement.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import { CHUNK_JOB_VERSION } from '../../src/contracts/chunk-job.ts';
-import { isNewerJob, NEWER_JOB_WAIT_MS } from '../../src/contracts/job.ts';
-import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import { Cancellation } from '../../../src/async/cancellation.ts';
+import type { ClaimedLate } from '../../../src/batch/ledger/settlement.ts';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
+import { CHUNK_JOB_VERSION } from '../../../src/contracts/chunk-job.ts';
+import { isNewerJob, NEWER_JOB_WAIT_MS } from '../../../src/contracts/job.ts';
+import { possiblySentAttempts } from '../../../src/contracts/possibly-sent.ts';
+import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import { UnrecoverableError, type Job } from 'bullmq';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
-import { delayJob, requeue, withoutStack } from './disposition.ts';
-import type { LockedJob } from './disposition.ts';
+import { NoticeQueueError } from '../../../src/contracts/errors.ts';
+import { readChunkJob, type ChunkJobData } from '../../../src/contracts/chunk-job.ts';
+import { delayJob, requeue, withoutStack } from '../disposition.ts';
+import type { LockedJob } from '../disposition.ts';
 import { ChunkAttempt, type ChunkContext, type ChunkResult } from './chunk-attempt.ts';
 
 /**
