@@ -170,6 +170,9 @@ class HttpServiceClient implements ServiceClient {
       const request = (token: Token) => call.request(token);
       await sendWithRefresh({ tokens, deadline, guard, request });
       return call.answer();
+    } catch (error) {
+      if (call.requests > 0) guard?.noteRefused?.(call.answer());
+      throw error;
     } finally {
       deadline.close();
     }

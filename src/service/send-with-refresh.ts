@@ -3,6 +3,7 @@ import { NoticeQueueError } from '../contracts/errors.ts';
 import type { Refusal, Token, TokenSource } from '../contracts/token.ts';
 import { Cancellation } from '../async/cancellation.ts';
 import type { Deadline } from '../async/deadline.ts';
+import type { SendAnswer } from './response/send-answer.ts';
 
 /** The caller's last check before each request of a send call. */
 export interface RequestGuard {
@@ -20,6 +21,8 @@ export interface RequestGuard {
    * `check`, and one that was not sent is repeated. False ends the call as given up, with nothing sent.
    */
   mayStart(): boolean;
+  /** Called where the call ends with an error after a request that was refused, with what is known of that request. */
+  noteRefused?(answer: SendAnswer): void;
 }
 
 /** What a send call consists of. */

@@ -32,6 +32,9 @@ async function answering(
 }
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
+/** Each byte as two digits with this before it. */
+const hexBytes = (text: string, before: string): string =>
+  [...Buffer.from(text)].map((byte) => before + byte.toString(16).padStart(2, '0')).join('');
 const escaped = (text: string): string =>
   text.replaceAll(
     /[^\p{ASCII}]/gu,
@@ -74,6 +77,13 @@ describe('a message never contains a value that was sent', () => {
     ['base64', `got ${base64(`{"name":"${NAME}"}`)}`, '***'],
     ['base64 twice', `got ${base64(base64(ORDER))}`, '***'],
     ['hex', `got ${Buffer.from(ORDER).toString('hex')}`, '***'],
+    ['base64 in a path', `got /u/${base64(NUMBER)}`, '***'],
+    ['base64 in a name', `got user_${base64(NUMBER)}`, '***'],
+    ['as bytes with escapes', String.raw`name b'\xed\x99\x8d\xea\xb8\xb8\xeb\x8f\x99'`, '***'],
+    ['a number as bytes with escapes', `bad ${hexBytes(NUMBER, String.raw`\x`)}`, '***'],
+    ['quoted-printable', `name ${hexBytes(NAME, '=')}`, '***'],
+    ['with escapes in braces', String.raw`name \u{d64d}\u{ae38}\u{b3d9}`, '***'],
+    ['with escapes of old scripts', 'name %uD64D%uAE38%uB3D9', '***'],
     ['full-width', 'got Ｏｒｄｅｒ－Ｋｘ７－Ｗｑ', '***'],
     ['letters apart', 'got O r d e r - K x 7 - W q', '***'],
   ])('%s', async (_name, message, expected) => {

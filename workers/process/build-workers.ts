@@ -3,11 +3,12 @@ import type { HoldSettings } from '../../src/fleet/hold/hold-gate.ts';
 import { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { SendWorker } from '../queue/send-job.ts';
 import { buildSendWorker, type SendWorkerOptions } from '../queue/send-worker.ts';
-import type { ChunkContext } from '../send/chunk-attempt.ts';
-import { runChunk } from '../send/chunk-job.ts';
+import type { ChunkContext } from '../send/chunks/chunk-attempt.ts';
+import { runChunk } from '../send/chunks/chunk-job.ts';
 import { Coalescer } from '../send/coalescer.ts';
 import { runNotice, type NoticeContext } from '../send/notice-job.ts';
-import { sendGroup, type GroupContext, type HeldNotice } from '../send/send-group.ts';
+import type { HeldNotice } from '../send/held-notice.ts';
+import { sendGroup, type GroupContext } from '../send/send-group.ts';
 import { announceEnds } from './announce-ends.ts';
 
 /** Builds the worker of single notices, not yet running: its jobs share requests where they may. */

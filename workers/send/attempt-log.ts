@@ -31,7 +31,8 @@ export class AttemptLog {
     const logger = this.#logger;
     const onAttempt = this.#onAttempt;
     return {
-      end(outcome, answer, facts = {}) {
+      end(returned, answer, facts = {}) {
+        const outcome = returned ?? afterRefusal(answer, facts);
         if (outcome !== undefined) {
           onAttempt(
             seenAttempt(outcome, answer, facts, job.attemptsMade === 0 ? waitedMs : undefined),
@@ -83,6 +84,17 @@ export interface AttemptFacts {
   readonly probe?: boolean | undefined;
   readonly batch?: string;
   readonly chunk?: number;
+}
+
+/** The outcome of a job that is returned after a request of it was refused: it was not returned unsent. */
+function afterRefusal(
+  answer: SendAnswer | undefined,
+  { uncounted = 0 }: AttemptFacts,
+): Outcome | undefined {
+  const first = answer?.refused[0];
+  if (first === undefined && uncounted === 0) return undefined;
+  const code = first === undefined ? 'GROUP_REFUSED' : (first.code ?? `HTTP_${first.status}`);
+  return { kind: 'retry', code, counted: false };
 }
 
 /** @param waitedMs absent if this is not the first attempt of the job */

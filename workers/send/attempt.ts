@@ -60,7 +60,9 @@ export async function attemptOnce(
   const guard = new AttemptGuard({ cancel, owned, rateLimit, permit, recordIntents });
   try {
     const answer = await send(tokens, { deadlineMs, ownConnection, guard });
-    if (guard.wasStopped) return { outcome: undefined };
+    if (guard.wasStopped) {
+      return { outcome: undefined, answer: answer.refused.length > 0 ? answer : undefined };
+    }
     const outcome = decideOutcome(answer);
     const { tokenId: id } = answer;
     const isAccepted = outcome.kind === 'accepted';
@@ -70,14 +72,15 @@ export async function attemptOnce(
     );
     return { outcome, answer, requestedAt: guard.requestedAt };
   } catch (error) {
-    if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined };
+    const { refused: answer } = guard;
+    if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined, answer };
     if (isProgramError(error)) {
       log.trouble('attempt', error);
       return guard.allowed
-        ? { outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' } }
+        ? { outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' }, answer }
         : { outcome: UNSENDABLE, isUnsendable: true };
     }
-    return { outcome: outcomeOfTokenError(error) };
+    return { outcome: outcomeOfTokenError(error), answer };
   } finally {
     guard.release();
   }

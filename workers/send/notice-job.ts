@@ -23,9 +23,9 @@ import {
   type JobResult,
   type LockedJob,
 } from './disposition.ts';
+import type { HeldNotice, NoticeEnd } from './held-notice.ts';
 import { returnReasonOf, type JobReturns } from './job-returns.ts';
 import { noticeIntent } from './notice-intent.ts';
-import type { HeldNotice, NoticeEnd } from './send-group.ts';
 
 /** What the jobs of single notices need; a worker process composes it once. */
 export interface NoticeContext {

@@ -1,6 +1,7 @@
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { RequestGuard } from '../../src/service/send-with-refresh.ts';
 
 /** Nothing was sent, and no notice is to blame: the job is requeued without spending an attempt. */
@@ -34,6 +35,7 @@ export class AttemptGuard implements RequestGuard {
   #requestedAt: number | undefined;
   #allowed = false;
   #wasStopped = false;
+  #refused: SendAnswer | undefined;
 
   constructor(options: AttemptGuardOptions) {
     this.cancel = options.cancel;
@@ -61,6 +63,16 @@ export class AttemptGuard implements RequestGuard {
   /** Whether it has stopped a request that waited: nothing of it was sent. */
   get wasStopped(): boolean {
     return this.#wasStopped;
+  }
+
+  noteRefused({ results: _, ...answer }: SendAnswer): void {
+    // What it says about contacts decides nothing: the request was to be repeated.
+    this.#refused = answer;
+  }
+
+  /** What is known of a refused request after which the call ended with an error; undefined where none did. */
+  get refused(): SendAnswer | undefined {
+    return this.#refused;
   }
 
   async #checkAll(cancel: CancelSignal): Promise<void> {

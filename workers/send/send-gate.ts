@@ -22,7 +22,7 @@ export interface SendGateOptions {
 
 /** What is known after an attempt. */
 export interface Attempted {
-  /** Undefined when nothing was sent and no notice is to blame. */
+  /** Undefined when nothing was sent, or only a request that was refused, and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer?: SendAnswer | undefined;
   /** No request could be made of the notices because of an error in this program. */

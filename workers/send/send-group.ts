@@ -1,64 +1,25 @@
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
-import type { JobData } from '../../src/contracts/job.ts';
 import type { Notice } from '../../src/contracts/notice.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
-import type { Entrant, Passage } from '../../src/fleet/hold/passage.ts';
+import type { Passage } from '../../src/fleet/hold/passage.ts';
 import type { ServiceClient } from '../../src/service/client.ts';
 import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
-import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
+import { splitGroup, type Group } from './coalescer.ts';
 import { isMixed, outcomeOfRequest } from './contact-results.ts';
+import { deliveryOf, entrantOf, mayGo, type HeldNotice, type NoticeEnd } from './held-notice.ts';
+import { leaveOut } from './leave-out.ts';
 import {
   beginIntents,
   countSentAgain,
-  earlierOutcome,
   endIntents,
   knownAfter,
-  maySend,
   uncountSentAgain,
   type IntentContext,
-  type NoticeIntent,
 } from './notice-intent.ts';
 import type { Attempted } from './send-gate.ts';
 import { shouldSplit } from './should-split.ts';
-
-/** A single notice in this process, from the fetch of its job to the end of the run. */
-export interface HeldNotice extends PendingNotice {
-  readonly data: JobData;
-  readonly intent: NoticeIntent;
-  /** Whether the lock of the job is surely ours. */
-  readonly owned: () => boolean;
-  /** Whether its `expiresAt` has passed. */
-  readonly isLate: () => boolean;
-  /** Records that only some of its contacts were accepted: the others remain in the job. */
-  readonly keepOthers: (results: readonly ContactResult[]) => Promise<void>;
-  /** Called exactly once with the result, unless `fail` is. */
-  readonly end: (end: NoticeEnd) => void;
-  /** Called instead when the run failed unexpectedly. */
-  readonly fail: (error: unknown) => void;
-}
-
-/** The result of a notice in one run. */
-export interface NoticeEnd {
-  /** Undefined when it is requeued unsent and no notice is to blame. */
-  readonly outcome: Outcome | undefined;
-  readonly answer?: SendAnswer | undefined;
-  /** How many notices its request contained. */
-  readonly together?: number;
-  /** Its request was the probe of a hold. */
-  readonly probe?: boolean;
-  /** Requests of rejected groups that are counted with it, besides its own. */
-  readonly uncounted?: number;
-  /** It leaves a probe to others for so many milliseconds. */
-  readonly asideMs?: number | undefined;
-  /** Of its own contacts, where the answer has results per contact. */
-  readonly results?: readonly ContactResult[] | undefined;
-  /** False where its request is counted with another notice. */
-  readonly counted?: boolean | undefined;
-}
 
 /** What sending groups needs; a worker process composes it once. */
 export interface GroupContext extends AttemptContext, IntentContext {
@@ -103,13 +64,20 @@ async function attemptGroup(
   context: GroupContext,
 ): Promise<Group<HeldNotice>[]> {
   const { gate, stopping } = context;
-  let ready = notices.every(mayGo) ? notices : await leaveOut(notices, context);
+  let left = uncounted;
+  const leaveSomeOut = (all: readonly HeldNotice[], answer?: SendAnswer) => {
+    const requests = { answer, uncounted: left };
+    left = 0;
+    return leaveOut(all, requests, context);
+  };
+  let ready = notices.every(mayGo) ? notices : await leaveSomeOut(notices);
   if (ready.length === 0) return [];
   const passage = stopping.aborted ? undefined : await gate.enter(entrantOf(ready));
   if (passage === undefined || 'asideMs' in passage) {
     // Each requeued notice is put before the one that was requeued just now.
     await endAll(ready.slice(1), REQUEUED, context);
-    await endAll(ready.slice(0, 1), { ...REQUEUED, asideMs: passage?.asideMs }, context);
+    const first = { ...REQUEUED, uncounted: left, asideMs: passage?.asideMs };
+    await endAll(ready.slice(0, 1), first, context);
     return [];
   }
   const isProbe = passage.probe !== undefined;
@@ -123,7 +91,7 @@ async function attemptGroup(
     attempted = await attempt(ready, isProbe, context);
     if (attempted.outcome !== undefined || stopping.aborted) break;
     if (ready.every(mayGo)) break;
-    ready = await leaveOut(ready, context);
+    ready = await leaveSomeOut(ready, attempted.answer);
   }
   const { outcome, answer } = attempted;
   const { length: size } = ready;
@@ -136,15 +104,15 @@ async function attemptGroup(
   ) {
     // One of them may be the cause: only a notice in a request of its own is evidence.
     context.log.groupRefused(size, outcome.code, answer);
-    return splitGroup({ notices: ready, isPart, uncounted: uncounted + (answer?.requests ?? 0) });
+    return splitGroup({ notices: ready, isPart, uncounted: left + (answer?.requests ?? 0) });
   }
   if (attempted.isUnsendable === true && size > 1) {
     await gate.leave(attempted, passage, '');
     // One by one, so that only the notice that causes the error spends an attempt.
-    return splitGroup({ notices: ready, isPart: true, uncounted });
+    return splitGroup({ notices: ready, isPart: true, uncounted: left });
   }
   const { requestedAt } = attempted;
-  const end = { outcome, answer, requestedAt, together: size, probe: isProbe, uncounted };
+  const end = { outcome, answer, requestedAt, together: size, probe: isProbe, uncounted: left };
   await endAll(ready, end, context, passage);
   return [];
 }
@@ -178,47 +146,6 @@ function together(notices: readonly HeldNotice[]): Notice {
   if (first === undefined) throw new TypeError('empty group');
   if (notices.length === 1) return first.data.notice;
   return { ...first.data.notice, contacts: notices.flatMap(({ data }) => data.notice.contacts) };
-}
-
-function entrantOf(notices: readonly HeldNotice[]): Entrant {
-  const { job = '', possiblySent = 0 } = notices[0]?.intent ?? {};
-  return { job, possiblySent: possiblySent + (deliveryOf(notices) === 'at-most-once' ? 1 : 0) };
-}
-
-const deliveryOf = ([first]: readonly HeldNotice[]): DeliveryPolicy =>
-  first?.data.delivery ?? 'at-least-once';
-
-const mayGo = (notice: HeldNotice): boolean =>
-  notice.owned() && !notice.isLate() && maySend(notice.intent);
-
-/** Ends the notices that may not be sent; returns the others. */
-async function leaveOut(
-  notices: readonly HeldNotice[],
-  context: GroupContext,
-): Promise<readonly HeldNotice[]> {
-  const left = notices.filter(mayGo);
-  const out = notices.filter((notice) => !left.includes(notice));
-  // The service may have accepted an attempt before the deadline: only the intents know.
-  const asked = out.filter((notice) => notice.isLate() && notice.data.delivery === 'at-most-once');
-  await beginIntents(
-    asked.map(({ intent }) => intent),
-    context,
-  );
-  const ends = out.map((notice) => ({ notice, outcome: leftOutAs(notice) }));
-  await endIntents(
-    ends.map(({ notice: { intent }, outcome }) => ({ intent, outcome, answer: undefined })),
-    context,
-  );
-  for (const { notice, outcome } of ends.toReversed()) notice.end({ outcome });
-  return left;
-}
-
-function leftOutAs(notice: HeldNotice): Outcome | undefined {
-  const { data, intent } = notice;
-  const earlier = earlierOutcome(intent);
-  if (earlier !== undefined || !notice.isLate()) return earlier;
-  const neverStarted = data.delivery === undefined || intent.verdict === 'send';
-  return neverStarted ? knownAfter({ kind: 'expired' }, intent) : undefined;
 }
 
 /**

@@ -7,11 +7,13 @@ import { ledgerScript } from './ledger-prelude.ts';
 
 /**
  * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
- * job's lock; the last keys are that lock and the count of possibly sent twice. Nothing is sent unless the result is
- * ['send', frame, payload, size, number of possibly sent attempts, delivery, bisect 0 or 1].
+ * job's lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly
+ * sent twice. Nothing is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts,
+ * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none].
  * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
- * ['cancelled']; ['settled']; ['expired']; ['parked'] it must not or cannot be sent, and is now
- * unknown; ['later', ms] the rate of the batch does not allow it yet.
+ * ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
+ * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate
+ * of the batch does not allow it yet.
  *
  * A claim that the rate refuses gets a turn of its own: if all of them waited for the next
  * free moment, each of these moments would bring all waiting jobs back. A claim that comes up to
@@ -33,9 +35,10 @@ local size, delivery = sizeOf(chunk), field('delivery')
 local bytes = redis.call('HGET', payload, chunk)
 local underWay = state == SENDING or state == SENDING_POSSIBLY_SENT
 local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
+local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
 local function send(possiblySent)
-  local sent = possiblySent and math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) or 0
-  return { 'send', field('frame'), bytes, size, sent, delivery, field('bisect') }
+  return { 'send', field('frame'), bytes, size, possiblySent and sent() or 0, delivery, field('bisect'),
+    msToDeadline(chunk, now) }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
   return send(state == SENDING_POSSIBLY_SENT)
@@ -46,13 +49,14 @@ local function uncount()
   add('pending', -size)
   if possiblySent then add('maybePending', -size) end
 end
-local function settleAs(failed, code, message)
+local function settleAs(claim, failed, code, message)
   uncount()
   setState(chunk, SETTLED)
   release(chunk, size)
   fail(chunk, now, failed, size, code, message)
   moved(now)
   finishIfDone(now)
+  return { claim, size, possiblySent and sent() or 0, code }
 end
 local function requeue()
   if not underWay then return end
@@ -65,8 +69,7 @@ end
 
 if underWay and delivery == 'at-most-once' then
   -- The attempt that claimed it crashed or lost its job: its outcome is unknown.
-  settleAs('unknown', 'OUTCOME_UNKNOWN', 'the worker ended before the service answered')
-  return { 'parked' }
+  return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'the worker ended before the service answered')
 end
 if phase == 'cancelled' then
   if underWay then
@@ -82,16 +85,14 @@ if phase == 'paused' then
   return { 'paused' }
 end
 if isTooLate(chunk, now) then
-  if possiblySent then
-    settleAs('unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
-  else
-    settleAs('expired', 'EXPIRED', '')
-  end
-  return { 'expired' }
+  if not possiblySent then return settleAs('expired', 'expired', 'EXPIRED', '') end
+  return settleAs('expired', 'unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
 end
 if not bytes then
-  settleAs('unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
-  return { 'parked' }
+  return settleAs('parked', 'unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
+end
+if possiblySent and sent() > tonumber(ARGV[4]) then
+  return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'it was possibly sent as often as UNKNOWN_RESENDS allows')
 end
 if count('rate') > 0 then
   local nextAt = count('nextAt')

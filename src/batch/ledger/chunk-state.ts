@@ -13,7 +13,8 @@
  * `pending-possibly-sent` to `sending-possibly-sent`. If the chunk is claimed already, that attempt
  * crashed: under at-most-once the chunk is settled as unknown; under at-least-once it becomes
  * `sending-possibly-sent`, or `pending-possibly-sent` if the batch is paused, cancelled or must wait
- * for its rate. After the deadline the chunk is settled: as unknown if possibly sent, else as expired.
+ * for its rate; settled as unknown where it was possibly sent more often than the worker's
+ * UNKNOWN_RESENDS. After the deadline the chunk is settled: as unknown if possibly sent, else as expired.
  *
  * A settlement leads from `sending` to `settled`, back to `pending`, or to `pending-possibly-sent` if
  * the outcome is unknown (under at-most-once: settled as unknown). Part of a chunk may be settled and

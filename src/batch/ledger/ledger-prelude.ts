@@ -58,11 +58,13 @@ local function countSent(chunk) redis.call('HINCRBY', sizes, chunk .. '.sent', 1
 local function event(name, ...)
   redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'event', name, 'batch', field('id'), ...)
 end
--- Whether the deadline of a chunk has passed.
-local function isTooLate(chunk, now)
+-- Milliseconds to the deadline of a chunk; 0 once it has passed, -1 for none.
+local function msToDeadline(chunk, now)
   local expiresAt = count('expiresAt')
-  return expiresAt > 0 and now >= expiresAt and redis.call('HEXISTS', sizes, chunk .. '.late') == 0
+  if expiresAt == 0 or redis.call('HEXISTS', sizes, chunk .. '.late') == 1 then return -1 end
+  return math.max(0, expiresAt - now)
 end
+local function isTooLate(chunk, now) return msToDeadline(chunk, now) == 0 end
 local function isOpen(phase) return phase == 'importing' or phase == 'sending' end
 -- A worker looks at the batch at once, and from then on at intervals, until it is taken out.
 local function lookAtOnce(now) redis.call('ZADD', open, now, field('id')) end

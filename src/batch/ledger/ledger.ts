@@ -129,21 +129,23 @@ export class Ledger extends LedgerActions {
    *
    * @param nonce identifies the attempt
    * @param lock key of the job's lock, and the worker's token for it
+   * @param mostSent a chunk that was possibly sent more often becomes unknown. Default: no limit
    */
   async claim(
     id: string,
     chunk: number,
     nonce: string,
     lock: { readonly key: string; readonly token: string },
+    mostSent = Number.MAX_SAFE_INTEGER,
   ): Promise<Claim> {
-    const args = [chunk, nonce, lock.token];
+    const args = [chunk, nonce, lock.token, mostSent];
     const [result, ...rest] = await this.run(claimChunk, id, args, [
       lock.key,
       this.keys.possiblySentTwice,
     ]);
     const kind = String(result);
     if (kind === 'send') {
-      const [frame, payload, size, possiblySent, delivery, bisect] = rest;
+      const [frame, payload, size, possiblySent, delivery, bisect, msToDeadline] = rest;
       return {
         kind,
         frame: String(frame),
@@ -152,9 +154,19 @@ export class Ledger extends LedgerActions {
         possiblySent: Number(possiblySent),
         delivery: String(delivery) === 'at-most-once' ? 'at-most-once' : 'at-least-once',
         bisect: String(bisect) === '1',
+        ...(Number(msToDeadline) < 0 ? {} : { msToDeadline: Number(msToDeadline) }),
       };
     }
     if (kind === 'later') return { kind, afterMs: Number(rest[0]) };
+    if (kind === 'expired' || kind === 'parked') {
+      const [size, possiblySent, code] = rest;
+      return {
+        kind,
+        size: Number(size),
+        possiblySent: Number(possiblySent),
+        code: String(code),
+      };
+    }
     return { kind } as Claim;
   }
 

@@ -15,11 +15,22 @@ export type Claim =
       readonly delivery: DeliveryPolicy;
       /** Whether a rejected chunk may be split to find the contact that causes the rejection. */
       readonly bisect: boolean;
+      /** Milliseconds until its deadline passes, by the clock of Redis; absent where it has none. */
+      readonly msToDeadline?: number;
     }
   | { readonly kind: 'later'; readonly afterMs: number }
-  | {
-      readonly kind: 'lost' | 'gone' | 'paused' | 'cancelled' | 'settled' | 'expired' | 'parked';
-    };
+  | ClaimedLate
+  | { readonly kind: 'lost' | 'gone' | 'paused' | 'cancelled' | 'settled' };
+
+/** The claim settled the chunk: its deadline has passed, or it is unknown and must not or cannot be sent. */
+export interface ClaimedLate {
+  readonly kind: 'expired' | 'parked';
+  /** Number of contacts. */
+  readonly size: number;
+  /** How many attempts the service may have accepted. */
+  readonly possiblySent: number;
+  readonly code: string;
+}
 
 /**
  * Result of an attempt for the contacts of a chunk. The parts add up to the chunk; each part that is

@@ -11,6 +11,11 @@ describe('what is kept of an answer', () => {
     expect(mask.message(`key ${SECRET} is not known`)).toBe('key *** is not known');
   });
 
+  it('has no name in its message that was sent and is URL-encoded in EUC-KR', () => {
+    const sent = new AnswerMask([], JSON.stringify({ contacts: [{ name: '홍길동' }] }));
+    expect(sent.message('name=%C8%AB%B1%E6%B5%BF')).toBe('***');
+  });
+
   it('has no code and no trace id that contains one', () => {
     expect(mask.code(`BAD_${SECRET}`)).toBeUndefined();
     expect(mask.traceId(`t-${SECRET}-1`)).toBeUndefined();

@@ -113,3 +113,32 @@ it('a notice that was possibly sent before has a line of level warn when it is a
     ['accepted', 'warn'],
   ]);
 });
+
+it.each(['notice', 'chunk'])(
+  'a request for a %s that was refused is counted where no other token can be had',
+  async (lane) => {
+    emulator = await startEmulator();
+    const { queue, attempts, deliver } = await lines.line(emulator.url);
+    const contacts = [{ contact: '01000000001' }];
+    await deliver({ templateCode: 'T', contacts });
+    const earlier = attempts().length;
+    emulator.addFault({ on: 'token', status: 403, code: 'ACCESS_KEY_NOT_APPROVED', times: 1 });
+    emulator.addFault({ on: 'send', status: 401, code: 'TOKEN_EXPIRED', times: 1 });
+    if (lane === 'notice') await queue.send({ templateCode: 'T', contacts });
+    else await queue.import(contacts, { templateCode: 'T', chunkSize: 1 });
+    const shown = () =>
+      attempts()
+        .slice(earlier)
+        .filter(({ outcome }) => outcome !== 'returned');
+    await until(() => shown().some(({ outcome }) => outcome === 'accepted'), {
+      what: 'the accepted attempt',
+    });
+    expect(shown()[0]).toMatchObject({
+      outcome: 'hold',
+      code: 'ACCESS_KEY_NOT_APPROVED',
+      status: 401,
+      serviceCode: 'TOKEN_EXPIRED',
+      requests: 1,
+    });
+  },
+);

@@ -95,6 +95,40 @@ describe('a group', () => {
     expect(accepted(on)).toEqual(NUMBERS);
   });
 
+  it('counts a refused request with the notice that may not be sent a second time, and no resend', async () => {
+    const { on } = await open();
+    const expiresAt = Date.now() + 200;
+    const failedReason = 'HTTP_500 (may have been taken: 1)';
+    const late = await on.notice('010009', { expiresAt, failedReason });
+    on.emulator.addFault({ on: 'send', status: 401, times: 1 });
+    let asked = 0;
+    on.beforeToken = async () => {
+      asked++;
+      if (asked === 2) await until(() => Date.now() >= expiresAt, { what: 'the deadline' });
+    };
+    await on.send([late]);
+    expect(late.ends).toMatchObject([
+      { outcome: { kind: 'unknown', earlier: true }, answer: { status: 401, requests: 1 } },
+    ]);
+    expect(on.twice).toBe(0);
+  });
+
+  it('that is stopped between its two requests reports the first', async () => {
+    const { on, group } = await open();
+    on.emulator.addFault({ on: 'send', status: 401, times: 1 });
+    let asked = 0;
+    on.beforeToken = () => {
+      asked++;
+      if (asked === 2) on.stopping.abort();
+      return Promise.resolve();
+    };
+    await on.send(group);
+    expect(outcomes(group)).toEqual(Array.from(group, () => 'gone back'));
+    expect(group[0]?.ends).toMatchObject([{ answer: { status: 401, requests: 1 } }]);
+    const counted = group.filter(({ ends }) => ends[0]?.counted !== false);
+    expect(counted).toHaveLength(1);
+  });
+
   it('of which nobody is left makes no request, and leaves the gate as it was', async () => {
     const { on, group } = await open();
     on.beforeToken = () => {
@@ -165,6 +199,20 @@ describe('a group', () => {
       { notices: 2 },
     ]);
   });
+
+  it.each(['their locks are lost', 'the queue is held'])(
+    'that is refused counts its request also where its parts may not go on: %s',
+    async (why) => {
+      const { on, group } = await open('at-least-once', { rejectContacts: ['010003'] });
+      const parts = await on.send(group);
+      if (why === 'the queue is held') on.passage = undefined;
+      else for (const notice of group) notice.isLost = true;
+      for (const part of parts) await on.sendPart(part);
+      expect(outcomes(group)).toEqual(Array.from(group, () => 'gone back'));
+      const uncounted = group.map(({ ends }) => ends[0]?.uncounted ?? 0);
+      expect(uncounted).toEqual([1, 0, 0, 0]);
+    },
+  );
 
   it('that is refused once by a 401 is sent again with another token, once', async () => {
     const { on, group } = await open();

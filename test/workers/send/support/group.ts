@@ -11,12 +11,8 @@ import { createServiceClient, type ServiceClient } from '../../../../src/service
 import { loadConfig } from '../../../../src/config/config.ts';
 import { AttemptLog } from '../../../../workers/send/attempt-log.ts';
 import { SendGate } from '../../../../workers/send/send-gate.ts';
-import {
-  sendGroup,
-  type GroupContext,
-  type HeldNotice,
-  type NoticeEnd,
-} from '../../../../workers/send/send-group.ts';
+import type { HeldNotice, NoticeEnd } from '../../../../workers/send/held-notice.ts';
+import { sendGroup, type GroupContext } from '../../../../workers/send/send-group.ts';
 import { noticeIntent } from '../../../../workers/send/notice-intent.ts';
 import { pendingNotice } from '../../../../workers/send/coalescer.ts';
 import type { TestRedis } from '../../../support/redis.ts';
@@ -45,7 +41,13 @@ export interface GroupStage {
   passage: Passage | undefined;
   /** Outcomes that left the gate: 'succeeded', 'undecided', 'abandoned' or a kind of hold. */
   readonly left: string[];
-  notice(contact: string, more?: { expiresAt?: number }): Promise<TestNotice>;
+  /** Contacts that are counted as possibly sent twice. */
+  twice: number;
+  /** @param more with the reason of its last failed attempt */
+  notice(
+    contact: string,
+    more?: { expiresAt?: number; failedReason?: string },
+  ): Promise<TestNotice>;
   send(notices: readonly TestNotice[]): ReturnType<typeof sendGroup>;
   /** Sends what a refused group goes on in. */
   sendPart(part: Awaited<ReturnType<typeof sendGroup>>[number]): ReturnType<typeof sendGroup>;
@@ -117,8 +119,14 @@ export async function openGroupStage(
     intents,
     worker: 'worker',
     keepFailedMs: 60_000,
-    countTwice: () => Promise.resolve(),
-    uncountTwice: () => Promise.resolve(),
+    countTwice: (contacts) => {
+      stage.twice += contacts;
+      return Promise.resolve();
+    },
+    uncountTwice: (contacts) => {
+      stage.twice -= contacts;
+      return Promise.resolve();
+    },
     sendDeadlineMs: 5_000,
     inOneWrite: () => {},
     stopping: stopping.signal,
@@ -141,7 +149,8 @@ export async function openGroupStage(
       abandoned: note('abandoned'),
     },
     left,
-    notice: async (number, { expiresAt } = {}) => {
+    twice: 0,
+    notice: async (number, { expiresAt, failedReason } = {}) => {
       const contact: Contact = { contact: number, var1: `for ${number}` };
       const id = `n-${number}`;
       await redis.client.set(keys.noticeLock(id), LOCK);
@@ -152,7 +161,7 @@ export async function openGroupStage(
         ...(expiresAt === undefined ? {} : { expiresAt }),
         ...(delivery === 'at-most-once' ? { delivery } : {}),
       };
-      const job = { id, attemptsMade: 0, opts: { attempts: 5 } } as Job;
+      const job = { id, attemptsMade: 0, opts: { attempts: 5 }, failedReason } as Job;
       const ends: NoticeEnd[] = [];
       const notice: TestNotice = {
         id,

@@ -21,11 +21,8 @@ import { Coalescer } from '../../../../workers/send/coalescer.ts';
 import { NO_SEALING } from '../../../../src/payload/seal.ts';
 import { JobReturns } from '../../../../workers/send/job-returns.ts';
 import { runNotice } from '../../../../workers/send/notice-job.ts';
-import {
-  sendGroup,
-  type GroupContext,
-  type HeldNotice,
-} from '../../../../workers/send/send-group.ts';
+import type { HeldNotice } from '../../../../workers/send/held-notice.ts';
+import { sendGroup, type GroupContext } from '../../../../workers/send/send-group.ts';
 import type { TestRedis } from '../../../support/redis.ts';
 import { HeldLine } from './held-line.ts';
 import { signal, until } from '../../../support/wait.ts';

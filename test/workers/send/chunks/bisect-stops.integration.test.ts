@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { liftManualHold, placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
-import { testRedis } from '../../support/redis.ts';
-import { until } from '../../support/wait.ts';
-import { startWorkerInProcess } from '../support/worker-in-process.ts';
+import { liftManualHold, placeManualHold } from '../../../../src/fleet/hold/current-hold.ts';
+import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../../src/redis/open-queue.ts';
+import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
+import { testRedis } from '../../../support/redis.ts';
+import { until } from '../../../support/wait.ts';
+import { startWorkerInProcess } from '../../support/worker-in-process.ts';
 
 const redis = testRedis();
 const PLAN = { frame: '{"templateCode":"T","scheduleType":"DIRECTLY"}' };

@@ -1,10 +1,10 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
-import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
-import { testRedis } from '../../support/redis.ts';
-import { until } from '../../support/wait.ts';
-import { startWorkerInProcess } from '../support/worker-in-process.ts';
+import type { Fault } from '../../../../src/emulator/faults/fault.ts';
+import type { FailureRecord } from '../../../../src/batch/ledger/ledger-reader.ts';
+import { buildBatch, contacts } from '../../../batch/support/built-batch.ts';
+import { testRedis } from '../../../support/redis.ts';
+import { until } from '../../../support/wait.ts';
+import { startWorkerInProcess } from '../../support/worker-in-process.ts';
 
 const redis = testRedis();
 const PLAN = { frame: '{"templateCode":"T","scheduleType":"DIRECTLY"}' };

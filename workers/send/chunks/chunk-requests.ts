@@ -1,16 +1,19 @@
-import type { Ledger } from '../../src/batch/ledger/ledger.ts';
-import type { Claim } from '../../src/batch/ledger/settlement.ts';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import type { ChunkJobData } from '../../src/contracts/chunk-job.ts';
-import { possiblySentAttempts, possiblySentTraceIds } from '../../src/contracts/possibly-sent.ts';
-import type { Passage } from '../../src/fleet/hold/passage.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
-import type { ServiceClient } from '../../src/service/client.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import { attemptOnce, type AttemptContext } from './attempt.ts';
-import { outcomeOfRequest } from './contact-results.ts';
-import type { LockedJob } from './disposition.ts';
-import type { Attempted } from './send-gate.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
+import type { Claim } from '../../../src/batch/ledger/settlement.ts';
+import type { CancelSignal } from '../../../src/contracts/cancel-signal.ts';
+import type { ChunkJobData } from '../../../src/contracts/chunk-job.ts';
+import {
+  possiblySentAttempts,
+  possiblySentTraceIds,
+} from '../../../src/contracts/possibly-sent.ts';
+import type { Passage } from '../../../src/fleet/hold/passage.ts';
+import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import type { ServiceClient } from '../../../src/service/client.ts';
+import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
+import { attemptOnce, type AttemptContext } from '../attempt.ts';
+import { outcomeOfRequest } from '../contact-results.ts';
+import type { LockedJob } from '../disposition.ts';
+import type { Attempted } from '../send-gate.ts';
 
 /** What the requests for a chunk need. */
 export interface ChunkRequestContext extends AttemptContext {
@@ -24,7 +27,7 @@ export interface ChunkRequestContext extends AttemptContext {
 export interface ChunkRun {
   readonly locked: LockedJob;
   readonly data: ChunkJobData;
-  /** Whether the lock of the job is surely ours. */
+  /** Whether the lock of the job is surely ours; for requests also whether its deadline has not passed. */
   readonly owned: () => boolean;
   readonly cancel: CancelSignal;
 }

@@ -1,27 +1,27 @@
 import { randomBytes } from 'node:crypto';
-import { pause } from '../../src/async/cancellation.ts';
-import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
-import type { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { pause } from '../../../src/async/cancellation.ts';
+import { settleWithRetry } from '../../../src/async/settle-with-retry.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import {
   allBack,
   allFailed,
   type Claim,
   type Settlement,
-} from '../../src/batch/ledger/settlement.ts';
-import { encodePayload, openPayload } from '../../src/payload/chunk-payload.ts';
-import { batchSeal, type Seal, type Sealing } from '../../src/payload/seal.ts';
-import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
+} from '../../../src/batch/ledger/settlement.ts';
+import { encodePayload, openPayload } from '../../../src/payload/chunk-payload.ts';
+import { batchSeal, type Seal, type Sealing } from '../../../src/payload/seal.ts';
+import type { CancelSignal } from '../../../src/contracts/cancel-signal.ts';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
 import {
   attemptsEndedUnknown,
   possiblySentAttempts,
   withPossiblySentMark,
   withTraceIds,
-} from '../../src/contracts/possibly-sent.ts';
-import type { Passage } from '../../src/fleet/hold/passage.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
-import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import type { JobLockGuard } from '../queue/job-lock-guard.ts';
+} from '../../../src/contracts/possibly-sent.ts';
+import type { Passage } from '../../../src/fleet/hold/passage.ts';
+import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
+import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
+import type { JobLockGuard } from '../../queue/job-lock-guard.ts';
 import {
   ChunkRequests,
   type ChunkRequestContext,
@@ -34,10 +34,10 @@ import {
   settlementOfSorted,
   sortByResult,
   type SortedContacts,
-} from './contact-results.ts';
-import { applyOutcome, detailOf, requeue } from './disposition.ts';
-import { returnReasonOf, type JobReturns, type ReturnReason } from './job-returns.ts';
-import { shouldSplit } from './should-split.ts';
+} from '../contact-results.ts';
+import { applyOutcome, detailOf, requeue } from '../disposition.ts';
+import { returnReasonOf, type JobReturns, type ReturnReason } from '../job-returns.ts';
+import { shouldSplit } from '../should-split.ts';
 
 /** What the jobs of chunks need; a worker process composes it once. */
 export interface ChunkContext extends ChunkRequestContext {
@@ -65,6 +65,8 @@ export class ChunkAttempt {
   readonly #context: ChunkContext;
   /** Names this claim. */
   readonly #nonce = `${process.pid}-${randomBytes(9).toString('base64url')}`;
+  /** Monotonic time at which the deadline of the chunk passes. */
+  #expiresAt = Infinity;
 
   constructor(options: ChunkRun, context: ChunkContext) {
     this.#options = options;
@@ -79,11 +81,15 @@ export class ChunkAttempt {
    */
   async claim(): Promise<Claim | undefined> {
     const { locked, data, owned, cancel } = this.#options;
-    const { ledger, lockKey, log } = this.#context;
+    const { ledger, lockKey, log, unknownResends } = this.#context;
     const lock = { key: lockKey(locked.job.id ?? ''), token: locked.lockToken ?? '' };
     for (let tries = 0; owned() && !cancel.aborted; tries++) {
       try {
-        return await ledger.claim(data.batch, data.chunk, this.#nonce, lock);
+        const askedAt = performance.now();
+        const { batch, chunk } = data;
+        const claim = await ledger.claim(batch, chunk, this.#nonce, lock, unknownResends);
+        if (claim.kind === 'send') this.#expiresAt = askedAt + (claim.msToDeadline ?? Infinity);
+        return claim;
       } catch (error) {
         if (tries === 0) log.trouble('claim', error);
       }
@@ -107,7 +113,9 @@ export class ChunkAttempt {
       await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', ''));
       return { outcome: 'rejected' };
     }
-    const requests = new ChunkRequests(this.#options, claim, this.#nonce, this.#context);
+    const owned = () => this.#options.owned() && performance.now() < this.#expiresAt;
+    const run = { ...this.#options, owned };
+    const requests = new ChunkRequests(run, claim, this.#nonce, this.#context);
     const { outcome, answer } = await requests.send(contacts, size, passage, permit);
     const status = answer?.status;
     const detail = detailOf(answer);

@@ -1,16 +1,16 @@
 import type { Queue } from 'bullmq';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Batch, BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
-import { Ledger } from '../../../src/batch/ledger/ledger.ts';
-import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
-import { decodeContacts, encodePayload } from '../../../src/payload/chunk-payload.ts';
-import { queueChunks } from '../../../src/batch/import/queue-chunks.ts';
-import type { Fault } from '../../../src/emulator/faults/fault.ts';
-import { CHUNK_QUEUE_NAME, keysOf } from '../../../src/redis/keys.ts';
-import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
-import { testRedis } from '../../support/redis.ts';
-import { until } from '../../support/wait.ts';
+import type { Batch, BatchPlan } from '../../../../src/batch/ledger/batch-record.ts';
+import { Ledger } from '../../../../src/batch/ledger/ledger.ts';
+import type { FailureRecord } from '../../../../src/batch/ledger/ledger-reader.ts';
+import { decodeContacts, encodePayload } from '../../../../src/payload/chunk-payload.ts';
+import { queueChunks } from '../../../../src/batch/import/queue-chunks.ts';
+import type { Fault } from '../../../../src/emulator/faults/fault.ts';
+import { CHUNK_QUEUE_NAME, keysOf } from '../../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../../src/redis/open-queue.ts';
+import { numbers, startFleet, type Fleet } from '../../../support/fleet.ts';
+import { testRedis } from '../../../support/redis.ts';
+import { until } from '../../../support/wait.ts';
 
 const SPOILER = '01099999999';
 

@@ -3,16 +3,16 @@ import {
   allBack,
   allFailed,
   type Settlement,
-} from '../../src/batch/ledger/settlement.ts';
-import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
-import type { Outcome } from '../../src/contracts/outcome.ts';
+} from '../../../src/batch/ledger/settlement.ts';
+import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
 import {
   endOfSorted,
   settlementOfSorted,
   type FailedContacts,
   type SortedContacts,
-} from './contact-results.ts';
-import { shouldSplit } from './should-split.ts';
+} from '../contact-results.ts';
+import { shouldSplit } from '../should-split.ts';
 
 /** An attempt at a chunk whose outcome is known. */
 export interface EndedChunk {

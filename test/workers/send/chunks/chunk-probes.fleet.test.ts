@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Batch } from '../../../src/batch/ledger/batch-record.ts';
-import { run } from '../../cli/support/run.ts';
-import { numbers } from '../../support/fleet.ts';
-import { until } from '../../support/wait.ts';
-import { holdingFleet } from '../support/holding-fleet.ts';
+import type { Batch } from '../../../../src/batch/ledger/batch-record.ts';
+import { run } from '../../../cli/support/run.ts';
+import { numbers } from '../../../support/fleet.ts';
+import { until } from '../../../support/wait.ts';
+import { holdingFleet } from '../../support/holding-fleet.ts';
 
 const LONG = { deadlineMs: 60_000 };
 

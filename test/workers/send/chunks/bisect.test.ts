@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
-import type { Outcome } from '../../../src/contracts/outcome.ts';
-import { bisect, type SentPart } from '../../../workers/send/chunk-settlement.ts';
-import { sortByResult } from '../../../workers/send/contact-results.ts';
-import { outcomeOfResults } from '../../../src/service/outcome-table.ts';
-import type { ContactOutcome } from '../../../src/service/response/answer-rules.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import type { Outcome } from '../../../../src/contracts/outcome.ts';
+import { bisect, type SentPart } from '../../../../workers/send/chunks/chunk-settlement.ts';
+import { sortByResult } from '../../../../workers/send/contact-results.ts';
+import { outcomeOfResults } from '../../../../src/service/outcome-table.ts';
+import type { ContactOutcome } from '../../../../src/service/response/answer-rules.ts';
 
 const ACCEPTED: Outcome = { kind: 'accepted', confirmed: true };
 const UNKNOWN: Outcome = { kind: 'unknown', code: 'HTTP_503' };

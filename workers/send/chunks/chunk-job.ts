@@ -1,13 +1,15 @@
-import { Cancellation } from '../../src/async/cancellation.ts';
-import { CHUNK_JOB_VERSION } from '../../src/contracts/chunk-job.ts';
-import { isNewerJob } from '../../src/contracts/job.ts';
-import { possiblySentAttempts } from '../../src/contracts/possibly-sent.ts';
-import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
+import { Cancellation } from '../../../src/async/cancellation.ts';
+import type { ClaimedLate } from '../../../src/batch/ledger/settlement.ts';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
+import { CHUNK_JOB_VERSION } from '../../../src/contracts/chunk-job.ts';
+import { isNewerJob } from '../../../src/contracts/job.ts';
+import { possiblySentAttempts } from '../../../src/contracts/possibly-sent.ts';
+import type { Permit } from '../../../src/fleet/rate-limit/permit-queue.ts';
 import { UnrecoverableError, type Job } from 'bullmq';
-import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import { readChunkJob, type ChunkJobData } from '../../src/contracts/chunk-job.ts';
-import { delayJob, requeue, withoutStack } from './disposition.ts';
-import type { LockedJob } from './disposition.ts';
+import { NoticeQueueError } from '../../../src/contracts/errors.ts';
+import { readChunkJob, type ChunkJobData } from '../../../src/contracts/chunk-job.ts';
+import { delayJob, requeue, withoutStack } from '../disposition.ts';
+import type { LockedJob } from '../disposition.ts';
 import { ChunkAttempt, type ChunkContext, type ChunkResult } from './chunk-attempt.ts';
 
 /**
@@ -50,6 +52,7 @@ export async function runChunk(
     const claim = await run.claim();
     if (claim?.kind === 'send') return await run.finish(claim, passage, permit);
     await context.gate.leave({ outcome: undefined }, passage, '');
+    if (claim?.kind === 'expired' || claim?.kind === 'parked') logEnd(job, data, claim, context);
     // A paused batch gets new jobs when it is resumed.
     if (claim === undefined || claim.kind === 'lost') requeue();
     if (claim.kind === 'later') {
@@ -60,6 +63,20 @@ export async function runChunk(
     permit?.release();
     release();
   }
+}
+
+/** Logs and counts the end of a chunk that its claim settled, as that of a single notice that is not sent any more. */
+function logEnd(
+  job: Job,
+  { batch, chunk }: ChunkJobData,
+  { kind, size: contacts, possiblySent, code }: ClaimedLate,
+  { log }: Pick<ChunkContext, 'log'>,
+): void {
+  const outcome: Outcome =
+    kind === 'expired' && possiblySent === 0
+      ? { kind: 'expired' }
+      : { kind: 'unknown', code, earlier: true };
+  log.begin(job).end(outcome, undefined, { batch, chunk, contacts, possiblySent });
 }
 
 /** What {@link Entrant} counts, earlier jobs of the chunk included. */
