@@ -35,6 +35,14 @@ export const FILE_CONTROLS: readonly Control[] = [
     words: 'nested 20,000 levels',
   },
   {
+    prevents: 'a refused line whose nesting ends the import when it is written',
+    file: 'src/batch/import/rejects-file.ts',
+    from: "const rest = text.replace(ADDED_BEFORE, '');",
+    to: "const rest = JSON.stringify(JSON.parse(text)).replace(ADDED_BEFORE, '');",
+    test: 'batch/import/rejects-file.integration.test.ts',
+    words: 'nested 20,000 levels',
+  },
+  {
     prevents: 'stored lists of another length, sent again and again',
     file: 'workers/send/chunk-attempt.ts',
     from: 'Array.isArray(list) && list.length === size ? list : undefined',

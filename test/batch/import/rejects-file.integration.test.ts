@@ -157,12 +157,15 @@ it('of an import that is stopped there is none, and of the same import again one
 
 it('a line nested 20,000 levels is one refused row', async () => {
   const world = importWorld(redis);
-  const deep = `{"contact":"01012345678","var1":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
-  const file = listFile(`${deep}\n{"contact":"01012345679"}\n`, 'list.ndjson');
+  const deepIn = (field: string) =>
+    `{"contact":"01012345678","${field}":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+  const text = `${deepIn('var1')}\n${deepIn('other')}\n{"contact":"01012345679"}\n`;
+  const file = listFile(text, 'list.ndjson');
   const report = await world.import(file, { passThrough: true });
-  expect(report).toMatchObject({ contacts: 1, refused: 1 });
-  const [line = ''] = readFileSync(report.rejectsFile ?? '', 'utf8').split('\n');
-  expect(line).toMatch(/^\{"rejected_line":1,.*"contact":"01012345678","var1":\[\[/);
+  expect(report).toMatchObject({ contacts: 1, refused: 2 });
+  const [first = '', second = ''] = readFileSync(report.rejectsFile ?? '', 'utf8').split('\n');
+  expect(first).toMatch(/^\{"rejected_line":1,.*"contact":"01012345678","var1":\[\[/);
+  expect(second).toMatch(/^\{"rejected_line":2,.*"contact":"01012345678","other":\[\[/);
 });
 
 describe('the corrected file, imported with the options of its list', () => {

@@ -201,7 +201,8 @@ export class Pair {
       }
       case 'end import':
         model.endImport();
-        return ledger.endImport(id, 0, 0);
+        strictEqual(await ledger.endImport(id, 0, 0), 'imported');
+        return;
       case 'claim':
         return this.#claim(move.chunk, `n${(this.#names += 1)}`, move.owned > 0);
       case 'claim again': {

@@ -85,12 +85,12 @@ export async function startWorker(world: World, installation: World['main'], mor
 export async function killWorker(world: World, worker: RunningProcess, sent: Sent): Promise<void> {
   const { emulator } = world;
   const hang = { on: 'send', hang: 'before-acting', times: 1 } as const;
-  const ids = [NUMBERS.killed, NUMBERS.killedInList].map((containing) =>
-    emulator.addFault({ ...hang, containing }),
-  );
+  for (const containing of [NUMBERS.killed, NUMBERS.killedInList]) {
+    emulator.addFault({ ...hang, containing });
+  }
   await sendOne(world, sent, 'killed');
   await importOne(world, sent, 'killed', 'killedInList');
-  const fired = () => emulator.faults().filter(({ id, spent }) => ids.includes(id) && spent);
+  const fired = () => emulator.faults().filter(({ fault, spent }) => 'hang' in fault && spent);
   await until(() => fired().length === 2, { what: 'the requests that hang', ...DEADLINE });
   worker.child.kill('SIGKILL');
   await worker.ended;

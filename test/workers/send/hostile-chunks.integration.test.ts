@@ -23,8 +23,9 @@ const HOUR = 3_600_000;
 const REFUSED = '01000009999';
 const [FIRST = { contact: '' }, SECOND = { contact: '' }, THIRD = { contact: '' }] = contacts(3);
 
+const FRAME = '{"templateCode":"T","scheduleType":"DIRECTLY"}';
 const PLAN: BatchPlan = {
-  frame: '{"templateCode":"T"}',
+  frame: FRAME,
   templateCode: 'T',
   chunkSize: 2,
   delivery: 'at-least-once',
@@ -68,7 +69,7 @@ async function start(env: Readonly<Record<string, string>> = {}) {
       const batch = await ledger.read('hostile');
       return batch?.phase === 'finished' && batch.counts;
     };
-    return until(isOver, { what: 'the end of the batch', deadlineMs: 30_000 });
+    return until(isOver, { what: 'the end of the batch', deadlineMs: 20_000 });
   };
   /** The codes with which contacts of the batch failed, as a person sees them. */
   const codes = async () => {
@@ -79,10 +80,10 @@ async function start(env: Readonly<Record<string, string>> = {}) {
   };
   /** Sends a batch as importers make it: the worker goes on. */
   const sendsOn = async () => {
-    await buildBatch(redis.client, line.prefix, 'good', [[THIRD]]);
+    await buildBatch(redis.client, line.prefix, 'good', [[THIRD]], { plan: { frame: FRAME } });
     await queueChunks(ledger, queue, 'good');
     const isSent = async () => (await ledger.read('good'))?.counts.accepted === 1;
-    await until(isSent, { what: 'a batch after it', deadlineMs: 30_000 });
+    await until(isSent, { what: 'a batch after it', deadlineMs: 20_000 });
   };
   return { emulator, keys, queue, end, codes, sendsOn };
 }
@@ -207,7 +208,7 @@ it('jobs of chunks with data that no importer writes end, and the worker goes on
     const { waiting, active, prioritized, delayed } = await queue.getJobCounts();
     return [waiting, active, prioritized, delayed].every((count) => (count ?? 0) === 0);
   };
-  await until(left, { what: 'every job to end', deadlineMs: 30_000 });
+  await until(left, { what: 'every job to end', deadlineMs: 20_000 });
   await sendsOn();
   expect(requestsTo(emulator)).toBe(1);
   const failed = await queue.getJobs(['failed']);
