@@ -62,7 +62,7 @@ export const mostSchema = count;
 export const releaseSchema = z.boolean('expected true or false').optional();
 
 /** @throws InputError REQUEST_INVALID that names every invalid field */
-export function checked<Schema extends z.ZodType>(schema: Schema, value: unknown, name = ''): void {
+export function checked(schema: z.ZodType, value: unknown, name = ''): void {
   parseInput(schema, value, 'REQUEST_INVALID', name, 'selection');
 }
 

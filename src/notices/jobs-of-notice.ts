@@ -43,8 +43,8 @@ end
 
 /**
  * Lua that ends what BullMQ stores of a job. `isPart` tells whether its notice has others. `releaseKey` deletes its
- * idempotency key, unless another notice has it, and answers whether it did; before `removeJob`, which keeps the key: a call that is repeated within the window must not
- * send the notice a second time.
+ * idempotency key, unless another notice has it, and answers whether it did; it comes before `removeJob`. That one keeps
+ * the key: a call that is repeated within the window must not send the notice a second time.
  */
 export const REMOVE_JOB = `
 local function isPart(id)

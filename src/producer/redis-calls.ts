@@ -149,8 +149,9 @@ export class RedisCalls {
     call.command().then(
       (result) => answered(() => call.resolve(result)),
       (error: unknown) => {
-        if (!isConnectionLost(error)) answered(() => call.reject(refusalOf(error, call.writes > 1)));
-        else if (isUnderWay()) this.#repeat(call);
+        if (!isConnectionLost(error)) {
+          answered(() => call.reject(refusalOf(error, write > 1)));
+        } else if (isUnderWay()) this.#repeat(call);
       },
     );
   }

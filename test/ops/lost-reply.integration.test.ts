@@ -62,7 +62,13 @@ describe('the reply to a step of resolving a notice is lost', () => {
     // Otherwise the lost reply is that Redis does not know the script yet.
     await intents.decide({ job: 'none', nonce: '' }, 'over');
     await intents.resolved({ job: 'none', nonce: '' });
-    const none = { id: 'none', state: 'unknown', contacts: 0, attempts: 0, possiblySent: 0 } as const;
+    const none = {
+      id: 'none',
+      state: 'unknown',
+      contacts: 0,
+      attempts: 0,
+      possiblySent: 0,
+    } as const;
     await sendAgain(redis.client, keys, none, 0);
     await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());

@@ -23,7 +23,10 @@ function open() {
     await board.close();
   });
   /** A notice that has failed. @param fields of its job, beside those of its end */
-  const failed = async (fields: Readonly<Record<string, string | number>>, options?: SendOptions) => {
+  const failed = async (
+    fields: Readonly<Record<string, string | number>>,
+    options?: SendOptions,
+  ) => {
     const { id } = await queue.send(NOTICE, options);
     await endWaiting(redis.client, keys, id, fields);
     return id;
@@ -99,7 +102,11 @@ describe('a job that is put back', () => {
         ids.map((id) => redis.client.hgetall(keys.noticeJob(id))),
       );
       const names = (stored = {}) => Object.keys(stored).filter((name) => name !== 'notices:end');
-      expect(names(ours).filter((name) => name !== EARLIER_FIELD).sort()).toEqual(names(bulls).sort());
+      expect(
+        names(ours)
+          .filter((name) => name !== EARLIER_FIELD)
+          .sort(),
+      ).toEqual(names(bulls).sort());
       expect(ours).not.toHaveProperty('notices:end');
       const byPriority = await redis.client.zrange(keys.noticesIn('prioritized'), '0', '-1');
       const waiting = await redis.client.lrange(keys.noticesIn('wait'), 0, -1);

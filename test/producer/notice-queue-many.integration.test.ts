@@ -59,7 +59,9 @@ describe('sendMany', () => {
     const sendAt = startedAt + 3_600_000;
     const [first, second] = await queue.sendMany(slowly(), { sendAt });
     for (const receipt of [first, second]) {
-      expect(await queue.get(receipt?.id ?? '')).toMatchObject({ pending: { reason: 'delayed', until: sendAt } });
+      expect(await queue.get(receipt?.id ?? '')).toMatchObject({
+        pending: { reason: 'delayed', until: sendAt },
+      });
     }
   });
 
