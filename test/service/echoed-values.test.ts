@@ -79,6 +79,7 @@ describe('a message never contains a value that was sent', () => {
     ['hex', `got ${Buffer.from(ORDER).toString('hex')}`, '***'],
     ['base64 in a path', `got /u/${base64(NUMBER)}`, '***'],
     ['base64 in a name', `got user_${base64(NUMBER)}`, '***'],
+    ['URL-encoded in EUC-KR, with %AB', 'name=%C8%AB%B1%E6%B5%BF', '***'],
     ['as bytes with escapes', String.raw`name b'\xed\x99\x8d\xea\xb8\xb8\xeb\x8f\x99'`, '***'],
     ['a number as bytes with escapes', `bad ${hexBytes(NUMBER, String.raw`\x`)}`, '***'],
     ['quoted-printable', `name ${hexBytes(NAME, '=')}`, '***'],

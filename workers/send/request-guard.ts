@@ -65,9 +65,10 @@ export class AttemptGuard implements RequestGuard {
     return this.#wasStopped;
   }
 
-  noteRefused({ results: _, ...answer }: SendAnswer): void {
+  noteRefused(answer: SendAnswer): void {
     // What it says about contacts decides nothing: the request was to be repeated.
-    this.#refused = answer;
+    const { results: _, ...refused } = answer;
+    this.#refused = refused;
   }
 
   /** What is known of a refused request after which the call ended with an error; undefined where none did. */

@@ -70,13 +70,15 @@ export class AnswerMask {
     if (sent === undefined) return undefined;
     let blanked = text.length > MAX_READ ? text.slice(0, MAX_READ).replace(/\S+$/, '') : text;
     for (const secret of this.#secrets) blanked = blanked.replaceAll(secret, MASK);
+    // A short value can be a part of the spelling of another one, such as ab of %AB.
+    const unblanked = spellingsOf(blanked);
     blanked = sent.blank(blanked);
     const masked = blanked
       .replace(CONTROLS, ' ')
       .replace(OPAQUE_RUN, MASK)
       .replace(DIGIT_RUN, MASK)
       .trim();
-    if (sent.repeats([masked, ...spellingsOf(blanked)])) return MASK;
+    if (sent.repeats([masked, ...unblanked, ...spellingsOf(blanked)])) return MASK;
     // By code points, so that no surrogate pair is cut.
     const points = Array.from(masked.slice(0, 2 * MAX_MESSAGE_LENGTH));
     const cut = points.slice(0, MAX_MESSAGE_LENGTH).join('');
