@@ -44,10 +44,10 @@ export const FILE_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'stored lists of another length, sent again and again',
-    file: 'workers/send/chunk-attempt.ts',
+    file: 'workers/send/chunks/chunk-attempt.ts',
     from: 'Array.isArray(list) && list.length === size ? list : undefined',
     to: 'Array.isArray(list) ? list : undefined',
-    test: 'workers/send/hostile-chunks.integration.test.ts',
+    test: 'workers/send/chunks/hostile-chunks.integration.test.ts',
     words: 'of more contacts than are counted',
   },
   {

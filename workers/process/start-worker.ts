@@ -89,8 +89,7 @@ export async function startWorker({
   const log = logger.child({ worker: id });
   const keys = keysOf(config.redis.prefix, config.account);
   const pair = pairName(config.service.baseUrl, config.service.accessKey);
-  const { heartbeatMs, keepFailedMs, lockDurationMs, unknownResends } = config.worker;
-  const { sendDeadlineMs } = config.worker;
+  const { heartbeatMs, keepFailedMs, lockDurationMs, sendDeadlineMs } = config.worker;
 
   const onRedisError = throttledErrorLog(log, (code) => health?.counted.redisError(code));
   const connected = await waitForRedis({ config, keys, onError: onRedisError, log, abandoned });
@@ -175,9 +174,8 @@ export async function startWorker({
       health?.counted.tokenWait(ms);
     },
   });
-  const clock = new WorkerClock(redis, heartbeatMs, log, () =>
-    boundWaits(redis, keys, sendDeadlineMs),
-  );
+  const stepBack = () => boundWaits(redis, keys, sendDeadlineMs);
+  const clock = new WorkerClock(redis, heartbeatMs, log, stepBack);
   const redisMonitor = new RedisMonitor({
     redis,
     keys,
@@ -209,7 +207,7 @@ export async function startWorker({
     keepFailedMs,
     ...sentTwiceCounts(redis, keys, 'notices'),
     sendDeadlineMs,
-    unknownResends,
+    unknownResends: config.worker.unknownResends,
     now: clock.now,
     inOneWrite: () => inOneWrite(redis),
     stopping: stopping.signal,
