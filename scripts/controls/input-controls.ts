@@ -114,4 +114,12 @@ export const INPUT_CONTROLS: readonly Control[] = [
     test: 'scripts/dependencies.test.ts',
     words: 'a native tool of another system without a hash',
   },
+  {
+    prevents: 'commands of a shell in the name of a notice, when a command of a message is copied',
+    file: 'src/format/shell-word.ts',
+    from: '/^[\\w.:@%+-]+$/.test(text)',
+    to: "text !== ''",
+    test: 'ops/notice-words.test.ts',
+    words: 'as one word',
+  },
 ];

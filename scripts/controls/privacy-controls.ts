@@ -146,4 +146,28 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     test: 'erase/erase-number.integration.test.ts',
     words: 'leaves nothing of a number in Redis',
   },
+  {
+    prevents: 'jobs that others repeat, shown with their numbers',
+    file: 'src/ops/web/board/masked-queue.ts',
+    from: 'data: showJob(template.data)',
+    to: 'data: template.data',
+    test: 'ops/web/hostile-requests.integration.test.ts',
+    words: 'into a job that it repeats',
+  },
+  {
+    prevents: 'a number that a viewer reads in the reason of another person',
+    file: 'src/ops/web/api/status-routes.ts',
+    from: "if (who?.role === 'operator') return entries;",
+    to: 'if (who !== undefined) return entries;',
+    test: 'ops/web/hostile-requests.integration.test.ts',
+    words: 'without digits for viewers',
+  },
+  {
+    prevents: 'a number in the reason of a hold, which every page shows',
+    file: 'src/ops/manual-hold.ts',
+    from: 'withoutNumbers(actor.why)',
+    to: 'actor.why',
+    test: 'ops/web/hostile-requests.integration.test.ts',
+    words: 'is shown without it as that of a hold',
+  },
 ];

@@ -1,6 +1,8 @@
+import { Writable } from 'node:stream';
 import { UsageError } from './usage-error.ts';
 import type { CommandContext } from './command-context.ts';
 import { terminalText } from '../format/terminal-text.ts';
+import { writeText } from './output.ts';
 
 /**
  * Asks the user on the terminal.
@@ -29,5 +31,24 @@ export async function confirm(
     return /^y(es)?$/i.test(answer.trim());
   } finally {
     terminal.close();
+  }
+}
+
+/** Asks for a secret on the terminal, which does not show it. @returns '' where the user gives none */
+export async function askSecret(
+  { stdin, stderr }: Pick<CommandContext, 'stdin' | 'stderr'>,
+  question: string,
+): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const nowhere = new Writable({ write: (_typed, _encoding, done) => done() });
+  // It switches the terminal's own echo off; what it would show instead is written nowhere.
+  const terminal = createInterface({ input: stdin, output: nowhere, terminal: true });
+  try {
+    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+    writeText(stderr, `${question} `);
+    return await Promise.race([terminal.question(''), closed]);
+  } finally {
+    terminal.close();
+    writeText(stderr, '\n');
   }
 }

@@ -1,5 +1,6 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
+import { terminalText } from '../format/terminal-text.ts';
 import { CENSORED, redacted, SECRET_NAMES } from './redaction.ts';
 import { jsonLine, textLine } from './text-line.ts';
 
@@ -24,7 +25,9 @@ export function createLogger(
   { logLevel: level, logFormat }: { readonly logLevel: string; readonly logFormat: LogFormat },
   destination: 1 | 2 = 1,
 ): Logger {
-  const isText = logFormat === 'text' || (logFormat === 'auto' && isatty(destination));
+  const isTerminal = isatty(destination);
+  const isText = logFormat === 'text' || (logFormat === 'auto' && isTerminal);
+  const jsonLine = isTerminal ? terminalText : (line: string) => line;
   return pino(
     {
       level,

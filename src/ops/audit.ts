@@ -92,7 +92,7 @@ const append = defineScript({
 /** What may be a phone number in a reason that a person typed: digits of any script, with any separators. */
 const NUMBER = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,3}\p{Nd}){6,}/gu;
 
-/** A reason without what may be a phone number. */
+/** A reason without what may be a phone number, for the log and for those who may not see numbers. */
 export function withoutNumbers(why: string): string {
   return why.replace(NUMBER, '[number]');
 }

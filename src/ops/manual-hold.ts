@@ -3,7 +3,7 @@ import { liftManualHold, placeManualHold } from '../fleet/hold/current-hold.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
-import { appendAudit, type Actor } from './audit.ts';
+import { appendAudit, withoutNumbers, type Actor } from './audit.ts';
 import { FleetReader } from './snapshot.ts';
 
 /** A hold with the texts of its kind. */
@@ -38,7 +38,8 @@ export async function holdInForce(target: HoldTarget): Promise<ExplainedHold | u
 }
 
 /**
- * Holds the queue until the hold is lifted manually, and records it in the audit stream.
+ * Holds the queue until the hold is lifted manually, and records it in the audit stream. The hold has the reason
+ * without phone numbers.
  *
  * @returns the hold that is in force afterwards
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
@@ -49,7 +50,8 @@ export async function placeAuditedHold(
 ): Promise<ExplainedHold | undefined> {
   const { redis, keys } = target;
   try {
-    await placeManualHold(redis, keys, actor.why);
+    // Every page shows it, also to viewers.
+    await placeManualHold(redis, keys, withoutNumbers(actor.why));
     await appendAudit(redis, keys, { ...actor, what: 'hold', target: 'queue', as: 'placed' });
     return await holdInForce(target);
   } catch (error) {

@@ -5,6 +5,7 @@ import type {
   Retention,
 } from '../notices/notice-state.ts';
 import { formatCount, formatDuration } from '../format/format.ts';
+import { shellWord } from '../format/shell-word.ts';
 
 /**
  * Why a notice waits, in words: the same in commands and on pages.
@@ -42,7 +43,7 @@ export function describeNotKept(kept: Retention | undefined): string {
 /** What can be done about a notice in its state, as a command; undefined where nothing has to be done. */
 export function nextStep({ id, state, pending }: NoticeView): string | undefined {
   if (state === 'unknown') {
-    return `Check it at the service, then run "notices resolve ${id} --as accepted" (or --as discard, --as resend).`;
+    return `Check it at the service, then run "notices resolve ${shellWord(id)} --as accepted" (or --as discard, --as resend).`;
   }
   if (pending?.reason === 'held') return `To do: ${pending.remedy}.`;
   return undefined;

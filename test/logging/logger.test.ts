@@ -145,4 +145,17 @@ describe('the lines of the log', () => {
     });
     expect(stdout).toMatch(line);
   });
+
+  it.runIf(existsSync('/usr/bin/script'))('are JSON that a terminal does not obey', () => {
+    const code = `import(process.env.LOGGER).then(({ createLogger }) => {
+      createLogger({ logLevel: 'info', logFormat: 'json' }).info({ code: 'a\\u009b31m\\u202eb' });
+    });`;
+    const env = { PATH: process.env['PATH'], NODE: process.execPath, CODE: code, LOGGER };
+    const { stdout } = spawnSync('/usr/bin/script', ['-qec', '"$NODE" -e "$CODE"', '/dev/null'], {
+      encoding: 'utf8',
+      env,
+    });
+    expect(stdout).toContain(String.raw`"code":"a\u009b31m\u202eb"`);
+    expect(JSON.parse(stdout)).toMatchObject({ code: 'a\u009b31m\u202eb' });
+  });
 });

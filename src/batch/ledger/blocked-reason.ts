@@ -1,3 +1,4 @@
+import { shellWord } from '../../format/shell-word.ts';
 import { HOLDS, type Hold } from '../../contracts/hold.ts';
 import type { Batch } from './batch-record.ts';
 
@@ -67,7 +68,3 @@ function importReason(batch: Batch, { importing }: BatchSurroundings): string {
 export function continueImport({ id, templateCode }: Pick<Batch, 'id' | 'templateCode'>): string {
   return `notices import FILE --template ${shellWord(templateCode)} --batch ${id}`;
 }
-
-/** A word as a shell reads it. */
-const shellWord = (word: string): string =>
-  /^[\w.:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

@@ -1,10 +1,11 @@
 import { text } from 'node:stream/consumers';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { wholeNumber } from '../arguments.ts';
+import { askSecret } from '../confirm.ts';
 import { UsageError } from '../usage-error.ts';
 import type { CommandContext } from '../command-context.ts';
 import { readConfig, withLedger } from '../open-queue.ts';
-import { print, table, writeText } from '../output.ts';
+import { print, table } from '../output.ts';
 
 /** File descriptor of the log; standard output has the address. */
 const STDERR = 2;
@@ -59,9 +60,10 @@ function hashPasswordCommand(context: CommandContext): Command {
     .action(async (user: string, { role }: { role: string }, command: Command) => {
       const { hashPassword, MIN_PASSWORD_LENGTH, MAX_PASSWORD_LENGTH } =
         await import('../../ops/web/access/password.ts');
-      if (context.stdin.isTTY === true)
-        writeText(context.stderr, 'Password, then Enter and Ctrl-D: ');
-      const password = (await text(context.stdin)).replace(/[\r\n]+$/, '');
+      const password =
+        context.stdin.isTTY === true
+          ? await askSecret(context, 'Password:')
+          : (await text(context.stdin)).replace(/[\r\n]+$/, '');
       if (password.length < MIN_PASSWORD_LENGTH || password.length > MAX_PASSWORD_LENGTH) {
         throw new UsageError(
           `expected a password of ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters on standard input`,

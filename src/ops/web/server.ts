@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -11,10 +12,14 @@ import type { OpsContext } from './ops-context.ts';
 import { problemPage } from './pages/public-pages.ts';
 import { signInPage } from './pages/public-pages.ts';
 import { problemOf, TooManyRequests, type Problem } from './http/problem.ts';
-import { labelOf, registerRoutes } from './http/register-routes.ts';
+import { labelOf, registerRoutes, SILENCE_MS } from './http/register-routes.ts';
 import type { Route } from './http/route.ts';
 import { OPS_ROUTES } from './http/route-table.ts';
-import { registerSecurityHeaders, setSecurityHeaders } from './http/security-headers.ts';
+import {
+  BARE_HEADERS,
+  registerSecurityHeaders,
+  setSecurityHeaders,
+} from './http/security-headers.ts';
 import { isSecure, readCookie } from './access/session-cookie.ts';
 
 declare module 'fastify' {
@@ -59,6 +64,8 @@ export async function buildOpsServer(
     // Idle connections of browsers must not keep a server from stopping.
     forceCloseConnections: true,
     exposeHeadRoutes: false,
+    frameworkErrors: (error, _request, { raw }) => refuseUnreadable(error, raw),
+    connectionTimeout: SILENCE_MS,
     requestTimeout: REQUEST_TIMEOUT_MS,
     http: {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -92,6 +99,17 @@ export async function buildOpsServer(
 
 const WRONG_HOST =
   'The request names a host that is not one of this server: use its address, or add the name to OPS_HOST_NAMES.';
+
+/** Answers a URL that the router cannot read: no hook runs then, and its own answer would repeat the URL. */
+function refuseUnreadable(error: Error, response: ServerResponse): void {
+  const problem = problemOf(error);
+  response
+    .writeHead(problem.status, {
+      ...BARE_HEADERS,
+      'content-type': 'application/problem+json; charset=utf-8',
+    })
+    .end(JSON.stringify(problem));
+}
 
 /** Accepts bodies of HTML forms and JSON only. */
 function readForms(app: FastifyInstance): void {

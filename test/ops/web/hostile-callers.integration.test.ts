@@ -67,6 +67,9 @@ it.each([
   ['2001:0DB8::5', '2001:db8:0:0::/64'],
   ['fe80::1%eth0', 'fe80:0:0:0::/64'],
   ['::1', '0:0:0:0::/64'],
+  // Some proxies add the port of the visitor.
+  ['192.0.2.1:50123', '192.0.2.1'],
+  ['[2001:db8:1:2::5]:50123', '2001:db8:1:2::/64'],
 ])('the network of %s is %s', (address, network) => {
   expect(networkOf(address)).toBe(network);
 });

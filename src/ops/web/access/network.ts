@@ -7,6 +7,9 @@ const NETWORK_GROUPS = 4;
 export function networkOf(address: string): string {
   const plain = address
     .toLowerCase()
+    // Some proxies add the port: each connection would count as another caller.
+    .replace(/^(\d+(?:\.\d+){3}):\d+$/, '$1')
+    .replace(/^\[(.*)\](?::\d+)?$/, '$1')
     .replace(/%.*$/, '')
     .replace(/^::ffff:(?=\d+\.)/, '');
   if (isIPv4(plain) || !isIPv6(plain)) return plain;

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { appendAudit, type AuditEntry } from '../../audit.ts';
 import type { RouteAnswer } from '../http/route.ts';
@@ -21,7 +20,7 @@ export async function csvDownload(
   const write = async (text: string) => {
     if (body.destroyed) return false;
     // A slow client slows the reading; a closed connection ends it.
-    if (!body.write(text)) await Promise.race([once(body, 'drain'), once(body, 'close')]);
+    if (!body.write(text)) await drained(body);
     return !body.destroyed;
   };
   produce(write).then(
@@ -30,4 +29,15 @@ export async function csvDownload(
     (error: unknown) => body.destroy(error instanceof Error ? error : new Error('failed')),
   );
   return { kind: 'file', type: 'text/csv; charset=utf-8', body, name };
+}
+
+/** Resolves when the stream takes more, or has been closed; leaves no listener behind. */
+function drained(stream: PassThrough): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      stream.off('drain', done).off('close', done);
+      resolve();
+    };
+    stream.on('drain', done).on('close', done);
+  });
 }

@@ -1,11 +1,24 @@
 import { z } from 'zod';
-import { readAudit } from '../../audit.ts';
+import { readAudit, withoutNumbers, type KeptAudit } from '../../audit.ts';
+import type { Identity } from '../access/identity.ts';
+import type { OpsContext } from '../ops-context.ts';
 import { ROLES } from '../access/identity.ts';
 import { auditEntry, statusAnswer, workerAnswer } from '../../answers/account-schemas.ts';
 import { statusToJson } from '../answers.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { queryNumber } from './inputs.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
+
+/** The latest entries of the audit stream; to a viewer without numbers in the reasons that people typed. */
+export async function auditFor(
+  who: Identity | undefined,
+  { redis, keys }: Pick<OpsContext, 'redis' | 'keys'>,
+  limit: number,
+): Promise<KeptAudit[]> {
+  const entries = await readAudit(redis, keys, limit);
+  if (who?.role === 'operator') return entries;
+  return entries.map((entry) => ({ ...entry, why: withoutNumbers(entry.why) }));
+}
 
 /** Status, workers, audit stream, session and live events. */
 export const STATUS_ROUTES: readonly Route[] = [
@@ -37,7 +50,8 @@ export const STATUS_ROUTES: readonly Route[] = [
     path: '/api/v1/audit',
     needs: 'viewer',
     kind: 'api',
-    summary: 'The audit stream: manual actions, newest first.',
+    summary:
+      'The audit stream: manual actions, newest first. Only operators see digits of reasons that could be a phone number.',
     query: z.object({ limit: queryNumber(1, 1_000, 100) }),
     answers: {
       200: {
@@ -47,8 +61,8 @@ export const STATUS_ROUTES: readonly Route[] = [
         }),
       },
     },
-    handle: async ({ query: { limit } }, { redis, keys }) =>
-      json({ entries: await readAudit(redis, keys, limit) }),
+    handle: async ({ query: { limit }, who }, context) =>
+      json({ entries: await auditFor(who, context, limit) }),
   }),
   route({
     method: 'GET',

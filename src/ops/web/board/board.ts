@@ -1,5 +1,4 @@
 import { createBullBoard } from '@bull-board/api';
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import type { IServerAdapter } from '@bull-board/api/typings/app';
 import { FastifyAdapter } from '@bull-board/fastify';
 import type { FastifyInstance } from 'fastify';
@@ -8,7 +7,7 @@ import type { Needs } from '../access/identity.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { problemOf } from '../http/problem.ts';
-import { showJob } from './show-job.ts';
+import { MaskedQueue } from './masked-queue.ts';
 
 /** Path of the queue board. */
 const BOARD_PATH = '/queues';
@@ -41,13 +40,7 @@ export async function registerBoard(
   app: FastifyInstance,
   { sendQueue, chunkQueue, redisWatch }: OpsContext,
 ): Promise<void> {
-  const queues = [sendQueue, chunkQueue].map((queue) => {
-    const adapter = new BullMQAdapter(queue, { readOnlyMode: true });
-    adapter.setFormatter('data', showJob);
-    adapter.setFormatter('returnValue', showJob);
-    adapter.setFormatter('progress', showJob);
-    return adapter;
-  });
+  const queues = [sendQueue, chunkQueue].map((queue) => new MaskedQueue(queue));
   const serverAdapter = new FastifyAdapter();
   createBullBoard({
     queues,

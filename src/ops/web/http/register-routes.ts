@@ -18,6 +18,12 @@ const CSRF_HEADER = 'x-csrf-token';
 /** Largest body of routes other than the intake of notices. */
 const SMALL_BODY_BYTES = 65_536;
 
+/**
+ * A connection on which nothing moves for so long is closed, also one whose caller does not read the answer. It does
+ * not apply while an answer is being made, nor to downloads.
+ */
+export const SILENCE_MS = 30_000;
+
 /** Registers the routes of a table. */
 export function registerRoutes(
   app: FastifyInstance,
@@ -54,9 +60,11 @@ async function serve(
 ): Promise<FastifyReply> {
   const who = request.identity;
   const form = request.body instanceof URLSearchParams ? request.body : undefined;
-  if (!reads(request.method) && who !== undefined) requireCsrfToken(request, who, form, context);
+  // The form to sign in has no token: it is for visitors, also in a second tab of one who is in already.
+  const needsToken = !reads(request.method) && route.needs !== 'open';
+  if (needsToken && who !== undefined) requireCsrfToken(request, who, form, context);
   const call = readCall(route, request, form, context);
-  const answer = await route.handle(call, context);
+  const answer = await withoutSilenceLimit(request, () => route.handle(call, context));
   if (!reads(request.method) && route.reads !== true) {
     context.logger.info({ event: 'ops-change', route: route.path, who: call.name });
   }
@@ -71,6 +79,19 @@ async function serve(
     return writeAnswer(request, reply, { kind: 'redirect', to: localPath(next) });
   }
   return writeAnswer(request, reply, answer);
+}
+
+/** Lets a handler take as long as it needs: it has a limit of its own where it needs one. */
+async function withoutSilenceLimit<Result>(
+  { raw }: FastifyRequest,
+  handle: () => Result | Promise<Result>,
+): Promise<Result> {
+  raw.setTimeout(0);
+  try {
+    return await handle();
+  } finally {
+    raw.setTimeout(SILENCE_MS);
+  }
 }
 
 /** @throws NoticeQueueError CROSS_SITE where the CSRF token is missing or of another session */
@@ -163,6 +184,8 @@ function writeAnswer(
         const forEver = 'public, max-age=31536000, immutable';
         void reply.header('cache-control', answer.cache === 'for-ever' ? forEver : 'no-cache');
       }
+      // What a download reads may match late: the connection is then silent for longer than others may be.
+      if (!Buffer.isBuffer(answer.body)) request.raw.setTimeout(0);
       return reply.code(200).type(answer.type).send(answer.body);
     }
   }

@@ -33,6 +33,13 @@ const OTHERS = {
   'cache-control': 'no-store',
 } as const;
 
+/** Headers of an answer that is made without hooks, and so without helmet. */
+export const BARE_HEADERS = {
+  ...OTHERS,
+  'content-security-policy': "default-src 'none'",
+  'x-content-type-options': 'nosniff',
+} as const;
+
 /** Registers helmet; must come before the hook that calls {@link setSecurityHeaders}. */
 export async function registerSecurityHeaders(app: FastifyInstance): Promise<void> {
   await app.register(helmet, OPTIONS);

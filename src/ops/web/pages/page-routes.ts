@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { checkNumber } from '../../../batch/source/check-number.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
-import { readAudit } from '../../audit.ts';
 import { digestFailures } from '../../failure-digest.ts';
 import { readBatchSnapshot } from '../../batch-snapshot.ts';
 import { TRAFFIC_MINUTES } from '../../../traffic/read-traffic.ts';
@@ -20,6 +19,7 @@ import {
   withNumbers,
 } from '../api/unknown-selection.ts';
 import { html } from '../http/html.ts';
+import { auditFor } from '../api/status-routes.ts';
 import { trafficOf } from '../api/traffic-routes.ts';
 import { route, type RouteCall, type Route } from '../http/route.ts';
 import { auditPage } from './audit.ts';
@@ -142,8 +142,8 @@ export const PAGE_ROUTES: readonly Route[] = [
     ...PAGE,
     path: '/audit',
     summary: 'The audit stream: manual actions.',
-    handle: async (call, { redis, keys }) => {
-      const main = auditPage(await readAudit(redis, keys, 200), viewOf(call));
+    handle: async (call, context) => {
+      const main = auditPage(await auditFor(call.who, context, 200), viewOf(call));
       return framed(call, { title: 'Audit', nav: '/audit', main });
     },
   }),

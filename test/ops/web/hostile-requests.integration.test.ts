@@ -1,0 +1,123 @@
+import { Queue } from 'bullmq';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { csvDownload } from '../../../src/ops/web/api/csv-download.ts';
+import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { signal } from '../../support/wait.ts';
+import { PASSWORD, startOps } from './support/ops-bench.ts';
+
+const redis = testRedis();
+const NUMBER = '01000000042';
+const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
+
+describe('a path that no router can read', () => {
+  it.each([
+    [400, `/%zz${NUMBER}`],
+    [414, `/batches/${'x'.repeat(2_001)}${NUMBER}`],
+  ])(
+    'is answered %i as a problem that does not repeat it, with the headers of every answer',
+    async (status, path) => {
+      const bench = await startOps(redis.url, redis.freshPrefix());
+      const reply = await bench.ask(path, { headers: { accept: 'text/html' } });
+      expect(reply.status).toBe(status);
+      expect(reply.headers).toMatchObject({
+        'content-type': 'application/problem+json; charset=utf-8',
+        'cache-control': 'no-store',
+        'content-security-policy': "default-src 'none'",
+        'x-content-type-options': 'nosniff',
+      });
+      expect(reply.json).toMatchObject({ code: 'REQUEST_INVALID', status });
+      expect(reply.text).not.toContain(NUMBER);
+    },
+  );
+});
+
+it('a person who is signed in already can sign in, as in a second tab', async () => {
+  const bench = await startOps(redis.url, redis.freshPrefix());
+  const cookie = bench.cookie('vera', Date.now());
+  const body = form({ name: 'otto', password: PASSWORD });
+  const signIn = (headers: Record<string, string>) =>
+    bench.ask('/sign-in', { method: 'POST', body, headers: { cookie, ...headers } });
+  expect((await signIn({ 'sec-fetch-site': 'same-origin' })).status).toBe(303);
+  expect((await signIn({ 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+});
+
+describe('what another producer has written', () => {
+  async function produced() {
+    const prefix = redis.freshPrefix();
+    const bench = await startOps(redis.url, prefix);
+    const queue = new Queue(QUEUE_NAME, {
+      connection: redis.connect(),
+      prefix: keysOf(prefix, 'default').bullPrefix,
+    });
+    onTestFinished(() => queue.close());
+    return { queue, viewer: await bench.viewer() };
+  }
+
+  it('into a job that it repeats is shown on the board without a number or a value', async () => {
+    const { queue, viewer } = await produced();
+    const contacts = [{ contact: NUMBER, var1: 'Kim Cheolsu' }];
+    const data = { v: 1, notice: { templateCode: 'T', contacts } };
+    await queue.upsertJobScheduler('daily', { every: 86_400_000 }, { name: 'send', data });
+    const { status, text } = await viewer.get('/queues/api/job-schedulers');
+    expect([status, text]).toEqual([200, expect.stringContaining('daily')]);
+    expect(text).not.toMatch(/1000000042|Cheolsu/);
+    expect(text).toContain('010******42');
+  });
+
+  it('into the log of a job is not shown on the board', async () => {
+    const { queue, viewer } = await produced();
+    const { id } = await queue.add('send', {});
+    await queue.addJobLog(String(id), `to ${NUMBER}`);
+    const { status, text } = await viewer.get(`/queues/api/queues/send/${id}/logs`);
+    expect([status, text]).toEqual([200, '[]']);
+  });
+});
+
+it('a download to a slow reader adds no listener for each of its pieces', async () => {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  const entry = { who: 'otto', what: 'download', target: 'batch b', as: 'all', why: '' } as const;
+  let body: NodeJS.ReadableStream | undefined;
+  let most = 0;
+  const produced = signal();
+  const answer = await csvDownload({ redis: redis.client, keys }, entry, 'x.csv', async (write) => {
+    await produced.promise;
+    for (let piece = 0; piece < 50; piece += 1) {
+      await write('x'.repeat(70_000));
+      most = Math.max(most, body?.listenerCount('close') ?? 0);
+    }
+  });
+  if (answer.kind !== 'file' || !('read' in answer.body)) throw new Error('no stream');
+  ({ body } = answer);
+  produced.resolve();
+  let length = 0;
+  for await (const piece of answer.body) length += String(piece).length;
+  expect(length).toBe(50 * 70_000);
+  expect(most).toBeLessThan(10);
+});
+
+describe('a reason with a phone number', () => {
+  const why = `asked by 010-0000-0042, CHG0012345`;
+
+  it('is in the audit stream as it was typed for operators, and without digits for viewers', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const [viewer, operator] = [await bench.viewer(), await bench.operator()];
+    await operator.post('/api/v1/hold/place', { why });
+    for (const path of ['/api/v1/audit', '/audit']) {
+      expect((await operator.get(path)).text).toContain(why);
+      const shown = (await viewer.get(path)).text;
+      expect(shown).toContain('asked by [number]');
+      expect(shown).not.toMatch(/0000-0042|0012345/);
+    }
+  });
+
+  it('is shown without it as that of a hold', async () => {
+    const bench = await startOps(redis.url, redis.freshPrefix());
+    const [viewer, operator] = [await bench.viewer(), await bench.operator()];
+    const placed = await operator.post('/api/v1/hold/place', { why });
+    expect(placed.json).toMatchObject({ hold: { code: 'asked by [number], CHG[number]' } });
+    for (const path of ['/api/v1/hold', '/api/v1/status', '/']) {
+      expect((await viewer.get(path)).text).not.toMatch(/0000-0042/);
+    }
+  });
+});

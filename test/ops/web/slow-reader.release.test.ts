@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { assetPath, findAsset } from '../../../src/ops/web/assets.ts';
+import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
+import { route } from '../../../src/ops/web/http/route.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+import { startOps } from './support/ops-bench.ts';
+
+const redis = testRedis();
+
+/** Longer than other connections may be silent. */
+const SILENT_MS = 65_000;
+
+/** A download of which nothing matches for long. */
+const late = route({
+  method: 'GET',
+  path: '/late.csv',
+  needs: 'viewer',
+  kind: 'api',
+  summary: '',
+  answers: {},
+  handle: () => ({ kind: 'file', type: 'text/csv', body: Readable.from(found()) }),
+});
+
+async function* found() {
+  await setTimeout(SILENT_MS);
+  yield 'found';
+}
+
+it('a connection whose caller reads no answer is closed, and not one of a download that finds nothing yet', async () => {
+  const bench = await startOps(redis.url, redis.freshPrefix(), {}, [...OPS_ROUTES, late]);
+  const download = bench.key('viewer').get('/late.csv');
+  const { port, host } = new URL(bench.url);
+  const socket = connect(Number(port), '127.0.0.1').pause();
+  onTestFinished(() => void socket.destroy());
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  // Complete requests, so that no time limit of a request applies; their answers fill every buffer.
+  const count = Math.ceil(15_000_000 / (findAsset('uplot.js')?.body.length ?? 0));
+  socket.write(`GET ${assetPath('uplot.js')} HTTP/1.1\r\nhost: ${host}\r\n\r\n`.repeat(count));
+  const isEnded = () => {
+    // Who reads nothing learns of the end by writing.
+    socket.write('\r\n');
+    return socket.destroyed;
+  };
+  await until(isEnded, { what: 'the end of the connection', everyMs: 500, deadlineMs: 80_000 });
+  expect(await download).toMatchObject({ status: 200, text: 'found' });
+}, 100_000);
