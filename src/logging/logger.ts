@@ -1,6 +1,5 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { terminalText } from '../format/terminal-text.ts';
 import { CENSORED, redacted, SECRET_NAMES } from './redaction.ts';
 import { jsonLine, textLine } from './text-line.ts';
 
@@ -25,9 +24,7 @@ export function createLogger(
   { logLevel: level, logFormat }: { readonly logLevel: string; readonly logFormat: LogFormat },
   destination: 1 | 2 = 1,
 ): Logger {
-  const isTerminal = isatty(destination);
-  const isText = logFormat === 'text' || (logFormat === 'auto' && isTerminal);
-  const jsonLine = isTerminal ? terminalText : (line: string) => line;
+  const isText = logFormat === 'text' || (logFormat === 'auto' && isatty(destination));
   return pino(
     {
       level,
