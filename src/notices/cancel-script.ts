@@ -35,9 +35,9 @@ export interface CancelledJobs {
  * once more to the contacts of the others. For the same reason it is not released by the id of one of several jobs. A
  * released key finds nothing any more, so the mark of the request tells its repetition which notice it was.
  *
- * KEYS: hold, intents, unknown outcomes, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id` or `key`, the id or the
- * hash of the key, the number of the first job, the most jobs, 1 to release the idempotency key (only if all jobs before are
- * cancelled).
+ * KEYS: hold, intents, unknown outcomes, retention, events, mark of the request. ARGV: the prefix of BullMQ's keys, `id`
+ * or `key`, the id or the hash of the key, the number of the first job, the most jobs, and by what the request names the
+ * notice whose key it releases: `id` or `key`; `no` where the key stays in use, or a job before is not cancelled.
  */
 export const cancelScript = defineScript<CancelledJobs>({
   name: 'cancel a notice',
@@ -98,8 +98,8 @@ local function cancel(id)
   return 'cancelled'
 end
 local mode, text = ARGV[2], ARGV[3]
-local mayRelease = ARGV[6] == '1'
-local done = mayRelease and mode == 'key' and redis.call('GET', KEYS[6])
+local release = ARGV[6]
+local done = release == 'key' and mode == 'key' and redis.call('GET', KEYS[6])
 if done then mode, text = 'id', done end
 local id, total = find(mode, text)
 local answers, last, all = {}, math.min(total, ARGV[4] + ARGV[5]) - 1, true
@@ -110,9 +110,8 @@ for index = tonumber(ARGV[4]), last do
   answers[#answers + 1] = { one, answer }
 end
 local isWhole = #answers > 0 and all and last == total - 1 and (total > 1 or not isPart(id))
-if mayRelease and isWhole and releaseKey(nth(id, 0, total)) then
-  redis.call('SET', KEYS[6], id, 'PX', ${DONE_MS})
-end
+local isReleased = release ~= 'no' and isWhole and releaseKey(nth(id, 0, total))
+if isReleased and release == 'key' then redis.call('SET', KEYS[6], id, 'PX', ${DONE_MS}) end
 return { id, total, answers }`,
   parse: (reply) => {
     const [id, total, jobs] = reply as readonly [string, number, CancelledJobs['jobs']];

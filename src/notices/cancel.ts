@@ -49,7 +49,7 @@ export async function cancelJobs(
   const cancelFrom = ({ mode, text }: RefArguments) => {
     const mayRelease = releaseKey && answers.every(([, answer]) => answer === 'cancelled');
     const args = [keys.noticeJob(''), mode, text, answers.length, JOBS_AT_ONCE];
-    return cancelScript(redis, from, [...args, mayRelease ? 1 : 0]);
+    return cancelScript(redis, from, [...args, mayRelease ? asked.mode : 'no']);
   };
   const first = await cancelFrom(asked);
   answers.push(...first.jobs);
