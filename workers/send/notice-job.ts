@@ -1,12 +1,7 @@
 import type { Job } from 'bullmq';
 import type { Sealing } from '../../src/payload/seal.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
-import {
-  firstDue,
-  isNewerJob,
-  SEALED_JOB_VERSION,
-  type JobData,
-} from '../../src/contracts/job.ts';
+import { firstDue, isNewerJob, SEALED_JOB_VERSION, type JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { attemptsEndedUnknown, withPossiblySentMark } from '../../src/contracts/possibly-sent.ts';
 import { openJob } from '../../src/payload/sealed-job.ts';
