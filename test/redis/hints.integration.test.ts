@@ -106,7 +106,7 @@ it('a subscriber of a Cluster hears of the gap after its connection was closed',
   const { admin, listen } = await startCluster();
   const { heard } = await listen('closed');
   const before = heard.length;
-  await admin.client('KILL', 'TYPE', 'pubsub');
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   await until(() => heard.length > before, { what: 'the gap', deadlineMs: SOON_MS });
   await until(async () => (await admin.publish('closed', 'next')) > 0, { what: 'a listener' });
   await until(() => heard.includes('next'), { what: 'the next hint' });
