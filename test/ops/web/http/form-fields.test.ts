@@ -24,11 +24,11 @@ describe('the fields of a form', () => {
   });
 
   it('are read in a time that grows with their number, and not with its square', () => {
-    const names = Array.from({ length: 10_000 }, (_, index) => index.toString(36).padStart(3, '0'));
+    const names = Array.from({ length: 20_000 }, (_, index) => index.toString(36).padStart(3, '0'));
     const fields = new URLSearchParams(names.map((name) => `${name}=1`).join('&'));
     const startedAt = performance.now();
-    expect(Object.keys(fromForm(fields, schema))).toHaveLength(10_000);
-    // With the square it is more than that; a body of 64 KiB has as many.
+    expect(Object.keys(fromForm(fields, schema))).toHaveLength(20_000);
+    // With the square it is five seconds; a body of 64 KiB has half as many fields.
     expect(performance.now() - startedAt).toBeLessThan(1_000);
   });
 });
