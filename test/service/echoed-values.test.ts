@@ -110,6 +110,25 @@ describe('a code or trace id never contains one', () => {
     }
   });
 
+  it.each(['BAD_109876', 'X-98.76-54', 'E1_0_9_8_7_6', 'CONTACT-01098-REJECTED-7'])(
+    'six digits of a number: %s',
+    async (text) => {
+      for (const answer of await answering(400, { code: text, traceId: text })) {
+        expect(answer).not.toHaveProperty('code');
+        expect(answer).not.toHaveProperty('traceId');
+      }
+    },
+  );
+
+  it('five digits of one, and six of none, are kept', async () => {
+    const traceId = 't-123.456';
+    for (const code of ['BAD_98765', 'E-123.456']) {
+      for (const answer of await answering(400, { code, traceId })) {
+        expect(answer).toMatchObject({ code, traceId });
+      }
+    }
+  });
+
   it('others are kept', async () => {
     const traceId = '123e4567-e89b-12d3-a456-426614174000';
     const code = 'TEMPLATE_NOT_FOUND';

@@ -1,5 +1,5 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
-import { MASK, NUMBER_TAIL, SentIndex } from './sent-index.ts';
+import { MASK, NUMBER_PART, NUMBER_TAIL, SentIndex, windowsOf } from './sent-index.ts';
 import { valuesSent } from './values-sent.ts';
 import { spellingsOf } from './spellings.ts';
 
@@ -24,8 +24,6 @@ const MIN_HEX_ID_LENGTH = 16;
 const DIGIT_RUN = /\p{Nd}(?:[^\p{L}\p{Nd}]{0,8}\p{Nd}){4,}/gu;
 /** Digits of a name that could be a phone number, also with separators. */
 const NUMBER = /(?:[0-9][_.:/-]*){7}/;
-/** Digits of which a part could be the end of a phone number. */
-const LONG_RUN = /[0-9]{8,}/g;
 /** Opaque text of 40 characters or more: tokens and keys. */
 const OPAQUE_RUN = /[A-Za-z0-9+/_=.~-]{40,}/g;
 const CONTROLS = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]+/gu;
@@ -95,7 +93,8 @@ export class AnswerMask {
   #isClean(text: string): boolean {
     if (NUMBER.test(text)) return false;
     const sent = this.#sent();
-    return sent?.blank(text) === text && !sent.repeats([text, ...spellingsOf(text)]);
+    if (sent === undefined || sent.showsNumber(text)) return false;
+    return sent.blank(text) === text && !sent.repeats([text, ...spellingsOf(text)]);
   }
 
   /**
@@ -107,14 +106,10 @@ export class AnswerMask {
     if (text === undefined) return undefined;
     if (!isHexId(text)) {
       if (NUMBER.test(text)) return undefined;
-      return text.match(PIECES)?.some((piece) => this.#bodyContains(piece)) ? undefined : text;
+      const pieces = [...(text.match(PIECES) ?? []), ...digitRuns(text, NUMBER_PART)];
+      return pieces.some((piece) => this.#bodyContains(piece)) ? undefined : text;
     }
-    const pieces = [text];
-    for (const run of text.replace(SEPARATORS, '').match(LONG_RUN) ?? []) {
-      for (let at = 0; at + NUMBER_TAIL <= run.length; at += 1) {
-        pieces.push(run.slice(at, at + NUMBER_TAIL));
-      }
-    }
+    const pieces = [text, ...digitRuns(text, NUMBER_TAIL)];
     return pieces.some((piece) => this.#bodyContains(piece)) ? undefined : text;
   }
 
@@ -141,6 +136,10 @@ export class AnswerMask {
 }
 
 const isHexId = (text: string): boolean => text.length >= MIN_HEX_ID_LENGTH && HEX_ID.test(text);
+
+/** Every run of so many digits in a name, separators removed. */
+const digitRuns = (name: string, length: number): string[] =>
+  (name.replace(SEPARATORS, '').match(/[0-9]+/g) ?? []).flatMap((run) => windowsOf(run, length));
 
 function remembered<Value>(known: Map<string, Value>, text: string, find: () => Value): Value {
   const found = known.get(text);

@@ -4,6 +4,8 @@ import { PieceIndex } from './piece-index.ts';
 export const MASK = '***';
 /** Digits that two numbers have in common only if they are the same. */
 export const NUMBER_TAIL = 8;
+/** Digits of a number that are more than a masked number shows. */
+export const NUMBER_PART = 6;
 /** Shorter values of ASCII are found as whole words only; letters of another script end a word. */
 const MIN_PIECE_LENGTH = 6;
 /** A value is found by so many of its first characters: services cut long ones off. */
@@ -25,6 +27,8 @@ export class SentIndex {
   readonly #everywhere: SentPlace[] = [];
   readonly #folded = new PieceIndex<true>();
   readonly #numbers = new PieceIndex<true>();
+  /** Made when a text has so many digits: few have. */
+  #numberParts: ReadonlySet<string> | undefined;
 
   /** @param values the longest first */
   constructor(values: readonly string[], secrets: readonly string[]) {
@@ -61,6 +65,19 @@ export class SentIndex {
     return spellings.some(
       (spelling) => this.#folded.isIn(fold(spelling)) || this.#numbers.isIn(digitsOf(spelling)),
     );
+  }
+
+  /** Whether the digits of a short text, such as a code, show more of a number than a masked number does. */
+  showsNumber(text: string): boolean {
+    const parts = windowsOf(digitsOf(text), NUMBER_PART);
+    if (parts.length === 0) return false;
+    this.#numberParts ??= new Set(
+      this.#values
+        .map(digitsOf)
+        .filter(({ length }) => length >= NUMBER_TAIL)
+        .flatMap((digits) => windowsOf(digits, NUMBER_PART)),
+    );
+    return parts.some((part) => this.#numberParts?.has(part));
   }
 
   /** Every value that masking one after the other would find in the text, in order. */
@@ -132,5 +149,11 @@ const fold = (text: string): string =>
 /** Short folded values would be found in ordinary words. */
 const isDistinctive = (value: string): boolean =>
   value.length >= MIN_PIECE_LENGTH || (value.length > 1 && !ASCII.test(value));
+
+/** Every part of a text that has so many characters. */
+export const windowsOf = (text: string, length: number): string[] =>
+  Array.from({ length: Math.max(0, text.length - length + 1) }, (_, at) =>
+    text.slice(at, at + length),
+  );
 
 const digitsOf = (text: string): string => text.normalize('NFKC').replace(/[^0-9]/g, '');
