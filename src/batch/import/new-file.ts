@@ -15,7 +15,7 @@ const MAX_NAMES = 1_000;
  * - FILE.part -> FILE-2, FILE-3, ...: if there is another FILE; it may contain someone's work.
  * - FILE.part -> (nothing): if it is discarded, because what was to be written did not come to its end.
  *
- * A FILE that is a device or a pipe is written to directly.
+ * A FILE that is a device or a pipe is written to directly, but not through a link ({@link isDevice}).
  */
 export class NewFile {
   readonly #target: string;
@@ -33,9 +33,9 @@ export class NewFile {
 
   /** @throws NodeJS.ErrnoException */
   static async create(target: string): Promise<NewFile> {
-    const found = await stat(target).catch(() => undefined);
-    if (found !== undefined && !found.isFile()) {
-      return new NewFile(target, await open(target, constants.O_WRONLY), true);
+    if (await isDevice(target)) {
+      const follow = isOfSystem(target) ? 0 : constants.O_NOFOLLOW;
+      return new NewFile(target, await open(target, constants.O_WRONLY | follow), true);
     }
     await rm(partOf(target), { force: true });
     return new NewFile(target, await open(partOf(target), 'wx', 0o600), false);
@@ -101,6 +101,24 @@ export class NewFile {
     throw Object.assign(new Error('no free name'), { code: 'EEXIST' });
   }
 }
+
+/**
+ * Whether a path leads to a device or a pipe. A link to one is refused: who may write in the folder could plant it,
+ * and read the rows at its other end. Links of the system, such as /dev/stdout, are followed.
+ *
+ * @throws Error for a folder and for a refused link
+ */
+export async function isDevice(target: string): Promise<boolean> {
+  const found = await stat(target).catch(() => undefined);
+  if (found === undefined || found.isFile()) return false;
+  if (found.isDirectory()) throw new Error('EISDIR');
+  if (!isOfSystem(target) && (await lstat(target)).isSymbolicLink()) {
+    throw new Error('it is a link to a device or a pipe: name that itself');
+  }
+  return true;
+}
+
+const isOfSystem = (target: string): boolean => path.resolve(target).startsWith('/dev/');
 
 /** The name of a {@link NewFile} until it is complete. */
 export const partOf = (target: string): string => `${target}.part`;

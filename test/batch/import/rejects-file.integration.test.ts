@@ -1,22 +1,45 @@
+import { execFileSync } from 'node:child_process';
 import {
+  closeSync,
+  constants,
   linkSync,
   lstatSync,
+  openSync,
   readdirSync,
   readFileSync,
+  readSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
 import iconv from 'iconv-lite';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ImportOptions } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
 import { csvList } from '../support/csv-list.ts';
-import { failureOf, importWorld, listFile } from '../support/import-world.ts';
+import { failureOf, importWorld, listFile, temporaryFolder } from '../support/import-world.ts';
 
 const redis = testRedis();
 const rejectedOf = (file: string) => `${file}.rejected.csv`;
+
+/** A pipe with both of its ends open. */
+function openPipe() {
+  const file = path.join(temporaryFolder(), 'pipe');
+  execFileSync('mkfifo', [file]);
+  const fd = openSync(file, constants.O_RDWR | constants.O_NONBLOCK);
+  onTestFinished(() => closeSync(fd));
+  const read = () => {
+    const bytes = Buffer.alloc(65_536);
+    try {
+      return bytes.toString('utf8', 0, readSync(fd, bytes));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EAGAIN') return '';
+      throw error;
+    }
+  };
+  return { path: file, fd, read };
+}
 
 describe('what lies where the file of refused rows goes', () => {
   const BAD = 'contact,var1\n01012345678,ok\nnobody,Park\n';
@@ -56,6 +79,34 @@ describe('what lies where the file of refused rows goes', () => {
     expect(readFileSync(rejectsFile, 'utf8')).toContain('nobody');
     expect(lstatSync(rejectsFile).isSymbolicLink()).toBe(false);
     expect(readFileSync(other, 'utf8')).toBe('precious');
+  });
+
+  it('a link to a device or a pipe: refused before anything is queued, and nothing is written to it', async () => {
+    const world = importWorld(redis);
+    const pipe = openPipe();
+    for (const target of [pipe.path, '/dev/null']) {
+      const file = listFile(BAD);
+      symlinkSync(target, rejectedOf(file));
+      for (const options of [{}, { overwriteRejects: true }, { dryRun: true }]) {
+        const failure = await failureOf(world.import(file, options));
+        expect(failure.code).toBe('REJECTS_UNWRITABLE');
+        expect(failure.message).toContain('it is a link to a device or a pipe');
+      }
+      expect(lstatSync(rejectedOf(file)).isSymbolicLink()).toBe(true);
+    }
+    expect(pipe.read()).toBe('');
+    expect(await world.jobIds()).toEqual([]);
+  });
+
+  it('a pipe that is named itself, also by a link of the system as /dev/stdout is one: written to', async () => {
+    const world = importWorld(redis);
+    for (const byNumber of [false, true]) {
+      const pipe = openPipe();
+      const rejectsFile = byNumber ? `/dev/fd/${pipe.fd}` : pipe.path;
+      const report = await world.import(listFile(BAD), { rejectsFile, again: byNumber });
+      expect(report).toMatchObject({ refused: 1, rejectsFile });
+      expect(pipe.read()).toContain('nobody');
+    }
   });
 
   it('a file that someone edited: it is kept, and replaced only on demand', async () => {
@@ -106,12 +157,15 @@ it('of an import that is stopped there is none, and of the same import again one
 
 it('a line nested 20,000 levels is one refused row', async () => {
   const world = importWorld(redis);
-  const deep = `{"contact":"01012345678","var1":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
-  const file = listFile(`${deep}\n{"contact":"01012345679"}\n`, 'list.ndjson');
+  const deepIn = (field: string) =>
+    `{"contact":"01012345678","${field}":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
+  const text = `${deepIn('var1')}\n${deepIn('other')}\n{"contact":"01012345679"}\n`;
+  const file = listFile(text, 'list.ndjson');
   const report = await world.import(file, { passThrough: true });
-  expect(report).toMatchObject({ contacts: 1, refused: 1 });
-  const [line = ''] = readFileSync(report.rejectsFile ?? '', 'utf8').split('\n');
-  expect(line).toMatch(/^\{"rejected_line":1,.*"contact":"01012345678","var1":\[\[/);
+  expect(report).toMatchObject({ contacts: 1, refused: 2 });
+  const [first = '', second = ''] = readFileSync(report.rejectsFile ?? '', 'utf8').split('\n');
+  expect(first).toMatch(/^\{"rejected_line":1,.*"contact":"01012345678","var1":\[\[/);
+  expect(second).toMatch(/^\{"rejected_line":2,.*"contact":"01012345678","other":\[\[/);
 });
 
 describe('the corrected file, imported with the options of its list', () => {
