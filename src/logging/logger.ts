@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { CENSORED, redacted, SECRET_NAMES } from './redaction.ts';
-import { textLine } from './text-line.ts';
+import { jsonLine, textLine } from './text-line.ts';
 
 const WRITE_AFTER_MS = 50;
 const WRITE_AT_LENGTH = 8_192;
@@ -34,7 +34,7 @@ export function createLogger(
       // For the bindings of child loggers: the formatter does not get them.
       redact: { paths: [...SECRET_NAMES], censor: CENSORED },
     },
-    bufferedOutput(destination, isText ? textLine : (line) => line),
+    bufferedOutput(destination, isText ? textLine : jsonLine),
   );
 }
 

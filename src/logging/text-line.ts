@@ -1,4 +1,4 @@
-import { terminalLine } from '../format/terminal-text.ts';
+import { terminalLine, terminalText } from '../format/terminal-text.ts';
 
 /** A value that needs no quotes. */
 const PLAIN = /^[\w.:/@+-]+$/;
@@ -18,6 +18,17 @@ export function textLine(json: string): string {
   const words = [at, String(level).padEnd(5), event, msg, ...shown];
   const text = words.filter((word) => word !== undefined && word !== '').join(' ');
   return `${terminalLine(text)}\n`;
+}
+
+/**
+ * A line of the log as JSON, safe for a terminal that shows it. Nearly all lines have ASCII only, which costs one look:
+ * JSON escapes the rest of what a terminal obeys.
+ *
+ * @param json the line as pino writes it
+ */
+export function jsonLine(json: string): string {
+  const isPlain = Buffer.byteLength(json) === json.length && !json.includes('\u007f');
+  return isPlain ? json : terminalText(json);
 }
 
 function shownValue(value: unknown): string {

@@ -104,6 +104,23 @@ describe('the lines of the log', () => {
     expect(Number(stderr)).toBeLessThan(100);
   });
 
+  it('as JSON leave nothing that a terminal obeys, and stay the same values', () => {
+    const hostile = Array.from({ length: 0x21_00 }, (_, unit) => String.fromCharCode(unit)).join(
+      '',
+    );
+    const fields = { code: hostile, ['\u009b2J']: '카나리아 😀', nested: { reason: '\u202egnp' } };
+    const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
+      const logger = createLogger({ logLevel: 'info', logFormat: 'json' });
+      logger.child({ worker: '\u2066w' }).info(${JSON.stringify(fields)});
+    });`;
+    const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+    expect(JSON.parse(stdout)).toMatchObject({ ...fields, worker: '\u2066w' });
+    expect(stdout.slice(0, -1)).not.toMatch(
+      /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u,
+    );
+    expect(stdout).toContain('카나리아 😀');
+  });
+
   it('are text for people with LOG_FORMAT=text', () => {
     const script = `import(${JSON.stringify(LOGGER)}).then(({ createLogger }) => {
       createLogger({ logLevel: 'info', logFormat: 'text' }).info({ event: 'started', jobs: 2 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { textLine } from '../../src/logging/text-line.ts';
+import { jsonLine, textLine } from '../../src/logging/text-line.ts';
 
 const time = '2026-01-02T03:04:05.678Z';
 const line = (fields: object) => textLine(JSON.stringify({ level: 'info', time, ...fields }));
@@ -22,5 +22,16 @@ describe('a line of the log as text', () => {
       '03:04:05.678 info  x code="\\u001b[2J\\u009b1m\\n"\n',
     );
     expect(line({ event: 'a\u001b[31m' })).toContain('a\\u001b[31m');
+  });
+});
+
+describe('a line of the log as JSON', () => {
+  it('shows what a terminal would obey, and stays the same value', () => {
+    const fields = { code: '\u009b2J\u007f', ['\u202e']: '카나리아 \u2066', plain: 'a\u001b[2J' };
+    const shown = jsonLine(`${JSON.stringify(fields)}\n`);
+    expect(shown).toBe(
+      `{"code":"\\u009b2J\\u007f","\\u202e":"카나리아 \\u2066","plain":"a\\u001b[2J"}\n`,
+    );
+    expect(JSON.parse(shown)).toEqual(fields);
   });
 });
