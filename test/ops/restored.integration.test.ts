@@ -1,5 +1,7 @@
+import { hostname, userInfo } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
+import { readAudit } from '../../src/ops/audit.ts';
 import { exportRestored, reportRestored } from '../../src/ops/restored.ts';
 import { parkRestored, restoredNotices } from '../../src/ops/restored-notices.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
@@ -136,6 +138,35 @@ describe('what an old copy might send again', () => {
 });
 
 describe('notices restored', () => {
+  it('--csv is recorded in the audit stream with its reason, before the numbers are written', async () => {
+    const { prefix, keys } = await queueWith((queue) => queue.sendMany(numbers(2).map(notice)));
+    await looksOld(keys, Date.now());
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    await run(['restored'], env);
+    expect(await readAudit(redis.client, keys, 9)).toEqual([]);
+    const { stdout, code } = await run(['restored', '--csv', '--why', 'a complaint'], env);
+    expect(code).toBe(0);
+    for (const number of numbers(2)) expect(stdout).toContain(number);
+    const download = { what: 'download', target: 'restored notices', as: 'restored' };
+    expect(await readAudit(redis.client, keys, 9)).toEqual([
+      {
+        ...download,
+        who: `${userInfo().username}@${hostname()}`,
+        why: 'a complaint',
+        at: expect.any(Number) as unknown,
+      },
+    ]);
+  });
+
+  it('--csv writes no number where it cannot be recorded', async () => {
+    const { prefix, keys } = await queueWith((queue) => queue.sendMany(numbers(2).map(notice)));
+    await looksOld(keys, Date.now());
+    await redis.client.set(keys.auditReads, 'no stream');
+    const ended = await run(['restored', '--csv'], { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+    expect(ended).toMatchObject({ stdout: '' });
+    expect(ended.code).not.toBe(0);
+  });
+
   it('reports that no old copy was detected', async () => {
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: redis.freshPrefix() };
     expect((await run(['restored'], env)).stdout).toContain(
