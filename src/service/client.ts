@@ -29,6 +29,15 @@ const UTF8 = new TextDecoder();
 const numbersOf = (contacts: readonly Contact[]): readonly string[] =>
   contacts.map(({ contact }) => contact);
 
+/** The numbers in the JSON of a list of contacts; none where it is no such list. */
+function numbersIn(json: Uint8Array): readonly string[] {
+  try {
+    return numbersOf(JSON.parse(UTF8.decode(json)) as readonly Contact[]);
+  } catch {
+    return [];
+  }
+}
+
 /** Limits of a send call. */
 export interface SendCallOptions {
   /** Gives the call up at any stage, a request under way included. */
@@ -139,7 +148,7 @@ class HttpServiceClient implements ServiceClient {
     options: SendCallOptions,
   ): Promise<SendAnswer> {
     // Parsed only for an answer with results per contact.
-    const numbers = () => numbersOf(JSON.parse(UTF8.decode(contacts)) as readonly Contact[]);
+    const numbers = () => numbersIn(contacts);
     const body = requestBodyOfBytes(frame, contacts, this.#settings);
     return this.#sendBody(body, numbers, tokens, options);
   }

@@ -111,7 +111,7 @@ export class ChunkAttempt {
     const { outcome, answer } = await requests.send(contacts, size, passage, permit);
     const status = answer?.status;
     const detail = detailOf(answer);
-    const contactsOf = () => JSON.parse(contacts.toString()) as readonly unknown[];
+    const contactsOf = () => listOf(contacts, size);
     const encode = (some: readonly unknown[]) => encodePayload(JSON.stringify(some), this.#seal);
     const end = (ended: Outcome | undefined, endDetail: string, of: SendAnswer | undefined) =>
       this.#end(ended, delivery, endDetail, requests.traceIds(ended?.kind, of));
@@ -127,9 +127,14 @@ export class ChunkAttempt {
       outcome?.kind === 'rejected' &&
       shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect })
     ) {
+      const list = contactsOf();
+      if (list === undefined) {
+        await this.#settle(allFailed(size, 'rejected', 'PAYLOAD_UNREADABLE', detail));
+        return { outcome: outcome.kind };
+      }
       let endedBy: SendAnswer | undefined;
       const { settlement, ended } = await bisect({
-        contacts: contactsOf(),
+        contacts: list,
         rejected: {
           code: outcome.code,
           detail: withTraceIds(detail, requests.traceIds('rejected')),
@@ -165,15 +170,17 @@ export class ChunkAttempt {
 
   /** The contacts of a request by their results, if the answer has any. */
   #sorted(
-    contacts: () => readonly unknown[],
+    contactsOf: () => readonly unknown[] | undefined,
     answer: SendAnswer | undefined,
     requests: ChunkRequests,
   ): SortedContacts<unknown> | undefined {
     if (answer?.results === undefined) return undefined;
+    const contacts = contactsOf();
+    if (contacts === undefined) return undefined;
     const { results } = answer;
     const { mayResend } = requests;
     const { lastAttempt } = this;
-    const sorted = sortByResult({ contacts: contacts(), results, mayResend, lastAttempt });
+    const sorted = sortByResult({ contacts, results, mayResend, lastAttempt });
     const failed = sorted.failed.map((part) => ({
       ...part,
       message: withTraceIds(part.message, requests.traceIds(part.state, answer)),
@@ -221,5 +228,18 @@ export class ChunkAttempt {
       detail: withPossiblySentMark(detail, attemptsEndedUnknown(job) + endedUnknown, traceIds),
       possiblySent: possiblySentAttempts(job) + endedUnknown,
     });
+  }
+}
+
+/**
+ * The contacts of a payload, to be recorded one by one. Undefined where they are not the list that the ledger counts:
+ * such a payload was not made by this program, and its parts would not add up to the chunk.
+ */
+function listOf(json: Buffer, size: number): readonly unknown[] | undefined {
+  try {
+    const list: unknown = JSON.parse(json.toString());
+    return Array.isArray(list) && list.length === size ? list : undefined;
+  } catch {
+    return undefined;
   }
 }

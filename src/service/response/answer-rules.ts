@@ -94,7 +94,10 @@ export function applyRules(
   if (UNREAD.has(answer.body)) return { resultsUnread: true };
   const items = at(answer.json, ofContacts.path);
   if (!Array.isArray(items)) return {};
-  return { results: resultsOf(ofContacts, items as readonly unknown[], numbers(), mask) };
+  const sent = numbers();
+  // What was sent is no list of contacts: nothing is known of any.
+  if (sent.length === 0) return { resultsUnread: true };
+  return { results: resultsOf(ofContacts, items as readonly unknown[], sent, mask) };
 }
 
 /** Bodies that may have been a list of results: text is also JSON of which the end is missing. */
