@@ -10,12 +10,19 @@ export function fieldPath(path: readonly PropertyKey[]): string {
     .join('');
 }
 
+/** How programs name fields; what a caller put in the place of a name may be personal data. */
+const NAME = /^(?!.*\p{Nd}{6})[\p{L}_$][\p{L}\p{N}_$-]{0,63}$/u;
+
+/** A name for a message: as it is, if it looks like one. */
+export const shownName = (name: string): string => (NAME.test(name) ? name : '(not shown)');
+
 /** Converts one zod issue; each unknown key becomes an issue of its own. */
 function toIssues(issue: z.core.$ZodIssue, prefix: string, root: string): InputIssue[] {
-  const place = fieldPath([...(prefix === '' ? [] : [prefix]), ...issue.path]);
+  const path = issue.path.map((part) => (typeof part === 'string' ? shownName(part) : part));
+  const place = fieldPath([...(prefix === '' ? [] : [prefix]), ...path]);
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
-      field: place === '' ? key : `${place}.${key}`,
+      field: place === '' ? shownName(key) : `${place}.${shownName(key)}`,
       problem: 'unknown option',
     }));
   }

@@ -1,7 +1,7 @@
 import { InputError, type InputIssue } from './errors.ts';
 import { whyNotJson, whyNotText } from './json-value.ts';
 import { noticeSchema, type CheckedNotice } from './notice.ts';
-import { fieldPath, MAX_ISSUES, parseInput } from './parse-input.ts';
+import { fieldPath, MAX_ISSUES, parseInput, shownName } from './parse-input.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -52,7 +52,8 @@ function copyFields(fields: Fields, path: readonly PropertyKey[], issues: InputI
   for (const [name, value] of Object.entries(fields)) {
     if (value === undefined) continue;
     const problem = whyNotText(name) ?? whyNotJson(value);
-    if (problem !== undefined) issues.push({ field: fieldPath([...path, name]), problem });
+    if (problem !== undefined)
+      issues.push({ field: fieldPath([...path, shownName(name)]), problem });
     else if (typeof value === 'object') nested = true;
   }
   if (!nested || issues.length > 0) return fields;

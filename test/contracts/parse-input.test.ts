@@ -45,6 +45,19 @@ describe('parseInput', () => {
     );
   });
 
+  it.each(['01012345678', 'x01012345678', 'Kim & Co', '"a"', '', 'x'.repeat(65)])(
+    'does not repeat %j, which a caller put in the place of a name',
+    (name) => {
+      const error = errorOf({ a: 'x', [name]: 1 }, 'options');
+      expect(error.issues).toEqual([{ field: 'options.(not shown)', problem: 'unknown option' }]);
+      expect(errorOf({ a: 'x', [name]: 1 }).issues[0]?.field).toBe('(not shown)');
+    },
+  );
+
+  it.each(['x-y', '이름', '_csrf', '$set', 'var12345'])('names %j', (name) => {
+    expect(errorOf({ a: 'x', [name]: 1 }).issues[0]?.field).toBe(name);
+  });
+
   it('names the value as a whole', () => {
     expect(errorOf(7).issues).toEqual([{ field: 'value', problem: 'expected an object' }]);
     expect(errorOf(7, '', 'notice').issues[0]?.field).toBe('notice');

@@ -95,6 +95,7 @@ describe('readNotice refuses, and names the field:', () => {
     { what: 'undefined in a list', value: [1, undefined] },
     { what: 'a circle', value: circle },
   ])('an unknown field with $what, which JSON would change', ({ value }) => {
+    expect(issuesOf({ ...NOTICE, '01012345678': value })[0]?.field).toBe('(not shown)');
     expect(issuesOf({ ...NOTICE, extra: value }).map(({ field }) => field)).toEqual(['extra']);
     const contact = { ...CONTACT, extra: value };
     expect(issuesOf({ ...NOTICE, contacts: [contact] }).map(({ field }) => field)).toEqual([
