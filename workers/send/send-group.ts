@@ -10,7 +10,7 @@ import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
 import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
-import { isMixed, outcomeOfRequest } from './contact-results.ts';
+import { outcomeOfRequest, sameForAll, settleNotice } from './contact-results.ts';
 import {
   beginIntents,
   countSentAgain,
@@ -33,8 +33,8 @@ export interface HeldNotice extends PendingNotice {
   readonly owned: () => boolean;
   /** Whether its `expiresAt` has passed. */
   readonly isLate: () => boolean;
-  /** Records that only some of its contacts were accepted: the others remain in the job. */
-  readonly keepOthers: (results: readonly ContactResult[]) => Promise<void>;
+  /** Records what its job keeps where its contacts have results of their own. */
+  readonly keep: (kept: JobData) => Promise<void>;
   /** Called exactly once with the result, unless `fail` is. */
   readonly end: (end: NoticeEnd) => void;
   /** Called instead when the run failed unexpectedly. */
@@ -248,18 +248,22 @@ async function endAll(
   let outcome = isClaim ? await leave() : end.outcome;
   const results = resultsByNotice(notices, answer);
   const ends = notices.map((notice, index) => {
-    const own = results?.[index];
-    const known = knownAfter(own === undefined ? outcome : outcomeOfResults(own), notice.intent);
-    return { notice, intent: notice.intent, outcome: known, answer, results: own };
+    const { data, intent } = notice;
+    const given = results?.[index];
+    const likely = given ?? sameForAll(data, outcome);
+    const settled = likely === undefined ? undefined : settleNotice(data, likely, intent);
+    const own = given ?? (settled === undefined ? undefined : likely);
+    const known =
+      settled?.outcome ??
+      knownAfter(own === undefined ? outcome : outcomeOfResults(own), notice.intent);
+    const kept = settled?.kept;
+    const contacts = kept?.notice.contacts.length;
+    return { notice, intent, outcome: known, answer, results: own, kept, contacts };
   });
-  // First: whatever happens next, what was accepted is not sent again.
-  if (results !== undefined) {
-    await Promise.all(
-      ends.flatMap(({ notice, results: own }) =>
-        own !== undefined && isMixed(own) ? [notice.keepOthers(own)] : [],
-      ),
-    );
-  }
+  // First: whatever happens next, what is final of a contact is not sent again.
+  await Promise.all(
+    ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)])),
+  );
   await uncountSentAgain(
     ends.map(({ intent }) => intent),
     outcomeOfRequest(end.outcome, answer?.results),
