@@ -97,9 +97,20 @@ contact of the request) says nothing about any contact: all of them are unknown,
 
 A contact that was accepted is never sent again. In a batch, accepted contacts count as accepted, rejected
 ones become failures with the code of their result, and the others are sent again as a smaller chunk. Contacts that
-stay unknown are sent again \`UNKNOWN_RESENDS\` times at most, and apart from those that were surely not accepted. A single
-notice with several contacts goes on with the contacts that were not accepted; if some of them are unknown, all
-of them are unknown.
+stay unknown are sent again \`UNKNOWN_RESENDS\` times at most, and apart from those that were surely not accepted.
+
+A single notice with several contacts goes on with those that are tried again, and \`notices show\` has the state of each.
+Unknown ones are tried again beside them, except with at-most-once delivery. In the end the notice has the worst state of its
+contacts, and is about exactly those in it:
+
+| contacts in the end | the notice | sent by a decision or a redrive |
+|---|---|---|
+| some unknown | unknown, with the number of these in \`notices unknown\` | \`resolve --as resend\`: the unknown ones; then it ends anew |
+| none unknown, some rejected | rejected, in \`notices failures\` | \`redrive\`: the rejected ones |
+| all accepted | accepted | |
+
+\`resolve --as accepted\` and \`--as discard\` remove the notice as a whole: where contacts were rejected beside the unknown ones,
+note them before (\`notices show\`, \`notices find\`).
 
 ## Try it
 

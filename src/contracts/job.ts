@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { NoticeQueueError } from './errors.ts';
 import { MAX_DEPTH, sizeOfJson } from './json-value.ts';
-import { isName, MAX_VALUE_LENGTH, noticeSchema, PHONE_NUMBER, VARIABLE_NAME } from './notice.ts';
+import {
+  isName,
+  MAX_VALUE_LENGTH,
+  noticeSchema,
+  PHONE_NUMBER,
+  VARIABLE_NAME,
+  type Contact,
+} from './notice.ts';
 
 /**
  * Version of the job data. A worker returns jobs of a later version than it knows for updated workers, for
@@ -56,7 +63,19 @@ export type JobData = z.output<typeof jobSchema> & {
    * which then keep only the others in the notice. Producers never set it.
    */
   readonly accepted?: readonly string[];
+  /**
+   * Contacts with a result of their own that is final, while others of the notice are tried again, or are unknown:
+   * set by workers, which then keep only those others in the notice. Producers never set it.
+   */
+  readonly settled?: readonly SettledContact[];
 };
+
+/** A contact of a single notice that is not sent again, and was not accepted. */
+export interface SettledContact {
+  readonly contact: Contact;
+  readonly state: 'rejected' | 'unknown';
+  readonly code: string;
+}
 
 /**
  * When a job was due at first, in milliseconds since the epoch: later attempts and holds do not change it. BullMQ's own
@@ -106,6 +125,7 @@ export function readJobData(data: unknown): JobData {
     expiresAt?: unknown;
     delivery?: unknown;
     accepted?: unknown;
+    settled?: unknown;
   } | null;
   if (typeof frame !== 'object' || frame === null || Array.isArray(frame)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job has no data object.');
@@ -116,7 +136,7 @@ export function readJobData(data: unknown): JobData {
       `The job has version ${typeof frame.v === 'number' ? frame.v : 'none'}, this worker knows up to ${SEALED_JOB_VERSION}.`,
     );
   }
-  const { notice, expiresAt, delivery, accepted } = frame;
+  const { notice, expiresAt, delivery, accepted, settled } = frame;
   if (typeof notice !== 'object' || notice === null || Array.isArray(notice)) {
     throw new NoticeQueueError('JOB_INVALID', 'The job has no notice.');
   }
@@ -138,11 +158,20 @@ export function readJobData(data: unknown): JobData {
   if (accepted !== undefined && !isTexts(accepted)) {
     throw new NoticeQueueError('JOB_INVALID', 'The accepted numbers of the job are not a list.');
   }
+  if (settled !== undefined && !(Array.isArray(settled) && settled.every(isSettledContact))) {
+    throw new NoticeQueueError('JOB_INVALID', 'The settled contacts of the job are not a list.');
+  }
   return frame as JobData;
 }
 
-const isTexts = (value: unknown) =>
-  Array.isArray(value) && value.every((one) => typeof one === 'string');
+function isSettledContact(value: unknown): boolean {
+  const { contact, state, code } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  return isContact(contact) && (state === 'rejected' || state === 'unknown') && isText(code);
+}
+
+const isText = (value: unknown) => typeof value === 'string';
+
+const isTexts = (value: unknown) => Array.isArray(value) && value.every(isText);
 
 const NAMES = ['scheduleType', 'chatSenderKey', 'senderKey'] as const;
 

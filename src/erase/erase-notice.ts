@@ -45,17 +45,21 @@ export async function eraseNotice(
     if (stored === undefined) return 'gone';
     const data = openOrSearch(stored, id, number, sealing);
     if (!('job' in data)) return data.mentions ? eraseJob(source, id) : 'gone';
-    const { notice, accepted } = data.job;
+    const { notice, accepted, settled } = data.job;
     const others = notice.contacts.filter(({ contact }) => contact !== number);
     const acceptedOthers = accepted?.filter((one) => one !== number);
+    const settledOthers = settled?.filter(({ contact }) => contact.contact !== number);
     const has =
-      others.length < notice.contacts.length || acceptedOthers?.length !== accepted?.length;
+      others.length < notice.contacts.length ||
+      acceptedOthers?.length !== accepted?.length ||
+      settledOthers?.length !== settled?.length;
     if (!has) return 'gone';
     if (others.length === 0) return eraseJob(source, id);
     const rest = {
       ...data.job,
       notice: { ...notice, contacts: others },
       ...(acceptedOthers === undefined ? {} : { accepted: acceptedOthers }),
+      ...(settledOthers === undefined ? {} : { settled: settledOthers }),
     };
     const written = JSON.stringify(sealJob(rest, id, sealing));
     const answer = await replaceData(redis, keys, id, stored.text, written);

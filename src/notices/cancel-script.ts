@@ -27,7 +27,7 @@ export interface CancelledJobs {
  * | failed, possibly sent | unknown |
  * | failed | rejected |
  * | a worker has it | sending |
- * | waits, possibly sent, also in an earlier run, or accepted in part | possibly-sent |
+ * | waits, possibly sent, also in an earlier run, or settled in part | possibly-sent |
  * | waits, while Redis is held as an old copy | possibly-sent: it may have been sent after the copy was made |
  * | waits | cancelled: it leaves the queue in this moment |
  *
@@ -52,11 +52,13 @@ local function outcomeOf(key)
   local outcome = result and string.match(result, '"outcome":"(%l+)"')
   return (outcome == 'cancelled' or outcome == 'expired') and outcome or 'accepted'
 end
-local function acceptedInPart(data)
-  if not string.find(data, '"accepted":', 1, true) then return false end
+local function settledInPart(data)
+  if not string.find(data, '"accepted":', 1, true) and not string.find(data, '"settled":', 1, true) then
+    return false
+  end
   -- No worker wrote data that is not JSON, or no object.
   local isJson, job = pcall(cjson.decode, data)
-  return isJson and type(job) == 'table' and job.accepted ~= nil
+  return isJson and type(job) == 'table' and (job.accepted ~= nil or job.settled ~= nil)
 end
 local function wasPossiblySent(id, key)
   local kept = redis.call('HMGET', key, 'stc', 'failedReason', '${EARLIER_FIELD}', 'data')
@@ -65,7 +67,7 @@ local function wasPossiblySent(id, key)
     or (kept[3] and string.find(kept[3], '"possiblySent":[1-9]'))
     or redis.call('HEXISTS', KEYS[2], id) == 1
     or redis.call('HEXISTS', KEYS[3], id) == 1
-    or acceptedInPart(kept[4])
+    or settledInPart(kept[4])
 end
 local function isListed(id)
   local listed = redis.call('HGET', KEYS[3], id)

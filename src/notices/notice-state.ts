@@ -107,7 +107,7 @@ export interface NoticeJob {
   readonly remedy?: string;
   /** For an accepted one: false where its acceptance could not be read completely. */
   readonly confirmed?: boolean;
-  /** Only where the service accepted some of the contacts and others not. */
+  /** Only where some contacts have a state of their own, because the service answered for each. */
   readonly contactStates?: readonly ContactView[];
   /** Earlier runs, oldest first; absent where it was never sent again. */
   readonly earlier?: readonly EarlierRun[];

@@ -3,6 +3,7 @@ import { HOLDS, type HoldKind } from '../contracts/hold.ts';
 import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
 import type {
+  ContactView,
   EarlierRun,
   NoticeJob,
   NoticeState,
@@ -102,7 +103,7 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
   const { state } = decided;
   const wasNeverSent = state === 'cancelled' || state === 'expired';
   const data = readable(fields.data, id, sealing);
-  const { view, accepted } = data;
+  const { view, accepted, settled } = data;
   return {
     id,
     state,
@@ -119,7 +120,7 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
     ...(state === 'accepted' && result !== undefined
       ? { confirmed: result.confirmed !== false }
       : {}),
-    ...(accepted.length > 0 ? { contactStates: contactStates(data, state) } : {}),
+    ...(accepted.length + settled.length > 0 ? { contactStates: contactStates(data, state) } : {}),
     ...defined({ earlier }),
   };
 }
@@ -166,10 +167,11 @@ function remedyOf(code: string, state: NoticeState): string {
     : ERROR_CODES.SERVICE_REFUSED.remedy;
 }
 
-/** The state of each contact of a notice that the service accepted in part. */
-function contactStates({ accepted, numbers }: ReadableData, state: NoticeState) {
+/** The state of each contact of a notice of which some have a state of their own. */
+function contactStates({ accepted, settled, numbers }: ReadableData, state: NoticeState) {
   return [
     ...accepted.map((contact) => ({ contact: maskNumber(contact), state: 'accepted' as const })),
+    ...settled.map((one) => ({ contact: maskNumber(one.contact), state: one.state })),
     ...numbers.map((contact) => ({ contact: maskNumber(contact), state })),
   ];
 }
@@ -177,6 +179,7 @@ function contactStates({ accepted, numbers }: ReadableData, state: NoticeState) 
 interface ReadableData {
   readonly view: Pick<NoticeJob, 'template' | 'delivery' | 'expiresAt' | 'contacts'>;
   readonly accepted: readonly string[];
+  readonly settled: readonly ContactView[];
   /** Of the contacts that are still in the job. */
   readonly numbers: readonly string[];
 }
@@ -187,24 +190,32 @@ interface ReadableData {
  */
 function readable(text: string | undefined, id: string, sealing?: Sealing): ReadableData {
   const data = parsed(text);
-  const { v, notice, delivery, expiresAt, accepted } = fieldsOf(data);
+  const { v, notice, delivery, expiresAt, accepted, settled } = fieldsOf(data);
   const { templateCode, contacts } = fieldsOf(notice);
   const isSealed = v === SEALED_JOB_VERSION;
   // An encrypted job has the length in place of each list.
   const sizeOf = (list: unknown, those: (one: unknown) => boolean = () => true) =>
     isSealed ? Math.max(0, Number(list ?? 0)) || 0 : listOf(list).filter(those).length;
   // Of an encrypted notice the numbers are only shown where their states differ.
-  const opened = isSealed && accepted !== undefined ? openedOrNone(data, id, sealing) : undefined;
+  const differ = accepted !== undefined || settled !== undefined;
+  const opened = isSealed && differ ? openedOrNone(data, id, sealing) : undefined;
   const template = isName(templateCode) ? { template: templateCode } : {};
   const inTime = typeof expiresAt === 'number' && Math.abs(expiresAt) <= LAST_TIME;
   return {
     view: {
       ...template,
-      contacts: sizeOf(contacts) + sizeOf(accepted, isText),
+      contacts: sizeOf(contacts) + sizeOf(accepted, isText) + sizeOf(settled),
       delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
       ...(inTime ? { expiresAt } : {}),
     },
     accepted: listOf(opened?.accepted ?? accepted).filter(isText),
+    settled: listOf(opened?.settled ?? settled).flatMap((one) => {
+      const { contact, state } = fieldsOf(one);
+      const { contact: number } = fieldsOf(contact);
+      return isText(number) && (state === 'rejected' || state === 'unknown')
+        ? [{ contact: number, state }]
+        : [];
+    }),
     numbers: listOf(opened?.notice.contacts ?? contacts)
       .map((contact) => fieldsOf(contact)['contact'])
       .filter(isText),

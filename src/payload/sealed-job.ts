@@ -25,6 +25,8 @@ export interface SealedJobData {
   };
   /** Number of contacts that were accepted before. */
   readonly accepted?: number;
+  /** Number of contacts that were rejected or became unknown before. */
+  readonly settled?: number;
   readonly expiresAt?: number;
   readonly delivery?: 'at-most-once';
 }
@@ -37,7 +39,7 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
   if (sealing.keys.length === 0) return data;
   const sealed = seal(Buffer.from(JSON.stringify(data)), jobSeal(sealing, id));
   if (sealed === undefined) return data;
-  const { jobs, notice, accepted, expiresAt, delivery } = data;
+  const { jobs, notice, accepted, settled, expiresAt, delivery } = data;
   return {
     v: SEALED_JOB_VERSION,
     ...(jobs === undefined ? {} : { jobs }),
@@ -47,6 +49,7 @@ export function sealJob(data: JobData, id: string, sealing: Sealing): StoredJobD
       sealed: sealed.toString('base64'),
     },
     ...(accepted === undefined ? {} : { accepted: accepted.length }),
+    ...(settled === undefined ? {} : { settled: settled.length }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
     ...(delivery === undefined ? {} : { delivery }),
   };

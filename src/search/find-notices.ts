@@ -1,7 +1,7 @@
 import type { Job } from 'bullmq';
 import type { FoundState } from './find-in-batches.ts';
 import type { Sealing } from '../payload/seal.ts';
-import type { JobData } from '../contracts/job.ts';
+import type { JobData, SettledContact } from '../contracts/job.ts';
 import { possiblySentAttempts } from '../contracts/possibly-sent.ts';
 import { findEntries, type FindEntry } from '../number-index/notice-number-index.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
@@ -134,7 +134,7 @@ export async function findNotices(
         ...foundNotice(
           entry,
           job,
-          place === 'accepted' ? ['accepted'] : states,
+          place === 'contacts' || place === 'unreadable' ? states : [place],
           decided !== undefined,
         ),
         ...(possiblySent ? { possiblySent } : {}),
@@ -167,14 +167,14 @@ function foundNotice(
 }
 
 /**
- * Where a job has a phone number: among the contacts that the service accepted of a notice that it did not accept
- * as a whole, among the others, or nowhere. Of a job that cannot be read or decrypted it is not known.
+ * Where a job has a phone number: among the contacts that have a state of their own, because the service did not
+ * accept the notice as a whole, among the others, or nowhere. Of a job that cannot be read or decrypted it is not known.
  */
 function placeOf(
   job: Job<unknown>,
   number: string,
   sealing: Sealing | undefined,
-): 'accepted' | 'contacts' | 'none' | 'unreadable' {
+): 'accepted' | SettledContact['state'] | 'contacts' | 'none' | 'unreadable' {
   let data: JobData;
   try {
     data = openJob(job.data, job.id ?? '', sealing);
@@ -182,5 +182,7 @@ function placeOf(
     return 'unreadable';
   }
   if (data.accepted?.includes(number) === true) return 'accepted';
+  const settled = data.settled?.find(({ contact }) => contact.contact === number);
+  if (settled !== undefined) return settled.state;
   return data.notice.contacts.some(({ contact }) => contact === number) ? 'contacts' : 'none';
 }

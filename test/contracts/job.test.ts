@@ -51,6 +51,12 @@ describe('readJobData', () => {
     { data: { ...good, expiresAt: 0 }, message: 'expiresAt' },
     { data: { ...good, accepted: 5 }, message: 'accepted numbers' },
     { data: { ...good, accepted: [5] }, message: 'accepted numbers' },
+    { data: { ...good, settled: {} }, message: 'settled contacts' },
+    { data: { ...good, settled: [null] }, message: 'settled contacts' },
+    {
+      data: { ...good, settled: [{ contact: { contact: '0' }, state: 'accepted', code: 'A' }] },
+      message: 'settled contacts',
+    },
     { data: { ...good, expiresAt: 'soon' }, message: 'expiresAt' },
     { data: { ...good, expiresAt: 1.5 }, message: 'expiresAt' },
     { data: { ...good, expiresAt: null }, message: 'expiresAt' },

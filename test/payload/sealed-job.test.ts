@@ -91,6 +91,20 @@ describe('the data of an encrypted job', () => {
     }
   });
 
+  it('is shown with contacts that are settled beside it', () => {
+    const settled = [
+      { contact: { contact: '01033334444', var1: 'y' }, state: 'unknown', code: 'A' },
+    ] as const;
+    const data = sealJob({ ...DATA, settled }, 'n-1', sealing);
+    expect(JSON.stringify(data)).not.toContain('01033334444');
+    expect(openJob(data, 'n-1', sealing).settled).toEqual(settled);
+    expect(endedJobView(failed(data))).toMatchObject({ contacts: 4 });
+    const stored = { jobs: [failed(data)], hold: {}, rateLimit: {}, now: 0 };
+    const [view] = jobViews(stored as unknown as Parameters<typeof jobViews>[0], sealing);
+    expect(view?.contactStates).toHaveLength(4);
+    expect(view?.contactStates).toContainEqual({ contact: '010******44', state: 'unknown' });
+  });
+
   it('is shown with its counts, and with the state of each contact where there is a key', () => {
     expect(endedJobView(failed(sealed))).toMatchObject({ template: 'T', contacts: 3 });
     expect(endedJobView(failed(sealed))).not.toHaveProperty('contactStates');

@@ -171,6 +171,66 @@ describe('answers with ANSWER_RULES_FILE', () => {
     expect(on.emulator.details().map(({ contact }) => contact)).toEqual([b]);
   }, 60_000);
 
+  it('with results: a rejected contact of a notice is not sent again beside one that is', async () => {
+    const { on, results, send, line, find } = await start();
+    const view = async (id: string) =>
+      JSON.parse((await run(['show', id, '--json'], { ...on.env })).stdout) as NoticeView;
+    const taken = () => on.emulator.details().map(({ contact }) => contact);
+    results([a, 'OK'], [b, 'FAIL', 'BLOCKED'], [c, 'FAIL', 'TRY_LATER']);
+    const id = await send([a, b, c]);
+    await on.addWorker();
+    expect(await line(id, 'retry')).toMatchObject({
+      results: { accepted: 1, rejected: 1, retry: 1 },
+    });
+    // The last attempt is accepted; the notice is not.
+    expect(await line(id, 'rejected')).toMatchObject({
+      attempt: 2,
+      code: 'BLOCKED',
+      contacts: 1,
+      results: { accepted: 1 },
+    });
+    expect(taken()).toEqual([c]);
+    expect([await find(a), await find(b), await find(c)]).toEqual([
+      ['accepted'],
+      ['rejected'],
+      ['accepted'],
+    ]);
+    const shown = await view(id);
+    expect([shown.state, shown.contacts]).toEqual(['rejected', 3]);
+    expect(shown.contactStates?.map(({ state }) => state)).toEqual([
+      'accepted',
+      'accepted',
+      'rejected',
+    ]);
+    // A redrive sends the rejected one only.
+    await run(['redrive', id, '--yes'], { ...on.env });
+    await line(id, 'accepted');
+    expect(taken()).toEqual([c, b]);
+    expect((await view(id)).state).toBe('accepted');
+  }, 60_000);
+
+  it('with results: of an at-most-once notice the others are sent again, the unknown ones are listed', async () => {
+    const { on, keys, results, send, line, find } = await start();
+    const taken = () => on.emulator.details().map(({ contact }) => contact);
+    // The fourth is not in the results.
+    results([a, 'OK'], [b, 'FAIL', 'BLOCKED'], [c, 'FAIL', 'TRY_LATER']);
+    const id = await send([a, b, c, d], { delivery: 'at-most-once' });
+    await on.addWorker();
+    await line(id, 'retry');
+    expect(await line(id, 'unknown')).toMatchObject({ attempt: 2, code: 'NOT_IN_RESULTS' });
+    expect(taken()).toEqual([c]);
+    const list = () => listUnknownNotices({ redis: redis.client, keys });
+    const listed = await until(async () => (await list())[0], { what: 'listed' });
+    expect(listed).toMatchObject({ id, contacts: 1 });
+    const states = await Promise.all([a, b, c, d].map((number) => find(number)));
+    expect(states.flat()).toEqual(['accepted', 'rejected', 'accepted', 'unknown']);
+    // A decision to send it again sends the unknown one; then the notice is rejected for the other.
+    await run(['resolve', id, '--as', 'resend', '--yes', '--json'], { ...on.env });
+    expect(await line(id, 'rejected')).toMatchObject({ code: 'BLOCKED' });
+    expect(taken()).toEqual([c, d]);
+    expect([await list(), await find(b), await find(d)]).toEqual([[], ['rejected'], ['accepted']]);
+  }, 60_000);
+
   it('with results: notices that share a request have each their own', async () => {
     const { on, results, send, line } = await start();
     results([c, 'OK'], [a, 'OK'], [b, 'FAIL', 'BLOCKED']);

@@ -2,37 +2,20 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { FailedPart, Settlement } from '../../src/batch/ledger/settlement.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
-import type { JobData } from '../../src/contracts/job.ts';
+import type { JobData, SettledContact } from '../../src/contracts/job.ts';
+import type { Contact } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import { sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
+import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { AttemptLog } from './attempt-log.ts';
+import { knownAfter, type NoticeIntent } from './notice-intent.ts';
 
 /*
  * An answer with a result for each contact (docs/answers.md). The results have the order of the contacts of
- * the request. Contacts that were accepted are recorded as such before anything else, and are never sent
- * again.
+ * the request. What is final of a contact is recorded before anything else, and it is never sent again by itself.
  */
-
-/** Items of a list by whether the contact at the same place was accepted. */
-export function byAcceptance<Item>(
-  items: readonly Item[],
-  results: readonly ContactResult[],
-): { readonly accepted: Item[]; readonly others: Item[] } {
-  const isAccepted = (index: number) => results[index]?.outcome === 'accepted';
-  return {
-    accepted: items.filter((_, index) => isAccepted(index)),
-    others: items.filter((_, index) => !isAccepted(index)),
-  };
-}
-
-/** Whether some contacts were accepted and others were not. */
-export function isMixed(results: readonly ContactResult[] | undefined): boolean {
-  if (results === undefined) return false;
-  const { accepted, others } = byAcceptance(results, results);
-  return accepted.length > 0 && others.length > 0;
-}
 
 /** The outcome as far as it tells about the service: one accepted contact proves that it accepts. */
 export function outcomeOfRequest(
@@ -44,22 +27,125 @@ export function outcomeOfRequest(
     : outcome;
 }
 
+/** What becomes of a single notice whose contacts do not all have the same result. */
+interface SettledNotice {
+  /** Of the notice as a whole. */
+  readonly outcome: Outcome;
+  /** What its job keeps: in the notice what is sent again, or what it has ended for. */
+  readonly kept: JobData;
+}
+
 /**
- * Keeps in the job of a single notice only the contacts that were not accepted, repeated until Redis has
- * recorded it. The run goes on with the data that it has; only the next one reads what is kept.
+ * Settles each contact of a single notice by its own result. Those that are accepted, rejected or finally unknown
+ * leave the notice; as long as others are tried again, the job keeps them beside it. Then the notice has the worst of
+ * their states: unknown, else rejected. It again contains the contacts in that state, so that a decision or a redrive
+ * sends exactly these; the others stay beside it.
+ *
+ * | result | possibly sent before | becomes |
+ * |---|---|---|
+ * | accepted | either | accepted |
+ * | rejected | no | rejected |
+ * | rejected | yes | unknown |
+ * | retry | either | tried again; with no attempts left as rejected |
+ * | unknown | either | tried again; with at-most-once, or no attempts or resends left, unknown |
+ *
+ * @param results of the contacts in the notice, in their order
+ * @returns undefined where the job needs no change: all have the same result, or are tried again
  */
-export async function keepOtherContacts(
-  job: Job,
+export function settleNotice(
   data: JobData,
   results: readonly ContactResult[],
+  intent: Pick<NoticeIntent, 'possiblySent' | 'mostResends' | 'lastAttempt'>,
+): SettledNotice | undefined {
+  const { notice, settled: before = [], accepted: acceptedBefore = [], ...job } = data;
+  const isSame = new Set(results.map(({ outcome }) => outcome)).size < 2;
+  if (isSame && before.length === 0) return undefined;
+  const accepted = [...acceptedBefore];
+  const settled = [...before];
+  const rest: Contact[] = [];
+  const restResults: ContactResult[] = [];
+  let unknownNow = false;
+  for (const [index, contact] of notice.contacts.entries()) {
+    const result = results[index] ?? UNLISTED;
+    const { outcome, code } = result;
+    const state = finalState(result, data, intent);
+    if (state === 'accepted') accepted.push(contact.contact);
+    else if (state === undefined) {
+      rest.push(contact);
+      restResults.push(result);
+    } else {
+      unknownNow ||= outcome === 'unknown';
+      settled.push({ contact, state, code });
+    }
+  }
+  const keep = (contacts: readonly Contact[], beside: readonly SettledContact[]): JobData => ({
+    ...job,
+    notice: { ...notice, contacts: [...contacts] },
+    ...(accepted.length > 0 ? { accepted } : {}),
+    ...(beside.length > 0 ? { settled: beside } : {}),
+  });
+  if (rest.length === notice.contacts.length) return undefined;
+  if (rest.length > 0) {
+    return { outcome: outcomeOfResults(restResults), kept: keep(rest, settled) };
+  }
+  const worst = settled.find(({ state }) => state === 'unknown') ?? settled[0];
+  if (worst === undefined) return undefined;
+  const { state: kind, code } = worst;
+  const isWorst = ({ state }: SettledContact) => state === kind;
+  const kept = keep(
+    settled.filter(isWorst).map(({ contact }) => contact),
+    settled.filter((one) => !isWorst(one)),
+  );
+  if (kind === 'rejected') return { outcome: { kind, code }, kept };
+  return { outcome: { kind, code, final: true, ...(unknownNow ? {} : { earlier: true }) }, kept };
+}
+
+/** The state in which a contact ends with this result; undefined where it is tried again. */
+function finalState(
+  { outcome: result, code }: ContactResult,
+  { delivery }: JobData,
+  intent: Pick<NoticeIntent, 'possiblySent' | 'mostResends' | 'lastAttempt'>,
+): 'accepted' | SettledContact['state'] | undefined {
+  const outcome = knownAfter(outcomeOfResults([{ outcome: result, code }]), intent);
+  switch (outcome?.kind) {
+    case 'accepted':
+    case 'rejected':
+      return outcome.kind;
+    case 'unknown':
+      return delivery !== undefined || intent.lastAttempt || outcome.final === true
+        ? 'unknown'
+        : undefined;
+    case 'retry':
+    case 'hold':
+    case 'expired':
+    case 'cancelled':
+    case undefined:
+      return intent.lastAttempt ? 'rejected' : undefined;
+  }
+}
+
+/** The results of an answer that has none per contact, for the contacts that are left of a notice. */
+export function sameForAll(
+  { notice, settled }: JobData,
+  outcome: Outcome | undefined,
+): ContactResult[] | undefined {
+  if (settled === undefined || outcome === undefined) return undefined;
+  const { kind } = outcome;
+  if (kind === 'hold' || kind === 'expired' || kind === 'cancelled') return undefined;
+  if (kind === 'retry' && !outcome.counted) return undefined;
+  const code = kind === 'accepted' ? '' : outcome.code;
+  return notice.contacts.map(() => ({ outcome: kind, code, message: '' }));
+}
+
+/**
+ * Records what the job of a single notice keeps, repeated until Redis has it. The run goes on with the data that it
+ * has; only the next one reads what is kept.
+ */
+export async function keepContacts(
+  job: Job,
+  kept: JobData,
   { log, sealing }: { readonly log: AttemptLog; readonly sealing: Sealing },
 ): Promise<void> {
-  const { accepted, others } = byAcceptance(data.notice.contacts, results);
-  const kept: JobData = {
-    ...data,
-    notice: { ...data.notice, contacts: others },
-    accepted: [...(data.accepted ?? []), ...accepted.map(({ contact }) => contact)],
-  };
   try {
     await settleWithRetry(
       () => job.updateData(sealJob(kept, job.id ?? '', sealing)),

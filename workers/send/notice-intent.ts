@@ -6,9 +6,7 @@ import type { Outcome } from '../../src/contracts/outcome.ts';
 import { possiblySentAttempts, possiblySentTraceIds } from '../../src/contracts/possibly-sent.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
-import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { AttemptLog } from './attempt-log.ts';
-import { byAcceptance } from './contact-results.ts';
 
 /** The delivery policy in one run of a notice's job. */
 export interface NoticeIntent {
@@ -250,8 +248,8 @@ export interface EndedAttempt {
   /** Undefined when nothing was sent and no notice is to blame. */
   readonly outcome: Outcome | undefined;
   readonly answer: SendAnswer | undefined;
-  /** Of its contacts, where the answer has results per contact. */
-  readonly results?: readonly ContactResult[] | undefined;
+  /** How many contacts the outcome is about. Default: all of the run. */
+  readonly contacts?: number | undefined;
 }
 
 /** Ends intents in one round trip per kind of end; repeated until Redis has answered. */
@@ -282,13 +280,13 @@ export async function endIntents(
   await Promise.allSettled(recorded);
 }
 
-function factsOf({ intent, outcome, answer, results = [] }: EndedAttempt): UnknownFacts {
+function factsOf({ intent, outcome, answer, contacts }: EndedAttempt): UnknownFacts {
   const { notice, delivery = 'at-least-once' } = intent.data;
   const stage = answer?.stage;
   const isOwn = outcome?.kind === 'unknown' && outcome.earlier !== true;
   return {
     template: notice.templateCode,
-    contacts: notice.contacts.length - byAcceptance(results, results).accepted.length,
+    contacts: contacts ?? notice.contacts.length,
     code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
     stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
     delivery,

@@ -9,7 +9,7 @@ import type { AdaptiveConcurrency } from '../queue/adaptive-concurrency.ts';
 import type { JobLockGuard } from '../queue/job-lock-guard.ts';
 import type { AttemptLog } from './attempt-log.ts';
 import { pendingNotice, type Coalescer } from './coalescer.ts';
-import { keepOtherContacts } from './contact-results.ts';
+import { keepContacts } from './contact-results.ts';
 import {
   applyOutcome,
   delayJob,
@@ -86,7 +86,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
         data,
         intent,
         owned,
-        keepOthers: (results) => keepOtherContacts(job, data, results, context),
+        keep: (kept) => keepContacts(job, kept, context),
         isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
         end,
         fail,

@@ -64,7 +64,7 @@ const job = {
   contactStates: z
     .array(z.object({ contact: z.string().describe('masked'), state }))
     .exactOptional()
-    .describe('present where the service accepted some of the contacts'),
+    .describe('present where some contacts have a state of their own'),
   earlier: z
     .array(
       z.object({

@@ -37,9 +37,10 @@ afterEach(async () => {
 async function redisWithFailedSave(): Promise<{ server: RedisServer; admin: Redis }> {
   const dir = mkdtempSync(path.join(tmpdir(), 'notices-saves-'));
   closers.push(() => rmSync(dir, { recursive: true, force: true }));
-  mkdirSync(path.join(dir, 'dump.rdb'));
   const server = await startRedisServer({ dir });
   closers.push(() => server.close());
+  // Only now: a server cannot start from it.
+  mkdirSync(path.join(dir, 'dump.rdb'));
   const admin = new Redis(server.url);
   closers.push(async () => {
     // Otherwise the server saves, in vain, before it ends.

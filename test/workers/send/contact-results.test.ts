@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import type { JobData } from '../../../src/contracts/job.ts';
+import type { Contact } from '../../../src/contracts/notice.ts';
+import type { Outcome } from '../../../src/contracts/outcome.ts';
 import type { ContactOutcome } from '../../../src/service/response/answer-rules.ts';
 import {
-  isMixed,
   outcomeOfRequest,
+  sameForAll,
   settlementOfSorted,
+  settleNotice,
   sortByResult,
   type ContactResults,
 } from '../../../workers/send/contact-results.ts';
@@ -87,11 +91,113 @@ describe('the settlement of a chunk with results', () => {
   });
 });
 
-it('results are mixed where some were accepted and others were not', () => {
-  expect(isMixed(undefined)).toBe(false);
-  expect(isMixed([result('accepted'), result('accepted')])).toBe(false);
-  expect(isMixed([result('rejected'), result('retry')])).toBe(false);
-  expect(isMixed([result('accepted'), result('unknown')])).toBe(true);
+describe('a single notice whose contacts have results of their own', () => {
+  const contact = (letter: string): Contact => ({ contact: `0100000000${letter}`, var1: letter });
+  const dataOf = (letters: string, more: Partial<JobData> = {}): JobData => ({
+    v: 1,
+    notice: {
+      templateCode: 'T',
+      scheduleType: 'DIRECTLY',
+      contacts: letters.split('').map((letter) => contact(letter)),
+    },
+    ...more,
+  });
+  const settled = (letter: string, state: 'rejected' | 'unknown') => ({
+    contact: contact(letter),
+    state,
+    code: state.toUpperCase(),
+  });
+  /** Letters of the contacts that remain in the notice, that are accepted, and that are settled. */
+  const kept = (data: JobData | undefined) =>
+    data && {
+      notice: data.notice.contacts.map(({ var1 }) => var1).join(''),
+      accepted: (data.accepted ?? []).map((number) => number.slice(-1)).join(''),
+      settled: (data.settled ?? []).map(
+        ({ contact: one, state }) => `${state} ${String(one['var1'])}`,
+      ),
+    };
+  const FIRST = { possiblySent: 0, mostResends: 2, lastAttempt: false };
+  const ONCE = { delivery: 'at-most-once' } as const;
+  const all = (...outcomes: readonly ContactOutcome[]) => outcomes.map((one) => result(one));
+
+  it('is not changed where all have the same result, or are tried again', () => {
+    for (const same of [all('accepted', 'accepted'), all('rejected', 'rejected')]) {
+      expect(settleNotice(dataOf('ab'), same, FIRST)).toBeUndefined();
+    }
+    expect(settleNotice(dataOf('ab'), all('retry', 'unknown'), FIRST)).toBeUndefined();
+  });
+
+  it('goes on with those that are tried again: a rejected one is not sent again', () => {
+    const end = settleNotice(dataOf('abc'), all('accepted', 'rejected', 'retry'), FIRST);
+    expect(end?.outcome).toMatchObject({ kind: 'retry', code: 'RETRY' });
+    expect(kept(end?.kept)).toEqual({ notice: 'c', accepted: 'a', settled: ['rejected b'] });
+  });
+
+  it('goes on with unknown ones that may be sent again, beside those that were not accepted', () => {
+    const end = settleNotice(dataOf('abc'), all('unknown', 'rejected', 'retry'), FIRST);
+    expect(end?.outcome).toEqual({ kind: 'unknown', code: 'UNKNOWN' });
+    expect(kept(end?.kept)).toEqual({ notice: 'ac', accepted: '', settled: ['rejected b'] });
+  });
+
+  it.each([
+    ['at-most-once', dataOf('abc', ONCE), FIRST],
+    ['no resend is left', dataOf('abc'), { ...FIRST, possiblySent: 2 }],
+  ])('goes on without unknown ones that may not be sent again: %s', (_, data, intent) => {
+    const end = settleNotice(data, all('unknown', 'accepted', 'retry'), intent);
+    expect(end?.outcome).toMatchObject({ kind: 'retry' });
+    expect(kept(end?.kept)).toEqual({ notice: 'c', accepted: 'b', settled: ['unknown a'] });
+  });
+
+  it('ends as unknown for exactly the unknown ones, and keeps the rejected ones beside them', () => {
+    const end = settleNotice(dataOf('abc', ONCE), all('unknown', 'accepted', 'rejected'), FIRST);
+    expect(end?.outcome).toEqual({ kind: 'unknown', code: 'UNKNOWN', final: true });
+    expect(kept(end?.kept)).toEqual({ notice: 'a', accepted: 'b', settled: ['rejected c'] });
+  });
+
+  it('ends as unknown for an earlier attempt when the last one is accepted', () => {
+    const data = dataOf('b', { ...ONCE, settled: [settled('a', 'unknown')] });
+    const end = settleNotice(data, all('accepted'), FIRST);
+    expect(end?.outcome).toEqual({ kind: 'unknown', code: 'UNKNOWN', final: true, earlier: true });
+    expect(kept(end?.kept)).toEqual({ notice: 'a', accepted: 'b', settled: [] });
+  });
+
+  it('ends as rejected for exactly the rejected ones, which a redrive sends again', () => {
+    const data = dataOf('bc', { settled: [settled('a', 'rejected')] });
+    const end = settleNotice(data, all('accepted', 'rejected'), FIRST);
+    expect(end?.outcome).toEqual({ kind: 'rejected', code: 'REJECTED' });
+    expect(kept(end?.kept)).toEqual({ notice: 'ac', accepted: 'b', settled: [] });
+  });
+
+  it('has no further attempt after the last one', () => {
+    const last = { ...FIRST, lastAttempt: true };
+    const end = settleNotice(dataOf('abc'), all('accepted', 'rejected', 'retry'), last);
+    expect(end?.outcome).toEqual({ kind: 'rejected', code: 'REJECTED' });
+    expect(kept(end?.kept)).toEqual({ notice: 'bc', accepted: 'a', settled: [] });
+  });
+
+  it('is unknown for a contact that is rejected after it was possibly sent', () => {
+    const before = { ...FIRST, possiblySent: 1 };
+    const end = settleNotice(dataOf('ab'), all('accepted', 'rejected'), before);
+    expect(end?.outcome).toEqual({ kind: 'unknown', code: 'REJECTED', final: true, earlier: true });
+    expect(kept(end?.kept)).toEqual({ notice: 'b', accepted: 'a', settled: [] });
+  });
+
+  it('has one result for all that are left, where an answer has none per contact', () => {
+    const left = dataOf('b', { settled: [settled('a', 'rejected')] });
+    expect(sameForAll(left, { kind: 'accepted', confirmed: false })).toMatchObject([
+      { outcome: 'accepted' },
+    ]);
+    expect(sameForAll(left, { kind: 'rejected', code: 'NO' })).toMatchObject([
+      { outcome: 'rejected', code: 'NO' },
+    ]);
+    const others: (Outcome | undefined)[] = [
+      undefined,
+      { kind: 'expired' },
+      { kind: 'retry', code: 'ABORTED', counted: false },
+    ];
+    for (const other of others) expect(sameForAll(left, other)).toBeUndefined();
+    expect(sameForAll(dataOf('b'), { kind: 'rejected', code: 'NO' })).toBeUndefined();
+  });
 });
 
 it('one accepted contact proves that the service accepts', () => {

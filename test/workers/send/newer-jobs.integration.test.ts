@@ -30,7 +30,7 @@ describe('a job of a later version', () => {
       { what: 'the worker to be unready' },
     );
   /** A day later, for a job that was returned: it is run again. */
-  async function aDayLater(keys: Keys, name: string, id: string) {
+  async function aDayLater(keys: Keys, name: Parameters<typeof openBullQueue>[0], id: string) {
     const queue = openBullQueue(name, redis.client, keys);
     const isDelayed = async () => (await queue.getJobState(id)) === 'delayed';
     await until(isDelayed, { what: 'its return' });

@@ -169,7 +169,7 @@ export async function openGroupStage(
         data,
         intent: noticeIntent(job, data, LOCK, 2),
         isLost: false,
-        keepOthers: () => Promise.resolve(),
+        keep: () => Promise.resolve(),
         owned: () => !notice.isLost,
         isLate: () => expiresAt !== undefined && Date.now() >= expiresAt,
         ends,
