@@ -15,8 +15,8 @@ export interface HeldNotice extends PendingNotice {
   readonly owned: () => boolean;
   /** Whether its `expiresAt` has passed. */
   readonly isLate: () => boolean;
-  /** Records that only some of its contacts were accepted: the others remain in the job. */
-  readonly keepOthers: (results: readonly ContactResult[]) => Promise<void>;
+  /** Records what its job keeps where its contacts have results of their own. */
+  readonly keep: (kept: JobData) => Promise<void>;
   /** Called exactly once with the result, unless `fail` is. */
   readonly end: (end: NoticeEnd) => void;
   /** Called instead when the run failed unexpectedly. */

@@ -6,15 +6,10 @@ import { outcomeOfResults } from '../../src/service/outcome-table.ts';
 import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import { attemptOnce, type AttemptContext } from './attempt.ts';
-<<<<<<< HEAD
 import { splitGroup, type Group } from './coalescer.ts';
-import { isMixed, outcomeOfRequest } from './contact-results.ts';
+import { outcomeOfRequest, sameForAll, settleNotice } from './contact-results.ts';
 import { deliveryOf, entrantOf, mayGo, type HeldNotice, type NoticeEnd } from './held-notice.ts';
 import { leaveOut } from './leave-out.ts';
-=======
-import { splitGroup, type Group, type PendingNotice } from './coalescer.ts';
-import { outcomeOfRequest, sameForAll, settleNotice } from './contact-results.ts';
->>>>>>> points
 import {
   beginIntents,
   countSentAgain,
@@ -26,44 +21,6 @@ import {
 import type { Attempted } from './send-gate.ts';
 import { shouldSplit } from './should-split.ts';
 
-<<<<<<< HEAD
-=======
-/** A single notice in this process, from the fetch of its job to the end of the run. */
-export interface HeldNotice extends PendingNotice {
-  readonly data: JobData;
-  readonly intent: NoticeIntent;
-  /** Whether the lock of the job is surely ours. */
-  readonly owned: () => boolean;
-  /** Whether its `expiresAt` has passed. */
-  readonly isLate: () => boolean;
-  /** Records what its job keeps where its contacts have results of their own. */
-  readonly keep: (kept: JobData) => Promise<void>;
-  /** Called exactly once with the result, unless `fail` is. */
-  readonly end: (end: NoticeEnd) => void;
-  /** Called instead when the run failed unexpectedly. */
-  readonly fail: (error: unknown) => void;
-}
-
-/** The result of a notice in one run. */
-export interface NoticeEnd {
-  /** Undefined when it is requeued unsent and no notice is to blame. */
-  readonly outcome: Outcome | undefined;
-  readonly answer?: SendAnswer | undefined;
-  /** How many notices its request contained. */
-  readonly together?: number;
-  /** Its request was the probe of a hold. */
-  readonly probe?: boolean;
-  /** Requests of rejected groups that are counted with it, besides its own. */
-  readonly uncounted?: number;
-  /** It leaves a probe to others for so many milliseconds. */
-  readonly asideMs?: number | undefined;
-  /** Of its own contacts, where the answer has results per contact. */
-  readonly results?: readonly ContactResult[] | undefined;
-  /** False where its request is counted with another notice. */
-  readonly counted?: boolean | undefined;
-}
-
->>>>>>> points
 /** What sending groups needs; a worker process composes it once. */
 export interface GroupContext extends AttemptContext, IntentContext {
   readonly service: Pick<ServiceClient, 'send'>;
