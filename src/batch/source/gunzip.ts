@@ -10,7 +10,7 @@ import { NoticeQueueError } from '../../contracts/errors.ts';
  * `bytes` throws is thrown as it is
  */
 export async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-  const input = new Input(bytes);
+  const input = new CompressedInput(bytes);
   try {
     while (await input.skipZeros()) yield* membersOf(input);
   } finally {
@@ -19,7 +19,7 @@ export async function* gunzipped(bytes: AsyncIterable<Buffer>): AsyncGenerator<B
 }
 
 /** Members without zero bytes between them. */
-async function* membersOf(input: Input): AsyncGenerator<Buffer, void> {
+async function* membersOf(input: CompressedInput): AsyncGenerator<Buffer, void> {
   const gunzip = createGunzip();
   let failure: Error | undefined;
   const feeding = feed(gunzip, input).catch((error: unknown) => {
@@ -35,7 +35,7 @@ async function* membersOf(input: Input): AsyncGenerator<Buffer, void> {
 }
 
 /** Writes to the end of the input, or to the zero byte at which the stream ends. */
-async function feed(gunzip: Gunzip, input: Input): Promise<void> {
+async function feed(gunzip: Gunzip, input: CompressedInput): Promise<void> {
   for (let read = 0; ; read = gunzip.bytesWritten) {
     const piece = await input.next();
     if (piece === undefined) {
@@ -64,7 +64,7 @@ function taken(gunzip: Gunzip, piece: Buffer): Promise<void> {
 }
 
 /** The compressed bytes; what a stream did not use goes to the next one. */
-class Input {
+class CompressedInput {
   readonly #pieces: AsyncIterator<Buffer>;
   #rest: Buffer | undefined;
 
