@@ -49,7 +49,10 @@ async function world() {
     redis.client.hset(keys.batch('old').record, 'movedAt', Date.now() - ms);
   /** What an operator does about its unknown contacts. */
   const resolve = (as: string) =>
-    run(['resolve', 'old', '--as', as, '--yes'], { REDIS_URL: redis.url, REDIS_PREFIX: prefix });
+    run(['resolve', '--batch', 'old', '--as', as, '--yes'], {
+      REDIS_URL: redis.url,
+      REDIS_PREFIX: prefix,
+    });
   return { prefix, keys, batch, start, finished, looked, lookAgain, still, resolve };
 }
 
