@@ -15,7 +15,8 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * list, but of a redrive or split off others (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
- * last queued again.
+ * last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after, all chunks get
+ * jobs once more at `againAt`.
  *
  * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them.
  * It is not complete where a version that did not keep it has changed the failures, and where there are more

@@ -92,6 +92,9 @@ return { 'imported' }`,
 /**
  * Pauses, resumes or cancels, in constant time. ARGV: pause, resume or cancel. It takes effect at the
  * next claim, and before the next part of a chunk that is bisected; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
+/** The job of a claim that was refused ends within this time, in milliseconds. */
+const JOB_ENDS_MS = 10_000;
+
  * does not allow it, or ['gone'].
  */
 export const controlBatchScript = ledgerScript(
@@ -108,6 +111,9 @@ elseif verb == 'resume' and phase == 'paused' then
   lookAtOnce(now)
   finishIfDone(now)
 elseif verb == 'cancel' and (isOpen(phase) or phase == 'paused') then
+  if now - count('heldBackAt') < ${JOB_ENDS_MS} then
+    redis.call('HSET', record, 'againAt', now + ${JOB_ENDS_MS})
+  end
   local pending, possiblySent = count('pending'), count('maybePending')
   redis.call('HSET', record, 'phase', 'cancelled', 'pending', 0, 'maybePending', 0)
   if field('importedAt') == '0' then redis.call('HSET', record, 'importedAt', now) end
@@ -140,6 +146,11 @@ if not phase or not isOpen(phase) then return { 'none' } end
 local first, last, rated = count('queued'), count('chunks'), count('rate') > 0
 local chunk, turn, limit = first, rated and freeTurn(now) or now, now + tonumber(ARGV[2])
 local found = {}
+-- While the job of a claim that the pause refused had not ended, a new one for its chunk was not added.
+local againAt = count('againAt')
+if againAt > 0 and now >= againAt then
+  redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'againAt', 0)
+end
 while chunk < math.min(last, first + tonumber(ARGV[1])) do
   local state = stateOf(chunk)
   if state ~= SETTLED and state ~= NONE then
