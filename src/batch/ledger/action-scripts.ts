@@ -137,6 +137,8 @@ local chunk, size, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3
 local phase = field('phase')
 if not phase then return { 'gone' } end
 if redis.call('EXISTS', KEYS[13]) == 1 then return { 'taken' } end
+-- Part of a chunk, which was a failure until now: it does not wait.
+if chunk % 1 ~= 0 then return { 'known' } end
 local state = stateOf(chunk)
 if state == SENDING or state == SENDING_POSSIBLY_SENT then return { 'sending' } end
 local waits = state == PENDING or state == PENDING_POSSIBLY_SENT
