@@ -150,6 +150,8 @@ export interface Keys {
   readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: its holder may send. */
   chunkLock(jobId: string): string;
+  /** BullMQ's set of chunks that wait for their time or their next attempt. */
+  readonly delayedChunks: string;
 }
 
 /** Names of BullMQ's lists and sorted sets of jobs. */
@@ -313,3 +315,4 @@ export function keysOf(prefix: string, account: string): Keys {
 export function pairName(baseUrl: string, accessKey: string): string {
   return createHash('sha256').update(`${baseUrl}\n${accessKey}`).digest('hex').slice(0, 16);
 }
+    delayedChunks: `${tag}:${CHUNK_QUEUE_NAME}:delayed`,

@@ -5,7 +5,6 @@ import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import { restartAfterMs } from '../../src/batch/ledger/batch-motion.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import {
-  isBackingOff,
   JOBS_AHEAD_MS,
   queueChunks,
   removeFailedJobs,
@@ -126,8 +125,7 @@ class BatchWalk {
     if (taken === undefined) return false;
     const { id, leaseEnds } = taken;
     const held = (await readHold(redis, keys)) !== undefined;
-    const waits = () => isBackingOff(ledger, this.#queue, redis, id);
-    if (!held && (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs), waits))) {
+    if (!held && (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs)))) {
       log.warn({ event: 'batch-stalled', batch: id });
       await removeFailedJobs(this.#queue, id);
     }

@@ -1,3 +1,4 @@
+import { chunkJobId } from '../../contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
@@ -26,6 +27,18 @@ const FAILURES_PER_READ = 1_000;
 
 /** Batches that {@link LedgerReader.all} holds in memory at a time. */
 const BATCHES_PER_READ = 100;
+
+/** Chunks whose states are read at a time, to find those that wait for their next attempt. */
+const STATES_PER_READ = 65_536;
+
+/** The jobs of so many chunks are looked up at most. */
+const MOST_WAITING = 100;
+
+/** A job that has been due for less than this is about to be taken, in milliseconds. */
+const TAKEN_WITHIN_MS = 10_000;
+
+/** Ids whose start times are read at a time. */
+const IDS_PER_READ = 1_000;
 
 /** A batch, and what identifies its list. */
 export interface ImportRecord {
@@ -240,3 +253,26 @@ export class LedgerReader {
     }
   }
 }
+  /**
+   * When the next of a batch's delayed jobs is due, if all that is left of the batch waits for its next attempt:
+   * milliseconds since the epoch. Undefined where a chunk that is not settled has no delayed job, or was due for
+   * longer than {@link TAKEN_WITHIN_MS}. Of more than {@link MOST_WAITING} such chunks the first ones are looked up.
+   */
+  async nextAttempt({ id, chunks }: Pick<Batch, 'id' | 'chunks'>): Promise<number | undefined> {
+    const left: string[] = [];
+    for (let first = 0; first < chunks && left.length < MOST_WAITING; first += STATES_PER_READ) {
+      const states = await this.states(id, first, Math.min(chunks, first + STATES_PER_READ));
+      for (const [index, state] of states.entries()) {
+        if (state === 'none' || state === 'settled') continue;
+        left.push(chunkJobId({ batch: id, chunk: first + index }));
+      }
+    }
+    if (left.length === 0) return undefined;
+    const some = left.slice(0, MOST_WAITING);
+    const scores = await this.ask(() => this.redis.zmscore(this.keys.delayedChunks, ...some));
+    // BullMQ keeps the time of a delayed job in the upper bits of its score.
+    const dueAt = scores.map((score) => Number(score ?? 0) / 0x1000);
+    const first = Math.floor(Math.min(...dueAt));
+    return first > Date.now() - TAKEN_WITHIN_MS ? first : undefined;
+  }
+

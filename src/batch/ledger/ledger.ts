@@ -280,16 +280,13 @@ export class Ledger extends LedgerActions {
    * batch that is not finished, but not while the queue is held.
    *
    * @param afterMs how long nothing may have changed; longer than a request can last (restartAfterMs)
-   * @param waits asked about a batch that would be restarted: whether its jobs are there, but not due. Default: no
-   * @returns whether it was restarted
+   * @returns whether it was restarted; not if all that is left of it waits for its next attempt
    */
-  async restartStalled(
-    id: string,
-    afterMs: number,
-    waits: () => Promise<boolean> = () => Promise.resolve(false),
-  ): Promise<boolean> {
+  async restartStalled(id: string, afterMs: number): Promise<boolean> {
     const [found] = await this.run(restartStalled, id, [afterMs, 'look']);
-    if (found !== 'stalled' || (await waits())) return false;
+    if (found !== 'stalled') return false;
+    const batch = await this.read(id);
+    if (batch === undefined || (await this.nextAttempt(batch)) !== undefined) return false;
     const [result] = await this.run(restartStalled, id, [afterMs, 'restart']);
     return result === 'stalled';
   }

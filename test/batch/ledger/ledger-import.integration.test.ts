@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { chunkJobId } from '../../../src/contracts/chunk-job.ts';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import {
@@ -367,5 +368,21 @@ describe('a stalled batch', () => {
     expect((await bench.batch()).finishedAt).toBeGreaterThan(0);
     expect(await bench.settle(0, allAccepted(10))).toBe('known');
     expect(await eventNames(bench)).toEqual(['batch.finished']);
+  it('is none where its many chunks wait for their next attempt, until one of them has no job', async () => {
+    const sizes = Array.from({ length: 150 }, () => 1);
+    const bench = await openBatch(redis, { chunkSize: 1 }, sizes);
+    await bench.queue(1_000);
+    const jobs = sizes.map((_, chunk) => chunkJobId({ batch: bench.id, chunk }));
+    const { delayedChunks } = bench.keys;
+    const dueAt = Date.now() + 300_000;
+    // The score that BullMQ gives to a delayed job.
+    await redis.client.zadd(delayedChunks, ...jobs.flatMap((job) => [dueAt * 0x1000, job]));
+    await bench.setField('movedAt', 1);
+    expect(await bench.ledger.nextAttempt(await bench.batch())).toBe(dueAt);
+    expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
+    await redis.client.zrem(delayedChunks, jobs[7] ?? '');
+    expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
+  });
+
   });
 });
