@@ -5,7 +5,7 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { batchFrom, type Batch } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
-import { readFailureSums, type FailureSum } from './failure-groups-script.ts';
+import { readFailureSums, readUnknownContacts, type FailureSum } from './failure-groups-script.ts';
 
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
 export interface FailureRecord {
@@ -147,6 +147,46 @@ export class LedgerReader {
     }
   }
 
+  /** Unknown contacts of all stored batches, in one round trip whatever their number. */
+  async unknownContacts(): Promise<number> {
+    const { byBatch, until } = this.keys.unknownContacts;
+    return this.ask(() => readUnknownContacts(this.redis, [byBatch, until], []));
+  }
+
+  /** Ids of the batches with unknown contacts, in no particular order; may include a few that were deleted. */
+  async idsWithUnknown(): Promise<string[]> {
+    const { until } = this.keys.unknownContacts;
+    const ids = new Set<string>();
+    let cursor = '0';
+    do {
+      const from = cursor;
+      const [next, found] = await this.ask(() =>
+        this.redis.zscan(until, from, 'COUNT', IDS_PER_READ),
+      );
+      for (let index = 0; index < found.length; index += 2) ids.add(found[index] ?? '');
+      cursor = next;
+    } while (cursor !== '0');
+    return [...ids];
+  }
+
+  /** The stored batches with unknown contacts, the newest first; reads no others. */
+  async *withUnknown(): AsyncGenerator<Batch> {
+    const ids = await this.idsWithUnknown();
+    const started: { readonly id: string; readonly at: number }[] = [];
+    for (let from = 0; from < ids.length; from += IDS_PER_READ) {
+      const some = ids.slice(from, from + IDS_PER_READ);
+      const times = await this.ask(() => this.redis.zmscore(this.keys.batches, ...some));
+      started.push(...some.map((id, index) => ({ id, at: Number(times[index] ?? 0) })));
+    }
+    started.sort((a, b) => b.at - a.at);
+    for (let from = 0; from < started.length; from += BATCHES_PER_READ) {
+      const some = started.slice(from, from + BATCHES_PER_READ);
+      const batches = await Promise.all(some.map(({ id }) => this.read(id)));
+      const kept = batches.filter((batch) => batch !== undefined);
+      yield* kept.filter(({ counts }) => counts.unknown > 0);
+    }
+  }
+
   /** Number of stored batches; may include a few whose retention has just ended. */
   async countBatches(times: BatchTimes = {}): Promise<number> {
     const [newest, oldest] = scoresOf(times);
@@ -233,26 +273,6 @@ export class LedgerReader {
     return this.ask(() => readFailureSums(this.redis, [record, failures, groups], []));
   }
 
-  /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */
-  async payload(id: string, name: string): Promise<Buffer | undefined> {
-    const { payload } = this.keys.batch(id);
-    return (await this.ask(() => this.redis.hgetBuffer(payload, name))) ?? undefined;
-  }
-
-  /** Unsent contacts of all batches of the account. */
-  async unsent(): Promise<number> {
-    return Number((await this.ask(() => this.redis.get(this.keys.unsent))) ?? 0);
-  }
-
-  /** Runs a command; errors of Redis become a NoticeQueueError. */
-  protected async ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
-    try {
-      return await command();
-    } catch (error) {
-      throw redisFailure(error);
-    }
-  }
-}
   /**
    * When the next of a batch's delayed jobs is due, if all that is left of the batch waits for its next attempt:
    * milliseconds since the epoch. Undefined where a chunk that is not settled has no delayed job, or was due for
@@ -276,3 +296,23 @@ export class LedgerReader {
     return first > Date.now() - TAKEN_WITHIN_MS ? first : undefined;
   }
 
+  /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */
+  async payload(id: string, name: string): Promise<Buffer | undefined> {
+    const { payload } = this.keys.batch(id);
+    return (await this.ask(() => this.redis.hgetBuffer(payload, name))) ?? undefined;
+  }
+
+  /** Unsent contacts of all batches of the account. */
+  async unsent(): Promise<number> {
+    return Number((await this.ask(() => this.redis.get(this.keys.unsent))) ?? 0);
+  }
+
+  /** Runs a command; errors of Redis become a NoticeQueueError. */
+  protected async ask<Reply>(command: () => Promise<Reply>): Promise<Reply> {
+    try {
+      return await command();
+    } catch (error) {
+      throw redisFailure(error);
+    }
+  }
+}

@@ -10,6 +10,7 @@ import {
   restartStalled,
   startBatch,
   storeChunk,
+  sumUpUnknown,
   takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
@@ -71,7 +72,8 @@ export class Ledger extends LedgerActions {
     { name, owner }: { readonly name: string; readonly owner: string } = NO_LIST,
   ): Promise<'started' | 'known' | 'different' | 'changed'> {
     const args = [id, fingerprint, retentionMs, name, owner, ...planFields(plan)];
-    const [result] = await this.run(startBatch, id, args, [this.keys.list(name)]);
+    const keys = [this.keys.list(name), this.keys.batchFind(id)];
+    const [result] = await this.run(startBatch, id, args, keys);
     return result as 'started' | 'known' | 'different' | 'changed';
   }
 
@@ -272,6 +274,11 @@ export class Ledger extends LedgerActions {
     if (ids.length === 0) return;
     const { openBatches } = this.keys;
     await this.ask(() => this.redis.zadd(openBatches, 'NX', ...ids.flatMap((id) => [0, id])));
+  }
+
+  /** Corrects what the account's sum of unknown contacts has of a batch, stored or deleted. */
+  async sumUpUnknown(id: string): Promise<void> {
+    await this.run(sumUpUnknown, id, [id]);
   }
 
   /**

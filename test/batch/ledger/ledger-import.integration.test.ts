@@ -13,6 +13,18 @@ import {
 const redis = testRedis();
 
 describe('start', () => {
+  it('forgets what the search index has of an earlier batch with the id, which has expired', async () => {
+    const bench = await openBatch(redis, {}, []);
+    const { record } = bench.keys.batch(bench.id);
+    const index = bench.keys.batchFind(bench.id);
+    await redis.client.hset(index, { '0': 'prints', '>0': '4' });
+    expect(await bench.ledger.start(bench.id, PLAN, 'print', RETENTION_MS)).toBe('known');
+    expect(await redis.client.exists(index)).toBe(1);
+    await redis.client.del(record);
+    expect(await bench.ledger.start(bench.id, PLAN, 'print', RETENTION_MS)).toBe('started');
+    expect(await redis.client.exists(index)).toBe(0);
+  });
+
   it('keeps the plan and the state of a new batch', async () => {
     const plan = { expiresAt: 5, rate: 7, bisect: false, delivery: 'at-most-once' } as const;
     const bench = await openBatch(redis, plan, [], false);
@@ -356,18 +368,6 @@ describe('a stalled batch', () => {
     expect(await bench.ledger.restartStalled('b-2', 0)).toBe(false);
   });
 
-  it('and was cancelled, is ended: what its attempts did is unknown', async () => {
-    const { bench, restart, age } = await still();
-    await bench.claim(0);
-    await bench.ledger.control(bench.id, 'cancel');
-    expect(await restart()).toBe(false);
-    expect(await bench.batch()).toMatchObject({ finishedAt: 0 });
-    await age();
-    expect(await restart()).toBe(false);
-    expect(await bench.counts()).toEqual({ unknown: 10, cancelled: 10 });
-    expect((await bench.batch()).finishedAt).toBeGreaterThan(0);
-    expect(await bench.settle(0, allAccepted(10))).toBe('known');
-    expect(await eventNames(bench)).toEqual(['batch.finished']);
   it('is none where its many chunks wait for their next attempt, until one of them has no job', async () => {
     const sizes = Array.from({ length: 150 }, () => 1);
     const bench = await openBatch(redis, { chunkSize: 1 }, sizes);
@@ -384,5 +384,17 @@ describe('a stalled batch', () => {
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
   });
 
+  it('and was cancelled, is ended: what its attempts did is unknown', async () => {
+    const { bench, restart, age } = await still();
+    await bench.claim(0);
+    await bench.ledger.control(bench.id, 'cancel');
+    expect(await restart()).toBe(false);
+    expect(await bench.batch()).toMatchObject({ finishedAt: 0 });
+    await age();
+    expect(await restart()).toBe(false);
+    expect(await bench.counts()).toEqual({ unknown: 10, cancelled: 10 });
+    expect((await bench.batch()).finishedAt).toBeGreaterThan(0);
+    expect(await bench.settle(0, allAccepted(10))).toBe('known');
+    expect(await eventNames(bench)).toEqual(['batch.finished']);
   });
 });
