@@ -3,7 +3,7 @@ import { terminalLine } from '../format/terminal-text.ts';
 /** Where a bar is drawn. */
 export interface ProgressTarget {
   readonly isTTY?: boolean;
-  readonly columns?: number;
+  readonly columns?: number | undefined;
   write(text: string): unknown;
 }
 
@@ -14,17 +14,20 @@ export class ProgressBar {
   readonly #what: string;
   readonly #target: ProgressTarget;
   readonly #everyMs: number;
+  readonly #repeatMs: number;
   #lastLineAt = -Infinity;
   #last = '';
 
   /**
    * @param what label before the bar
    * @param everyMs minimum interval of lines without a terminal, in milliseconds
+   * @param repeatMs a line that stays the same is written again after this time, in milliseconds. Default: never
    */
-  constructor(what: string, target: ProgressTarget, everyMs = 1_000) {
+  constructor(what: string, target: ProgressTarget, everyMs = 1_000, repeatMs = Infinity) {
     this.#what = what;
     this.#target = target;
     this.#everyMs = everyMs;
+    this.#repeatMs = repeatMs;
   }
 
   /**
@@ -33,17 +36,17 @@ export class ProgressBar {
    */
   show(share: number | undefined, text: string): void {
     const line = terminalLine(progressLine(this.#what, share, text));
-    if (line === this.#last) return;
+    const now = performance.now();
+    if (line === this.#last && now - this.#lastLineAt < this.#repeatMs) return;
     if (this.#target.isTTY === true) {
       // A line that wraps could not be overwritten.
       const room = (this.#target.columns ?? 80) - 1;
       this.#target.write(`\r\u001B[K${Array.from(line).slice(0, room).join('')}`);
     } else {
-      const now = performance.now();
       if (now - this.#lastLineAt < this.#everyMs && (share ?? 0) < 1) return;
-      this.#lastLineAt = now;
       this.#target.write(`${line}\n`);
     }
+    this.#lastLineAt = now;
     this.#last = line;
   }
 

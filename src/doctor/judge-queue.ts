@@ -93,10 +93,12 @@ function waiting({ waiting, oldestWaitingMs = 0, workers, hold, now }: QueueSnap
   return ok('queue.waiting', `${countOf(waiting, 'single notice')} waiting`);
 }
 
-function batches({ batches, workers, hold, now }: QueueSnapshot): Finding {
+function batches({ batches, backingOff, workers, hold, now }: QueueSnapshot): Finding {
   const open = batches.filter(({ counts }) => counts.pending > 0);
   const around = surroundingsOf({ workers, hold }, true);
-  const stalled = open.filter((batch) => motionOf(batch, around, now).stalled);
+  const stalled = open.filter(
+    (batch) => !backingOff.has(batch.id) && motionOf(batch, around, now).stalled,
+  );
   const [first] = stalled;
   if (first !== undefined) {
     return warn(

@@ -1,5 +1,6 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { Ledger } from '../batch/ledger/ledger.ts';
+import { motionOf } from '../batch/ledger/batch-motion.ts';
+import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { nearEndOfRetention } from '../batch/ledger/retention.ts';
 import { VERSION } from '../contracts/version.ts';
 import { FleetReader, type FleetSnapshot } from '../ops/snapshot.ts';
@@ -10,6 +11,8 @@ import type { Keys } from '../redis/keys.ts';
 export interface QueueSnapshot extends Pick<FleetSnapshot, 'hold' | 'workers' | 'unknownNotices'> {
   /** Batches in which something waits or is unknown, or is about to be deleted; the newest first. */
   readonly batches: readonly Batch[];
+  /** Those of them in which all that is left waits for its next attempt. */
+  readonly backingOff: ReadonlySet<string>;
   /** The clock of this machine. */
   readonly now: number;
   /** Version of the program that judges. */
@@ -33,8 +36,13 @@ export async function readQueueSnapshot(redis: RedisClient, keys: Keys): Promise
     );
     const now = Date.now();
     const batches: Batch[] = [];
-    for await (const batch of new Ledger(redis, keys).all()) {
+    const backingOff = new Set<string>();
+    const around = surroundingsOf(facts, true);
+    for await (const batch of reader.ledger.all()) {
       const { pending, unknown } = batch.counts;
+      if (motionOf(batch, around, now).stalled) {
+        if ((await reader.ledger.nextAttempt(batch)) !== undefined) backingOff.add(batch.id);
+      }
       if (pending + unknown > 0 || nearEndOfRetention(batch, now) !== undefined) {
         batches.push(batch);
       }
@@ -42,6 +50,7 @@ export async function readQueueSnapshot(redis: RedisClient, keys: Keys): Promise
     return {
       ...facts,
       batches,
+      backingOff,
       now,
       version: VERSION,
       waiting: noticeJobs.waiting,

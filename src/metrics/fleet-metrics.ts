@@ -31,6 +31,7 @@ const FACTS = [
   'unknownNotices',
   'possiblySentTwice',
   'batches',
+  'unknownContacts',
   'unsentContacts',
 ] as const satisfies readonly FleetFact[];
 
@@ -104,7 +105,7 @@ function setHold(table: FleetMetricTable, { now, hold }: MetricsSnapshot): void 
 
 function setBatches(
   table: FleetMetricTable,
-  { now, batches, unsentContacts }: MetricsSnapshot,
+  { now, batches, unknownContacts, unsentContacts }: MetricsSnapshot,
 ): void {
   const phases = table.gauge('notices_batches');
   for (const phase of BATCH_PHASES) {
@@ -112,10 +113,8 @@ function setBatches(
   }
   const states = table.gauge('notices_batch_contacts');
   for (const state of CONTACT_STATES) {
-    states.set(
-      { state },
-      sum(batches, ({ counts }) => counts[state]),
-    );
+    const ofNewest = sum(batches, ({ counts }) => counts[state]);
+    states.set({ state }, state === 'unknown' ? unknownContacts : ofNewest);
   }
   const moving = batches.filter(
     ({ phase, counts }) => (phase === 'importing' || phase === 'sending') && counts.pending > 0,

@@ -64,7 +64,7 @@ export const FLEET_METRICS = {
   },
   notices_batch_contacts: {
     type: 'gauge',
-    help: `Contacts by state, ${NEWEST}. Unknown ones wait to be resolved.`,
+    help: `Contacts by state, ${NEWEST}; unknown ones, which wait to be resolved, of all batches.`,
     labels: { state: CONTACT_STATES },
   },
   notices_batch_standstill_seconds: {

@@ -1,5 +1,5 @@
 import type { Batch } from '../batch/ledger/batch-record.ts';
-import { motionOf, type BatchMotion } from '../batch/ledger/batch-motion.ts';
+import { readMotion, type BatchMotion } from '../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../batch/ledger/blocked-reason.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { BatchControlContext } from './batch-actions.ts';
@@ -31,7 +31,8 @@ export async function readBatchSnapshot(
     ]);
     if (batch === undefined) return undefined;
     const importStopped = batch.importedAt === 0 && !importing;
-    return { batch, ...motionOf(batch, surroundingsOf(fleet, importing), now), importStopped };
+    const motion = await readMotion(ledger, batch, surroundingsOf(fleet, importing), now);
+    return { batch, ...motion, importStopped };
   } catch (error) {
     throw redisFailure(error);
   }

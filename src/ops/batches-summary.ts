@@ -1,5 +1,6 @@
 import type { Batch, BatchPhase } from '../batch/ledger/batch-record.ts';
-import { motionOf } from '../batch/ledger/batch-motion.ts';
+import { readMotion } from '../batch/ledger/batch-motion.ts';
+import type { LedgerReader } from '../batch/ledger/ledger-reader.ts';
 import {
   continueImport,
   surroundingsOf,
@@ -26,12 +27,12 @@ export interface OpenBatch {
 export interface BatchesSummary {
   /** Contacts of all batches that are stored and neither settled nor cancelled. */
   readonly pending: number;
-  /** Number of batches that have not ended; this and all below: of the newest that were read. */
+  /** Number of batches that have not ended; this, those below and `rejected`: of the newest that were read. */
   readonly open: number;
   /** The first of them, the newest first. */
   readonly openBatches: readonly OpenBatch[];
   readonly rejected: number;
-  /** Contacts whose outcome is unknown and can be resolved. */
+  /** Contacts of all batches whose outcome is unknown and can be resolved. */
   readonly unknown: number;
 }
 
@@ -49,24 +50,22 @@ const LISTED = 10;
 /**
  * Summarizes the newest batches.
  *
- * @param pending contacts of all batches that wait
+ * @param ofAll contacts of all batches that wait, and those whose outcome is unknown
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
-export function summarizeBatches(
+export async function summarizeBatches(
+  ledger: Pick<LedgerReader, 'nextAttempt'>,
   { batches, importing }: NewestBatches,
-  pending: number,
+  { pending, unknown }: Pick<BatchesSummary, 'pending' | 'unknown'>,
   fleet: SendingFleet & { readonly now: number },
-): BatchesSummary {
+): Promise<BatchesSummary> {
   const open = batches.filter(isOpen);
-  const sum = (some: readonly Batch[], state: 'rejected' | 'unknown') =>
-    some.reduce((total, { counts }) => total + counts[state], 0);
-  return {
-    pending,
-    open: open.length,
-    openBatches: open.slice(0, LISTED).map((batch) => {
+  const openBatches = await Promise.all(
+    open.slice(0, LISTED).map(async (batch) => {
       const { id, phase, counts } = batch;
       const isImporting = importing.has(id);
       const around = surroundingsOf(fleet, isImporting);
-      const { standstill: waits, stalled } = motionOf(batch, around, fleet.now);
+      const { standstill: waits, stalled } = await readMotion(ledger, batch, around, fleet.now);
       const stopped = batch.importedAt === 0 && phase !== 'cancelled' && !isImporting;
       return {
         id,
@@ -79,9 +78,9 @@ export function summarizeBatches(
         ...(stopped ? { continueImport: continueImport(batch) } : {}),
       };
     }),
-    rejected: sum(batches, 'rejected'),
-    unknown: sum(batches, 'unknown'),
-  };
+  );
+  const rejected = batches.reduce((sum, { counts }) => sum + counts.rejected, 0);
+  return { pending, open: open.length, openBatches, rejected, unknown };
 }
 
 const isOpen = ({ phase, counts }: Batch): boolean =>

@@ -62,6 +62,8 @@ export interface FleetSnapshot {
   readonly batches: readonly Batch[];
   /** At most {@link SUMMARY_BATCHES} of them, and which of them are being imported. */
   readonly newestBatches: NewestBatches;
+  /** Contacts of all batches whose outcome is unknown. */
+  readonly unknownContacts: number;
   /** Contacts of batches that are stored and not sent yet. */
   readonly unsentContacts: number;
 }
@@ -110,6 +112,7 @@ const READERS: {
   possiblySentTwice: ({ redis, keys }) => readPossiblySentTwice(redis, keys),
   batches: ({ ledger }) => ledger.list(NEWEST_BATCHES),
   newestBatches: ({ ledger }) => readNewest(ledger),
+  unknownContacts: ({ ledger }) => ledger.unknownContacts(),
   unsentContacts: ({ ledger }) => ledger.unsent(),
 };
 
@@ -121,6 +124,8 @@ interface FleetAccess extends Omit<FleetSource, 'queues'> {
 
 /** Reads the state of one account. Status, metrics, alerts, doctor and pages all read through it. */
 export class FleetReader {
+  /** The batches of the account. */
+  readonly ledger: Ledger;
   readonly #access: FleetAccess;
   readonly #onError: (error: unknown) => void;
   readonly #opened = new Map<LaneName, Queue>();
@@ -128,9 +133,10 @@ export class FleetReader {
   constructor({ queues, onError = () => {}, ...source }: FleetSource) {
     const { redis, keys } = source;
     this.#onError = onError;
+    this.ledger = new Ledger(redis, keys);
     this.#access = {
       ...source,
-      ledger: new Ledger(redis, keys),
+      ledger: this.ledger,
       queue: (lane) => queues?.[lane] ?? this.#open(lane),
     };
   }

@@ -95,6 +95,7 @@ export async function statusOf(
     'possiblySentTwice',
     'newestBatches',
     'unsentContacts',
+    'unknownContacts',
     'unknownNotices',
     'hold',
     'rateLimit',
@@ -109,6 +110,7 @@ export async function statusOf(
     possiblySentTwice,
     newestBatches,
     unsentContacts,
+    unknownContacts,
     unknownNotices,
     hold,
     rateLimit,
@@ -118,7 +120,8 @@ export async function statusOf(
     redis,
   } = snapshot;
   const { completed, ...jobs } = noticeJobs;
-  const batches = summarizeBatches(newestBatches, unsentContacts, snapshot);
+  const ofAll = { pending: unsentContacts, unknown: unknownContacts };
+  const batches = await summarizeBatches(reader.ledger, newestBatches, ofAll, snapshot);
   return {
     now,
     account,

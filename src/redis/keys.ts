@@ -39,7 +39,9 @@ import { createHash } from 'node:crypto';
  * | `<tag>:batch-events` | stream | events of batches, for applications | about the last 10,000 |
  * | `<tag>:notice-events` | stream | ends of single notices, for applications, with NOTICE_EVENTS | the last NOTICE_EVENTS |
  * | `<tag>:batches:open` | sorted set | ids of the batches that may need jobs, by the time of the next look | until the batch is paused or has ended |
- * | `<tag>:batches:listed` | string | set when a worker has read the list of all batches (batch-walker.ts) | an hour |
+ * | `<tag>:batches:unknown` | hash | unknown contacts of each batch that has any, and of all | with the batch, and at most an hour longer |
+ * | `<tag>:batches:unknown:until` | sorted set | these batches by the end of their retention | with them |
+ * | `<tag>:batches:summed` | string | set when a worker has read the list of all batches (batch-walker.ts); `batches:listed` in earlier versions | an hour |
  * | `<tag>:intents` | hash | open and accepted intents of at-most-once notices (intents.ts) | until the end of the job is recorded |
  * | `<tag>:intents:accepted` | sorted set | the accepted intents, oldest first | with them |
  * | `<tag>:unknown` | hash | facts about notices whose outcome is unknown | KEEP_FAILED_MS, or until resolved |
@@ -103,6 +105,8 @@ export interface Keys {
   readonly openBatches: string;
   /** Set when a worker of the fleet has read the list of all batches. */
   readonly batchesListed: string;
+  /** Unknown contacts of batches. */
+  readonly unknownContacts: UnknownContactKeys;
   /** Channel: hints that a batch has chunks without jobs. */
   readonly batchHints: string;
   batch(id: string): BatchKeys;
@@ -149,6 +153,8 @@ export interface Keys {
   noticesIn(state: NoticeList): string;
   /** BullMQ's list of chunks that wait. */
   readonly waitingChunks: string;
+  /** BullMQ's set of chunks that wait for their time or their next attempt. */
+  readonly delayedChunks: string;
   /** BullMQ's set of notices that failed for good. */
   readonly failedNotices: string;
   /** BullMQ's lock of a chunk's job: its holder may send. */
@@ -174,6 +180,14 @@ export interface BatchKeys {
   readonly inflight: string;
   readonly failures: string;
   readonly groups: string;
+}
+
+/** Keys of the unknown contacts of batches (ledger-prelude.ts). */
+export interface UnknownContactKeys {
+  /** Their number by batch, and under '' their sum. */
+  readonly byBatch: string;
+  /** The batches by the end of their retention. */
+  readonly until: string;
 }
 
 /** Keys of the intents of single notices, in the order in which their scripts take them. */
@@ -258,7 +272,11 @@ export function keysOf(prefix: string, account: string): Keys {
     batchEvents: `${tag}:batch-events`,
     noticeEvents: `${tag}:notice-events`,
     openBatches: `${tag}:batches:open`,
-    batchesListed: `${tag}:batches:listed`,
+    unknownContacts: {
+      byBatch: `${tag}:batches:unknown`,
+      until: `${tag}:batches:unknown:until`,
+    },
+    batchesListed: `${tag}:batches:summed`,
     batchHints: `${tag}:batch-hints`,
     batch: (id) => {
       const batch = `${tag}:batch:${id}`;
@@ -308,6 +326,7 @@ export function keysOf(prefix: string, account: string): Keys {
     noticeLock: (jobId) => `${tag}:${QUEUE_NAME}:${jobId}:lock`,
     noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,
     waitingChunks: `${tag}:${CHUNK_QUEUE_NAME}:wait`,
+    delayedChunks: `${tag}:${CHUNK_QUEUE_NAME}:delayed`,
     failedNotices: `${tag}:${QUEUE_NAME}:failed`,
     chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };

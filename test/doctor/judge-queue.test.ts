@@ -38,6 +38,7 @@ const GOOD: QueueSnapshot = {
   oldestWaitingMs: undefined,
   unknownNotices: 0,
   batches: [],
+  backingOff: new Set(),
 };
 
 const held = (kind: HoldKind) => ({
@@ -98,6 +99,12 @@ describe('the queue', () => {
     ['queue.batches', { batches: [batch({ ...STANDING, phase: 'paused' })] }, 'ok', '1 open'],
     ['queue.batches', { batches: [batch(STANDING)], ...held('credit') }, 'ok', '1 open'],
     ['queue.batches', { batches: [batch({ pending: 5 })] }, 'ok', '1 open'],
+    [
+      'queue.batches',
+      { batches: [batch(STANDING)], backingOff: new Set(['autumn']) },
+      'ok',
+      '1 open',
+    ],
     ['queue.unknown', { unknownNotices: 1 }, 'warn', 'of 1 notice and 0 contacts'],
     ['queue.unknown', { batches: [batch({ unknown: 6 })] }, 'warn', '6 contacts'],
     ['queue.retention', { batches: [batch(FAILED)] }, 'warn', 'autumn'],

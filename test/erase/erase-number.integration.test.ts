@@ -1,7 +1,9 @@
 import { Worker } from 'bullmq';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { eraseNumber, type EraseReport } from '../../src/erase/erase-number.ts';
+import { eraseContacts } from '../../src/erase/stored-contacts.ts';
 import { findStored } from '../../src/erase/find-stored.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
@@ -282,6 +284,23 @@ describe('contacts of a batch that are taken out', () => {
     expect(report).toEqual({ ...NOTHING, index: null, left });
     expect((await erase()).report.batches).toEqual([{ batch: 'b', waiting: 1, ended: 0 }]);
     expect((await built.read()).counts).toMatchObject({ pending: 1, rejected: 0, cancelled: 1 });
+  });
+
+  it('that are part of a chunk and sent again while they are read are named', async () => {
+    const prefix = redis.freshPrefix();
+    const list = contacts(10);
+    const batch = await buildBatch(redis.client, prefix, 'b', [list]);
+    const failed = [await part('rejected', 'BAD', list.slice(0, 2))];
+    await batch.settle(0, { accepted: 8, failed });
+    const ledger = new (class extends Ledger {
+      override async failure(id: string, name: string) {
+        await this.redrive(id, name, 'rejected');
+        return super.failure(id, name);
+      }
+    })(redis.client, keysOf(prefix, 'default'));
+    const source = { ledger, sealing: NO_SEALING };
+    expect(await eraseContacts(source, 'b', '0.1', list[0]?.contact ?? '')).toBe('changed');
+    expect((await batch.read()).counts).toMatchObject({ pending: 2, accepted: 8, cancelled: 0 });
   });
 
   it('that were possibly sent are left and named until the batch is cancelled, where they count as discarded', async () => {

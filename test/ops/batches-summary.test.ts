@@ -10,8 +10,19 @@ function of(id: string, phase: BatchPhase, some: Partial<Batch> = {}): Batch {
   return { ...batch, ...some };
 }
 const counts = (some: Partial<Batch['counts']>) => ({ ...of('b', 'sending').counts, ...some });
-const summary = (batches: readonly Batch[], importing: readonly string[] = [], pending = 0) =>
-  summarizeBatches({ batches, importing: new Set(importing) }, pending, FLEET);
+/** @param nextAttempt when the jobs of each batch are due */
+const summary = async (
+  batches: readonly Batch[],
+  importing: readonly string[] = [],
+  ofAll = { pending: 0, unknown: 0 },
+  nextAttempt?: number,
+) =>
+  summarizeBatches(
+    { nextAttempt: () => Promise.resolve(nextAttempt) },
+    { batches, importing: new Set(importing) },
+    ofAll,
+    FLEET,
+  );
 
 describe('the summary of batches', () => {
   it.each<[BatchPhase, number, boolean]>([
@@ -21,8 +32,8 @@ describe('the summary of batches', () => {
     ['cancelled', 3, true],
     ['cancelled', 0, false],
     ['finished', 0, false],
-  ])('%s with %i pending: open %s', (phase, pending, isOpen) => {
-    const { open } = summary([of('b', phase, { counts: counts({ pending }) })]);
+  ])('%s with %i pending: open %s', async (phase, pending, isOpen) => {
+    const { open } = await summary([of('b', phase, { counts: counts({ pending }) })]);
     expect(open).toBe(isOpen ? 1 : 0);
   });
 
@@ -30,24 +41,42 @@ describe('the summary of batches', () => {
     ['is running', { importedAt: 0 }, ['b'], false],
     ['stopped', { importedAt: 0 }, [], true],
     ['has ended', { importedAt: 5 }, [], false],
-  ])('an import that %s', (_what, some, importing, stopped) => {
-    const [batch] = summary([of('b', 'importing', some)], importing).openBatches;
+  ])('an import that %s', async (_what, some, importing, stopped) => {
+    const [batch] = (await summary([of('b', 'importing', some)], importing)).openBatches;
     expect(batch?.importStopped).toBe(stopped);
     expect(batch?.continueImport).toBe(
       stopped ? "notices import FILE --template '' --batch b" : undefined,
     );
   });
 
-  it('adds up what was rejected, and what can be resolved', () => {
+  it('adds up what was rejected, and has what can be resolved of all batches', async () => {
     const failed = { counts: counts({ rejected: 2, unknown: 3 }) };
-    expect(
-      summary([of('a', 'finished', failed), of('b', 'cancelled', failed)], [], 7),
-    ).toMatchObject({ pending: 7, open: 0, rejected: 4, unknown: 6 });
+    const some = [of('a', 'finished', failed), of('b', 'cancelled', failed)];
+    expect(await summary(some, [], { pending: 7, unknown: 9 })).toMatchObject({
+      pending: 7,
+      open: 0,
+      rejected: 4,
+      unknown: 9,
+    });
   });
 
-  it('lists ten at most, and counts all', () => {
+  it.each([
+    ['is stalled', undefined, true, 'it is stalled'],
+    ['waits for its next attempt', 1_800_000_000_000, false, 'from 2027-01-15T08:00:00.000Z on'],
+  ])('a batch that does not move %s', async (_what, nextAttempt, stalled, words) => {
+    const still = of('b', 'sending', {
+      counts: counts({ pending: 3 }),
+      movedAt: -120_000,
+      nextAt: -120_000,
+    });
+    const [batch] = (await summary([still], [], undefined, nextAttempt)).openBatches;
+    expect(batch?.stalled).toBe(stalled);
+    expect(batch?.waits).toContain(words);
+  });
+
+  it('lists ten at most, and counts all', async () => {
     const many = Array.from({ length: 12 }, (_, at) => of(`b${at}`, 'sending'));
-    const { open, openBatches } = summary(many);
+    const { open, openBatches } = await summary(many);
     expect([open, openBatches.length, openBatches[0]?.id]).toEqual([12, 10, 'b0']);
   });
 });

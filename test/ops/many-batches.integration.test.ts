@@ -2,10 +2,14 @@ import { expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
 import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
+import { fleetMetrics } from '../../src/metrics/fleet-metrics.ts';
 import { AlertCollector } from '../../src/ops/alerts/alert-collector.ts';
+import { FleetReader } from '../../src/ops/snapshot.ts';
+import type { Status } from '../../src/ops/status.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { run } from '../cli/support/run.ts';
+import { readExposition } from '../metrics/exposition.ts';
 import { testRedis } from '../support/redis.ts';
 
 const redis = testRedis();
@@ -79,6 +83,14 @@ it('the oldest of more than a thousand batches is in the list of a restore, the 
   const collector = new AlertCollector(redis.client, keys, HOUR);
   expect((await collector.collect(undefined)).kept).toMatchObject({ unknownContacts: 10 });
   await collector.close();
+
+  await redis.client.del(keys.hold);
+  const status = JSON.parse((await run(['status', '--json'], env)).stdout) as Status;
+  expect([status.unknown.contacts, status.batches.unknown]).toEqual([10, 10]);
+  const reader = new FleetReader({ redis: redis.client, keys });
+  const { value } = readExposition(await fleetMetrics(reader).text());
+  expect(value('notices_batch_contacts', { state: 'unknown' })).toBe(10);
+  await reader.close();
 
   const resolved = await run(['resolve', '--code', 'HTTP_503', '--as', 'discard', '--yes'], env);
   expect(resolved.stdout).toContain('10 contacts');

@@ -5,7 +5,6 @@ import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import { restartAfterMs } from '../../src/batch/ledger/batch-motion.ts';
 import type { Ledger } from '../../src/batch/ledger/ledger.ts';
 import {
-  isBackingOff,
   JOBS_AHEAD_MS,
   queueChunks,
   removeFailedJobs,
@@ -49,8 +48,8 @@ export interface BatchWalkerOptions {
  * The ledger keeps the set of open batches, so it does not matter how many batches are kept. Each worker
  * takes those that are due, one after the other; a look has a lease and no lock. A hint only wakes.
  *
- * Once an hour one worker reads the list of all batches. It adds the open ones to the set: an earlier
- * version of the program, which may run beside this one, does not.
+ * Once an hour one worker reads the list of all batches. It adds the open ones to the set, and corrects the sum of
+ * unknown contacts: an earlier version of the program, which may run beside this one, does not.
  */
 export function createBatchWalker(options: BatchWalkerOptions): BackgroundService {
   const { redis, hints, keys, ledger, log } = options;
@@ -126,8 +125,7 @@ class BatchWalk {
     if (taken === undefined) return false;
     const { id, leaseEnds } = taken;
     const held = (await readHold(redis, keys)) !== undefined;
-    const waits = () => isBackingOff(ledger, this.#queue, redis, id);
-    if (!held && (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs), waits))) {
+    if (!held && (await ledger.restartStalled(id, restartAfterMs(sendDeadlineMs)))) {
       log.warn({ event: 'batch-stalled', batch: id });
       await removeFailedJobs(this.#queue, id);
     }
@@ -145,7 +143,9 @@ class BatchWalk {
       for await (const batch of ledger.all()) {
         this.#warnAboutRetention(batch);
         if (isOpen(batch)) await ledger.addOpen([batch.id]);
+        if (batch.counts.unknown > 0) await ledger.sumUpUnknown(batch.id);
       }
+      for (const id of await ledger.idsWithUnknown()) await ledger.sumUpUnknown(id);
     } catch (error) {
       // Another round reads it.
       await redis.del(keys.batchesListed);

@@ -38,7 +38,7 @@ const WINDOW = 64;
  * | phase | deadline | result |
  * |---|---|---|
  * | finished, sending | none, or in the future | undefined |
- * | finished, sending | in the past | all would expire at once |
+ * | finished, sending | in the past | its deadline has passed |
  * | importing, paused, cancelled | | what to do first |
  */
 export function whyNotRedrive(
@@ -55,7 +55,7 @@ export function whyNotRedrive(
     case 'sending':
     case 'finished':
       return expiresAt > 0 && expiresAt <= now
-        ? `its deadline has passed, so all would expire at once; "notices failures ${id} --csv" writes a file that can be imported as another batch`
+        ? `its deadline has passed; "notices failures ${id} --csv" writes a file that can be imported as another batch`
         : undefined;
   }
 }
@@ -81,17 +81,22 @@ export async function redriveBatch(
   let asked = 0;
 
   const flush = async () => {
-    const done = await Promise.all(
+    const done = await Promise.allSettled(
       window.map(({ name }) => ledger.redrive(batch.id, name, state, code)),
     );
+    let failure: PromiseRejectedResult | undefined;
     for (const [index, { size }] of window.entries()) {
-      if (done[index] === true) {
+      const one = done[index];
+      if (one?.status === 'rejected') failure ??= one;
+      else if (one?.value === true) {
         sum.redriven += size;
         sum.chunks += 1;
       } else sum.gone += size;
     }
     window = [];
     onProgress(sum.redriven);
+    // Only now: what was redriven beside it is counted.
+    if (failure !== undefined) throw failure.reason;
     const aheadMs = msAhead(sum.redriven, rate, startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
   };

@@ -5,7 +5,6 @@ import {
   chunkJobId,
   type ChunkJobData,
 } from '../../contracts/chunk-job.ts';
-import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { ChunksWithoutJob, Ledger } from '../ledger/ledger.ts';
 
@@ -62,40 +61,6 @@ function jobsOf(batch: string, { chunks, now }: ChunksWithoutJob): ChunkJob[] {
     const opts = dueAt > now ? { jobId, delay: dueAt - now, timestamp: now } : { jobId };
     return { name: CHUNK_JOB_NAME, data, opts };
   });
-}
-
-/** The jobs of so many chunks are looked up at most. */
-const MOST_WAITING = 100;
-
-/** A job that has been due for less than this is about to be taken, in milliseconds. */
-const TAKEN_WITHIN_MS = 10_000;
-
-/**
- * Whether all that is left of a batch waits for its next attempt: each chunk that is not settled has a job that is
- * delayed. No for a batch with more than {@link MOST_WAITING} of them.
- *
- * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED
- */
-export async function isBackingOff(
-  ledger: Pick<Ledger, 'read' | 'states'>,
-  queue: Queue,
-  redis: RedisClient,
-  id: string,
-): Promise<boolean> {
-  const batch = await ledger.read(id);
-  const states = await ledger.states(id, 0, batch?.chunks ?? 0);
-  const left = states.flatMap((state, chunk) =>
-    state === 'none' || state === 'settled' ? [] : [chunkJobId({ batch: id, chunk })],
-  );
-  if (left.length > MOST_WAITING) return false;
-  try {
-    const scores = await Promise.all(left.map((job) => redis.zscore(queue.toKey('delayed'), job)));
-    // BullMQ keeps the time of a delayed job in the upper bits of its score.
-    const dueAt = scores.map((score) => Number(score ?? 0) / 0x1000);
-    return dueAt.every((at) => at > Date.now() - TAKEN_WITHIN_MS);
-  } catch (error) {
-    throw redisFailure(error);
-  }
 }
 
 /**

@@ -51,6 +51,7 @@ moved(now)
 lookAtOnce(now)
 for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end
 eachListKey('PERSIST')
+sumUpUnknown(field('id'))
 if redis.call('EXISTS', KEYS[12]) == 1 then
   redis.call('HSET', KEYS[12], '>' .. name, chunk, chunk, '')
 end
@@ -136,6 +137,8 @@ export const takeOutOfChunk = ledgerScript(
 local chunk, size, taken = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local phase = field('phase')
 if not phase then return { 'gone' } end
+-- Part of a chunk, which was a failure until now: it does not wait.
+if chunk % 1 ~= 0 then return { 'known' } end
 if redis.call('EXISTS', KEYS[13]) == 1 then return { 'taken' } end
 local state = stateOf(chunk)
 if state == SENDING or state == SENDING_POSSIBLY_SENT then return { 'sending' } end

@@ -1,5 +1,6 @@
 import type { Batch } from './batch-record.ts';
 import { blockedReason, type BatchSurroundings } from './blocked-reason.ts';
+import type { LedgerReader } from './ledger-reader.ts';
 
 /** A batch without progress for this long, although nothing holds it, is stalled; in milliseconds. */
 export const STALLED_AFTER_MS = 60_000;
@@ -21,7 +22,12 @@ export interface BatchMotion {
   readonly stalled: boolean;
 }
 
-/** @param now Redis time, milliseconds since the epoch */
+/**
+ * Whether a batch makes progress, as far as its record and the fleet tell: one that is stalled may only wait for its
+ * next attempt ({@link readMotion}).
+ *
+ * @param now Redis time, milliseconds since the epoch
+ */
 export function motionOf(batch: Batch, around: BatchSurroundings, now: number): BatchMotion {
   const blocked = blockedReason(batch, around);
   if (blocked !== undefined) return { standstill: blocked, stalled: false };
@@ -29,11 +35,32 @@ export function motionOf(batch: Batch, around: BatchSurroundings, now: number): 
   return { standstill: stalled ? STALLED : undefined, stalled };
 }
 
+/**
+ * Reads whether a batch makes progress; only of a batch that would be stalled it reads the jobs. It is the judgement
+ * by which a worker decides whether they are lost.
+ *
+ * @param now Redis time, milliseconds since the epoch
+ * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ */
+export async function readMotion(
+  ledger: Pick<LedgerReader, 'nextAttempt'>,
+  batch: Batch,
+  around: BatchSurroundings,
+  now: number,
+): Promise<BatchMotion> {
+  const motion = motionOf(batch, around, now);
+  const at = motion.stalled ? await ledger.nextAttempt(batch) : undefined;
+  return at === undefined ? motion : { standstill: backingOff(at), stalled: false };
+}
+
+const backingOff = (at: number) =>
+  `what is left of it waits for its next attempt, from ${new Date(at).toISOString()} on, because the last ones did not succeed`;
+
 const STALLED =
   'it is stalled: no progress for more than a minute, although workers are running and nothing holds the queue; run "notices doctor", and restart the workers if it stays';
 
 /**
- * Whether a batch is stalled: it is open, contacts are pending, nothing has changed for
+ * Whether a batch seems stalled: it is open, contacts are pending, nothing has changed for
  * {@link STALLED_AFTER_MS}, its rate would allow sending, and no worker has a job in progress: behind the
  * chunks of other batches it only waits for its turn. It remains stalled when a worker has queued its jobs
  * again, until the first of them is taken.

@@ -82,6 +82,7 @@ end
 if underWay then countSent(chunk) end
 if phase == 'paused' then
   requeue()
+  redis.call('HSET', record, 'heldBackAt', now)
   return { 'paused' }
 end
 if isTooLate(chunk, now) then

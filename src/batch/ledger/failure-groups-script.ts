@@ -46,5 +46,22 @@ return { redis.call('HMGET', KEYS[1], 'rejected', 'unknown', 'expired', 'phase')
   },
 });
 
+/**
+ * Reads the sum of the unknown contacts of all batches (`sumUpUnknown` in ledger-prelude.ts). KEYS: those of
+ * UnknownContactKeys. Redis deletes a batch at the end of its retention without a script: its part of the sum does
+ * not count from then on. Only reads, so that the sum is shown while Redis refuses writes.
+ */
+export const readUnknownContacts = defineScript<number>({
+  name: 'unknown contacts',
+  keys: 2,
+  lua: `
+local sum = tonumber(redis.call('HGET', KEYS[1], '')) or 0
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', clock())) do
+  sum = sum - (tonumber(redis.call('HGET', KEYS[1], id)) or 0)
+end
+return sum`,
+  parse: Number,
+});
+
 type Text = string | null;
 type SumsReply = readonly [readonly [Text, Text, Text, Text], number, readonly string[]];

@@ -95,10 +95,12 @@ export class LedgerActions extends LedgerReader {
     moreKeys: readonly string[] = [],
   ): Promise<readonly unknown[]> {
     const { record, chunks, payload, sizes, inflight, failures, groups } = this.keys.batch(id);
-    const { unsent, batchEvents, batches, openBatches } = this.keys;
+    const { unsent, batchEvents, batches, openBatches, unknownContacts } = this.keys;
     const ofBatch = [record, chunks, payload, sizes, inflight, failures, groups];
-    const keys = [...ofBatch, unsent, batchEvents, batches, openBatches];
-    const reply = await this.ask(() => script(this.redis, [...keys, ...moreKeys], args));
+    const ofAccount = [unsent, batchEvents, batches, openBatches];
+    const { byBatch, until } = unknownContacts;
+    const keys = [...ofBatch, ...ofAccount, ...moreKeys, byBatch, until];
+    const reply = await this.ask(() => script(this.redis, keys, args));
     return reply as readonly unknown[];
   }
 

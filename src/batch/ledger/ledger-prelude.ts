@@ -5,7 +5,7 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
 /**
  * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures
  * and groups of the batch; then the unsent counter, the events, the set of batches and the set of open
- * batches of the account.
+ * batches of the account. After the keys of the script itself, the last two have the batches with unknown contacts.
  *
  * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
  * that was possibly sent, `maybeTwice` counts contacts that were sent again after that. `sizes` holds
@@ -15,13 +15,20 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * list, but of a redrive or split off others (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
- * last queued again.
+ * last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after, all chunks get
+ * jobs once more at `againAt`.
  *
  * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them.
  * It is not complete where a version that did not keep it has changed the failures, and where there are more
  * than MOST_GROUPS: a reader compares it with the record (failure-groups-script.ts).
+ *
+ * `unknowns` has the number of unknown contacts of each batch that has any, and under '' their sum; `unknownUntil`
+ * the same batches by the end of their retention.
  */
 const KEY_COUNT = 11;
+
+/** The last keys. */
+const LAST_KEYS = 2;
 
 /** More codes than this are no help to a reader. */
 const MOST_GROUPS = 1_000;
@@ -31,13 +38,31 @@ const number = (state: ChunkState) => stateNumber(state);
 const PRELUDE = `
 local record, chunks, payload, sizes, inflight, failures = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local groups, unsent, events, batches, open = KEYS[7], KEYS[8], KEYS[9], KEYS[10], KEYS[11]
+local unknowns, unknownUntil = KEYS[#KEYS - 1], KEYS[#KEYS]
 local NONE, PENDING, PENDING_POSSIBLY_SENT = ${number('none')}, ${number('pending')}, ${number('pending-possibly-sent')}
 local SENDING, SENDING_POSSIBLY_SENT = ${number('sending')}, ${number('sending-possibly-sent')}
 local SETTLED = ${number('settled')}
 
 local function field(name) return redis.call('HGET', record, name) end
 local function count(name) return tonumber(field(name)) or 0 end
-local function add(name, by) if by ~= 0 then redis.call('HINCRBY', record, name, by) end end
+-- Keeps the sum of the account's unknown contacts. It follows from the record, so that it can be repeated.
+local function sumUpUnknown(id)
+  local now, before = count('unknown'), tonumber(redis.call('HGET', unknowns, id)) or 0
+  if now ~= before then redis.call('HINCRBY', unknowns, '', now - before) end
+  if now > 0 then
+    local ms = redis.call('PTTL', record)
+    redis.call('HSET', unknowns, id, now)
+    redis.call('ZADD', unknownUntil, ms > 0 and clock() + ms or '+inf', id)
+  elseif before > 0 then
+    redis.call('HDEL', unknowns, id)
+    redis.call('ZREM', unknownUntil, id)
+  end
+end
+local function add(name, by)
+  if by == 0 then return end
+  redis.call('HINCRBY', record, name, by)
+  if name == 'unknown' then sumUpUnknown(field('id')) end
+end
 -- Contacts that are sent again after an unknown outcome, for the batch and in the count of the account.
 local function countTwice(ofAccount, by)
   add('maybeTwice', by)
@@ -94,6 +119,7 @@ local function finishIfDone(now)
   if phase == 'sending' then redis.call('HSET', record, 'phase', 'finished') end
   for index = 1, 7 do redis.call('PEXPIRE', KEYS[index], count('retentionMs')) end
   eachListKey('PEXPIRE', count('retentionMs'))
+  if count('unknown') > 0 then sumUpUnknown(field('id')) end
   event('batch.finished', 'phase', field('phase'), 'total', count('total'),
     'accepted', count('accepted'), 'rejected', count('rejected'), 'unknown', count('unknown'),
     'expired', count('expired'), 'cancelled', count('cancelled'), 'maybeTwice', count('maybeTwice'))
@@ -179,6 +205,6 @@ export function ledgerScript(
   lua: string,
   { extraKeys = 0, binary = false } = {},
 ): Script<unknown> {
-  const keys = KEY_COUNT + extraKeys;
+  const keys = KEY_COUNT + extraKeys + LAST_KEYS;
   return defineScript({ name: `ledger ${name}`, keys, binary, lua: `${PRELUDE}${lua}` });
 }

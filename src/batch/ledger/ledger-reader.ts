@@ -1,10 +1,11 @@
+import { chunkJobId } from '../../contracts/chunk-job.ts';
 import type { DeliveryPolicy } from '../../contracts/delivery.ts';
 import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { batchFrom, type Batch } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
-import { readFailureSums, type FailureSum } from './failure-groups-script.ts';
+import { readFailureSums, readUnknownContacts, type FailureSum } from './failure-groups-script.ts';
 
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
 export interface FailureRecord {
@@ -26,6 +27,18 @@ const FAILURES_PER_READ = 1_000;
 
 /** Batches that {@link LedgerReader.all} holds in memory at a time. */
 const BATCHES_PER_READ = 100;
+
+/** Chunks whose states are read at a time, to find those that wait for their next attempt. */
+const STATES_PER_READ = 65_536;
+
+/** The jobs of so many chunks are looked up at most. */
+const MOST_WAITING = 100;
+
+/** A job that has been due for less than this is about to be taken, in milliseconds. */
+const TAKEN_WITHIN_MS = 10_000;
+
+/** Ids whose start times are read at a time. */
+const IDS_PER_READ = 1_000;
 
 /** A batch, and what identifies its list. */
 export interface ImportRecord {
@@ -134,6 +147,46 @@ export class LedgerReader {
     }
   }
 
+  /** Unknown contacts of all stored batches, in one round trip whatever their number. */
+  async unknownContacts(): Promise<number> {
+    const { byBatch, until } = this.keys.unknownContacts;
+    return this.ask(() => readUnknownContacts(this.redis, [byBatch, until], []));
+  }
+
+  /** Ids of the batches with unknown contacts, in no particular order; may include a few that were deleted. */
+  async idsWithUnknown(): Promise<string[]> {
+    const { until } = this.keys.unknownContacts;
+    const ids = new Set<string>();
+    let cursor = '0';
+    do {
+      const from = cursor;
+      const [next, found] = await this.ask(() =>
+        this.redis.zscan(until, from, 'COUNT', IDS_PER_READ),
+      );
+      for (let index = 0; index < found.length; index += 2) ids.add(found[index] ?? '');
+      cursor = next;
+    } while (cursor !== '0');
+    return [...ids];
+  }
+
+  /** The stored batches with unknown contacts, the newest first; reads no others. */
+  async *withUnknown(): AsyncGenerator<Batch> {
+    const ids = await this.idsWithUnknown();
+    const started: { readonly id: string; readonly at: number }[] = [];
+    for (let from = 0; from < ids.length; from += IDS_PER_READ) {
+      const some = ids.slice(from, from + IDS_PER_READ);
+      const times = await this.ask(() => this.redis.zmscore(this.keys.batches, ...some));
+      started.push(...some.map((id, index) => ({ id, at: Number(times[index] ?? 0) })));
+    }
+    started.sort((a, b) => b.at - a.at);
+    for (let from = 0; from < started.length; from += BATCHES_PER_READ) {
+      const some = started.slice(from, from + BATCHES_PER_READ);
+      const batches = await Promise.all(some.map(({ id }) => this.read(id)));
+      const kept = batches.filter((batch) => batch !== undefined);
+      yield* kept.filter(({ counts }) => counts.unknown > 0);
+    }
+  }
+
   /** Number of stored batches; may include a few whose retention has just ended. */
   async countBatches(times: BatchTimes = {}): Promise<number> {
     const [newest, oldest] = scoresOf(times);
@@ -218,6 +271,29 @@ export class LedgerReader {
   async failureSums(id: string): Promise<readonly FailureSum[] | undefined> {
     const { record, failures, groups } = this.keys.batch(id);
     return this.ask(() => readFailureSums(this.redis, [record, failures, groups], []));
+  }
+
+  /**
+   * When the next of a batch's delayed jobs is due, if all that is left of the batch waits for its next attempt:
+   * milliseconds since the epoch. Undefined where a chunk that is not settled has no delayed job, or was due for
+   * longer than {@link TAKEN_WITHIN_MS}. Of more than {@link MOST_WAITING} such chunks the first ones are looked up.
+   */
+  async nextAttempt({ id, chunks }: Pick<Batch, 'id' | 'chunks'>): Promise<number | undefined> {
+    const left: string[] = [];
+    for (let first = 0; first < chunks && left.length < MOST_WAITING; first += STATES_PER_READ) {
+      const states = await this.states(id, first, Math.min(chunks, first + STATES_PER_READ));
+      for (const [index, state] of states.entries()) {
+        if (state === 'none' || state === 'settled') continue;
+        left.push(chunkJobId({ batch: id, chunk: first + index }));
+      }
+    }
+    if (left.length === 0) return undefined;
+    const some = left.slice(0, MOST_WAITING);
+    const scores = await this.ask(() => this.redis.zmscore(this.keys.delayedChunks, ...some));
+    // BullMQ keeps the time of a delayed job in the upper bits of its score.
+    const dueAt = scores.map((score) => Number(score ?? 0) / 0x1000);
+    const first = Math.floor(Math.min(...dueAt));
+    return first > Date.now() - TAKEN_WITHIN_MS ? first : undefined;
   }
 
   /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */

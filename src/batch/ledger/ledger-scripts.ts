@@ -9,7 +9,7 @@ import { ledgerScript } from './ledger-prelude.ts';
 /**
  * Creates a batch. ARGV: id, fingerprint of the list, retention, name of the list ('' for a batch that
  * no repeated list must find), the batch that has this name so far ('' for none), then the fields and values
- * of the plan. The last key holds the last batch with the name.
+ * of the plan. The last keys hold the last batch with the name, and the search index of the batch.
  * Returns ['started'], ['known'] if the batch exists, ['different'] if it exists with another fingerprint,
  * or ['changed'] if another batch has got the name meanwhile.
  */
@@ -28,9 +28,12 @@ redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs',
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
   'nextAt', 0, 'derived', 0, unpack(ARGV, 6))
 redis.call('ZADD', batches, now, ARGV[1])
+-- Of an earlier batch with the id, which has expired.
+sumUpUnknown(ARGV[1])
+redis.call('DEL', KEYS[13])
 lookAtOnce(now)
 return { 'started' }`,
-  { extraKeys: 1 },
+  { extraKeys: 2 },
 );
 
 /**
@@ -99,6 +102,9 @@ return { 'imported' }`,
   { extraKeys: 1 },
 );
 
+/** The job of a claim that was refused ends within this time, in milliseconds. */
+const JOB_ENDS_MS = 10_000;
+
 /**
  * Pauses, resumes or cancels, in constant time. ARGV: pause, resume or cancel. It takes effect at the
  * next claim, and before the next part of a chunk that is bisected; requests under way finish. Returns ['done', phase], ['refused', phase] if that phase
@@ -115,6 +121,9 @@ if verb == 'pause' and isOpen(phase) then
 elseif verb == 'resume' and phase == 'paused' then
   -- Claims of a paused batch end their jobs: all pending chunks need new ones.
   redis.call('HSET', record, 'phase', field('resumeTo'), 'queued', 0, 'turnsTo', 0, 'movedAt', now)
+  if now - count('heldBackAt') < ${JOB_ENDS_MS} then
+    redis.call('HSET', record, 'againAt', now + ${JOB_ENDS_MS})
+  end
   lookAtOnce(now)
   finishIfDone(now)
 elseif verb == 'cancel' and (isOpen(phase) or phase == 'paused') then
@@ -147,6 +156,11 @@ export const chunksWithoutJob = ledgerScript(
   `
 local phase, now = field('phase'), clock()
 if not phase or not isOpen(phase) then return { 'none' } end
+-- While the job of a claim that the pause refused had not ended, a new one for its chunk was not added.
+local againAt = count('againAt')
+if againAt > 0 and now >= againAt then
+  redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'againAt', 0)
+end
 local first, last, rated = count('queued'), count('chunks'), count('rate') > 0
 local chunk, turn, limit = first, rated and freeTurn(now) or now, now + tonumber(ARGV[2])
 local found = {}
@@ -209,6 +223,17 @@ if ARGV[2] == 'look' then return { 'stalled' } end
 redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'movedAt', now, 'restartedAt', now)
 event('batch.stalled', 'pending', waiting)
 return { 'stalled' }`,
+);
+
+/**
+ * Corrects the part of a batch in the sum of unknown contacts: an earlier version of the program changes batches
+ * without it, and Redis deletes them without it. ARGV: the id. Returns ['summed up'].
+ */
+export const sumUpUnknown = ledgerScript(
+  'sum up unknown',
+  `
+sumUpUnknown(ARGV[1])
+return { 'summed up' }`,
 );
 
 /**

@@ -10,6 +10,7 @@ import {
   restartStalled,
   startBatch,
   storeChunk,
+  sumUpUnknown,
   takeOpenBatch,
 } from './ledger-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
@@ -73,7 +74,8 @@ export class Ledger extends LedgerActions {
     { name, owner }: { readonly name: string; readonly owner: string } = NO_LIST,
   ): Promise<'started' | 'known' | 'different' | 'changed'> {
     const args = [id, fingerprint, retentionMs, name, owner, ...planFields(plan)];
-    const [result] = await this.run(startBatch, id, args, [this.keys.list(name)]);
+    const keys = [this.keys.list(name), this.keys.batchFind(id)];
+    const [result] = await this.run(startBatch, id, args, keys);
     return result as 'started' | 'known' | 'different' | 'changed';
   }
 
@@ -293,22 +295,24 @@ export class Ledger extends LedgerActions {
     await this.ask(() => this.redis.zadd(openBatches, 'NX', ...ids.flatMap((id) => [0, id])));
   }
 
+  /** Corrects what the account's sum of unknown contacts has of a batch, stored or deleted. */
+  async sumUpUnknown(id: string): Promise<void> {
+    await this.run(sumUpUnknown, id, [id]);
+  }
+
   /**
    * Restarts a batch whose jobs were lost, so that its chunks get jobs again. A cancelled batch gets
    * none but is finished: attempts without an answer for that long become unknown. Call it for every
    * batch that is not finished, but not while the queue is held.
    *
    * @param afterMs how long nothing may have changed; longer than a request can last (restartAfterMs)
-   * @param waits asked about a batch that would be restarted: whether its jobs are there, but not due. Default: no
-   * @returns whether it was restarted
+   * @returns whether it was restarted; not if all that is left of it waits for its next attempt
    */
-  async restartStalled(
-    id: string,
-    afterMs: number,
-    waits: () => Promise<boolean> = () => Promise.resolve(false),
-  ): Promise<boolean> {
+  async restartStalled(id: string, afterMs: number): Promise<boolean> {
     const [found] = await this.run(restartStalled, id, [afterMs, 'look']);
-    if (found !== 'stalled' || (await waits())) return false;
+    if (found !== 'stalled') return false;
+    const batch = await this.read(id);
+    if (batch === undefined || (await this.nextAttempt(batch)) !== undefined) return false;
     const [result] = await this.run(restartStalled, id, [afterMs, 'restart']);
     return result === 'stalled';
   }

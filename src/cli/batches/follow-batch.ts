@@ -12,6 +12,9 @@ import { ProgressRate, ProgressBar } from '../progress.ts';
 const TERMINAL_MS = 250;
 const ELSEWHERE_MS = 1_000;
 
+/** Only a write shows that the reader is gone: a line that stays the same is written again after so many milliseconds. */
+const REPEAT_MS = 5_000;
+
 /** How long Redis may be unavailable before the command fails, in milliseconds. */
 const REDIS_OUTAGE_MS = 60_000;
 
@@ -23,7 +26,7 @@ export interface FollowOptions {
   readonly signal: AbortSignal;
   /** Whether nothing is left to wait for. Default: all of it is settled. */
   readonly ends?: (batch: Batch) => boolean;
-  /** With `json`: go on when the reader has closed standard output. */
+  /** Go on when the reader has closed the stream of the progress. */
   readonly unread: boolean;
 }
 
@@ -42,21 +45,31 @@ export async function followBatch(
   { json, signal, ends = isOver, unread }: FollowOptions,
 ): Promise<BatchSnapshot> {
   const everyMs = stderr.isTTY === true ? TERMINAL_MS : ELSEWHERE_MS;
-  const bar = new ProgressBar('sending', stderr);
+  let isRead = true;
+  const shown = {
+    isTTY: stderr.isTTY === true,
+    get columns() {
+      return stderr.columns;
+    },
+    write: (text: string) =>
+      stderr.write(text, (error) => {
+        if (error instanceof Error) isRead = false;
+      }),
+  };
+  const bar = new ProgressBar('sending', shown, ELSEWHERE_MS, unread ? Infinity : REPEAT_MS);
   const progress = new ProgressRate();
   let shownReason: string | undefined;
   for (;;) {
     const view = await retryWhileUnavailable(() => viewBatch(open, id), signal);
     const { batch, standstill } = view;
     progress.read(performance.now(), settledOf(batch));
-    let isRead = true;
     if (json) {
       const event = { event: 'sending', ...progressOf(view, progress.rate) };
       isRead = await writeJsonLine(stdout, event);
     } else {
       if (standstill !== shownReason && standstill !== undefined) {
         bar.end();
-        writeText(stderr, `Not sending: ${standstill}.\n`);
+        writeText(shown, `Not sending: ${standstill}.\n`);
       }
       shownReason = standstill;
       const { total, pending } = batch.counts;

@@ -158,10 +158,10 @@ export const statusFacts = z.object({
   batches: z
     .object({
       pending: count.describe('contacts of all batches that are neither settled nor cancelled'),
-      open: count.describe('batches that have not ended; of the newest 200, like all below'),
+      open: count.describe('batches that have not ended; of the newest 200, like `rejected`'),
       openBatches: z.array(openBatch),
       rejected: count.describe('contacts'),
-      unknown: count.describe('contacts that can be resolved'),
+      unknown: count.describe('contacts of all batches that can be resolved'),
     })
     .describe('contacts of batches, and the batches that have not ended, the newest first'),
   unknown: z

@@ -39,7 +39,7 @@ export async function* batchesOf(
   { batch }: UnknownFilter,
 ): AsyncGenerator<Batch> {
   if (batch === undefined) {
-    yield* ledger.all();
+    yield* ledger.withUnknown();
     return;
   }
   const found = await ledger.read(batch);

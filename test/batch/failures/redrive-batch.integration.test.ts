@@ -49,6 +49,30 @@ describe('selectFailures', () => {
   });
 });
 
+describe('redriveBatch', () => {
+  it('counts what was sent again beside one for which Redis failed', async () => {
+    const built = await failedBatch();
+    let asked = 0;
+    const failing = {
+      failures: (id: string) => built.ledger.failures(id),
+      redrive: (...what: Parameters<typeof built.ledger.redrive>) => {
+        asked += 1;
+        if (asked === 2) return Promise.reject(new Error('Redis is away'));
+        return built.ledger.redrive(...what);
+      },
+    };
+    const progress: number[] = [];
+    const redriving = redriveBatch(failing, await built.read(), { state: 'rejected' }, (redriven) =>
+      progress.push(redriven),
+    );
+    await expect(redriving).rejects.toThrow('Redis is away');
+    const { pending, rejected } = await countsOf(built);
+    expect(pending).toBeGreaterThan(0);
+    expect(rejected).toBeGreaterThan(0);
+    expect(progress).toEqual([pending]);
+  });
+});
+
 describe('groupFailures', () => {
   it('adds up by state and code, the most first, and filters', async () => {
     const built = await failedBatch();

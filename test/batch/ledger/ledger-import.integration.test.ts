@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { chunkJobId } from '../../../src/contracts/chunk-job.ts';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import {
@@ -12,6 +13,18 @@ import {
 const redis = testRedis();
 
 describe('start', () => {
+  it('forgets what the search index has of an earlier batch with the id, which has expired', async () => {
+    const bench = await openBatch(redis, {}, []);
+    const { record } = bench.keys.batch(bench.id);
+    const index = bench.keys.batchFind(bench.id);
+    await redis.client.hset(index, { '0': 'prints', '>0': '4' });
+    expect(await bench.ledger.start(bench.id, PLAN, 'print', RETENTION_MS)).toBe('known');
+    expect(await redis.client.exists(index)).toBe(1);
+    await redis.client.del(record);
+    expect(await bench.ledger.start(bench.id, PLAN, 'print', RETENTION_MS)).toBe('started');
+    expect(await redis.client.exists(index)).toBe(0);
+  });
+
   it('keeps the plan and the state of a new batch', async () => {
     const plan = { expiresAt: 5, rate: 7, bisect: false, delivery: 'at-most-once' } as const;
     const bench = await openBatch(redis, plan, [], false);
@@ -353,6 +366,22 @@ describe('a stalled batch', () => {
     await age();
     expect(await restart()).toBe(false);
     expect(await bench.ledger.restartStalled('b-2', 0)).toBe(false);
+  });
+
+  it('is none where its many chunks wait for their next attempt, until one of them has no job', async () => {
+    const sizes = Array.from({ length: 150 }, () => 1);
+    const bench = await openBatch(redis, { chunkSize: 1 }, sizes);
+    await bench.queue(1_000);
+    const jobs = sizes.map((_, chunk) => chunkJobId({ batch: bench.id, chunk }));
+    const { delayedChunks } = bench.keys;
+    const dueAt = Date.now() + 300_000;
+    // The score that BullMQ gives to a delayed job.
+    await redis.client.zadd(delayedChunks, ...jobs.flatMap((job) => [dueAt * 0x1000, job]));
+    await bench.setField('movedAt', 1);
+    expect(await bench.ledger.nextAttempt(await bench.batch())).toBe(dueAt);
+    expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
+    await redis.client.zrem(delayedChunks, jobs[7] ?? '');
+    expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
   });
 
   it('and was cancelled, is ended: what its attempts did is unknown', async () => {

@@ -24,6 +24,10 @@ it('adds up after every operation, with repeated, crashed and late attempts', as
         await pair.check();
         const pending = pairs.map(({ model }) => model.counts().pending);
         expect(await ledger.unsent()).toBe(pending.reduce((sum, one) => sum + one, 0));
+        const unknown = pairs.map(({ model }) => model.counts().unknown);
+        expect(await ledger.unknownContacts()).toBe(unknown.reduce((sum, one) => sum + one, 0));
+        const ids = pairs.filter(({ model }) => model.counts().unknown > 0).map(({ id }) => id);
+        expect((await ledger.idsWithUnknown()).sort()).toEqual(ids.sort());
       }
       for (const pair of pairs) await pair.checkContacts();
       const events = await redis.client.xrange(keys.batchEvents, '-', '+');

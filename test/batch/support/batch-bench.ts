@@ -105,6 +105,7 @@ export async function openBatch(
       expect(pending + accepted + rejected + unknown + expired + cancelled).toBe(total);
       expect(sending).toBeLessThanOrEqual(pending);
       expect(await ledger.unsent()).toBe(pending);
+      expect(await ledger.unknownContacts()).toBe(unknown);
       const shown = Object.entries(counts).filter(([name, n]) => n !== 0 && name !== 'total');
       return Object.fromEntries(shown);
     },

@@ -151,6 +151,16 @@ describe('notices batch --watch', () => {
     expect(await watching.ended).toMatchObject({ code: 0, stderr: '' });
   }, 60_000);
 
+  it('--watch in words ends when its reader is gone, also where nothing changes', async () => {
+    const prefix = redis.freshPrefix();
+    await buildBatch(redis.client, prefix, 'b', [contacts(10)]);
+    const watching = startProcess(['batch', 'b', '--watch'], envOf(prefix));
+    await matching(() => watching.stderr(), /sending .* 0 of 10/);
+    await closed(watching.child.stderr);
+    await closed(watching.child.stdout);
+    expect(await watching.ended).toMatchObject({ code: 0, stdout: '' });
+  }, 60_000);
+
   it('import --wait --json still answers with its exit code when its reader is gone', async () => {
     const prefix = redis.freshPrefix();
     const flags = ['--template', 'T', '--batch', 'b', '--wait', '--json'];

@@ -64,6 +64,24 @@ describe('rules for unknown outcomes', () => {
     expect(await apply('code B: discard')).toEqual([]);
   });
 
+  it('read only the batches that have unknown contacts', async () => {
+    const { keys, batch, apply } = await inDoubt();
+    const { begunAt } = await batch.read();
+    const filling = redis.client.pipeline();
+    for (let index = 1; index <= 300; index++) {
+      const id = `later-${index}`;
+      filling.hset(keys.batch(id).record, { id, phase: 'finished', begunAt });
+      filling.zadd(keys.batches, begunAt + index, id);
+    }
+    await filling.exec();
+    await redis.client.config('RESETSTAT');
+    expect(await apply('code B: discard')).toEqual([['code B: discard', 10]]);
+    const stats = await redis.client.info('commandstats');
+    const records = Number(/^cmdstat_hgetall:calls=(\d+)/m.exec(stats)?.[1] ?? 0);
+    expect(records).toBeLessThan(20);
+    expect((await batch.read()).counts).toMatchObject({ cancelled: 9, unknown: 10 });
+  });
+
   it('decide by age, by the clock of Redis', async () => {
     const { a, b, apply, left, makeOlder } = await inDoubt();
     await makeOlder(a, 25 * HOUR);

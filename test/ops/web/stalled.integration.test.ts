@@ -1,7 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { allAccepted } from '../../../src/batch/ledger/settlement.ts';
+import { CHUNK_JOB_NAME, CHUNK_JOB_VERSION, chunkJobId } from '../../../src/contracts/chunk-job.ts';
 import type { EpochMemory } from '../../../src/fleet/restore/epoch.ts';
 import { beat } from '../../../src/fleet/heartbeat.ts';
+import { CHUNK_QUEUE_NAME } from '../../../src/redis/keys.ts';
+import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { run } from '../../cli/support/run.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -31,7 +34,7 @@ async function bench() {
     expectDocumented('GET', '/api/v1/batches/b', reply);
     return reply.json as { batch: { stalled: boolean; restMs: number | null }; standstill: string };
   };
-  return { viewer, ledger, built, cli, one, beBusy: () => work(1, memory) };
+  return { keys, viewer, ledger, built, cli, one, beBusy: () => work(1, memory) };
 }
 
 describe('a batch that makes no progress although nothing holds it', () => {
@@ -70,6 +73,33 @@ describe('a batch that makes no progress although nothing holds it', () => {
     expect(moved).toMatchObject({ batch: { stalled: false }, standstill: null });
     expect(moved.batch.restMs).toBeGreaterThan(0);
   });
+
+  it('waits for its next attempt where its jobs are delayed', async () => {
+    const { keys, viewer, cli, one } = await bench();
+    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
+    onTestFinished(() => queue.close());
+    const data = { v: CHUNK_JOB_VERSION, batch: 'b', chunk: 1 };
+    await queue.add(CHUNK_JOB_NAME, data, { jobId: chunkJobId(data), delay: 300_000 });
+    const waits = 'what is left of it waits for its next attempt, from 20';
+    expect(await one()).toMatchObject({
+      batch: { stalled: false },
+      standstill: expect.stringContaining(waits) as string,
+    });
+    const list = await viewer.get('/api/v1/batches');
+    expect(list.json['batches']).toMatchObject([{ stalled: false }]);
+    const status = await viewer.get('/api/v1/status');
+    expect(status.json['batches']).toMatchObject({ openBatches: [{ id: 'b', stalled: false }] });
+    for (const path of ['/', '/batches', '/batches/b']) {
+      const { text } = await viewer.get(path, HTML);
+      expect([path, text.includes('<span class="tag stalled">')]).toEqual([path, false]);
+    }
+    expect(await cli('status')).toContain(`  b: 10 of 20 contacts pending: ${waits}`);
+    expect(await cli('batch', 'b')).toMatch(/^phase +sending, started/m);
+    expect(await cli('doctor')).not.toContain('stalled');
+
+    await queue.remove(chunkJobId(data));
+    expect((await one()).batch.stalled).toBe(true);
+  }, 60_000);
 
   it('waits for its turn where workers are busy with others', async () => {
     const { one, beBusy } = await bench();

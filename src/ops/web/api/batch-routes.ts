@@ -5,7 +5,7 @@ import {
   readBatchFilter,
   type BatchFilter,
 } from '../../../batch/ledger/batch-filter.ts';
-import { motionOf } from '../../../batch/ledger/batch-motion.ts';
+import { readMotion } from '../../../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../../../batch/ledger/blocked-reason.ts';
 import { BATCH_PHASES } from '../../../batch/ledger/batch-record.ts';
 import { DURATION_EXAMPLES } from '../../../format/duration.ts';
@@ -129,11 +129,12 @@ export async function listBatches(
   ]);
   // Whether it is being imported decides only what is said of a batch without pending contacts.
   const around = surroundingsOf(fleet, true);
-  return {
-    batches: batches.map((batch) => batchToJson(batch, now, motionOf(batch, around, fleet.now))),
-    total,
-    next,
-  };
+  const shown = await Promise.all(
+    batches.map(async (batch) =>
+      batchToJson(batch, now, await readMotion(ledger, batch, around, fleet.now)),
+    ),
+  );
+  return { batches: shown, total, next };
 }
 
 function controlRoute(verb: BatchControl): Route {

@@ -1,5 +1,5 @@
 import { readBatchEvents, type BatchEvent } from '../../../batch/ledger/batch-events.ts';
-import { motionOf } from '../../../batch/ledger/batch-motion.ts';
+import { readMotion } from '../../../batch/ledger/batch-motion.ts';
 import { surroundingsOf } from '../../../batch/ledger/blocked-reason.ts';
 import type { Ledger } from '../../../batch/ledger/ledger.ts';
 import type { RedisClient } from '../../../redis/connect.ts';
@@ -38,7 +38,7 @@ export interface Listener extends FeedFilter {
 /** What the feed reads from. */
 interface FeedSources {
   readonly status: () => Promise<Status>;
-  readonly ledger: Pick<Ledger, 'read'>;
+  readonly ledger: Pick<Ledger, 'read' | 'nextAttempt'>;
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly redisWatch: RedisErrorMonitor;
@@ -148,7 +148,8 @@ export class LiveFeed {
       for (const batch of batches) {
         if (batch === undefined) continue;
         const { workers, hold, now } = current;
-        const motion = motionOf(batch, surroundingsOf({ workers, hold }, true), now);
+        const around = surroundingsOf({ workers, hold }, true);
+        const motion = await readMotion(ledger, batch, around, now);
         this.#send({ event: 'batch', data: batchToJson(batch, Date.now(), motion) });
       }
       for (const event of events.events) this.#send({ event: 'batch-event', data: event });
