@@ -1,5 +1,5 @@
+import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
-import { expect } from 'vitest';
 import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
 import type { Settlement } from '../../../src/batch/ledger/settlement.ts';
@@ -84,14 +84,15 @@ export class LedgerWalk {
         return;
       }
       case 'end import':
-        return ledger.endImport(ID, 0, 0);
+        await ledger.endImport(ID, 0, 0);
+        return;
       case 'claim': {
         const nonce = `n${(this.#names += 1)}`;
         const lock = { key: this.#keys.chunkLock('job'), token: 'mine' };
         const claim = await ledger.claim(ID, chunk, nonce, lock);
         if (claim.kind !== 'send') return;
         const contacts = decode(claim.payload);
-        expect(contacts).toHaveLength(claim.size);
+        assert.equal(contacts.length, claim.size);
         this.#attempts.push({ chunk, nonce, contacts });
         return;
       }
@@ -102,7 +103,7 @@ export class LedgerWalk {
         // The second one is a repetition of the command.
         const answer = await ledger.settle(ID, attempt.chunk, attempt.nonce, settlement);
         if (answer === 'settled') this.#gone.accepted += settlement.accepted;
-        expect(await ledger.settle(ID, attempt.chunk, attempt.nonce, settlement)).toBe('known');
+        assert.equal(await ledger.settle(ID, attempt.chunk, attempt.nonce, settlement), 'known');
         return;
       }
       case 'pause':
@@ -128,7 +129,7 @@ export class LedgerWalk {
           rest: rest.length === 0 ? undefined : encode(rest),
         });
         if (answer !== 'taken') return;
-        expect(before.phase === 'cancelled' || state === 'pending').toBe(true);
+        assert.equal(before.phase === 'cancelled' || state === 'pending', true);
         this.#gone.cancelled += taken;
         return;
       }
@@ -159,7 +160,7 @@ export class LedgerWalk {
     }
     if (move === 'resolve') {
       const as = other % 2 === 0 ? 'accepted' : 'cancelled';
-      expect(await ledger.resolve(ID, name, as, state)).toBe(true);
+      assert.equal(await ledger.resolve(ID, name, as, state), true);
       this.#gone[as] += size;
       return;
     }
@@ -171,7 +172,7 @@ export class LedgerWalk {
       payload: encode(contacts.slice(0, at)),
       rest: encode(contacts.slice(at)),
     };
-    expect(await ledger.splitFailure(ID, name, size, taken, state)).toBeDefined();
+    assert.notEqual(await ledger.splitFailure(ID, name, size, taken, state), undefined);
   }
 
   /**
@@ -184,47 +185,53 @@ export class LedgerWalk {
     const batch = await this.#batch();
     const { counts, phase, chunks } = batch;
     const { total, pending, sending, accepted, rejected, unknown, expired, cancelled } = counts;
-    expect(await ledger.unsent()).toBe(pending);
-    expect(await ledger.unknownContacts()).toBe(unknown);
-    expect(await ledger.idsWithUnknown()).toEqual(unknown > 0 ? [ID] : []);
+    assert.equal(await ledger.unsent(), pending);
+    assert.equal(await ledger.unknownContacts(), unknown);
+    assert.deepEqual(await ledger.idsWithUnknown(), unknown > 0 ? [ID] : []);
 
     const stored = { pending: 0, 'pending-possibly-sent': 0, sending: 0 };
     const expected = new Set<string>();
     for (const [chunk, state] of (await ledger.states(ID, 0, chunks)).entries()) {
-      expect(state).not.toBe('none');
+      assert.notEqual(state, 'none');
       if (state === 'none' || state === 'settled') continue;
       const size = await ledger.sizeOf(batch, String(chunk));
-      expect(decode(await ledger.payload(ID, String(chunk)))).toHaveLength(size);
+      assert.equal(decode(await ledger.payload(ID, String(chunk))).length, size);
       stored[state === 'sending-possibly-sent' ? 'sending' : state] += size;
       expected.add(String(chunk));
     }
     const failed = { rejected: 0, unknown: 0, expired: 0 };
     for (const { name, state, size } of await this.#failures()) {
-      expect(decode(await ledger.payload(ID, name))).toHaveLength(size);
+      assert.equal(decode(await ledger.payload(ID, name)).length, size);
       failed[state] += size;
       expected.add(name);
     }
     const waits = stored.pending + stored['pending-possibly-sent'];
-    expect(sending).toBe(stored.sending);
-    expect(pending).toBe(phase === 'cancelled' ? stored.sending : waits + stored.sending);
+    assert.equal(sending, stored.sending);
+    assert.equal(pending, phase === 'cancelled' ? stored.sending : waits + stored.sending);
     const left = phase === 'cancelled' ? stored : { pending: 0, 'pending-possibly-sent': 0 };
-    expect({ accepted, cancelled, rejected, unknown, expired }).toEqual({
-      accepted: this.#gone.accepted,
-      cancelled: this.#gone.cancelled + left.pending,
-      rejected: failed.rejected,
-      unknown: failed.unknown + left['pending-possibly-sent'],
-      expired: failed.expired,
-    });
-    expect(new Set(await ledger.payloadNames(ID))).toEqual(expected);
+    assert.deepEqual(
+      { accepted, cancelled, rejected, unknown, expired },
+      {
+        accepted: this.#gone.accepted,
+        cancelled: this.#gone.cancelled + left.pending,
+        rejected: failed.rejected,
+        unknown: failed.unknown + left['pending-possibly-sent'],
+        expired: failed.expired,
+      },
+    );
+    assert.deepEqual(new Set(await ledger.payloadNames(ID)), expected);
 
     const sums = (await ledger.failureSums(ID)) ?? [];
     for (const state of STATES) {
       const some = sums.filter((sum) => sum.state === state);
-      expect(some.reduce((sum, { contacts }) => sum + contacts, 0)).toBe(failed[state]);
+      assert.equal(
+        some.reduce((sum, { contacts }) => sum + contacts, 0),
+        failed[state],
+      );
     }
     const isOver = batch.finishedAt > 0;
-    expect(isOver).toBe(phase === 'finished' || (phase === 'cancelled' && pending === 0));
-    if (phase === 'sending') expect(pending).toBeGreaterThan(0);
+    assert.equal(isOver, phase === 'finished' || (phase === 'cancelled' && pending === 0));
+    if (phase === 'sending') assert.ok(pending > 0);
     await this.#checkRetention(isOver);
     return [pending + accepted + rejected + unknown + expired + cancelled, total];
   }
@@ -234,7 +241,7 @@ export class LedgerWalk {
     for (const key of Object.values(this.#keys.batch(ID)) as string[]) {
       const ms = await this.#redis.client.pttl(key);
       if (ms === -2) continue;
-      expect([key, ms > 0]).toEqual([key, isOver]);
+      assert.deepEqual([key, ms > 0], [key, isOver]);
     }
   }
 

@@ -93,7 +93,6 @@ describe('stored contacts that no importer makes', () => {
     ['compressed in another way', Buffer.concat([Buffer.of(1), gzipSync('[{},{}]')])],
     ['not compressed', Buffer.from(`\u0001${JSON.stringify([FIRST, SECOND])}`)],
     ['cut off', stored(JSON.stringify([FIRST, SECOND])).subarray(0, -4)],
-    ['of an unknown version', Buffer.concat([Buffer.of(9), stored('[{},{}]')])],
     ['encrypted with nothing', Buffer.of(3, 1, 2, 3)],
     ['empty', Buffer.alloc(0)],
   ])('%s: the batch ends without a request', async (_, payload) => {
