@@ -221,7 +221,10 @@ export function keysOf(prefix: string, account: string): Keys {
     bullPrefix: tag,
     limiter: `${tag}:${QUEUE_NAME}:limiter`,
     chunkLimiter: `${tag}:${CHUNK_QUEUE_NAME}:limiter`,
-    stalledChecks: [`${tag}:${QUEUE_NAME}:stalled-check`, `${tag}:${CHUNK_QUEUE_NAME}:stalled-check`],
+    stalledChecks: [
+      `${tag}:${QUEUE_NAME}:stalled-check`,
+      `${tag}:${CHUNK_QUEUE_NAME}:stalled-check`,
+    ],
     hold: `${tag}:hold`,
     holdProbe: `${tag}:hold:probe`,
     holdHints: `${tag}:hold:hints`,

@@ -106,9 +106,11 @@ it('a subscriber of a Cluster hears of the gap after its connection was closed',
   const { admin, listen } = await startCluster();
   const { heard } = await listen('closed');
   const before = heard.length;
-  await admin.client('KILL', 'TYPE', 'pubsub');
+  await admin.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
   await until(() => heard.length > before, { what: 'the gap', deadlineMs: SOON_MS });
-  await until(async () => Number(await admin.publish('closed', 'next')) > 0, { what: 'a listener' });
+  await until(async () => (await admin.publish('closed', 'next')) > 0, {
+    what: 'a listener',
+  });
   await until(() => heard.includes('next'), { what: 'the next hint' });
   expect(heard.indexOf('gap', before)).toBeGreaterThan(-1);
 }, 30_000);

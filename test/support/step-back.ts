@@ -19,7 +19,7 @@ export async function stepClockBack(redis: Redis, keys: Keys, ms: number): Promi
     }
   }
   for (const key of [keys.openBatches, keys.workers]) {
-    for (const member of await redis.zrange(key, 0, -1)) await redis.zincrby(key, ms, member);
+    for (const member of await redis.zrange(key, '0', '-1')) await redis.zincrby(key, ms, member);
   }
   for (const key of await redis.keys(`${keys.bullPrefix.replace(/[[\]*?\\]/g, '\\$&')}*`)) {
     const rest = await redis.pttl(key);

@@ -1,23 +1,29 @@
 import type { Logger } from 'pino';
 import type { BackgroundService } from '../../src/async/lifecycle.ts';
+import type { WorkerConfig } from '../../src/config/config.ts';
+import { boundWaits } from '../../src/fleet/hold/current-hold.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { redisErrorFields } from '../../src/redis/failure.ts';
+import type { Keys } from '../../src/redis/keys.ts';
 import { ServerClock } from '../../src/redis/server-clock.ts';
+
+/** HEARTBEAT_MS and SEND_DEADLINE_MS, the longest time of a probe. */
+type WorkerClockSettings = Pick<WorkerConfig, 'heartbeatMs' | 'sendDeadlineMs'>;
 
 /** A difference between the wall clock and Redis time that is logged, and a step back of Redis time that counts. */
 const SKEW_MS = 5_000;
 
 /**
- * Reads the clock of Redis at the start and every `everyMs`, and logs once when the wall clock of this
+ * Reads the clock of Redis at the start and with each heartbeat, and logs once when the wall clock of this
  * process differs: BullMQ decides by the wall clock when a delayed notice is due.
  *
  * Sees that the clock of Redis went back: it was set, or a failover led to a server whose clock is behind. What the
- * fleet then waits for would last longer by as much, so `afterStepBack` is called, and once at the start, for this
- * process does not know what was before. It is repeated until it succeeds.
+ * fleet then waits for would last longer by as much, so it is bounded; once at the start, too, for this process does
+ * not know what was before. That is repeated until it succeeds.
  */
 export class WorkerClock implements BackgroundService {
   readonly #clock: ServerClock;
-  readonly #everyMs: number;
+  readonly #settings: WorkerClockSettings;
   readonly #log: Logger;
   readonly #afterStepBack: () => Promise<void>;
   #timer: NodeJS.Timeout | undefined;
@@ -25,16 +31,11 @@ export class WorkerClock implements BackgroundService {
   #mayBeBehind = true;
   #reading = false;
 
-  constructor(
-    redis: RedisClient,
-    everyMs: number,
-    log: Logger,
-    afterStepBack: () => Promise<void>,
-  ) {
+  constructor(redis: RedisClient, keys: Keys, settings: WorkerClockSettings, log: Logger) {
     this.#clock = new ServerClock(redis);
-    this.#everyMs = everyMs;
+    this.#settings = settings;
     this.#log = log;
-    this.#afterStepBack = afterStepBack;
+    this.#afterStepBack = () => boundWaits(redis, keys, settings.sendDeadlineMs);
   }
 
   /** The clock of Redis, in milliseconds since the epoch. */
@@ -42,7 +43,7 @@ export class WorkerClock implements BackgroundService {
 
   async start(): Promise<void> {
     await this.#read();
-    this.#timer ??= setInterval(() => void this.#read(), this.#everyMs);
+    this.#timer ??= setInterval(() => void this.#read(), this.#settings.heartbeatMs);
   }
 
   stop(): void {

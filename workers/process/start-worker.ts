@@ -9,7 +9,6 @@ import { sealingOf } from '../../src/payload/seal.ts';
 import type { ServiceConfig } from '../../src/config/config.ts';
 import type { LaneName } from '../../src/contracts/seen-attempt.ts';
 import { VERSION } from '../../src/contracts/version.ts';
-import { boundWaits } from '../../src/fleet/hold/current-hold.ts';
 import { HoldGate } from '../../src/fleet/hold/hold-gate.ts';
 import { Intents } from '../../src/fleet/intents/intents.ts';
 import { sentTwiceCounts } from '../../src/fleet/possibly-sent-twice.ts';
@@ -175,9 +174,7 @@ export async function startWorker({
       health?.counted.tokenWait(ms);
     },
   });
-  const clock = new WorkerClock(redis, heartbeatMs, log, () =>
-    boundWaits(redis, keys, sendDeadlineMs),
-  );
+  const clock = new WorkerClock(redis, keys, config.worker, log);
   const redisMonitor = new RedisMonitor({
     redis,
     keys,

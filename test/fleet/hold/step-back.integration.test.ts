@@ -1,9 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import {
-  boundWaits,
-  placeManualHold,
-  readHold,
-} from '../../../src/fleet/hold/current-hold.ts';
+import { boundWaits, placeManualHold, readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import type { Passage } from '../../../src/fleet/hold/passage.ts';
 import { takePermits } from '../../../src/fleet/rate-limit/rate-limit-scripts.ts';
@@ -95,7 +91,11 @@ describe('after the clock of Redis went back an hour', () => {
   it('a limit that fell for a hold rises once no hold is in effect', async () => {
     const now = await redisTime(redis.client);
     const fall = { fellAt: now - 60_000, fellFor: '1', fellFrom: 80, fellTo: 40 };
-    await redis.client.hset(keys.rateLimit, { ...fall, risesFrom: now - 1_000, recoveryMs: 600_000 });
+    await redis.client.hset(keys.rateLimit, {
+      ...fall,
+      risesFrom: now - 1_000,
+      recoveryMs: 600_000,
+    });
     await back();
     await takePermits(redis.client, [keys.rateLimit, keys.limiter, keys.chunkLimiter], [80, 1]);
     const risesFrom = Number(await redis.client.hget(keys.rateLimit, 'risesFrom'));
