@@ -109,7 +109,8 @@ local function readWitness(text)
   if not at or tonumber(at) > count('meetings') then return nil end
   local inRow = tonumber(proof) == count('proof')
   return { at = tonumber(at), n = tonumber(n), token = token, id = id, verdict = verdict,
-    refused = refused == '1' and inRow, unknown = unknown == '1' and inRow }
+    refused = refused == '1' and inRow, unknown = unknown == '1' and inRow,
+    held = verdict == 'held' and inRow }
 end
 local function witnessOf(job) return readWitness(redis.call('HGET', witness, job)) end
 -- An acceptance that began after so many meetings were known. Later ones are still asked for.
@@ -166,7 +167,7 @@ if rest <= 0 then
   -- A refusal or a page took nothing, and what waits for all that met one may wait for hundreds.
   local isRefused = kind == 'credentials' or kind == 'address'
   local steps = isRefused and 0 or tonumber(ARGV[4])
-  if met and (met.refused or met.unknown) then steps = steps + 1 end
+  if met and (met.refused or met.unknown or met.held) then steps = steps + 1 end
   local aside = rest + math.min(steps, 4) * ${ASIDE_STEP_MS}
   if aside > 0 and redis.call('EXISTS', probe) == 0
     and redis.call('HINCRBY', hold, 'aside', 1) <= ${MOST_ASIDE} then

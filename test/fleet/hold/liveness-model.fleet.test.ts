@@ -210,6 +210,12 @@ it.each<[string, string, typeof quiet, Change, DeliveryPolicy?, number?]>([
     'at-most-once',
     1,
   ],
+  [
+    'a job that met what is stated for all leaves no probe to others',
+    'waited',
+    few,
+    [' or met.held', ''],
+  ],
   ['a probe whose worker died is not replaced', 'waited', killed, ['tonumber(ARGV[2])', '3600000']],
   ['every job probes', 'together', quiet, ["'NX', 'PX', ttl", "'PX', ttl"]],
   [
