@@ -1,4 +1,5 @@
 import { createHash, scryptSync } from 'node:crypto';
+import { CLIENT_ID, CLIENT_SECRET } from '../../ops/web/support/oidc-provider.ts';
 import type { Canary } from './forms.ts';
 
 /** A key of 32 bytes. */
@@ -23,7 +24,7 @@ export const SECRETS = {
   alertSecret: 'canary-secret-of-the-alert-webhook',
   eventSecret: 'canary-secret-of-the-event-webhook',
   webhookAddress: 'CANARY-of-an-address',
-  oidcSecret: 'canary-secret-of-the-oidc-client',
+  oidcSecret: CLIENT_SECRET,
   proxyPassword: 'canary-proxy-password-41',
 } as const;
 
@@ -47,14 +48,24 @@ export const NUMBERS = {
   heldBack: number(14),
   whileAway: number(15),
   renewed: number(16),
+  heldByService: number(17),
+  pageInstead: number(18),
+  writesRefused: number(19),
   inList: number(20),
   inListRejected: number(21),
   inListUnknown: number(22),
   inListEchoed: number(23),
   onlyOne: number(24),
   searched: number(25),
+  lostReply: number(26),
+  killedInList: number(27),
+  inWebList: number(28),
+  ofPerson: number(29),
   badRow: `${number(30)}x`,
   badNotice: `${number(31)}x`,
+  cancelledById: number(32),
+  cancelledByKey: number(33),
+  refusedByRedis: number(34),
   unencrypted: number(40),
   unencryptedInList: number(41),
 } as const;
@@ -99,7 +110,7 @@ export const SECRET_VARIABLES = {
   EVENT_WEBHOOK_SECRET: SECRETS.eventSecret,
 } as const;
 
-/** Further ones of the ops server. */
+/** Further ones of the ops server; OIDC_ISSUER comes from the provider. */
 export const OPS_VARIABLES = {
   OPS_USERS: [
     user('vera', 'viewer', SECRETS.viewerPassword),
@@ -111,8 +122,7 @@ export const OPS_VARIABLES = {
     apiKey('shop', 'sender', SECRETS.senderKey),
   ].join(','),
   OPS_SESSION_KEY: SECRETS.sessionKey,
-  OIDC_ISSUER: 'http://127.0.0.1:9',
-  OIDC_CLIENT_ID: 'notices',
+  OIDC_CLIENT_ID: CLIENT_ID,
   OIDC_CLIENT_SECRET: SECRETS.oidcSecret,
   OIDC_ROLES: 'admins:operator',
   OPS_PUBLIC_URL: 'http://127.0.0.1:4011',

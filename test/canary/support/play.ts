@@ -69,7 +69,9 @@ export async function sendNotices(world: World): Promise<Sent> {
 
 /** Waits until a worker has written so many lines of an event. */
 async function lines(worker: RunningProcess, event: string, count: number): Promise<void> {
-  const found = () => worker.stdout().split(`"event":"${event}"`).length - 1;
+  // As JSON, or as text for people.
+  const line = new RegExp(`"event":"${event}"| (?:info|warn) +${event}\\b`, 'g');
+  const found = () => worker.stdout().match(line)?.length ?? 0;
   await until(() => found() >= count, { what: `${count} of ${event}`, ...DEADLINE });
 }
 
@@ -79,44 +81,63 @@ export async function startWorker(world: World, installation: World['main'], mor
   return worker;
 }
 
-/** A worker is killed while the service has its request; another one takes over. */
+/** A worker is killed while the service has its requests, of a notice and of a chunk; another one takes over. */
 export async function killWorker(world: World, worker: RunningProcess, sent: Sent): Promise<void> {
-  const { emulator, main } = world;
-  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
-  emulator.addFault({
-    on: 'send',
-    containing: NUMBERS.killed,
-    hang: 'before-acting',
-    times: 1,
-  });
-  const { id } = await queue.send(notice(NUMBERS.killed));
-  sent.ids.push(id);
-  sent.notices.push(notice(NUMBERS.killed));
-  const fired = () => emulator.faults().some(({ fault, spent }) => 'hang' in fault && spent);
-  await until(fired, { what: 'the request that hangs', ...DEADLINE });
+  const { emulator } = world;
+  const hang = { on: 'send', hang: 'before-acting', times: 1 } as const;
+  for (const containing of [NUMBERS.killed, NUMBERS.killedInList]) {
+    emulator.addFault({ ...hang, containing });
+  }
+  await sendOne(world, sent, 'killed');
+  await importOne(world, sent, 'killed', 'killedInList');
+  const fired = () => emulator.faults().filter(({ fault, spent }) => 'hang' in fault && spent);
+  await until(() => fired().length === 2, { what: 'the requests that hang', ...DEADLINE });
   worker.child.kill('SIGKILL');
   await worker.ended;
 }
 
 /** A token that ends early, answers that repeat the key pair, and keys that are refused. */
 export async function troubleWithTokens(world: World, sent: Sent): Promise<void> {
-  const { emulator, tap, main } = world;
-  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
+  const { emulator, tap } = world;
   for (const status of [200, 400, 401]) {
-    tap.echo('/api/v2/token', status, true);
+    tap.echo('/api/v2/token', status, { once: true });
   }
   const before = tap.echoed();
   emulator.revokeTokens();
-  const { id } = await queue.send(notice(NUMBERS.renewed));
-  sent.ids.push(id);
-  sent.notices.push(notice(NUMBERS.renewed));
+  await sendOne(world, sent, 'renewed');
   await until(() => tap.echoed() >= before + 3, { what: 'three echoes', ...DEADLINE });
-  const accepted = () => accepts(world, NUMBERS.renewed);
-  await until(accepted, { what: 'the notice after the renewal', ...DEADLINE });
+  await accepted(world, 'renewed');
 }
 
-export function accepts({ emulator }: World, number: string): boolean {
-  return emulator.details().some(({ contact }) => contact === number);
+/** Waits until the service has accepted a notice. */
+export function accepted({ emulator }: World, name: keyof typeof NUMBERS): Promise<true> {
+  const isAccepted = () => emulator.details().some(({ contact }) => contact === NUMBERS[name]);
+  return until(isAccepted, { what: `notice "${name}"`, ...DEADLINE });
+}
+
+/** Sends a single notice. */
+export async function sendOne(
+  { main }: World,
+  sent: Sent,
+  name: keyof typeof NUMBERS,
+): Promise<void> {
+  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
+  const { id } = await queue.send(notice(NUMBERS[name]));
+  sent.ids.push(id);
+  sent.notices.push(notice(NUMBERS[name]));
+}
+
+/** Imports a list of a single contact. */
+export async function importOne(
+  { main }: World,
+  sent: Sent,
+  batchId: string,
+  name: keyof typeof NUMBERS,
+): Promise<void> {
+  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
+  const list = [{ contact: NUMBERS[name], var1: VALUES.listValue }];
+  await queue.import(list, { templateCode: 'CANARY', batchId });
+  sent.batches.push(batchId);
 }
 
 /** Redis is killed and comes back; programs run without it, and with another password. */
@@ -135,19 +156,15 @@ export async function troubleWithRedis(
       ...DEADLINE,
     });
   }
+  await world.collectSlowLog(main);
   await main.redis.kill('SIGKILL');
-  const away = world.start('log of a worker', ['worker'], { ...main.env, HEALTH_PORT: '0' });
+  const env = { ...main.env, HEALTH_PORT: '0', LOG_LEVEL: 'debug' };
+  const away = world.start('log of a worker', ['worker'], env);
   await until(() => (away.stdout() + away.stderr()).length > 0, { what: 'a line', ...DEADLINE });
   await whileAway();
   await main.redis.restart();
-  const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
-  const { id } = await queue.send(notice(NUMBERS.whileAway));
-  sent.ids.push(id);
-  sent.notices.push(notice(NUMBERS.whileAway));
-  await until(() => accepts(world, NUMBERS.whileAway), {
-    what: 'the notice after it',
-    ...DEADLINE,
-  });
+  await sendOne(world, sent, 'whileAway');
+  await accepted(world, 'whileAway');
 }
 
 /** The same without PAYLOAD_KEY: what is stored then is readable, as docs/privacy.md says. */

@@ -26,6 +26,14 @@ export async function readRedis(redis: Redis, place: string): Promise<Written[]>
   return written;
 }
 
+/** What the slow log has of the commands since it was read last, each text once; it is emptied. */
+export async function readSlowLog(redis: Redis, place: string): Promise<Written> {
+  const entries = buffersIn(await redis.callBuffer('SLOWLOG', 'GET', 1_000_000));
+  await redis.call('SLOWLOG', 'RESET');
+  const texts = new Set(entries.map((bytes) => bytes.toString('latin1')));
+  return { place, bytes: Buffer.from([...texts].join('\n'), 'latin1') };
+}
+
 function buffersIn(value: unknown): Buffer[] {
   if (Buffer.isBuffer(value)) return [value];
   if (typeof value !== 'object' || value === null) return [];

@@ -13,16 +13,20 @@ export interface Tap {
   readonly echoed: () => number;
   /**
    * Answers requests that contain a text with everything that they contain, instead of passing them on.
-   *
-   * @param once only the first of them. Default: false
    */
-  echo(containing: string, status: number, once?: boolean): void;
+  echo(containing: string, status: number, how?: EchoHow): void;
 }
 
-interface Echo {
+interface EchoHow {
+  /** Only the first of them. Default: false. */
+  readonly once?: boolean;
+  /** As an HTML page, in place of JSON. Default: false. */
+  readonly page?: boolean;
+}
+
+interface Echo extends EchoHow {
   readonly containing: string;
   readonly status: number;
-  readonly once: boolean;
 }
 
 export async function startTap(target: string): Promise<Tap> {
@@ -40,9 +44,9 @@ export async function startTap(target: string): Promise<Tap> {
       ({ containing }) => body.includes(containing) || request.url?.endsWith(containing),
     );
     if (found === undefined) return forward(target, request, body, response);
-    if (found.once) echoes = echoes.filter((one) => one !== found);
+    if (found.once === true) echoes = echoes.filter((one) => one !== found);
     echoed += 1;
-    return answerWithAll(request, body.toString(), found.status, response);
+    return answerWithAll(request, body.toString(), found, response);
   };
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -54,8 +58,8 @@ export async function startTap(target: string): Promise<Tap> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     tokens,
     echoed: () => echoed,
-    echo: (containing, status, once = false) => {
-      echoes = [...echoes, { containing, status, once }];
+    echo: (containing, status, how = {}) => {
+      echoes = [...echoes, { containing, status, ...how }];
     },
   };
 }
@@ -80,7 +84,7 @@ async function forward(
 function answerWithAll(
   { headers, url = '' }: IncomingMessage,
   body: string,
-  status: number,
+  { status, page = false }: Echo,
   response: ServerResponse,
 ): void {
   const number = /"contact":"(\d+)"/.exec(body)?.[1] ?? '01000000000';
@@ -100,7 +104,9 @@ function answerWithAll(
     requestId: secret.slice(0, 60),
     data: { message: all },
   };
+  const text = JSON.stringify(answer);
+  const type = page ? 'text/html' : 'application/json';
   response
-    .writeHead(status, { 'content-type': 'application/json', 'x-request-id': number })
-    .end(JSON.stringify(answer));
+    .writeHead(status, { 'content-type': type, 'x-request-id': number })
+    .end(page ? `<!doctype html><title>${number}</title>${text}` : text);
 }

@@ -10,7 +10,7 @@ import { startReceiver, type Receiver } from '../../ops/alerts/support/receiver.
 import { startProcess, type RunningProcess } from '../../cli/support/process.ts';
 import type { Env } from '../../cli/support/run.ts';
 import { NUMBERS, SECRET_VARIABLES, SECRETS } from './canaries.ts';
-import { readFiles, readRedis } from './read-redis.ts';
+import { readFiles, readRedis, readSlowLog } from './read-redis.ts';
 import type { Written } from './search.ts';
 import { startTap, type Tap } from './tap.ts';
 
@@ -39,12 +39,17 @@ export interface World {
   start(place: string, args: readonly string[], env: Env): RunningProcess;
   /** A connection of the test's own. */
   connect(installation: Installation): Redis;
+  /** Collects what Redis forgets when it ends. */
+  collectSlowLog(installation: Installation): Promise<void>;
   /** Collects what lies in Redis, in files and at the receivers. */
   collect(): Promise<void>;
 }
 
 /** All data as text: nothing in them is compressed but what we compress. */
 const READABLE = ['--rdbcompression', 'no', '--aof-use-rdb-preamble', 'no'];
+
+/** As if every command were a slow one. */
+const ALL_SLOW = ['--slowlog-log-slower-than', '0', '--slowlog-max-len', '1000000'];
 
 const SETTINGS = {
   LOG_LEVEL: 'trace',
@@ -90,7 +95,7 @@ export async function startWorld(): Promise<World> {
   const [alerts, events] = [await startReceiver(), await startReceiver()];
   const healthPort = await freePort();
   const installation = async (data: string, more: Env): Promise<Installation> => {
-    const args = ['--requirepass', SECRETS.redisPassword, ...READABLE];
+    const args = ['--requirepass', SECRETS.redisPassword, ...READABLE, ...ALL_SLOW];
     const redis = await startRedisServer({ persistence: true, dir: below(data), args });
     onTestFinished(() => redis.close());
     const env = {
@@ -122,6 +127,13 @@ export async function startWorld(): Promise<World> {
     onTestFinished(() => client.disconnect());
     return client;
   };
+  const collectSlowLog = async (installation: Installation) => {
+    const client = connect(installation);
+    const place =
+      installation === main ? 'slow log of Redis' : 'slow log of Redis without PAYLOAD_KEY';
+    written.push(await readSlowLog(client, place));
+    client.disconnect();
+  };
   return {
     emulator,
     tap,
@@ -134,6 +146,7 @@ export async function startWorld(): Promise<World> {
     written,
     write,
     connect,
+    collectSlowLog,
     start: (place, args, env) => {
       const program = startProcess(args, env);
       running.push([place, program]);
@@ -153,6 +166,7 @@ export async function startWorld(): Promise<World> {
         ['Redis', main, 'redis'],
         ['Redis without PAYLOAD_KEY', open, 'open-redis'],
       ] as const) {
+        await collectSlowLog(one);
         const client = connect(one);
         written.push(...(await readRedis(client, place)));
         await client.save();

@@ -1,8 +1,8 @@
-import { OPS_ROUTES } from '../../../src/ops/web/http/route-table.ts';
-import { pathOf } from '../../ops/web/support/ops-bench.ts';
-import { SECRETS } from './canaries.ts';
-import type { Canary } from './forms.ts';
-import type { World } from './world.ts';
+import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
+import { pathOf, routeOf } from '../../../ops/web/support/ops-bench.ts';
+import { SECRETS } from '../canaries.ts';
+import type { Canary } from '../forms.ts';
+import type { World } from '../world.ts';
 
 /** Someone who calls the ops server. */
 export interface Visitor {
@@ -14,6 +14,7 @@ interface Answered {
   readonly status: number;
   readonly text: string;
   readonly cookie: string;
+  readonly location: string;
 }
 
 /** Requests of people and programs at an ops server; each answer is collected with its headers. */
@@ -22,6 +23,8 @@ export class Visits {
   readonly #url: string;
   /** Session cookies: as good as passwords. */
   readonly sessions: Canary[] = [];
+  /** Routes that did what they are for, by method and path. */
+  readonly answered = new Set<string>();
 
   constructor(world: World, url: string) {
     this.#world = world;
@@ -37,16 +40,20 @@ export class Visits {
   ): Promise<Answered> {
     const isForm = typeof body === 'string';
     const type = isForm ? 'application/x-www-form-urlencoded' : 'application/json';
+    const method = body === undefined ? 'GET' : 'POST';
     const answer = await fetch(`${this.#url}${path}`, {
-      method: body === undefined ? 'GET' : 'POST',
+      method,
       redirect: 'manual',
       headers: { ...(body === undefined ? {} : { 'content-type': type }), ...headers },
       ...(body === undefined ? {} : { body: isForm ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();
-    this.#world.write(place, `${path} ${JSON.stringify([...answer.headers])}\n${text}`);
-    const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-    return { status: answer.status, text, cookie };
+    const { status, headers: got } = answer;
+    if (status < 400) this.answered.add(`${method} ${routeOf(method, path)?.path ?? path}`);
+    // What is asked is not of the program: the query may have what only the asker may know.
+    this.#world.write(place, `${path.split('?')[0]} ${JSON.stringify([...got])}\n${text}`);
+    const cookie = got.getSetCookie()[0]?.split(';')[0] ?? '';
+    return { status, text, cookie, location: got.get('location') ?? '' };
   }
 
   /** Signs in with a password, in the browser's way. */
@@ -54,6 +61,11 @@ export class Visits {
     const form = new URLSearchParams({ name, password }).toString();
     const { status, cookie } = await this.ask('/sign-in', NOBODY, form, 'answer to a sign-in');
     if (status !== 303) throw new Error(`the sign-in of ${name} was answered with ${status}`);
+    return this.enter(name, cookie);
+  }
+
+  /** A person with a session that has begun. */
+  async enter(name: string, cookie: string): Promise<Visitor> {
     this.sessions.push({ name: `session of ${name}`, value: cookie.split('=')[1] ?? '' });
     const session = await this.ask('/api/v1/session', { headers: { cookie } });
     const { csrf } = JSON.parse(session.text) as { csrf: string };
@@ -99,6 +111,7 @@ export class Visits {
       headers,
       signal: AbortSignal.timeout(ms),
     });
+    if (answer.status === 200) this.answered.add('GET /api/v1/events');
     const decoder = new TextDecoder();
     try {
       for await (const piece of (answer.body ?? []) as AsyncIterable<Uint8Array>) {

@@ -1,7 +1,10 @@
-import type { Sent } from './play.ts';
-import { notice } from './play.ts';
+import type { TestProvider } from '../../../ops/web/support/oidc-provider.ts';
 import { NOBODY, program, type Visits } from './ask.ts';
-import { NUMBERS, SECRETS, VALUES } from './canaries.ts';
+import { changeAll, changeWrongly } from './changes.ts';
+import { notice, type Sent } from '../play.ts';
+import { visitByProvider } from './provider.ts';
+import type { World } from '../world.ts';
+import { NUMBERS, SECRETS, VALUES } from '../canaries.ts';
 
 /** Routes that are not answered with 200, by visitor. */
 export interface Unanswered {
@@ -10,7 +13,12 @@ export interface Unanswered {
 }
 
 /** People and programs at the ops server, with right and with wrong passwords, bodies and numbers. */
-export async function visitAll(visits: Visits, sent: Sent): Promise<Unanswered> {
+export async function visitAll(
+  world: World,
+  visits: Visits,
+  sent: Sent,
+  provider: TestProvider,
+): Promise<Unanswered> {
   const wrong = new URLSearchParams({ name: 'vera', password: SECRETS.wrongPassword });
   await visits.ask('/sign-in', NOBODY, wrong.toString());
   const asName = new URLSearchParams({ name: SECRETS.wrongPassword, password: 'x' });
@@ -32,9 +40,10 @@ export async function visitAll(visits: Visits, sent: Sent): Promise<Unanswered> 
       await visits.ask('/unknown', who, form);
     }
   }
-  for (const action of ['place', 'lift']) {
-    await visits.ask(`/api/v1/hold/${action}`, otto, { why: 'a test' });
-  }
+  const kim = await visitByProvider(visits, provider);
+  await visits.ask('/api/v1/status', kim);
+  await changeAll(world, sent, visits, otto);
+  await changeWrongly(visits, [otto, program('senderKey')]);
   await visits.stream(vera, 1_000);
   await visits.ask('/sign-out', vera, '');
   await visits.ask('/', vera);
