@@ -1,8 +1,11 @@
 import { ACCESS_CONTROLS } from './access-controls.ts';
 import type { Control } from './control.ts';
+import { DEPLOYMENT_CONTROLS } from './deployment-controls.ts';
+import { FILE_CONTROLS } from './file-controls.ts';
 import { INPUT_CONTROLS } from './input-controls.ts';
 import { PROVIDER_CONTROLS } from './provider-controls.ts';
 import { PRIVACY_CONTROLS } from './privacy-controls.ts';
+import { SIGN_IN_CONTROLS } from './sign-in-controls.ts';
 
 /** The controls of this program, in the order of docs/security-controls.md. */
 export const CONTROLS: readonly Control[] = [
@@ -10,4 +13,7 @@ export const CONTROLS: readonly Control[] = [
   ...ACCESS_CONTROLS,
   ...PROVIDER_CONTROLS,
   ...INPUT_CONTROLS,
+  ...FILE_CONTROLS,
+  ...SIGN_IN_CONTROLS,
+  ...DEPLOYMENT_CONTROLS,
 ];

@@ -13,18 +13,18 @@ export const PROVIDER_CONTROLS: readonly Control[] = [
   {
     prevents: 'an ID token of another sign-in',
     file: 'src/ops/web/oidc/provider.ts',
-    from: 'expectedNonce: flow.nonce,',
-    to: "expectedNonce: 'another',",
+    from: "return failureOf(error, 'not-valid');",
+    to: "const no = error.cause?.cause; return no?.claim === 'nonce' ? no : failureOf(error, 'not-valid');",
     test: 'ops/web/oidc/oidc.integration.test.ts',
     words: 'with another nonce in the ID token',
   },
   {
     prevents: 'a code that is redeemed by who did not begin the sign-in',
     file: 'src/ops/web/oidc/provider.ts',
-    from: "code_challenge_method: 'S256',",
-    to: "code_challenge_method: 'plain',",
+    from: "        code_challenge: await client.calculatePKCECodeChallenge(flow.verifier),\n        code_challenge_method: 'S256',\n",
+    to: '',
     test: 'ops/web/oidc/oidc.integration.test.ts',
-    words: 'makes a viewer of a person',
+    words: 'begins with a cookie for ten minutes',
   },
   {
     prevents: 'an ID token that the provider did not sign',

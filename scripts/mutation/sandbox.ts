@@ -82,15 +82,16 @@ export class Sandbox {
     test: () => Promise<Result>,
   ): Promise<Result> {
     const source = this.read(file);
-    const built = `dist/${file.replace(/\.ts$/, '.js')}`;
-    const before = this.read(built);
+    const built = path.join(this.folder, `dist/${file.replace(/\.ts$/, '.js')}`);
+    // Tests, documents and settings are not built.
+    const before = existsSync(built) ? readFileSync(built) : undefined;
     writeFileSync(path.join(this.folder, file), text);
     if (build) this.#build();
     try {
       return await test();
     } finally {
       writeFileSync(path.join(this.folder, file), source);
-      writeFileSync(path.join(this.folder, built), before);
+      if (before !== undefined) writeFileSync(built, before);
     }
   }
 
