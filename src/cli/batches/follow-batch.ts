@@ -5,7 +5,7 @@ import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
 import type { CommandContext } from '../command-context.ts';
 import type { OpenLedger } from '../open-queue.ts';
-import { writeJsonLine, writeText } from '../output.ts';
+import { writeAll, writeJsonLine, writeText } from '../output.ts';
 import { ProgressRate, ProgressBar } from '../progress.ts';
 
 /** Refresh intervals, in milliseconds. */
@@ -51,10 +51,13 @@ export async function followBatch(
     get columns() {
       return stderr.columns;
     },
-    write: (text: string) =>
-      stderr.write(text, (error) => {
-        if (error instanceof Error) isRead = false;
-      }),
+    // Safe already: of the bar and of writeText().
+    write: (text: string) => {
+      void writeAll(stderr, text).then((isTaken) => {
+        if (!isTaken) isRead = false;
+      });
+      return true;
+    },
   };
   const bar = new ProgressBar('sending', shown, ELSEWHERE_MS, unread ? Infinity : REPEAT_MS);
   const progress = new ProgressRate();
