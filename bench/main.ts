@@ -1,6 +1,6 @@
 /**
  * `npm run bench`: what notice-queue costs, beside what its users would write instead, in one run on
- * one machine. What it measures and how is told in docs/performance.md; docs/scaling.md calculates with it.
+ * one machine. What it measures and how is in docs/performance.md; docs/scaling.md calculates with it.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { format } from 'prettier';

@@ -86,7 +86,7 @@ export class OpenedList {
   }
 
   /**
-   * Ends reading, wherever it is: an iterable of the caller may hold a connection until it is told so. Not awaited: a
+   * Ends reading, wherever it is: an iterable of the caller may hold a connection until it is ended. Not awaited: a
    * source that does not answer would block here.
    */
   abandon(): void {

@@ -33,7 +33,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A Redis whose last snapshot failed: its file cannot replace a folder. It takes writes until it is told not to. */
+/** A Redis whose last snapshot failed: its file cannot replace a folder. It takes writes until its setting is changed. */
 async function redisWithFailedSave(): Promise<{ server: RedisServer; admin: Redis }> {
   const dir = mkdtempSync(path.join(tmpdir(), 'notices-saves-'));
   closers.push(() => rmSync(dir, { recursive: true, force: true }));
@@ -104,7 +104,7 @@ it.each([
   expect(answers()).toBe(NOTICES);
 });
 
-it('a producer is told that Redis cannot save', async () => {
+it('a producer gets the reason where Redis cannot save', async () => {
   const { server, admin } = await redisWithFailedSave();
   const queue = new NoticeQueue({ redis: { url: server.url }, prefix: PREFIX });
   closers.push(() => queue.close());
