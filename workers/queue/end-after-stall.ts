@@ -9,7 +9,7 @@ import { jobKeyOf } from './send-job.ts';
  * A worker that still holds the end of a job which was taken from it stores that end within three of its
  * longest pauses once Redis takes writes again.
  */
-const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
+export const AFTER_STALL_MS = 3 * LONGEST_PAUSE_MS;
 
 /**
  * Looks for the end that a worker stored which could not record it before its lock ended (send-job.ts). The

@@ -5,6 +5,7 @@ import type { FaultProxy } from '../../support/fault-proxy.ts';
 import type { LinkFault } from '../../support/faulty-link.ts';
 import type { LogLine } from '../../support/fleet.ts';
 import type { Scenario } from '../support/scenario.ts';
+import { LOCK_MS } from '../support/settings.ts';
 import { shaOf } from '../support/script-sha.ts';
 import type { Stage } from '../support/stage.ts';
 
@@ -111,7 +112,7 @@ export const REDIS_SCENARIOS: readonly Scenario[] = [
   },
   ...[2, 8].map((seconds): Scenario => ({
     name: `Redis refuses writes for ${seconds} s`,
-    breaks: `NOREPLICAS for ${seconds} s (locks of jobs last 6 s)`,
+    breaks: `NOREPLICAS for ${seconds} s (locks of jobs last ${LOCK_MS / 1_000} s)`,
     bound: 'redis',
     plan: { seconds: 10 },
     disturb: server(async (stage) => {

@@ -1,12 +1,12 @@
 import type { FleetWorker } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import type { Scenario } from '../support/scenario.ts';
-import { CHUNK_SLOTS, LOCK_MS, STALLED_MS } from '../support/settings.ts';
+import { CHUNK_SLOTS, TAKEN_OVER_MS } from '../support/settings.ts';
 import type { Stage } from '../support/stage.ts';
 
 const PRELOADS = new URL('../preload/', import.meta.url);
 /** Beyond the time in which others have taken over all that it held. */
-const BLOCKED_MS = LOCK_MS + 4 * STALLED_MS;
+const BLOCKED_MS = TAKEN_OVER_MS + 2_000;
 /** To and from Redis each: where most of a worker's time goes then. */
 const REDIS_DELAY_MS = 250;
 

@@ -2,7 +2,7 @@ import { appendFileSync, readFileSync } from 'node:fs';
 import { DELIVERY_POLICIES } from '../../../src/contracts/delivery.ts';
 import { CATALOGUE } from './catalogue.ts';
 import type { Verdict } from './laws.ts';
-import { MOST_COMMANDS } from './settings.ts';
+import { LOCK_MS, MOST_COMMANDS, STALLED_MS } from './settings.ts';
 
 /** Result of a scenario, passed or not. */
 export interface Row extends Omit<Verdict, 'holds'> {
@@ -69,9 +69,10 @@ worker held, with its bound in brackets.
 `;
 
 const FOOT = `
-Locks are short in these runs (LOCK_DURATION_MS 6 s, STALLED_INTERVAL_MS 1 s, HOLD_PROBE_MAX_MS 1 s). With
-other settings the bounds change: lock + 2 stalled intervals + 1 s for workers, probe interval + 1 s for holds,
-5 s for Redis (from the promotion in a failover), send deadline + longest backoff + 1 s for the network.
+Locks are short in these runs (LOCK_DURATION_MS ${LOCK_MS} ms, STALLED_INTERVAL_MS ${STALLED_MS} ms,
+HOLD_PROBE_MAX_MS 1 s). With other settings the bounds change: lock + 2 stalled intervals + 1.5 s (the next run waits
+for an end that the worker may have stored) + 1 s for workers, probe interval + 1 s for holds, 5 s for Redis (from the
+promotion in a failover), send deadline + longest backoff + 1 s for the network.
 `;
 
 const TITLES = [

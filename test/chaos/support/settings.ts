@@ -1,19 +1,27 @@
+import { AFTER_STALL_MS } from '../../../workers/queue/end-after-stall.ts';
+
 /** Id of the batch of a load, and contacts of its chunks. */
 export const BATCH = 'chaos';
 export const CHUNK = 10;
 
-/** Short enough that what a dead worker held comes back within seconds. */
-export const LOCK_MS = 6_000;
-export const STALLED_MS = 1_000;
+/** Short enough that what a dead worker held comes back within seconds, and more than two send deadlines. */
+export const LOCK_MS = 5_000;
+export const STALLED_MS = 750;
 const PROBE_MAX_MS = 1_000;
-const SEND_DEADLINE_MS = 2_500;
+const SEND_DEADLINE_MS = 2_400;
 const BACKOFF_CAP_MS = 300;
 
 /** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
 export const LATENCY_MS = 250;
 
+/**
+ * When others have all that a dead worker held: its locks are over, two checks found the jobs, and their next run has
+ * waited for an end that the worker may have stored.
+ */
+export const TAKEN_OVER_MS = LOCK_MS + 2 * STALLED_MS + AFTER_STALL_MS;
+
 /** What recoveries may take, in milliseconds; a second on top for the machine. */
-export const AFTER_KILL = LOCK_MS + 2 * STALLED_MS + 1_000;
+export const AFTER_KILL = TAKEN_OVER_MS + 1_000;
 export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
 const RATE_LIMIT_RECOVERY_MS = 1_000;
 /** The service asks for a second, and dates it to a second; then the rate limit rises again. */

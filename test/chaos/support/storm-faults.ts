@@ -1,5 +1,5 @@
 import { BAD } from './bad-notices.ts';
-import { LOCK_MS, STALLED_MS } from './settings.ts';
+import { TAKEN_OVER_MS } from './settings.ts';
 import type { Stage } from './stage.ts';
 import {
   anyOf,
@@ -51,7 +51,7 @@ export const STORM_FAULTS: readonly StormFault[] = [
     strike: (stage, random) => {
       const worker = anyOf(stage.live(), random);
       worker.kill('SIGSTOP');
-      void stage.wait(LOCK_MS + 3 * STALLED_MS).then(() => worker.kill('SIGCONT'));
+      void stage.wait(TAKEN_OVER_MS + 1_000).then(() => worker.kill('SIGCONT'));
       return Promise.resolve(1);
     },
   },
