@@ -19,7 +19,7 @@ function project(tier: Tier, settings: Settings): TestProjectInlineConfiguration
   };
 }
 
-/** What waits on timers and sockets leaves room on a core; what starts processes does not. */
+/** What waits on timers, sockets and processes leaves room on a core: two files at a time keep two cores busy. */
 const workers = (count: number): number => (OWN_REDIS ? count : 1);
 
 export default defineConfig({
@@ -50,7 +50,7 @@ export default defineConfig({
       }),
       project('fleet', {
         globalSetup: [BUILD, REDIS],
-        maxWorkers: 1,
+        maxWorkers: workers(2),
         testTimeout: 30_000,
       }),
       project('release', {
