@@ -1,14 +1,3 @@
-import { describe, expect, it } from 'vitest';
-import { scenariosUnder } from './support/catalogue.ts';
-import { play } from './support/play.ts';
+import { describeScenarios } from './support/describe-scenarios.ts';
 
-// The other scenarios are in files of their own: files run side by side.
-describe('at-most-once', () => {
-  const named = scenariosUnder('at-most-once', 1).map(
-    (scenario) => [scenario.name, scenario] as const,
-  );
-
-  it.each(named)('%s', async (_name, scenario) => {
-    expect(await play(scenario, 'at-most-once')).toEqual([]);
-  });
-});
+describeScenarios('at-most-once', 2);

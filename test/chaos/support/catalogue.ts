@@ -65,13 +65,13 @@ export const CATALOGUE: readonly {
   },
 ];
 
-/** What this run plays on a running fleet under a policy, one at a time: every other one, from `first` on. */
-export function scenariosUnder(delivery: DeliveryPolicy, first: 0 | 1): Scenario[] {
+/** What this run plays on a running fleet under a policy, one at a time: every third one, from the place of the part on. */
+export function scenariosUnder(delivery: DeliveryPolicy, part: 1 | 2 | 3): Scenario[] {
   return CATALOGUE.flatMap(({ scenarios }) => scenarios)
     .filter((scenario) => 'disturb' in scenario)
     .filter(({ name }) => !IS_SHORT || SHORT.has(name))
     .filter((_, index) => policiesOf(index).includes(delivery))
-    .filter((_, index) => index % 2 === first);
+    .filter((_, index) => index % 3 === part - 1);
 }
 
 /** The policies under which this run plays a scenario: one of them in the short form, in turn. */

@@ -1,0 +1,3 @@
+import { describeScenarios } from './support/describe-scenarios.ts';
+
+describeScenarios('at-least-once', 3);

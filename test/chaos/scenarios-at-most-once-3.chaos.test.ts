@@ -1,0 +1,3 @@
+import { describeScenarios } from './support/describe-scenarios.ts';
+
+describeScenarios('at-most-once', 3);
