@@ -7,7 +7,11 @@ import type { Case } from './case.ts';
 import { CONTACT_CASES } from './contacts.ts';
 import { JSON_CASES } from './json-lines.ts';
 import { QUEUED_CASES } from './queued.ts';
-import { OPEN_POINTS, REVIEW_CASES } from './review.ts';
+import { INPUT_CASES } from './review/input.ts';
+import { REVIEW_LINES } from './review/lines.ts';
+import { NETWORK_CASES } from './review/network.ts';
+import { OPS_SERVER_CASES } from './review/ops-server.ts';
+import { PRIVACY_CASES } from './review/privacy.ts';
 import { SETTING_CASES } from './settings.ts';
 
 const INPUTS = [
@@ -17,6 +21,8 @@ const INPUTS = [
   ...SETTING_CASES,
   ...ANSWER_CASES,
 ];
+
+const REVIEW = [...PRIVACY_CASES, ...OPS_SERVER_CASES, ...INPUT_CASES, ...NETWORK_CASES];
 
 /** Whether a test file exists, belongs to a tier and contains the words of the case. */
 function isRun([, file, words]: Case): boolean {
@@ -32,14 +38,16 @@ describe('the corpus', () => {
     expect(numbers).toEqual(Array.from({ length: 107 }, (_, index) => index + 1));
   });
 
-  it('has every point of the review', () => {
-    const points = new Set(REVIEW_CASES.map(([name]) => Number.parseInt(name, 10)));
-    expect([...points, ...OPEN_POINTS].toSorted((a, b) => a - b)).toEqual(
-      Array.from({ length: 18 }, (_, index) => index + 1),
+  it('has every line of the review once', () => {
+    const lines = Object.entries(REVIEW_LINES).flatMap(([point, ofPoint]) =>
+      ofPoint.map((line) => `${point} ${line}`),
     );
+    expect(REVIEW.map(([name]) => name)).toEqual(lines);
+    const points = Array.from({ length: 18 }, (_, index) => `${index + 1}`);
+    expect(Object.keys(REVIEW_LINES)).toEqual([...points, 'proof']);
   });
 
-  it.each([...INPUTS, ...REVIEW_CASES])('%s is run by %s', (...one) => {
+  it.each([...INPUTS, ...REVIEW])('%s is run by %s', (...one) => {
     expect([one, isRun(one)]).toEqual([one, true]);
   });
 });

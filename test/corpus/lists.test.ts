@@ -1,15 +1,20 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { readImportOptions } from '../../src/batch/import/import-options.ts';
+import type { FieldMap } from '../../src/batch/source/sent-columns.ts';
 import { openSource } from '../../src/batch/source/open-source.ts';
 import { NoticeQueueError } from '../../src/contracts/errors.ts';
 
 /** Contacts of a list as JSON, and refusals by their line; or why the list is refused. */
-async function read(text: string, format: 'csv' | 'ndjson'): Promise<readonly unknown[]> {
+async function read(
+  text: string,
+  format: 'csv' | 'ndjson',
+  map?: FieldMap,
+): Promise<readonly unknown[]> {
   const found: unknown[] = [];
   const stream = Readable.from([Buffer.from(text)], { objectMode: false });
   try {
-    const source = await openSource(stream, readImportOptions({ templateCode: 'T', format }));
+    const source = await openSource(stream, readImportOptions({ templateCode: 'T', format, map }));
     const { rows } = await source.read();
     for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
       for (const part of next.value) {
@@ -78,4 +83,10 @@ it.each<readonly [string, 'csv' | 'ndjson', string, readonly unknown[]]>([
   ],
 ])('%s', async (_name, format, text, expected) => {
   expect(await read(text, format)).toEqual(expected);
+});
+
+it('47 a value that is missing', async () => {
+  const list = '{"contact":"01012345678","name":"a"}\n{"contact":"01087654321"}\n';
+  const map = { contact: 'contact', var1: 'name' };
+  expect(await read(list, 'ndjson', map)).toEqual([contact('a'), 'line 2 is refused']);
 });

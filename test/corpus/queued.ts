@@ -12,7 +12,7 @@ export const QUEUED_CASES: readonly Case[] = [
     'that is gone',
   ],
   ['62 data that is not JSON', MALFORMED, "'text that is not JSON'"],
-  ['63 any text as data', 'fuzz/jobs.integration.test.ts', 'jobs with hostile data'],
+  ['63 options that are not JSON', MALFORMED, "'options that are not JSON'"],
   ['64 null, a list, or no data', JOB, '{ data: null, message'],
   [
     '65 a later version waits',

@@ -1,3 +1,4 @@
+import { chmodSync, symlinkSync, truncateSync } from 'node:fs';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import iconv from 'iconv-lite';
@@ -9,7 +10,19 @@ import { failureOf, importWorld, listFile, temporaryFolder } from '../support/im
 
 const redis = testRedis();
 const stream = (text: string | Buffer) => Readable.from([Buffer.from(text)], { objectMode: false });
+const NOBODY = 65_534;
 const euckr = Buffer.from([0xc8, 0xab, 0xb1, 0xe6, 0xb5, 0xbf]);
+
+/** The superuser may read every file, so it does this as another user. */
+async function asUserWithoutRights<Result>(work: () => Promise<Result>): Promise<Result> {
+  if (process.geteuid?.() !== 0) return work();
+  process.seteuid?.(NOBODY);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+  }
+}
 
 describe('a list that cannot be read is refused as a whole, and nothing is queued', () => {
   const none: Partial<ImportOptions> = {};
@@ -111,6 +124,40 @@ describe('a list that cannot be read is refused as a whole, and nothing is queue
     expect(await messageOf(folder)).toMatch(/is a directory/);
     expect(await messageOf(path.join(folder, 'none.csv'))).toMatch(/there is no such file/);
     expect(await messageOf('/dev/null')).toMatch(/not a regular file; pass it as a stream/);
+  });
+
+  it('a file that this user may not read, and a link that leads to itself', async () => {
+    const world = importWorld(redis);
+    const file = listFile('contact\n01012345678\n');
+    chmodSync(file, 0);
+    const refused = await asUserWithoutRights(() => failureOf(world.import(file)));
+    expect([refused.code, refused.message]).toEqual([
+      'SOURCE_INVALID',
+      expect.stringMatching(/list\.csv cannot be opened: EACCES/),
+    ]);
+    const loop = path.join(temporaryFolder(), 'loop.csv');
+    symlinkSync(loop, loop);
+    const looping = await failureOf(world.import(loop));
+    expect([looping.code, looping.message]).toEqual([
+      'SOURCE_INVALID',
+      expect.stringMatching(/loop\.csv cannot be opened: ELOOP/),
+    ]);
+    expect(await redis.keys(world.prefix)).toEqual([]);
+  });
+
+  it('a file of 5 GB that is one row is refused, in bounded memory', async () => {
+    const world = importWorld(redis);
+    const file = listFile('contact,var1\n0101,');
+    // Its rest takes no room on the disk.
+    truncateSync(file, 5 * 1024 ** 3);
+    const before = process.memoryUsage.rss();
+    const failure = await failureOf(world.import(file));
+    expect([failure.code, failure.message]).toEqual([
+      'SOURCE_INVALID',
+      expect.stringMatching(/Line 2, .*longer than/),
+    ]);
+    expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 * 1024);
+    expect(await redis.keys(world.prefix)).toEqual([]);
   });
 });
 
