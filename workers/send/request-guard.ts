@@ -49,7 +49,7 @@ export class AttemptGuard implements RequestGuard {
   }
 
   /**
-   * @returns undefined where nothing has to be waited for: nothing runs between the check and the request
+   * @returns undefined where nothing has to be waited for
    * @throws NotStarted
    */
   check(cancel: CancelSignal): Promise<void> | undefined {
