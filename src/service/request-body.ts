@@ -17,8 +17,13 @@ export function requestBody(
   notice: Readonly<Record<string, unknown>>,
   settings: BodySettings,
 ): string {
-  const wireName = settings.chatSenderKeyField;
-  const renames = wireName !== 'chatSenderKey' && notice['chatSenderKey'] !== undefined;
+  const { chatSenderKeyField: wireName, defaultChatSenderKey, defaultSenderKey } = settings;
+  const hasKey = notice['chatSenderKey'] !== undefined;
+  if (!hasKey && defaultChatSenderKey === undefined && defaultSenderKey === undefined) {
+    // Nothing is renamed or added.
+    return JSON.stringify(notice);
+  }
+  const renames = wireName !== 'chatSenderKey' && hasKey;
   const fields: string[] = [];
   const add = (name: string, value: unknown): void => {
     const text = JSON.stringify(value) as string | undefined;
@@ -29,10 +34,10 @@ export function requestBody(
     if (name === 'chatSenderKey') add(wireName, value);
     else if (!(renames && name === wireName)) add(name, value);
   }
-  if (notice['chatSenderKey'] === undefined && !Object.hasOwn(notice, wireName)) {
-    add(wireName, settings.defaultChatSenderKey);
+  if (!hasKey && !Object.hasOwn(notice, wireName)) {
+    add(wireName, defaultChatSenderKey);
   }
-  if (notice['senderKey'] === undefined) add('senderKey', settings.defaultSenderKey);
+  if (notice['senderKey'] === undefined) add('senderKey', defaultSenderKey);
   return `{${fields.join(',')}}`;
 }
 

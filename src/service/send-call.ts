@@ -83,12 +83,17 @@ export class SendCall extends Exchange {
    * @throws NoticeQueueError TOKEN_INVALID
    */
   async request(token: Token): Promise<Refusal | undefined> {
-    const { tokenHeaders } = this.#endpoint;
+    const { transport, path, notSentRetries, tokenHeaders } = this.#endpoint;
     const { headers, secrets } = tokenHeaders.of(token);
     this.#tokenId = token.id;
     this.headers = headers;
     this.#secrets = this.#secrets.length === 0 ? secrets : [...secrets, ...this.#secrets];
-    await this.#post();
+    // Again where it was provably not sent, until the time of the call is over.
+    while (this.deadline.cause === undefined) {
+      await transport.post(path, this);
+      if (!mayRetrySend(this.facts, this.unsent, notSentRetries)) break;
+      await pause(unsentDelay(this.unsent, Math.random()), this.deadline);
+    }
     const { facts } = this;
     const status = facts?.status;
     if (facts === undefined || (status !== 401 && status !== 403)) return undefined;
@@ -98,16 +103,6 @@ export class SendCall extends Exchange {
     // A request that was cancelled before it was made leaves the facts of the one before.
     if (this.#refused.length < this.requests) this.#refused.push({ tokenId: token.id, ...refusal });
     return refusal;
-  }
-
-  /** Makes the request, again where it was provably not sent, until the time of the call is over. */
-  async #post(): Promise<void> {
-    const { transport, path, notSentRetries } = this.#endpoint;
-    while (this.deadline.cause === undefined) {
-      await transport.post(path, this);
-      if (!mayRetrySend(this.facts, this.unsent, notSentRetries)) return;
-      await pause(unsentDelay(this.unsent, Math.random()), this.deadline);
-    }
   }
 
   /** What is known when the call is over. Contains no secret, even if the service echoes one. */

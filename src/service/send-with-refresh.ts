@@ -14,8 +14,9 @@ export interface RequestGuard {
    * then ends with that error, unless its deadline fired meanwhile.
    *
    * @param cancel aborted when `RequestGuard.cancel` is, or when the time of the call is over
+   * @returns undefined where it did not have to wait
    */
-  check(cancel: CancelSignal): Promise<void>;
+  check(cancel: CancelSignal): Promise<void> | undefined;
   /**
    * Asked when a connection is there, right before the first byte: the request may have waited for it since
    * `check`, and one that was not sent is repeated. False ends the call as given up, with nothing sent.
@@ -71,7 +72,8 @@ async function usable(
   }
   if (token === undefined) return undefined;
   try {
-    await guard?.check(cancel);
+    const checked = guard?.check(cancel);
+    if (checked !== undefined) await checked;
   } catch (error) {
     if (deadline.aborted) return undefined;
     throw error;

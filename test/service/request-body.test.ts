@@ -42,6 +42,15 @@ describe('the body of a send request', () => {
     );
   });
 
+  it('gives its name on the wire to a key of any value that JSON has', () => {
+    for (const chatSenderKey of [null, '', false]) {
+      const given = JSON.parse(JSON.stringify(notice({ chatSenderKey }))) as Notice;
+      expect(requestBody(given, RENAMED)).toBe(
+        `{"templateCode":"T","wireSenderKey":${JSON.stringify(chatSenderKey)},"contacts":${JSON.stringify(contacts)}}`,
+      );
+    }
+  });
+
   it('fills in default sender keys where the notice names none', () => {
     const settings = { ...RENAMED, defaultChatSenderKey: 'DC', defaultSenderKey: 'DS' };
     expect(JSON.parse(requestBody(notice(), settings))).toStrictEqual({

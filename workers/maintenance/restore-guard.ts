@@ -107,9 +107,12 @@ export class RestoreGuard implements BackgroundService<boolean> {
     return this.#checking;
   }
 
-  /** Whether attempts may be made: Redis has all that is remembered. */
-  async passed(): Promise<boolean> {
-    if (this.#verified || this.#options.settings.guard === 'off') return true;
+  /** Whether attempts may be made: Redis has all that is remembered. A promise only where it must be checked. */
+  passed(): boolean | Promise<boolean> {
+    return this.#verified || this.#options.settings.guard === 'off' || this.#verify();
+  }
+
+  async #verify(): Promise<boolean> {
     const { stopping } = this.#options;
     if (!stopping.aborted) await unlessAborted(this.check(), stopping);
     // A rejected job is requeued at once: do not let it spin.

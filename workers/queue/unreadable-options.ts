@@ -25,17 +25,18 @@ export function fetchUnreadableOptions(backend: Backend): void {
 function withReadable(reply: unknown): unknown {
   const fields: unknown = Array.isArray(reply) ? reply[0] : undefined;
   if (!Array.isArray(fields)) return reply;
-  const valueOf = (name: string) => {
-    const at = fields.findIndex((field, index) => index % 2 === 0 && field === name);
-    return at < 0 ? undefined : at + 1;
-  };
-  const options = valueOf('opts');
+  const options = indexOfValue(fields, 'opts');
   if (options === undefined || areOptions(fields[options])) return reply;
   fields[options] = '{}';
-  const data = valueOf('data');
+  const data = indexOfValue(fields, 'data');
   if (data === undefined) fields.push('data', NOT_JSON);
   else fields[data] = NOT_JSON;
   return reply;
+}
+
+function indexOfValue(fields: readonly unknown[], name: string): number | undefined {
+  for (let at = 0; at < fields.length; at += 2) if (fields[at] === name) return at + 1;
+  return undefined;
 }
 
 /** Whether BullMQ can read the options of a job, as Redis stores them. */

@@ -55,7 +55,8 @@ export async function attemptOnce(
   { job, send, ownConnection, cancel, owned, recordIntents, permit: taken }: AttemptOptions,
   { tokens, rateLimit, log, sendDeadlineMs: deadlineMs }: AttemptContext,
 ): Promise<Attempted> {
-  const permit = taken ?? (await rateLimit.take(cancel));
+  const asked = taken ?? rateLimit.take(cancel);
+  const permit = asked instanceof Promise ? await asked : asked;
   if (permit === undefined) return { outcome: undefined };
   const guard = new AttemptGuard({ cancel, owned, rateLimit, permit, recordIntents });
   try {
@@ -67,9 +68,11 @@ export async function attemptOnce(
     const { tokenId: id } = answer;
     const isAccepted = outcome.kind === 'accepted';
     if (isAccepted && id !== undefined) tokens.accepted({ id });
-    await noteRenewal(answer, isAccepted, job, tokens).catch((error: unknown) =>
-      log.trouble('token', error),
-    );
+    if (answer.refused.length > 0) {
+      await noteRenewal(answer, isAccepted, job, tokens).catch((error: unknown) =>
+        log.trouble('token', error),
+      );
+    }
     return { outcome, answer, requestedAt: guard.requestedAt };
   } catch (error) {
     const { refused: answer } = guard;

@@ -154,12 +154,17 @@ export class PendingNotices<Notice extends PendingNotice> {
   take(): Notice[] {
     const [first] = this.#waiting;
     if (first === undefined) return [];
+    let room = this.#maxContacts - first.numbers.length;
+    let alike = this.#countOf(first) - 1;
+    if (room <= 0 || alike <= 0) {
+      this.#waiting.shift();
+      this.#count(first, -1);
+      return [first];
+    }
     const group = [first];
     const passed: Notice[] = [];
     // Numbers of the group, and of older notices that stay behind.
     const numbers = new Set(first.numbers);
-    let room = this.#maxContacts - first.numbers.length;
-    let alike = this.#countOf(first) - 1;
     let at = 1;
     for (; room > 0 && alike > 0; at++) {
       const notice = this.#waiting[at];

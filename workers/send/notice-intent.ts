@@ -221,17 +221,21 @@ export async function countSentAgain(
   return true;
 }
 
-/** Takes back the count of notices of whose request the service provably accepted nothing. */
-export async function uncountSentAgain(
+/**
+ * Takes back the count of notices of whose request the service provably accepted nothing.
+ *
+ * @returns undefined where none was counted
+ */
+export function uncountSentAgain(
   all: readonly NoticeIntent[],
   outcome: Outcome | undefined,
   { uncountTwice, log }: IntentContext,
-): Promise<void> {
+): Promise<void> | undefined {
   const counted = all.filter(({ countedTwice }) => countedTwice);
-  if (counted.length === 0 || mayBeAccepted(outcome)) return;
+  if (counted.length === 0 || mayBeAccepted(outcome)) return undefined;
   for (const intent of counted) intent.countedTwice = false;
   // Without an answer they stay counted: the count must never be too low.
-  await uncountTwice(contactsOf(counted)).catch((error: unknown) =>
+  return uncountTwice(contactsOf(counted)).catch((error: unknown) =>
     log.trouble('possibly-sent-twice', error),
   );
 }
@@ -252,11 +256,15 @@ export interface EndedAttempt {
   readonly contacts?: number | undefined;
 }
 
-/** Ends intents in one round trip per kind of end; repeated until Redis has answered. */
-export async function endIntents(
+/**
+ * Ends intents in one round trip per kind of end; repeated until Redis has answered.
+ *
+ * @returns undefined where nothing is to be recorded
+ */
+export function endIntents(
   ended: readonly EndedAttempt[],
   { intents, keepFailedMs, log }: IntentContext,
-): Promise<void> {
+): Promise<unknown> | undefined {
   const byEnd = new Map<Exclude<IntentEnd, 'nothing'>, EndedAttempt[]>();
   for (const attempt of ended) {
     const { intent, outcome } = attempt;
@@ -266,6 +274,7 @@ export async function endIntents(
     if (some === undefined) byEnd.set(end, [attempt]);
     else some.push(attempt);
   }
+  if (byEnd.size === 0) return undefined;
   const recorded = [...byEnd].map(([end, some]) => {
     const attempts = some.map((attempt) => ({ ...attempt.intent, facts: factsOf(attempt) }));
     return settleWithRetry(
@@ -277,7 +286,7 @@ export async function endIntents(
     );
   });
   // A program error is logged; the jobs end by their outcomes all the same.
-  await Promise.allSettled(recorded);
+  return Promise.allSettled(recorded);
 }
 
 function factsOf({ intent, outcome, answer, contacts }: EndedAttempt): UnknownFacts {

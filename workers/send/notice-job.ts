@@ -70,7 +70,7 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     return applyOutcome(locked, outcome, { detail: isOurs ? error.message : '' });
   }
   const attempt = context.log.begin(job);
-  const earlyMs = msUntilDue(job, context.now());
+  const earlyMs = msUntilDue(job, context);
   if (earlyMs > EARLY_MS) return delayJob(locked, earlyMs, 'not due yet');
   const { concurrency } = context;
   const { owned, release } = context.lockGuard.guard(job);
@@ -78,25 +78,27 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
   const intent = noticeIntent(job, data, lockToken, context.unknownResends);
   concurrency.taken(contacts);
   try {
-    const sent = new Promise<NoticeEnd>((end, fail) => {
-      const { groupKey, numbers } = pendingNotice(data, job.attemptsMade, context.maxContacts);
-      context.coalescer.add({
-        groupKey,
-        numbers,
-        data,
-        intent,
-        owned,
-        keep: (kept) => keepContacts(job, kept, context),
-        isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
-        end,
-        fail,
+    let ended: NoticeEnd;
+    try {
+      ended = await new Promise((end, fail) => {
+        const { groupKey, numbers } = pendingNotice(data, job.attemptsMade, context.maxContacts);
+        context.coalescer.add({
+          groupKey,
+          numbers,
+          data,
+          intent,
+          owned,
+          keep: (kept) => keepContacts(job, kept, context),
+          isLate: () => data.expiresAt !== undefined && context.now() >= data.expiresAt,
+          end,
+          fail,
+        });
       });
-    });
-    const end = await sent.catch((error: unknown): NoticeEnd => {
+    } catch (error) {
       context.log.trouble('notice', error);
-      return { outcome: afterProgramError(data) };
-    });
-    const { outcome, answer, asideMs, together, probe, uncounted, results, counted } = end;
+      ended = { outcome: afterProgramError(data) };
+    }
+    const { outcome, answer, asideMs, together, probe, uncounted, results, counted } = ended;
     attempt.end(outcome, answer, {
       contacts,
       possiblySent: intent.possiblySent,
@@ -109,6 +111,8 @@ export async function runNotice(locked: LockedJob, context: NoticeContext): Prom
     if (outcome === undefined || outcome.kind === 'hold') concurrency.ranDry();
     if (asideMs !== undefined) return await delayJob(locked, asideMs, 'others probe first');
     if (outcome === undefined) requeue();
+    // Most attempts: no reason is stored.
+    if (outcome.kind === 'accepted') return { outcome: 'accepted', confirmed: outcome.confirmed };
     const atMostOnce = data.delivery === 'at-most-once';
     const endedUnknown = outcome.kind === 'unknown' && outcome.earlier !== true ? 1 : 0;
     const own = endedUnknown === 1 && answer?.traceId !== undefined ? [answer.traceId] : [];
@@ -135,6 +139,6 @@ function afterProgramError({ delivery }: JobData): Outcome {
 }
 
 /** Milliseconds until a notice is due that was sent with a delay; 0 for any other. */
-function msUntilDue(job: Job, now: number): number {
-  return (job.opts.delay ?? 0) > 0 ? Math.max(0, firstDue(job) - now) : 0;
+function msUntilDue(job: Job, { now }: Pick<NoticeContext, 'now'>): number {
+  return (job.opts.delay ?? 0) > 0 ? Math.max(0, firstDue(job) - now()) : 0;
 }

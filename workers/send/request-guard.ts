@@ -48,10 +48,17 @@ export class AttemptGuard implements RequestGuard {
     return this.#allowed;
   }
 
-  /** @throws NotStarted */
-  async check(cancel: CancelSignal): Promise<void> {
-    await this.#checkAll(cancel);
-    this.#allowed = true;
+  /**
+   * @returns undefined where nothing has to be waited for
+   * @throws NotStarted
+   */
+  check(cancel: CancelSignal): Promise<void> | undefined {
+    this.#requireOwned();
+    if (this.#options.recordIntents !== undefined || this.#permit?.use() !== true) {
+      return this.#checkAll(cancel);
+    }
+    this.#allow();
+    return undefined;
   }
 
   /** Without waiting, after the last wait: for a connection, or for another try at a request that was not sent. */
@@ -77,7 +84,6 @@ export class AttemptGuard implements RequestGuard {
   }
 
   async #checkAll(cancel: CancelSignal): Promise<void> {
-    this.#requireOwned();
     if (this.#permit?.use() !== true) {
       this.#permit = await this.#options.rateLimit.take(cancel);
       if (this.#permit?.use() !== true) throw new NotStarted();
@@ -88,7 +94,12 @@ export class AttemptGuard implements RequestGuard {
       if (!(await recordIntents())) throw new NotStarted();
       this.#requireOwned();
     }
+    this.#allow();
+  }
+
+  #allow(): void {
     this.#requestedAt = performance.now();
+    this.#allowed = true;
   }
 
   /** Monotonic time before the last request; undefined where none was allowed. */

@@ -14,7 +14,7 @@ export interface SendGateOptions {
   /** Whether this worker takes no jobs, because Redis is unsuitable for the queue. */
   readonly isSuspended: () => boolean;
   /** Whether Redis has everything this worker remembers, i.e. is not an old copy (restore-guard.ts). */
-  readonly isComplete: () => Promise<boolean>;
+  readonly isComplete: () => boolean | Promise<boolean>;
   readonly holds: Pick<HoldGate, 'enter' | 'meet' | 'accepted'>;
   readonly rateLimiter: Pick<RateLimiter, 'throttled'>;
   readonly log: Pick<AttemptLog, 'trouble'>;
@@ -46,8 +46,11 @@ export class SendGate {
   async enter(entrant: Entrant): Promise<Passage | Aside | undefined> {
     const { isSuspended, isComplete, holds, log } = this.#options;
     try {
-      if (isSuspended() || !(await isComplete())) return undefined;
-      return await holds.enter(entrant);
+      if (isSuspended()) return undefined;
+      const complete = isComplete();
+      if (!(complete instanceof Promise ? await complete : complete)) return undefined;
+      const passage = holds.enter(entrant);
+      return passage instanceof Promise ? await passage : passage;
     } catch (error) {
       log.trouble('gate', error);
       return undefined;
@@ -80,7 +83,10 @@ export class SendGate {
           return await this.#meet(outcome, passage, { job, token });
         case 'accepted':
           if (passage.probe !== undefined) await passage.answered('accepted', token);
-          else await this.#options.holds.accepted(token, requestedAt ?? -Infinity);
+          else {
+            const reported = this.#options.holds.accepted(token, requestedAt ?? -Infinity);
+            if (reported !== undefined) await reported;
+          }
           break;
         case 'rejected':
           await passage.answered('rejected', token);

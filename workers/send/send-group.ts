@@ -188,15 +188,16 @@ async function endAll(
     return { notice, intent, outcome: known, answer, results: own, kept, contacts };
   });
   // First: whatever happens next, what is final of a contact is not sent again.
-  await Promise.all(
-    ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)])),
-  );
-  await uncountSentAgain(
+  const keeps = ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)]));
+  if (keeps.length > 0) await Promise.all(keeps);
+  const takenBack = uncountSentAgain(
     ends.map(({ intent }) => intent),
     outcomeOfRequest(end.outcome, answer?.results),
     context,
   );
-  await endIntents(ends, context);
+  if (takenBack !== undefined) await takenBack;
+  const recorded = endIntents(ends, context);
+  if (recorded !== undefined) await recorded;
   if (!isClaim) outcome = await leave();
   context.inOneWrite();
   // Each requeued notice is put before the one that was requeued just now.

@@ -80,13 +80,17 @@ export class Evidence {
    *
    * @param token id of its token
    * @param begunAt monotonic time before its request
+   * @returns undefined where none is asked for
    * @throws ScriptFailure
    */
-  async accepted(token: string, begunAt: number): Promise<void> {
+  accepted(token: string, begunAt: number): Promise<void> | undefined {
     const known = this.#asked.findLast(({ at }) => at <= begunAt);
-    if (known === undefined) return;
-    this.#forget(known.meeting);
-    await proveAccepted(this.#redis, this.#keys, [token, this.#channel, known.meeting]);
+    return known === undefined ? undefined : this.#report(token, known.meeting);
+  }
+
+  async #report(token: string, meeting: number): Promise<void> {
+    this.#forget(meeting);
+    await proveAccepted(this.#redis, this.#keys, [token, this.#channel, meeting]);
   }
 
   #forget(meeting: number): void {

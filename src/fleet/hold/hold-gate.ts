@@ -105,14 +105,17 @@ export class HoldGate {
   }
 
   /**
-   * Asks to make an attempt.
+   * Asks to make an attempt: without a promise while this process knows that there is no hold.
    *
    * @returns a passage; how long this job leaves the probe to others; or undefined when the queue is held:
    *   requeue the job
    * @throws ScriptFailure, and what the entrant throws
    */
-  async enter({ job, possiblySent }: Entrant): Promise<Passage | Aside | undefined> {
-    if (!this.#mustAsk) return OPEN;
+  enter(entrant: Entrant): Passage | Promise<Passage | Aside | undefined> {
+    return this.#mustAsk ? this.#ask(entrant) : OPEN;
+  }
+
+  async #ask({ job, possiblySent }: Entrant): Promise<Passage | Aside | undefined> {
     const nonce = randomUUID();
     const news = this.#news;
     const sent = typeof possiblySent === 'number' ? possiblySent : await possiblySent();
@@ -185,10 +188,11 @@ export class HoldGate {
    *
    * @param token id of its token
    * @param begunAt monotonic time before its request
+   * @returns undefined where nothing is asked for
    * @throws ScriptFailure
    */
-  async accepted(token: string, begunAt: number): Promise<void> {
-    await this.#evidence.accepted(token, begunAt);
+  accepted(token: string, begunAt: number): Promise<void> | undefined {
+    return this.#evidence.accepted(token, begunAt);
   }
 
   #probe(nonce: string): Passage {

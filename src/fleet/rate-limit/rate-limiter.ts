@@ -30,12 +30,12 @@ export interface RateLimitSettings {
 /** The rate limit as one lane of a process uses it. */
 export interface LaneRateLimit {
   /**
-   * Takes a permit for one request; waits about a second at most.
+   * Takes a permit for one request; waits about a second at most, and not at all where there is no limit.
    *
    * @returns undefined when there was none in time, the queue is held or the caller cancels: requeue
    *   the job
    */
-  take(cancel: CancelSignal): Promise<Permit | undefined>;
+  take(cancel: CancelSignal): Permit | Promise<Permit | undefined>;
 }
 
 /** How long ahead permits are fetched, by the requests of the last second. */
@@ -115,9 +115,7 @@ export class RateLimiter {
   lane(name: LaneName): LaneRateLimit {
     return {
       take: (cancel) =>
-        this.#unlimited
-          ? Promise.resolve(this.#queue.permit(Infinity))
-          : this.#queue.join(name, cancel),
+        this.#unlimited ? this.#queue.permit(Infinity) : this.#queue.join(name, cancel),
     };
   }
 

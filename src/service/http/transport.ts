@@ -11,7 +11,7 @@ export interface Transport {
    *
    * @param path begins with a slash; any other makes no request
    */
-  post(path: string, exchange: Exchange): Promise<void>;
+  post(path: string, exchange: Exchange): Promise<unknown>;
   /** Ends every request under way as `aborted`. */
   cancelAll(): void;
 }
@@ -38,6 +38,7 @@ export function createTransport(dispatchers: Dispatchers, origin: string): Trans
     new Promise<WireFacts>((resolve) => {
       const attempt = new Try(exchange, (seen) => {
         running.delete(attempt);
+        exchange.record(seen);
         resolve(seen);
       });
       running.add(attempt);
@@ -58,11 +59,11 @@ export function createTransport(dispatchers: Dispatchers, origin: string): Trans
     });
 
   return {
-    post: async (path, exchange) => {
+    post: (path, exchange) =>
       // Anything else could name another server.
-      if (!path.startsWith('/')) return;
-      exchange.record(await requestSpan(server, path, () => dispatched(exchange, path)));
-    },
+      path.startsWith('/')
+        ? requestSpan(server, path, () => dispatched(exchange, path))
+        : Promise.resolve(),
     cancelAll: () => {
       for (const attempt of running) attempt.cancel('aborted');
     },

@@ -1,5 +1,5 @@
 import { isDocumentedCode } from '../../contracts/token.ts';
-import { MASK, NUMBER_PART, NUMBER_TAIL, SentIndex, windowsOf } from './sent-index.ts';
+import { MASK, NUMBER_PART, NUMBER_TAIL, SentIndex } from './sent-index.ts';
 import { valuesSent } from './values-sent.ts';
 import { spellingsOf } from './spellings.ts';
 
@@ -15,6 +15,7 @@ const MAX_READ = 4_000;
 const CODE = /^[A-Za-z0-9_.:-]{1,64}$/;
 const TRACE_ID = /^[A-Za-z0-9_.:/-]{1,128}$/;
 const SEPARATORS = /[_.:/-]/g;
+const [DIGIT_0, DIGIT_9] = [48, 57];
 /** Parts of a trace id that are long enough to be compared. */
 const PIECES = /[^_.:/-]{4,}/g;
 /** A trace id of hexadecimal digits, such as a UUID: its runs of digits are no numbers. */
@@ -140,8 +141,17 @@ export class AnswerMask {
 const isHexId = (text: string): boolean => text.length >= MIN_HEX_ID_LENGTH && HEX_ID.test(text);
 
 /** Every run of so many digits in a name, separators removed. */
-const digitRuns = (name: string, length: number): string[] =>
-  (name.replace(SEPARATORS, '').match(/[0-9]+/g) ?? []).flatMap((run) => windowsOf(run, length));
+function digitRuns(name: string, length: number): string[] {
+  const text = name.replace(SEPARATORS, '');
+  const runs: string[] = [];
+  let digits = 0;
+  for (let end = 1; end <= text.length; end++) {
+    const code = text.charCodeAt(end - 1);
+    digits = code >= DIGIT_0 && code <= DIGIT_9 ? digits + 1 : 0;
+    if (digits >= length) runs.push(text.slice(end - length, end));
+  }
+  return runs;
+}
 
 function remembered<Value>(known: Map<string, Value>, text: string, find: () => Value): Value {
   const found = known.get(text);

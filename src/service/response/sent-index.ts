@@ -151,7 +151,7 @@ const isDistinctive = (value: string): boolean =>
   value.length >= MIN_PIECE_LENGTH || (value.length > 1 && !ASCII.test(value));
 
 /** Every part of a text that has so many characters. */
-export const windowsOf = (text: string, length: number): string[] =>
+const windowsOf = (text: string, length: number): string[] =>
   Array.from({ length: Math.max(0, text.length - length + 1) }, (_, at) =>
     text.slice(at, at + length),
   );
