@@ -195,7 +195,16 @@ const WRONG: readonly Wrong[] = [
   {
     what: 'a notice that was taken once more than it may be sent',
     by: { record: record({ c1: 4 }), attempts: resent('n1'), ...twiceSeen('notices', 3) },
-    law: /takes a single notice/,
+    law: /takes a contact/,
+  },
+  {
+    what: 'a contact of the batch that was taken once more than it may be sent',
+    by: {
+      record: record({ b1: 4 }),
+      batch: { ...counts, possiblySentTwice: 3 },
+      ...twiceSeen('chunks', 3),
+    },
+    law: /takes a contact/,
   },
   {
     what: 'a spoiled contact that was accepted',

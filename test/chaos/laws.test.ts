@@ -86,7 +86,7 @@ const BREAKS: readonly Break[] = [
     {},
   ),
   row('at-least-once: nothing is set aside while resends are left', { setAside: 1 }),
-  row('the service takes a single notice 1 + UNKNOWN_RESENDS times at most', { mostTaken: 4 }),
+  row('the service takes a contact 1 + UNKNOWN_RESENDS times at most', { mostTaken: 4 }),
   row('commands and metrics report the same', { misreported: 1 }),
   row('what the service refuses for itself is rejected', { badAmiss: 1 }),
   row('good notices do not wait for bad ones', { longestWaitMs: 1_001 }),

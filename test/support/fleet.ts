@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
@@ -59,7 +60,7 @@ export function numbers(count: number, from = 0): string[] {
  * Starts a fleet.
  *
  * @param options `processes` worker processes, each with the environment's `env` on top of what
- *   reaches this test's emulator and Redis
+ *   reaches this test's emulator and Redis; `delivery` is the policy of the producer, which decides it
  */
 export async function startFleet(options: {
   redisUrl: string;
@@ -67,6 +68,7 @@ export async function startFleet(options: {
   processes: number;
   env?: Readonly<Record<string, string>>;
   emulator?: EmulatorOptions;
+  delivery?: DeliveryPolicy;
 }): Promise<Fleet> {
   const emulator = await startEmulator(options.emulator);
   const env = {
@@ -81,6 +83,7 @@ export async function startFleet(options: {
   const queue = new NoticeQueue({
     redis: { url: options.redisUrl },
     prefix: options.prefix,
+    delivery: options.delivery,
     enqueueTimeoutMs: 20_000,
   });
   const workers: FleetWorker[] = [];

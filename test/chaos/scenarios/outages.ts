@@ -6,7 +6,7 @@ import { PLAN } from '../support/plan.ts';
 
 /** The slots of all workers; and those whose answers are not enough for a hold may have taken another job. */
 const IN_FLIGHT = PLAN.processes * (CHUNK_SLOTS + NOTICE_SLOTS) + ROW - 1;
-const LONG = `for ${OUTAGE_MS / 1_000} s, four times as long as all attempts of a job take`;
+const LONG = `for ${OUTAGE_MS / 1_000} s, more than twice as long as all attempts of a job take`;
 
 const outage = (
   name: string,

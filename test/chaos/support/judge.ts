@@ -161,10 +161,7 @@ export function judge(evidence: Evidence): Fate {
       .reduce((most, { attempt }) => Math.max(most, Number(attempt) - 1), 0),
     inDoubt: attempts.filter(({ outcome, probe }) => outcome === 'unknown' && probe !== true)
       .length,
-    mostTaken: [...notices.values()].reduce(
-      (most, contact) => Math.max(most, record.get(contact) ?? 0),
-      0,
-    ),
+    mostTaken: contacts.reduce((most, contact) => Math.max(most, record.get(contact) ?? 0), 0),
     mostAllowed: 1 + unknownResends,
     mostRequests: mostRequests(attempts),
     requestBound: 2 * attemptsOfJob + unknownResends + 1,

@@ -50,7 +50,7 @@ export interface Verdict {
   readonly repeated: number;
   /** Attempts whose outcome was unknown, probes excepted. */
   readonly inDoubt: number;
-  /** How often the service took a single notice at most, and what UNKNOWN_RESENDS allows. */
+  /** How often the service took a contact at most, and what UNKNOWN_RESENDS allows. */
   readonly mostTaken: number;
   readonly mostAllowed: number;
   /** The most requests for one job, probes excepted, and what its settings allow. */
@@ -157,7 +157,7 @@ export const LAWS: readonly Law[] = [
     ({ setAside, unknown }) => ({ setAside, unknown }),
   ),
   law(
-    'the service takes a single notice 1 + UNKNOWN_RESENDS times at most',
+    'the service takes a contact 1 + UNKNOWN_RESENDS times at most',
     ({ mostTaken, mostAllowed, forgotten }) => mostTaken > mostAllowed + forgotten,
     ({ mostTaken, mostAllowed }) => ({ mostTaken, mostAllowed }),
   ),

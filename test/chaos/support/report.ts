@@ -50,9 +50,13 @@ and \`failures\`, the metrics and the log. A scenario passes if
 - **the states add up**: about fifty times a second, the states of the batch are compared with its total;
 - **nothing is lost**: every contact was accepted by the service or is listed as unknown;
 - **duplicates are accounted for**: none with at-most-once; with at-least-once only contacts that were
-  counted as possibly sent twice, in their lane; the log names each such single notice;
-- **nothing is reported wrongly**: everything that counts as accepted is in the service's record, and
-  everything else is unknown;
+  counted as possibly sent twice, in their lane; the log names each such single notice; no contact is accepted
+  more than 1 + UNKNOWN_RESENDS times;
+- **nothing is reported wrongly**: everything that counts as accepted is in the service's record; everything
+  else is unknown, and what the service refuses for itself is rejected;
+- **little is in doubt**: in a long outage, possibly sent is at most what was in flight, and the probes;
+- **no connection that died is used**: with at-most-once no request goes over one that was kept and died;
+- **good notices do not wait for bad ones**, where notices are refused for themselves;
 - **requests are bounded**: at most 2 x ATTEMPTS + UNKNOWN_RESENDS + 1 for a job, and its probes;
 - **tokens are rarely issued**: at most once, plus once per invalidation, plus twice per fault that can
   disturb an issuance;

@@ -33,7 +33,7 @@ export const AFTER_NETWORK = SEND_DEADLINE_MS + BACKOFF_CAP_MS + 1_000;
 /** A connection to Redis counts as dead after 15 s of silence. */
 export const AFTER_SILENCE = 15_000 + AFTER_REDIS;
 
-/** An outage many times as long as ATTEMPTS attempts take at these delays. */
+/** An outage at least two and a half times as long as ATTEMPTS attempts take: 2.15 s of delays, and the answers. */
 export const OUTAGE_MS = 12_000;
 /** Held as `failing`, the service must accept three probes before the others follow. */
 export const AFTER_OUTAGE = AFTER_HOLD + 3 * 250 + 1_000;

@@ -4,8 +4,10 @@ import { MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
 import { HoldGate } from '../../../src/fleet/hold/hold-gate.ts';
 import { OPEN, type Meeting } from '../../../src/fleet/hold/passage.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
+import { QUIET_MS } from '../../../src/fleet/hold/evidence-scripts.ts';
 import { testRedis } from '../../support/redis.ts';
 import { decideMeet, type EvidenceState } from './support/decide-meet.ts';
+import type { Change } from './support/virtual-redis.ts';
 
 const redis = testRedis();
 const keys = keysOf(redis.freshPrefix(), 'default');
@@ -16,7 +18,36 @@ const SETTINGS = {
   retryAfterMaxMs: 60_000,
   probeTtlMs: 5_000,
 };
-const gate = new HoldGate(redis.client, { subscribe: () => () => {} }, keys, current, SETTINGS);
+const gateOver = (client: typeof redis.client) =>
+  new HoldGate(client, { subscribe: () => () => {} }, keys, current, SETTINGS);
+const gate = gateOver(redis.client);
+
+type Client = typeof redis.client;
+const withCalls = (calls: object): Client =>
+  new Proxy(redis.client, {
+    get: (target, name) => (Reflect.get(calls, name) ?? Reflect.get(target, name)) as unknown,
+  });
+
+/** A client whose scripts have a mistake. */
+function mistaken([part, instead]: Change): Client {
+  const noScript = Object.assign(new Error('NOSCRIPT'), { name: 'ReplyError' });
+  return withCalls({
+    evalsha: () => Promise.reject(noScript),
+    eval: (lua: string, ...args: [number, ...string[]]) =>
+      redis.client.eval(lua.replace(part, instead), ...args),
+  });
+}
+
+/** A client that repeats each script. */
+function twice(client: Client): Client {
+  const repeat =
+    (name: 'eval' | 'evalsha') =>
+    async (...args: [string, number, ...string[]]) => {
+      await client[name](...args).catch(() => {});
+      return client[name](...args);
+    };
+  return withCalls({ eval: repeat('eval'), evalsha: repeat('evalsha') });
+}
 
 async function write(state: EvidenceState): Promise<void> {
   const {
@@ -112,42 +143,56 @@ const verdictOf = ({
   first: kind === 'counted' ? first : undefined,
 });
 
+/** It decides as the pure function does, in any state, and the same again when repeated. */
+function decidesAlike(on: HoldGate) {
+  let attempt = 0;
+  return fc.asyncProperty(anyState, anyMeeting, async (state, met) => {
+    await write(state);
+    const expected = decideMeet(state, met);
+    const meeting = { ...met, attempt: `a${++attempt}` };
+    const seen = await on.meet(meeting, OPEN);
+    expect(verdictOf(seen)).toEqual(verdictOf(expected));
+    expect(seen.kind === 'held' && seen.behindMs > 0).toBe(
+      expected.kind === 'held' && met.class !== 'always',
+    );
+
+    const left = await redis.client.hgetall(keys.evidence);
+    expect(Number(left['refusedRow'])).toBe(expected.refusedRow);
+    expect(Number(left['unknownRow'])).toBe(expected.unknownRow);
+    expect(Number(left['askedAt']) > 0).toBe(expected.asks);
+    expect((await redis.client.exists(keys.hold)) === 1).toBe(
+      state.held || expected.kind === 'held',
+    );
+    const witness = await redis.client.hget(keys.witness, 'J');
+    const isRecorded = met.class !== 'always';
+    const { at, proof, n, token, refused, unknown } = expected.witness ?? {};
+    const fields = [at, proof, n, refused === true ? 1 : 0, unknown === true ? 1 : 0, token];
+    expect(isRecorded ? witness?.split(' ').slice(0, 6) : []).toEqual(
+      isRecorded ? fields.map(String) : [],
+    );
+
+    const again = await on.meet(meeting, OPEN);
+    expect(verdictOf(again)).toEqual(verdictOf(expected));
+    expect(await redis.client.hget(keys.witness, 'J')).toBe(witness);
+    const { refusedRow, unknownRow, meetings } = await redis.client.hgetall(keys.evidence);
+    expect([refusedRow, unknownRow]).toEqual([left['refusedRow'], left['unknownRow']]);
+    expect(Number(meetings) - Number(left['meetings'])).toBe(isRecorded ? 0 : 1);
+  });
+}
+
 describe('the meeting script', () => {
   it('decides as the pure function does, in any state, and the same again when repeated', async () => {
-    let attempt = 0;
-    const same = fc.asyncProperty(anyState, anyMeeting, async (state, met) => {
-      await write(state);
-      const expected = decideMeet(state, met);
-      const meeting = { ...met, attempt: `a${++attempt}` };
-      const seen = await gate.meet(meeting, OPEN);
-      expect(verdictOf(seen)).toEqual(verdictOf(expected));
-      expect(seen.kind === 'held' && seen.behindMs > 0).toBe(
-        expected.kind === 'held' && met.class !== 'always',
-      );
+    await expect(fc.assert(decidesAlike(gate), { numRuns: 1_500 })).resolves.toBeUndefined();
+  }, 60_000);
 
-      const left = await redis.client.hgetall(keys.evidence);
-      expect(Number(left['refusedRow'])).toBe(expected.refusedRow);
-      expect(Number(left['unknownRow'])).toBe(expected.unknownRow);
-      expect(Number(left['askedAt']) > 0).toBe(expected.asks);
-      expect((await redis.client.exists(keys.hold)) === 1).toBe(
-        state.held || expected.kind === 'held',
-      );
-      const witness = await redis.client.hget(keys.witness, 'J');
-      const isRecorded = met.class !== 'always';
-      const { at, proof, n, token, refused, unknown } = expected.witness ?? {};
-      const fields = [at, proof, n, refused === true ? 1 : 0, unknown === true ? 1 : 0, token];
-      expect(isRecorded ? witness?.split(' ').slice(0, 6) : []).toEqual(
-        isRecorded ? fields.map(String) : [],
-      );
-
-      const again = await gate.meet(meeting, OPEN);
-      expect(verdictOf(again)).toEqual(verdictOf(expected));
-      expect(await redis.client.hget(keys.witness, 'J')).toBe(witness);
-      const { refusedRow, unknownRow, meetings } = await redis.client.hgetall(keys.evidence);
-      expect([refusedRow, unknownRow]).toEqual([left['refusedRow'], left['unknownRow']]);
-      expect(Number(meetings) - Number(left['meetings'])).toBe(isRecorded ? 0 : 1);
+  it('does not, if a hold needs no second without an acceptance', async () => {
+    const change: Change = [`now - askedAt >= ${QUIET_MS}`, 'now - askedAt >= 0'];
+    const { failed, counterexample } = await fc.check(decidesAlike(gateOver(mistaken(change))), {
+      numRuns: 1_500,
+      seed: 12,
     });
-    await expect(fc.assert(same, { numRuns: 1_500 })).resolves.toBeUndefined();
+    expect(failed).toBe(true);
+    expect(counterexample?.[0]).toMatchObject({ askedMs: 0, held: false });
   }, 60_000);
 });
 
@@ -294,19 +339,19 @@ describe('a probe', () => {
     });
   });
 
-  it('answers the same when its script is repeated after a lost reply', async () => {
+  /** The answer to a probe whose script ran twice. */
+  async function repeated(change?: Change) {
     await due('credit');
-    const client = redis.connect();
-    const twice = new Proxy(client, {
-      get: (target, name) =>
-        name === 'evalsha'
-          ? async (...args: Parameters<typeof client.evalsha>) => {
-              await target.evalsha(...args).catch(() => {});
-              return target.evalsha(...args);
-            }
-          : (Reflect.get(target, name) as unknown),
-    });
-    const other = new HoldGate(twice, { subscribe: () => () => {} }, keys, current, SETTINGS);
-    expect(await other.enter({ job: 'J', possiblySent: 0 })).toHaveProperty('probe');
+    const over = change === undefined ? redis.client : mistaken(change);
+    return gateOver(twice(over)).enter({ job: 'J', possiblySent: 0 });
+  }
+
+  it('answers the same when its script is repeated after a lost reply', async () => {
+    expect(await repeated()).toHaveProperty('probe');
+  });
+
+  it('does not, if it does not look for its own nonce', async () => {
+    const change: Change = ["if redis.call('GET', probe) == ARGV[1] then", 'if false then'];
+    expect(await repeated(change)).toBeUndefined();
   });
 });
