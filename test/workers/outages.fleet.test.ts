@@ -105,7 +105,7 @@ describe.each(DELIVERY_POLICIES)('an outage of the service, %s', (delivery) => {
       const { failed, unknown } = await lost();
       // A probe may end between the two looks.
       expect(failed).toBeLessThanOrEqual(unknown);
-      if (!isOnce) expect(unknown).toBe(0);
+      expect(isOnce ? 0 : unknown).toBe(0);
       on.emulator.clearFaults();
       const left = () => (fault.afterActing === true ? 0 : spent());
       await until(() => on.emulator.record().distinct === NOTICES + 4 - left(), {
