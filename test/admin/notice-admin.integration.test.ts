@@ -6,6 +6,7 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { failNotices } from '../ops/support/failed-notices.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 
@@ -13,19 +14,19 @@ const redis = testRedis();
 const WHY = { why: 'wrong template' };
 
 function open() {
-  const options = { redis: { url: redis.url }, prefix: redis.freshPrefix() };
-  const queue = new NoticeQueue(options);
+  const prefix = redis.freshPrefix();
+  const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
   onTestFinished(() => queue.close());
-  const admin = new NoticeAdmin({ ...options, who: 'billing' });
-  const keys = keysOf(options.prefix, 'default');
+  const admin = new NoticeAdmin({ redis: connectionAs('ops', redis.url), prefix, who: 'billing' });
+  const keys = keysOf(prefix, 'default');
   const worker = async () => {
-    const running = await startWorkerInProcess(redis.url, options.prefix);
+    const running = await startWorkerInProcess(redis.url, prefix);
     onTestFinished(() => running.stop());
     return running.emulator;
   };
   const audited = async () =>
     (await readAudit(redis.client, keys, 10)).map(({ who, why, what, as }) => [who, why, what, as]);
-  return { queue, admin, worker, audited, prefix: options.prefix };
+  return { queue, admin, worker, audited, prefix };
 }
 
 async function importList(queue: NoticeQueue): Promise<string> {

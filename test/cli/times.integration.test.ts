@@ -6,6 +6,7 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { failNotices } from '../ops/support/failed-notices.ts';
 import { commandWorld } from './support/command-world.ts';
 import { run } from './support/run.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 const { redis, prefix, env } = commandWorld();
 
@@ -22,7 +23,7 @@ it('commands write the time itself beside each time relative to now', async () =
   const worker = { id: 'w', host: 'h', pid: 1, version: '1', concurrency: 4, active: 1 };
   const heart = { ...worker, startedAt: Date.now() - 60_000, loopDelayMs: 2 };
   await beat(redis.client, keys, heart, 60_000);
-  const notices = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const notices = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   await notices.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
   await notices.close();
   await placeManualHold(redis.client, keys, 'a test');

@@ -15,6 +15,7 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../batch/support/built-batch.ts';
 import { writeState } from '../token/support/write-state.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { readExposition } from './exposition.ts';
 
 describe('the metrics of the fleet', () => {
@@ -60,7 +61,7 @@ describe('the metrics of the fleet', () => {
 
   it('tell what waits and for how long, in both lanes', async () => {
     const { prefix, keys, read } = world();
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     const notice = { templateCode: 'T', contacts: contacts(1) };
     const { id } = await queue.send(notice);
     await queue.send(notice, { delay: 3_600_000 });
@@ -185,7 +186,7 @@ describe('the metrics of the fleet', () => {
     const server = await startRedisServer();
     const client = new Redis(server.url);
     const metrics = open({ redis: client, keys: keysOf('p', 'default'), pair: 'pair' });
-    const queue = new NoticeQueue({ redis: { url: server.url }, prefix: 'p' });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', server.url), prefix: 'p' });
     try {
       const commands = async () => {
         const lines = (await client.info('commandstats')).matchAll(/^cmdstat_(\S+):calls=(\d+)/gm);

@@ -7,13 +7,14 @@ import { errorOf, run } from '../cli/support/run.ts';
 import { startReceiver } from '../ops/alerts/support/receiver.ts';
 import { startOps } from '../ops/web/support/ops-bench.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 const redis = testRedis();
 const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
 const WHY = { why: 'a question' };
 
 function queueOf(options: NoticeQueueOptions): NoticeQueue {
-  const queue = new NoticeQueue({ redis: { url: redis.url }, ...options });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), ...options });
   onTestFinished(() => queue.close());
   return queue;
 }
@@ -22,7 +23,7 @@ function queueOf(options: NoticeQueueOptions): NoticeQueue {
 async function open() {
   const prefix = redis.freshPrefix();
   const queue = queueOf({ prefix });
-  const admin = new NoticeAdmin({ redis: { url: redis.url }, prefix, who: 'billing' });
+  const admin = new NoticeAdmin({ redis: connectionAs('ops', redis.url), prefix, who: 'billing' });
   const operator = (await startOps(redis.url, prefix)).key('operator');
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const cli = async (...args: string[]) => {

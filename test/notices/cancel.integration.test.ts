@@ -12,6 +12,7 @@ import { contacts } from '../producer/support/stored-jobs.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 
@@ -20,7 +21,7 @@ const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] }
 
 function open(options: NoticeQueueOptions = {}) {
   const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
   const keys = keysOf(prefix, 'default');
   const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
   onTestFinished(async () => {
@@ -87,7 +88,7 @@ describe('a notice that waits', () => {
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
     onTestFinished(() => proxy.close());
     const url = `redis://127.0.0.1:${proxy.port}`;
-    const { queue: losing } = open({ redis: { url }, prefix });
+    const { queue: losing } = open({ redis: connectionAs('producer', redis.url, url), prefix });
     expect(await losing.get(id)).toMatchObject({ state: 'pending' });
     await proxy.place({ kind: 'drop-reply', when: await shaOf(cancelScript), times: 1 });
     const ref = { idempotencyKey: 'visit-2' };
@@ -136,7 +137,7 @@ describe('a notice that waits', () => {
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
     onTestFinished(() => proxy.close());
     const url = `redis://127.0.0.1:${proxy.port}`;
-    const { queue: losing } = open({ redis: { url }, prefix });
+    const { queue: losing } = open({ redis: connectionAs('producer', redis.url, url), prefix });
     expect(await losing.get(id)).toMatchObject({ state: 'pending' });
     // The number of the first job of the third step.
     await proxy.place({ kind: 'drop-reply', when: '\r\n40\r\n', times: 1 });
@@ -347,7 +348,11 @@ it.each(['n-AAAAAAAAAAAAAAAA', 'wait', 'meta', 'de:x', '한국어 "id"'])(
 
 it('an id of another account, an unknown key, and what is no id', async () => {
   const { queue, prefix } = open();
-  const other = new NoticeQueue({ redis: { url: redis.url }, prefix, account: 'other' });
+  const other = new NoticeQueue({
+    redis: connectionAs('producer', redis.url),
+    prefix,
+    account: 'other',
+  });
   onTestFinished(() => other.close());
   const { id } = await other.send(NOTICE, { idempotencyKey: 'k' });
   expect(await queue.cancel(id)).toMatchObject({ cancelled: false, answer: 'not-kept' });

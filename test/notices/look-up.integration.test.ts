@@ -10,6 +10,7 @@ import { parkNotice } from '../ops/support/parked-notice.ts';
 import { commandsByName } from '../ops/web/support/commands.ts';
 import { contacts } from '../producer/support/stored-jobs.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 
@@ -19,7 +20,7 @@ const NUMBER = /0100\d{6,}/;
 const time = expect.any(Number) as number;
 
 function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
   onTestFinished(() => queue.close());
   return queue;
 }
@@ -283,7 +284,7 @@ describe('what a look-up costs', () => {
   afterAll(() => server.close());
 
   it('one round trip; a queue of any length costs the same, and a send nothing more', async () => {
-    const queue = new NoticeQueue({ redis: { url: server.url } });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', server.url) });
     onTestFinished(() => queue.close());
     const { id } = await queue.send(NOTICE);
     await queue.get(id);

@@ -6,6 +6,7 @@ import { redriveNotices } from '../../src/ops/notice-actions.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
 
@@ -18,7 +19,11 @@ const notice = (contact = '01000000001') => ({ templateCode: 'ORDER', contacts: 
 /** A queue, a worker that keeps events, and a listener. */
 function world(env: Record<string, string> = {}, emulated: EmulatorOptions = {}) {
   const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 2 });
+  const queue = new NoticeQueue({
+    redis: connectionAs('producer', redis.url),
+    prefix,
+    chunkSize: 2,
+  });
   onTestFinished(() => queue.close());
   const start = async () => {
     const worker = await startWorkerInProcess(

@@ -5,6 +5,7 @@ import { findEntries } from '../../src/number-index/notice-number-index.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 const redis = testRedis();
 const SECRET = '5'.repeat(64);
@@ -14,7 +15,7 @@ const DAY_MS = 24 * 3_600_000;
 function world(options: NoticeQueueOptions = { findKey: SECRET }) {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
   onTestFinished(() => queue.close());
   const jobsOf = async (number: string, keepMs = DAY_MS, now = Date.now()) => {
     const entries = await findEntries(redis.client, keys, hashNumber(KEY, number), keepMs, now);

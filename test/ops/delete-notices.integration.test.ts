@@ -5,6 +5,7 @@ import { deleteNotices, redriveNotices, selectFailed } from '../../src/ops/notic
 import { keysOf } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { endWaiting, failNotices } from './support/failed-notices.ts';
 
 const redis = testRedis();
@@ -89,7 +90,7 @@ it.each([
     const { keys } = await failNotices(redis, prefix, { count: 1 });
     // Otherwise the reply that is kept back is that Redis does not know the script yet.
     await deleteNotices({ redis: redis.client, keys }, REJECTED, WHO);
-    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
     const key = { idempotencyKey: 'order-1' };
     const { id } = await queue.send(notice, key);
@@ -121,7 +122,11 @@ it.each([
 it('the key of a notice with several jobs stays in use: another job may have been sent', async () => {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 1 });
+  await using queue = new NoticeQueue({
+    redis: connectionAs('producer', redis.url),
+    prefix,
+    chunkSize: 1,
+  });
   const contacts = [{ contact: '01000000001' }, { contact: '01000000002' }];
   const notice = { templateCode: 'T', contacts };
   const key = { idempotencyKey: 'order-1' };

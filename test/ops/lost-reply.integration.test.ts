@@ -21,6 +21,7 @@ import { buildBatch, contacts } from '../batch/support/built-batch.ts';
 import { shaOf } from '../chaos/support/script-sha.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { failNotices } from './support/failed-notices.ts';
 import { parkNotice } from './support/parked-notice.ts';
 
@@ -36,7 +37,12 @@ async function losing(
   const proxy = await startFaultProxy(Number(new URL(redis.url).port));
   onTestFinished(() => proxy.close());
   const url = `redis://127.0.0.1:${proxy.port}`;
-  const settings = { url, sentinels: [], cluster: [], connectTimeoutMs: 2_000 };
+  const settings = {
+    ...connectionAs('ops', redis.url, url),
+    sentinels: [],
+    cluster: [],
+    connectTimeoutMs: 2_000,
+  };
   const client = connectRedis(settings, role, () => {}, 5_000);
   onTestFinished(() => client.disconnect());
   expect(await readyWithin(client, 5_000)).toBe(true);
@@ -103,7 +109,7 @@ describe('the reply to a step of a manual action is lost', () => {
   it('cancel by a key that is released: answered and recorded', async () => {
     const prefix = redis.freshPrefix();
     const keys = keysOf(prefix, 'default');
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     onTestFinished(() => queue.close());
     await queue.cancel('none');
     const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };

@@ -7,6 +7,7 @@ import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { endWaiting } from './support/failed-notices.ts';
 
 const redis = testRedis();
@@ -16,7 +17,7 @@ const NOTICE = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
 function open() {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   const board = new Queue(QUEUE_NAME, { connection: redis.client, prefix: keys.bullPrefix });
   onTestFinished(async () => {
     await queue.close();

@@ -9,6 +9,7 @@ import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { run, errorOf } from '../cli/support/run.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 const HOUR = 3_600_000;
 const redis = testRedis();
@@ -17,7 +18,7 @@ const redis = testRedis();
 async function queueWith(fill: (queue: NoticeQueue) => Promise<unknown>) {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
   await fill(queue);
   await queue.close();
   const target = { redis: redis.client, keys, ledger: new Ledger(redis.client, keys) };

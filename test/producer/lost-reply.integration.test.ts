@@ -8,6 +8,7 @@ import { startWorker } from '../../workers/process/start-worker.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { environmentAs, connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 
 const cleanups: (() => Promise<unknown>)[] = [];
@@ -27,14 +28,16 @@ describe('the reply to an add is lost, and the job ends before the add is repeat
     const prefix = redis.freshPrefix();
     const emulator = await startEmulator();
     cleanups.push(() => emulator.close());
-    const { service, ...config } = loadConfig({
-      REDIS_URL: redis.url,
-      REDIS_PREFIX: prefix,
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
-      KEEP_ACCEPTED_MS: '0',
-    });
+    const { service, ...config } = loadConfig(
+      environmentAs('worker', {
+        REDIS_URL: redis.url,
+        REDIS_PREFIX: prefix,
+        BASE_URL: emulator.url,
+        ACCESS_KEY: 'emulator-access-key',
+        SECRET_KEY: 'emulator-secret-key',
+        KEEP_ACCEPTED_MS: '0',
+      }),
+    );
     if (service === undefined) throw new Error('the configuration has no service');
     const worker = await startWorker({
       config: { ...config, service },
@@ -45,7 +48,7 @@ describe('the reply to an add is lost, and the job ends before the add is repeat
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
     cleanups.push(() => proxy.close());
     const queue = new NoticeQueue({
-      redis: { url: `redis://127.0.0.1:${proxy.port}` },
+      redis: connectionAs('producer', redis.url, `redis://127.0.0.1:${proxy.port}`),
       prefix,
       enqueueTimeoutMs: 15_000,
       ...options,

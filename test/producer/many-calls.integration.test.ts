@@ -6,6 +6,7 @@ import { startRedisServer, type RedisServer } from '../../scripts/redis/redis-se
 import { NoticeQueue, NoticeQueueError, type NoticeQueueOptions } from '../../src/index.ts';
 import { until } from '../support/wait.ts';
 import { waitingIds } from './support/stored-jobs.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 const PREFIX = 'many-calls';
 
@@ -25,7 +26,11 @@ interface Bench {
 async function open(options: NoticeQueueOptions = {}): Promise<Bench> {
   const server = await startRedisServer();
   cleanups.push(() => server.close());
-  const queue = new NoticeQueue({ prefix: PREFIX, redis: { url: server.url }, ...options });
+  const queue = new NoticeQueue({
+    prefix: PREFIX,
+    redis: connectionAs('producer', server.url),
+    ...options,
+  });
   cleanups.push(() => queue.close());
   const client = new Redis(server.url, { maxRetriesPerRequest: 1 });
   client.on('error', () => {});

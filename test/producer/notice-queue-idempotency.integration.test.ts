@@ -6,6 +6,7 @@ import { readNotice } from '../../src/contracts/read-notice.ts';
 import { olderFingerprint } from '../../src/producer/plan-jobs.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { contacts, contactsOf, waitingIds, waitingJobs } from './support/stored-jobs.ts';
 
@@ -17,7 +18,7 @@ afterEach(async () => {
 });
 
 function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
   cleanups.push(() => queue.close());
   return queue;
 }
@@ -221,7 +222,11 @@ describe('a call that came through in part', () => {
     cleanups.push(() => Promise.resolve(ours.disconnect()));
     const prefix = 'partly';
     const open = (chunkSize: number) => {
-      const queue = new NoticeQueue({ redis: { url: server.url }, prefix, chunkSize });
+      const queue = new NoticeQueue({
+        redis: connectionAs('producer', server.url),
+        prefix,
+        chunkSize,
+      });
       cleanups.push(() => queue.close());
       return queue;
     };

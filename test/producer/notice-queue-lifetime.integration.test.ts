@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { InputError, NoticeQueue, type NoticeQueueError } from '../../src/index.ts';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { contacts, waitingIds } from './support/stored-jobs.ts';
 
 const redis = testRedis();
@@ -61,7 +62,7 @@ describe('await using', () => {
     let left: NoticeQueue;
     {
       await using queue = new NoticeQueue({
-        redis: { url: redis.url },
+        redis: connectionAs('producer', redis.url),
         prefix: redis.freshPrefix(),
       });
       left = queue;
@@ -73,7 +74,7 @@ describe('await using', () => {
 describe('sendLater', () => {
   it('queues the notice; flush waits for it', async () => {
     const prefix = redis.freshPrefix();
-    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     const errors: unknown[] = [];
     for (let index = 0; index < 3; index++) {
       queue.sendLater(NOTICE, (error) => errors.push(error), { idempotencyKey: `k${index}` });
@@ -108,7 +109,10 @@ describe('sendLater', () => {
   });
 
   it('an error in the handler is a warning, and ends no process', async () => {
-    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix: redis.freshPrefix() });
+    await using queue = new NoticeQueue({
+      redis: connectionAs('producer', redis.url),
+      prefix: redis.freshPrefix(),
+    });
     const warned = once(process, 'warning');
     queue.sendLater({ templateCode: '', contacts: [] }, () => {
       throw new Error('in the handler');
@@ -119,7 +123,10 @@ describe('sendLater', () => {
   });
 
   it('so is one in a handler that is asynchronous', async () => {
-    await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix: redis.freshPrefix() });
+    await using queue = new NoticeQueue({
+      redis: connectionAs('producer', redis.url),
+      prefix: redis.freshPrefix(),
+    });
     const warned = once(process, 'warning');
     queue.sendLater({ templateCode: '', contacts: [] }, async () => {
       await Promise.resolve();

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { NoticeQueue } from '../../src/index.ts';
 import type { NoticeQueueOptions } from '../../src/index.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import {
   contacts,
@@ -17,7 +18,7 @@ const redis = testRedis();
 const open: NoticeQueue[] = [];
 
 function queueIn(prefix: string, options: NoticeQueueOptions = {}): NoticeQueue {
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, ...options });
   open.push(queue);
   return queue;
 }

@@ -3,13 +3,14 @@ import { findContact } from '../../src/index.ts';
 import { run } from '../cli/support/run.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 const redis = testRedis();
 const FIND_KEY = '7'.repeat(64);
 
 it('a failed notice that was possibly sent is unknown to the search and to the look-up, listed or not', async () => {
   const { id, prefix, keys } = await parkNotice(redis, {}, undefined, FIND_KEY);
-  const options = { redis: { url: redis.url }, prefix, findKey: FIND_KEY };
+  const options = { redis: connectionAs('ops', redis.url), prefix, findKey: FIND_KEY };
   const found = async () => (await findContact('01000000001', options)).notices[0]?.states;
   const shown = async () => {
     const { stdout } = await run(['show', id, '--json'], {

@@ -7,6 +7,7 @@ import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { startFleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs, type Program } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 
@@ -46,8 +47,9 @@ describe('what became of a single notice', () => {
   });
 });
 
-function options(prefix: string) {
-  return { redis: { url: redis.url }, prefix, findKey: SECRET };
+/** Options of a search, or of a queue. */
+function options(prefix: string, user: Program = 'ops') {
+  return { redis: connectionAs(user, redis.url), prefix, findKey: SECRET };
 }
 
 describe('findContact', () => {
@@ -60,7 +62,7 @@ describe('findContact', () => {
       emulator: { rejectContacts: ['01000000002'] },
     });
     onTestFinished(() => fleet.close());
-    const queue = new NoticeQueue(options(prefix));
+    const queue = new NoticeQueue(options(prefix, 'application'));
     onTestFinished(() => queue.close());
     const send = (contact: string, more = {}) =>
       queue.send({ templateCode: 'T', contacts: [{ contact }] }, more);
@@ -119,11 +121,11 @@ describe('findContact', () => {
 
   it('reports what was searched, and contains no number', async () => {
     const prefix = redis.freshPrefix();
-    const queue = new NoticeQueue(options(prefix));
+    const queue = new NoticeQueue(options(prefix, 'application'));
     onTestFinished(() => queue.close());
     const list = [{ contact: '01012345678' }, { contact: '01012345679' }];
     await queue.import(list, { templateCode: 'T', batchId: 'indexed' });
-    const plain = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const plain = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
     onTestFinished(() => plain.close());
     await plain.import(list, { templateCode: 'T', batchId: 'plain', again: true });
     const report = await findContact('01012345678', options(prefix));
@@ -148,7 +150,11 @@ describe('findContact', () => {
   it('fails within its time where Redis is away', async () => {
     const url = `redis://127.0.0.1:${await freePort()}`;
     await expect(
-      findContact('01012345678', { redis: { url }, findKey: SECRET, enqueueTimeoutMs: 300 }),
+      findContact('01012345678', {
+        redis: connectionAs('ops', url),
+        findKey: SECRET,
+        enqueueTimeoutMs: 300,
+      }),
     ).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 });

@@ -5,7 +5,7 @@ import type { DeliveryPolicy } from '../../src/contracts/delivery.ts';
 import { startEmulator, type Emulator } from '../../src/emulator/emulator.ts';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
-import { asUser } from './redis-users.ts';
+import { asUser, connectionAs } from './redis-users.ts';
 import { until } from './wait.ts';
 
 /** The built program. */
@@ -81,7 +81,7 @@ export async function startFleet(options: {
     ...options.env,
   };
   const queue = new NoticeQueue({
-    redis: { url: options.redisUrl },
+    redis: connectionAs('application', options.redisUrl),
     prefix: options.prefix,
     delivery: options.delivery,
     enqueueTimeoutMs: 20_000,

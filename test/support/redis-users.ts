@@ -6,6 +6,9 @@ import type { TestServers } from './test-servers.ts';
 /** The user of a kind of program. */
 export type User = 'producer' | 'importer' | 'worker' | 'ops';
 
+/** The same, or a program that sends and imports: docs/redis.md gives it the keys of both lines. */
+export type Program = User | 'application';
+
 interface Credentials {
   readonly REDIS_USERNAME: string;
   readonly REDIS_PASSWORD: string;
@@ -28,8 +31,18 @@ export function documentedLines(): string[] {
   return (/^```acl\n([\s\S]*?)^```$/m.exec(page)?.[1] ?? '').trim().split('\n');
 }
 
+/** The documented lines, and that of a producer that also imports. */
+function linesOfPrograms(): string[] {
+  const lines = documentedLines();
+  const lineOf = (user: User) =>
+    lines.find((line) => line.startsWith(`user notices-${user} `)) ?? '';
+  const keys = lineOf('importer').match(/ ~\S+/g) ?? [];
+  const both = `${lineOf('producer')}${keys.join('')}`;
+  return [...lines, both.replace('notices-producer', 'notices-application')];
+}
+
 /** The credentials of a user. */
-export function credentialsOf(user: User): Credentials {
+export function credentialsOf(user: Program): Credentials {
   const name = `notices-${user}`;
   return { REDIS_USERNAME: name, REDIS_PASSWORD: passwordOf(name) };
 }
@@ -40,7 +53,7 @@ export function credentialsOf(user: User): Credentials {
  * @param prefix the beginning of REDIS_PREFIX that they may use, in place of the documented one
  */
 export async function addUsers(admin: Redis, prefix = 'notices:'): Promise<void> {
-  for (const line of documentedLines()) {
+  for (const line of linesOfPrograms()) {
     const [, name = '', ...rules] = line.replaceAll('{notices:', `{${prefix}`).split(' ');
     if (name === 'default') continue;
     await admin.call('ACL', 'SETUSER', name, ...rules, `>${passwordOf(name)}`);
@@ -50,14 +63,45 @@ export async function addUsers(admin: Redis, prefix = 'notices:'): Promise<void>
 /** Credentials of the user whom Redis has from the beginning: it may read the configuration of Redis. */
 export const EVERY_RIGHT: Credentials = { REDIS_USERNAME: 'default', REDIS_PASSWORD: 'any' };
 
-/** The environment of a command on the Redis of this test: it connects as the user of its kind. */
+/** Whether a URL leads to a server that the project started for its tests: it has the users. */
+function hasUsers(url: string): boolean {
+  // Undefined where no setup of the project provided it.
+  const servers = inject('redis') as TestServers | undefined;
+  return servers?.areOurs === true && servers.urls.includes(url);
+}
+
+/** The environment of a program: on a shared Redis of the tests it connects as the user of its kind. */
+export function environmentAs(
+  user: Program,
+  env: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const isGiven = env['REDIS_USERNAME'] !== undefined;
+  if (isGiven || !hasUsers(env['REDIS_URL'] ?? '')) return { ...env };
+  return { ...env, ...credentialsOf(user) };
+}
+
+/** The environment of a command: as `environmentAs`. */
 export function asUser(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  // Undefined where no setup of the project provided it.
-  const servers = inject('redis') as TestServers | undefined;
-  const isOurs = servers?.areOurs === true && servers.urls.includes(env['REDIS_URL'] ?? '');
-  if (!isOurs || env['REDIS_USERNAME'] !== undefined) return { ...env };
-  return { ...env, ...credentialsOf(USERS[args[0] ?? ''] ?? 'ops') };
+  return environmentAs(USERS[args[0] ?? ''] ?? 'ops', env);
+}
+
+/** How an object of the library connects: on a shared Redis of the tests as the user of its kind. */
+export interface Connection {
+  readonly url: string;
+  readonly username?: string;
+  readonly password?: string;
+}
+
+/**
+ * The option `redis` of an object of the library: as `environmentAs`.
+ *
+ * @param through where it connects in place of the server: a proxy before it
+ */
+export function connectionAs(user: Program, server: string, through = server): Connection {
+  if (!hasUsers(server)) return { url: through };
+  const { REDIS_USERNAME: username, REDIS_PASSWORD: password } = credentialsOf(user);
+  return { url: through, username, password };
 }

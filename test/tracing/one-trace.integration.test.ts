@@ -15,6 +15,7 @@ import { keysOf } from '../../src/redis/keys.ts';
 import { startWorker, type RunningWorker } from '../../workers/process/start-worker.ts';
 import { numbers } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs, environmentAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 
 const SLOWLY = { deadlineMs: 20_000 };
@@ -31,7 +32,7 @@ describe('a trace', () => {
   beforeEach(async () => {
     emulator = await startEmulator();
     prefix = redis.freshPrefix();
-    queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   });
 
   afterEach(async () => {
@@ -51,14 +52,16 @@ describe('a trace', () => {
   }
 
   async function work(): Promise<void> {
-    const { service, ...config } = loadConfig({
-      REDIS_URL: redis.url,
-      REDIS_PREFIX: prefix,
-      BASE_URL: emulator.url,
-      ACCESS_KEY: 'emulator-access-key',
-      SECRET_KEY: 'emulator-secret-key',
-      BACKOFF_BASE_MS: '10',
-    });
+    const { service, ...config } = loadConfig(
+      environmentAs('worker', {
+        REDIS_URL: redis.url,
+        REDIS_PREFIX: prefix,
+        BASE_URL: emulator.url,
+        ACCESS_KEY: 'emulator-access-key',
+        SECRET_KEY: 'emulator-secret-key',
+        BACKOFF_BASE_MS: '10',
+      }),
+    );
     if (service === undefined) throw new Error('the configuration has no service');
     const logger = pino({ level: 'silent' });
     worker = await startWorker({

@@ -14,6 +14,7 @@ import { readTraffic } from '../../src/traffic/read-traffic.ts';
 import { run } from '../cli/support/run.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 
 const LONG = { deadlineMs: 30_000 };
@@ -61,7 +62,7 @@ describe('answers with ANSWER_RULES_FILE', () => {
       });
     const send = async (contacts: readonly string[], options: SendOptions = {}) => {
       const queue = new NoticeQueue({
-        redis: { url: redis.url },
+        redis: connectionAs('application', redis.url),
         prefix,
         findKey: FIND_KEY,
         payloadKey,

@@ -11,6 +11,7 @@ import { keysOf, type Keys } from '../../src/redis/keys.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
 import { startWorkerInProcess, type WorkerInProcess } from './support/worker-in-process.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 /**
  * Redis commands that a worker process executes while nothing can be sent (promises.md). When a probe is
@@ -67,7 +68,7 @@ async function cost(
   const keys = keysOf('held', 'default');
   const worker = await startWorkerInProcess(server.url, 'held', { ISSUE_DEADLINE_MS: '2000' });
   onTestFinished(() => worker.stop());
-  const queue = new NoticeQueue({ redis: { url: server.url }, prefix: 'held' });
+  const queue = new NoticeQueue({ redis: connectionAs('application', server.url), prefix: 'held' });
   onTestFinished(() => queue.close());
   const situation = { queue, redis, keys, worker };
   await begin(situation);

@@ -13,6 +13,7 @@ import { run } from '../cli/support/run.ts';
 import { readExposition } from '../metrics/exposition.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
 import { testRedis } from '../support/redis.ts';
+import { connectionAs } from '../support/redis-users.ts';
 import { until } from '../support/wait.ts';
 
 const LONG = { deadlineMs: 40_000 };
@@ -100,7 +101,7 @@ describe('notices that were sent again', () => {
     const list = numbers(200);
     const queue = list.map((contact) => ({ templateCode: 'T', contacts: [{ contact }] }));
     const searchable = new NoticeQueue({
-      redis: { url: redis.url },
+      redis: connectionAs('application', redis.url),
       prefix: on.env['REDIS_PREFIX'] ?? '',
       findKey: FIND_KEY,
     });

@@ -9,6 +9,7 @@ import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { startWorker } from '../../workers/process/start-worker.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 /** Commands by name, from the server's own statistics. */
 type Commands = Readonly<Record<string, number>>;
@@ -45,7 +46,7 @@ describe('a rate limit in force', () => {
 
   async function cost(jobs: number, limit: string): Promise<Commands> {
     const prefix = `rate-limit-${(runs += 1)}`;
-    const producer = new NoticeQueue({ redis: { url: server.url }, prefix });
+    const producer = new NoticeQueue({ redis: connectionAs('producer', server.url), prefix });
     await producer.sendMany(
       numbers(jobs).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
     );

@@ -13,6 +13,7 @@ import { startWorker } from '../../workers/process/start-worker.ts';
 import { buildSendWorker, lanesOf } from '../../workers/queue/send-worker.ts';
 import { numbers } from '../support/fleet.ts';
 import { until } from '../support/wait.ts';
+import { connectionAs } from '../support/redis-users.ts';
 
 /** Commands by name, also those inside scripts, as the server executed them. */
 type Commands = Readonly<Record<string, number>>;
@@ -101,7 +102,11 @@ describe('in steady state', () => {
     delivery: DeliveryPolicy = 'at-least-once',
   ): Promise<Commands> {
     const prefix = `steady-${(runs += 1)}`;
-    const producer = new NoticeQueue({ redis: { url: server.url }, prefix, delivery });
+    const producer = new NoticeQueue({
+      redis: connectionAs('producer', server.url),
+      prefix,
+      delivery,
+    });
     await producer.sendMany(
       numbers(jobs).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
     );

@@ -4,6 +4,7 @@ import { NoticeQueue } from '../../../src/index.ts';
 import { shaOf } from '../../chaos/support/script-sha.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { importWorld } from '../support/import-world.ts';
 
 const redis = testRedis();
@@ -20,7 +21,7 @@ it.each([{}, { again: true }, { batchId: 'named' }])(
     const proxy = await startFaultProxy(Number(new URL(redis.url).port));
     onTestFinished(() => proxy.close());
     const queue = new NoticeQueue({
-      redis: { url: `redis://127.0.0.1:${proxy.port}` },
+      redis: connectionAs('importer', redis.url, `redis://127.0.0.1:${proxy.port}`),
       prefix: world.prefix,
     });
     onTestFinished(() => queue.close());

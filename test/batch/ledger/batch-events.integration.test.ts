@@ -5,6 +5,7 @@ import { batchEvents, type BatchEvent } from '../../../src/batch/ledger/batch-ev
 import { NoticeQueue } from '../../../src/index.ts';
 import type { RedisSettings } from '../../../src/redis/connect.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { openBatch, type BatchBench } from '../support/batch-bench.ts';
 
@@ -23,7 +24,7 @@ const settings = (url = redis.url): RedisSettings => ({
 
 function queueOf({ keys }: BatchBench): NoticeQueue {
   const prefix = /^\{(.*):default\}/.exec(keys.batches)?.[1] ?? '';
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
   open.push(queue);
   return queue;
 }

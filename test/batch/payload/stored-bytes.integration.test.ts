@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { contactAt } from '../../../bench/work.ts';
 import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { NoticeQueue } from '../../../src/index.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 const CONTACTS = 100_000;
 
@@ -14,7 +15,10 @@ function* contacts(count: number, from: number) {
 it('a waiting contact with random data takes at most 20 bytes of Redis, as the report states', async () => {
   const server = await startRedisServer();
   const redis = new Redis(server.url);
-  const queue = new NoticeQueue({ redis: { url: server.url }, payloadKey: '42'.repeat(32) });
+  const queue = new NoticeQueue({
+    redis: connectionAs('application', server.url),
+    payloadKey: '42'.repeat(32),
+  });
   const used = async () => Number(/used_memory:(\d+)/.exec(await redis.info('memory'))?.[1]);
   const options = { templateCode: 'T', chunkSize: 1_000 };
   try {

@@ -16,6 +16,7 @@ import {
 } from '../../../src/index.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 /** A folder that is removed after the test. */
 export function temporaryFolder(): string {
@@ -36,7 +37,7 @@ export function importWorld(redis: TestRedis, options: NoticeQueueOptions = {}) 
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const ledger = new Ledger(redis.client, keys);
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, ...options });
+  const queue = new NoticeQueue({ redis: connectionAs('importer', redis.url), prefix, ...options });
   onTestFinished(() => queue.close());
   return {
     prefix,

@@ -9,7 +9,7 @@ import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
-import { EVERY_RIGHT } from '../../support/redis-users.ts';
+import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';
 import { startProcess } from '../support/process.ts';
 import { errorOf, run, STACK, type Env } from '../support/run.ts';
 
@@ -59,7 +59,7 @@ describe('notices status', () => {
 
   it('counts what waits, with and without a priority, and what is delayed', async () => {
     const prefix = redis.freshPrefix();
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     const begun = Date.now();
     await queue.send(NOTICE);
     await queue.sendMany([NOTICE, NOTICE], { priority: 3 });
@@ -76,7 +76,7 @@ describe('notices status', () => {
 
   it('the intended delay of a notice that is due does not count as waiting', async () => {
     const prefix = redis.freshPrefix();
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     const { id } = await queue.send(NOTICE, { delay: 3_600_000 });
     await queue.close();
     const board = openBullQueue(QUEUE_NAME, redis.client, keysOf(prefix, 'default'));

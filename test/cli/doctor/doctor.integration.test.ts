@@ -20,7 +20,7 @@ import {
 import { placeManualHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
-import { EVERY_RIGHT } from '../../support/redis-users.ts';
+import { EVERY_RIGHT, connectionAs } from '../../support/redis-users.ts';
 import { clockProxy } from '../account/support/clock-proxy.ts';
 import { run, start, STACK, type Ended, type Env } from '../support/run.ts';
 
@@ -289,7 +289,7 @@ describe('notices doctor with problems', () => {
     const env = envOf(emulator);
     const prefix = env['REDIS_PREFIX'] ?? '';
     await placeManualHold(redis.client, keysOf(prefix, 'default'), 'why');
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     onTestFinished(() => queue.close());
     await queue.send({ templateCode: 'T', contacts: [{ contact: NUMBER }] });
     const ended = await doctor(env);

@@ -4,6 +4,7 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { errorOf, run } from '../support/run.ts';
 
 const redis = testRedis();
@@ -11,7 +12,7 @@ const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] }
 
 function open() {
   const prefix = redis.freshPrefix();
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => queue.close());
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const cancel = (...args: string[]) => run(['cancel', ...args], env);

@@ -3,6 +3,7 @@ import { NoticeQueue } from '../../../src/index.ts';
 import { appendNoticeEvent } from '../../../src/notices/notice-events.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { closed, startProcess } from '../support/process.ts';
@@ -17,7 +18,7 @@ describe('notices events', () => {
     expect((await run(['events'], env)).stdout).toBe('No event is kept.\n');
     const worker = await startWorkerInProcess(redis.url, prefix, { NOTICE_EVENTS: '100' });
     onTestFinished(() => worker.stop());
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     onTestFinished(() => queue.close());
     const following = startProcess(['events', '--follow', '--json'], env);
     onTestFinished(() => following.stop('SIGTERM'));

@@ -5,6 +5,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch } from '../../batch/support/built-batch.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { errorOf, run } from '../support/run.ts';
@@ -13,7 +14,7 @@ const redis = testRedis();
 const BAD = '01000000009';
 
 function open(prefix = redis.freshPrefix()) {
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => queue.close());
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const notices = (...args: string[]) => run(args, env);

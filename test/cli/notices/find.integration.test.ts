@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
 import type { FindReport } from '../../../src/search/find-contact.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { errorOf, run, type Env } from '../support/run.ts';
 
 // Each of them starts several processes, one after the other.
@@ -18,7 +19,11 @@ describe('notices find', () => {
   beforeAll(async () => {
     const prefix = redis.freshPrefix();
     env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, FIND_KEY: SECRET };
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, findKey: SECRET });
+    const queue = new NoticeQueue({
+      redis: connectionAs('application', redis.url),
+      prefix,
+      findKey: SECRET,
+    });
     ({ id: job } = await queue.send({ templateCode: 'T', contacts: [{ contact: NUMBER }] }));
     await queue.import([{ contact: NUMBER }], { templateCode: 'LIST', batchId: 'autumn' });
     await queue.close();

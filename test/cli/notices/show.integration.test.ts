@@ -5,13 +5,18 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { errorOf, run } from '../support/run.ts';
 
 const redis = testRedis();
 const NOTICE = { templateCode: 'ORDER', contacts: [{ contact: '01000000001' }] };
 
 function open(prefix = redis.freshPrefix()) {
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 1 });
+  const queue = new NoticeQueue({
+    redis: connectionAs('producer', redis.url),
+    prefix,
+    chunkSize: 1,
+  });
   onTestFinished(() => queue.close());
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const show = (...args: string[]) => run(['show', ...args], env);

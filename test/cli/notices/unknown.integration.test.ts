@@ -9,6 +9,7 @@ import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import type { Unknowns } from '../../../src/ops/unknown/select.ts';
 import { errorOf, run, STACK } from '../support/run.ts';
@@ -23,7 +24,11 @@ async function unknownNotices(howMany: number) {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, delivery: 'at-most-once' });
+  const queue = new NoticeQueue({
+    redis: connectionAs('producer', redis.url),
+    prefix,
+    delivery: 'at-most-once',
+  });
   const receipts = await queue.sendMany(
     contacts(howMany).map((contact) => ({ templateCode: 'T', contacts: [contact] })),
   );

@@ -5,6 +5,7 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { run } from '../../cli/support/run.ts';
 import type { TestRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { tracesInRedis } from './traces-in-redis.ts';
 
@@ -23,7 +24,7 @@ export function openErase(redis: TestRedis, prefix: string, payloadKey?: string)
   const secrets = { FIND_KEY, ...(payloadKey === undefined ? {} : { PAYLOAD_KEY: payloadKey }) };
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, ...secrets };
   const queue = new NoticeQueue({
-    redis: { url: redis.url },
+    redis: connectionAs('producer', redis.url),
     prefix,
     findKey: FIND_KEY,
     payloadKey,

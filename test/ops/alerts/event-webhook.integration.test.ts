@@ -6,6 +6,7 @@ import { appendNoticeEvent } from '../../../src/notices/notice-events.ts';
 import { Outbox } from '../../../src/ops/alerts/outbox.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { startReceiver, type Receiver } from './support/receiver.ts';
@@ -21,7 +22,7 @@ const notice = (contact = '01000000001') => ({ templateCode: 'ORDER', contacts: 
 async function world(more: Record<string, string> = {}) {
   const prefix = redis.freshPrefix();
   const receiver = await startReceiver();
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('application', redis.url), prefix });
   onTestFinished(() => queue.close());
   const start = async () => {
     const env = {

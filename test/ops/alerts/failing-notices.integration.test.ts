@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { NoticeQueue } from '../../../src/index.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { startReceiver } from './support/receiver.ts';
@@ -10,7 +11,7 @@ const redis = testRedis();
 it('single notices that are rejected, unknown or expired raise an alert, with their numbers', async () => {
   const prefix = redis.freshPrefix();
   const receiver = await startReceiver();
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => queue.close());
   const notice = (contact: string) => ({ templateCode: 'ORDER', contacts: [{ contact }] });
   const expiresAt = Date.now() + 200;

@@ -6,6 +6,7 @@ import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { startProcess } from '../../cli/support/process.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 
 const redis = testRedis();
@@ -31,7 +32,7 @@ it('ended notices whose time is over are deleted in an idle queue, and no others
     ACCESS_KEY: 'emulator-access-key',
     SECRET_KEY: 'emulator-secret-key',
   };
-  await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   const ids: string[] = [];
   for (const at of [1, 2, 3, 4]) ids.push((await queue.send(notice(`0100000000${at}`))).id);
   const states = async () => Promise.all(ids.map(async (id) => (await queue.get(id)).state));
@@ -72,7 +73,11 @@ it('idempotency keys of notices that were deleted in an idle queue stay in use',
   const emulator = await startEmulator({ rejectContacts: ['01000000002', '01000000004'] });
   onTestFinished(() => emulator.close());
   const prefix = redis.freshPrefix();
-  await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize: 1 });
+  await using queue = new NoticeQueue({
+    redis: connectionAs('producer', redis.url),
+    prefix,
+    chunkSize: 1,
+  });
   const sends = [
     { key: 'accepted', sent: notice('01000000001') },
     { key: 'rejected', sent: notice('01000000002') },

@@ -3,6 +3,7 @@ import type { UnknownFacts } from '../../../src/fleet/intents/intents.ts';
 import { Intents } from '../../../src/fleet/intents/intents.ts';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, type Keys } from '../../../src/redis/keys.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 /** What is written. */
 export interface FailedNoticesOptions {
@@ -90,7 +91,7 @@ async function queuedJob(
   prefix: string,
   templateCode: string,
 ): Promise<Record<string, string>> {
-  const queue = new NoticeQueue({ redis: { url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', url), prefix });
   const keys = keysOf(prefix, 'default');
   try {
     const { id } = await queue.send({ templateCode, contacts: [{ contact: numberOf(0) }] });

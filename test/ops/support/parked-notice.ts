@@ -6,6 +6,7 @@ import { Intents, type UnknownFacts } from '../../../src/fleet/intents/intents.t
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 /** A notice that a worker has set aside, as it lies in Redis. */
 export interface ParkedNotice {
@@ -35,7 +36,7 @@ export async function parkNotice(
   facts: Partial<UnknownFacts> & { readonly number?: string } = {},
 ): Promise<ParkedNotice> {
   const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, findKey });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, findKey });
   onTestFinished(() => queue.close());
   const { number = '01000000001', ...known } = facts;
   const notice = { ...NOTICE, contacts: [{ contact: number }] };

@@ -5,6 +5,7 @@ import { traceIdsOf } from '../../../src/contracts/possibly-sent.ts';
 import { listUnknownNotices } from '../../../src/ops/unknown.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 
@@ -13,7 +14,11 @@ const redis = testRedis();
 it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decides', async () => {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, delivery: 'at-most-once' });
+  const queue = new NoticeQueue({
+    redis: connectionAs('producer', redis.url),
+    prefix,
+    delivery: 'at-most-once',
+  });
   onTestFinished(() => queue.close());
   const worker = await startWorkerInProcess(redis.url, prefix);
   onTestFinished(() => worker.stop());
@@ -44,7 +49,7 @@ it('a worker lists the trace id of the service, and one with UNKNOWN_RULES decid
 it('a worker lists the trace id of each attempt that may have been accepted, across restarts', async () => {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => queue.close());
   const { id } = await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });
   const env = { UNKNOWN_RESENDS: '2', BACKOFF_CAP_MS: '2000' };

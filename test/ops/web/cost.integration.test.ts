@@ -9,6 +9,7 @@ import { failNotices } from '../support/failed-notices.ts';
 import { commandsByName } from './support/commands.ts';
 import { startOps, type OpsBench } from './support/ops-bench.ts';
 import { acceptOf, readPaths } from './support/read-paths.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 /** What may be asked of Redis for one answer, at most. */
 const MOST_COMMANDS = 60;
@@ -43,7 +44,11 @@ async function fill(
   chunks: number,
   failed: number,
 ): Promise<void> {
-  const queue = new NoticeQueue({ redis: { url }, prefix, enqueueTimeoutMs: 20_000 });
+  const queue = new NoticeQueue({
+    redis: connectionAs('producer', url),
+    prefix,
+    enqueueTimeoutMs: 20_000,
+  });
   await queue.sendMany(
     numbers(jobs).map((contact) => ({ templateCode: 'T', contacts: [{ contact }] })),
   );

@@ -3,6 +3,7 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { newApiKey } from '../../../src/ops/web/access/accounts.ts';
 import { run } from '../../cli/support/run.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { expectDocumented, startOps, type Reply } from './support/ops-bench.ts';
 
 const redis = testRedis();
@@ -40,7 +41,7 @@ async function bench(prefix = redis.freshPrefix()) {
       post(PATH, { notice }, { 'idempotency-key': key });
     return { post, get, send };
   };
-  const library = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const library = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => library.close());
   return { server, as, library, prefix };
 }
@@ -138,7 +139,7 @@ describe('idempotency keys over HTTP', () => {
 
   it('that were stored before they had a scope still prevent a repeated call', async () => {
     const prefix = redis.freshPrefix();
-    const earlier = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const earlier = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     onTestFinished(() => earlier.close());
     const { id } = await earlier.send(NOTICE, { idempotencyKey: 'order-1' });
     await earlier.send(NOTICE, { idempotencyKey: 'order-2' });

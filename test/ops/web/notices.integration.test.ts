@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { onTestFinished } from 'vitest';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
 
 const redis = testRedis();
@@ -33,7 +34,7 @@ describe('a notice over HTTP', () => {
     const job = await server.context.sendQueue.getJob(jobs[0] ?? '');
     expect(job?.data).toMatchObject({ v: 1, notice: { templateCode: 'ORDER_SHIPPED' } });
 
-    const library = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const library = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     onTestFinished(() => library.close());
     const receipt = await library.send(notice());
     expect(Object.keys(receipt).sort()).toEqual(Object.keys(reply.json).sort());

@@ -3,6 +3,7 @@ import { NoticeAdmin } from '../../../src/admin/index.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { failNotices } from '../support/failed-notices.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
 
@@ -19,7 +20,7 @@ async function bench() {
     await batch.settle(chunk, allFailed(2, 'rejected', 'BAD_NUMBER', ''));
   }
   const server = await startOps(redis.url, prefix);
-  const admin = new NoticeAdmin({ redis: { url: redis.url }, prefix });
+  const admin = new NoticeAdmin({ redis: connectionAs('ops', redis.url), prefix });
   return { ids, batch, admin, operator: await server.operator() };
 }
 

@@ -11,6 +11,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { createServiceClient, type ServiceClient } from '../../../src/service/client.ts';
 import { startWorker, type RunningWorker } from '../../../workers/process/start-worker.ts';
 import { testRedis, type TestRedis } from '../../support/redis.ts';
+import { connectionAs, environmentAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 
 /** Environment variables by name, as an operator would set them. */
@@ -91,7 +92,7 @@ export function room(): Room {
 
 /** The configuration of a worker that is told these variables. */
 export function configOf(env: Env): Config & { readonly service: ServiceConfig } {
-  const { service, ...config } = loadConfig({ ...BRISK, ...env });
+  const { service, ...config } = loadConfig(environmentAs('worker', { ...BRISK, ...env }));
   if (service === undefined) throw new Error('the environment names no service');
   return { ...config, service };
 }
@@ -109,7 +110,7 @@ async function openLine(
   const prefix = redis.freshPrefix();
   const base = { ...env, REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const { chunkSize } = configOf(base).queue;
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix, chunkSize });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, chunkSize });
   closers.push(() => queue.close());
 
   const log: LogLine[] = [];

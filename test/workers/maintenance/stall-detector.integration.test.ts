@@ -10,6 +10,7 @@ import {
   type StallObservation,
 } from '../../../workers/maintenance/stall-detector.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 
 describe('isStalled', () => {
@@ -41,7 +42,7 @@ describe('startStallDetector', () => {
   async function watchOver(jobs: number, priority = 0) {
     const prefix = redis.freshPrefix();
     const keys = keysOf(prefix, 'default');
-    const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+    const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
     closers.push(() => queue.close());
     for (let job = 0; job < jobs; job++) {
       await queue.send({ templateCode: 'T', contacts: [{ contact: '0101' }] }, { priority });

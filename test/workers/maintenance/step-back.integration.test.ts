@@ -4,6 +4,7 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { clockProxy } from '../../cli/account/support/clock-proxy.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 import { stepClockBack } from '../../support/step-back.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../support/worker-in-process.ts';
@@ -20,7 +21,7 @@ it('a hold ends in time although the clock of Redis goes back an hour', async ()
   const url = await clockProxy(redis.url, () => aheadS);
   const worker = await startWorkerInProcess(url, prefix, { HEARTBEAT_MS: '200' });
   onTestFinished(() => worker.stop());
-  const queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   onTestFinished(() => queue.close());
   worker.emulator.addFault({ on: 'send', status: 429, retryAfter: RETRY_AFTER_S, times: 1 });
   await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });

@@ -6,6 +6,7 @@ import { NoticeQueue } from '../../../src/index.ts';
 import { startNoticeWorker } from '../../../workers/process/notice-worker.ts';
 import { freePort } from '../../../scripts/redis/free-port.ts';
 import { testRedis } from '../../support/redis.ts';
+import { connectionAs, environmentAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 
 const redis = testRedis();
@@ -17,9 +18,10 @@ it('sends in the process of its caller, logs to its pino, and stops', async () =
   const prefix = redis.freshPrefix();
   const lines: string[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
-  await using queue = new NoticeQueue({ redis: { url: redis.url }, prefix });
+  await using queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix });
   {
-    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, BASE_URL: emulator.url, ...KEYS };
+    const address = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, BASE_URL: emulator.url };
+    const env = environmentAs('worker', { ...address, ...KEYS });
     await using worker = await startNoticeWorker({ env, logger });
     expect([worker.id, worker.notReady()]).toEqual([expect.any(String), []]);
     await queue.send({ templateCode: 'T', contacts: [{ contact: '01000000001' }] });

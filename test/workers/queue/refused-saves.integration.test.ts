@@ -10,6 +10,7 @@ import { openBullQueue } from '../../../src/redis/open-queue.ts';
 import { numbers } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess, type WorkerInProcess } from '../support/worker-in-process.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 // Locks end, and Redis refuses writes for longer.
 vi.setConfig({ testTimeout: 60_000 });
@@ -64,7 +65,7 @@ async function sendAll(url: string): Promise<WorkerInProcess> {
   const worker = await startWorkerInProcess(url, PREFIX, SHORT_LOCK);
   closers.push(() => worker.stop());
   worker.emulator.addFault({ on: 'send', latencyMs: LATENCY_MS });
-  const queue = new NoticeQueue({ redis: { url }, prefix: PREFIX });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', url), prefix: PREFIX });
   closers.push(() => queue.close());
   await queue.sendMany(
     numbers(NOTICES).map((contact) => ({ templateCode: 'ONCE', contacts: [{ contact }] })),
@@ -106,7 +107,7 @@ it.each([
 
 it('a producer gets the reason where Redis cannot save', async () => {
   const { server, admin } = await redisWithFailedSave();
-  const queue = new NoticeQueue({ redis: { url: server.url }, prefix: PREFIX });
+  const queue = new NoticeQueue({ redis: connectionAs('producer', server.url), prefix: PREFIX });
   closers.push(() => queue.close());
   await refuse(admin, true);
   const error: unknown = await queue

@@ -7,6 +7,7 @@ import { keysOf } from '../../../src/redis/keys.ts';
 import { room } from '../../service-coverage/support/line.ts';
 import { numbers } from '../../support/fleet.ts';
 import { until } from '../../support/wait.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 const KEY = '42'.repeat(32);
 const OTHER_KEY = '43'.repeat(32);
@@ -31,7 +32,11 @@ it('a batch waits for a worker that has its key; one without it is not ready, wi
     (await readWorkers(redis.client, keys)).flatMap(({ unready: reasons = [] }) =>
       reasons.map(({ reason }) => reason),
     );
-  queue = new NoticeQueue({ redis: { url: redis.url }, prefix: line.prefix, payloadKey: KEY });
+  queue = new NoticeQueue({
+    redis: connectionAs('application', redis.url),
+    prefix: line.prefix,
+    payloadKey: KEY,
+  });
   const { batch } = await queue.import(
     numbers(CONTACTS).map((contact) => ({ contact })),
     { templateCode: 'T', chunkSize: 10 },

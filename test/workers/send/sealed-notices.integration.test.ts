@@ -14,6 +14,7 @@ import { findContact } from '../../../src/search/find-contact.ts';
 import { run } from '../../cli/support/run.ts';
 import { acceptedNumbers, room } from '../../service-coverage/support/line.ts';
 import { until } from '../../support/wait.ts';
+import { connectionAs } from '../../support/redis-users.ts';
 
 const KEY = '42'.repeat(32);
 const OTHER_KEY = '43'.repeat(32);
@@ -53,7 +54,7 @@ describe('a single notice with PAYLOAD_KEY', () => {
     const { prefix } = line;
     const keys = keysOf(prefix, 'default');
     const queue = new NoticeQueue({
-      redis: { url: redis.url },
+      redis: connectionAs('application', redis.url),
       prefix,
       payloadKey,
       findKey: FIND_KEY,
@@ -91,7 +92,7 @@ describe('a single notice with PAYLOAD_KEY', () => {
     const blind = await cli(['failures', '--csv'], '');
     expect(blind.code).toBe(1);
     expect(blind.stderr).toMatch(/PAYLOAD_UNREADABLE|key that is not configured/);
-    const server = { redis: { url: redis.url }, prefix, findKey: FIND_KEY };
+    const server = { redis: connectionAs('ops', redis.url), prefix, findKey: FIND_KEY };
     const found = await findContact(NUMBER, { ...server, payloadKey: KEY });
     expect(found.notices).toHaveLength(2);
     expect(found.notices).toContainEqual(

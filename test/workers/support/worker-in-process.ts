@@ -4,6 +4,7 @@ import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts'
 import type { EmulatorOptions } from '../../../src/emulator/options.ts';
 import { lanesOf } from '../../../workers/queue/send-worker.ts';
 import { startWorker } from '../../../workers/process/start-worker.ts';
+import { environmentAs } from '../../support/redis-users.ts';
 
 /** One worker in the process of the test, and the service that it sends to. */
 export interface WorkerInProcess {
@@ -23,14 +24,16 @@ export async function startWorkerInProcess(
   emulated: EmulatorOptions = {},
 ): Promise<WorkerInProcess> {
   const emulator = await startEmulator(emulated);
-  const { service, ...config } = loadConfig({
-    REDIS_URL: redisUrl,
-    REDIS_PREFIX: prefix,
-    BASE_URL: emulator.url,
-    ACCESS_KEY: 'emulator-access-key',
-    SECRET_KEY: 'emulator-secret-key',
-    ...env,
-  });
+  const { service, ...config } = loadConfig(
+    environmentAs('worker', {
+      REDIS_URL: redisUrl,
+      REDIS_PREFIX: prefix,
+      BASE_URL: emulator.url,
+      ACCESS_KEY: 'emulator-access-key',
+      SECRET_KEY: 'emulator-secret-key',
+      ...env,
+    }),
+  );
   if (service === undefined) throw new Error('the configuration has no service');
 
   const lanes = lanesOf(config.worker);

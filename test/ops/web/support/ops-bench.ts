@@ -11,6 +11,7 @@ import { openOps, type OpsContext } from '../../../../src/ops/web/ops-context.ts
 import { OPS_ROUTES } from '../../../../src/ops/web/http/route-table.ts';
 import type { Route } from '../../../../src/ops/web/http/route.ts';
 import { buildOpsServer } from '../../../../src/ops/web/server.ts';
+import { environmentAs } from '../../../support/redis-users.ts';
 
 /** What the server answered, over a real socket. */
 export interface Reply {
@@ -96,14 +97,14 @@ export async function startOps(
   routes?: readonly Route[],
 ): Promise<OpsBench> {
   const config = loadConfig(
-    {
+    environmentAs('ops', {
       REDIS_URL: redisUrl,
       REDIS_PREFIX: prefix,
       OPS_PORT: '0',
       OPS_SESSION_KEY: randomBytes(24).toString('base64url'),
       ...everybody(),
       ...env,
-    },
+    }),
     { service: false },
   );
   const users = readUsers(config.ops.users);
