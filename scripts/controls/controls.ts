@@ -1,4 +1,5 @@
 import { ACCESS_CONTROLS } from './access-controls.ts';
+import { AUDIT_CONTROLS } from './audit-controls.ts';
 import type { Control } from './control.ts';
 import { DEPLOYMENT_CONTROLS } from './deployment-controls.ts';
 import { FILE_CONTROLS } from './file-controls.ts';
@@ -11,6 +12,7 @@ import { SIGN_IN_CONTROLS } from './sign-in-controls.ts';
 export const CONTROLS: readonly Control[] = [
   ...PRIVACY_CONTROLS,
   ...ACCESS_CONTROLS,
+  ...AUDIT_CONTROLS,
   ...PROVIDER_CONTROLS,
   ...INPUT_CONTROLS,
   ...FILE_CONTROLS,

@@ -74,12 +74,4 @@ export const FILE_CONTROLS: readonly Control[] = [
     test: 'service/echoed-values.test.ts',
     words: 'six digits of a number',
   },
-  {
-    prevents: 'exports of an old copy of the queue that leave no trace',
-    file: 'src/cli/account/restored.ts',
-    from: 'await appendAudit(open.redis, open.keys, { who: currentUser(), why, ...entry });',
-    to: '',
-    test: 'ops/restored.integration.test.ts',
-    words: '--csv is recorded in the audit stream',
-  },
 ];

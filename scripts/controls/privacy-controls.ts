@@ -48,7 +48,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     from: 'if (NUMBER.test(text)) return false;',
     to: '',
     test: 'service/response/read-answer.test.ts',
-    words: '',
+    words: 'drops a code of INVALID_01098765432',
   },
   {
     prevents: 'secrets of this program in text of the service',
@@ -72,7 +72,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     from: 'return redactedAt(line, 1);',
     to: 'return line;',
     test: 'logging/redaction.test.ts',
-    words: '',
+    words: 'what a log line must not hold',
   },
   {
     prevents: 'single notices that are readable in Redis',
@@ -112,7 +112,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     from: "if (secret === 'value') return `set (${value.length} characters)`;",
     to: '',
     test: 'config/secrets.test.ts',
-    words: '',
+    words: 'of PAYLOAD_KEY when it is right',
   },
   {
     prevents: 'sending to a person whose data was erased',
@@ -169,5 +169,29 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
     to: 'actor.why',
     test: 'ops/web/hostile-requests.integration.test.ts',
     words: 'is shown without it as that of a hold',
+  },
+  {
+    prevents: 'contacts of another account that are put in the place of others',
+    file: 'src/payload/seal.ts',
+    from: '`${account} ${place}`',
+    to: '` ${place}`',
+    test: 'payload/chunk-payload.test.ts',
+    words: 'opens only in the account and the batch',
+  },
+  {
+    prevents: 'phone numbers in trace ids of the service',
+    file: 'src/service/response/mask-text.ts',
+    from: 'if (NUMBER.test(text)) return undefined;',
+    to: '',
+    test: 'service/response/mask-text.test.ts',
+    words: 'with seven digits in a row, separators or not',
+  },
+  {
+    prevents: 'trace ids of the service that repeat what was sent',
+    file: 'src/service/response/mask-text.ts',
+    from: 'const pieces = [...(text.match(PIECES) ?? []), ...digitRuns(text, NUMBER_PART)];',
+    to: 'const pieces: string[] = [];',
+    test: 'service/response/mask-text.test.ts',
+    words: 'has no trace id that repeats a part of the request',
   },
 ];

@@ -16,7 +16,7 @@ export const PROVIDER_CONTROLS: readonly Control[] = [
     from: "return failureOf(error, 'not-valid');",
     to: "const no = error.cause?.cause; return no?.claim === 'nonce' ? no : failureOf(error, 'not-valid');",
     test: 'ops/web/oidc/oidc.integration.test.ts',
-    words: 'with another nonce in the ID token',
+    words: 'with another nonce in the ID token signs nobody in',
   },
   {
     prevents: 'a code that is redeemed by who did not begin the sign-in',
@@ -48,7 +48,7 @@ export const PROVIDER_CONTROLS: readonly Control[] = [
     from: "if (bytes > MOST_BYTES) throw new TypeError('an answer of the provider is too large');",
     to: '',
     test: 'ops/web/oidc/oidc.integration.test.ts',
-    words: 'answers with "flood"',
+    words: 'answers with "flood" does not keep users with a password out',
   },
   {
     prevents: 'a provider without https',

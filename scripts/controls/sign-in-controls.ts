@@ -15,17 +15,17 @@ export const SIGN_IN_CONTROLS: readonly Control[] = [
   {
     prevents: 'an ID token for another program',
     ...accepting('aud'),
-    words: 'with another audience in the ID token',
+    words: 'with another audience in the ID token signs nobody in',
   },
   {
     prevents: 'an ID token of another provider',
     ...accepting('iss'),
-    words: 'with another issuer in the ID token',
+    words: 'with another issuer in the ID token signs nobody in',
   },
   {
     prevents: 'an ID token that is too old',
     ...accepting('exp'),
-    words: 'with a time that is over in the ID token',
+    words: 'with a time that is over in the ID token signs nobody in',
   },
   {
     prevents: 'an API key of which no one knows that it is used',

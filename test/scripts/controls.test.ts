@@ -3,6 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { CONTROLS } from '../../scripts/controls/controls.ts';
 import { tierOf } from '../support/tiers.ts';
 
+/** The literal parts of titles with placeholders, such as `refuses $data`: of each, the longest. */
+const partsOfTitles = (text: string): string[] =>
+  [...text.matchAll(/['`]([^'`\n]*(?:%[sj]|\$[a-z]+)[^'`\n]*)['`]/g)].map(([, title = '']) =>
+    title
+      .split(/%[sj]|\$[a-z]+/)
+      .reduce((longest, part) => (part.length > longest.length ? part : longest)),
+  );
+
 describe('the controls of security', () => {
   it('are each named once', () => {
     const names = CONTROLS.map(({ prevents }) => prevents);
@@ -10,12 +18,17 @@ describe('the controls of security', () => {
   });
 
   it.each(CONTROLS)('$prevents: can be disabled, and has its test', (control) => {
-    const { file, from, to, test } = control;
+    const { file, from, to, test, words } = control;
     expect(readFileSync(file, 'utf8').split(from)).toHaveLength(2);
     expect(to).not.toBe(from);
     expect([existsSync(`test/${test}`), tierOf(`test/${test}`)]).toEqual([
       true,
       expect.any(String),
     ]);
+    // Without words any failure of the file would count, such as one of a text that cannot be read.
+    expect(words).not.toBe('');
+    const text = readFileSync(`test/${test}`, 'utf8');
+    const titles = [words, ...partsOfTitles(text)];
+    expect(titles.filter((title) => text.includes(title) && words.includes(title))).not.toEqual([]);
   });
 });

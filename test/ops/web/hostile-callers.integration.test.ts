@@ -159,6 +159,10 @@ describe('a connection', () => {
     const head = 'POST /sign-in HTTP/1.1\r\nhost: 127.0.0.1\r\n';
     const type = 'content-type: application/x-www-form-urlencoded\r\ncontent-length: 100\r\n\r\n';
     const half = await Promise.all([open(bench, head), open(bench, `${head}${type}name=`)]);
+    // A caller that is silent is closed anyway: this one sends a byte of its body each second.
+    const [, slow] = half;
+    const bytes = setInterval(() => slow.write('x'), 1_000);
+    slow.once('close', () => clearInterval(bytes));
     const [headersAt = 0, bodyAt = 0] = await Promise.all(
       half.map(async (socket) => {
         if (!socket.resume().closed) await once(socket, 'close');

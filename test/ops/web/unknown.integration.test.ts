@@ -75,6 +75,15 @@ describe('unknown outcomes over HTTP', () => {
     ]);
   });
 
+  it('a preview by number is recorded as a search, with the masked number', async () => {
+    const { viewer, audit } = await bench();
+    const { json } = await viewer.post(`${PATH}/preview`, { number: NUMBER });
+    expect(json).toMatchObject({ contacts: 1 });
+    expect(await audit()).toMatchObject([
+      { who: 'vera', what: 'search', target: 'number 010******01', as: 'searched' },
+    ]);
+  });
+
   it('what selects nothing, or contradicts itself, is refused', async () => {
     const { operator, viewer } = await bench();
     for (const [fields, problem] of [

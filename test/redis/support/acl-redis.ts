@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
-import { addUsers, credentialsOf, type User } from '../../support/redis-users.ts';
+import { addUsers, credentialsOf, documentedLines, type User } from '../../support/redis-users.ts';
 
 /** A Redis that has the users of docs/redis.md and no others, but the test's own. */
 export interface AclRedis {
@@ -14,13 +14,16 @@ export interface AclRedis {
   refused(): Promise<string[]>;
 }
 
-/** Gives a server the documented users, and one that may do everything. @returns a connection of the latter */
+/** Gives a server the documented users, also the default one, and one that may do everything. @returns a connection of the latter */
 export async function replaceUsers(url: string): Promise<Redis> {
   const anyone = new Redis(url);
   await anyone.call('ACL', 'SETUSER', 'test', 'on', '>test', '+@all', '~*', '&*');
   const admin = new Redis(url, { username: 'test', password: 'test' });
   await addUsers(admin);
-  await admin.call('ACL', 'SETUSER', 'default', 'off');
+  for (const line of documentedLines()) {
+    const [, name, ...rules] = line.split(' ');
+    if (name === 'default') await admin.call('ACL', 'SETUSER', name, ...rules);
+  }
   anyone.disconnect();
   return admin;
 }
