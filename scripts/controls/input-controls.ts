@@ -91,6 +91,14 @@ export const INPUT_CONTROLS: readonly Control[] = [
     words: 'reaches Sentinels and the master they name with TLS only',
   },
   {
+    prevents: 'a plain Sentinel or Cluster of this machine that leads to another one',
+    file: 'src/redis/plain-nodes.ts',
+    from: 'if (!isPlain || !isHere) return',
+    to: 'if (isPlain || !isHere) return',
+    test: 'redis/plain-nodes.integration.test.ts',
+    words: 'gets an error that names the address, which nothing is sent to',
+  },
+  {
     prevents: 'a missing permission that is reported as an outage',
     file: 'src/redis/failure.ts',
     from: 'if (missing !== undefined) {',

@@ -1,3 +1,5 @@
+import { isLoopbackHost, mayBePlain } from '../format/plain-hosts.ts';
+
 /** A host and its port. */
 export interface Address {
   readonly host: string;
@@ -60,12 +62,6 @@ export function isPrivate(url: string): boolean {
   return URL.canParse(url) && (url.startsWith('https:') || isLoopback(url));
 }
 
-/** Whether it is a loopback host; an IPv6 address with or without brackets. */
-export function isLoopbackHost(host: string): boolean {
-  const hostname = host.toLowerCase().replace(/^::1$/, '[::1]');
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
-}
-
 /** Addresses of Redis, and whether its URL demands TLS. */
 interface RedisAddresses {
   readonly url: string;
@@ -85,11 +81,8 @@ export function plainRemoteHosts(
   if (protocol === 'rediss:') return [];
   const nodes = [...sentinels, ...cluster].map(({ host }) => host);
   const hosts = nodes.length > 0 ? nodes : [hostname];
-  const names = new Set(allowed.map(withoutBrackets));
-  return hosts.filter((host) => !isLoopbackHost(host) && !names.has(withoutBrackets(host)));
+  return hosts.filter((host) => !mayBePlain(host, allowed));
 }
-
-const withoutBrackets = (host: string) => host.toLowerCase().replace(/^\[|\]$/g, '');
 
 /** Parses `host:port`. An IPv6 host is written in brackets and returned without them. */
 export function parseAddress(text: string): Address | undefined {

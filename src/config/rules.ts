@@ -1,5 +1,6 @@
 import type { InputIssue } from '../contracts/errors.ts';
-import { isLoopback, isLoopbackHost, isPrivate, plainRemoteHosts } from './address.ts';
+import { isLoopbackHost } from '../format/plain-hosts.ts';
+import { isLoopback, isPrivate, plainRemoteHosts } from './address.ts';
 import { arePair } from './certificate-pair.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';

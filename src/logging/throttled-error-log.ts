@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { NoticeQueueError } from '../contracts/errors.ts';
 import { redisErrorFields } from '../redis/failure.ts';
 
 /**
@@ -20,6 +21,7 @@ export function throttledErrorLog(
     if (code === lastCode && now - lastAt < 1_000) return;
     lastAt = now;
     lastCode = code;
-    log.warn({ event: 'redis-trouble', ...fields });
+    const reason = error instanceof NoticeQueueError ? { reason: error.message } : {};
+    log.warn({ event: 'redis-trouble', ...fields, ...reason });
   };
 }

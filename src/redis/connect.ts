@@ -1,6 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import { Cluster, Redis } from 'ioredis';
 import type { RedisTransport } from './caller/option-rules.ts';
+import { plainNodes, type PlainNodes } from './plain-nodes.ts';
 import { replyCode } from './script.ts';
 
 /** Address of Redis: one server, a Sentinel set, or a Cluster. */
@@ -19,6 +20,8 @@ export interface RedisSettings {
   readonly tlsCert?: string | undefined;
   readonly tlsKey?: string | undefined;
   readonly connectTimeoutMs: number;
+  /** Hosts other than this machine that may be reached without TLS; none if absent. */
+  readonly insecureHosts?: readonly string[] | undefined;
   /** How a caller's own connection reaches the server; absent where the settings were written down. */
   readonly transport?: RedisTransport | undefined;
 }
@@ -137,14 +140,16 @@ export function connectRedis(
   onError: (error: Error) => void,
   commandTimeoutMs?: number,
 ): RedisClient {
-  const client = openClient(settings, role, commandTimeoutMs);
-  client.on('error', onError);
+  const nodes = plainNodes(settings, onError);
+  const client = openClient(settings, role, nodes, commandTimeoutMs);
+  client.on('error', (error: Error) => onError(nodes.reported(error)));
   return client;
 }
 
 function openClient(
   settings: RedisSettings,
   role: ConnectionRole,
+  nodes: PlainNodes,
   commandTimeoutMs: number | undefined,
 ): RedisClient {
   const url = new URL(settings.url);
@@ -162,6 +167,7 @@ function openClient(
   if (settings.cluster.length > 0) {
     return new Cluster([...settings.cluster], {
       ...settings.transport?.cluster,
+      ...nodes.ofCluster,
       redisOptions: common,
       clusterRetryStrategy: retryStrategy,
       enableOfflineQueue: role !== 'producer' && role !== 'ops',
@@ -173,6 +179,7 @@ function openClient(
   if (settings.sentinels.length > 0) {
     return new Redis({
       ...common,
+      ...nodes.ofSentinels,
       retryStrategy,
       sentinelRetryStrategy: retryStrategy,
       sentinels: [...settings.sentinels],

@@ -1,16 +1,11 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import { freePort } from '../../scripts/redis/free-port.ts';
-import { localProgram } from '../../scripts/redis/redis-server.ts';
 import { connectRedis, type RedisSettings } from '../../src/redis/connect.ts';
 import { startTlsFront, type FrontOptions, type TlsFront } from '../chaos/support/tls-front.ts';
 import { certificate } from '../service/support/servers.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
+import { SENTINEL_PASSWORD, startSentinel } from './support/sentinel.ts';
 
 const redis = testRedis();
 const { cert, key } = certificate('local');
@@ -32,39 +27,13 @@ function connect(settings: Partial<RedisSettings>): { opened: Redis; errors: str
 
 const portOf = (url: string) => Number(new URL(url).port);
 
-/** A Sentinel with a password, which leads to this port. */
-async function startSentinel(masterPort: number, password: string): Promise<number> {
-  const port = await freePort();
-  const folder = mkdtempSync(path.join(tmpdir(), 'notices-sentinel-'));
-  const config = path.join(folder, 'sentinel.conf');
-  const lines = [
-    `port ${port}`,
-    'bind 127.0.0.1',
-    `requirepass ${password}`,
-    `sentinel monitor main 127.0.0.1 ${masterPort} 1`,
-  ];
-  writeFileSync(config, `${lines.join('\n')}\n`);
-  const sentinel = spawn(localProgram() ?? 'redis-server', [config, '--sentinel'], {
-    stdio: 'ignore',
-  });
-  const client = new Redis(port, '127.0.0.1', { password, enableReadyCheck: false });
-  client.on('error', () => {});
-  onTestFinished(() => {
-    client.disconnect();
-    sentinel.kill('SIGKILL');
-    rmSync(folder, { recursive: true, force: true });
-  });
-  await until(() => client.status === 'ready', { what: 'the Sentinel' });
-  return port;
-}
-
 it('reaches Sentinels and the master they name with TLS only, when Redis uses TLS', async () => {
   const master = await front(portOf(redis.url));
-  const sentinel = await front(await startSentinel(master.port, 'sentinel-password'));
+  const sentinel = await front(await startSentinel(master.port));
   const { opened } = connect({
     sentinels: [{ host: '127.0.0.1', port: sentinel.port }],
     sentinelName: 'main',
-    sentinelPassword: 'sentinel-password',
+    sentinelPassword: SENTINEL_PASSWORD,
   });
   await until(() => opened.status === 'ready', { what: 'the connection' });
   expect(await opened.ping()).toBe('PONG');

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { loadConfig, type Config } from '../../src/config/config.ts';
 import { warnOfVariables } from '../../src/config/warn.ts';
-import { isLoopbackHost } from '../../src/config/address.ts';
 import { InputError } from '../../src/contracts/errors.ts';
+import { isLoopbackHost } from '../../src/format/plain-hosts.ts';
 import { createLogger } from '../../src/logging/logger.ts';
 import type { Invitation } from '../../src/ops/web/access/access.ts';
 import { openOps } from '../../src/ops/web/ops-context.ts';

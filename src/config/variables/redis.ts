@@ -32,7 +32,7 @@ export const redisVariables = {
   ),
   insecureHosts: variable('INSECURE_REDIS_HOSTS', hosts().default([]), {
     description:
-      'Hosts other than this machine at which Redis, Sentinels or nodes of a Cluster may be reached without TLS; what they in turn lead to is reached without TLS, too.',
+      'Hosts other than this machine at which Redis, Sentinels or nodes of a Cluster may be reached without TLS; what they in turn lead to is reached without TLS, too. Sentinels and nodes of this machine lead only to this machine and to these hosts.',
     note: 'The password of Redis, phone numbers and the content of messages then cross the network unencrypted.',
   }),
   username: variable(

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import cookie from '@fastify/cookie';
 import rateLimit from '@fastify/rate-limit';
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { isLoopbackHost } from '../../config/address.ts';
+import { isLoopbackHost } from '../../format/plain-hosts.ts';
 import { NoticeQueueError } from '../../contracts/errors.ts';
 import { authorize, reads } from './access/authorize.ts';
 import type { Identity, Needs } from './access/identity.ts';

@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
-import { isLoopbackHost } from '../../../config/address.ts';
+import { isLoopbackHost } from '../../../format/plain-hosts.ts';
 import type { OpsConfig } from '../../../config/config.ts';
 import { InputError } from '../../../contracts/errors.ts';
 import {

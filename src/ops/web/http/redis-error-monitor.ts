@@ -1,3 +1,4 @@
+import { NoticeQueueError } from '../../../contracts/errors.ts';
 import { missingPermissionOf, redisErrorCode } from '../../../redis/failure.ts';
 import type { RedisSettings } from '../../../redis/connect.ts';
 
@@ -39,6 +40,8 @@ export class RedisErrorMonitor {
   readonly #address: string;
   #word = '';
   #missing: string | undefined;
+  /** Why no connection is made at all. */
+  #refused: string | undefined;
   #since = 0;
 
   constructor(settings: RedisSettings) {
@@ -51,11 +54,15 @@ export class RedisErrorMonitor {
     // The error of a connection is more specific than the one of a command that could not be sent.
     if (word in CAUSES || this.#word === '') this.#word = word;
     this.#missing = missingPermissionOf(error);
+    if (error instanceof NoticeQueueError && error.code === 'QUEUE_REFUSED') {
+      this.#refused = error.message;
+    } else if (word in CAUSES) this.#refused = undefined;
   }
 
   recovered(): void {
     this.#word = '';
     this.#missing = undefined;
+    this.#refused = undefined;
     this.#since = 0;
   }
 
@@ -65,6 +72,7 @@ export class RedisErrorMonitor {
   }
 
   explain(): string {
+    if (this.#refused !== undefined) return this.#refused;
     const cause =
       this.#missing === undefined
         ? (CAUSES[this.#word] ?? UNKNOWN_CAUSE)
