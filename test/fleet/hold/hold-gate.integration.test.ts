@@ -129,7 +129,10 @@ describe('HoldGate', () => {
     await until(() => other.moves.length > 0, { what: 'the hint' });
     await untilDue(keys);
     const passages = await Promise.all(
-      Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : other).gate.enter(JOB)),
+      Array.from(
+        { length: 20 },
+        async (_, index) => await (index % 2 === 0 ? one : other).gate.enter(JOB),
+      ),
     );
     expect(passages.filter((passage) => passage !== undefined)).toHaveLength(1);
   });

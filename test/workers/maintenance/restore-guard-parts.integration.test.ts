@@ -142,7 +142,7 @@ describe('the restore guard', () => {
     const epoch = await epochOf(keys);
     expect(epoch?.event).toMatchObject({ why: 'went-back', verdict: 'held', past: [] });
     expect(await heldAs(keys)).toBe('restored');
-    expect(await Promise.all(fleet.map(({ guard }) => guard.passed()))).toEqual(
+    expect(await Promise.all(fleet.map(async ({ guard }) => await guard.passed()))).toEqual(
       fleet.map(() => true),
     );
   });
