@@ -48,7 +48,7 @@ export const INPUT_CONTROLS: readonly Control[] = [
     from: 'return index < 0 ? undefined : `Contact ${index} of the job is not valid.`;',
     to: 'return index < 0 ? undefined : undefined;',
     test: 'contracts/job.test.ts',
-    words: 'refuses { notice: {} }',
+    words: 'Contact 1 of the job',
   },
   {
     prevents: 'a service whose certificate is not verified',

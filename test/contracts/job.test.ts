@@ -60,7 +60,7 @@ describe('readJobData', () => {
     { data: { ...good, expiresAt: 'soon' }, message: 'expiresAt' },
     { data: { ...good, expiresAt: 1.5 }, message: 'expiresAt' },
     { data: { ...good, expiresAt: null }, message: 'expiresAt' },
-  ])('refuses $data', ({ data, message }) => {
+  ])('refuses $data: $message', ({ data, message }) => {
     expect(refusal(data)).toContain(message);
   });
 
