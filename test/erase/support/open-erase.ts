@@ -24,7 +24,7 @@ export function openErase(redis: TestRedis, prefix: string, payloadKey?: string)
   const secrets = { FIND_KEY, ...(payloadKey === undefined ? {} : { PAYLOAD_KEY: payloadKey }) };
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix, ...secrets };
   const queue = new NoticeQueue({
-    redis: connectionAs('producer', redis.url),
+    redis: connectionAs('application', redis.url),
     prefix,
     findKey: FIND_KEY,
     payloadKey,

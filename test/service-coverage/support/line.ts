@@ -110,7 +110,11 @@ async function openLine(
   const prefix = redis.freshPrefix();
   const base = { ...env, REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const { chunkSize } = configOf(base).queue;
-  const queue = new NoticeQueue({ redis: connectionAs('producer', redis.url), prefix, chunkSize });
+  const queue = new NoticeQueue({
+    redis: connectionAs('application', redis.url),
+    prefix,
+    chunkSize,
+  });
   closers.push(() => queue.close());
 
   const log: LogLine[] = [];
