@@ -88,7 +88,7 @@ export const DEPLOYMENT_CONTROLS: readonly Control[] = [
     from: "['code', 'INVALID_01098765432'],",
     to: '',
     test: 'corpus/corpus.test.ts',
-    words: '3 codes',
+    words: '3 codes is run by',
   },
   {
     prevents: 'a promise of SECURITY.md that no test shows',

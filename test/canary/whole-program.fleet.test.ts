@@ -13,6 +13,7 @@ import { changeWrongly } from './support/visits/changes.ts';
 import { act, enqueue, look, Terminal } from './support/commands.ts';
 import { Dictionary } from './support/dictionary.ts';
 import type { Canary } from './support/forms.ts';
+import { queueCopied, queueMalformed } from './support/hostile-jobs.ts';
 import {
   accepted,
   killWorker,
@@ -42,6 +43,8 @@ interface Shown {
   /** Routes of the ops server that did what they are for, by method and path. */
   readonly answered: ReadonlySet<string>;
   readonly echoed: number;
+  /** Metrics of a worker after failures. */
+  readonly metrics: string;
 }
 
 let shown: Shown;
@@ -101,10 +104,7 @@ async function play(): Promise<Shown> {
   const once = await printedOnce(world, terminal);
   const worker = await startWorker(world, world.main);
   await accepted(world, 'inList');
-  for (const path of ['/metrics', '/livez', '/readyz']) {
-    const answer = await fetch(`http://127.0.0.1:${world.healthPort}${path}`);
-    world.write('HTTP answer', await answer.text());
-  }
+  await readHealth(world);
   await startWorker(world, world.open);
   await sendUnencrypted(world);
   await accepted(world, 'unencryptedInList');
@@ -117,18 +117,32 @@ async function play(): Promise<Shown> {
   await accepted(world, 'killed');
   await accepted(world, 'killedInList');
   await troubleWithService(world, sent);
+  await queueMalformed(world, sent);
   await look(terminal, sent);
   const unanswered = await visitAll(world, visits, sent, provider);
+  await queueCopied(world, sent);
+  const metrics = await readHealth(world);
+  await terminal.both('show', sent.ids.at(-1) ?? '');
+  await terminal.run(['failures', '--csv']);
+  await visits.ask('/api/v1/failed-notices.csv', program('operatorKey'));
   const asText = await startOps(world, provider, { LOG_FORMAT: 'text', HEALTH_PORT: '0' });
   await visitByProvider(asText, provider);
   const otto = await asText.signIn('otto', SECRETS.operatorPassword);
-  await refuseWrites(world, sent, async () => {
+  await refuseWrites(world, sent, 'writesRefused', async () => {
     await changeWrongly(asText, [otto, program('senderKey')]);
     await asText.ask('/api/v1/hold/place', otto, { why: 'a test' });
     const body = { notice: notice(NUMBERS.refusedByRedis) };
     await asText.ask('/api/v1/notices', program('senderKey'), body);
     await terminal.both('send', '--template', 'CANARY', '--contact', NUMBERS.refusedByRedis);
   });
+  for (const refusal of ['outOfMemory', 'readOnly'] as const) {
+    await refuseWrites(world, sent, refusal, async () => {
+      await asText.ask('/', otto);
+      const body = { notice: notice(NUMBERS.refusedByRedis) };
+      await asText.ask('/api/v1/notices', program('senderKey'), body);
+      await terminal.run(['send', '--template', 'CANARY', '--contact', NUMBERS.refusedByRedis]);
+    });
+  }
   await troubleWithRedis(world, sent, async () => {
     for (const path of ['/readyz', '/', '/metrics']) await visits.ask(path, NOBODY);
     await terminal.both('status');
@@ -156,6 +170,7 @@ async function play(): Promise<Shown> {
     unanswered,
     answered: visits.answered,
     echoed: world.tap.echoed(),
+    metrics,
   };
 }
 
@@ -165,6 +180,17 @@ async function startOps(world: World, provider: TestProvider, more = {}): Promis
   const ops = world.start('log of the ops server', ['ops', '--port', '0'], env);
   const [, url = ''] = await ops.says(/^ops at (http\S+)/m);
   return new Visits(world, url);
+}
+
+/** What a worker shows about itself. @returns its metrics */
+async function readHealth(world: World): Promise<string> {
+  const texts: string[] = [];
+  for (const path of ['/metrics', '/livez', '/readyz']) {
+    const answer = await fetch(`http://127.0.0.1:${world.healthPort}${path}`);
+    texts.push(await answer.text());
+  }
+  for (const text of texts) world.write('HTTP answer', text);
+  return texts[0] ?? '';
 }
 
 /** Kinds of output that have to be there; a place without any would be searched in vain. */
@@ -201,7 +227,10 @@ describe('keys, tokens, passwords, numbers and values that pass through the whol
       // So that a new route is not left out; docs/openapi.json is made of the same table.
       const routes = OPS_ROUTES.map(({ method, path }) => `${method} ${path}`);
       expect(routes.filter((route) => !shown.answered.has(route))).toEqual([]);
-      expect(shown.echoed).toBeGreaterThanOrEqual(10);
+      expect(shown.echoed).toBeGreaterThanOrEqual(20);
+      for (const code of ['HTTP_500', 'JOB_INVALID', 'PAYLOAD_UNREADABLE']) {
+        expect(shown.metrics).toContain(code);
+      }
       const logs = (place: string) =>
         shown.written.filter((one) => one.place === place).map(({ bytes }) => bytes.toString());
       for (const place of ['log of a worker', 'log of the ops server']) {

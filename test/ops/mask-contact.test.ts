@@ -38,4 +38,20 @@ describe('what is shown of a contact', () => {
     };
     expect(JSON.stringify(showJob(job))).not.toMatch(/[0-9]{4,}/);
   });
+
+  it.each(['v', 'chunk', 'contacts', 'accepted', 'expiresAt'])(
+    'has none on the board in the place of a count or time: %s',
+    (field) => {
+      for (const number of ['01012345678', 1_012_345_678, 821_012_345_678, '010-1234-5678']) {
+        const shown = showJob({ [field]: number, notice: { [field]: number } });
+        expect(JSON.stringify(shown)).not.toMatch(/1234/);
+      }
+      expect(showJob({ [field]: 1_000 })).toEqual({ [field]: 1_000 });
+    },
+  );
+
+  it('has the time at which a job expires', () => {
+    const expiresAt = Date.UTC(2026, 0, 1);
+    expect(showJob({ expiresAt })).toEqual({ expiresAt });
+  });
 });

@@ -16,6 +16,7 @@ export interface AllowedPlace {
 /** Contacts that are not accepted, whatever happens. */
 const NOT_ACCEPTED = [
   'echoedWith400',
+  'echoedWith404',
   'echoedWith422',
   'rejected',
   'unknown',
@@ -62,6 +63,12 @@ export const ALLOWED: readonly AllowedPlace[] = [
     why: 'a list that is imported twice is recognized by it, by all who import',
     page: 'digest of a list, to recognize it',
   })),
+  ...['Redis', 'files of Redis'].map((place) => ({
+    place,
+    canaries: ['malformed', 'malformedValue', 'notJson'],
+    why: 'another producer stored it, and no worker can read it',
+    page: "another producer's jobs that no worker can read",
+  })),
   {
     place: 'slow log of Redis without PAYLOAD_KEY',
     // Of each argument it has the beginning: values may be cut off.
@@ -72,8 +79,8 @@ export const ALLOWED: readonly AllowedPlace[] = [
   },
   {
     place: 'slow log of Redis',
-    canaries: ['digest of a list'],
-    why: 'as in the commands that store it',
+    canaries: ['digest of a list', 'malformed', 'malformedValue', 'notJson'],
+    why: 'as in the commands that store them',
     page: 'slow log of Redis',
   },
   {

@@ -66,8 +66,16 @@ export const NUMBERS = {
   cancelledById: number(32),
   cancelledByKey: number(33),
   refusedByRedis: number(34),
+  echoedWith404: number(35),
+  badAnswers: number(36),
+  refused: number(37),
+  outOfMemory: number(38),
+  readOnly: number(39),
   unencrypted: number(40),
   unencryptedInList: number(41),
+  copied: number(42),
+  malformed: number(43),
+  notJson: number(44),
 } as const;
 
 /** Values of template variables. */
@@ -76,6 +84,7 @@ export const VALUES = {
   listValue: 'canary of a list, 이름 "Lee" & <i>',
   badRowValue: 'canary of a bad row, 이름 "Park"',
   openValue: 'canary that is not encrypted, "Choi"',
+  malformedValue: 'canary of a malformed job, "Jung"',
 } as const;
 
 const texts = (values: Readonly<Record<string, string>>): Canary[] =>

@@ -23,7 +23,7 @@ export const notice = (contact: string, templateCode = 'CANARY'): Notice => ({
   contacts: [{ contact, var1: VALUES.value }],
 });
 
-function openQueue({ redis }: World['main'], payloadKey?: string): NoticeQueue {
+export function openQueue({ redis }: World['main'], payloadKey?: string): NoticeQueue {
   const queue = new NoticeQueue({
     redis: { url: redis.url, password: SECRETS.redisPassword },
     prefix: 'canary',
@@ -45,7 +45,7 @@ export async function sendNotices(world: World): Promise<Sent> {
     sent.notices.push(notice(number));
     sent.ids.push(id);
   };
-  for (const status of [200, 400, 422] as const) {
+  for (const status of [200, 400, 404, 422] as const) {
     tap.echo(NUMBERS[`echoedWith${status}`], status);
     await send(NUMBERS[`echoedWith${status}`]);
   }
@@ -99,13 +99,13 @@ export async function killWorker(world: World, worker: RunningProcess, sent: Sen
 /** A token that ends early, answers that repeat the key pair, and keys that are refused. */
 export async function troubleWithTokens(world: World, sent: Sent): Promise<void> {
   const { emulator, tap } = world;
-  for (const status of [200, 400, 401]) {
-    tap.echo('/api/v2/token', status, { once: true });
-  }
+  const statuses = [200, 400, 401, 429, 500, 503];
+  for (const status of statuses) tap.echo('/api/v2/token', status, { once: true });
   const before = tap.echoed();
   emulator.revokeTokens();
   await sendOne(world, sent, 'renewed');
-  await until(() => tap.echoed() >= before + 3, { what: 'three echoes', ...DEADLINE });
+  const all = () => tap.echoed() >= before + statuses.length;
+  await until(all, { what: 'an echo of each status', ...DEADLINE });
   await accepted(world, 'renewed');
 }
 
@@ -115,16 +115,17 @@ export function accepted({ emulator }: World, name: keyof typeof NUMBERS): Promi
   return until(isAccepted, { what: `notice "${name}"`, ...DEADLINE });
 }
 
-/** Sends a single notice. */
+/** Sends a single notice. @returns its id */
 export async function sendOne(
   { main }: World,
   sent: Sent,
   name: keyof typeof NUMBERS,
-): Promise<void> {
+): Promise<string> {
   const queue = openQueue(main, SECRET_VARIABLES.PAYLOAD_KEY);
   const { id } = await queue.send(notice(NUMBERS[name]));
   sent.ids.push(id);
   sent.notices.push(notice(NUMBERS[name]));
+  return id;
 }
 
 /** Imports a list of a single contact. */

@@ -16,8 +16,8 @@ export interface Hit {
   readonly context: string;
 }
 
-/** Between the digits of a number, also URL-encoded. */
-const SEPARATORS = /%20|%2D|%2E|&nbsp;|[ \t.()+/_\u00a0-]/gi;
+/** Between the digits of a number, after NFKC: a no-break space is a space then, and a full-width digit a digit. */
+const SEPARATORS = /&nbsp;|&#160;|[\p{Zs}\p{Cf}\p{Pd}\t.()+/_,:;\u00b7\u2212\ufffd]/giu;
 const CONTEXT = 80;
 
 /** Of a number in the national or the international form: its digits without the leading zero. */
@@ -48,20 +48,35 @@ export class CanarySearch {
   }
 
   *#inBytes(place: string, bytes: Buffer): Generator<Hit> {
-    for (const text of [bytes, ...decompressed(bytes)].map((one) => one.toString('latin1'))) {
+    for (const one of [bytes, ...decompressed(bytes)]) {
+      const text = one.toString('latin1');
       for (const [{ name: canary }, forms] of this.#texts) {
         for (const { form, needle } of forms) {
           const at = text.indexOf(needle);
           if (at >= 0) yield { canary, form, place, context: around(text, at) };
         }
       }
-      const joined = text.replaceAll(SEPARATORS, '');
+      const joined = joinedDigits(one);
       for (const [{ name: canary }, digits] of this.#numbers) {
         const at = joined.indexOf(digits);
         if (at >= 0) yield { canary, form: 'digits', place, context: around(joined, at) };
       }
     }
   }
+}
+
+/** The text without what can stand between the digits of a number, in UTF-8, in JSON or in a URL. */
+function joinedDigits(bytes: Buffer): string {
+  return bytes
+    .toString()
+    .replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) =>
+      Buffer.from(run.replaceAll('%', ''), 'hex').toString(),
+    )
+    .replaceAll(/\\+u([0-9a-f]{4})/gi, (_, unit: string) =>
+      String.fromCharCode(Number.parseInt(unit, 16)),
+    )
+    .normalize('NFKC')
+    .replaceAll(SEPARATORS, '');
 }
 
 function around(text: string, at: number): string {

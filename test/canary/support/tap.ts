@@ -15,6 +15,8 @@ export interface Tap {
    * Answers requests that contain a text with everything that they contain, instead of passing them on.
    */
   echo(containing: string, status: number, how?: EchoHow): void;
+  /** Refuses connections meanwhile; those that stand are closed. */
+  refuse(meanwhile: () => Promise<void>): Promise<void>;
 }
 
 interface EchoHow {
@@ -48,18 +50,28 @@ export async function startTap(target: string): Promise<Tap> {
     echoed += 1;
     return answerWithAll(request, body.toString(), found, response);
   };
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return (server.address() as AddressInfo).port;
+  };
+  const close = () => {
     server.close();
-  });
+    server.closeAllConnections();
+  };
+  const port = await listen(0);
+  onTestFinished(close);
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${port}`,
     tokens,
     echoed: () => echoed,
     echo: (containing, status, how = {}) => {
       echoes = [...echoes, { containing, status, ...how }];
+    },
+    refuse: async (meanwhile) => {
+      close();
+      await meanwhile();
+      await listen(port);
     },
   };
 }
@@ -88,17 +100,20 @@ function answerWithAll(
   response: ServerResponse,
 ): void {
   const number = /"contact":"(\d+)"/.exec(body)?.[1] ?? '01000000000';
-  const spelled = number.replace(/^(\d{3})(\d{4})/, '$1 - $2 - ');
+  const [spelled, noBreak] = [' - ', '\u00a0'].map((between) =>
+    number.replace(/^(\d{3})(\d{4})/, `$1${between}$2${between}`),
+  ) as [string, string];
+  const wide = number.replaceAll(/\d/g, (digit) => String.fromCharCode(Number(digit) + 0xff10));
   const secret = (headers.authorization ?? '').split(' ')[1] ?? '';
   const plain = Buffer.from(secret, 'base64')
     .toString('latin1')
     .replaceAll(/[^ -~]/g, '?');
-  const all = `${url} ${JSON.stringify(headers)} ${secret} ${plain} ${spelled} ${body}`;
+  const all = `${url} ${JSON.stringify(headers)} ${secret} ${plain} ${spelled}, ${noBreak}, ${wide} ${body}`;
   const answer = {
     code: `BAD${number}`,
     errorCode: `INVALID_${spelled.replaceAll(' ', '')}`,
     message: all,
-    error: { code: `C-${number}`, message: `${spelled}: ${body}` },
+    error: { code: `C-${number}`, message: `${noBreak}: ${body}` },
     errors: [{ code: secret.slice(0, 40), message: plain }, all],
     traceId: `c${number}`,
     requestId: secret.slice(0, 60),
@@ -107,6 +122,11 @@ function answerWithAll(
   const text = JSON.stringify(answer);
   const type = page ? 'text/html' : 'application/json';
   response
-    .writeHead(status, { 'content-type': type, 'x-request-id': number })
+    .writeHead(status, {
+      'content-type': type,
+      'x-request-id': number,
+      ...(status === 503 && { 'retry-after': '1' }),
+      ...(status === 301 && { location: `/sent/${number}?by=${encodeURIComponent(secret)}` }),
+    })
     .end(page ? `<!doctype html><title>${number}</title>${text}` : text);
 }

@@ -1,11 +1,27 @@
 import { onTestFinished } from 'vitest';
+import { keysOf } from '../../../src/redis/keys.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';
 import { until } from '../../support/wait.ts';
 import { NUMBERS } from './canaries.ts';
 import { accepted, sendOne, startWorker, type Sent } from './play.ts';
 import type { World } from './world.ts';
 
-/** A hold that the service causes, and a page in place of its answer; both repeat the request. */
+/** How Redis refuses writes, by the notice that a worker sends meanwhile: what begins it, what ends it, its code. */
+const REFUSALS = {
+  writesRefused: [
+    'CONFIG SET min-replicas-to-write 1',
+    'CONFIG SET min-replicas-to-write 0',
+    'NOREPLICAS',
+  ],
+  outOfMemory: ['CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', 'OOM'],
+  // Nobody listens at that port: it stays a replica with the data that it has.
+  readOnly: ['REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', 'READONLY'],
+} as const;
+
+/**
+ * Holds that the service causes, pages in place of its answers, and answers that are no outcome: all repeat the
+ * request. Then connections to it are refused.
+ */
 export async function troubleWithService(world: World, sent: Sent): Promise<void> {
   world.tap.echo(NUMBERS.heldByService, 402, { once: true });
   await sendOne(world, sent, 'heldByService');
@@ -15,29 +31,44 @@ export async function troubleWithService(world: World, sent: Sent): Promise<void
   }
   await sendOne(world, sent, 'pageInstead');
   await accepted(world, 'pageInstead');
+  for (const status of [429, 503, 301, 500]) {
+    world.tap.echo(NUMBERS.badAnswers, status, { once: true });
+  }
+  const id = await sendOne(world, sent, 'badAnswers');
+  // Not before the worker has its answer, too: the next step cuts connections.
+  const client = world.connect(world.main);
+  const completed = () => client.zscore(keysOf('canary', 'default').noticesIn('completed'), id);
+  await until(completed, { what: 'the end of the notice', deadlineMs: 60_000 });
+  await world.tap.refuse(async () => {
+    await sendOne(world, sent, 'refused');
+    await world.says('log of a worker', /SERVICE_UNREACHABLE/);
+  });
+  await accepted(world, 'refused');
 }
 
 /** Redis refuses writes while the service has a request, so that its end cannot be recorded. */
 export async function refuseWrites(
   world: World,
   sent: Sent,
+  refusal: keyof typeof REFUSALS,
   meanwhile: () => Promise<void>,
 ): Promise<void> {
   const client = world.connect(world.main);
-  const slow = {
-    on: 'send',
-    containing: NUMBERS.writesRefused,
-    latencyMs: 1_500,
-    times: 1,
-  } as const;
+  const run = (line: string) => {
+    const [command = '', ...args] = line.split(' ');
+    return client.call(command, ...args);
+  };
+  const [refuse, end, code] = REFUSALS[refusal];
+  const slow = { on: 'send', containing: NUMBERS[refusal], latencyMs: 1_500, times: 1 } as const;
   const id = world.emulator.addFault(slow);
-  await sendOne(world, sent, 'writesRefused');
+  await sendOne(world, sent, refusal);
   const fired = () => world.emulator.faults().some((one) => one.id === id && one.spent);
   await until(fired, { what: 'the request that is slow', deadlineMs: 60_000 });
-  await client.config('SET', 'min-replicas-to-write', '1');
+  await run(refuse);
   await meanwhile();
-  await accepted(world, 'writesRefused');
-  await client.config('SET', 'min-replicas-to-write', '0');
+  await accepted(world, refusal);
+  await world.says('log of a worker', new RegExp(`\\b${code}\\b`));
+  await run(end);
 }
 
 /**

@@ -7,6 +7,7 @@ import { freePort } from '../../../scripts/redis/free-port.ts';
 import { startRedisServer, type RedisServer } from '../../../scripts/redis/redis-server.ts';
 import { startEmulator, type Emulator } from '../../../src/emulator/emulator.ts';
 import { startReceiver, type Receiver } from '../../ops/alerts/support/receiver.ts';
+import { until } from '../../support/wait.ts';
 import { startProcess, type RunningProcess } from '../../cli/support/process.ts';
 import type { Env } from '../../cli/support/run.ts';
 import { NUMBERS, SECRET_VARIABLES, SECRETS } from './canaries.ts';
@@ -37,6 +38,8 @@ export interface World {
   write(place: string, text: string): void;
   /** Starts a program that runs until it is stopped; what it writes is collected. */
   start(place: string, args: readonly string[], env: Env): RunningProcess;
+  /** Waits until one of the programs of a place has written what matches. */
+  says(place: string, pattern: RegExp): Promise<unknown>;
   /** A connection of the test's own. */
   connect(installation: Installation): Redis;
   /** Collects what Redis forgets when it ends. */
@@ -151,6 +154,10 @@ export async function startWorld(): Promise<World> {
       const program = startProcess(args, env);
       running.push([place, program]);
       return program;
+    },
+    says: (place, pattern) => {
+      const said = () => running.some(([at, one]) => at === place && pattern.test(one.stdout()));
+      return until(said, { what: `${pattern.source} in the ${place}`, deadlineMs: 60_000 });
     },
     collect: async () => {
       for (const [place, program] of running) {

@@ -1,18 +1,24 @@
 import { shownTitle } from '../../../batch/source/sent-columns.ts';
 import { describeValue, maskContact } from '../../mask-contact.ts';
 
-/** Fields whose values contain no personal data. */
-const PLAIN = new Set([
-  'v',
-  'templateCode',
-  'scheduleType',
-  'batch',
-  'chunk',
-  'expiresAt',
-  'delivery',
-  // In the data of an encrypted job: their number.
-  'contacts',
-  'accepted',
+const isText = (value: unknown) => typeof value === 'string';
+
+/** Whether a value is a count or a time in milliseconds, which have fewer or more digits than a phone number. */
+const isCountOrTime = (value: unknown) =>
+  typeof value === 'number' && (value < 1_000_000 || value >= 1_000_000_000_000);
+
+/** Fields whose values contain no personal data, where a value is what this package writes there. */
+const PLAIN: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+  ['v', isCountOrTime],
+  ['templateCode', isText],
+  ['scheduleType', isText],
+  ['batch', isText],
+  ['chunk', isCountOrTime],
+  ['expiresAt', isCountOrTime],
+  ['delivery', isText],
+  // In the data of an encrypted job: how many they are.
+  ['contacts', isCountOrTime],
+  ['accepted', isCountOrTime],
 ]);
 const SHOWN_CONTACTS = 3;
 
@@ -26,7 +32,7 @@ export function showJob(data: unknown): unknown {
   for (const [name, value] of Object.entries(data)) {
     if (name === 'notice' && isFields(value)) shown[name] = showJob(value);
     else if (name === 'contacts' && Array.isArray(value)) shown[name] = showContacts(value);
-    else if (PLAIN.has(name) && typeof value !== 'object') shown[name] = value;
+    else if (PLAIN.get(name)?.(value) === true) shown[name] = value;
     else shown[shownTitle(name)] = describeValue(value);
   }
   return shown;
