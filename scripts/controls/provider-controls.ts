@@ -48,7 +48,7 @@ export const PROVIDER_CONTROLS: readonly Control[] = [
     from: "if (bytes > MOST_BYTES) throw new TypeError('an answer of the provider is too large');",
     to: '',
     test: 'ops/web/oidc/oidc.integration.test.ts',
-    words: 'answers with "flood" does not keep users with a password out',
+    words: 'on the way back, where /jwks answers with "flood", signs nobody in',
   },
   {
     prevents: 'a provider without https',
