@@ -1,7 +1,7 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import type { InputIssue } from '../contracts/errors.ts';
 import { isLoopbackHost } from '../format/plain-hosts.ts';
 import { isLoopback, isPrivate, plainRemoteHosts } from './address.ts';
-import { arePair } from './certificate-pair.ts';
 import type { Environment } from './environment.ts';
 import { showValue } from './mask.ts';
 import { metadataOf } from './variable.ts';
@@ -239,4 +239,14 @@ function rule<N extends VariableName>(
   holds: (values: Pick<Values, N>) => boolean,
 ): Rule {
   return { names, requirement, holds };
+}
+
+/** Whether both are missing, or it is the private key of the certificate; both in PEM. */
+export function arePair(certificate: string | undefined, key: string | undefined): boolean {
+  if (certificate === undefined || key === undefined) return certificate === key;
+  try {
+    return new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
 }

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { plainRemoteHosts } from '../config/address.ts';
-import { arePair } from '../config/certificate-pair.ts';
 import { processEnvironment, type Environment } from '../config/environment.ts';
-import { environmentIssues } from '../config/rules.ts';
+import { arePair, environmentIssues } from '../config/rules.ts';
 import { queueVariables } from '../config/variables/queue.ts';
 import { redisVariables } from '../config/variables/redis.ts';
 import { generalVariables } from '../config/variables.ts';
