@@ -25,9 +25,11 @@ const found = async ({ ledger }: BatchBench) => {
 
 /** Ends the retention of a batch now, in the way in which Redis does it. */
 async function expire({ keys, id }: BatchBench): Promise<void> {
-  const ms = 50;
-  for (const key of Object.values(keys.batch(id)) as string[]) await redis.client.pexpire(key, ms);
-  await redis.client.zadd(keys.unknownContacts.until, Date.now() + ms, id);
+  const at = Date.now() + 50;
+  await redis.client.zadd(keys.unknownContacts.until, at, id);
+  for (const key of Object.values(keys.batch(id)) as string[]) {
+    await redis.client.pexpireat(key, at);
+  }
   const gone = async () => (await redis.client.exists(keys.batch(id).record)) === 0;
   await until(gone, { what: 'the end of the retention' });
 }
