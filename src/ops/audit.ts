@@ -65,10 +65,10 @@ export interface KeptAudit extends AuditEntry {
 const KEPT_MS = 90 * 24 * 3_600_000;
 
 /**
- * The most entries of each stream: some 100 MB and 10 MB with short reasons. Only a flood reaches them: one caller
- * of the ops server takes 14 hours for a million. Entries are in the log of a worker, too (audit-log.ts).
+ * The most entries of each stream: some 100 MB with short reasons. Only a flood of the command line or of many
+ * callers reaches it (audit-shares.ts). Entries are in the log of a worker, too (audit-log.ts).
  */
-const MOST = { changes: 1_000_000, reads: 100_000 } as const;
+const MOST = 1_000_000;
 
 /** Kinds that change nothing. They are kept apart, so that many of them displace no change. */
 const READS: ReadonlySet<Audited> = new Set(['search', 'download']);
@@ -107,10 +107,8 @@ export async function appendAudit(
   const fields = ['who', who, 'what', stored, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
   try {
-    const isRead = READS.has(what);
-    const stream = isRead ? keys.auditReads : keys.audit;
-    const most = isRead ? MOST.reads : MOST.changes;
-    await append(redis, [stream, keys.done(randomUUID())], [most, ...fields]);
+    const stream = READS.has(what) ? keys.auditReads : keys.audit;
+    await append(redis, [stream, keys.done(randomUUID())], [MOST, ...fields]);
   } catch (error) {
     throw redisFailure(error);
   }

@@ -52,8 +52,9 @@ import { createHash } from 'node:crypto';
  * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | half a minute |
  * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
- * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 100,000 at most |
+ * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
+ * | `<tag>:audit:shares` | hash | how many entries each caller of the ops servers made today (audit-shares.ts) | two days |
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval, and a minute during the turn |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
  * | `<tag>:ops:key-uses` | hash | when each API key was used last, to the minute | forever (some 40 bytes a key) |
@@ -131,6 +132,7 @@ export interface Keys {
   readonly auditReads: string;
   /** The last entries that are in a log. */
   readonly auditLogged: string;
+  readonly auditShares: string;
   /** Set for the interval of a chore when a worker has taken its turn. */
   chore(name: string): string;
   /** Marks a session of the ops server as signed out. */
@@ -306,6 +308,7 @@ export function keysOf(prefix: string, account: string): Keys {
     audit: `${tag}:audit`,
     auditReads: `${tag}:audit:reads`,
     auditLogged: `${tag}:audit:logged`,
+    auditShares: `${tag}:audit:shares`,
     chore: (name) => `${tag}:chore:${name}`,
     endedSession: (id) => `${tag}:ops:ended:${id}`,
     keyUses: `${tag}:ops:key-uses`,

@@ -14,6 +14,7 @@ import { fleetMetrics, type FleetMetrics } from '../../metrics/fleet-metrics.ts'
 import { KeyUses } from './access/key-uses.ts';
 import { FleetReader } from '../snapshot.ts';
 import { statusOf, type Status } from '../status.ts';
+import { AuditShares } from './access/audit-shares.ts';
 import { openAccess, type Access, type Invitation } from './access/access.ts';
 import { EndedSessions } from './access/ended-sessions.ts';
 import { LiveFeed } from './live/feed.ts';
@@ -28,6 +29,7 @@ export interface OpsContext {
   readonly access: Access;
   readonly endedSessions: EndedSessions;
   readonly keyUses: KeyUses;
+  readonly auditShares: AuditShares;
   readonly olderKeys: OlderKeys;
   /** Commands fail at once while Redis is away, and within {@link COMMAND_TIMEOUT_MS} when it hangs. */
   readonly redis: RedisClient;
@@ -119,6 +121,7 @@ export async function openOps(config: Config, logger: Logger): Promise<OpenOps> 
     access,
     endedSessions: new EndedSessions(redis, keys, access.sessions),
     keyUses: new KeyUses(redis, keys),
+    auditShares: new AuditShares(redis, keys, logger),
     olderKeys: new OlderKeys(redis, keys, queue.idempotencyWindowMs),
     redis,
     redisWatch,

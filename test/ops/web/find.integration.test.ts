@@ -180,10 +180,11 @@ it('a search changes nothing; it is in the audit stream with the masked number, 
   expect(changed).toEqual([expect.stringContaining('/sign-out')]);
 });
 
-/** Names of all keys but the audit stream and the marks of its entries. */
+/** Names of all keys but the audit stream, its shares and the marks of its entries. */
 async function contentOf(keys: Keys): Promise<string[]> {
   const all = await redis.keys(keys.bullPrefix);
-  return all.filter((key) => key !== keys.auditReads && !key.startsWith(keys.done('')));
+  const ofAudit = new Set([keys.auditReads, keys.auditShares]);
+  return all.filter((key) => !ofAudit.has(key) && !key.startsWith(keys.done('')));
 }
 
 it('the number stands in no address', () => {

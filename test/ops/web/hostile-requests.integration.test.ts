@@ -75,12 +75,12 @@ describe('what another producer has written', () => {
 });
 
 it('a download to a slow reader adds no listener for each of its pieces', async () => {
-  const keys = keysOf(redis.freshPrefix(), 'default');
+  const { context } = await startOps(redis.url, redis.freshPrefix());
   const entry = { who: 'otto', what: 'download', target: 'batch b', as: 'all', why: '' } as const;
   let body: NodeJS.ReadableStream | undefined;
   let most = 0;
   const produced = signal();
-  const answer = await csvDownload({ redis: redis.client, keys }, entry, 'x.csv', async (write) => {
+  const answer = await csvDownload(context, entry, 'x.csv', async (write) => {
     await produced.promise;
     for (let piece = 0; piece < 50; piece += 1) {
       await write('x'.repeat(70_000));

@@ -41,7 +41,7 @@ export function canFind({ findSettings }: OpsContext): boolean {
 /**
  * Searches with the server's own settings, and records the search in the audit stream.
  *
- * @throws NoticeQueueError NOT_POSSIBLE without FIND_KEY, QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ * @throws NoticeQueueError NOT_POSSIBLE without FIND_KEY, TOO_MANY_REQUESTS, QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function findFor(
   context: OpsContext,
@@ -55,6 +55,7 @@ export async function findFor(
     );
   }
   const { redis, keys, sealing, findSettings: settings } = context;
+  await context.auditShares.take('reads', who);
   await auditSearch(redis, keys, { who, why: '' }, written);
   return findInQueue({ redis, keys, sealing, settings }, written);
 }

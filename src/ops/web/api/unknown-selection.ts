@@ -91,6 +91,7 @@ export async function previewUnknown(
   const filter = unknownFilter(fields);
   const { redis, keys } = context;
   if (filter.number !== undefined) {
+    await context.auditShares.take('reads', who);
     await auditSearch(redis, keys, { who, why: 'unknown outcomes' }, filter.number);
   }
   const at = await redisTime(redis).catch((error: unknown) => {

@@ -64,8 +64,13 @@ async function serve(
   const needsToken = !reads(request.method) && route.needs !== 'open';
   if (needsToken && who !== undefined) requireCsrfToken(request, who, form, context);
   const call = readCall(route, request, form, context);
+  const isChange = !reads(request.method) && route.reads !== true;
+  const isRecorded = route.needs === 'operator' || route.needs === 'sender-or-operator';
+  if (isChange && isRecorded && who?.role === 'operator') {
+    await context.auditShares.take('changes', who.name);
+  }
   const answer = await withoutSilenceLimit(request, () => route.handle(call, context));
-  if (!reads(request.method) && route.reads !== true) {
+  if (isChange) {
     context.logger.info({ event: 'ops-change', route: route.path, who: call.name });
   }
   if (answer.kind === 'events') {
