@@ -74,9 +74,9 @@ worker held, with its bound in brackets.
 
 const FOOT = `
 Locks are short in these runs (LOCK_DURATION_MS ${LOCK_MS} ms, STALLED_INTERVAL_MS ${STALLED_MS} ms,
-HOLD_PROBE_MAX_MS 1 s). With other settings the bounds change: lock + 2 stalled intervals + 1.5 s (the next run waits
-for an end that the worker may have stored) + 1 s for workers, probe interval + 1 s for holds, 5 s for Redis (from the
-promotion in a failover), send deadline + longest backoff + 1 s for the network.
+HOLD_PROBE_MAX_MS 1 s). With other settings the bounds change: for workers lock + 2 stalled intervals + 1.5 s (the next
+run waits for an end that the worker may have stored) + 1 s (new ones start) + 1 s, for holds probe interval + 1 s, for
+Redis 5 s (from the promotion in a failover), for the network send deadline + longest backoff + 1 s.
 `;
 
 const TITLES = [

@@ -5,10 +5,10 @@ export const BATCH = 'chaos';
 export const CHUNK = 10;
 
 /** Short enough that what a dead worker held comes back within seconds, and more than two send deadlines. */
-export const LOCK_MS = 5_000;
-export const STALLED_MS = 750;
+export const LOCK_MS = 4_500;
+export const STALLED_MS = 500;
 const PROBE_MAX_MS = 1_000;
-const SEND_DEADLINE_MS = 2_400;
+const SEND_DEADLINE_MS = 2_150;
 const BACKOFF_CAP_MS = 300;
 
 /** Of each answer of the service: what the speed of an undisturbed fleet is bound by. */
@@ -20,8 +20,11 @@ export const LATENCY_MS = 250;
  */
 export const TAKEN_OVER_MS = LOCK_MS + 2 * STALLED_MS + AFTER_STALL_MS;
 
+/** Two sets of workers start at a time on two cores, and each process takes a second of one. */
+const START_MS = 1_000;
+
 /** What recoveries may take, in milliseconds; a second on top for the machine. */
-export const AFTER_KILL = TAKEN_OVER_MS + 1_000;
+export const AFTER_KILL = TAKEN_OVER_MS + START_MS + 1_000;
 export const AFTER_HOLD = PROBE_MAX_MS + 1_000;
 const RATE_LIMIT_RECOVERY_MS = 1_000;
 /** The service asks for a second, and dates it to a second; then the rate limit rises again. */
