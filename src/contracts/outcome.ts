@@ -17,7 +17,12 @@ import type { HoldKind } from './hold.ts';
  */
 export type Outcome =
   | { readonly kind: 'accepted'; readonly confirmed: boolean }
-  | { readonly kind: 'rejected'; readonly code: string }
+  | {
+      readonly kind: 'rejected';
+      readonly code: string;
+      /** A refusal or page that is its own fault by the evidence: others were accepted in between. */
+      readonly own?: true;
+    }
   | {
       readonly kind: 'retry';
       readonly code: string;

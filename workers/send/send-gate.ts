@@ -146,7 +146,7 @@ export class SendGate {
         if (ownAfter === 0 && met.first) return { kind: 'retry', code, counted: false };
         return { kind: 'retry', code, counted: true, backoff: met.disproved ? 'near' : 'far' };
       case 'own':
-        return { kind: 'rejected', code };
+        return { kind: 'rejected', code, own: true };
     }
   }
 }

@@ -132,6 +132,77 @@ moved(now)
 return { 'continue' }`,
 );
 
+/** Makes contacts of a chunk a chunk of their own; the search index, which may not exist, records it. */
+const NEW_CHUNK = `
+local function newChunk(index, chunk, size, bytes, possiblySent, now)
+  local number = count('chunks')
+  redis.call('HSET', payload, number, bytes)
+  redis.call('HSET', sizes, number, size)
+  for _, of in ipairs({ '.late', possiblySent and '.sent' or nil }) do
+    local kept = redis.call('HGET', sizes, chunk .. of)
+    if kept then redis.call('HSET', sizes, number .. of, kept) end
+  end
+  redis.call('HSET', record, 'chunks', number + 1)
+  add('derived', 1)
+  local name = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
+  if redis.call('EXISTS', index) == 1 then redis.call('HSET', index, '>' .. name, number, number, '') end
+  if field('phase') == 'cancelled' then
+    cancelChunk(number, size, possiblySent)
+    redis.call('DECRBY', unsent, size)
+  else
+    setState(number, possiblySent and PENDING_POSSIBLY_SENT or PENDING)
+    add('pending', size)
+    if possiblySent then add('maybePending', size) end
+    if isOpen(field('phase')) then lookAtOnce(now) end
+  end
+  return number
+end
+-- Whether there can be one: an import of an earlier version would count it as one of the list.
+local function mayDerive() return field('importedAt') ~= '0' or field('derived') end
+`;
+
+/**
+ * After so many halves in a row that the service refused as a whole, without an acceptance in the batch, the contacts
+ * are not the cause.
+ */
+const MAX_FRUITLESS_HALVES = 12;
+
+/**
+ * Replaces a chunk that the service refuses, and that is at fault by the evidence, by two chunks of its contacts, each
+ * with the history of the chunk. ARGV: chunk, nonce; size of the first half, and the payloads of both. The last key is
+ * the search index. Returns ['halved']; ['known'] if another attempt has claimed the chunk, or it is settled;
+ * ['whole'] if it must be rejected as a whole; or ['unfit', size].
+ */
+export const halveChunk = ledgerScript(
+  'halve',
+  `${NEW_CHUNK}
+local chunk, nonce, now = tonumber(ARGV[1]), ARGV[2], clock()
+local state = stateOf(chunk)
+if state ~= SENDING and state ~= SENDING_POSSIBLY_SENT then return { 'known' } end
+if redis.call('HGET', inflight, chunk) ~= nonce then return { 'known' } end
+local size, first, possiblySent = sizeOf(chunk), tonumber(ARGV[3]), state == SENDING_POSSIBLY_SENT
+if first < 1 or first >= size or ARGV[4] == '' or ARGV[5] == '' then return { 'unfit', size } end
+if not mayDerive() then return { 'whole' } end
+if redis.call('HEXISTS', sizes, chunk .. '.half') == 1 then
+  local accepted = field('accepted')
+  local fruitless = field('fruitlessAt') == accepted and count('fruitless') or 0
+  if fruitless >= ${MAX_FRUITLESS_HALVES} then return { 'whole' } end
+  redis.call('HSET', record, 'fruitless', fruitless + 1, 'fruitlessAt', accepted)
+end
+moved(now)
+add('sending', -size)
+redis.call('HDEL', inflight, chunk)
+setState(chunk, SETTLED)
+redis.call('HDEL', payload, chunk)
+for half, part in ipairs({ first, size - first }) do
+  local number = newChunk(KEYS[12], chunk, part, ARGV[3 + half], possiblySent, now)
+  redis.call('HSET', sizes, number .. '.half', 1)
+end
+finishIfDone(now)
+return { 'halved' }`,
+  { extraKeys: 1 },
+);
+
 /**
  * Records the result of an attempt. ARGV: chunk, nonce, contacts accepted; contacts to try again,
  * their payload ('' for that of the chunk), whether they were possibly sent (0, 1); contacts that become
@@ -149,7 +220,7 @@ return { 'continue' }`,
  */
 export const settleChunk = ledgerScript(
   'settle',
-  `
+  `${NEW_CHUNK}
 local chunk, nonce = tonumber(ARGV[1]), ARGV[2]
 local accepted, rest, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5]
 local state = stateOf(chunk)
@@ -191,7 +262,7 @@ for at = 9, #ARGV, 5 do
 end
 local keepsPayload = bytes == '' and (rest > 0 or ARGV[13] == '')
 local cancelled = field('phase') == 'cancelled'
-local maySplit = field('importedAt') ~= '0' or field('derived')
+local maySplit = mayDerive()
 if rest > 0 and restPossiblySent
   and (field('delivery') == 'at-most-once' or (split > 0 and not maySplit)) then
   failPart('unknown', rest, 'OUTCOME_UNKNOWN', 'the service may have accepted it', bytes)
@@ -200,28 +271,7 @@ end
 if split > 0 and not maySplit then
   rest, bytes, restPossiblySent, split = rest + split, splitBytes, false, 0
 end
-if split > 0 then
-  local number = count('chunks')
-  redis.call('HSET', payload, number, splitBytes)
-  redis.call('HSET', sizes, number, split)
-  if redis.call('HEXISTS', sizes, chunk .. '.late') == 1 then
-    redis.call('HSET', sizes, number .. '.late', 1)
-  end
-  redis.call('HSET', record, 'chunks', number + 1)
-  add('derived', 1)
-  local name = chunk .. '.' .. redis.call('HINCRBY', sizes, chunk .. '.parts', 1)
-  if redis.call('EXISTS', KEYS[12]) == 1 then
-    redis.call('HSET', KEYS[12], '>' .. name, number, number, '')
-  end
-  if cancelled then
-    cancelChunk(number, split, false)
-    redis.call('DECRBY', unsent, split)
-  else
-    setState(number, PENDING)
-    add('pending', split)
-    if isOpen(field('phase')) then lookAtOnce(now) end
-  end
-end
+if split > 0 then newChunk(KEYS[12], chunk, split, splitBytes, false, now) end
 size = size - split
 if rest == 0 then
   release(chunk, size)

@@ -1,5 +1,5 @@
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import { claimChunk, continueChunk, settleChunk } from './chunk-scripts.ts';
+import { claimChunk, continueChunk, halveChunk, settleChunk } from './chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
   chunksWithoutJob,
@@ -220,6 +220,31 @@ export class Ledger extends LedgerActions {
     }
     if (split !== undefined) await this.publishHint(id);
     return result as 'settled' | 'known';
+  }
+
+  /**
+   * Replaces a refused chunk by two chunks of its contacts. Safe to repeat: it happens once.
+   *
+   * @param first size of the first half
+   * @param payloads of both halves
+   * @returns `whole` if the chunk must be rejected as a whole: the contacts are not the cause, or an import of an
+   *   earlier version runs; `known` if it changed nothing: another attempt has claimed the chunk, or it is settled
+   * @throws RangeError if the halves are none; this is a defect of the caller
+   */
+  async halve(
+    id: string,
+    chunk: number,
+    nonce: string,
+    first: number,
+    payloads: readonly [Buffer, Buffer],
+  ): Promise<'halved' | 'known' | 'whole'> {
+    const args = [chunk, nonce, first, ...payloads];
+    const [result, size] = await this.run(halveChunk, id, args, [this.keys.batchFind(id)]);
+    if (result === 'unfit') {
+      throw new RangeError(`${first} contacts are no half of chunk ${chunk} of ${Number(size)}`);
+    }
+    if (result === 'halved') await this.publishHint(id);
+    return result as 'halved' | 'known' | 'whole';
   }
 
   /**

@@ -165,6 +165,21 @@ export class LedgerModel {
     return 'settled';
   }
 
+  /** A refused chunk is replaced by two. */
+  halve(index: number, nonce: string, first: number): 'halved' | 'known' {
+    const chunk = this.chunks[index];
+    if (chunk?.state !== 'sending' && chunk?.state !== 'sending-possibly-sent') return 'known';
+    if (chunk.holder !== nonce) return 'known';
+    const state = chunk.state === 'sending' ? 'pending' : 'pending-possibly-sent';
+    for (const half of [chunk.contacts.slice(0, first), chunk.contacts.slice(first)]) {
+      chunk.parts += 1;
+      this.#add(half, chunk.late, state);
+    }
+    this.#end(chunk);
+    this.#finishIfDone();
+    return 'halved';
+  }
+
   control(verb: 'pause' | 'resume' | 'cancel'): boolean {
     const open = this.phase === 'importing' || this.phase === 'sending';
     const movable = open || this.phase === 'paused';
@@ -233,8 +248,8 @@ export class LedgerModel {
     return this.phase !== 'paused' && !this.#over;
   }
 
-  #add(contacts: readonly string[], late: boolean): void {
-    this.chunks.push({ state: 'pending', contacts, holder: undefined, late, parts: 0 });
+  #add(contacts: readonly string[], late: boolean, state: ChunkState = 'pending'): void {
+    this.chunks.push({ state, contacts, holder: undefined, late, parts: 0 });
   }
 
   #back(chunk: ModelChunk, state: ChunkState): void {

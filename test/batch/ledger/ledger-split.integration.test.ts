@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { BatchPlan } from '../../../src/batch/ledger/batch-record.ts';
-import { allBack, allFailed, type Settlement } from '../../../src/batch/ledger/settlement.ts';
+import {
+  allAccepted,
+  allBack,
+  allFailed,
+  type Settlement,
+} from '../../../src/batch/ledger/settlement.ts';
 import { testRedis } from '../../support/redis.ts';
 import { AT_MOST_ONCE, eventNames, openBatch } from '../support/batch-bench.ts';
 
@@ -106,5 +111,92 @@ describe('contacts of a chunk that were not sent, beside some that possibly were
     await bench.settle(0, allBack(10, true));
     await bench.claim(0, 'b');
     await expect(bench.settle(0, SPLIT, 'b')).rejects.toThrow(RangeError);
+  });
+});
+
+describe('a refused chunk that is at fault', () => {
+  const HALVES = [Buffer.from('first'), Buffer.from('second')] as const;
+
+  async function claimOne(plan: Partial<BatchPlan> = {}, sizes: readonly number[] = [10, 10]) {
+    const bench = await openBatch(redis, plan, sizes);
+    await bench.queue();
+    await bench.claim(0);
+    const halve = (chunk: number, first: number, nonce = 'a') =>
+      bench.ledger.halve(bench.id, chunk, nonce, first, HALVES);
+    return { ...bench, halve };
+  }
+
+  it('becomes two chunks, which get jobs, once', async () => {
+    const bench = await claimOne();
+    expect(await bench.halve(0, 4)).toBe('halved');
+    expect(await bench.halve(0, 4)).toBe('known');
+    expect(await bench.counts()).toEqual({ pending: 20 });
+    expect([await bench.state(0), await bench.payload(0)]).toEqual(['settled', undefined]);
+    expect(await bench.queue()).toEqual([2, 3]);
+    expect(await bench.claim(2)).toMatchObject({ size: 4, possiblySent: 0 });
+    expect(await bench.claim(3)).toMatchObject({ size: 6, possiblySent: 0 });
+    expect([await bench.payload(2), await bench.payload(3)]).toEqual(['first', 'second']);
+    expect(await bench.batch()).toMatchObject({ chunks: 4, chunksOfList: 2 });
+  });
+
+  it('that was possibly sent before: both have its history', async () => {
+    const bench = await claimOne();
+    await bench.settle(0, allBack(10, true));
+    await bench.claim(0, 'b');
+    expect(await bench.halve(0, 5, 'b')).toBe('halved');
+    expect(await bench.claim(2, 'c')).toMatchObject({ kind: 'send', size: 5, possiblySent: 1 });
+    await bench.settle(2, allFailed(5, 'rejected', 'C', ''), 'c');
+    expect(await bench.counts()).toEqual({ pending: 15, unknown: 5, possiblySentTwice: 15 });
+  });
+
+  it('keeps that its deadline does not apply, and is found by the search index', async () => {
+    const bench = await claimOne({ expiresAt: 1 });
+    const find = bench.keys.batchFind(bench.id);
+    await redis.client.hset(find, '0', 'prints');
+    await bench.ledger.redrive(bench.id, '0', 'expired');
+    await bench.claim(2);
+    expect(await bench.halve(2, 5)).toBe('halved');
+    expect(await bench.claimKind(3)).toBe('send');
+    expect(await redis.client.hgetall(find)).toMatchObject({ '>2.1': '3', '>2.2': '4' });
+  });
+
+  it('is cancelled where the batch was cancelled meanwhile', async () => {
+    const bench = await claimOne();
+    await bench.ledger.control(bench.id, 'cancel');
+    expect(await bench.halve(0, 5)).toBe('halved');
+    expect(await bench.counts()).toEqual({ cancelled: 20 });
+    expect((await eventNames(bench)).at(-1)).toBe('batch.finished');
+  });
+
+  it('is no half of another size, nor that of another attempt', async () => {
+    const bench = await claimOne();
+    await expect(bench.halve(0, 10)).rejects.toThrow(RangeError);
+    await expect(bench.halve(0, 0)).rejects.toThrow(RangeError);
+    expect(await bench.halve(0, 5, 'b')).toBe('known');
+    expect(await bench.counts()).toEqual({ pending: 20, sending: 10 });
+  });
+
+  it('is rejected as a whole while an import of an earlier version runs', async () => {
+    const bench = await openBatch(redis, {}, [10], false);
+    await redis.client.hdel(bench.keys.batch(bench.id).record, 'derived');
+    await bench.claim(0);
+    expect(await bench.ledger.halve(bench.id, 0, 'a', 5, HALVES)).toBe('whole');
+    expect(await bench.counts()).toEqual({ pending: 10, sending: 10 });
+  });
+
+  it('is rejected as a whole after twelve halves in vain, and not once another contact was accepted', async () => {
+    const bench = await claimOne({}, [8_192, 1]);
+    let chunk = 0;
+    for (let size = 8_192; size > 1; size /= 2) {
+      expect([size, await bench.halve(chunk, size / 2)]).toEqual([size, 'halved']);
+      chunk = (await bench.batch()).chunks - 1;
+      await bench.claim(chunk);
+    }
+    const other = 2;
+    await bench.claim(other);
+    expect(await bench.halve(other, 5)).toBe('whole');
+    await bench.claim(1);
+    await bench.settle(1, allAccepted(1));
+    expect(await bench.halve(other, 5)).toBe('halved');
   });
 });

@@ -110,6 +110,7 @@ export const MOVES = fc.oneof(
   move(24, 'claim', { chunk: index, owned: fc.nat(9) }),
   move(3, 'claim again', { attempt: index }),
   move(24, 'settle', { attempt: index, ending: fc.constantFrom(...ENDINGS), cut: fc.nat(9) }),
+  move(8, 'halve', { attempt: index, cut: fc.nat(9) }),
   move(8, 'control', {
     verb: fc.constantFrom('pause', 'pause', 'resume', 'resume', 'resume', 'cancel'),
   }),
@@ -135,6 +136,7 @@ export type Move =
       readonly ending: Ending;
       readonly cut: number;
     }
+  | { readonly move: 'halve'; readonly attempt: number; readonly cut: number }
   | { readonly move: 'control'; readonly verb: 'pause' | 'resume' | 'cancel' }
   | {
       readonly move: 'redrive';
@@ -214,6 +216,8 @@ export class Pair {
       }
       case 'settle':
         return this.#settle(move);
+      case 'halve':
+        return this.#halve(move);
       case 'control': {
         const done = model.control(move.verb);
         deepStrictEqual(await ledger.control(id, move.verb), { done, phase: model.phase });
@@ -356,12 +360,30 @@ export class Pair {
     const answer = await this.#ledger.settle(this.id, chunk, nonce, told(result, contacts.length));
     strictEqual(answer, this.model.settle(chunk, nonce, result));
     if (answer !== 'settled') return;
-    const proved = [
+    this.#notTaken([
       ...(result.possiblySent ? [] : result.rest),
       ...result.split,
       ...result.failed.flatMap(({ state, contacts }) => (state === 'unknown' ? [] : contacts)),
-    ];
-    for (const contact of proved) {
+    ]);
+  }
+
+  async #halve({ attempt: at, cut }: Extract<Move, { move: 'halve' }>): Promise<void> {
+    const attempt = this.#attempts[Math.max(0, this.#attempts.length - 1 - at)];
+    if (attempt === undefined || attempt.contacts.length < 2) return;
+    const { chunk, nonce, contacts } = attempt;
+    const first = 1 + (cut % (contacts.length - 1));
+    const payloads = [encode(contacts.slice(0, first)), encode(contacts.slice(first))] as const;
+    const halve = () => this.#ledger.halve(this.id, chunk, nonce, first, payloads);
+    const answer = await halve();
+    strictEqual(answer, this.model.halve(chunk, nonce, first));
+    // The second one is a repetition of the command.
+    strictEqual(await halve(), 'known');
+    if (answer === 'halved') this.#notTaken(contacts);
+  }
+
+  /** An attempt at them has ended, and the service took none of them. */
+  #notTaken(contacts: readonly string[]): void {
+    for (const contact of contacts) {
       const others = (this.#open.get(contact) ?? 1) - 1;
       if (others > 0) this.#open.set(contact, others);
       else this.#open.delete(contact);

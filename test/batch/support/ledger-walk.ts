@@ -25,6 +25,7 @@ export const STEPS = fc.tuple(
     'settle',
     'settle',
     'settle',
+    'halve',
     'pause',
     'resume',
     'resume',
@@ -104,6 +105,17 @@ export class LedgerWalk {
         const answer = await ledger.settle(ID, attempt.chunk, attempt.nonce, settlement);
         if (answer === 'settled') this.#gone.accepted += settlement.accepted;
         assert.equal(await ledger.settle(ID, attempt.chunk, attempt.nonce, settlement), 'known');
+        return;
+      }
+      case 'halve': {
+        const attempt = this.#attempts[one % this.#attempts.length];
+        if (attempt === undefined || attempt.contacts.length < 2) return;
+        const { chunk, nonce, contacts } = attempt;
+        const first = 1 + (other % (contacts.length - 1));
+        const payloads = [encode(contacts.slice(0, first)), encode(contacts.slice(first))] as const;
+        const halve = () => ledger.halve(ID, chunk, nonce, first, payloads);
+        await halve();
+        assert.equal(await halve(), 'known');
         return;
       }
       case 'pause':

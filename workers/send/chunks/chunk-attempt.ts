@@ -28,7 +28,7 @@ import {
   type ChunkRun,
   type SendClaim,
 } from './chunk-requests.ts';
-import { bisect, isSettled, settlementOf } from './chunk-settlement.ts';
+import { bisect, halves, isSettled, settlementOf } from './chunk-settlement.ts';
 import {
   endOfSorted,
   settlementOfSorted,
@@ -44,7 +44,7 @@ export interface ChunkContext extends ChunkRequestContext {
   readonly lockGuard: Pick<JobLockGuard, 'guard'>;
   /** Aborted when the worker stops: what has not been sent is requeued. */
   readonly stopping: CancelSignal;
-  readonly ledger: Pick<Ledger, 'claim' | 'historyOf' | 'mayContinue' | 'settle'>;
+  readonly ledger: Pick<Ledger, 'claim' | 'halve' | 'historyOf' | 'mayContinue' | 'settle'>;
   readonly returns: Pick<JobReturns, 'returnJob'>;
   readonly sealing: Sealing;
   /** The Redis key of a job's lock in BullMQ. */
@@ -129,6 +129,9 @@ export class ChunkAttempt {
       await this.#settle(settlement);
       if (settlement.rest === undefined) return { outcome: outcome.kind };
       return end(endOfSorted(sorted, outcome), detail, answer);
+    }
+    if (outcome?.kind === 'rejected' && outcome.own === true && mayBisect) {
+      if (await this.#halve(contactsOf(), encode)) return { outcome: 'halved' };
     }
     const { lastAttempt } = this;
     if (
@@ -218,6 +221,28 @@ export class ChunkAttempt {
       () => ledger.settle(batch, chunk, this.#nonce, settlement),
       (error) => log.trouble('settle', error),
     );
+  }
+
+  /**
+   * Replaces the chunk by its halves, each with a job and attempts of its own: the service refuses it because of one of its
+   * contacts, or of a few.
+   *
+   * @returns false where it must be rejected as a whole
+   */
+  async #halve(
+    contacts: readonly unknown[] | undefined,
+    encode: (contacts: readonly unknown[]) => Promise<Buffer>,
+  ): Promise<boolean> {
+    if (contacts === undefined || contacts.length < 2) return false;
+    const { ledger, log } = this.#context;
+    const { batch, chunk } = this.#options.data;
+    const [first, second] = halves(contacts);
+    const payloads = [await encode(first), await encode(second)] as const;
+    const result = await settleWithRetry(
+      () => ledger.halve(batch, chunk, this.#nonce, first.length, payloads),
+      (error) => log.trouble('settle', error),
+    );
+    return result !== 'whole';
   }
 
   /** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */

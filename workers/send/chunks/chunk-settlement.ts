@@ -74,9 +74,11 @@ export function isSettled(
 
 /**
  * After so many rejections in a row without one acceptance the contacts are not the cause: a wrong
- * template would otherwise cost two requests per contact.
+ * template would otherwise cost two requests per contact. More only where one contact is alone after more halvings.
  */
-const MAX_FRUITLESS = 12;
+function mostFruitless(size: number): number {
+  return Math.max(12, Math.ceil(Math.log2(size)) + 1);
+}
 
 /** Result of the send call for a part of a chunk. */
 export interface SentPart<Contact> {
@@ -119,6 +121,7 @@ export interface BisectOptions<Contact> {
  * |---|---|---|---|
  * | not possibly sent | unknown | settled like a chunk ({@link settlementOf}) | a new chunk, not sent |
  * | possibly sent | unknown | settled like a chunk, with the others | with it |
+ * | not possibly sent | refused, its own fault by the evidence | tried again, and then halved as a chunk | a new chunk, not sent |
  * | not possibly sent | results, some unknown | each contact by its result; the unknown ones are the chunk | a new chunk, not sent, with what was not accepted |
  * | possibly sent | results, some unknown | each contact by its result | with those to try again |
  * | either | results, none unknown | each contact by its result | with those to try again |
@@ -150,7 +153,7 @@ export async function bisect<Contact>({
     settlementOfSorted({ accepted, failed, unknown, unsent }, possiblySent, encode);
 
   for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
-    if (accepted === 0 && rejections >= MAX_FRUITLESS) {
+    if (accepted === 0 && rejections >= mostFruitless(contacts.length)) {
       reject([part, ...waiting].flat(), rejected.code, rejected.detail);
       break;
     }
@@ -167,15 +170,19 @@ export async function bisect<Contact>({
       }
     } else if (outcome?.kind === 'accepted') {
       accepted += size;
-    } else if (outcome?.kind === 'rejected') {
+    } else if (outcome?.kind === 'rejected' && (outcome.own !== true || size === 1)) {
       rejections++;
       if (shouldSplit({ kind: 'chunk', size, status, bisect: true })) {
         waiting.unshift(...halves(part));
       } else reject(part, outcome.code, detail);
     } else {
-      const alone = outcome?.kind === 'unknown' && !possiblySent;
+      const refused = outcome?.kind === 'rejected';
+      const alone = (outcome?.kind === 'unknown' || refused) && !possiblySent;
       const together = alone ? part : [part, ...waiting].flat();
-      const ended = { outcome, size: together.length, delivery, lastAttempt, detail };
+      const endedBy: Outcome | undefined = refused
+        ? { kind: 'retry', code: outcome.code, counted: !alone }
+        : outcome;
+      const ended = { outcome: endedBy, size: together.length, delivery, lastAttempt, detail };
       const { rest, failed: ofPart } = withPayload(settlementOf(ended), await encode(together));
       const before = await settled([], []);
       const settlement = {
@@ -184,9 +191,9 @@ export async function bisect<Contact>({
         ...(rest === undefined ? {} : { rest }),
       };
       const notSent = alone ? waiting.flat() : [];
-      if (notSent.length === 0) return { settlement, ended: outcome };
+      if (notSent.length === 0) return { settlement, ended: endedBy };
       const split = { size: notSent.length, payload: await encode(notSent) };
-      return { settlement: { ...settlement, split }, ended: outcome };
+      return { settlement: { ...settlement, split }, ended: endedBy };
     }
   }
   return { settlement: await settled([], []), ended: undefined };
@@ -198,7 +205,8 @@ function withPayload({ accepted, rest, failed }: Settlement, payload: Buffer): S
   return { accepted, failed: parts, ...(rest === undefined ? {} : { rest: { ...rest, payload } }) };
 }
 
-function halves<Contact>(contacts: readonly Contact[]): [Contact[], Contact[]] {
+/** Two halves of at least two contacts, the larger one first. */
+export function halves<Contact>(contacts: readonly Contact[]): [Contact[], Contact[]] {
   const middle = Math.ceil(contacts.length / 2);
   return [contacts.slice(0, middle), contacts.slice(middle)];
 }

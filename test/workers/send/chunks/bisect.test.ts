@@ -119,6 +119,62 @@ describe('a bisection that ends early', () => {
   });
 });
 
+describe('a part that is refused as its own fault, with a page, 401 or 403', () => {
+  const OWN: Outcome = { kind: 'rejected', code: 'NOT_YOURS', own: true };
+
+  const bisected = (size: number, possiblySent: boolean, ...outcomes: Outcome[]) =>
+    bisect({
+      contacts: Array.from({ length: size }, (_, index) => index + 1),
+      rejected: REJECTED,
+      delivery: 'at-least-once',
+      possiblySent,
+      lastAttempt: true,
+      send: () => Promise.resolve({ outcome: outcomes.shift(), status: 403, detail: 'HTTP 403' }),
+      encode: (part) => Promise.resolve(json(part)),
+    });
+
+  it('is tried again without the others, which become a chunk of their own', async () => {
+    expect(await bisected(8, false, ACCEPTED, OWN)).toEqual({
+      settlement: { accepted: 4, failed: [], ...back([5, 6, 7, 8], false) },
+      ended: { kind: 'retry', code: 'NOT_YOURS', counted: false },
+    });
+    expect(await bisected(8, false, OWN)).toMatchObject({
+      settlement: { ...back([1, 2, 3, 4], false), ...split([5, 6, 7, 8]) },
+    });
+  });
+
+  it('is tried again with the others where the chunk was possibly sent: an attempt is counted', async () => {
+    expect(await bisected(8, true, OWN)).toMatchObject({
+      settlement: { failed: [{ state: 'rejected', size: 8 }] },
+      ended: { kind: 'retry', code: 'NOT_YOURS', counted: true },
+    });
+  });
+
+  it('is rejected where it is one contact', async () => {
+    const { settlement, ended } = await bisected(2, false, OWN, ACCEPTED);
+    expect(ended).toBeUndefined();
+    expect(settlement).toMatchObject({ accepted: 1, failed: [{ code: 'NOT_YOURS', size: 1 }] });
+  });
+});
+
+it('finds the first of 8,192 contacts', async () => {
+  const { settlement } = await bisect({
+    contacts: Array.from({ length: 8_192 }, (_, index) => index),
+    rejected: REJECTED,
+    delivery: 'at-least-once',
+    possiblySent: false,
+    lastAttempt: false,
+    send: (part) =>
+      Promise.resolve(
+        part.includes(0)
+          ? { outcome: { kind: 'rejected', code: 'BAD' }, status: 400, detail: '' }
+          : { outcome: ACCEPTED, status: 200, detail: '' },
+      ),
+    encode: (part) => Promise.resolve(json(part)),
+  });
+  expect(settlement).toMatchObject({ accepted: 8_191, failed: [{ code: 'BAD', size: 1 }] });
+});
+
 /** The request for a part whose answer has these results, in the order of its contacts. */
 const answered =
   (mayResend: boolean, lastAttempt: boolean, ...all: readonly ContactOutcome[]) =>

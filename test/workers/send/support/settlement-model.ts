@@ -308,6 +308,7 @@ export class SettlementRun {
           this.#mistake === 'locks are not watched'
             ? Promise.resolve(true)
             : this.#command(() => ledger.mayContinue(...args), fate),
+        halve: (...args) => this.#command(() => ledger.halve(...args), fate),
         settle: (...args) => {
           const settling = this.#command(() => ledger.settle(...args), fate);
           if (this.#mistake !== 'settlements are not repeated') return settling;

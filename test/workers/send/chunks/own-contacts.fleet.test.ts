@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import type { Batch } from '../../../../src/batch/ledger/batch-record.ts';
+import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
+import type { Fault } from '../../../../src/emulator/faults/fault.ts';
+import { run } from '../../../cli/support/run.ts';
+import { numbers, type Fleet } from '../../../support/fleet.ts';
+import { until } from '../../../support/wait.ts';
+import { holdingFleet } from '../../support/holding-fleet.ts';
+
+const FAST = { BACKOFF_BASE_MS: '100', BACKOFF_CAP_MS: '400', BATCH_CONCURRENCY: '8' };
+const FOREIGN = 'key-of-another-team';
+const HTML = { 'content-type': 'text/html; charset=utf-8' };
+
+type Kind = readonly [name: string, fault: Omit<Fault, 'on'>, delivery: DeliveryPolicy];
+
+const FAULTS: readonly (readonly [string, Omit<Fault, 'on'>])[] = [
+  ['a 403', { status: 403, code: 'NOT_FOR_THIS_NUMBER' }],
+  ['a 401 with a code of its own', { status: 401, code: 'SENDER_UNKNOWN' }],
+  ['a page of a firewall', { status: 403, bodyText: '<html>blocked</html>', headers: HTML }],
+];
+
+const KINDS = (['at-least-once', 'at-most-once'] as const).flatMap((delivery) =>
+  FAULTS.map(([name, fault]): Kind => [name, fault, delivery]),
+);
+
+/** Others are accepted meanwhile: without them nothing is known about the refused ones. */
+async function amongOthers(on: Fleet, work: () => Promise<void>): Promise<number> {
+  let others = 0;
+  const traffic = setInterval(() => void on.sendEach(numbers(1, 90_000 + others++)), 100);
+  try {
+    await work();
+  } finally {
+    clearInterval(traffic);
+  }
+  return others;
+}
+
+async function batchOf(on: Fleet, id: string): Promise<Batch> {
+  const { stdout } = await run(['batch', id, '--json'], { ...on.env });
+  return (JSON.parse(stdout) as { batch: Batch }).batch;
+}
+
+async function ended(on: Fleet, id: string): Promise<Batch> {
+  const isOver = async () => (await batchOf(on, id)).phase === 'finished';
+  await until(isOver, { what: 'the end of the batch', deadlineMs: 90_000 });
+  return batchOf(on, id);
+}
+
+describe('contacts that the service refuses for themselves', () => {
+  const { start } = holdingFleet();
+
+  it.each(KINDS)(
+    'one in a hundred, with %s: it alone is rejected (%3$s)',
+    async (_, fault, delivery) => {
+      const on = await start(2, FAST);
+      const { emulator } = on;
+      const list = numbers(100);
+      const bad = list[37] ?? '';
+      emulator.addFault({ on: 'send', containing: bad, ...fault });
+      await on.sendEach(numbers(5, 80_000));
+      let batch: Batch | undefined;
+      const others = await amongOthers(on, async () => {
+        const { batch: id } = await on.queue.import(
+          list.map((contact) => ({ contact })),
+          { templateCode: 'T', chunkSize: 100, delivery },
+        );
+        batch = await ended(on, id);
+      });
+      expect(batch?.counts).toMatchObject({ accepted: 99, rejected: 1, unknown: 0, pending: 0 });
+      const failures = await run(['failures', batch?.id ?? '', '--json'], { ...on.env });
+      expect(failures.stdout).toContain(bad.slice(-2));
+      await until(() => emulator.record().distinct === 99 + 5 + others, { what: 'all others' });
+      expect(emulator.record()).toMatchObject({ twice: 0 });
+    },
+    120_000,
+  );
+
+  it('all of a list, because of its sender key: it costs a limited number of requests', async () => {
+    const on = await start(2, FAST);
+    const { emulator } = on;
+    emulator.addFault({
+      on: 'send',
+      containing: FOREIGN,
+      status: 403,
+      code: 'SENDER_NOT_YOURS',
+    });
+    await on.sendEach(numbers(5, 80_000));
+    let batch: Batch | undefined;
+    await amongOthers(on, async () => {
+      const { batch: id } = await on.queue.import(
+        numbers(400).map((contact) => ({ contact })),
+        { templateCode: 'T', chunkSize: 100, senderKey: FOREIGN },
+      );
+      batch = await ended(on, id);
+    });
+    expect(batch?.counts).toMatchObject({ accepted: 0, rejected: 400, unknown: 0 });
+    // Four chunks, the halves of each, and those of twelve halves: 36 chunks, each refused twice.
+    const requests = on.attempts().filter(({ batch: of }) => of === batch?.id).length;
+    expect(requests).toBeLessThanOrEqual(2 * 36);
+  }, 120_000);
+});
