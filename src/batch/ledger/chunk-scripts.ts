@@ -184,8 +184,8 @@ local size, first, possiblySent = sizeOf(chunk), tonumber(ARGV[3]), state == SEN
 if first < 1 or first >= size or ARGV[4] == '' or ARGV[5] == '' then return { 'unfit', size } end
 if not mayDerive() then return { 'whole' } end
 if redis.call('HEXISTS', sizes, chunk .. '.half') == 1 then
-  local accepted = field('accepted')
-  local fruitless = field('fruitlessAt') == accepted and count('fruitless') or 0
+  local accepted = count('accepted')
+  local fruitless = count('fruitlessAt') == accepted and count('fruitless') or 0
   if fruitless >= ${MAX_FRUITLESS_HALVES} then return { 'whole' } end
   redis.call('HSET', record, 'fruitless', fruitless + 1, 'fruitlessAt', accepted)
 end
