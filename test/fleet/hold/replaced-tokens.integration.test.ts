@@ -93,7 +93,7 @@ async function refuse(isReplaced: boolean) {
 
 it('a notice that is refused again with the same token is rejected at its second attempt', async () => {
   const { outcomes, tookMs, holds } = await refuse(false);
-  expect(outcomes.at(-1)).toEqual({ kind: 'rejected', code: 'SENDER_UNKNOWN' });
+  expect(outcomes.at(-1)).toEqual({ kind: 'rejected', code: 'SENDER_UNKNOWN', own: true });
   expect([outcomes.length, holds]).toEqual([2, 0]);
   expect(tookMs).toBeLessThan(2_000);
 });

@@ -6,6 +6,8 @@ export type Mistake =
   | 'settlements are not repeated'
   | 'locks are not watched';
 
+const NEW_STATE = 'setState(number, possiblySent and PENDING_POSSIBLY_SENT or PENDING)';
+
 /** What the settlement model must notice, the law that shows it, and the mistake. */
 export const MISTAKES: readonly (readonly [title: string, law: string, mistake: Mistake])[] = [
   [
@@ -48,7 +50,11 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
     'counts as rejected',
     ["possiblySent or ARGV[6] == '1', clock()", "ARGV[6] == '1', clock()"],
   ],
-  ['the chunk of what was not sent yet is not counted', 'pending', ["add('pending', split)", '']],
+  [
+    'the chunk of what was not sent yet is not counted',
+    'pending',
+    [`${NEW_STATE}\n    add('pending', size)`, NEW_STATE],
+  ],
   [
     'a worker whose lock ran out goes on with the halves of a chunk',
     'is sent again after its acceptance',
