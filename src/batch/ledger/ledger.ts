@@ -241,7 +241,7 @@ export class Ledger extends LedgerActions {
     const args = [chunk, nonce, first, ...payloads];
     const [result, size] = await this.run(halveChunk, id, args, [this.keys.batchFind(id)]);
     if (result === 'unfit') {
-      throw new RangeError(`${first} contacts are no half of chunk ${chunk} of ${Number(size)}`);
+      throw new RangeError(`chunk ${chunk} of size ${Number(size)} has no first half of ${first}`);
     }
     if (result === 'halved') await this.publishHint(id);
     return result as 'halved' | 'known' | 'whole';
