@@ -145,7 +145,7 @@ export const ERROR_CODES = {
     remedy: 'Check the state, and first do what the message names.',
   },
   TOO_MANY_REQUESTS: {
-    meaning: 'Too many requests in a short time; nothing was done.',
+    meaning: 'Too many requests, in a short time or on one day; nothing was done.',
     remedy: 'Wait for the time given in the response, then try again.',
   },
   REDIS_MISSING: {

@@ -8,7 +8,7 @@ import { defineScript } from '../redis/script.ts';
  *
  * The hash also has `><failure>` fields, which record what became of a failed chunk: the number of the
  * chunk that it was redriven to, or `accepted <size>` or `cancelled <size>` when a person decided. A chunk
- * made by a redrive has an empty field: the fingerprints of its contacts are those of their first chunk.
+ * made by a redrive or split off another has an empty field: the fingerprints of its contacts are those of their first chunk.
  */
 export const FINGERPRINT_BYTES = 4;
 

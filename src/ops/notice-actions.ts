@@ -24,7 +24,7 @@ export interface NoticeActionContext {
 /**
  * Cancels a single notice that waits, and records it in the audit stream.
  *
- * @param actor undefined: it is not recorded
+ * @param mayRecord asked once it is cancelled. Default: it is recorded
  * @throws InputError NOTICE_INVALID if the reference is no id or key
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
@@ -32,11 +32,12 @@ export async function cancelAudited(
   { redis, keys }: NoticeActionContext,
   ref: NoticeRef,
   options: CancelOptions,
-  actor: Actor | undefined,
+  actor: Actor,
+  mayRecord: () => Promise<boolean> = () => Promise.resolve(true),
 ): Promise<CancelReport> {
   const report = await cancelNotice(redis, keys, ref, options);
   const some = report.cancelled || report.jobs?.some(({ answer }) => answer === 'cancelled');
-  if (some === true && actor !== undefined) {
+  if (some === true && (await mayRecord())) {
     const isReleased = options.releaseKey === true && report.cancelled;
     const as = isReleased ? 'cancelled, key released' : 'cancelled';
     await appendAudit(redis, keys, { ...actor, what: 'cancel', target: report.id, as });

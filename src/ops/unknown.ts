@@ -57,6 +57,11 @@ export function matchesUnknown(
   );
 }
 
+/** Whether a filter asks what was sent again: it is read only then. */
+export function asksSentAgain({ sentAgain, except = [] }: UnknownFilter): boolean {
+  return sentAgain !== undefined || except.some(asksSentAgain);
+}
+
 /** Ids per read. */
 const PAGE = 500;
 
@@ -142,10 +147,10 @@ export async function matchingNotices(
   notices: readonly UnknownNotice[],
   filter: UnknownFilter,
 ): Promise<UnknownNotice[]> {
-  const { number, except = [] } = filter;
-  // Read only where it is asked for: it is stored with the jobs.
-  const asked = [filter, ...except].some((one) => one.sentAgain !== undefined);
-  const again = asked ? await readSentAgain(source.redis, source.keys, notices) : [];
+  const { number } = filter;
+  const again = asksSentAgain(filter)
+    ? await readSentAgain(source.redis, source.keys, notices)
+    : [];
   const found = notices.filter((notice, index) =>
     matchesUnknown(filter, { ...notice, sentAgain: again[index] ?? false }),
   );

@@ -54,7 +54,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
- * | `<tag>:audit:shares` | hash | how many entries each caller of the ops servers made today (audit-shares.ts) | two days |
+ * | `<tag>:audit:shares` | hash | what each caller of the ops servers did today, in numbers (audit-shares.ts) | until the day ends (UTC) |
  * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval, and a minute during the turn |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
  * | `<tag>:ops:key-uses` | hash | when each API key was used last, to the minute | forever (some 40 bytes a key) |

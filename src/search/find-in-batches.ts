@@ -131,7 +131,7 @@ interface Decided {
   readonly size: number;
 }
 
-/** Follows a chunk and its failures through all redrives. */
+/** Follows a chunk and its failures through all redrives, and what was split off. */
 async function storedContacts(
   { redis, keys, ledger }: BatchSearchContext,
   batch: Batch,
@@ -142,7 +142,7 @@ async function storedContacts(
   const places: ContactPlace[] = [];
   const decided: Decided[] = [];
   const chunks = [first];
-  // Chunks that were created by redrives are added during the loop; their numbers only increase.
+  // Chunks that others became are added during the loop; their numbers only increase.
   for (const chunk of chunks.values()) {
     const [state = 'none'] = await ledger.states(batch.id, chunk, chunk + 1);
     const [kept, parts] = await ask(() => redis.hmget(sizes, String(chunk), `${chunk}.parts`));

@@ -39,6 +39,7 @@ redis.call('HSET', payload, chunk, bytes)
 redis.call('HSET', sizes, chunk, size)
 local expiresAt = count('expiresAt')
 if expiresAt > 0 and now >= expiresAt then redis.call('HSET', sizes, chunk .. '.late', 1) end
+redis.call('HSET', sizes, chunk .. '.again', 1)
 -- Resent on request: its outcome will be known again, but a message may arrive twice.
 setState(chunk, PENDING)
 add(failure.state, -size)
@@ -47,6 +48,7 @@ if failure.state == 'unknown' then countTwice(KEYS[14], size) end
 redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
 add('derived', 1)
+add('redriven', 1)
 moved(now)
 lookAtOnce(now)
 for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end

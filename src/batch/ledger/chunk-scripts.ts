@@ -138,7 +138,7 @@ local function newChunk(index, chunk, size, bytes, possiblySent, now)
   local number = count('chunks')
   redis.call('HSET', payload, number, bytes)
   redis.call('HSET', sizes, number, size)
-  for _, of in ipairs({ '.late', possiblySent and '.sent' or nil }) do
+  for _, of in ipairs({ '.late', '.again', '.half', possiblySent and '.sent' or nil }) do
     local kept = redis.call('HGET', sizes, chunk .. of)
     if kept then redis.call('HSET', sizes, number .. of, kept) end
   end
@@ -162,8 +162,8 @@ local function mayDerive() return field('importedAt') ~= '0' or field('derived')
 `;
 
 /**
- * After so many halves in a row that the service refused as a whole, without an acceptance in the batch, the contacts
- * are not the cause.
+ * After so many halves in a row that the service refused, each without an acceptance in the batch since it was made, the
+ * contacts are not the cause.
  */
 const MAX_FRUITLESS_HALVES = 12;
 
@@ -183,8 +183,8 @@ if redis.call('HGET', inflight, chunk) ~= nonce then return { 'known' } end
 local size, first, possiblySent = sizeOf(chunk), tonumber(ARGV[3]), state == SENDING_POSSIBLY_SENT
 if first < 1 or first >= size or ARGV[4] == '' or ARGV[5] == '' then return { 'unfit', size } end
 if not mayDerive() then return { 'whole' } end
-if redis.call('HEXISTS', sizes, chunk .. '.half') == 1 then
-  local accepted = count('accepted')
+local accepted = count('accepted')
+if tonumber(redis.call('HGET', sizes, chunk .. '.half')) == accepted then
   local fruitless = count('fruitlessAt') == accepted and count('fruitless') or 0
   if fruitless >= ${MAX_FRUITLESS_HALVES} then return { 'whole' } end
   redis.call('HSET', record, 'fruitless', fruitless + 1, 'fruitlessAt', accepted)
@@ -196,7 +196,7 @@ setState(chunk, SETTLED)
 redis.call('HDEL', payload, chunk)
 for half, part in ipairs({ first, size - first }) do
   local number = newChunk(KEYS[12], chunk, part, ARGV[3 + half], possiblySent, now)
-  redis.call('HSET', sizes, number .. '.half', 1)
+  redis.call('HSET', sizes, number .. '.half', accepted)
 end
 finishIfDone(now)
 return { 'halved' }`,

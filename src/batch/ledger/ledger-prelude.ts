@@ -9,11 +9,17 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  *
  * In the record, `pending` and `sending` exclude each other; `maybePending` is the part of `pending`
  * that was possibly sent, `maybeTwice` counts contacts that were sent again after that. `sizes` holds
- * the size of each chunk that is not full, `<chunk>.parts` (number of failed parts) and
- * `<chunk>.late` (its deadline does not apply) and `<chunk>.sent` (number of its attempts that the service may
- * have accepted; an earlier version does not count them) and `<chunk>.half` (it is a half of a chunk that was refused).
- * `fruitless` is the number of such halves that were refused in a row, with `fruitlessAt` contacts accepted. `derived` is the number of chunks that are not of the
- * list, but of a redrive or split off others (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
+ * the size of each chunk that is not full, and of a chunk
+ *
+ * - `<chunk>.parts`: number of failed parts;
+ * - `<chunk>.late`: its deadline does not apply;
+ * - `<chunk>.again`: it was redriven, or is a part of such a chunk;
+ * - `<chunk>.sent`: number of its attempts that the service may have accepted; an earlier version does not count them;
+ * - `<chunk>.half`: it is a half of a chunk that was refused; the contacts of the batch that were accepted by then.
+ *
+ * `fruitless` is the number of such halves that were refused in a row, with `fruitlessAt` contacts accepted. `derived`
+ * is the number of chunks that are not of the list, but of a redrive or split off others, `redriven` that of redrives
+ * (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of
  * the turns (time slots) that were given to jobs. `restartedAt` is when the jobs of a stalled batch were
  * last queued again. `heldBackAt` is when a pause last refused a claim; after a resume soon after, all chunks get

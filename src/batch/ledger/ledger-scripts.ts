@@ -26,7 +26,7 @@ end
 local now = clock()
 redis.call('HSET', record, 'id', ARGV[1], 'fingerprint', ARGV[2], 'retentionMs', ARGV[3],
   'phase', 'importing', 'begunAt', now, 'movedAt', now, 'importedAt', 0, 'finishedAt', 0,
-  'nextAt', 0, 'derived', 0, unpack(ARGV, 6))
+  'nextAt', 0, 'derived', 0, 'redriven', 0, unpack(ARGV, 6))
 redis.call('ZADD', batches, now, ARGV[1])
 -- Of an earlier batch with the id, which has expired.
 sumUpUnknown(ARGV[1])

@@ -6,7 +6,7 @@ import { batchSeal, NO_SEALING, type Sealing } from '../../payload/seal.ts';
 import { cancelledChunks } from '../../batch/failures/cancelled-chunks.ts';
 import { selectFailures } from '../../batch/failures/select-failures.ts';
 import type { Contact } from '../../contracts/notice.ts';
-import { matchesUnknown, type UnknownFilter } from '../unknown.ts';
+import { asksSentAgain, matchesUnknown, type UnknownFilter } from '../unknown.ts';
 
 /** The unknown outcomes of one batch. */
 export interface UnknownOfBatch {
@@ -29,7 +29,7 @@ export interface UnknownPart extends FailureRecord {
 
 /** Where the unknown contacts of batches are read. The sealing is needed to select by number. */
 export interface UnknownSource {
-  readonly ledger: Pick<Ledger, 'failures' | 'states' | 'sizeOf' | 'payload'>;
+  readonly ledger: Pick<Ledger, 'failures' | 'states' | 'sizeOf' | 'payload' | 'wasRedriven'>;
   readonly sealing?: Sealing | undefined;
 }
 
@@ -43,14 +43,14 @@ export async function* unknownParts(
   batch: Batch,
   filter: UnknownFilter,
 ): AsyncGenerator<UnknownPart> {
-  const { id, templateCode: template, counts, chunksOfList } = batch;
+  const { id, templateCode: template, counts } = batch;
   const { batch: wanted = id, chunk, number } = filter;
   if (counts.unknown === 0 || wanted !== id) return;
+  const asked = asksSentAgain(filter);
   for await (const failure of unknownFailures(ledger, batch)) {
     const own = Number.parseInt(failure.name, 10);
     if (chunk !== undefined && own !== chunk) continue;
-    // A redrive makes new chunks, behind those of the list.
-    const sentAgain = own >= chunksOfList;
+    const sentAgain = asked && (await ledger.wasRedriven(batch, own));
     if (!matchesUnknown(filter, { ...failure, template, sentAgain })) continue;
     if (number === undefined) {
       yield failure;

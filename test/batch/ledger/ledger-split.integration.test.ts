@@ -199,4 +199,40 @@ describe('a refused chunk that is at fault', () => {
     await bench.settle(1, allAccepted(1));
     expect(await bench.halve(other, 5)).toBe('halved');
   });
+
+  it('is halved also where thirteen chunks have one contact at fault each', async () => {
+    const bench = await claimOne({}, Array<number>(13).fill(10));
+    for (let chunk = 0; chunk < 13; chunk += 1) {
+      await bench.claim(chunk);
+      expect(await bench.halve(chunk, 5)).toBe('halved');
+    }
+    // The good halves are accepted before the others have shown what they are.
+    for (let good = 13; good < 39; good += 2) {
+      await bench.claim(good);
+      await bench.settle(good, allAccepted(5));
+    }
+    for (let bad = 14; bad < 39; bad += 2) {
+      await bench.claim(bad);
+      expect([bad, await bench.halve(bad, 2)]).toEqual([bad, 'halved']);
+    }
+    expect(await bench.counts()).toEqual({ pending: 65, accepted: 65 });
+  });
+
+  it('was redriven only if its chunk was', async () => {
+    const bench = await claimOne();
+    const redriven = async (...chunks: number[]) => {
+      const batch = await bench.batch();
+      return Promise.all(chunks.map((chunk) => bench.ledger.wasRedriven(batch, chunk)));
+    };
+    await bench.halve(0, 5);
+    await bench.claim(2);
+    await bench.settle(2, allFailed(5, 'rejected', 'C', ''));
+    await bench.ledger.redrive(bench.id, '2', 'rejected');
+    await bench.claim(4);
+    await bench.halve(4, 2);
+    expect(await redriven(0, 2, 3, 4, 5, 6)).toEqual([false, false, false, true, true, true]);
+    // An earlier version did not count redrives.
+    await redis.client.hdel(bench.keys.batch(bench.id).record, 'redriven');
+    expect(await redriven(1, 3)).toEqual([false, true]);
+  });
 });

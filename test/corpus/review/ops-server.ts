@@ -23,8 +23,8 @@ export const OPS_SERVER_CASES: readonly Case[] = [
   ['6 exports are audited', 'ops/web/api.integration.test.ts', 'which stands in the audit stream'],
   [
     '6 an operator cannot flush the audit',
-    'ops/audit.integration.test.ts',
-    'an operator who makes twenty thousand entries displaces none',
+    'ops/web/audit-shares.integration.test.ts',
+    'makes no further one, and displaces no entry of others',
   ],
   ['6 failed sign-ins are logged with the address', CALLERS, 'is in the log with its address'],
 

@@ -130,12 +130,11 @@ export class ChunkAttempt {
       if (settlement.rest === undefined) return { outcome: outcome.kind };
       return end(endOfSorted(sorted, outcome), detail, answer);
     }
-    if (outcome?.kind === 'rejected' && outcome.own === true && mayBisect) {
-      if (await this.#halve(contactsOf(), encode)) return { outcome: 'halved' };
-    }
     const { lastAttempt } = this;
+    let isOwn = outcome?.kind === 'rejected' && outcome.own === true;
     if (
       outcome?.kind === 'rejected' &&
+      !isOwn &&
       shouldSplit({ kind: 'chunk', size, status, bisect: mayBisect })
     ) {
       const list = contactsOf();
@@ -144,7 +143,7 @@ export class ChunkAttempt {
         return { outcome: outcome.kind };
       }
       let endedBy: SendAnswer | undefined;
-      const { settlement, ended } = await bisect({
+      const bisected = await bisect({
         contacts: list,
         rejected: {
           code: outcome.code,
@@ -166,8 +165,15 @@ export class ChunkAttempt {
         },
         encode,
       });
-      await this.#settle(settlement);
-      return settlement.rest === undefined ? { outcome: 'bisected' } : end(ended, '', endedBy);
+      if (bisected !== 'halve') {
+        const { settlement, ended } = bisected;
+        await this.#settle(settlement);
+        return settlement.rest === undefined ? { outcome: 'bisected' } : end(ended, '', endedBy);
+      }
+      isOwn = true;
+    }
+    if (isOwn && mayBisect && (await this.#halve(contactsOf(), encode))) {
+      return { outcome: 'halved' };
     }
     const kept = withTraceIds(detail, requests.traceIds(outcome?.kind, answer));
     await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail: kept }));

@@ -89,6 +89,13 @@ export interface SentPart<Contact> {
   readonly sorted?: SortedContacts<Contact> | undefined;
 }
 
+/**
+ * The settlement of a bisection, and the outcome that ended it early, if one did; or `halve`: nothing is settled, and the
+ * chunk is to be halved in the ledger, since a part is at fault by the evidence.
+ */
+export type Bisected =
+  { readonly settlement: Settlement; readonly ended: Outcome | undefined } | 'halve';
+
 /** What a bisection works with. */
 export interface BisectOptions<Contact> {
   /** Of a chunk that was just rejected as a whole. */
@@ -121,13 +128,11 @@ export interface BisectOptions<Contact> {
  * |---|---|---|---|
  * | not possibly sent | unknown | settled like a chunk ({@link settlementOf}) | a new chunk, not sent |
  * | possibly sent | unknown | settled like a chunk, with the others | with it |
- * | not possibly sent | refused, its own fault by the evidence | tried again, and then halved as a chunk | a new chunk, not sent |
+ * | either | refused, its own fault by the evidence | `halve` where nothing is settled yet; else tried again, with the others | with it |
  * | not possibly sent | results, some unknown | each contact by its result; the unknown ones are the chunk | a new chunk, not sent, with what was not accepted |
  * | possibly sent | results, some unknown | each contact by its result | with those to try again |
  * | either | results, none unknown | each contact by its result | with those to try again |
  * | either | another | settled like a chunk, with the others | with it |
- *
- * @returns the settlement, and the outcome that ended it early, if one did
  */
 export async function bisect<Contact>({
   contacts,
@@ -137,10 +142,7 @@ export async function bisect<Contact>({
   lastAttempt,
   send,
   encode,
-}: BisectOptions<Contact>): Promise<{
-  readonly settlement: Settlement;
-  readonly ended: Outcome | undefined;
-}> {
+}: BisectOptions<Contact>): Promise<Bisected> {
   const waiting: (readonly Contact[])[] = halves(contacts);
   const failed: FailedContacts<Contact>[] = [];
   const reject = (of: readonly Contact[], code: string, message: string) => {
@@ -176,12 +178,13 @@ export async function bisect<Contact>({
         waiting.unshift(...halves(part));
       } else reject(part, outcome.code, detail);
     } else {
-      const refused = outcome?.kind === 'rejected';
-      const alone = (outcome?.kind === 'unknown' || refused) && !possiblySent;
-      const together = alone ? part : [part, ...waiting].flat();
-      const endedBy: Outcome | undefined = refused
-        ? { kind: 'retry', code: outcome.code, counted: !alone }
+      const isOwn = outcome?.kind === 'rejected';
+      if (isOwn && accepted === 0 && failed.length === 0) return 'halve';
+      const endedBy: Outcome | undefined = isOwn
+        ? { kind: 'retry', code: outcome.code, counted: false }
         : outcome;
+      const alone = outcome?.kind === 'unknown' && !possiblySent;
+      const together = alone ? part : [part, ...waiting].flat();
       const ended = { outcome: endedBy, size: together.length, delivery, lastAttempt, detail };
       const { rest, failed: ofPart } = withPayload(settlementOf(ended), await encode(together));
       const before = await settled([], []);

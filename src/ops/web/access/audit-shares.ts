@@ -6,8 +6,9 @@ import { defineScript } from '../../../redis/script.ts';
 import { TooManyRequests } from '../http/problem.ts';
 
 /**
- * Entries of one caller in each audit stream and day (UTC). A hundred days fill a stream, and entries are kept for 90:
- * so no caller can displace those of others.
+ * Actions of one caller that are recorded in each audit stream in a day (UTC). A hundred days fill a stream, and entries
+ * are kept for 90: so no caller can displace those of others. A decision on many unknown notices is one action, with an
+ * entry for each of them.
  */
 export const SHARE_A_DAY = 10_000;
 
@@ -21,13 +22,10 @@ const count = defineScript<readonly [count: number, leftMs: number]>({
   name: 'audit-share',
   keys: 1,
   lua: `
-  local now = clock()
-  local day = math.floor(now / ${DAY_MS})
-  local kept, counted = string.match(redis.call('HGET', KEYS[1], ARGV[1]) or '', '^(%d+) (%d+)$')
-  counted = tonumber(kept) == day and counted + 1 or 1
-  redis.call('HSET', KEYS[1], ARGV[1], string.format('%d %d', day, counted))
-  redis.call('PEXPIRE', KEYS[1], ${2 * DAY_MS})
-  return { counted, (day + 1) * ${DAY_MS} - now }`,
+  local leftMs = ${DAY_MS} - clock() % ${DAY_MS}
+  local counted = redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
+  redis.call('PEXPIRE', KEYS[1], leftMs)
+  return { counted, leftMs }`,
   parse: (reply) => reply as readonly [number, number],
 });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { lookUpNotice } from '../../../notices/look-up.ts';
 import { idempotencyKey, noticeId } from '../../../notices/notice-ref.ts';
 import { cancelAnswer, noticeAnswer } from '../../answers/notice-schemas.ts';
-import type { Actor } from '../../audit.ts';
+import type { CancelOptions, CancelReport, NoticeRef } from '../../../notices/notice-state.ts';
 import { cancelAudited } from '../../notice-actions.ts';
 import type { OpsContext } from '../ops-context.ts';
 import { json, route, type Route, type RouteCall } from '../http/route.ts';
@@ -71,8 +71,7 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     body: z.strictObject(cancelBody),
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: { 200: { says: 'Whether it is cancelled, or why not.', schema: cancelAnswer } },
-    handle: async (call, context) =>
-      json(await cancelAudited(context, call.params.id, call.body, await actorOf(call, context))),
+    handle: async (call, context) => json(await cancelFor(call, context, call.params.id)),
   }),
   route({
     method: 'POST',
@@ -83,21 +82,22 @@ export const NOTICE_LIFE_ROUTES: readonly Route[] = [
     body: z.strictObject({ ...keyInput, ...cancelBody }),
     perMinute: ({ config }) => config.noticesPerMinute,
     answers: { 200: { says: 'As `POST /api/v1/notices/{id}/cancel`.', schema: cancelAnswer } },
-    handle: async (call, context) => {
-      const ref = keyAsked(call.who, call.body);
-      return json(await cancelAudited(context, ref, call.body, await actorOf(call, context)));
-    },
+    handle: async (call, context) =>
+      json(await cancelFor(call, context, keyAsked(call.who, call.body))),
   }),
 ];
 
 /**
- * Who cancels, for the audit stream. A program is not refused, since its notice would be sent then: above its share of
- * the day its cancellations are not recorded one by one.
+ * Cancels, and records it. A program is not refused, since its notice would be sent then: above its share of the day its
+ * cancellations are not recorded one by one.
  */
-async function actorOf(
-  { who, name, body: { why } }: RouteCall<unknown, unknown, { readonly why: string }>,
-  { auditShares }: OpsContext,
-): Promise<Actor | undefined> {
-  if (who?.role === 'sender' && !(await auditShares.has('changes', name))) return undefined;
-  return { who: name, why };
+function cancelFor(
+  { who, name, body }: RouteCall<unknown, unknown, CancelOptions & { readonly why: string }>,
+  context: OpsContext,
+  ref: NoticeRef,
+): Promise<CancelReport> {
+  // An operator's share is taken for every change.
+  const mayRecord =
+    who?.role === 'sender' ? () => context.auditShares.has('changes', name) : undefined;
+  return cancelAudited(context, ref, body, { who: name, why: body.why }, mayRecord);
 }
