@@ -73,6 +73,27 @@ describe('contacts that the service refuses for themselves', () => {
     120_000,
   );
 
+  it('one in each of forty chunks: they alone are rejected', async () => {
+    const on = await start(2, FAST);
+    const { emulator } = on;
+    const list = numbers(400);
+    const bad = list.filter((_, index) => index % 10 === 3);
+    for (const containing of bad) {
+      emulator.addFault({ on: 'send', containing, status: 403, code: 'NOT_FOR_THIS_NUMBER' });
+    }
+    await on.sendEach(numbers(5, 80_000));
+    let batch: Batch | undefined;
+    await amongOthers(on, async () => {
+      const { batch: id } = await on.queue.import(
+        list.map((contact) => ({ contact })),
+        { templateCode: 'T', chunkSize: 10 },
+      );
+      batch = await ended(on, id);
+    });
+    expect(batch?.counts).toMatchObject({ accepted: 360, rejected: 40, unknown: 0 });
+    expect(emulator.record()).toMatchObject({ twice: 0 });
+  }, 120_000);
+
   it('all of a list, because of its sender key: few of its halves are sent', async () => {
     const on = await start(2, FAST);
     const { emulator } = on;
