@@ -40,7 +40,10 @@ async function runUnchanged(): Promise<void> {
   const files = new Set(controls.map(({ test }) => `test/${test}`));
   for (const tier of new Set([...files].map(tierOf))) {
     const ofTier = [...files].filter((file) => tierOf(file) === tier);
-    const { result, failed = '' } = await first.run(tier, ofTier, 5 * LIMIT_MS, false);
+    const run = await first.run(tier, ofTier, 5 * LIMIT_MS, { bail: false });
+    if (run.result === 'passed') continue;
+    // A busy machine makes tests of times fail: alone they pass.
+    const { result, failed = '' } = await first.run(tier, run.failedFiles ?? ofTier, 5 * LIMIT_MS);
     if (result === 'passed') continue;
     problems += 1;
     console.log(`PROBLEM  fails without a change: ${failed}`);
@@ -63,7 +66,7 @@ async function disable(sandbox: Sandbox, control: Control): Promise<string | und
   const parts = sandbox.read(file).split(from);
   if (parts.length !== 2) return `its text occurs ${parts.length - 1} times: ${from}`;
   const place = `test/${test}`;
-  const run = () => sandbox.run(tierOf(place), [place], LIMIT_MS, false);
+  const run = () => sandbox.run(tierOf(place), [place], LIMIT_MS, { bail: false, words });
   const { result, failedTests = [] } = await sandbox.change(file, parts.join(to), false, run);
   if (result === 'time limit') return `${test} did not end`;
   // Code that cannot be read fails as a file, not in a test of this name.

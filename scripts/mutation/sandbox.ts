@@ -95,17 +95,23 @@ export class Sandbox {
     }
   }
 
-  /** Runs test files of one tier until the first failure. */
+  /**
+   * Runs test files of one tier.
+   *
+   * @param bail whether the first failure ends it. Default true
+   * @param words only the tests with these words in their names
+   */
   async run(
     tier: string,
     tests: readonly string[],
     limitMs: number,
-    bail = true,
+    { bail = true, words }: { readonly bail?: boolean; readonly words?: string } = {},
   ): Promise<TestRun> {
     const report = path.join(this.folder, 'report.json');
     rmSync(report, { force: true });
     const args = ['node_modules/vitest/vitest.mjs', 'run', '--project', tier, ...tests];
     args.push('--reporter=json', `--outputFile=${report}`, ...(bail ? ['--bail', '1'] : []));
+    if (words !== undefined) args.push(`--testNamePattern=${literal(words)}`);
     let output = '';
     let isLate = false;
     await new Promise<void>((resolve) => {
@@ -190,6 +196,11 @@ export class Sandbox {
       durations,
     };
   }
+}
+
+/** A regular expression that matches a text. */
+function literal(text: string): string {
+  return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`);
 }
 
 /** The part of vitest's JSON report that is read. */
