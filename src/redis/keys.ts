@@ -132,6 +132,7 @@ export interface Keys {
   readonly auditReads: string;
   /** The last entries that are in a log. */
   readonly auditLogged: string;
+  /** What each caller of the ops servers did today, in numbers. */
   readonly auditShares: string;
   /** Set for the interval of a chore when a worker has taken its turn. */
   chore(name: string): string;

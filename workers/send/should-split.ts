@@ -36,6 +36,9 @@ export type RejectedRequest = {
  * | chunk | no | yes | no | no |
  * | chunk, without `bisect` | no | no | no | no |
  *
+ * A chunk that is at fault by the evidence (a page, 401, 403) is not split here: it becomes two chunks in the ledger
+ * (chunks/chunk-attempt.ts).
+ *
  * A group is split for any status because its notices come from different callers, each of which must
  * fail for its own fault only.
  */

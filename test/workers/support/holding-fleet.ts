@@ -3,7 +3,7 @@ import { afterEach } from 'vitest';
 import { readHold } from '../../../src/fleet/hold/current-hold.ts';
 import { keysOf, QUEUE_NAME } from '../../../src/redis/keys.ts';
 import { openBullQueue } from '../../../src/redis/open-queue.ts';
-import { startFleet, type Fleet } from '../../support/fleet.ts';
+import { numbers, startFleet, type Fleet } from '../../support/fleet.ts';
 import { testRedis } from '../../support/redis.ts';
 
 /** A fleet that probes a hold often. */
@@ -49,4 +49,20 @@ export function holdingFleet() {
     (await board?.getJobs(['waiting', 'active', 'delayed', 'failed'])) ?? [];
 
   return { start, hold, jobsLeft };
+}
+
+/**
+ * Other notices are sent and accepted meanwhile: without them nothing is evidence against those that are refused.
+ *
+ * @returns how many others
+ */
+export async function amongOthers(on: Fleet, work: () => Promise<unknown>): Promise<number> {
+  let others = 0;
+  const traffic = setInterval(() => void on.sendEach(numbers(1, 90_000 + others++)), 100);
+  try {
+    await work();
+  } finally {
+    clearInterval(traffic);
+  }
+  return others;
 }

@@ -15,7 +15,7 @@ export const SHARE_A_DAY = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 /** Changes, or searches and downloads. */
-export type AuditKind = 'changes' | 'reads';
+type AuditKind = 'changes' | 'reads';
 
 /** Counts an entry. KEYS: the shares. ARGV: kind and caller. Returns the count of the day, and what is left of the day. */
 const count = defineScript<readonly [count: number, leftMs: number]>({
@@ -66,7 +66,7 @@ export class AuditShares {
    * @returns whether it may be recorded
    * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
    */
-  async has(kind: AuditKind, who: string): Promise<boolean> {
+  async tryTake(kind: AuditKind, who: string): Promise<boolean> {
     return (await this.#count(kind, who)) === undefined;
   }
 

@@ -98,6 +98,6 @@ function cancelFor(
 ): Promise<CancelReport> {
   // An operator's share is taken for every change.
   const mayRecord =
-    who?.role === 'sender' ? () => context.auditShares.has('changes', name) : undefined;
+    who?.role === 'sender' ? () => context.auditShares.tryTake('changes', name) : undefined;
   return cancelAudited(context, ref, body, { who: name, why: body.why }, mayRecord);
 }

@@ -5,7 +5,7 @@ import type { Fault } from '../../../../src/emulator/faults/fault.ts';
 import { run } from '../../../cli/support/run.ts';
 import { numbers, type Fleet } from '../../../support/fleet.ts';
 import { until } from '../../../support/wait.ts';
-import { holdingFleet } from '../../support/holding-fleet.ts';
+import { amongOthers, holdingFleet } from '../../support/holding-fleet.ts';
 
 const FAST = { BACKOFF_BASE_MS: '100', BACKOFF_CAP_MS: '400', BATCH_CONCURRENCY: '8' };
 const FOREIGN = 'key-of-another-team';
@@ -22,18 +22,6 @@ const FAULTS: readonly (readonly [string, Omit<Fault, 'on'>])[] = [
 const KINDS = (['at-least-once', 'at-most-once'] as const).flatMap((delivery) =>
   FAULTS.map(([name, fault]): Kind => [name, delivery, fault]),
 );
-
-/** Others are accepted meanwhile: without them nothing is known about the refused ones. */
-async function amongOthers(on: Fleet, work: () => Promise<void>): Promise<number> {
-  let others = 0;
-  const traffic = setInterval(() => void on.sendEach(numbers(1, 90_000 + others++)), 100);
-  try {
-    await work();
-  } finally {
-    clearInterval(traffic);
-  }
-  return others;
-}
 
 async function batchOf(on: Fleet, id: string): Promise<Batch> {
   const { stdout } = await run(['batch', id, '--json'], { ...on.env });
