@@ -94,8 +94,9 @@ local function counted()
   return { 'counted', disproved and 1 or 0, met and 0 or 1 }
 end
 local function hasHold() return redis.call('EXISTS', hold) == 1 end
-local function held(as)
+local function held(as, hasChosen)
   touch('held')
+  if probing and not hasChosen then redis.call('HDEL', hold, 'next', 'nextChunk') end
   placeHold(as, code, forMs, shortest, longest, probing, holdChannel)
   return behind()
 end
@@ -130,7 +131,7 @@ inRefused = true
 local row = tonumber(redis.call('HGET', evidence, 'refusedRow') or 0)
 if hasHold() or (row >= ${ROW} and askedAt > 0 and now - askedAt >= ${QUIET_MS}) then
   if probing then probeNext(KEYS[8], KEYS[9], KEYS[10]) end
-  return held(kind)
+  return held(kind, true)
 end
 return counted()`,
 });

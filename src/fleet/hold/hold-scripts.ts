@@ -1,5 +1,6 @@
 import { DONE_MS, type Keys } from '../../redis/keys.ts';
 import { defineScript } from '../../redis/script.ts';
+import { KEPT_MS } from './next-probe.ts';
 
 /**
  * A job that met the hold, or was possibly sent, leaves the probe to others for this long; four times as
@@ -13,6 +14,9 @@ export const ASIDE_STEP_MS = 500;
  * sixty commands for nothing.
  */
 export const MOST_ASIDE = 100;
+
+/** While the probe is kept for another job, the jobs that asked for it are fetched again this soon. */
+const KEPT_STEP_MS = 50;
 
 /** Acceptances in a row that lift the hold `failing`: with 90 % of requests failing one proves little. */
 const PASSES = 3;
@@ -151,6 +155,16 @@ export const enterHold = defineScript({
   name: 'enterHold',
   keys: 7,
   lua: `${EVIDENCE_PRELUDE}
+-- Whether the probe is kept for a job that was chosen (next-probe.ts), and this is another one.
+local function isKeptFromOthers(job)
+  local isKept = false
+  for _, one in ipairs(redis.call('HMGET', hold, 'next', 'nextChunk')) do
+    if one == job then return false end
+    local other = one and witnessOf(one)
+    isKept = isKept or (one and not (other and (other.refused or other.unknown or other.held)))
+  end
+  return isKept
+end
 local kind = redis.call('HGET', hold, 'kind')
 if not kind then
   return { 'open' }
@@ -172,6 +186,12 @@ if rest <= 0 then
   if aside > 0 and redis.call('EXISTS', probe) == 0
     and redis.call('HINCRBY', hold, 'aside', 1) <= ${MOST_ASIDE} then
     return { 'aside', aside }
+  end
+  local kept = rest + ${KEPT_MS}
+  if kept > 0 and isRefused and redis.call('EXISTS', probe) == 0 and isKeptFromOthers(ARGV[3]) then
+    kept = math.min(kept, ${KEPT_STEP_MS})
+    block(kept)
+    return { 'wait', kept }
   end
   if redis.call('SET', probe, ARGV[1], 'NX', 'PX', ttl) then
     redis.call('HSET', hold, 'known', count('meetings'), 'aside', 0)

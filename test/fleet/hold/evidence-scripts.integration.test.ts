@@ -311,10 +311,10 @@ describe('a probe', () => {
     await redis.client.zadd(prioritized, score(9, 8), 'poison-9');
     const poison = { poison: '0 0 0 1 0 T a counted', 'poison-9': '0 0 0 1 0 T a counted' };
     const meeting = { attempt: 'x1', class: 'page', hold: 'address', code: 'HTML' } as const;
-    /** A failed probe after this turn, and the notice that was moved ahead before. */
-    const fail = async (job: string, turn: number, ahead = '') => {
+    /** A failed probe after this turn, and the notice that was chosen before. */
+    const fail = async (job: string, turn: number, next = '') => {
       await due('address');
-      await redis.client.hset(keys.hold, { turn, ahead });
+      await redis.client.hset(keys.hold, { turn, next });
       await redis.client.hset(keys.witness, poison);
       await gate.meet({ ...meeting, job, token: 'T', ownAfter: 5 }, await probe(job));
       const [waits, withPriority] = await Promise.all([

@@ -3,13 +3,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 import { MOST_ASIDE } from '../../../src/fleet/hold/hold-scripts.ts';
 import { testRedis } from '../../support/redis.ts';
-import {
-  FleetModel,
-  LOST_KEYS,
-  type FleetCase,
-  type FleetRun,
-  type Trouble,
-} from './support/fleet-model.ts';
+import { FleetModel, LOST_KEYS, type FleetCase, type FleetRun } from './support/fleet-model.ts';
+import type { Trouble } from './support/service-answers.ts';
 import { virtualTime, type Change } from './support/virtual-redis.ts';
 
 const redis = testRedis();
@@ -137,9 +132,30 @@ const few = fc.tuple(
     priorities: fc.constant({ crowd: [1], good: 5 }),
   }),
 );
-const early = fc.tuple(
+/** Most of those at fault were never tried: the good one comes right before the hold. */
+const soon = {
+  ...many,
+  processes: fc.constant(2),
+  slots: fc.constant(16),
+  arrival: fc.integer({ min: 1, max: 1_500 }),
+};
+const early = fc.tuple(ofOwn, fc.record<Rest>({ ...soon, slots: many.slots }));
+const earlyBehind = fc.tuple(
   ofOwn,
-  fc.record<Rest>({ ...many, processes: fc.constant(2), arrival: fc.constant(10) }),
+  fc.record<Rest>({
+    ...soon,
+    crowd: fc.constant(3 * MOST_ASIDE),
+    priorities: fc.constantFrom({ crowd: [0], good: 0 }, { crowd: [1], good: 5 }),
+  }),
+);
+/** New ones at fault come as fast as the probes. */
+const more = fc.tuple(
+  ofOwn,
+  fc.record<Rest>({
+    ...many,
+    moreEvery: fc.constant(1_000),
+    priorities: fc.constant({ crowd: [1], good: 5 }),
+  }),
 );
 
 it.each<[string, typeof quiet, DeliveryPolicy, number]>([
@@ -149,6 +165,8 @@ it.each<[string, typeof quiet, DeliveryPolicy, number]>([
   ['among many at fault', crowded, 'at-least-once', 4],
   ['among many at fault, at-most-once', crowded, 'at-most-once', 4],
   ['behind many at fault of a higher priority', behind, 'at-least-once', 6],
+  ['behind many that were never tried', earlyBehind, 'at-least-once', 6],
+  ['behind many of a higher priority, of which new ones come', more, 'at-least-once', 3],
   ['behind a few of a higher priority that hold the queue', few, 'at-least-once', 20],
   ['behind a few of a higher priority that hold it, at-most-once', few, 'at-most-once', 20],
 ])(
@@ -199,6 +217,22 @@ it.each<[string, string, typeof quiet, Change, DeliveryPolicy?, number?]>([
     'waited',
     early,
     ["LRANGE', list, 0, 255)", "LRANGE', list, 0, 15)"],
+    'at-least-once',
+    1,
+  ],
+  [
+    'the probe is not kept for the job that was chosen',
+    'waited',
+    earlyBehind,
+    ['if kept > 0 and', 'if false and'],
+    'at-least-once',
+    2,
+  ],
+  [
+    'the oldest is never searched for',
+    'waited',
+    more,
+    ['if turn % 5 == 0 then', 'if false then'],
     'at-least-once',
     1,
   ],

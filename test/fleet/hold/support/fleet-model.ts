@@ -2,33 +2,16 @@ import { decideOutcome } from '../../../../src/service/outcome-table.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { HoldGate } from '../../../../src/fleet/hold/hold-gate.ts';
 import { ASIDE_STEP_MS } from '../../../../src/fleet/hold/hold-scripts.ts';
+import { OLDEST_EVERY } from '../../../../src/fleet/hold/next-probe.ts';
 import type { Passage } from '../../../../src/fleet/hold/passage.ts';
 import type { Outcome } from '../../../../src/contracts/outcome.ts';
 import { keysOf, type Keys } from '../../../../src/redis/keys.ts';
-import type { SendAnswer } from '../../../../src/service/response/send-answer.ts';
 import { backoffMs } from '../../../../workers/queue/attempt-error.ts';
 import { SendGate } from '../../../../workers/send/send-gate.ts';
 import { randomFrom } from '../../../chaos/support/random.ts';
 import type { TestRedis } from '../../../support/redis.ts';
+import { ANSWERS, TAKEN, type Trouble } from './service-answers.ts';
 import { VirtualRedis, type Change } from './virtual-redis.ts';
-
-/** What the service answers to the jobs that it does not take. */
-export type Trouble = keyof typeof ANSWERS;
-
-const WHOLE = { requests: 1, durationMs: 1, refused: [], body: 'json', tokenId: 'T' } as const;
-const ANSWERED = { ...WHOLE, stage: 'answered' } as const;
-const TAKEN: SendAnswer = { ...ANSWERED, status: 200 };
-const ANSWERS = {
-  'a refusal': { ...ANSWERED, status: 403, code: 'SENDER_NOT_YOURS' },
-  'a page': { ...ANSWERED, status: 403, body: 'html' },
-  'no credit': { ...ANSWERED, status: 402 },
-  'no connection': { ...WHOLE, stage: 'not-sent', failure: 'refused-connection' },
-  'a bad certificate': { ...WHOLE, stage: 'not-sent', failure: 'certificate' },
-  'an error': { ...ANSWERED, status: 500 },
-  'no answer': { ...WHOLE, stage: 'sent' },
-  'an error with Retry-After': { ...ANSWERED, status: 503, retryAfterMs: 3_000 },
-  'too many requests': { ...ANSWERED, status: 429, retryAfterMs: 3_000 },
-} as const satisfies Readonly<Record<string, SendAnswer>>;
 
 /** One case: the fleet, the service, and what goes wrong besides. */
 export interface FleetCase {
@@ -39,6 +22,8 @@ export interface FleetCase {
   readonly ownFault: boolean;
   /** Jobs that meet it. */
   readonly crowd: number;
+  /** One more that meets it is handed over so often, in milliseconds, the last of the crowd's priorities. Default: none */
+  readonly moreEvery?: number | undefined;
   /** BullMQ's priorities: of the crowd one after the other, and of the good job. Default: none has one. */
   readonly priorities?: { readonly crowd: readonly number[]; readonly good: number };
   readonly processes: number;
@@ -68,6 +53,8 @@ const SETTINGS = {
   probeTtlMs: 3_000,
 };
 const REQUEST_MS = 300;
+/** A worker fetches for all its free slots before the first of these jobs runs. */
+const FETCHING_MS = 30;
 const HINT_MS = 50;
 /** How long a worker waits before it looks again whether it may fetch (queue: send-worker.ts). */
 const NAP_MS = 250;
@@ -159,6 +146,8 @@ export class FleetModel {
       const priority = priorities.crowd[index % priorities.crowd.length] ?? 0;
       await this.#add(`crowd-${index}`, priority);
     }
+    const { moreEvery } = this.#case;
+    if (moreEvery !== undefined) this.#addMore(crowd, priorities.crowd.at(-1) ?? 0, moreEvery);
     const takenFrom = this.#start + (ownFault ? 0 : endsAfter) + arrival;
     this.#at(takenFrom, () => this.#add(GOOD, priorities.good));
     for (const { after, key } of losses) {
@@ -196,11 +185,16 @@ export class FleetModel {
     };
   }
 
-  /** Two distances and a second; besides, the requests of three probes and the time to fetch them. */
+  /**
+   * Two distances and a second; besides, the requests of the probes and the time to fetch them. Where the jobs are
+   * searched, one search is for the oldest; while new ones at fault arrive, for that of each of two priorities in turn.
+   */
   #bound(): number {
-    const { trouble, killedProbe, lostAnswers } = this.#case;
+    const { trouble, ownFault, killedProbe, lostAnswers, moreEvery } = this.#case;
     const { probeMinMs: shortest, probeMaxMs: longest, probeTtlMs } = SETTINGS;
     const isUnproven = trouble === 'a refusal' || trouble === 'a page';
+    const searched = ownFault && isUnproven ? 3 : 2;
+    const distances = moreEvery === undefined ? searched : 2 * OLDEST_EVERY + 1;
     const distance =
       trouble === 'no connection' ? 2 * shortest + 1_000 : isUnproven ? longest / 4 : longest;
     const replaced = (killedProbe === undefined ? 0 : 1) + lostAnswers.length;
@@ -209,9 +203,9 @@ export class FleetModel {
     // At-most-once jobs leave the probe to others, those that met the hold for twice as long.
     const aside = this.#isOnce && !isUnproven ? 2 * ASIDE_STEP_MS + NAP_MS : 0;
     return (
-      2 * (distance + aside) +
+      distances * (distance + aside) +
       1_000 +
-      4 * (REQUEST_MS + NAP_MS) +
+      2 * distances * (REQUEST_MS + NAP_MS + FETCHING_MS) +
       replaced * (probeTtlMs + NAP_MS) +
       others
     );
@@ -270,6 +264,14 @@ export class FleetModel {
     const job = { id, priority, attempts: 0, possiblySent: 0, requests: 0 };
     this.#jobs.set(id, job);
     await this.#toTail(job);
+  }
+
+  #addMore(index: number, priority: number, everyMs: number): void {
+    this.#at(this.#start + everyMs * (index - this.#case.crowd + 1), async () => {
+      if (this.#jobs.get(GOOD)?.end !== undefined) return;
+      await this.#add(`crowd-${index}`, priority);
+      this.#addMore(index + 1, priority, everyMs);
+    });
   }
 
   /** Behind the others of its priority. */
@@ -331,7 +333,8 @@ export class FleetModel {
     if (job === undefined) return;
     process.idle -= 1;
     this.#wake(process, 1);
-    this.#at(this.redis.now, () => this.#runJob(process, job));
+    const fetchingMs = this.#random() * FETCHING_MS;
+    this.#at(this.redis.now + fetchingMs, () => this.#runJob(process, job));
   }
 
   async #runJob(process: Process, job: Job): Promise<void> {
