@@ -230,15 +230,12 @@ const UNLISTED: ContactResult = { outcome: 'unknown', code: 'NOT_IN_RESULTS', me
 
 /**
  * What is recorded in the ledger for a chunk with results. Contacts to try again of which the service accepted
- * none become a chunk of their own beside unknown ones, unless the chunk was possibly sent before: each chunk has
- * one history.
+ * none become a chunk of their own beside unknown ones: each chunk has one history.
  *
- * @param possiblySent the service may have accepted an earlier attempt at the chunk
  * @param encode makes a payload of some of the contacts
  */
 export async function settlementOfSorted<Contact>(
   { accepted, failed, unknown, unsent }: SortedContacts<Contact>,
-  possiblySent: boolean,
   encode: (contacts: readonly Contact[]) => Promise<Buffer>,
 ): Promise<Settlement> {
   const payloadOf = async (some: readonly Contact[]) => ({
@@ -249,7 +246,7 @@ export async function settlementOfSorted<Contact>(
     failed.map(async ({ of, ...part }) => ({ ...part, ...(await payloadOf(of)) })),
   );
   const settlement = { accepted, failed: parts };
-  const isSplit = !possiblySent && unknown.length > 0 && unsent.length > 0;
+  const isSplit = unknown.length > 0 && unsent.length > 0;
   const rest = isSplit ? unknown : [...unknown, ...unsent];
   if (rest.length === 0) return settlement;
   return {

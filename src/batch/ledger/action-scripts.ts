@@ -48,7 +48,7 @@ if failure.state == 'unknown' then countTwice(KEYS[14], size) end
 redis.call('INCRBY', unsent, size)
 redis.call('HSET', record, 'chunks', chunk + 1, 'phase', 'sending', 'finishedAt', 0)
 add('derived', 1)
-add('redriven', 1)
+if field('redriven') then add('redriven', 1) end
 moved(now)
 lookAtOnce(now)
 for index = 1, 7 do redis.call('PERSIST', KEYS[index]) end

@@ -167,11 +167,15 @@ local function mayDerive() return field('importedAt') ~= '0' or field('derived')
  */
 const MAX_FRUITLESS_HALVES = 12;
 
+/** For so long after the last of them their own halves may still be accepted; in milliseconds. */
+const FRUITLESS_WAIT_MS = 20_000;
+
 /**
  * Replaces a chunk that the service refuses, and that is at fault by the evidence, by two chunks of its contacts, each
  * with the history of the chunk. ARGV: chunk, nonce; size of the first half, and the payloads of both. The last key is
  * the search index. Returns ['halved']; ['known'] if another attempt has claimed the chunk, or it is settled;
- * ['whole'] if it must be rejected as a whole; or ['unfit', size].
+ * ['later'] if it is to be tried again, since halves of halves are not decided yet; ['whole'] if it must be rejected as
+ * a whole; or ['unfit', size].
  */
 export const halveChunk = ledgerScript(
   'halve',
@@ -186,8 +190,10 @@ if not mayDerive() then return { 'whole' } end
 local accepted = count('accepted')
 if tonumber(redis.call('HGET', sizes, chunk .. '.half')) == accepted then
   local fruitless = count('fruitlessAt') == accepted and count('fruitless') or 0
-  if fruitless >= ${MAX_FRUITLESS_HALVES} then return { 'whole' } end
-  redis.call('HSET', record, 'fruitless', fruitless + 1, 'fruitlessAt', accepted)
+  if fruitless >= ${MAX_FRUITLESS_HALVES} then
+    return { now - count('fruitlessSince') < ${FRUITLESS_WAIT_MS} and 'later' or 'whole' }
+  end
+  redis.call('HSET', record, 'fruitless', fruitless + 1, 'fruitlessAt', accepted, 'fruitlessSince', now)
 end
 moved(now)
 add('sending', -size)
@@ -205,10 +211,10 @@ return { 'halved' }`,
 
 /**
  * Records the result of an attempt. ARGV: chunk, nonce, contacts accepted; contacts to try again,
- * their payload ('' for that of the chunk), whether they were possibly sent (0, 1); contacts that become
- * a new chunk, which was never sent, and their payload; then for each failed part its state (rejected,
- * unknown, expired), size, code, message and payload ('' for that of the chunk). The last key is the
- * search index; it records the new chunk.
+ * their payload ('' for that of the chunk), whether this attempt possibly sent them (0, 1); contacts that
+ * this attempt did not send, which become a new chunk with the history before it, and their payload; then
+ * for each failed part its state (rejected, unknown, expired), size, code, message and payload ('' for
+ * that of the chunk). The last key is the search index; it records the new chunk.
  *
  * Counts once however often it is called: only a chunk that is being sent can be settled, and only
  * by the attempt that claimed it. An attempt that lost its claim may still report that all contacts
@@ -232,7 +238,7 @@ if redis.call('HGET', inflight, chunk) ~= nonce
 local split, splitBytes = tonumber(ARGV[7]), ARGV[8]
 local sum = accepted + rest + split
 local fits = accepted >= 0 and rest >= 0 and (bytes ~= '' or rest == 0 or rest == size)
-  and (split == 0 or (split > 0 and splitBytes ~= '' and not possiblySent))
+  and (split == 0 or (split > 0 and splitBytes ~= ''))
 for at = 9, #ARGV, 5 do
   local part = tonumber(ARGV[at + 1])
   sum = sum + part
@@ -240,7 +246,8 @@ for at = 9, #ARGV, 5 do
 end
 if not fits or sum ~= size then return { 'unfit', size } end
 
-local restPossiblySent, now = possiblySent or ARGV[6] == '1', clock()
+local unanswered, now = ARGV[6] == '1', clock()
+local restPossiblySent = possiblySent or unanswered
 moved(now)
 add('sending', -size)
 add('accepted', accepted)
@@ -269,9 +276,10 @@ if rest > 0 and restPossiblySent
   rest = 0
 end
 if split > 0 and not maySplit then
-  rest, bytes, restPossiblySent, split = rest + split, splitBytes, false, 0
+  rest, bytes, split = rest + split, splitBytes, 0
+  restPossiblySent, unanswered = possiblySent, false
 end
-if split > 0 then newChunk(KEYS[12], chunk, split, splitBytes, false, now) end
+if split > 0 then newChunk(KEYS[12], chunk, split, splitBytes, possiblySent, now) end
 size = size - split
 if rest == 0 then
   release(chunk, size)
@@ -289,7 +297,7 @@ if cancelled then
   cancelChunk(chunk, rest, restPossiblySent)
 else
   release(chunk, size - rest)
-  if ARGV[6] == '1' then countSent(chunk) end
+  if unanswered then countSent(chunk) end
   setState(chunk, restPossiblySent and PENDING_POSSIBLY_SENT or PENDING)
   add('pending', rest)
   if restPossiblySent then add('maybePending', rest) end

@@ -17,7 +17,8 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * - `<chunk>.sent`: number of its attempts that the service may have accepted; an earlier version does not count them;
  * - `<chunk>.half`: it is a half of a chunk that was refused; the contacts of the batch that were accepted by then.
  *
- * `fruitless` is the number of such halves that were refused in a row, with `fruitlessAt` contacts accepted. `derived`
+ * `fruitless` is the number of such halves that were refused in a row, the last `fruitlessSince`, with `fruitlessAt`
+ * contacts accepted. `derived`
  * is the number of chunks that are not of the list, but of a redrive or split off others, `redriven` that of redrives
  * (a batch of an earlier version does not count them). `queued` is the number of chunks from the first on that
  * have got jobs. With a rate, the next chunk may be claimed from `nextAt` on, and `turnsTo` is the end of

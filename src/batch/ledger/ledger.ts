@@ -228,7 +228,8 @@ export class Ledger extends LedgerActions {
    * @param first size of the first half
    * @param payloads of both halves
    * @returns `whole` if the chunk must be rejected as a whole: the contacts are not the cause, or an import of an
-   *   earlier version runs; `known` if it changed nothing: another attempt has claimed the chunk, or it is settled
+   *   earlier version runs; `later` if it is to be tried again after some seconds, since other halves are not decided;
+   *   `known` if it changed nothing: another attempt has claimed the chunk, or it is settled
    * @throws RangeError if the halves are none; this is a defect of the caller
    */
   async halve(
@@ -237,14 +238,14 @@ export class Ledger extends LedgerActions {
     nonce: string,
     first: number,
     payloads: readonly [Buffer, Buffer],
-  ): Promise<'halved' | 'known' | 'whole'> {
+  ): Promise<'halved' | 'known' | 'later' | 'whole'> {
     const args = [chunk, nonce, first, ...payloads];
     const [result, size] = await this.run(halveChunk, id, args, [this.keys.batchFind(id)]);
     if (result === 'unfit') {
       throw new RangeError(`chunk ${chunk} of size ${Number(size)} has no first half of ${first}`);
     }
     if (result === 'halved') await this.publishHint(id);
-    return result as 'halved' | 'known' | 'whole';
+    return result as 'halved' | 'known' | 'later' | 'whole';
   }
 
   /**

@@ -48,8 +48,8 @@ export interface Settlement {
     readonly possiblySent: boolean;
   };
   /**
-   * Contacts to try again that no attempt has sent, beside contacts whose attempt is unknown: they become a
-   * chunk of their own, so that each chunk has one history. Only of a chunk that was not possibly sent.
+   * Contacts to try again that this attempt did not send, beside contacts of which it is unknown: they become a
+   * chunk of their own, with the history that the chunk had before, so that each chunk has one history.
    */
   readonly split?: { readonly size: number; readonly payload: Buffer };
   readonly failed: readonly FailedPart[];

@@ -154,7 +154,7 @@ export class LedgerModel {
     }
     if (said.split.length > 0) {
       chunk.parts += 1;
-      this.#add(said.split, chunk.late);
+      this.#add(said.split, chunk.late, possiblySent ? 'pending-possibly-sent' : 'pending');
     }
     if (said.rest.length === 0 || parks) this.#end(chunk);
     else {

@@ -106,11 +106,26 @@ describe('contacts of a chunk that were not sent, beside some that possibly were
     expect(await redis.client.hgetall(find)).toEqual({ '0': 'prints', '>0.1': '2', '2': '' });
   });
 
-  it('are refused of a chunk that was possibly sent as a whole', async () => {
+  it('keep the history of the chunk before the attempt, which the others have once more', async () => {
     const bench = await splitOne();
     await bench.settle(0, allBack(10, true));
     await bench.claim(0, 'b');
-    await expect(bench.settle(0, SPLIT, 'b')).rejects.toThrow(RangeError);
+    await bench.settle(0, SPLIT, 'b');
+    expect(await bench.state(2)).toBe('pending-possibly-sent');
+    expect(await bench.claim(0, 'c')).toMatchObject({ size: 3, possiblySent: 2 });
+    expect(await bench.claim(2, 'd')).toMatchObject({ size: 5, possiblySent: 1 });
+    await bench.settle(2, allFailed(5, 'rejected', 'C', ''), 'd');
+    expect(await bench.counts()).toMatchObject({ accepted: 2, unknown: 5 });
+  });
+
+  it('keep it also where they stay in the chunk, and the others are unknown', async () => {
+    const bench = await splitOne({}, false);
+    await redis.client.hdel(bench.keys.batch(bench.id).record, 'derived');
+    await bench.settle(0, allBack(10, true));
+    await bench.claim(0, 'b');
+    await bench.settle(0, SPLIT, 'b');
+    expect(await bench.counts()).toMatchObject({ accepted: 2, unknown: 3 });
+    expect(await bench.claim(0, 'c')).toMatchObject({ size: 5, possiblySent: 1 });
   });
 });
 
@@ -194,10 +209,28 @@ describe('a refused chunk that is at fault', () => {
     }
     const other = 2;
     await bench.claim(other);
+    const { record } = bench.keys.batch(bench.id);
+    await redis.client.hset(record, 'fruitlessSince', 1);
     expect(await bench.halve(other, 5)).toBe('whole');
     await bench.claim(1);
     await bench.settle(1, allAccepted(1));
     expect(await bench.halve(other, 5)).toBe('halved');
+  });
+
+  it('waits, where more than twelve halves are refused at once, until one of theirs is accepted', async () => {
+    const bench = await claimOne({}, Array<number>(7).fill(20));
+    for (let chunk = 0; chunk < 7; chunk += 1) {
+      await bench.claim(chunk);
+      expect(await bench.halve(chunk, 10)).toBe('halved');
+    }
+    const halves = Array.from({ length: 14 }, (_, index) => 7 + index);
+    for (const half of halves) await bench.claim(half);
+    const halved = [];
+    for (const half of halves) halved.push(await bench.halve(half, 5));
+    expect(halved).toEqual([...Array<string>(12).fill('halved'), 'later', 'later']);
+    await bench.claim(21);
+    await bench.settle(21, allAccepted(5));
+    expect(await bench.halve(20, 5)).toBe('halved');
   });
 
   it('is halved also where thirteen chunks have one contact at fault each', async () => {
@@ -231,8 +264,13 @@ describe('a refused chunk that is at fault', () => {
     await bench.claim(4);
     await bench.halve(4, 2);
     expect(await redriven(0, 2, 3, 4, 5, 6)).toEqual([false, false, false, true, true, true]);
-    // An earlier version did not count redrives.
-    await redis.client.hdel(bench.keys.batch(bench.id).record, 'redriven');
-    expect(await redriven(1, 3)).toEqual([false, true]);
+    // An earlier version did not count redrives, also where this one redrives more.
+    const { record, sizes } = bench.keys.batch(bench.id);
+    await redis.client.hdel(record, 'redriven');
+    await redis.client.hdel(sizes, '4.again');
+    await bench.claim(3);
+    await bench.settle(3, allFailed(5, 'rejected', 'C', ''));
+    await bench.ledger.redrive(bench.id, '3', 'rejected');
+    expect(await redriven(1, 3, 4)).toEqual([false, true, true]);
   });
 });

@@ -350,13 +350,7 @@ export class Pair {
     const attempt = this.#attempts[Math.max(0, this.#attempts.length - 1 - at)];
     if (attempt === undefined) return;
     const { chunk, nonce, contacts } = attempt;
-    const wasSending = this.model.chunks[chunk]?.state === 'sending';
-    // Only what was not possibly sent can be split off.
-    const result = settlementOf(
-      ending === 'split' && !wasSending ? 'unanswered' : ending,
-      contacts,
-      cut,
-    );
+    const result = settlementOf(ending, contacts, cut);
     const answer = await this.#ledger.settle(this.id, chunk, nonce, told(result, contacts.length));
     strictEqual(answer, this.model.settle(chunk, nonce, result));
     if (answer !== 'settled') return;

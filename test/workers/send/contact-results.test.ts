@@ -42,50 +42,38 @@ const UNKNOWN = [
 ];
 const SPLIT = { size: 1, payload: Buffer.from(JSON.stringify([3])) };
 
-const settlementOfResults = (request: ContactResults<number>, possiblySent: boolean) =>
-  settlementOfSorted(sortByResult(request), possiblySent, encode);
+const settlementOfResults = (request: ContactResults<number>) =>
+  settlementOfSorted(sortByResult(request), encode);
 
 describe('the settlement of a chunk with results', () => {
   it.each([
-    // possibly sent before, may be sent again, last attempt
-    [false, true, false, { failed: [REJECTED], rest: rest([4, 5], true), split: SPLIT }],
-    [true, true, false, { failed: [REJECTED], rest: rest([4, 5, 3], true) }],
-    [false, false, false, { failed: [REJECTED, ...UNKNOWN], rest: rest([3], false) }],
-    [true, false, false, { failed: [REJECTED, ...UNKNOWN], rest: rest([3], false) }],
-    [false, true, true, { failed: [REJECTED, RETRY, ...UNKNOWN] }],
-  ])(
-    'possibly sent before: %s, may be sent again: %s, last attempt: %s',
-    async (possiblySent, mayResend, lastAttempt, expected) => {
-      const contacts = [1, 2, 3, 4, 5];
-      const request = { contacts, results, mayResend, lastAttempt };
-      const settlement = await settlementOfResults(request, possiblySent);
-      expect(settlement).toEqual({ accepted: 1, ...expected });
-    },
-  );
+    // may be sent again, last attempt
+    [true, false, { failed: [REJECTED], rest: rest([4, 5], true), split: SPLIT }],
+    [false, false, { failed: [REJECTED, ...UNKNOWN], rest: rest([3], false) }],
+    [true, true, { failed: [REJECTED, RETRY, ...UNKNOWN] }],
+  ])('may be sent again: %s, last attempt: %s', async (mayResend, lastAttempt, expected) => {
+    const contacts = [1, 2, 3, 4, 5];
+    const settlement = await settlementOfResults({ contacts, results, mayResend, lastAttempt });
+    expect(settlement).toEqual({ accepted: 1, ...expected });
+  });
 
   it('leaves what is unknown in its chunk where nothing else is left', async () => {
-    const settlement = await settlementOfResults(
-      {
-        contacts: [1, 2],
-        results: [result('accepted'), result('unknown')],
-        mayResend: true,
-        lastAttempt: false,
-      },
-      false,
-    );
+    const settlement = await settlementOfResults({
+      contacts: [1, 2],
+      results: [result('accepted'), result('unknown')],
+      mayResend: true,
+      lastAttempt: false,
+    });
     expect(settlement).toEqual({ accepted: 1, failed: [], rest: rest([2], true) });
   });
 
   it('makes one failure of contacts with the same state and code', async () => {
-    const settlement = await settlementOfResults(
-      {
-        contacts: [1, 2, 3],
-        results: [result('rejected', 'A'), result('rejected', 'B'), result('rejected', 'A')],
-        mayResend: true,
-        lastAttempt: false,
-      },
-      false,
-    );
+    const settlement = await settlementOfResults({
+      contacts: [1, 2, 3],
+      results: [result('rejected', 'A'), result('rejected', 'B'), result('rejected', 'A')],
+      mayResend: true,
+      lastAttempt: false,
+    });
     const failed = [part('rejected', 'A', [1, 3]), part('rejected', 'B', [2])];
     expect(settlement).toEqual({ accepted: 0, failed });
   });

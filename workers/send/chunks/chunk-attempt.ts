@@ -35,7 +35,7 @@ import {
   sortByResult,
   type SortedContacts,
 } from '../contact-results.ts';
-import { applyOutcome, detailOf, requeue } from '../disposition.ts';
+import { applyOutcome, delayJob, detailOf, requeue } from '../disposition.ts';
 import { returnReasonOf, type JobReturns, type ReturnReason } from '../job-returns.ts';
 import { shouldSplit } from '../should-split.ts';
 
@@ -58,6 +58,9 @@ export interface ChunkResult {
 
 /** Pause between two tries of a claim that Redis did not answer. */
 const CLAIM_RETRY_MS = 200;
+
+/** Delay of a refused chunk that is not halved before other halves are decided. */
+const HALVE_LATER_MS = 5_000;
 
 /** A chunk from its claim to its settlement. */
 export class ChunkAttempt {
@@ -102,7 +105,6 @@ export class ChunkAttempt {
   async finish(claim: SendClaim, passage: Passage, permit: Permit): Promise<ChunkResult> {
     const { gate } = this.#context;
     const { size, delivery, bisect: mayBisect } = claim;
-    const possiblySent = claim.possiblySent > 0;
     const contacts = await this.#open(claim.payload);
     if (!Buffer.isBuffer(contacts)) {
       await gate.leave({ outcome: undefined }, passage, '');
@@ -125,7 +127,7 @@ export class ChunkAttempt {
       this.#end(ended, delivery, endDetail, requests.traceIds(ended?.kind, of));
     const sorted = this.#sorted(contactsOf, answer, requests);
     if (outcome !== undefined && sorted !== undefined) {
-      const settlement = await settlementOfSorted(sorted, possiblySent, encode);
+      const settlement = await settlementOfSorted(sorted, encode);
       await this.#settle(settlement);
       if (settlement.rest === undefined) return { outcome: outcome.kind };
       return end(endOfSorted(sorted, outcome), detail, answer);
@@ -150,7 +152,6 @@ export class ChunkAttempt {
           detail: withTraceIds(detail, requests.traceIds('rejected')),
         },
         delivery,
-        possiblySent,
         lastAttempt,
         send: async (some) => {
           const part = Buffer.from(JSON.stringify(some));
@@ -172,9 +173,12 @@ export class ChunkAttempt {
       }
       isOwn = true;
     }
-    if (isOwn && mayBisect && (await this.#halve(contactsOf(), encode))) {
-      return { outcome: 'halved' };
+    const halved = isOwn && mayBisect ? await this.#halve(contactsOf(), encode) : 'whole';
+    if (halved === 'later') {
+      await this.#settle(allBack(size, false));
+      return delayJob(this.#options.locked, HALVE_LATER_MS, 'other halves first');
     }
+    if (halved !== 'whole') return { outcome: 'halved' };
     const kept = withTraceIds(detail, requests.traceIds(outcome?.kind, answer));
     await this.#settle(settlementOf({ outcome, size, delivery, lastAttempt, detail: kept }));
     return end(outcome, detail, answer);
@@ -233,22 +237,21 @@ export class ChunkAttempt {
    * Replaces the chunk by its halves, each with a job and attempts of its own: the service refuses it because of one of its
    * contacts, or of a few.
    *
-   * @returns false where it must be rejected as a whole
+   * @returns as {@link Ledger.halve}
    */
   async #halve(
     contacts: readonly unknown[] | undefined,
     encode: (contacts: readonly unknown[]) => Promise<Buffer>,
-  ): Promise<boolean> {
-    if (contacts === undefined || contacts.length < 2) return false;
+  ): ReturnType<Ledger['halve']> {
+    if (contacts === undefined || contacts.length < 2) return 'whole';
     const { ledger, log } = this.#context;
     const { batch, chunk } = this.#options.data;
     const [first, second] = halves(contacts);
     const payloads = [await encode(first), await encode(second)] as const;
-    const result = await settleWithRetry(
+    return settleWithRetry(
       () => ledger.halve(batch, chunk, this.#nonce, first.length, payloads),
       (error) => log.trouble('settle', error),
     );
-    return result !== 'whole';
   }
 
   /** Ends the job: done where the ledger has its final state, otherwise by {@link applyOutcome}. */

@@ -103,8 +103,6 @@ export interface BisectOptions<Contact> {
   /** What the whole chunk was rejected with. */
   readonly rejected: { readonly code: string; readonly detail: string };
   readonly delivery: DeliveryPolicy;
-  /** The service may have accepted an earlier attempt at the chunk. */
-  readonly possiblySent: boolean;
   /** No attempt is left after this one. */
   readonly lastAttempt: boolean;
   /** Makes a send call for some of the contacts, where they may still be sent. */
@@ -122,23 +120,20 @@ export interface BisectOptions<Contact> {
  * The chunk stays claimed meanwhile; the results of all its contacts are settled in one step at the end.
  * An attempt after which it cannot go on ends it: a hold, a stop, a lost lock, a service that fails, a batch that
  * was paused or cancelled, results that leave contacts to try again. Contacts that are tried again together have
- * the same history:
+ * the same history; a new chunk has that of the chunk before this attempt:
  *
- * | chunk before | attempt that ended it | its part | parts not sent yet |
- * |---|---|---|---|
- * | not possibly sent | unknown | settled like a chunk ({@link settlementOf}) | a new chunk, not sent |
- * | possibly sent | unknown | settled like a chunk, with the others | with it |
- * | either | refused, its own fault by the evidence | `halve` where nothing is settled yet; else tried again, with the others | with it |
- * | not possibly sent | results, some unknown | each contact by its result; the unknown ones are the chunk | a new chunk, not sent, with what was not accepted |
- * | possibly sent | results, some unknown | each contact by its result | with those to try again |
- * | either | results, none unknown | each contact by its result | with those to try again |
- * | either | another | settled like a chunk, with the others | with it |
+ * | request that ended it | its part | parts not sent yet |
+ * |---|---|---|
+ * | unknown | settled like a chunk ({@link settlementOf}) | a new chunk |
+ * | refused, its own fault by the evidence | `halve` where nothing is settled yet; else tried again, with the others | with it |
+ * | results, some unknown | each contact by its result; the unknown ones are the chunk | a new chunk, with what was not accepted |
+ * | results, none unknown | each contact by its result | with those to try again |
+ * | another | settled like a chunk, with the others | with it |
  */
 export async function bisect<Contact>({
   contacts,
   rejected,
   delivery,
-  possiblySent,
   lastAttempt,
   send,
   encode,
@@ -152,7 +147,7 @@ export async function bisect<Contact>({
   let rejections = 0;
   /** What is settled so far, and these contacts to try again. */
   const settled = (unknown: readonly Contact[], unsent: readonly Contact[]) =>
-    settlementOfSorted({ accepted, failed, unknown, unsent }, possiblySent, encode);
+    settlementOfSorted({ accepted, failed, unknown, unsent }, encode);
 
   for (let part = waiting.shift(); part !== undefined; part = waiting.shift()) {
     if (accepted === 0 && rejections >= mostFruitless(contacts.length)) {
@@ -183,7 +178,7 @@ export async function bisect<Contact>({
       const endedBy: Outcome | undefined = isOwn
         ? { kind: 'retry', code: outcome.code, counted: false }
         : outcome;
-      const alone = outcome?.kind === 'unknown' && !possiblySent;
+      const alone = outcome?.kind === 'unknown';
       const together = alone ? part : [part, ...waiting].flat();
       const ended = { outcome: endedBy, size: together.length, delivery, lastAttempt, detail };
       const { rest, failed: ofPart } = withPayload(settlementOf(ended), await encode(together));

@@ -28,7 +28,6 @@ const failed = (state: 'unknown' | 'rejected', code: string, contacts: readonly 
 interface Row {
   readonly of: string;
   readonly delivery?: DeliveryPolicy;
-  readonly possiblySent?: boolean;
   readonly lastAttempt?: boolean;
   /** Outcomes of the requests for 1 to 4, 5 to 8. */
   readonly outcomes: readonly (Outcome | undefined)[];
@@ -57,19 +56,6 @@ const ROWS: readonly Row[] = [
     delivery: 'at-most-once',
     outcomes: [UNKNOWN],
     settlement: { ...failed('unknown', 'HTTP_503', [1, 2, 3, 4]), ...split([5, 6, 7, 8]) },
-  },
-  {
-    of: 'the same after an unknown attempt at the whole: both have that history',
-    possiblySent: true,
-    outcomes: [UNKNOWN],
-    settlement: back([1, 2, 3, 4, 5, 6, 7, 8], true),
-  },
-  {
-    of: 'the same on the last attempt',
-    possiblySent: true,
-    lastAttempt: true,
-    outcomes: [UNKNOWN],
-    settlement: failed('unknown', 'HTTP_503', [1, 2, 3, 4, 5, 6, 7, 8]),
   },
   {
     of: 'provably not taken',
@@ -107,7 +93,6 @@ describe('a bisection that ends early', () => {
       contacts: [1, 2, 3, 4, 5, 6, 7, 8],
       rejected: REJECTED,
       delivery: 'at-least-once',
-      possiblySent: false,
       lastAttempt: false,
       ...chunk,
       send: () => Promise.resolve({ outcome: answers.shift(), status: undefined, detail: '' }),
@@ -124,36 +109,29 @@ describe('a bisection that ends early', () => {
 describe('a part that is refused as its own fault, with a page, 401 or 403', () => {
   const OWN: Outcome = { kind: 'rejected', code: 'NOT_YOURS', own: true };
 
-  const bisected = (size: number, possiblySent: boolean, ...outcomes: Outcome[]) =>
+  const bisected = (size: number, ...outcomes: Outcome[]) =>
     bisect({
       contacts: Array.from({ length: size }, (_, index) => index + 1),
       rejected: REJECTED,
       delivery: 'at-least-once',
-      possiblySent,
       lastAttempt: true,
       send: () => Promise.resolve({ outcome: outcomes.shift(), status: 403, detail: 'HTTP 403' }),
       encode: (part) => Promise.resolve(json(part)),
     });
 
-  it.each([false, true])(
-    'leads to halves of the chunk where nothing is settled yet (possibly sent: %s)',
-    async (possiblySent) => {
-      expect(await bisected(8, possiblySent, OWN)).toBe('halve');
-    },
-  );
+  it('leads to halves of the chunk where nothing is settled yet', async () => {
+    expect(await bisected(8, OWN)).toBe('halve');
+  });
 
-  it.each([false, true])(
-    'is tried again with the rest, without those that were accepted (possibly sent: %s)',
-    async (possiblySent) => {
-      expect(await bisected(8, possiblySent, ACCEPTED, OWN)).toEqual({
-        settlement: { accepted: 4, failed: [], ...back([5, 6, 7, 8], false) },
-        ended: { kind: 'retry', code: 'NOT_YOURS', counted: false },
-      });
-    },
-  );
+  it('is tried again with the rest, without those that were accepted', async () => {
+    expect(await bisected(8, ACCEPTED, OWN)).toEqual({
+      settlement: { accepted: 4, failed: [], ...back([5, 6, 7, 8], false) },
+      ended: { kind: 'retry', code: 'NOT_YOURS', counted: false },
+    });
+  });
 
   it('is rejected where it is one contact', async () => {
-    expect(await bisected(2, false, OWN, ACCEPTED)).toMatchObject({
+    expect(await bisected(2, OWN, ACCEPTED)).toMatchObject({
       settlement: { accepted: 1, failed: [{ code: 'NOT_YOURS', size: 1 }] },
       ended: undefined,
     });
@@ -165,7 +143,6 @@ it('finds the first of 8,192 contacts', async () => {
     contacts: Array.from({ length: 8_192 }, (_, index) => index),
     rejected: REJECTED,
     delivery: 'at-least-once',
-    possiblySent: false,
     lastAttempt: false,
     send: (part) =>
       Promise.resolve(
@@ -195,7 +172,6 @@ const answered =
 
 interface ResultRow {
   readonly of: string;
-  readonly possiblySent?: boolean;
   readonly lastAttempt?: boolean;
   /** By the delivery policy, and by UNKNOWN_RESENDS. Default true */
   readonly mayResend?: boolean;
@@ -238,13 +214,6 @@ const RESULT_ROWS: readonly ResultRow[] = [
     ended: { kind: 'unknown', code: 'unknown' },
   },
   {
-    of: 'accepted and unknown after an unknown attempt at the whole: all have that history',
-    possiblySent: true,
-    results: ['accepted', 'unknown'],
-    settlement: { accepted: 1, ...back([2, 3, 4], true) },
-    ended: { kind: 'unknown', code: 'unknown' },
-  },
-  {
     of: 'accepted and unknown, with no resend left: it goes on with the others',
     mayResend: false,
     results: ['accepted', 'unknown'],
@@ -256,14 +225,7 @@ const RESULT_ROWS: readonly ResultRow[] = [
 describe('a bisection with a result for each contact of its first half', () => {
   it.each(RESULT_ROWS)(
     '$of',
-    async ({
-      results,
-      settlement,
-      ended,
-      mayResend = true,
-      lastAttempt = false,
-      possiblySent = false,
-    }) => {
+    async ({ results, settlement, ended, mayResend = true, lastAttempt = false }) => {
       const answers = [
         answered(mayResend, lastAttempt, ...results),
         answered(mayResend, lastAttempt, 'accepted', 'accepted'),
@@ -272,7 +234,6 @@ describe('a bisection with a result for each contact of its first half', () => {
         contacts: [1, 2, 3, 4],
         rejected: REJECTED,
         delivery: 'at-least-once',
-        possiblySent,
         lastAttempt,
         send: (part) =>
           Promise.resolve(answers.shift()?.(part) ?? { outcome: undefined, status: 0, detail: '' }),

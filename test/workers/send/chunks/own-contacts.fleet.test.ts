@@ -82,6 +82,32 @@ describe('contacts that the service refuses for themselves', () => {
     expect(emulator.record()).toMatchObject({ twice: 0 });
   }, 120_000);
 
+  it('two in each of seven chunks, whose halves are refused at the same time: they alone are rejected', async () => {
+    const on = await start(2, FAST);
+    const { emulator } = on;
+    const list = numbers(280);
+    for (const containing of list.filter((_, index) => index % 20 === 5)) {
+      emulator.addFault({
+        on: 'send',
+        containing,
+        status: 403,
+        code: 'NOT_FOR_THIS_NUMBER',
+        latencyMs: 300,
+      });
+    }
+    await on.sendEach(numbers(5, 80_000));
+    let batch: Batch | undefined;
+    await amongOthers(on, async () => {
+      const { batch: id } = await on.queue.import(
+        list.map((contact) => ({ contact })),
+        { templateCode: 'T', chunkSize: 40 },
+      );
+      batch = await ended(on, id);
+    });
+    expect(batch?.counts).toMatchObject({ accepted: 266, rejected: 14, unknown: 0 });
+    expect(emulator.record()).toMatchObject({ twice: 0 });
+  }, 120_000);
+
   it('all of a list, because of its sender key: few of its halves are sent', async () => {
     const on = await start(2, FAST);
     const { emulator } = on;

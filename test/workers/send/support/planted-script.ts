@@ -48,7 +48,7 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
   [
     'what was possibly sent before is forgotten when it is tried again',
     'counts as rejected',
-    ["possiblySent or ARGV[6] == '1', clock()", "ARGV[6] == '1', clock()"],
+    ['possiblySent or unanswered', 'unanswered'],
   ],
   [
     'the chunk of what was not sent yet is not counted',
