@@ -2,7 +2,6 @@ import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import { NoticeQueueError, TokenRefusedError } from '../../src/contracts/errors.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
 import type { Refusal, Token, TokenSource } from '../../src/contracts/token.ts';
-import { isProgramError } from '../../src/redis/failure.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendCallOptions } from '../../src/service/client.ts';
@@ -77,7 +76,7 @@ export async function attemptOnce(
   } catch (error) {
     const { refused: answer } = guard;
     if (cancel.aborted || error instanceof NotStarted) return { outcome: undefined, answer };
-    if (isProgramError(error)) {
+    if (!(error instanceof NoticeQueueError)) {
       log.trouble('attempt', error);
       return guard.allowed
         ? { outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' }, answer }
@@ -112,11 +111,10 @@ async function noteRenewal(
 }
 
 /** What a failed wait for a token means: nothing was sent. */
-function outcomeOfTokenError(error: unknown): Outcome {
+function outcomeOfTokenError(error: NoticeQueueError): Outcome {
   if (error instanceof TokenRefusedError) {
     const { hold, refusalCode: code, retryInMs } = error;
     return { kind: 'hold', hold, code, forMs: Math.max(1, retryInMs), always: true };
   }
-  const code = error instanceof NoticeQueueError ? error.code : 'TOKEN_UNAVAILABLE';
-  return { kind: 'retry', code, counted: false };
+  return { kind: 'retry', code: error.code, counted: false };
 }

@@ -6,7 +6,11 @@ import type { SendAnswer } from '../../../src/service/response/send-answer.ts';
 import { AttemptLog } from '../../../workers/send/attempt-log.ts';
 import { Deadline } from '../../../src/async/deadline.ts';
 import { sendWithRefresh } from '../../../src/service/send-with-refresh.ts';
-import { attemptOnce, type AttemptContext } from '../../../workers/send/attempt.ts';
+import {
+  attemptOnce,
+  type AttemptContext,
+  type AttemptOptions,
+} from '../../../workers/send/attempt.ts';
 
 const TOKEN = { id: 't' } as Token;
 const ACCEPTED: SendAnswer = {
@@ -163,5 +167,48 @@ describe('an attempt and its slots', () => {
     expect(await attempt()).toEqual({ outcome: undefined });
     expect(steps).not.toContain('request');
     expect(steps).not.toContain('begin');
+  });
+});
+
+describe('an attempt that fails unexpectedly', () => {
+  const context: AttemptContext = {
+    tokens: {
+      get: () => Promise.resolve(TOKEN),
+      renew: () => Promise.resolve(TOKEN),
+      accepted: () => {},
+      uncured: () => Promise.resolve(),
+      cured: () => Promise.resolve(),
+    },
+    gate: { enter: () => Promise.resolve(undefined), leave: () => Promise.resolve(undefined) },
+    rateLimit: { take: () => ({ use: () => true, release: () => {} }) },
+    sendDeadlineMs: 5_000,
+    log: new AttemptLog(pino({ level: 'silent' })),
+  };
+  const failing = (send: AttemptOptions['send']) =>
+    attemptOnce(
+      {
+        job: 'job',
+        send,
+        ownConnection: false,
+        owned: () => true,
+        cancel: new AbortController().signal,
+      },
+      context,
+    );
+
+  it('before its request is counted, whatever the error', async () => {
+    const attempted = await failing(() => Promise.reject(new Error('of a library')));
+    expect(attempted).toMatchObject({
+      outcome: { kind: 'retry', code: 'INTERNAL_ERROR', counted: true },
+      isUnsendable: true,
+    });
+  });
+
+  it('after it may have been sent is unknown', async () => {
+    const attempted = await failing(async (_tokens, { guard }) => {
+      await guard?.check(new AbortController().signal);
+      throw new Error('of a library');
+    });
+    expect(attempted).toMatchObject({ outcome: { kind: 'unknown', code: 'INTERNAL_ERROR' } });
   });
 });
