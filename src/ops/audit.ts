@@ -78,15 +78,15 @@ const STORED_AS: Partial<Record<Audited, string>> = { 'rate-limit': 'pace' };
 
 /**
  * Appends an entry, once also when it is repeated. KEYS: the stream, the mark. ARGV: the most entries, then the
- * fields of the entry.
+ * fields of the entry. Begins with a removal, so that a Redis that is out of memory takes it.
  */
 const append = defineScript({
   name: 'audit',
   keys: 2,
   lua: `
+  redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])
   if not redis.call('SET', KEYS[2], 1, 'NX', 'PX', ${DONE_MS}) then return end
-  redis.call('XADD', KEYS[1], 'MINID', '~', clock() - ${KEPT_MS}, '*', unpack(ARGV, 2))
-  redis.call('XTRIM', KEYS[1], 'MAXLEN', '~', ARGV[1])`,
+  redis.call('XADD', KEYS[1], 'MINID', '~', clock() - ${KEPT_MS}, '*', unpack(ARGV, 2))`,
 });
 
 /** What may be a phone number in a reason that a person typed: digits of any script, with any separators. */

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
 import { readAudit } from '../../../src/ops/audit.ts';
 import { SHARE_A_DAY } from '../../../src/ops/web/access/audit-shares.ts';
 import { testRedis } from '../../support/redis.ts';
@@ -103,4 +105,20 @@ it('a program that cancelled as often cancels on; its cancellations are not reco
   expect((await cancelOne()).json).toMatchObject({ cancelled: true });
   expect((await cancelOne()).json).toMatchObject({ cancelled: true });
   expect(await audited(server)).toHaveLength(1);
+});
+
+it('an operator lifts the hold of a Redis that is out of memory, and it is recorded', async () => {
+  const full = await startRedisServer();
+  onTestFinished(() => full.close());
+  const server = await startOps(full.url, 'full');
+  const operator = server.key('operator');
+  expect((await operator.post('/api/v1/hold/place', { why: 'x' })).status).toBe(200);
+  const admin = new Redis(full.url);
+  await admin.config('SET', 'maxmemory', '1');
+  admin.disconnect();
+  const lift = await operator.post('/api/v1/hold/lift', { why: 'it is full' });
+  expect([lift.status, lift.json]).toEqual([200, { lifted: 'manual' }]);
+  const deletion = await operator.post('/api/v1/failed-notices/delete', { why: 'it is full' });
+  expect([deletion.status, deletion.json['detail']]).toEqual([200, undefined]);
+  expect(await audited(server)).toMatchObject([{ as: 'lifted manual' }, { as: 'placed' }]);
 });

@@ -6,9 +6,9 @@ import { defineScript } from '../../../redis/script.ts';
 import { TooManyRequests } from '../http/problem.ts';
 
 /**
- * Actions of one caller that are recorded in each audit stream in a day (UTC). A hundred days fill a stream, and entries
- * are kept for 90: so no caller can displace those of others. A decision on many unknown notices is one action, with an
- * entry for each of them.
+ * Actions of one caller that are recorded in each audit stream in a day (UTC). A hundred days of actions with one entry
+ * fill a stream, and entries are kept for 90: so no caller displaces those of others with them. A decision on many unknown
+ * notices is one action, with an entry for each of them.
  */
 export const SHARE_A_DAY = 10_000;
 
@@ -17,12 +17,16 @@ const DAY_MS = 24 * 3_600_000;
 /** Changes, or searches and downloads. */
 type AuditKind = 'changes' | 'reads';
 
-/** Counts an entry. KEYS: the shares. ARGV: kind and caller. Returns the count of the day, and what is left of the day. */
+/**
+ * Counts an entry. KEYS: the shares. ARGV: kind and caller. Returns the count of the day, and what is left of the day.
+ * Begins with a removal: a Redis that is out of memory then takes it, and a hold can be lifted, or failed notices deleted.
+ */
 const count = defineScript<readonly [count: number, leftMs: number]>({
   name: 'audit-share',
   keys: 1,
   lua: `
   local leftMs = ${DAY_MS} - clock() % ${DAY_MS}
+  redis.call('HDEL', KEYS[1], '')
   local counted = redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
   redis.call('PEXPIRE', KEYS[1], leftMs)
   return { counted, leftMs }`,
