@@ -10,7 +10,7 @@ import type { UnknownContext } from '../../src/ops/unknown/select.ts';
 /** Intervals in milliseconds. */
 const AUDIT_LOG_MS = 10_000;
 const UNKNOWN_RULES_MS = 30_000;
-const DELETE_ENDED_MS = 600_000;
+const DELETE_ENDED_MS = 480_000;
 
 /**
  * What one worker of the fleet does at intervals: it logs the audit streams, applies UNKNOWN_RULES, and deletes ended

@@ -18,6 +18,12 @@ export interface Chore {
 /** How long a turn may last before another process begins the next one, in milliseconds. */
 const LEASE_MS = 60_000;
 
+/** The interval of a process is this share of the chore's, and up to one and a half times as long: they do not all ask at once. */
+const SHORTEST_SHARE = 0.8;
+
+/** After a turn none follows for this share of the interval: the next time that the same process asks, it gets one. */
+const REST_SHARE = 0.75;
+
 /**
  * Does chores of the fleet: each process asks for its turn at each interval, and one gets it. A turn that fails,
  * or whose process dies, is followed by the next one.
@@ -42,7 +48,7 @@ export function createChores(
       try {
         await run(stopping.signal);
       } finally {
-        await redis.pexpire(key, everyMs);
+        await redis.pexpire(key, Math.ceil(everyMs * REST_SHARE));
       }
     } catch (error) {
       const code = error instanceof NoticeQueueError ? error.code : redisErrorCode(error);
@@ -60,8 +66,8 @@ export function createChores(
       if (timers.length > 0) return;
       for (const chore of chores) {
         start(chore);
-        // Random, so that the workers of a fleet do not all ask at once.
-        timers.push(setInterval(() => start(chore), chore.everyMs * (0.8 + Math.random() * 0.4)));
+        const share = SHORTEST_SHARE * (1 + Math.random() / 2);
+        timers.push(setInterval(() => start(chore), chore.everyMs * share));
       }
     },
     stop: async () => {

@@ -1,0 +1,30 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { createChores } from '../../../src/ops/chores/chores.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
+import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
+
+const redis = testRedis();
+
+it('a process that runs alone gets a turn whenever it asks', async () => {
+  const keys = keysOf(redis.freshPrefix(), 'default');
+  const everyMs = 60_000;
+  let turns = 0;
+  const run = () => {
+    turns += 1;
+    return Promise.resolve();
+  };
+  const chores = createChores(
+    { redis: redis.client, keys },
+    [{ name: 'count', everyMs, run }],
+    pino({ level: 'silent' }),
+  );
+  chores.start();
+  const key = keys.chore('count');
+  const isOver = async () => turns === 1 && (await redis.client.pttl(key)) < everyMs;
+  await until(isOver, { what: 'the end of its turn' });
+  // It asks again after four fifths of the interval at the earliest.
+  expect(await redis.client.pttl(key)).toBeLessThan(0.8 * everyMs);
+  await chores.stop();
+});
