@@ -141,5 +141,7 @@ describe('the laws of the suite', () => {
     const forgetful = { ...GOOD, twice: 5, mostTaken: 4, forgotten: 5 };
     expect(brokenLaws({ ...forgetful, ...AMO }, {})).toEqual([]);
     expect(brokenLaws({ ...forgetful, uncounted: 5, unnamed: 5 }, {})).toEqual([]);
+    // One attempt at each contact, not five at one of them.
+    expect(brokenLaws({ ...forgetful, mostTaken: 5 }, {})).toHaveLength(1);
   });
 });

@@ -57,7 +57,7 @@ and \`failures\`, the metrics and the log. A scenario passes if
 - **little is in doubt**: in a long outage, possibly sent is at most what was in flight, and the probes;
 - **no connection that died is used**: with at-most-once no request goes over one that was kept and died;
 - **good notices do not wait for bad ones**, where notices are refused for themselves;
-- **requests are bounded**: at most 2 x ATTEMPTS + UNKNOWN_RESENDS + 1 for a job, and its probes;
+- **requests are bounded**: at most 2 x ATTEMPTS + UNKNOWN_RESENDS + 1 for a notice or a chunk that is not divided, and its probes;
 - **tokens are rarely issued**: at most once, plus once per invalidation, plus twice per fault that can
   disturb an issuance;
 - **no hold is left and no worker crashes**, and each hold is named for its cause;

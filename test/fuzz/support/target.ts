@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
@@ -49,14 +50,9 @@ export async function fuzz({ name, inputs, law }: Target, amount: Amount): Promi
   throw new Error(`NOTICES_SEED=${seed} fails with ${input}`, { cause: errorInstance });
 }
 
-/** An input may be nested too deeply to be shown. */
-function shown(input: unknown): string {
-  try {
-    return fc.stringify(input);
-  } catch {
-    return 'an input that is nested too deeply to be shown';
-  }
-}
+/** As much of an input as a person reads: one that is nested deeply would take minutes to be written whole. */
+const shown = (input: unknown): string =>
+  inspect(input, { depth: 8, maxArrayLength: 50, maxStringLength: 2_000 });
 
 /** Tries a target for this long, a third of it to warm up. @returns how much the heap grew afterwards, in bytes */
 export async function growthOf(one: Target, ms: number): Promise<number> {

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert/strict';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Job, Queue } from 'bullmq';
 import { pino } from 'pino';
 import { loadConfig } from '../../../../src/config/config.ts';
@@ -110,6 +111,8 @@ export class NoticeStage {
   readonly #workers: readonly [StageWorker, StageWorker];
   /** Takes no job; it only looks for stalled ones, for Redis may refuse the writes of the two. */
   readonly #third: SendWorker;
+  /** The run that a call belongs to: one that was killed must not go on as the next one of its worker. */
+  readonly #current = new AsyncLocalStorage<HeldRun>();
   #job: PlannedJob | undefined;
   #runs = 0;
   #accepted = 0;
@@ -190,7 +193,12 @@ export class NoticeStage {
 
   #build(index: 0 | 1): StageWorker {
     const line = new HeldLine(this.#redis.connect({ forWorker: true }));
-    const runOf = (): HeldRun => this.#workers[index].run ?? fail();
+    const runOf = (): HeldRun => this.#current.getStore() ?? fail();
+    line.onFind = (found) => {
+      const run = runOf();
+      if (found === 'wait') run.looking.resolve();
+      return run.mayLook.promise;
+    };
     const log = new AttemptLog(pino({ level: 'silent' }));
     const stopping = new AbortController().signal;
     const group: GroupContext = {
@@ -372,11 +380,7 @@ export class NoticeStage {
     const job = await until(fetchOne, { what: 'a job' });
     run.hold(job);
     one.run = run;
-    one.line.onFind = (found) => {
-      if (found === 'wait') run.looking.resolve();
-      return run.mayLook.promise;
-    };
-    run.done = one.steps.processJob(job, run.token, () => false);
+    run.done = this.#current.run(run, () => one.steps.processJob(job, run.token, () => false));
   }
 
   /** Waits until the run is in the phase of the model, and fails if it gets to a later one instead. */
