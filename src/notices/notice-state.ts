@@ -6,12 +6,12 @@ import type { HoldKind } from '../contracts/hold.ts';
  *
  * - `pending`: it waits; the reason is {@link PendingReason}.
  * - `sending`: a worker has it. It may be sent at any moment.
- * - `accepted`: the service accepted it, or an operator decided so.
+ * - `accepted`: the service accepted it. In events also: an operator decided so; nothing is kept of it then.
  * - `rejected`: the service refused it, or its attempts are used up, and it was not possibly sent since it was
  *   queued or sent again.
  * - `unknown`: it was possibly sent; the service may or may not have accepted it.
  * - `expired`: its `expiresAt` passed before it was sent.
- * - `cancelled`: it was cancelled, or discarded by an operator, and will not be sent.
+ * - `cancelled`: it was cancelled and will not be sent. In events also: an operator discarded it; nothing is kept of it then.
  * - `not-kept`: nothing is stored under this id (any more): see {@link Retention}.
  */
 export const NOTICE_STATES = [

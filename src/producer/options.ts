@@ -116,8 +116,8 @@ export interface NoticeQueueOptions {
    */
   batchRetentionMs?: number | undefined;
   /**
-   * Encrypts the stored notices and contacts of batches: 32 random bytes as base64 or hex. Workers need the
-   * same key.
+   * Encrypts the stored notices and contacts of batches: 32 random bytes as base64 or hex. Workers and ops servers
+   * need the same key.
    * Variable PAYLOAD_KEY.
    * @default stored unencrypted
    */

@@ -34,13 +34,20 @@ export function redriveCommand(context: CommandContext): Command {
     .argument('[ids...]', 'id of the batch, or ids of single notices')
     .option('--notices', 'all failed single notices that match the flags')
     .addOption(
-      new Option('--state <state>', 'contacts in this state; unknown ones may arrive twice')
+      new Option(
+        '--state <state>',
+        'contacts of a batch, or single notices, in this state; unknown ones may arrive twice',
+      )
         .choices(['rejected', 'expired', 'unknown'])
         .default('rejected'),
     )
-    .option('--code <code>', 'only contacts with this code')
-    .option('--limit <n>', 'maximum number of contacts', wholeNumber(1, 1_000_000_000))
-    .option('--rate <n>', 'maximum number of contacts per second', wholeNumber(1, 1_000_000))
+    .option('--code <code>', 'only those with this code')
+    .option(
+      '--limit <n>',
+      'at most so many contacts of a batch, or single notices',
+      wholeNumber(1, 1_000_000_000),
+    )
+    .option('--rate <n>', 'at most so many of them per second', wholeNumber(1, 1_000_000))
     .option('--yes', 'do not ask for confirmation');
   return failedFlags(command).action((ids: string[], flags: AllFlags, self: Command) => {
     const named = namedOrAll(ids, flags.notices);

@@ -69,7 +69,9 @@ export function doctorCommand(context: CommandContext): Command {
         }
         const question = `Send a real notice with template ${send.templateCode} to that number? It may cost money.`;
         if (!(await confirm(context, question, flags.yes === true))) {
-          throw new UsageError('--send was not confirmed; nothing was sent');
+          writeText(context.stderr, 'Nothing was sent.\n');
+          context.end(1);
+          return;
         }
       }
       const actor = { who: currentUser(), why: flags.why ?? '' };

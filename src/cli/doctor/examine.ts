@@ -95,7 +95,7 @@ function plainPayloads({ PAYLOAD_KEY: key, UNSEALED_PAYLOADS: unsealed }: Values
       warn(
         'config',
         'PAYLOAD_KEY is not set: phone numbers and the content of messages can be read in Redis and in its backups',
-        'set PAYLOAD_KEY to the same 32 random bytes for producers, importers and workers, such as the output of "openssl rand -base64 32"',
+        'set PAYLOAD_KEY to the same 32 random bytes for producers, importers, workers and ops servers, such as the output of "openssl rand -base64 32"',
       ),
     ];
   }

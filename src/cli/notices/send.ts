@@ -44,7 +44,8 @@ export function sendCommand(context: CommandContext): Command {
     .option(
       '--delay <duration>',
       'do not send for this long, such as 90s, 15m, 2h or 3d',
-      duration(0, 400 * 86_400_000, 'ms'),
+      // As the library; its schema takes long to load.
+      duration(0, 366 * 86_400_000, 'ms'),
     )
     .option('--send-at <time>', 'do not send before this time: ISO 8601 with a zone')
     .option('--expires-at <time>', 'do not send after this time: ISO 8601 with a zone')

@@ -84,7 +84,10 @@ function newKeyCommand(context: CommandContext): Command {
     .description('create an API key: print it once, with its entry for OPS_API_KEYS')
     .argument('<name>', 'name of the calling program, for the audit stream', name)
     .addOption(
-      new Option('--role <role>', 'a sender enqueues notices and nothing else')
+      new Option(
+        '--role <role>',
+        'a sender enqueues single notices, looks them up and cancels them',
+      )
         .choices(['sender', 'viewer', 'operator'])
         .default('sender'),
     )

@@ -88,7 +88,7 @@ export const redisWatchVariables = {
     choice(['require', 'warn', 'ignore']).default('warn'),
     {
       description:
-        'What workers do when Redis keeps nothing on disk: refuse to start (`require`), log a warning (`warn`), or nothing (`ignore`). Snapshots without an append-only file only cause a warning. `require` also refuses a Redis that does not show what it keeps.',
+        'What workers do when Redis keeps nothing on disk: refuse to start (`require`), log a warning (`warn`), or nothing (`ignore`). Snapshots without an append-only file only cause a warning. `require` also refuses a Redis that does not show what it keeps, or whose last write to disk failed.',
     },
   ),
   memoryHeadroom: variable('REDIS_MEMORY_HEADROOM', integer('percent', 0, 90).default(10), {

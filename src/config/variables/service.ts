@@ -37,7 +37,7 @@ export const serviceVariables = {
     text(/^[A-Za-z0-9._-]{1,253}$/, 'a host name or address without port').exactOptional(),
     {
       description:
-        'The one host that BASE_URL may reach over plain http: although it is not this machine, or is reached through a PROXY_URL that is not.',
+        'The one other machine that BASE_URL may name with http://, also behind a PROXY_URL on another machine.',
       note: 'The key pair, the token and all phone numbers then cross the network unencrypted.',
     },
   ),
