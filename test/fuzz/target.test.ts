@@ -19,9 +19,9 @@ it('a broken law is reported with the smallest input and the seed, which is prin
     const inputs = fc.integer({ min: 0, max: 1_000_000 });
     return fuzz(target({ name: 'numbers', inputs, law }), { runs: 100 });
   };
-  await expect(failing()).rejects.toThrow(/^NOTICES_SEED=\d+ fails with \[1000\]$/);
+  await expect(failing()).rejects.toThrow(/^NOTICES_SEED=\d+ fails with \[ 1000 \]$/);
   const [, seed = ''] = /NOTICES_SEED=(\d+)/.exec(printed.mock.calls.join('\n')) ?? [];
   vi.stubEnv('NOTICES_SEED', seed);
-  await expect(failing()).rejects.toThrow(`NOTICES_SEED=${seed} fails with [1000]`);
+  await expect(failing()).rejects.toThrow(`NOTICES_SEED=${seed} fails with [ 1000 ]`);
   expect(runs[1]).toEqual(runs[0]);
 });
