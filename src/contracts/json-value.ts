@@ -78,11 +78,16 @@ export function sizeOfJson(value: unknown, maxDepth = MAX_DEPTH): number {
   if (typeof value !== 'object' || value === null) return 5;
   if (maxDepth <= 0) return Infinity;
   let size = 2;
+  // Ends with the first part that is too deep: a value that contains itself twice would be walked for hours.
   if (Array.isArray(value)) {
-    for (const part of value) size += 1 + sizeOfJson(part, maxDepth - 1);
+    for (const part of value) {
+      size += 1 + sizeOfJson(part, maxDepth - 1);
+      if (size === Infinity) break;
+    }
   } else {
     for (const [name, part] of Object.entries(value)) {
       size += name.length + 4 + sizeOfJson(part, maxDepth - 1);
+      if (size === Infinity) break;
     }
   }
   return size;

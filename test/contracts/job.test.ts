@@ -74,6 +74,11 @@ describe('readJobData', () => {
     expect(refusal(contact(nested(32)))).toBe('taken');
     expect(refusal(contact(nested(33)))).toContain('nested too deeply');
     expect(refusal({ ...good, notice: { ...notice, x: nested(20_000) } })).toContain('nested');
+    // It is walked once, not once for each of 2^33 ways through it.
+    const twice: Record<string, unknown> = {};
+    Object.assign(twice, { one: twice, other: twice });
+    expect(refusal({ ...good, notice: { ...notice, x: twice } })).toContain('nested');
+    expect(refusal({ ...good, notice: { ...notice, x: [twice, twice] } })).toContain('nested');
     const million = 'x'.repeat(1024 * 1024);
     const many = (count: number) => contact(Array.from({ length: count }, () => million));
     expect(refusal(many(255))).toBe('taken');
