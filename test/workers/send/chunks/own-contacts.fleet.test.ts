@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { ImportOptions } from '../../../../src/batch/import/import-options.ts';
 import type { Batch } from '../../../../src/batch/ledger/batch-record.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import type { Fault } from '../../../../src/emulator/faults/fault.ts';
@@ -28,10 +29,25 @@ async function batchOf(on: Fleet, id: string): Promise<Batch> {
   return (JSON.parse(stdout) as { batch: Batch }).batch;
 }
 
-async function ended(on: Fleet, id: string): Promise<Batch> {
+async function ended(on: Fleet, id: string): Promise<void> {
   const isOver = async () => (await batchOf(on, id)).phase === 'finished';
   await until(isOver, { what: 'the end of the batch', deadlineMs: 90_000 });
-  return batchOf(on, id);
+}
+
+/** Imports a list while other notices are sent, until its batch has ended. @returns the batch, and how many others were sent */
+async function importAmongOthers(
+  on: Fleet,
+  list: readonly string[],
+  options: Omit<ImportOptions, 'templateCode'>,
+): Promise<{ readonly batch: Batch; readonly others: number }> {
+  await on.sendEach(numbers(5, 80_000));
+  let id = '';
+  const others = await amongOthers(on, async () => {
+    const contacts = list.map((contact) => ({ contact }));
+    id = (await on.queue.import(contacts, { templateCode: 'T', ...options })).batch;
+    await ended(on, id);
+  });
+  return { batch: await batchOf(on, id), others: others + 5 };
 }
 
 describe('contacts that the service refuses for themselves', () => {
@@ -45,17 +61,9 @@ describe('contacts that the service refuses for themselves', () => {
       const list = numbers(100);
       const bad = list[37] ?? '';
       emulator.addFault({ on: 'send', containing: bad, ...fault });
-      await on.sendEach(numbers(5, 80_000));
-      let batch: Batch | undefined;
-      const others = await amongOthers(on, async () => {
-        const { batch: id } = await on.queue.import(
-          list.map((contact) => ({ contact })),
-          { templateCode: 'T', chunkSize: 100, delivery },
-        );
-        batch = await ended(on, id);
-      });
-      expect(batch?.counts).toMatchObject({ accepted: 99, rejected: 1, unknown: 0, pending: 0 });
-      await until(() => emulator.record().distinct === 99 + 5 + others, { what: 'all others' });
+      const { batch, others } = await importAmongOthers(on, list, { chunkSize: 100, delivery });
+      expect(batch.counts).toMatchObject({ accepted: 99, rejected: 1, unknown: 0, pending: 0 });
+      await until(() => emulator.record().distinct === 99 + others, { what: 'all others' });
       expect(emulator.record()).toMatchObject({ twice: 0 });
     },
     120_000,
@@ -69,16 +77,8 @@ describe('contacts that the service refuses for themselves', () => {
     for (const containing of bad) {
       emulator.addFault({ on: 'send', containing, status: 403, code: 'NOT_FOR_THIS_NUMBER' });
     }
-    await on.sendEach(numbers(5, 80_000));
-    let batch: Batch | undefined;
-    await amongOthers(on, async () => {
-      const { batch: id } = await on.queue.import(
-        list.map((contact) => ({ contact })),
-        { templateCode: 'T', chunkSize: 10 },
-      );
-      batch = await ended(on, id);
-    });
-    expect(batch?.counts).toMatchObject({ accepted: 360, rejected: 40, unknown: 0 });
+    const { batch } = await importAmongOthers(on, list, { chunkSize: 10 });
+    expect(batch.counts).toMatchObject({ accepted: 360, rejected: 40, unknown: 0 });
     expect(emulator.record()).toMatchObject({ twice: 0 });
   }, 120_000);
 
@@ -95,16 +95,8 @@ describe('contacts that the service refuses for themselves', () => {
         latencyMs: 300,
       });
     }
-    await on.sendEach(numbers(5, 80_000));
-    let batch: Batch | undefined;
-    await amongOthers(on, async () => {
-      const { batch: id } = await on.queue.import(
-        list.map((contact) => ({ contact })),
-        { templateCode: 'T', chunkSize: 40 },
-      );
-      batch = await ended(on, id);
-    });
-    expect(batch?.counts).toMatchObject({ accepted: 266, rejected: 14, unknown: 0 });
+    const { batch } = await importAmongOthers(on, list, { chunkSize: 40 });
+    expect(batch.counts).toMatchObject({ accepted: 266, rejected: 14, unknown: 0 });
     expect(emulator.record()).toMatchObject({ twice: 0 });
   }, 120_000);
 
@@ -117,18 +109,11 @@ describe('contacts that the service refuses for themselves', () => {
       status: 403,
       code: 'SENDER_NOT_YOURS',
     });
-    await on.sendEach(numbers(5, 80_000));
-    let batch: Batch | undefined;
-    await amongOthers(on, async () => {
-      const { batch: id } = await on.queue.import(
-        numbers(400).map((contact) => ({ contact })),
-        { templateCode: 'T', chunkSize: 100, senderKey: FOREIGN },
-      );
-      batch = await ended(on, id);
-    });
-    expect(batch?.counts).toMatchObject({ accepted: 0, rejected: 400, unknown: 0 });
+    const list = { chunkSize: 100, senderKey: FOREIGN };
+    const { batch } = await importAmongOthers(on, numbers(400), list);
+    expect(batch.counts).toMatchObject({ accepted: 0, rejected: 400, unknown: 0 });
     // Four chunks, the halves of each, and those of twelve halves.
-    const sent = on.attempts().filter(({ batch: of }) => of === batch?.id);
+    const sent = on.attempts().filter(({ batch: of }) => of === batch.id);
     expect(new Set(sent.map(({ chunk }) => chunk)).size).toBeLessThanOrEqual(4 + 2 * 4 + 2 * 12);
   }, 120_000);
 });
