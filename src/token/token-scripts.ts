@@ -76,7 +76,9 @@ const LONGEST_DISTANCE_MS = 960_000;
  * 3. this caller has the lock already (its answer was lost): the same fence, whatever the lock changed below;
  * 4. the stored token is the refused one, and a new token did not end such a refusal before: keep it. A
  *    renewal is tried again after its distance, and after ten seconds when three notices met it and the token
- *    had worked; both only while an acceptance has been asked for and none has come for two seconds;
+ *    had worked; both only while an acceptance has been asked for and none has come for two seconds. Keep it also
+ *    where rule 9 would follow for a code that does not state that the token is invalid, until an acceptance is
+ *    overdue in the same way: a notice at fault must not count as the death of a token that works;
  * 5. the stored token is the refused one and within the grace time: try it once more;
  * 6. an early renewal too soon after another: later;
  * 7. another process has the lock: wait;
@@ -94,7 +96,8 @@ export const acquire = defineScript({
   parse: parseDecision,
   lua: `${RECORD_PRELUDE}
 local current, lock, fenceKey, refused, issued, hints, uncured, evidence, deaths = unpack(KEYS)
-local nonce, why, refusedId, refusal, replaced = ARGV[1], ARGV[2], ARGV[3], ARGV[10], ARGV[11]
+local nonce, why, refusedId = ARGV[1], ARGV[2], ARGV[3]
+local refusal, replaced, ofToken = ARGV[10], ARGV[11], ARGV[12]
 local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
 local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
 local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -117,17 +120,26 @@ if redis.call('GET', lock) == nonce then
   redis.call('PEXPIRE', lock, lockTtl)
   return { 'lock', text(number(redis.call('GET', fenceKey)) or 1) }
 end
+local died = why == 'use' and replaced == '1' and token.whole and token.id == refusedId
+  and diedEarly(token, now) and not token.contested
+local deathsBefore = died
+  and redis.call('ZCOUNT', deaths, '(' .. text(now - ${WAR_MS}), text(now)) or 0
+local isWar = deathsBefore >= ${WAR_DEATHS}
 local distance
 if alive and why == 'use' and refusal ~= '' then
   local at, apart = string.match(redis.call('HGET', uncured, refusal) or '', '^(%d+) (%d+)$')
   at, apart = tonumber(at), tonumber(apart)
-  if at and at <= now and now - at < math.max(2 * apart, ${UNCURED_MS}) then
+  local isKnown = at and at <= now and now - at < math.max(2 * apart, ${UNCURED_MS})
+  if isKnown or (isWar and ofToken ~= '1') then
     local asked = redis.call('HMGET', evidence, 'askedAt', 'refusedRow')
     local askedAt = tonumber(asked[1] or 0)
-    local overdue = askedAt > 0 and now - askedAt > ${OVERDUE_MS}
-    local all = token.proven and tonumber(asked[2] or 0) >= 3 and now - at >= ${RENEW_AGAIN_MS}
-    if not (overdue and (all or now - at >= apart)) then return answer('keep') end
-    distance = math.min(apart * 2, ${LONGEST_DISTANCE_MS})
+    local isOverdue = askedAt > 0 and now - askedAt > ${OVERDUE_MS}
+    if not isOverdue then return answer('keep') end
+    if isKnown then
+      local all = token.proven and tonumber(asked[2] or 0) >= 3 and now - at >= ${RENEW_AGAIN_MS}
+      if not (all or now - at >= apart) then return answer('keep') end
+      distance = math.min(apart * 2, ${LONGEST_DISTANCE_MS})
+    end
   end
 end
 if alive and why == 'use' then
@@ -150,15 +162,10 @@ if why == 'use' and token.whole and token.id == refusedId and not token.proven
   redis.call('HSET', current, 'contested', '1')
   return contested(math.min(refusedMax, refusedMin * 2 ^ math.min(token.unproven - 1, 30)))
 end
-local died = why == 'use' and replaced == '1' and token.whole and token.id == refusedId
-  and diedEarly(token, now) and not token.contested
-if died then
-  local before = redis.call('ZCOUNT', deaths, '(' .. text(now - ${WAR_MS}), text(now))
-  if before >= ${WAR_DEATHS} then
-    redis.call('HSET', current, 'contested', '1')
-    addDeath(deaths, token.id, now)
-    return contested(math.min(refusedMax, refusedMin * 2 ^ math.min(before - ${WAR_DEATHS}, 30)))
-  end
+if isWar then
+  redis.call('HSET', current, 'contested', '1')
+  addDeath(deaths, token.id, now)
+  return contested(math.min(refusedMax, refusedMin * 2 ^ math.min(deathsBefore - ${WAR_DEATHS}, 30)))
 end
 
 redis.call('ZREMRANGEBYSCORE', issued, '-inf', now - window)

@@ -1,7 +1,7 @@
 import { until } from '../../support/wait.ts';
 import { BAD } from '../support/bad-notices.ts';
 import type { Scenario } from '../support/scenario.ts';
-import type { BadNotices } from '../support/stage.ts';
+import type { BadNotices, Stage } from '../support/stage.ts';
 
 /** What a good notice may wait, from its receipt: a queue of two seconds, and a second for the machine. */
 const WAIT_MS = 3_000;
@@ -11,8 +11,32 @@ const SPOILED_CHUNKS = 40;
 /** How long a part of all requests is answered with 503, in milliseconds. */
 const PART_MS = 1_500;
 
+/** As many tokens as must die early before the next one is taken for replaced by another program. */
+const EARLY_DEATHS = 3;
+
+/** Tokens are revoked, each after the fleet has noted that the one before it died. */
+async function dieEarly(stage: Stage): Promise<number> {
+  const { emulator } = stage.fleet;
+  let revoked = 0;
+  for (let death = 0; death < EARLY_DEATHS; death++) {
+    const { issued } = emulator.record().tokens;
+    revoked += emulator.revokeTokens();
+    await until(() => emulator.record().tokens.issued > issued, { what: 'the next token' });
+    const { contacts } = emulator.record();
+    const done = await stage.endOfRuns();
+    await until(() => emulator.record().contacts > contacts, { what: 'a send with it' });
+    await done();
+  }
+  return revoked;
+}
+
 /** Bad notices among good ones, in the lane of single notices beside a batch. */
-const among = (name: string, breaks: string, bad: BadNotices): Scenario => ({
+const among = (
+  name: string,
+  breaks: string,
+  bad: BadNotices,
+  before: (stage: Stage) => Promise<number> = () => Promise.resolve(0),
+): Scenario => ({
   name,
   breaks,
   waitMs: WAIT_MS,
@@ -20,13 +44,14 @@ const among = (name: string, breaks: string, bad: BadNotices): Scenario => ({
   plan: { seconds: 10, noticesPerSecond: 12, emulator: { keepDetails: 1_000_000 } },
   disturb: async (stage) => {
     await stage.fault();
+    const struck = await before(stage);
     await stage.sendBad(bad);
     await until(() => stage.areBadOver(), {
       what: 'the end of the bad notices',
       deadlineMs: 30_000,
       everyMs: 50,
     });
-    return stage.clearFaults();
+    return struck + stage.clearFaults();
   },
 });
 
@@ -42,6 +67,12 @@ export const BAD_NOTICE_SCENARIOS: readonly Scenario[] = [
     '401 with a code of its own',
     `${BAD.unknownSender.count} notices with an unknown sender key`,
     BAD.unknownSender,
+  ),
+  among(
+    '401 with a code of its own, after early deaths of tokens',
+    `${EARLY_DEATHS} tokens are revoked, then ${BAD.unknownSender.count} notices with an unknown sender key`,
+    BAD.unknownSender,
+    dieEarly,
   ),
   {
     name: 'bad contacts in a batch',

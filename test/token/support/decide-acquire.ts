@@ -1,4 +1,4 @@
-import { mayBeReplaced } from '../../../src/contracts/token.ts';
+import { concernsToken, mayBeReplaced } from '../../../src/contracts/token.ts';
 import type { TokenWant } from '../../../src/token/acquire-decision.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
 
@@ -60,8 +60,14 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
   const whole = token !== undefined && token.garbled === undefined;
   const alive = whole && (token.restMs === undefined || token.restMs > 0);
   if (alive && token.id !== want.refused) return { kind: 'take', id: token.id };
-  if (alive && want.why === 'use' && want.refusal?.code === 'FOREIGN' && keeps(state, token)) {
-    return { kind: 'keep', id: token.id };
+  const deaths = (state.deaths ?? []).filter((age) => age >= 0 && age < 600_000).length;
+  const isWar = diesEarly(state, want) && token?.contested !== true && deaths >= 3;
+  if (alive && want.why === 'use' && want.refusal !== undefined) {
+    const isKnown = want.refusal.code === 'FOREIGN' && isRemembered(state);
+    const mayBeOfNotice = isWar && !concernsToken(want.refusal.code);
+    if (isKnown ? !isTriedAgain(state, token) : mayBeOfNotice && !isOverdue(state.evidence)) {
+      return { kind: 'keep', id: token.id };
+    }
   }
   if (alive && want.why === 'use' && token.ageMs >= 0 && token.ageMs < want.graceMs) {
     return { kind: 'young', id: token.id };
@@ -83,11 +89,8 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
     return contested(Math.min(limits.refusedMaxMs, limits.refusedMinMs * 2 ** (unproven - 1)));
   }
 
-  if (diesEarly(state, want) && token?.contested !== true) {
-    const deaths = (state.deaths ?? []).filter((age) => age >= 0 && age < 600_000).length;
-    if (deaths >= 3) {
-      return contested(Math.min(limits.refusedMaxMs, limits.refusedMinMs * 2 ** (deaths - 3)));
-    }
+  if (isWar) {
+    return contested(Math.min(limits.refusedMaxMs, limits.refusedMinMs * 2 ** (deaths - 3)));
   }
 
   const spent = (state.issued ?? []).filter((age) => age >= 0 && age < limits.budgetWindowMs);
@@ -115,16 +118,24 @@ function diesEarly({ token }: SlotState, want: TokenWant): boolean {
   return proven === true && ageMs >= 0 && ageMs < Math.min(600_000, (ageMs + restMs) / 2);
 }
 
-/** Whether a renewal is known to be of no use, and none is due to try. */
-function keeps(
+/** Whether it is known that a new token does not end such a refusal. */
+function isRemembered({ uncured }: SlotState): boolean {
+  if (uncured === undefined) return false;
+  const { ageMs, distanceMs } = uncured;
+  return ageMs >= 0 && ageMs < Math.max(600_000, 2 * distanceMs);
+}
+
+/** Whether a renewal is tried all the same. */
+function isTriedAgain(
   { uncured, evidence }: SlotState,
   { proven }: { readonly proven?: boolean },
 ): boolean {
-  if (uncured === undefined) return false;
-  const { ageMs, distanceMs } = uncured;
-  if (ageMs < 0 || ageMs >= Math.max(600_000, 2 * distanceMs)) return false;
-  const { askedMsAgo = -1, row = 0 } = evidence ?? {};
-  const overdue = askedMsAgo > 2_000;
-  const all = proven === true && row >= 3 && ageMs >= 10_000;
-  return !(overdue && (all || ageMs >= distanceMs));
+  const { ageMs, distanceMs } = uncured ?? { ageMs: 0, distanceMs: 0 };
+  const all = proven === true && (evidence?.row ?? 0) >= 3 && ageMs >= 10_000;
+  return isOverdue(evidence) && (all || ageMs >= distanceMs);
+}
+
+/** Whether an acceptance has been asked for, and none has come for two seconds. */
+function isOverdue(evidence: SlotState['evidence']): boolean {
+  return (evidence?.askedMsAgo ?? -1) > 2_000;
 }

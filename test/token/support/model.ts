@@ -16,8 +16,8 @@ export interface Scenario {
   readonly kills: number;
   /** Workers start with a copy of token 1, which is stored and proven; otherwise the record is empty. */
   readonly warm: boolean;
-  /** Three tokens died early before: the next one that does is contested. */
-  readonly war?: true | undefined;
+  /** Three tokens died early before: the next one that does is contested. The code with which the service refuses it. */
+  readonly war?: 'INVALID_ACCESS_KEY' | 'none' | undefined;
   readonly mutation?: Mutation;
 }
 
@@ -64,6 +64,8 @@ interface State {
   readonly refusal: boolean;
   /** Early deaths on record. */
   readonly deaths: number;
+  /** An acceptance was asked for: since a moment, or it is overdue. */
+  readonly asked: 'no' | 'now' | 'overdue';
   /** What may still happen to them. */
   readonly invalidations: number;
   readonly expiries: number;
@@ -112,7 +114,7 @@ export function explore(scenario: Scenario, cap = 4): Findings {
       continue;
     }
     const entry = seen.get(JSON.stringify(state));
-    for (const next of steps(state, scenario.mutation)) {
+    for (const next of steps(state, scenario)) {
       const key = JSON.stringify(next);
       entry?.next.push(key);
       if (seen.has(key)) continue;
@@ -144,7 +146,8 @@ function begin({ workers, warm, invalidations, expiries, kills, war }: Scenario)
     holder: NONE,
     fence: token,
     refusal: false,
-    deaths: war === true ? 3 : 0,
+    deaths: war === undefined ? 0 : 3,
+    asked: 'no',
     invalidations,
     expiries,
     kills,
@@ -156,9 +159,9 @@ function strayOf(state: State, { invalidations }: Scenario): number {
   return state.issued - 1 - (invalidations - state.invalidations);
 }
 
-function* steps(state: State, mutation: Mutation | undefined): Generator<State> {
+function* steps(state: State, scenario: Scenario): Generator<State> {
   for (const [index, worker] of state.workers.entries()) {
-    yield* workerSteps(state, index, worker, mutation);
+    yield* workerSteps(state, index, worker, scenario);
     const holds = worker.phase === 'issue' || worker.phase === 'store';
     if (holds && state.kills > 0) {
       yield { ...put(state, index, { ...worker, phase: 'killed' }), kills: state.kills - 1 };
@@ -175,13 +178,14 @@ function* steps(state: State, mutation: Mutation | undefined): Generator<State> 
     }
   }
   if (state.refusal) yield { ...state, refusal: false };
+  if (state.asked === 'now') yield { ...state, asked: 'overdue' };
 }
 
 function* workerSteps(
   state: State,
   index: number,
   worker: Worker,
-  mutation: Mutation | undefined,
+  scenario: Scenario,
 ): Generator<State> {
   switch (worker.phase) {
     case 'send': {
@@ -191,14 +195,14 @@ function* workerSteps(
     }
     case 'taken': {
       const proven = state.proven || state.stored === worker.copy;
-      yield { ...put(state, index, finished()), proven };
+      yield { ...put(state, index, finished()), proven, asked: 'no' };
       return;
     }
     case 'turned down':
       yield put(state, index, { ...worker, phase: 'want', copy: 0, refused: worker.copy });
       return;
     case 'want':
-      yield* ask(state, index, worker, mutation);
+      yield* ask(state, index, worker, scenario);
       return;
     case 'decided':
       if (state.holder === NONE) yield lock(state, index, worker);
@@ -211,26 +215,21 @@ function* workerSteps(
       };
       return;
     case 'store':
-      yield store(state, index, worker, mutation);
+      yield store(state, index, worker, scenario);
       return;
     case 'done':
     case 'killed':
   }
 }
 
-function* ask(
-  state: State,
-  index: number,
-  worker: Worker,
-  mutation: Mutation | undefined,
-): Generator<State> {
-  const verdict = decide(state, worker, mutation);
+function* ask(state: State, index: number, worker: Worker, scenario: Scenario): Generator<State> {
+  const verdict = decide(state, worker, scenario);
   switch (verdict.kind) {
     case 'take':
       yield put(state, index, { ...worker, phase: 'send', copy: state.stored });
       return;
     case 'lock':
-      yield mutation === 'no re-check under the lock'
+      yield scenario.mutation === 'no re-check under the lock'
         ? put(state, index, { ...worker, phase: 'decided' })
         : lock(state, index, worker);
       return;
@@ -238,21 +237,35 @@ function* ask(
       // Refused by the refusal in effect: the worker waits for its end, which is a separate step.
       if (verdict.fresh) yield { ...state, refusal: true, contested: true };
       return;
+    case 'keep': {
+      // Its next attempt, with the same token.
+      const again = put(state, index, {
+        ...worker,
+        phase: 'send',
+        copy: worker.refused,
+        refused: 0,
+      });
+      yield { ...again, asked: state.asked === 'no' ? 'now' : state.asked };
+      return;
+    }
     case 'young':
-    case 'keep':
     case 'wait':
     case 'later':
   }
 }
 
-function decide(state: State, { refused }: Worker, mutation: Mutation | undefined): Verdict {
+function decide(state: State, { refused }: Worker, { mutation, war }: Scenario): Verdict {
   const compared = mutation === 'no comparison' && refused !== 0 ? state.stored : refused;
   const id = compared === 0 ? '' : `${compared}`;
-  const want: TokenWant = { why: 'use', refused: id, graceMs: 0, refusal: { status: 401 } };
+  const code = war === 'none' ? undefined : war;
+  const want: TokenWant = { why: 'use', refused: id, graceMs: 0, refusal: { status: 401, code } };
   const { stored, storedFence, proven, unproven, contested, holder, fence, refusal } = state;
   const shared = {
     fence,
     deaths: Array<number>(state.deaths).fill(1),
+    ...(state.asked === 'no'
+      ? {}
+      : { evidence: { askedMsAgo: state.asked === 'now' ? 0 : 3_000, row: 1 } }),
     ...(stored === 0
       ? {}
       : { token: { id: `${stored}`, ageMs: 1, fence: storedFence, proven, unproven, contested } }),
@@ -267,7 +280,7 @@ function lock(state: State, index: number, worker: Worker): State {
   return { ...put(state, index, { ...worker, phase: 'issue', fence }), holder: index, fence };
 }
 
-function store(state: State, index: number, worker: Worker, mutation: Mutation | undefined): State {
+function store(state: State, index: number, worker: Worker, { mutation }: Scenario): State {
   const holder = state.holder === index ? NONE : state.holder;
   if (worker.fence <= state.storedFence && mutation !== 'no fence') {
     return { ...put(state, index, { ...worker, phase: 'want', copy: 0 }), holder };
