@@ -76,16 +76,17 @@ const LONGEST_DISTANCE_MS = 960_000;
  * 3. this caller has the lock already (its answer was lost): the same fence, whatever the lock changed below;
  * 4. the stored token is the refused one, and a new token did not end such a refusal before: keep it. A
  *    renewal is tried again after its distance, and after ten seconds when three notices met it and the token
- *    had worked; both only while an acceptance has been asked for and none has come for two seconds. Keep it also
- *    where rule 9 would follow for a code that does not state that the token is invalid, until an acceptance is
- *    overdue in the same way: a notice at fault must not count as the death of a token that works;
+ *    had worked; both only while an acceptance has been asked for and none has come for two seconds. Rules 6 and 10
+ *    do not follow then;
  * 5. the stored token is the refused one and within the grace time: try it once more;
- * 6. an early renewal too soon after another: later;
- * 7. another process has the lock: wait;
- * 8. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
- * 9. the refused token died early, as three others within ten minutes, and this was not reported yet: contested;
- * 10. the budget is spent: contested;
- * 11. otherwise: take the lock and the next fence.
+ * 6. rule 10 would follow, but no acceptance is overdue as in rule 4: keep the token, since a notice at fault must
+ *    not count as the death of a token that works;
+ * 7. an early renewal too soon after another: later;
+ * 8. another process has the lock: wait;
+ * 9. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
+ * 10. the refused token died early, as three others within ten minutes, and this was not reported yet: contested;
+ * 11. the budget is spent: contested;
+ * 12. otherwise: take the lock and the next fence.
  *
  * A lock or refusal without ttl, or with a longer one than is ever set, comes from a clock that went back
  * and is removed. The fence exceeds the stored one even when its counter was lost.
@@ -97,7 +98,7 @@ export const acquire = defineScript({
   lua: `${RECORD_PRELUDE}
 local current, lock, fenceKey, refused, issued, hints, uncured, evidence, deaths = unpack(KEYS)
 local nonce, why, refusedId = ARGV[1], ARGV[2], ARGV[3]
-local refusal, replaced, ofToken = ARGV[10], ARGV[11], ARGV[12]
+local refusal, replaced = ARGV[10], ARGV[11]
 local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
 local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
 local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -125,27 +126,27 @@ local died = why == 'use' and replaced == '1' and token.whole and token.id == re
 local deathsBefore = died
   and redis.call('ZCOUNT', deaths, '(' .. text(now - ${WAR_MS}), text(now)) or 0
 local isWar = deathsBefore >= ${WAR_DEATHS}
+local function isOverdue()
+  local askedAt = tonumber(redis.call('HGET', evidence, 'askedAt') or 0)
+  return askedAt > 0 and now - askedAt > ${OVERDUE_MS}
+end
 local distance
 if alive and why == 'use' and refusal ~= '' then
   local at, apart = string.match(redis.call('HGET', uncured, refusal) or '', '^(%d+) (%d+)$')
   at, apart = tonumber(at), tonumber(apart)
-  local isKnown = at and at <= now and now - at < math.max(2 * apart, ${UNCURED_MS})
-  if isKnown or (isWar and ofToken ~= '1') then
-    local asked = redis.call('HMGET', evidence, 'askedAt', 'refusedRow')
-    local askedAt = tonumber(asked[1] or 0)
-    local isOverdue = askedAt > 0 and now - askedAt > ${OVERDUE_MS}
-    if not isOverdue then return answer('keep') end
-    if isKnown then
-      local all = token.proven and tonumber(asked[2] or 0) >= 3 and now - at >= ${RENEW_AGAIN_MS}
-      if not (all or now - at >= apart) then return answer('keep') end
-      distance = math.min(apart * 2, ${LONGEST_DISTANCE_MS})
-    end
+  if at and at <= now and now - at < math.max(2 * apart, ${UNCURED_MS}) then
+    local row = tonumber(redis.call('HGET', evidence, 'refusedRow') or 0)
+    local all = token.proven and row >= 3 and now - at >= ${RENEW_AGAIN_MS}
+    if not (isOverdue() and (all or now - at >= apart)) then return answer('keep') end
+    distance = math.min(apart * 2, ${LONGEST_DISTANCE_MS})
+    isWar = false
   end
 end
 if alive and why == 'use' then
   local age = now - token.issuedAt
   if age >= 0 and age < grace then return answer('young') end
 end
+if isWar and not isOverdue() then return answer('keep') end
 if why == 'early' and token.earlyAfter > now then return { 'later' } end
 
 local lockedFor = rest(lock, lockTtl)

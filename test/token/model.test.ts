@@ -19,7 +19,7 @@ const lawful: [string, Scenario][] = [
   ],
 ];
 
-const war: Scenario = { workers: 3, warm: true, invalidations: 2, ...quiet };
+const replaced: Scenario = { workers: 3, warm: true, invalidations: 2, ...quiet };
 
 const broken: [Mutation, Scenario][] = [
   ['no comparison', { workers: 3, warm: true, invalidations: 1, ...quiet }],
@@ -37,15 +37,12 @@ describe('the protocol, in every order of its steps', () => {
     expect(found.states).toBeGreaterThan(50);
   });
 
-  it.each(['INVALID_ACCESS_KEY', 'none'] as const)(
-    'keeps the guarantee in a token war, which ends for every worker; code of the refusal: %s',
-    (code) => {
-      const found = explore({ ...war, war: code });
-      expect(found).toMatchObject({ unbounded: false, stuck: 0, mostStray: 0 });
-      // Tokens were contested on the way.
-      expect(found.states).toBeGreaterThan(explore(war).states);
-    },
-  );
+  it('keeps the guarantee in a token war, which ends for every worker', () => {
+    const found = explore({ ...replaced, war: true });
+    expect(found).toMatchObject({ unbounded: false, stuck: 0, mostStray: 0 });
+    // Tokens were contested on the way.
+    expect(found.states).toBeGreaterThan(explore(replaced).states);
+  });
 
   it.each(broken)('breaks it with %s', (mutation, scenario) => {
     expect(explore(scenario).mostStray).toBeLessThanOrEqual(0);

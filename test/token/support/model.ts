@@ -16,8 +16,8 @@ export interface Scenario {
   readonly kills: number;
   /** Workers start with a copy of token 1, which is stored and proven; otherwise the record is empty. */
   readonly warm: boolean;
-  /** Three tokens died early before: the next one that does is contested. The code with which the service refuses it. */
-  readonly war?: 'INVALID_ACCESS_KEY' | 'none' | undefined;
+  /** Three tokens died early before: the next one that does is contested once no acceptance comes. */
+  readonly war?: true;
   readonly mutation?: Mutation;
 }
 
@@ -254,11 +254,10 @@ function* ask(state: State, index: number, worker: Worker, scenario: Scenario): 
   }
 }
 
-function decide(state: State, { refused }: Worker, { mutation, war }: Scenario): Verdict {
+function decide(state: State, { refused }: Worker, { mutation }: Scenario): Verdict {
   const compared = mutation === 'no comparison' && refused !== 0 ? state.stored : refused;
   const id = compared === 0 ? '' : `${compared}`;
-  const code = war === 'none' ? undefined : war;
-  const want: TokenWant = { why: 'use', refused: id, graceMs: 0, refusal: { status: 401, code } };
+  const want: TokenWant = { why: 'use', refused: id, graceMs: 0, refusal: { status: 401 } };
   const { stored, storedFence, proven, unproven, contested, holder, fence, refusal } = state;
   const shared = {
     fence,

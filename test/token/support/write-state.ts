@@ -41,7 +41,8 @@ export async function writeState(redis: Redis, keys: TokenKeys, state: SlotState
   for (const [index, age] of issued.entries()) write.zadd(keys.issued, now - age, `i${index}`);
   for (const [index, age] of deaths.entries()) write.zadd(keys.deaths, now - age, `d${index}`);
   if (uncured !== undefined) {
-    write.hset(keys.uncured, '403 FOREIGN', `${now - uncured.ageMs} ${uncured.distanceMs}`);
+    const { status, code, ageMs, distanceMs } = uncured;
+    write.hset(keys.uncured, `${status} ${code}`, `${now - ageMs} ${distanceMs}`);
   }
   if (evidence !== undefined) {
     const { askedMsAgo, row } = evidence;
