@@ -81,8 +81,8 @@ export interface SharedTokenOptions {
  * life ({@link mayBeReplaced}), although this fleet had not replaced it, and its successor ended the
  * refusal. After three of them in ten minutes another program issues tokens for this app, and each token of
  * either side invalidates the other's. The next token that dies so is contested, each one twice as long, until
- * there were fewer than three in ten minutes. Meanwhile a refusal may also be of the notice, whatever its code: the
- * token is kept until an acceptance has been overdue for two seconds.
+ * there were fewer than three in ten minutes. A refusal whose code does not state that the token is
+ * invalid may be of the notice: meanwhile such a token is kept until an acceptance has been overdue for two seconds.
  *
  * Why there is exactly one issuance per invalidation: it needs the lock, and one script both gives the
  * lock and checks that the stored token is the refused one. Storing changes the id, so a late refusal of

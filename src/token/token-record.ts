@@ -82,6 +82,7 @@ export class TokenRecord {
         refusedMaxMs,
         refusal === undefined ? '' : nameOf(refusal),
         refusal !== undefined && mayBeReplaced(refusal) ? 1 : 0,
+        concernsToken(refusal?.code) ? 1 : 0,
       ],
     );
     try {

@@ -79,8 +79,8 @@ const LONGEST_DISTANCE_MS = 960_000;
  *    had worked; both only while an acceptance has been asked for and none has come for two seconds. Rules 6 and 10
  *    do not follow then;
  * 5. the stored token is the refused one and within the grace time: try it once more;
- * 6. rule 10 would follow, but no acceptance is overdue as in rule 4: keep the token, since a notice at fault must
- *    not count as the death of a token that works;
+ * 6. rule 10 would follow for a code that does not state that the token is invalid, but no acceptance is overdue as in
+ *    rule 4: keep the token, since a notice at fault must not count as the death of a token that works;
  * 7. an early renewal too soon after another: later;
  * 8. another process has the lock: wait;
  * 9. the refused token never worked, nor did the one before it, and this was not reported yet: contested;
@@ -98,7 +98,7 @@ export const acquire = defineScript({
   lua: `${RECORD_PRELUDE}
 local current, lock, fenceKey, refused, issued, hints, uncured, evidence, deaths = unpack(KEYS)
 local nonce, why, refusedId = ARGV[1], ARGV[2], ARGV[3]
-local refusal, replaced = ARGV[10], ARGV[11]
+local refusal, replaced, ofToken = ARGV[10], ARGV[11], ARGV[12]
 local grace, lockTtl = tonumber(ARGV[4]), tonumber(ARGV[5])
 local budget, window = tonumber(ARGV[6]), tonumber(ARGV[7])
 local refusedMin, refusedMax = tonumber(ARGV[8]), tonumber(ARGV[9])
@@ -146,7 +146,7 @@ if alive and why == 'use' then
   local age = now - token.issuedAt
   if age >= 0 and age < grace then return answer('young') end
 end
-if isWar and not isOverdue() then return answer('keep') end
+if isWar and ofToken ~= '1' and not isOverdue() then return answer('keep') end
 if why == 'early' and token.earlyAfter > now then return { 'later' } end
 
 local lockedFor = rest(lock, lockTtl)

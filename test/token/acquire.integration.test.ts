@@ -75,6 +75,7 @@ const contested = (restMs: number): Verdict => ({
 
 const three = [1_000, 2_000, 590_000];
 const war = { token: T1, deaths: three, evidence: nobody };
+const kept = { token: T1, deaths: three };
 
 const rows: [string, SlotState, TokenWant, Verdict][] = [
   ['empty record: lock', {}, any, lock(1)],
@@ -154,11 +155,13 @@ const rows: [string, SlotState, TokenWant, Verdict][] = [
   ['was replaced, as its code shows', war, refusedWith(401, 'TOKEN_MISMATCH'), contested(2000)],
   ['refused without a code', war, refusedWith(401), contested(2000)],
   ['with a code that may be of the notice', war, refusedWith(401, 'FOREIGN'), contested(2000)],
-  ['nothing was asked for: keep', { token: T1, deaths: three }, invalid, keep],
+  ['... nothing was asked for: keep', kept, refusedWith(401, 'FOREIGN'), keep],
+  ['... nor without a code: keep', kept, refusedWith(401), keep],
+  ['... nor with a code about the token: contested', kept, invalid, contested(2000)],
   [
-    'an acceptance was asked for a moment ago: keep',
+    '... an acceptance was asked for a moment ago: keep',
     { ...war, evidence: { ...nobody, askedMsAgo: 900 } },
-    invalid,
+    refusedWith(401, 'FOREIGN'),
     keep,
   ],
   [
@@ -282,7 +285,7 @@ describe('the acquire script', () => {
           distanceMs: fc.constantFrom(60_000, 600_000, 960_000),
         }),
         evidence: fc.record({
-          askedMsAgo: fc.constantFrom(-1, 900, 9_000),
+          askedMsAgo: fc.constantFrom(-1, 900, 1_500, 9_000),
           row: fc.constantFrom(0, 2, 3),
         }),
         deaths: fc.array(fc.constantFrom(-90_000, 3000, 9000, 700_000), { maxLength: 9 }),

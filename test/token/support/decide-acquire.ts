@@ -1,4 +1,4 @@
-import { mayBeReplaced, type Refusal } from '../../../src/contracts/token.ts';
+import { concernsToken, mayBeReplaced, type Refusal } from '../../../src/contracts/token.ts';
 import type { AcquireDecision, TokenWant } from '../../../src/token/acquire-decision.ts';
 import type { TokenSettings } from '../../../src/token/token-settings.ts';
 
@@ -74,7 +74,8 @@ export function decideAcquire(state: SlotState, want: TokenWant, limits: Limits)
   const deaths = (state.deaths ?? []).filter((age) => age >= 0 && age < 600_000).length;
   const isDeath = !isKnown && diesEarly(state, want) && token?.contested !== true;
   const isWar = isDeath && deaths >= 3;
-  if (isWar && !isOverdue(state.evidence)) return { kind: 'keep', id: token?.id ?? '' };
+  if (isWar && !isOfToken(want) && !isOverdue(state.evidence))
+    return { kind: 'keep', id: token?.id ?? '' };
   if (want.why === 'early' && (token?.earlyInMs ?? 0) > 0) return { kind: 'later' };
   if (lock !== undefined && isLive(lock, limits.lockTtlMs)) {
     return { kind: 'wait', restMs: Number(lock) };
@@ -142,6 +143,9 @@ function isTriedAgain(
 function isOverdue(evidence: SlotState['evidence']): boolean {
   return (evidence?.askedMsAgo ?? -1) > 2_000;
 }
+
+/** Whether the code of a refusal states that the token is invalid. */
+const isOfToken = (want: TokenWant) => want.why === 'use' && concernsToken(want.refusal?.code);
 
 /**
  * What was decided, said as the expected verdict says it: a time that is short of the expected one
