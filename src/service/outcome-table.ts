@@ -218,8 +218,7 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
   {
     /** No time was left for another token: nothing is known about the notice or the next one. */
     name: '401 or 403, given up before the second request',
-    when: ({ failure, ...answer }) =>
-      isRefusal(answer) && (failure === 'aborted' || failure === 'timeout'),
+    when: (answer) => isRefusal(answer) && answer.givenUp === true,
     outcome: (answer) => retry(codeOf(answer), false),
   },
   {

@@ -133,7 +133,9 @@ export class SendCall extends Exchange {
     if (read.message !== undefined) answer.message = read.message;
     if (read.traceId !== undefined) answer.traceId = read.traceId;
     if (read.success !== undefined) answer.success = read.success;
-    if (rules !== undefined) {
+    // A refusal that was not repeated may be the token's: only the evidence decides about it.
+    const isOfToken = (status === 401 || status === 403) && this.#refused.length < 2;
+    if (rules !== undefined && !isOfToken) {
       Object.assign(answer, applyRules(rules, { ...read, status }, this.#numbers, mask));
       const { rule } = answer;
       if (rule === undefined ? isSuccess && read.success !== false : rule.outcome === 'accepted') {
@@ -149,7 +151,10 @@ export class SendCall extends Exchange {
     if (tookMs !== undefined) answer.answerMs = tookMs;
     // Given up between the refusal and the second request.
     const { cause } = this.deadline;
-    if (this.#refused.length === 1 && cause !== undefined) answer.failure = cause;
+    if (this.#refused.length === 1 && cause !== undefined) {
+      answer.failure = cause;
+      if (cause === 'aborted' || failure === undefined) answer.givenUp = true;
+    }
     if (failure !== undefined) answer.failure = failure;
     if (failureCode !== undefined) answer.failureCode = failureCode;
     return answer;

@@ -49,7 +49,8 @@ export async function sendWithRefresh(call: RefreshingCall): Promise<void> {
   const token = await usable(() => tokens.get(cancel), cancel, call);
   if (token === undefined) return;
   const refusal = await request(token);
-  if (refusal === undefined) return;
+  // Once the time is over, a token that is dropped and not used would be issued again for the next call.
+  if (refusal === undefined || deadline.aborted) return;
   const renewed = await usable(() => tokens.renew(token, refusal, cancel), cancel, call);
   if (renewed !== undefined) await request(renewed);
 }

@@ -140,12 +140,12 @@ const CASES: [string, SendAnswer, Outcome][] = [
   ['413', answered(413, { body: 'html' }), rejected('HTTP_413')],
   [
     '401 or 403, given up before the second request',
-    answered(401, { refused: one(401).refused.slice(1), failure: 'aborted' }),
+    answered(401, { refused: one(401).refused.slice(1), failure: 'aborted', givenUp: true }),
     retry('HTTP_401', false),
   ],
   [
     '401 or 403, given up before the second request',
-    answered(401, { ...one(401), body: 'html', failure: 'timeout' }),
+    answered(401, { ...one(401), body: 'html', failure: 'timeout', givenUp: true }),
     retry('HTTP_401', false),
   ],
   ['401 or 403, a page', answered(401, { ...two(401), body: 'html' }), page('HTTP_401')],

@@ -1,8 +1,12 @@
+import { pause } from '../../src/async/cancellation.ts';
 import type { CancelSignal } from '../../src/contracts/cancel-signal.ts';
 import type { LaneRateLimit } from '../../src/fleet/rate-limit/rate-limiter.ts';
 import type { Permit } from '../../src/fleet/rate-limit/permit-queue.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { RequestGuard } from '../../src/service/send-with-refresh.ts';
+
+/** A second request for which there was no permit asks for one again after this time. */
+const PERMIT_AGAIN_MS = 100;
 
 /** Nothing was sent, and no notice is to blame: the job is requeued without spending an attempt. */
 export class NotStarted extends Error {}
@@ -85,8 +89,7 @@ export class AttemptGuard implements RequestGuard {
 
   async #checkAll(cancel: CancelSignal): Promise<void> {
     if (this.#permit?.use() !== true) {
-      this.#permit = await this.#options.rateLimit.take(cancel);
-      if (this.#permit?.use() !== true) throw new NotStarted();
+      await this.#takePermit(cancel);
       this.#requireOwned();
     }
     const { recordIntents } = this.#options;
@@ -95,6 +98,16 @@ export class AttemptGuard implements RequestGuard {
       this.#requireOwned();
     }
     this.#allow();
+  }
+
+  /** For a second request again until the time of the call is over: its token was issued for it. */
+  async #takePermit(cancel: CancelSignal): Promise<void> {
+    for (;;) {
+      this.#permit = await this.#options.rateLimit.take(cancel);
+      if (this.#permit?.use() === true) return;
+      if (!this.#allowed || cancel.aborted) throw new NotStarted();
+      await pause(PERMIT_AGAIN_MS, cancel);
+    }
   }
 
   #allow(): void {

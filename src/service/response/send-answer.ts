@@ -44,6 +44,8 @@ export interface SendAnswer {
   readonly tokenId?: string;
   /** Tokens that were refused in this attempt, in order. */
   readonly refused: readonly (Refusal & { readonly tokenId: string })[];
+  /** The call was given up after the first of these refusals, and not because its answer did not end. */
+  readonly givenUp?: true;
   /** Monotonic time of the first of these refusals. */
   readonly refusedAt?: number;
   /** Requests written to a connected socket. */
