@@ -125,7 +125,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   {
     prevents: 'an erasure of what is being sent',
     file: 'src/erase/replace-data.ts',
-    from: "if placeOf(id) == 'active' then return 'sending' end",
+    from: "if place == 'active' then return 'sending' end",
     to: '',
     test: 'erase/erase-number.integration.test.ts',
     words: 'what is being sent is left as it is',

@@ -9,6 +9,7 @@ import { readUnknown } from '../ops/unknown.ts';
 import { NO_SEALING } from '../payload/seal.ts';
 import { sealJob } from '../payload/sealed-job.ts';
 import { openOrSearch, readData } from './stored-data.ts';
+import { withoutNumber } from './without-number.ts';
 
 /**
  * What became of a job with the number.
@@ -20,6 +21,9 @@ import { openOrSearch, readData } from './stored-data.ts';
  * | a worker has it | sending: left | sending: left |
  * | ended, listed as unknown | discarded, then removed | shortened |
  * | ended | removed | shortened |
+ *
+ * Where the contacts that a notice has ended for are gone, but others have a result of their own, it ends anew for these:
+ * as unknown, rejected or accepted. If it waits instead, it is left as possibly-sent.
  *
  * With the job, its idempotency key is removed. Of data that no worker can read the whole job is erased.
  */
@@ -40,29 +44,24 @@ export async function eraseNotice(
   number: string,
 ): Promise<ErasedNotice> {
   const { redis, keys, sealing = NO_SEALING } = source;
+  const intents = new Intents(redis, keys);
+  const decision = { job: id, nonce: randomUUID() };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const stored = await readData(redis, keys, id);
     if (stored === undefined) return 'gone';
     const data = openOrSearch(stored, id, number, sealing);
     if (!('job' in data)) return data.mentions ? eraseJob(source, id) : 'gone';
-    const { notice, accepted, settled } = data.job;
-    const others = notice.contacts.filter(({ contact }) => contact !== number);
-    const acceptedOthers = accepted?.filter((one) => one !== number);
-    const settledOthers = settled?.filter(({ contact }) => contact.contact !== number);
-    const has =
-      others.length < notice.contacts.length ||
-      acceptedOthers?.length !== accepted?.length ||
-      settledOthers?.length !== settled?.length;
-    if (!has) return 'gone';
-    if (others.length === 0) return eraseJob(source, id);
-    const rest = {
-      ...data.job,
-      notice: { ...notice, contacts: others },
-      ...(acceptedOthers === undefined ? {} : { accepted: acceptedOthers }),
-      ...(settledOthers === undefined ? {} : { settled: settledOthers }),
-    };
-    const written = JSON.stringify(sealJob(rest, id, sealing));
-    const answer = await replaceData(redis, keys, id, stored.text, written);
+    const rest = withoutNumber(data.job, number);
+    if (rest === 'absent') return 'gone';
+    if (rest === 'nothing') return eraseJob(source, id);
+    const { end } = rest;
+    // Of an unknown notice that ends anew this is a decision, which excludes others.
+    const isListed = end !== undefined && (await readUnknown(redis, keys, [id])).length > 0;
+    if (isListed && !(await intents.decide(decision, 'over'))) return 'changed';
+    const written = JSON.stringify(sealJob(rest.data, id, sealing));
+    const replaced = { was: stored.text, data: written, end };
+    const answer = await replaceData(redis, keys, id, replaced);
+    if (isListed && answer === 'done') await intents.resolved(decision);
     if (answer === 'done') return 'shortened';
     if (answer !== 'changed') return answer;
   }

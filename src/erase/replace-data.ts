@@ -1,40 +1,75 @@
 import { PLACE_OF_JOB } from '../notices/look-up-script.ts';
+import { ANNOUNCE } from '../notices/notice-events.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
+import type { EndForOthers } from './without-number.ts';
 
-/** `changed`: the data is no longer what was read. */
-export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending';
+/**
+ * `changed`: the data is no longer what was read. `possibly-sent`: the notice would end anew, but has not ended: it waits
+ * for another attempt.
+ */
+export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending' | 'possibly-sent';
 
-/** KEYS: the job. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data. */
+/**
+ * KEYS: the job, retention, events of notices. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new
+ * data; where the notice ends anew its state and the reason of a failure, else two empty texts.
+ */
 const replaceScript = defineScript<ReplaceAnswer>({
   name: 'replace the data of a notice',
-  keys: 1,
+  keys: 3,
   lua: `
 local jobs, id = ARGV[1], ARGV[2]
-${PLACE_OF_JOB}
+${PLACE_OF_JOB}${ANNOUNCE}
 local data = redis.call('HGET', KEYS[1], 'data')
 if not data then return 'gone' end
 if data == ARGV[4] then return 'done' end
 if data ~= ARGV[3] then return 'changed' end
-if placeOf(id) == 'active' then return 'sending' end
+local place = placeOf(id)
+if place == 'active' then return 'sending' end
+local state = ARGV[5]
+if state ~= '' then
+  if place ~= 'completed' and place ~= 'failed' then return 'possibly-sent' end
+  local endedAt = redis.call('ZSCORE', jobs .. place, id)
+  redis.call('ZREM', jobs .. place, id)
+  -- What was possibly sent was so for the contacts that are gone.
+  redis.call('HDEL', KEYS[1], 'returnvalue', 'failedReason', 'stc')
+  if state == 'accepted' then
+    redis.call('ZADD', jobs .. 'completed', endedAt, id)
+    redis.call('HSET', KEYS[1], 'returnvalue', '{"outcome":"accepted","confirmed":true}')
+  else
+    redis.call('ZADD', jobs .. 'failed', endedAt, id)
+    redis.call('HSET', KEYS[1], 'failedReason', ARGV[6])
+  end
+end
 redis.call('HSET', KEYS[1], 'data', ARGV[4])
+if state ~= '' then
+  announce(KEYS[2], KEYS[3], KEYS[1], id, state, string.match(ARGV[6], '^[^:]*'))
+end
 return 'done'`,
   parse: (reply) => reply as ReplaceAnswer,
 });
 
+/** Data of a job as it was read, and what it becomes. */
+export interface ReplacedData {
+  readonly was: string;
+  readonly data: string;
+  /** Where the notice ends anew: its end is recorded, too. */
+  readonly end?: EndForOthers | undefined;
+}
+
 /**
  * Replaces the data of a notice's job, unless a worker has it. Safe to repeat.
  *
- * @param was the data as it was read
  * @throws ScriptFailure
  */
 export async function replaceData(
   redis: RedisClient,
-  keys: Pick<Keys, 'noticeJob'>,
+  keys: Pick<Keys, 'noticeJob' | 'retention' | 'noticeEvents'>,
   id: string,
-  was: string,
-  data: string,
+  { was, data, end }: ReplacedData,
 ): Promise<ReplaceAnswer> {
-  return replaceScript(redis, [keys.noticeJob(id)], [keys.noticeJob(''), id, was, data]);
+  const from = [keys.noticeJob(id), keys.retention, keys.noticeEvents];
+  const args = [keys.noticeJob(''), id, was, data, end?.state ?? '', end?.reason ?? ''];
+  return replaceScript(redis, from, args);
 }

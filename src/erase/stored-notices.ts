@@ -2,6 +2,7 @@ import type { NoticeSource } from '../notices/notice-source.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import type { NoticeList } from '../redis/keys.ts';
 import { openOrSearch, readData, type StoredData } from './stored-data.ts';
+import { withoutNumber } from './without-number.ts';
 
 /** Where a job with the number was found. */
 export interface NoticeWithNumber {
@@ -81,10 +82,9 @@ function holds(
     if (data.mentions && (place === 'ended' || !data.isNewer)) return 'alone';
     return data.isNewer ? 'unreadable' : 'no';
   }
-  const { notice, accepted = [] } = data.job;
-  const others = notice.contacts.filter(({ contact }) => contact !== number);
-  if (others.length === notice.contacts.length && !accepted.includes(number)) return 'no';
-  return others.length > 0 ? 'shared' : 'alone';
+  const rest = withoutNumber(data.job, number);
+  if (rest === 'absent') return 'no';
+  return rest === 'nothing' ? 'alone' : 'shared';
 }
 
 /** The ids in one of BullMQ's lists or sorted sets, page by page. An id may come twice. */
