@@ -1,5 +1,5 @@
 import { eraseFingerprints } from '../number-index/chunk-fingerprints.ts';
-import { eraseEntries } from '../number-index/notice-number-index.ts';
+import { removeEntries } from '../number-index/notice-number-index.ts';
 import { appendAudit, withoutNumbers, type Actor } from '../ops/audit.ts';
 import { maskNumber } from '../ops/mask-contact.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -9,6 +9,8 @@ import { eraseNotice } from './erase-notice.ts';
 import type { EraseContext, StoredAboutNumber, StoredInIndex } from './find-stored.ts';
 import { eraseIdempotencyKeys } from './idempotency-keys.ts';
 import { eraseContacts } from './stored-contacts.ts';
+import { readData } from './stored-data.ts';
+import { holds } from './stored-notices.ts';
 
 /** Why something is left as it is. */
 export type LeftReason = 'sending' | 'possibly-sent' | 'changed';
@@ -96,8 +98,7 @@ export async function eraseNumber(
     await eraseNotices(context, number, stored, erased, signal);
     await eraseFromBatches(context, number, stored, erased, signal);
     if (stored.index !== undefined && signal?.aborted !== true) {
-      const keepsJobs = erased.left.some(({ notice }) => notice !== undefined);
-      index = await eraseFromIndex(context, stored.index, keepsJobs);
+      index = await eraseFromIndex(context, number, stored.index, erased.left);
     }
   } catch (error) {
     throw redisFailure(error);
@@ -175,23 +176,35 @@ async function eraseFromBatches(
   }
 }
 
-/** @param keepsJobs whether jobs are left: then their entries are, too, which name their idempotency keys */
+/**
+ * Erases what was found in the index, but not what leads to contacts that are still stored: these are found by it, and
+ * the entry of a notice names its idempotency key.
+ *
+ * @param left of a batch that is left the fingerprints are, too: they do not tell to which chunk contacts moved
+ */
 async function eraseFromIndex(
-  { redis, keys, settings }: EraseContext,
-  { hash, jobs, batches }: StoredInIndex,
-  keepsJobs: boolean,
+  { redis, keys, sealing }: EraseContext,
+  number: string,
+  { hash, entries, batches }: StoredInIndex,
+  left: readonly LeftStored[],
 ): Promise<NonNullable<EraseReport['index']>> {
+  const keepsBatches = new Set(left.map(({ batch }) => batch));
   let chunks = 0;
   for (const { batch, hits } of batches) {
+    if (keepsBatches.has(batch)) continue;
     chunks += await eraseFingerprints(redis, keys.batchFind(batch), hits, hash);
   }
-  const gone: string[] = [];
-  for (const id of jobs) {
-    if ((await redis.exists(keys.noticeJob(id))) === 0) gone.push(id);
+  const gone = new Set<string>();
+  const kept = new Set<string>();
+  for (const { jobId } of entries) {
+    const stored = await readData(redis, keys, jobId);
+    if (stored === undefined) gone.add(jobId);
+    else if (holds(stored, 'waiting', jobId, number, sealing) !== 'no') kept.add(jobId);
   }
-  const erasedKeys = await eraseIdempotencyKeys(redis, keys, new Set(gone));
-  const notices = keepsJobs
-    ? 0
-    : await eraseEntries(redis, keys, hash, settings.findRetentionMs, Date.now());
+  const erasedKeys = await eraseIdempotencyKeys(redis, keys, gone);
+  const notices = await removeEntries(
+    redis,
+    entries.filter(({ jobId }) => !kept.has(jobId)),
+  );
   return { notices, chunks, keys: erasedKeys };
 }

@@ -1,5 +1,5 @@
 import { searchChunks, type FingerprintHit } from '../number-index/chunk-fingerprints.ts';
-import { findEntries } from '../number-index/notice-number-index.ts';
+import { storedEntries, type WrittenEntry } from '../number-index/notice-number-index.ts';
 import { findKey, hashNumber } from '../number-index/number-key.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -33,8 +33,8 @@ export interface StoredAboutNumber {
 /** Entries of the search index about a number. */
 export interface StoredInIndex {
   readonly hash: Buffer;
-  /** Jobs of single notices. */
-  readonly jobs: readonly string[];
+  /** Of single notices. */
+  readonly entries: readonly WrittenEntry[];
   readonly batches: readonly { readonly batch: string; readonly hits: readonly FingerprintHit[] }[];
 }
 
@@ -73,9 +73,8 @@ export async function findStored(
     if (hash === undefined) {
       return { notices, contacts, importing, unreadable, index: undefined };
     }
-    const entries = await findEntries(redis, keys, hash, settings.findRetentionMs, Date.now());
-    const jobs = entries.map(({ jobId }) => jobId);
-    return { notices, contacts, importing, unreadable, index: { hash, jobs, batches } };
+    const entries = await storedEntries(redis, keys, hash, settings.findRetentionMs, Date.now());
+    return { notices, contacts, importing, unreadable, index: { hash, entries, batches } };
   } catch (error) {
     throw redisFailure(error);
   }

@@ -64,7 +64,7 @@ export async function* storedNotices(
 }
 
 /** Whether a job has the number, alone or beside others. */
-function holds(
+export function holds(
   stored: StoredData,
   place: NoticeWithNumber['place'],
   id: string,

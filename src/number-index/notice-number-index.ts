@@ -98,12 +98,17 @@ end
 return #KEYS`,
   });
 
-/** Removes entries whose jobs the queue did not accept. */
+/**
+ * Removes entries: of jobs that the queue did not accept, and of a number that is erased.
+ *
+ * @returns how many there were
+ */
 export async function removeEntries(
   redis: RedisClient,
   entries: readonly WrittenEntry[],
-): Promise<void> {
-  await Promise.all(entries.map(({ set, member }) => redis.zrem(set, member)));
+): Promise<number> {
+  const removed = await Promise.all(entries.map(({ set, member }) => redis.zrem(set, member)));
+  return removed.reduce((sum, count) => sum + count, 0);
 }
 
 /**
@@ -126,24 +131,20 @@ export async function findEntries(
     .sort((a, b) => b.at - a.at);
 }
 
-/**
- * Removes all entries of a number.
- *
- * @returns how many there were
- */
-export async function eraseEntries(
+/** All entries of a number, as they are stored; also those that are over their time and are not found any more. */
+export async function storedEntries(
   redis: RedisClient,
   keys: Pick<Keys, 'find'>,
   hash: Buffer,
   keepMs: number,
   now: number,
-): Promise<number> {
+): Promise<WrittenEntry[]> {
   // Sets are kept for a day longer than their entries are found.
   const names = setsOf(keys, hash, now - keepMs - DAY_MS, now);
-  const removed = await Promise.all(
-    names.map((name) => redis.zremrangebylex(name, ...rangeOf(hash))),
+  const members = await Promise.all(names.map((name) => membersOf(redis, name, hash)));
+  return names.flatMap((set, index) =>
+    (members[index] ?? []).map((member) => ({ set, member, jobId: entryOf(member).jobId })),
   );
-  return removed.reduce((sum, count) => sum + count, 0);
 }
 
 /** The sets of all days from a time on. */

@@ -5,6 +5,8 @@ import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { eraseNumber, type EraseReport } from '../../src/erase/erase-number.ts';
 import { eraseContacts } from '../../src/erase/stored-contacts.ts';
 import { findStored } from '../../src/erase/find-stored.ts';
+import { encodeFingerprints } from '../../src/number-index/chunk-fingerprints.ts';
+import { findKey, hashNumber } from '../../src/number-index/number-key.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { NO_SEALING } from '../../src/payload/seal.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
@@ -204,6 +206,44 @@ describe('notices erase', () => {
     const { report } = await erase();
     expect(report.index).toEqual({ notices: 1, chunks: 0, keys: 1 });
     expect(await redis.client.keys(`${keys.noticeJob('de:')}*`)).toHaveLength(1);
+  });
+
+  it('what is stored while it asks keeps its entries in the index, and the next run erases it', async () => {
+    const { env, queue, keys, ledger, erase } = open();
+    const early = await queue.send(to(NUMBER));
+    const settings = { findKey: FIND_KEY, findRetentionMs: 86_400_000 };
+    const context = { redis: redis.client, keys, ledger, sealing: NO_SEALING, settings };
+    const stored = await findStored(context, NUMBER);
+    const late = await queue.send(to(NUMBER), { idempotencyKey: 'late' });
+    const report = await eraseNumber(context, NUMBER, stored, { who: 'kim', why: '' });
+    expect(report).toMatchObject({ notices: { cancelled: 1 }, index: { notices: 1 }, left: [] });
+    const { stdout } = await run(['find', NUMBER, '--json'], env);
+    expect(JSON.parse(stdout)).toMatchObject({
+      notices: [{ job: late.id, states: ['pending'], confirmed: true }],
+    });
+    expect(stdout).not.toContain(early.id);
+    // Its job ends and is deleted: only its entry leads to its key.
+    await redis.client.del(keys.noticeJob(late.id));
+    await redis.client.lrem(keys.noticesIn('wait'), 1, late.id);
+    expect((await erase()).report.index).toEqual({ notices: 1, chunks: 0, keys: 1 });
+  });
+
+  it('what is left keeps its entries in the index, the others lose theirs', async () => {
+    const { env, queue, keys, erase, prefix } = open();
+    const kept = await queue.send(to(NUMBER));
+    await redis.client.hset(keys.noticeJob(kept.id), 'stc', 1);
+    await queue.send(to(NUMBER));
+    const built = await buildBatch(redis.client, prefix, 'b', [[{ contact: NUMBER }]]);
+    const prints = encodeFingerprints([hashNumber(findKey(FIND_KEY), NUMBER)]);
+    await redis.client.hset(keys.batchFind('b'), '0', prints);
+    await built.claim(0);
+    const { code, report } = await erase();
+    expect([code, report.index]).toEqual([1, { notices: 1, chunks: 0, keys: 0 }]);
+    const { stdout } = await run(['find', NUMBER, '--json'], env);
+    expect(JSON.parse(stdout)).toMatchObject({
+      notices: [{ job: kept.id, confirmed: true }],
+      contacts: [{ batch: 'b' }],
+    });
   });
 
   it('without a terminal it shows what it would erase, and does nothing', async () => {

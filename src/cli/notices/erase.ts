@@ -74,7 +74,7 @@ async function erase(
 }
 
 function isEmpty({ notices, contacts, index }: StoredAboutNumber): boolean {
-  const entries = index === undefined ? 0 : index.jobs.length + index.batches.length;
+  const entries = index === undefined ? 0 : index.entries.length + index.batches.length;
   return notices.length + contacts.length + entries === 0;
 }
 
@@ -84,7 +84,7 @@ function preview({ notices, contacts, index }: StoredAboutNumber): string[] {
   const shared = notices.filter((one) => one.shared).length;
   const batches = new Set(contacts.map(({ batch }) => batch));
   const waiting = contacts.filter(({ state }) => state === 'waiting').length;
-  const entries = index?.jobs.length ?? 0;
+  const entries = index?.entries.length ?? 0;
   const prints = index?.batches.reduce((sum, { hits }) => sum + hits.length, 0) ?? 0;
   return [
     `Single notices: ${inPlace('waiting')} waiting, ${inPlace('sending')} being sent, ${inPlace('ended')} ended; ${shared} for several people.`,
