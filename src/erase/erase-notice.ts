@@ -59,7 +59,8 @@ export async function eraseNotice(
     const isListed = end !== undefined && (await readUnknown(redis, keys, [id])).length > 0;
     if (isListed && !(await intents.decide(decision, 'over'))) return 'changed';
     const written = JSON.stringify(sealJob(rest.data, id, sealing));
-    const replaced = { was: stored.text, data: written, end };
+    const contacts = rest.data.notice.contacts.length;
+    const replaced = { was: stored.text, data: written, contacts, end };
     const answer = await replaceData(redis, keys, id, replaced);
     if (isListed && answer === 'done') await intents.resolved(decision);
     if (answer === 'done') return 'shortened';

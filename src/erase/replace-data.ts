@@ -12,12 +12,13 @@ import type { EndForOthers } from './without-number.ts';
 export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending' | 'possibly-sent';
 
 /**
- * KEYS: the job, retention, events of notices. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new
- * data; where the notice ends anew its state and the reason of a failure, else two empty texts.
+ * If the notice is listed as unknown, it is so for the contacts that are left. KEYS: the job, retention, events of
+ * notices, unknown outcomes. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data; where the
+ * notice ends anew its state and the reason of a failure, else two empty texts; how many contacts are left in it.
  */
 const replaceScript = defineScript<ReplaceAnswer>({
   name: 'replace the data of a notice',
-  keys: 3,
+  keys: 4,
   lua: `
 local jobs, id = ARGV[1], ARGV[2]
 ${PLACE_OF_JOB}${ANNOUNCE}
@@ -43,6 +44,12 @@ if state ~= '' then
   end
 end
 redis.call('HSET', KEYS[1], 'data', ARGV[4])
+local listed = redis.call('HGET', KEYS[4], id)
+if listed then
+  local entry = cjson.decode(listed)
+  entry.contacts = tonumber(ARGV[7])
+  redis.call('HSET', KEYS[4], id, cjson.encode(entry))
+end
 if state ~= '' then
   announce(KEYS[2], KEYS[3], KEYS[1], id, state, string.match(ARGV[6], '^[^:]*'))
 end
@@ -54,6 +61,8 @@ return 'done'`,
 export interface ReplacedData {
   readonly was: string;
   readonly data: string;
+  /** How many contacts the notice has then, without those that have a result of their own. */
+  readonly contacts: number;
   /** Where the notice ends anew: its end is recorded, too. */
   readonly end?: EndForOthers | undefined;
 }
@@ -65,11 +74,11 @@ export interface ReplacedData {
  */
 export async function replaceData(
   redis: RedisClient,
-  keys: Pick<Keys, 'noticeJob' | 'retention' | 'noticeEvents'>,
+  keys: Pick<Keys, 'noticeJob' | 'retention' | 'noticeEvents' | 'intents'>,
   id: string,
-  { was, data, end }: ReplacedData,
+  { was, data, contacts, end }: ReplacedData,
 ): Promise<ReplaceAnswer> {
-  const from = [keys.noticeJob(id), keys.retention, keys.noticeEvents];
-  const args = [keys.noticeJob(''), id, was, data, end?.state ?? '', end?.reason ?? ''];
+  const from = [keys.noticeJob(id), keys.retention, keys.noticeEvents, keys.intents.unknown];
+  const args = [keys.noticeJob(''), id, was, data, end?.state ?? '', end?.reason ?? '', contacts];
   return replaceScript(redis, from, args);
 }
