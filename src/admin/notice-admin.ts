@@ -197,7 +197,7 @@ export class NoticeAdmin {
    * Deletes rejected single notices.
    *
    * @param options `releaseKey`: whether their idempotency keys can be used anew, but not that of a notice with several
-   *   jobs. Default: false
+   *   jobs, or of which some contacts have a result of their own. Default: false
    * @throws InputError REQUEST_INVALID that names every invalid field
    */
   async deleteNotices(

@@ -52,14 +52,6 @@ local function outcomeOf(key)
   local outcome = result and string.match(result, '"outcome":"(%l+)"')
   return (outcome == 'cancelled' or outcome == 'expired') and outcome or 'accepted'
 end
-local function settledInPart(data)
-  if not string.find(data, '"accepted":', 1, true) and not string.find(data, '"settled":', 1, true) then
-    return false
-  end
-  -- No worker wrote data that is not JSON, or no object.
-  local isJson, job = pcall(cjson.decode, data)
-  return isJson and type(job) == 'table' and (job.accepted ~= nil or job.settled ~= nil)
-end
 local function wasPossiblySent(id, key)
   local kept = redis.call('HMGET', key, 'stc', 'failedReason', '${EARLIER_FIELD}', 'data')
   return tonumber(kept[1] or 0) > 0

@@ -83,8 +83,9 @@ local runs = kept and cjson.decode(kept) or {}
 -- A process of an earlier version is about to send it again.
 if #runs > 0 and runs[#runs].endedAt == tonumber(ARGV[3]) then return 0 end
 redis.call('ZREM', KEYS[1], id)
--- A new notice with the key would be sent once more to the contacts of the other jobs.
-if ARGV[4] == '1' and not isPart(id) then releaseKey(id) end
+-- A new notice with the key would be sent once more to the contacts of the other jobs, and to those that are settled.
+local data = redis.call('HGET', jobs .. id, 'data') or ''
+if ARGV[4] == '1' and not isPart(id) and not settledInPart(data) then releaseKey(id) end
 removeJob(id)
 redis.call('SET', KEYS[3], 1, 'PX', ${DONE_MS})
 return 1`,

@@ -42,13 +42,22 @@ end
 `;
 
 /**
- * Lua that ends what BullMQ stores of a job. `isPart` tells whether its notice has others. `releaseKey` deletes its
+ * Lua that ends what BullMQ stores of a job. `isPart` tells whether its notice has others. `settledInPart` tells from its
+ * data whether some of its contacts have a result of their own: the service may have accepted these. `releaseKey` deletes its
  * idempotency key, unless another notice has it, and answers whether it did; it comes before `removeJob`. That one keeps
  * the key: a call that is repeated within the window must not send the notice a second time.
  */
 export const REMOVE_JOB = `
 local function isPart(id)
   return string.find(redis.call('HGET', jobs .. id, 'data') or '', '^{"v":%d+,"jobs":%d+,')
+end
+local function settledInPart(data)
+  if not string.find(data, '"accepted":', 1, true) and not string.find(data, '"settled":', 1, true) then
+    return false
+  end
+  -- No worker wrote data that is not JSON, or no object.
+  local isJson, job = pcall(cjson.decode, data)
+  return isJson and type(job) == 'table' and (job.accepted ~= nil or job.settled ~= nil)
 end
 local function releaseKey(id)
   local name = redis.call('HGET', jobs .. id, 'deid')

@@ -132,7 +132,7 @@ export async function redriveNotices(
  * Deletes rejected notices, and records it in the audit stream.
  *
  * @param releaseKey whether their idempotency keys can be used anew, but not that of a notice with several jobs, of which
- *   others may have been sent. Default: they stay in use
+ *   others may have been sent, or with contacts that have a result of their own. Default: they stay in use
  * @param signal stops it between two notices
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was deleted before stays deleted
  */

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
 import type { SendOptions } from '../../src/contracts/send-options.ts';
+import { readPossiblySentTwice } from '../../src/fleet/possibly-sent-twice.ts';
 import { run } from '../cli/support/run.ts';
 import { testRedis } from '../support/redis.ts';
 import { startWorkerInProcess } from '../workers/support/worker-in-process.ts';
@@ -125,5 +126,30 @@ describe('a notice whose contacts have results of their own', () => {
     expect(taken()).toEqual([]);
     expect(await erase(OTHER)).toMatchObject({ report: { notices: { removed: 1 } } });
     expect((await queue.get({ idempotencyKey: 'k' })).state).toBe('not-kept');
+  });
+
+  it('is listed and decided for the contacts that are left', async () => {
+    const { env, ends, erase, listed, keys } = await open();
+    // Neither is in the results.
+    const id = await ends([NUMBER, OTHER, THIRD], [[THIRD, 'OK']], 'unknown', ONCE);
+    expect(await listed()).toMatchObject([{ id, contacts: 2 }]);
+    expect(await erase()).toMatchObject(shortened);
+    expect(await listed()).toMatchObject([{ id, contacts: 1 }]);
+    const resolved = await run(['resolve', id, '--as', 'resend', '--yes', '--json'], env);
+    expect(JSON.parse(resolved.stdout)).toMatchObject({ contacts: 1 });
+    expect(await readPossiblySentTwice(redis.client, keys)).toMatchObject({ notices: 1 });
+  });
+
+  it('keeps its idempotency key when it is deleted: the accepted ones would get it again', async () => {
+    const { env, ends, queue, listed, taken } = await open();
+    const results = [[NUMBER, 'FAIL', 'BLOCKED'] as const, [OTHER, 'OK'] as const];
+    const id = await ends([NUMBER, OTHER], results, 'rejected');
+    const deleted = ['delete', '--notices', '--release-key', '--yes'];
+    expect(await run(deleted, env)).toMatchObject({ code: 0 });
+    expect((await queue.get(id)).state).toBe('not-kept');
+    const again = await queue.send(to(NUMBER, OTHER), { idempotencyKey: 'k' });
+    expect(again.id).toBe(id);
+    expect((await queue.get(id)).state).toBe('not-kept');
+    expect([await listed(), taken()]).toEqual([[], []]);
   });
 });
