@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
+import { refusalText } from '../batch/failures/redrive-batch.ts';
 import { encodePayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { JobData } from '../contracts/job.ts';
@@ -34,6 +35,12 @@ export interface ResolveReport {
   readonly late: number;
   /** It was stopped by its signal; what was not resolved is still listed. */
   readonly stopped: boolean;
+}
+
+/** Result of resolving in a batch. */
+export interface BatchResolveReport extends ResolveReport {
+  /** Why the rest cannot be sent again: the batch was paused or cancelled meanwhile, or its deadline has passed. */
+  readonly reason?: string;
 }
 
 /** What resolving a notice changes. */
@@ -143,14 +150,15 @@ export async function resolveBatch(
   filter: UnknownFilter,
   decision: ResolveDecision,
   signal?: AbortSignal,
-): Promise<ResolveReport> {
+): Promise<BatchResolveReport> {
   const { ledger, redis, keys } = context;
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
   const { as } = decision;
-  const resolve = (name: string) =>
-    as === 'resend'
-      ? ledger.redrive(batch.id, name, 'unknown')
-      : ledger.resolve(batch.id, name, as === 'accepted' ? 'accepted' : 'cancelled');
+  const resolve = async (name: string) => {
+    if (as === 'resend') return ledger.redrive(batch.id, name, 'unknown');
+    const to = as === 'accepted' ? 'accepted' : 'cancelled';
+    return (await ledger.resolve(batch.id, name, to)) ? 'resolved' : 'known';
+  };
   const seen = new Set<string>();
   try {
     for await (const part of unknownParts(context, batch, filter)) {
@@ -160,10 +168,12 @@ export async function resolveBatch(
       if (signal?.aborted === true) return { ...sum, stopped: true };
       const name = await splitOff(context, batch.id, part);
       if (name !== undefined) seen.add(name);
-      if (name !== undefined && (await resolve(name))) {
+      const result = name === undefined ? 'known' : await resolve(name);
+      if (result === 'resolved' || result === 'redriven') {
         sum.resolved += 1;
         sum.contacts += size;
-      } else sum.gone += 1;
+      } else if (result === 'known' || result === 'gone') sum.gone += 1;
+      else return { ...sum, stopped: false, reason: refusalText(batch.id, result) };
     }
   } finally {
     if (sum.resolved > 0) {

@@ -112,7 +112,7 @@ describe('the failures of a batch by state and code', () => {
     const batch = await failedBatch(2);
     const [bad = ''] = await namesOf(batch, 'BAD');
     const [lost = ''] = await namesOf(batch, 'LOST');
-    expect(await batch.ledger.redrive('b', bad, 'rejected')).toBe(true);
+    expect(await batch.ledger.redrive('b', bad, 'rejected')).toBe('redriven');
     expect(await batch.ledger.resolve('b', lost, 'accepted')).toBe(true);
     expect(await sumsOf(batch)).toEqual([
       'rejected BAD 7 7',

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { readAudit } from '../../src/ops/audit.ts';
 import { resolveBatch } from '../../src/ops/resolve-unknown.ts';
+import { resolveSelected } from '../../src/ops/unknown/resolve-selected.ts';
 import type { UnknownResolution } from '../../src/ops/unknown/resolutions.ts';
 import { unknownOfBatch } from '../../src/ops/unknown/parts.ts';
 import { keysOf } from '../../src/redis/keys.ts';
@@ -42,6 +43,27 @@ async function inDoubt() {
   };
   return { ...built, keys, resolve, counts };
 }
+
+describe('a resend that the batch does not allow any more', () => {
+  it('stops, and says why for the batch', async () => {
+    const bench = await inDoubt();
+    const { ledger, keys } = bench;
+    const context = { ledger, redis: redis.client, keys };
+    const paused = Object.assign(Object.create(ledger) as typeof ledger, {
+      redrive: async (...one: Parameters<typeof ledger.redrive>) => {
+        const done = await ledger.redrive(...one);
+        await ledger.control('b', 'pause');
+        return done;
+      },
+    });
+    const decision = { as: 'resend', who: 'kim', why: '' } as const;
+    const report = await resolveSelected({ ...context, ledger: paused }, {}, decision);
+    const reason = 'it is paused; run "notices resume b" first';
+    expect(report).toMatchObject({ resolved: 1, gone: 0, refused: [{ batch: 'b', reason }] });
+    const { pending, unknown } = await bench.counts();
+    expect([pending, unknown]).toEqual([report.contacts, 11 - report.contacts]);
+  });
+});
 
 const BEFORE = {
   pending: 0,

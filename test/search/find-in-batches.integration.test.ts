@@ -106,7 +106,7 @@ describe('a number in a batch', () => {
       accepted: 3,
       failed: [await part('rejected', 'A', contacts(2, 3))],
     });
-    expect(await batch.ledger.redrive('b', '0.1', 'rejected')).toBe(true);
+    expect(await batch.ledger.redrive('b', '0.1', 'rejected')).toBe('redriven');
     expect((await find(batch.prefix, nth(4))).found).toMatchObject([
       { chunk: 2, states: ['pending'], confirmed: true },
     ]);

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Batch } from '../ledger/batch-record.ts';
 import type { Ledger } from '../ledger/ledger.ts';
+import type { RedriveRefusal } from '../ledger/ledger-actions.ts';
 import type { FailureRecord } from '../ledger/ledger-reader.ts';
 import { msAhead } from './redrive-rate.ts';
 import { selectFailures } from './select-failures.ts';
@@ -23,10 +24,12 @@ export interface RedriveReport {
   readonly redriven: number;
   /** New chunks that contain them. */
   readonly chunks: number;
-  /** Matched, but not resent because of the limit or because the signal aborted. */
+  /** Matched, but not resent: because of the limit or the reason, or because the signal aborted. */
   readonly left: number;
   /** Matched, but were redriven elsewhere meanwhile, or their contacts are deleted. */
   readonly gone: number;
+  /** Why the batch cannot be redriven any more, where that came while it was redriven. */
+  readonly reason?: string;
 }
 
 /** Failures that are redriven at the same time. */
@@ -45,24 +48,28 @@ export function whyNotRedrive(
   { id, phase, expiresAt }: Pick<Batch, 'id' | 'phase' | 'expiresAt'>,
   now: number,
 ): string | undefined {
-  switch (phase) {
+  if (phase !== 'sending' && phase !== 'finished') return refusalText(id, phase);
+  return expiresAt > 0 && expiresAt <= now ? refusalText(id, 'late') : undefined;
+}
+
+/** Why a batch cannot be redriven, as text. */
+export function refusalText(id: string, refusal: RedriveRefusal): string {
+  switch (refusal) {
     case 'importing':
       return 'its import has not finished';
     case 'paused':
       return `it is paused; run "notices resume ${id}" first`;
     case 'cancelled':
       return `it was cancelled; "notices failures ${id} --csv" writes a file that can be imported as another batch`;
-    case 'sending':
-    case 'finished':
-      return expiresAt > 0 && expiresAt <= now
-        ? `its deadline has passed; "notices failures ${id} --csv" writes a file that can be imported as another batch`
-        : undefined;
+    case 'late':
+      return `its deadline has passed; "notices failures ${id} --csv" writes a file that can be imported as another batch`;
   }
 }
 
 /**
  * Sends failures of a batch again, each as a new chunk. Chunks that are added meanwhile are not
- * included, so a contact that fails again is not resent again.
+ * included, so a contact that fails again is not resent again. Stops where the batch is paused or cancelled, or its
+ * deadline passes.
  *
  * @param onProgress called with the number of contacts redriven so far
  * @param signal stops the redrive; contacts redriven before it stay redriven
@@ -79,6 +86,7 @@ export async function redriveBatch(
   const sum = { redriven: 0, chunks: 0, left: 0, gone: 0 };
   let window: FailureRecord[] = [];
   let asked = 0;
+  let refusal: RedriveRefusal | undefined;
 
   const flush = async () => {
     const done = await Promise.allSettled(
@@ -88,22 +96,27 @@ export async function redriveBatch(
     for (const [index, { size }] of window.entries()) {
       const one = done[index];
       if (one?.status === 'rejected') failure ??= one;
-      else if (one?.value === true) {
+      else if (one?.value === 'redriven') {
         sum.redriven += size;
         sum.chunks += 1;
-      } else sum.gone += size;
+      } else if (one?.value === 'known' || one?.value === 'gone') sum.gone += size;
+      else {
+        refusal = one?.value;
+        sum.left += size;
+      }
     }
     window = [];
     onProgress(sum.redriven);
     // Only now: what was redriven beside it is counted.
     if (failure !== undefined) throw failure.reason;
+    if (refusal !== undefined) return;
     const aheadMs = msAhead(sum.redriven, rate, startedAt);
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
   };
 
   for await (const failure of selectFailures(ledger, batch.id, { state, code })) {
     if (chunkOf(failure) >= batch.chunks) continue;
-    if (signal?.aborted === true || asked + failure.size > limit) {
+    if (signal?.aborted === true || refusal !== undefined || asked + failure.size > limit) {
       sum.left += failure.size;
       continue;
     }
@@ -113,7 +126,12 @@ export async function redriveBatch(
     if (window.length >= (rate === Infinity ? WINDOW : 1)) await flush();
   }
   if (window.length > 0) await flush();
-  return { batch: batch.id, ...sum };
+  const { id } = batch;
+  return {
+    batch: id,
+    ...sum,
+    ...(refusal === undefined ? {} : { reason: refusalText(id, refusal) }),
+  };
 }
 
 /** The name of a failure is `<chunk>` or `<chunk>.<part>`. */

@@ -10,13 +10,10 @@ import { ledgerScript } from './ledger-prelude.ts';
 /**
  * Sends a failure again: its contacts become a new chunk. ARGV: name of the failure, the state and
  * code it must have ('' for any code). Returns ['redriven', its contacts], ['known'] if there is no such
- * failure or it does not match, ['refused', phase], or ['gone'] if there is no such batch.
+ * failure or it does not match, ['refused', phase or 'late' past the deadline], or ['gone'] if there is no such batch.
  *
  * The last keys are the search index, which records the new chunk of the contacts, the mark that this
  * request is done (a connection that is reopened repeats its commands), and the count of possibly sent twice.
- *
- * If the deadline of the batch has passed it does not apply to the new chunk: a person asked to send
- * it.
  */
 export const redriveFailure = ledgerScript(
   'redrive',
@@ -26,19 +23,19 @@ if not phase then return { 'gone' } end
 local done = redis.call('GET', KEYS[13])
 if done then return { 'redriven', done } end
 if phase ~= 'finished' and phase ~= 'sending' then return { 'refused', phase } end
+local now = clock()
+if isTooLate(now) then return { 'refused', 'late' } end
 local stored = redis.call('HGET', failures, name)
 local bytes = redis.call('HGET', payload, name)
 if not stored or not bytes then return { 'known' } end
 local failure = cjson.decode(stored)
 if failure.state ~= ARGV[2] or (ARGV[3] ~= '' and failure.code ~= ARGV[3]) then return { 'known' } end
-local chunk, size, now = count('chunks'), failure.size, clock()
+local chunk, size = count('chunks'), failure.size
 redis.call('HDEL', failures, name)
 sumUp(failure, name, -size, -1)
 redis.call('HDEL', payload, name)
 redis.call('HSET', payload, chunk, bytes)
 redis.call('HSET', sizes, chunk, size)
-local expiresAt = count('expiresAt')
-if expiresAt > 0 and now >= expiresAt then redis.call('HSET', sizes, chunk .. '.late', 1) end
 redis.call('HSET', sizes, chunk .. '.again', 1)
 -- Resent on request: its outcome will be known again, but a message may arrive twice.
 setState(chunk, PENDING)

@@ -38,7 +38,7 @@ local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
 local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
 local function send(possiblySent)
   return { 'send', field('frame'), bytes, size, possiblySent and sent() or 0, delivery, field('bisect'),
-    msToDeadline(chunk, now) }
+    msToDeadline(now) }
 end
 if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
   return send(state == SENDING_POSSIBLY_SENT)
@@ -85,7 +85,7 @@ if phase == 'paused' then
   redis.call('HSET', record, 'heldBackAt', now)
   return { 'paused' }
 end
-if isTooLate(chunk, now) then
+if isTooLate(now) then
   if not possiblySent then return settleAs('expired', 'expired', 'EXPIRED', '') end
   return settleAs('expired', 'unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
 end
@@ -125,7 +125,7 @@ export const continueChunk = ledgerScript(
   'continue',
   `
 local chunk, now = tonumber(ARGV[1]), clock()
-if redis.call('HGET', inflight, chunk) ~= ARGV[2] or not isOpen(field('phase')) or isTooLate(chunk, now) then
+if redis.call('HGET', inflight, chunk) ~= ARGV[2] or not isOpen(field('phase')) or isTooLate(now) then
   return { 'stop' }
 end
 moved(now)
@@ -138,7 +138,7 @@ local function newChunk(index, chunk, size, bytes, possiblySent, now)
   local number = count('chunks')
   redis.call('HSET', payload, number, bytes)
   redis.call('HSET', sizes, number, size)
-  for _, of in ipairs({ '.late', '.again', '.half', possiblySent and '.sent' or nil }) do
+  for _, of in ipairs({ '.again', '.half', possiblySent and '.sent' or nil }) do
     local kept = redis.call('HGET', sizes, chunk .. of)
     if kept then redis.call('HSET', sizes, number .. of, kept) end
   end

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Script } from '../../redis/script.ts';
 import { redriveFailure, resolveFailure, splitFailure, takeOutOfChunk } from './action-scripts.ts';
+import type { BatchPhase } from './batch-record.ts';
 import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
+
+/** Why a failure was not sent again: the phase of its batch, or `late` past its deadline. */
+export type RedriveRefusal = Exclude<BatchPhase, 'sending' | 'finished'> | 'late';
 
 /**
  * What people do with contacts of the account's batches: send again, decide, take out. {@link Ledger} adds what imports
@@ -15,20 +19,19 @@ export class LedgerActions extends LedgerReader {
    *
    * @param state the state the failure must have, so that unknown ones are never resent by mistake
    * @param code the code it must have; any if empty
-   * @returns false if it no longer exists or does not match
+   * @returns `known` if it no longer exists or does not match, `gone` if its batch does not; a refusal changes nothing
    */
   async redrive(
     id: string,
     name: string,
     state: FailureRecord['state'],
     code = '',
-  ): Promise<boolean> {
+  ): Promise<'redriven' | 'known' | 'gone' | RedriveRefusal> {
     const { possiblySentTwice } = this.keys;
     const keys = [this.keys.batchFind(id), this.keys.done(randomUUID()), possiblySentTwice];
-    const [result] = await this.run(redriveFailure, id, [name, state, code], keys);
-    if (result !== 'redriven') return false;
-    await this.publishHint(id);
-    return true;
+    const [result, why] = await this.run(redriveFailure, id, [name, state, code], keys);
+    if (result === 'redriven') await this.publishHint(id);
+    return (result === 'refused' ? why : result) as 'redriven' | 'known' | 'gone' | RedriveRefusal;
   }
 
   /**

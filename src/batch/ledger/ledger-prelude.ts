@@ -12,7 +12,6 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  * the size of each chunk that is not full, and of a chunk
  *
  * - `<chunk>.parts`: number of failed parts;
- * - `<chunk>.late`: its deadline does not apply;
  * - `<chunk>.again`: it was redriven, or is a part of such a chunk;
  * - `<chunk>.sent`: number of its attempts that the service may have accepted; an earlier version does not count them;
  * - `<chunk>.half`: it is a half of a chunk that was refused; the contacts of the batch that were accepted by then.
@@ -91,13 +90,13 @@ local function countSent(chunk) redis.call('HINCRBY', sizes, chunk .. '.sent', 1
 local function event(name, ...)
   redis.call('XADD', events, 'MAXLEN', '~', 10000, '*', 'event', name, 'batch', field('id'), ...)
 end
--- Milliseconds to the deadline of a chunk; 0 once it has passed, -1 for none.
-local function msToDeadline(chunk, now)
+-- Milliseconds to the deadline; 0 once it has passed, -1 for none.
+local function msToDeadline(now)
   local expiresAt = count('expiresAt')
-  if expiresAt == 0 or redis.call('HEXISTS', sizes, chunk .. '.late') == 1 then return -1 end
+  if expiresAt == 0 then return -1 end
   return math.max(0, expiresAt - now)
 end
-local function isTooLate(chunk, now) return msToDeadline(chunk, now) == 0 end
+local function isTooLate(now) return msToDeadline(now) == 0 end
 local function isOpen(phase) return phase == 'importing' or phase == 'sending' end
 -- A worker looks at the batch at once, and from then on at intervals, until it is taken out.
 local function lookAtOnce(now) redis.call('ZADD', open, now, field('id')) end

@@ -26,8 +26,8 @@ interface RedriveFlags extends RedriveSelection {
 }
 
 /**
- * `notices redrive ID`: contacts of a batch, or single notices. Exits with 1 where the phase of the batch does
- * not allow it, or the user declined.
+ * `notices redrive ID`: contacts of a batch, or single notices. Exits with 1 where the phase or the deadline of the
+ * batch does not allow it, also while it runs, or the user declined.
  */
 export function redriveCommand(context: CommandContext): Command {
   const command = new Command('redrive')
@@ -78,9 +78,7 @@ async function redriveBatchOf(
   const { whyNotRedrive } = await import('../../batch/failures/redrive-batch.ts');
   const reason = whyNotRedrive(batch, Date.now());
   if (reason !== undefined) {
-    print(context, command, { batch: id, done: false, reason }, () => [
-      `Batch ${id} cannot be sent again: ${reason}.`,
-    ]);
+    print(context, command, { batch: id, done: false, reason }, () => [cannotText(id, reason)]);
     context.end(1);
     return;
   }
@@ -100,6 +98,8 @@ async function redriveBatchOf(
   }
   await redrive(context, open, batch, selection, why, command);
 }
+
+const cannotText = (id: string, reason: string) => `Batch ${id} cannot be sent again: ${reason}.`;
 
 /** Shows what would be sent again, and asks for confirmation. */
 async function agreed(
@@ -160,8 +160,10 @@ async function redrive(
     `${countOf(report.redriven, 'contact')} in ${countOf(report.chunks, 'chunk')} will be sent again.`,
     ...(report.left > 0 ? [`${countOf(report.left, 'matching contact')} left unchanged.`] : []),
     ...(report.gone > 0 ? [`${countOf(report.gone, 'contact')} no longer available.`] : []),
-    ...(report.redriven === 0 && report.left > 0
+    ...(report.reason === undefined ? [] : [cannotText(batch.id, report.reason)]),
+    ...(report.redriven === 0 && report.left > 0 && report.reason === undefined
       ? ['A chunk that failed as a whole is sent again as a whole: increase --limit.']
       : [`"notices batch ${batch.id} --watch" shows their progress.`]),
   ]);
+  if (report.reason !== undefined) context.end(1);
 }

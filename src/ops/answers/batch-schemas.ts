@@ -44,4 +44,8 @@ export const redriveAnswer = z.object({
   chunks: count,
   left: count.describe('contacts that match and were left unchanged'),
   gone: count.describe('contacts that are no longer available'),
+  reason: z
+    .string()
+    .exactOptional()
+    .describe('why the rest cannot be redriven now; absent where it can, or nothing is left'),
 }) satisfies z.ZodType<RedriveReport>;

@@ -47,6 +47,7 @@ export async function resolveSelected(
     sum.resolved += done.resolved;
     sum.contacts += done.contacts;
     sum.gone += done.gone;
+    if (done.reason !== undefined) refused.push({ batch: batch.id, reason: done.reason });
     if (done.stopped) return { ...sum, refused, stopped: true };
   }
   return { ...sum, refused };

@@ -3,15 +3,16 @@ import { groupFailures } from '../../../src/batch/failures/failure-groups.ts';
 import { redriveBatch, whyNotRedrive } from '../../../src/batch/failures/redrive-batch.ts';
 import { selectFailures } from '../../../src/batch/failures/select-failures.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
+import { keysOf } from '../../../src/redis/keys.ts';
 import { testRedis } from '../../support/redis.ts';
 import { buildBatch, contacts, part, type BuiltBatch } from '../support/built-batch.ts';
 
 const redis = testRedis();
 
 /** 3 chunks of 10: one rejected as a whole, one in part for two reasons, one unknown. */
-async function failedBatch(): Promise<BuiltBatch> {
+async function failedBatch(prefix = redis.freshPrefix()): Promise<BuiltBatch> {
   const lists = [contacts(10), contacts(10, 10), contacts(10, 20)];
-  const built = await buildBatch(redis.client, redis.freshPrefix(), 'b', lists);
+  const built = await buildBatch(redis.client, prefix, 'b', lists);
   await built.settle(0, allFailed(10, 'rejected', 'BAD_TEMPLATE', 'no such template'));
   const failed = [
     await part('rejected', 'BAD_NUMBER', contacts(2, 10)),
@@ -236,6 +237,32 @@ describe('redriveBatch', () => {
       stopped,
     );
     expect(report).toMatchObject({ redriven: 0, left: 13 });
+  });
+
+  it.each([
+    ['a pause', /is paused; run "notices resume b"/],
+    ['a cancel', /was cancelled/],
+    ['its deadline', /deadline has passed/],
+  ] as const)('stops at %s that comes while it runs, and leaves the rest', async (what, why) => {
+    const prefix = redis.freshPrefix();
+    const built = await failedBatch(prefix);
+    const interrupted = {
+      failures: (id: string) => built.ledger.failures(id),
+      redrive: async (...one: Parameters<typeof built.ledger.redrive>) => {
+        const done = await built.ledger.redrive(...one);
+        const { record } = keysOf(prefix, 'default').batch('b');
+        if (what === 'its deadline') await redis.client.hset(record, 'expiresAt', Date.now());
+        else await built.ledger.control('b', what === 'a pause' ? 'pause' : 'cancel');
+        return done;
+      },
+    };
+    // With a rate, one by one.
+    const selection = { state: 'rejected', rate: 1_000_000 } as const;
+    const report = await redriveBatch(interrupted, await built.read(), selection);
+    expect(report).toMatchObject({ chunks: 1, gone: 0 });
+    expect(report.reason).toMatch(why);
+    expect(report.redriven + report.left).toBe(13);
+    expect(await countsOf(built)).toMatchObject({ rejected: report.left });
   });
 
   it('what is redriven can be sent', async () => {

@@ -83,9 +83,9 @@ it('sends again under at-most-once only what a person redrives as unknown', asyn
   expect(await bench.claimKind(0, 'next')).toBe('parked');
   // The dead one was only slow. What is parked stays so until a person decides.
   expect(await bench.settle(0, allAccepted(10), 'dead')).toBe('known');
-  expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
+  expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe('known');
   expect(await bench.claimKind(0, 'next')).toBe('settled');
-  expect(await bench.ledger.redrive(bench.id, '0', 'unknown')).toBe(true);
+  expect(await bench.ledger.redrive(bench.id, '0', 'unknown')).toBe('redriven');
   expect(await bench.claimKind(1, 'next')).toBe('send');
   await bench.settle(1, allFailed(10, 'rejected', 'C', ''), 'next');
   expect(await bench.counts()).toEqual({ rejected: 10, possiblySentTwice: 10 });

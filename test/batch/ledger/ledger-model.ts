@@ -3,6 +3,7 @@ import {
   type BatchCounts,
   type BatchPhase,
 } from '../../../src/batch/ledger/batch-record.ts';
+import type { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { ChunkState } from '../../../src/batch/ledger/chunk-state.ts';
 import type { DeliveryPolicy } from '../../../src/contracts/delivery.ts';
 
@@ -19,8 +20,6 @@ interface ModelChunk {
   contacts: readonly string[];
   /** The attempt that has claimed it. */
   holder: string | undefined;
-  /** Its deadline is lifted. */
-  late: boolean;
   parts: number;
 }
 
@@ -87,7 +86,7 @@ export class LedgerModel {
 
   store(contacts: readonly string[]): 'stored' | 'gone' {
     if (this.phase === 'cancelled' || this.#imported) return 'gone';
-    this.#add(contacts, false);
+    this.#add(contacts);
     this.stored += 1;
     this.#total += contacts.length;
     return 'stored';
@@ -126,7 +125,7 @@ export class LedgerModel {
       this.#finishIfDone();
       return this.phase;
     }
-    if (this.#expired && !chunk.late) {
+    if (this.#expired) {
       this.#fail(index, possiblySent ? 'unknown' : 'expired');
       return 'expired';
     }
@@ -154,7 +153,7 @@ export class LedgerModel {
     }
     if (said.split.length > 0) {
       chunk.parts += 1;
-      this.#add(said.split, chunk.late, possiblySent ? 'pending-possibly-sent' : 'pending');
+      this.#add(said.split, possiblySent ? 'pending-possibly-sent' : 'pending');
     }
     if (said.rest.length === 0 || parks) this.#end(chunk);
     else {
@@ -173,7 +172,7 @@ export class LedgerModel {
     const state = chunk.state === 'sending' ? 'pending' : 'pending-possibly-sent';
     for (const half of [chunk.contacts.slice(0, first), chunk.contacts.slice(first)]) {
       chunk.parts += 1;
-      this.#add(half, chunk.late, state);
+      this.#add(half, state);
     }
     this.#end(chunk);
     this.#finishIfDone();
@@ -200,16 +199,17 @@ export class LedgerModel {
     return true;
   }
 
-  redrive(name: string, state: FailureState): boolean {
+  redrive(name: string, state: FailureState): Awaited<ReturnType<Ledger['redrive']>> {
     const failure = this.failures.get(name);
-    if (this.phase !== 'finished' && this.phase !== 'sending') return false;
-    if (failure?.state !== state) return false;
+    if (this.phase !== 'finished' && this.phase !== 'sending') return this.phase;
+    if (this.#expired) return 'late';
+    if (failure?.state !== state) return 'known';
     this.failures.delete(name);
-    this.#add(failure.contacts, this.#expired);
+    this.#add(failure.contacts);
     if (state === 'unknown') this.#twice += failure.contacts.length;
     this.phase = 'sending';
     this.#over = false;
-    return true;
+    return 'redriven';
   }
 
   /** Nothing has moved for long. */
@@ -248,8 +248,8 @@ export class LedgerModel {
     return this.phase !== 'paused' && !this.#over;
   }
 
-  #add(contacts: readonly string[], late: boolean, state: ChunkState = 'pending'): void {
-    this.chunks.push({ state, contacts, holder: undefined, late, parts: 0 });
+  #add(contacts: readonly string[], state: ChunkState = 'pending'): void {
+    this.chunks.push({ state, contacts, holder: undefined, parts: 0 });
   }
 
   #back(chunk: ModelChunk, state: ChunkState): void {

@@ -34,13 +34,13 @@ describe('redrive', () => {
       for (const other of (['rejected', 'unknown', 'expired'] as const).filter(
         (o) => o !== state,
       )) {
-        expect(await bench.ledger.redrive(bench.id, '0', other)).toBe(false);
+        expect(await bench.ledger.redrive(bench.id, '0', other)).toBe('known');
       }
-      expect(await bench.ledger.redrive(bench.id, '0', state, 'OTHER')).toBe(false);
+      expect(await bench.ledger.redrive(bench.id, '0', state, 'OTHER')).toBe('known');
       expect(await bench.counts()).toEqual({ [state]: 7 });
 
-      expect(await bench.ledger.redrive(bench.id, '0', state, 'CODE')).toBe(true);
-      expect(await bench.ledger.redrive(bench.id, '0', state)).toBe(false);
+      expect(await bench.ledger.redrive(bench.id, '0', state, 'CODE')).toBe('redriven');
+      expect(await bench.ledger.redrive(bench.id, '0', state)).toBe('known');
       expect(await bench.batch()).toMatchObject({ phase: 'sending', chunks: 2, finishedAt: 0 });
       // Only what may have been taken may arrive twice.
       const twice = state === 'unknown' ? { possiblySentTwice: 7 } : {};
@@ -80,25 +80,23 @@ describe('redrive', () => {
         { state: 'rejected', size: 2, code: 'B', message: '', payload: Buffer.from('two') },
       ],
     });
-    expect(await bench.ledger.redrive(bench.id, '0.2', 'rejected')).toBe(true);
+    expect(await bench.ledger.redrive(bench.id, '0.2', 'rejected')).toBe('redriven');
     expect(await bench.counts()).toEqual({ accepted: 7, rejected: 1, pending: 2 });
     expect(await bench.claim(1)).toMatchObject({ payload: Buffer.from('two'), size: 2 });
     expect((await bench.failures()).map(({ name }) => name)).toEqual(['0.1']);
   });
 
-  it('lifts a deadline that has passed, and keeps one that has not', async () => {
+  it('keeps a deadline, and is refused once it has passed', async () => {
     const bench = await openBatch(redis, {}, [10, 5]);
     await bench.claim(1);
     await bench.settle(1, allFailed(5, 'rejected', 'C', ''));
     await bench.setField('expiresAt', Date.now() + 3_600_000);
-    await bench.ledger.redrive(bench.id, '1', 'rejected');
+    expect(await bench.ledger.redrive(bench.id, '1', 'rejected')).toBe('redriven');
     await bench.setField('expiresAt', 1);
     expect(await bench.claimKind(0)).toBe('expired');
     expect(await bench.claimKind(2)).toBe('expired');
-    await bench.ledger.redrive(bench.id, '0', 'expired');
-    expect(await bench.claimKind(3)).toBe('send');
-    await bench.settle(3, allAccepted(10));
-    expect(await bench.counts()).toEqual({ accepted: 10, expired: 5 });
+    expect(await bench.ledger.redrive(bench.id, '0', 'expired')).toBe('late');
+    expect(await bench.counts()).toEqual({ expired: 15 });
   });
 
   it.each(['importing', 'paused', 'cancelled'] as const)('is refused while %s', async (phase) => {
@@ -108,17 +106,17 @@ describe('redrive', () => {
     if (phase === 'paused') await bench.ledger.control(bench.id, 'pause');
     if (phase === 'cancelled') await bench.ledger.control(bench.id, 'cancel');
     const before = await bench.counts();
-    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(phase);
     expect(await bench.counts()).toEqual(before);
     expect(await bench.batch()).toMatchObject({ phase });
   });
 
   it('is nothing where the failure, its contacts or the batch are gone', async () => {
     const bench = await failed('rejected');
-    expect(await bench.ledger.redrive(bench.id, '1', 'rejected')).toBe(false);
-    expect(await bench.ledger.redrive('b-2', '0', 'rejected')).toBe(false);
+    expect(await bench.ledger.redrive(bench.id, '1', 'rejected')).toBe('known');
+    expect(await bench.ledger.redrive('b-2', '0', 'rejected')).toBe('gone');
     await redis.client.del(bench.keys.batch(bench.id).payload);
-    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe('known');
     expect(await bench.counts()).toEqual({ rejected: 7 });
   });
 });
@@ -157,7 +155,7 @@ describe('the count of possibly sent twice of the account', () => {
     const bench = await failed('unknown', AT_MOST_ONCE);
     expect(await total(bench)).toBe(0);
     // The script must be in Redis.
-    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(false);
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe('known');
     const reply = holdNextScript(redis.client);
     const redriven = bench.ledger.redrive(bench.id, '0', 'unknown');
     await reply.answered;
@@ -165,7 +163,7 @@ describe('the count of possibly sent twice of the account', () => {
     expect(await total(bench)).toBe(7);
     expect((await bench.batch()).counts.possiblySentTwice).toBe(7);
     reply.letGo();
-    expect(await redriven).toBe(true);
+    expect(await redriven).toBe('redriven');
     expect(await total(bench)).toBe(7);
   });
 

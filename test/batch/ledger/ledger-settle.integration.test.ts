@@ -311,7 +311,7 @@ describe('settle', () => {
     const bench = await openBatch(redis, {}, [10]);
     await bench.claim(0);
     await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
-    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe(true);
+    expect(await bench.ledger.redrive(bench.id, '0', 'rejected')).toBe('redriven');
     expect(await bench.settle(0, allFailed(10, 'rejected', 'C', ''))).toBe('known');
     expect(await bench.settle(0, allAccepted(10))).toBe('known');
     expect(await bench.settle(1, allAccepted(10))).toBe('known');

@@ -56,15 +56,6 @@ describe('contacts of a chunk that were not sent, beside some that possibly were
     expect(await bench.claim(2)).toMatchObject({ size: 5, possiblySent: 0 });
   });
 
-  it('keep that the deadline of a redriven chunk does not apply', async () => {
-    const bench = await openBatch(redis, { expiresAt: 1 }, [10, 10]);
-    await bench.claim(0);
-    await bench.ledger.redrive(bench.id, '0', 'expired');
-    await bench.claim(2);
-    await bench.settle(2, SPLIT);
-    expect(await bench.claimKind(3)).toBe('send');
-  });
-
   it('are cancelled where the batch was cancelled meanwhile', async () => {
     const bench = await splitOne();
     await bench.ledger.control(bench.id, 'cancel');
@@ -164,14 +155,14 @@ describe('a refused chunk that is at fault', () => {
     expect(await bench.counts()).toEqual({ pending: 15, unknown: 5, possiblySentTwice: 15 });
   });
 
-  it('keeps that its deadline does not apply, and is found by the search index', async () => {
-    const bench = await claimOne({ expiresAt: 1 });
+  it('is found by the search index, also where it was redriven', async () => {
+    const bench = await claimOne();
+    await bench.settle(0, allFailed(10, 'rejected', 'C', ''));
     const find = bench.keys.batchFind(bench.id);
     await redis.client.hset(find, '0', 'prints');
-    await bench.ledger.redrive(bench.id, '0', 'expired');
+    await bench.ledger.redrive(bench.id, '0', 'rejected');
     await bench.claim(2);
     expect(await bench.halve(2, 5)).toBe('halved');
-    expect(await bench.claimKind(3)).toBe('send');
     expect(await redis.client.hgetall(find)).toMatchObject({ '>2.1': '3', '>2.2': '4' });
   });
 

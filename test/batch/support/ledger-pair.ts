@@ -229,7 +229,7 @@ export class Pair {
         const contacts = model.failures.get(name)?.contacts ?? [];
         const done = model.redrive(name, move.state);
         strictEqual(await ledger.redrive(id, name, move.state), done);
-        if (!done) return;
+        if (done !== 'redriven') return;
         // Asked for by name: that these may come twice is what the caller wants, and it is counted.
         for (const contact of contacts) this.#open.delete(contact);
         if (move.state === 'unknown') this.#twice += contacts.length;

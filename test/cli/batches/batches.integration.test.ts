@@ -8,6 +8,7 @@ import { beat, endHeartbeat } from '../../../src/fleet/heartbeat.ts';
 import { keysOf } from '../../../src/redis/keys.ts';
 import { buildBatch, contacts, part } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
 import { closed, startProcess } from '../support/process.ts';
 import { errorOf, matching, run, STACK, start, type Env } from '../support/run.ts';
@@ -286,6 +287,32 @@ describe('notices redrive', () => {
     expect(unknown.stdout).toMatch(/^1 contact in 1 chunk will be sent again\.$/m);
     expect((await built.read()).counts).toMatchObject({ pending: 3, unknown: 0 });
   });
+
+  const paused = 'it is paused; run "notices resume b" first';
+  it.each([
+    [
+      '--json',
+      `${JSON.stringify({ batch: 'b', redriven: 2, chunks: 1, left: 2, gone: 0, reason: paused }, null, 2)}\n`,
+    ],
+    [
+      '--limit=9',
+      `\n2 matching contacts left unchanged.\nBatch b cannot be sent again: ${paused}.\n`,
+    ],
+  ])(
+    'a pause meanwhile: exit code 1, the reason, and the rest is left (%s)',
+    async (flag, says) => {
+      const prefix = redis.freshPrefix();
+      const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 2)]);
+      for (const chunk of [0, 1]) await built.settle(chunk, allFailed(2, 'rejected', 'BAD', ''));
+      const redriving = run(['redrive', 'b', '--rate', '1', '--yes', flag], envOf(prefix));
+      const begun = async () => (await built.read()).counts.rejected === 2;
+      await until(begun, { what: 'the first chunk to be redriven' });
+      await built.ledger.control('b', 'pause');
+      const { code, stdout } = await redriving;
+      expect([code, stdout]).toEqual([1, expect.stringContaining(says)]);
+      expect((await built.read()).counts).toMatchObject({ rejected: 2, pending: 2 });
+    },
+  );
 
   it('refuses where the phase does not allow it, and a limit no chunk fits under', async () => {
     const prefix = redis.freshPrefix();

@@ -3,6 +3,7 @@ import { NoticeAdmin } from '../../../src/admin/index.ts';
 import { allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { testRedis } from '../../support/redis.ts';
+import { until } from '../../support/wait.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { failNotices } from '../support/failed-notices.ts';
 import { expectDocumented, startOps } from './support/ops-bench.ts';
@@ -49,6 +50,32 @@ describe('a redrive with a rate', () => {
       waitMs: 0,
     });
     expect((await batch.read()).counts).toMatchObject({ pending: 8, rejected: 0 });
+  });
+
+  it('of a batch that is paused meanwhile answers what is left, and why', async () => {
+    const { operator, batch, admin } = await bench();
+    const pauseAfter = async (rejected: number) => {
+      const reached = async () => (await batch.read()).counts.rejected === rejected;
+      await until(reached, { what: `${rejected} contacts rejected` });
+      await batch.ledger.control('b', 'pause');
+    };
+    const reason = 'it is paused; run "notices resume b" first';
+    const request = operator.post(BATCH, { state: 'rejected', rate: 2, why });
+    await pauseAfter(6);
+    const reply = await request;
+    expectDocumented('POST', BATCH, reply);
+    expect(reply.json).toMatchObject({ redriven: 2, left: 6, gone: 0, reason });
+    await batch.ledger.control('b', 'resume');
+    const redriving = admin.redriveBatch('b', { state: 'rejected', rate: 2 });
+    await pauseAfter(4);
+    expect(await redriving).toEqual({
+      batch: 'b',
+      redriven: 2,
+      chunks: 1,
+      left: 4,
+      gone: 0,
+      reason,
+    });
   });
 
   it('answers how long to wait before it is repeated, so that the rate holds across requests', async () => {

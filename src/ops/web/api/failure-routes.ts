@@ -115,7 +115,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
     }),
     answers: {
       200: {
-        says: 'What was redriven. If `left` is above 0, repeat the request.',
+        says: 'What was redriven. If `left` is above 0 and there is no `reason`, repeat the request.',
         schema: redriveAnswer.extend({ waitMs }),
       },
       409: { says: 'The phase of the batch does not allow it.' },

@@ -250,7 +250,7 @@ describe('a batch whose chunks are', () => {
     expect((await finished(id)).counts).toMatchObject({ rejected: 10, maybeTwice: 0 });
     fleet.emulator.clearFaults();
     const [failure] = await failuresOf(id);
-    expect(await ledger.redrive(id, failure?.name ?? '', 'rejected')).toBe(true);
+    expect(await ledger.redrive(id, failure?.name ?? '', 'rejected')).toBe('redriven');
     const { counts } = await until(
       async () => {
         const batch = await read(id);
