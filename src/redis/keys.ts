@@ -158,8 +158,12 @@ export interface Keys {
   readonly waitingChunks: string;
   /** BullMQ's set of chunks that wait for their time or their next attempt. */
   readonly delayedChunks: string;
+  /** BullMQ's set of chunks whose jobs failed for good, by a defect. */
+  readonly failedChunks: string;
   /** BullMQ's set of notices that failed for good. */
   readonly failedNotices: string;
+  /** BullMQ's key of a chunk's job. */
+  chunkJob(jobId: string): string;
   /** BullMQ's lock of a chunk's job: its holder may send. */
   chunkLock(jobId: string): string;
 }
@@ -331,7 +335,9 @@ export function keysOf(prefix: string, account: string): Keys {
     noticesIn: (state) => `${tag}:${QUEUE_NAME}:${state}`,
     waitingChunks: `${tag}:${CHUNK_QUEUE_NAME}:wait`,
     delayedChunks: `${tag}:${CHUNK_QUEUE_NAME}:delayed`,
+    failedChunks: `${tag}:${CHUNK_QUEUE_NAME}:failed`,
     failedNotices: `${tag}:${QUEUE_NAME}:failed`,
+    chunkJob: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}`,
     chunkLock: (jobId) => `${tag}:${CHUNK_QUEUE_NAME}:${jobId}:lock`,
   };
 }

@@ -36,8 +36,8 @@ export function motionOf(batch: Batch, around: BatchSurroundings, now: number): 
 }
 
 /**
- * Reads whether a batch makes progress; only of a batch that would be stalled it reads the jobs. It is the judgement
- * by which a worker decides whether they are lost.
+ * Reads whether a batch makes progress; only of a batch that would be stalled it reads the jobs. Whether they are lost
+ * a worker decides by another question ({@link LedgerReader.hasItsJobs}): jobs that no worker takes are there.
  *
  * @param now Redis time, milliseconds since the epoch
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED

@@ -28,7 +28,7 @@ const FAILURES_PER_READ = 1_000;
 /** Batches that {@link LedgerReader.all} holds in memory at a time. */
 const BATCHES_PER_READ = 100;
 
-/** Chunks whose states are read at a time, to find those that wait for their next attempt. */
+/** Chunks whose states are read at a time, to find those that are not settled. */
 const STATES_PER_READ = 65_536;
 
 /** The jobs of so many chunks are looked up at most. */
@@ -294,21 +294,44 @@ export class LedgerReader {
    * longer than {@link TAKEN_WITHIN_MS}. Of more than {@link MOST_WAITING} such chunks the first ones are looked up.
    */
   async nextAttempt({ id, chunks }: Pick<Batch, 'id' | 'chunks'>): Promise<number | undefined> {
+    const jobs = await this.#jobsOfUnsettled(id, chunks);
+    if (jobs.length === 0) return undefined;
+    const scores = await this.ask(() => this.redis.zmscore(this.keys.delayedChunks, ...jobs));
+    // BullMQ keeps the time of a delayed job in the upper bits of its score.
+    const dueAt = scores.map((score) => Number(score ?? 0) / 0x1000);
+    const first = Math.floor(Math.min(...dueAt));
+    return first > Date.now() - TAKEN_WITHIN_MS ? first : undefined;
+  }
+
+  /**
+   * Whether the chunks that have got jobs and are not settled still have them: then nothing is lost, and what is left
+   * of the batch waits behind others or for its next attempt. A job that has failed for good counts as lost. Of more
+   * than {@link MOST_WAITING} such chunks the first ones are looked up; false where there are none.
+   */
+  async hasItsJobs({ id, queued }: Pick<Batch, 'id' | 'queued'>): Promise<boolean> {
+    const jobs = await this.#jobsOfUnsettled(id, queued);
+    if (jobs.length === 0) return false;
+    const { keys } = this;
+    const [found, failedAt] = await this.ask(() =>
+      Promise.all([
+        this.redis.exists(...jobs.map((job) => keys.chunkJob(job))),
+        this.redis.zmscore(keys.failedChunks, ...jobs),
+      ]),
+    );
+    return found === jobs.length && failedAt.every((at) => at === null);
+  }
+
+  /** Ids of the jobs of the chunks below `end` that are not settled: the first {@link MOST_WAITING}. */
+  async #jobsOfUnsettled(id: string, end: number): Promise<string[]> {
     const left: string[] = [];
-    for (let first = 0; first < chunks && left.length < MOST_WAITING; first += STATES_PER_READ) {
-      const states = await this.states(id, first, Math.min(chunks, first + STATES_PER_READ));
+    for (let first = 0; first < end && left.length < MOST_WAITING; first += STATES_PER_READ) {
+      const states = await this.states(id, first, Math.min(end, first + STATES_PER_READ));
       for (const [index, state] of states.entries()) {
         if (state === 'none' || state === 'settled') continue;
         left.push(chunkJobId({ batch: id, chunk: first + index }));
       }
     }
-    if (left.length === 0) return undefined;
-    const some = left.slice(0, MOST_WAITING);
-    const scores = await this.ask(() => this.redis.zmscore(this.keys.delayedChunks, ...some));
-    // BullMQ keeps the time of a delayed job in the upper bits of its score.
-    const dueAt = scores.map((score) => Number(score ?? 0) / 0x1000);
-    const first = Math.floor(Math.min(...dueAt));
-    return first > Date.now() - TAKEN_WITHIN_MS ? first : undefined;
+    return left.slice(0, MOST_WAITING);
   }
 
   /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */

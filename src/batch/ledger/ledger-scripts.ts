@@ -196,9 +196,9 @@ return { 'queued' }`,
 
 /**
  * Restarts a batch in which nothing has changed for ARGV[1] milliseconds although contacts are
- * pending and its rate allows sending: its jobs were lost. All chunks get jobs again; the claim ends
- * those of settled chunks. In a cancelled batch, attempts that never ended become unknown. With ARGV[2] 'look' an open
- * batch is not restarted.
+ * pending and its rate allows sending: its jobs were lost, unless it waits behind other batches or for its next
+ * attempt, which the caller looks up. All chunks get jobs again; the claim ends those of settled chunks. In a cancelled
+ * batch, attempts that never ended become unknown. With ARGV[2] 'look' an open batch is not restarted.
  * Returns ['stalled'], ['closed'] (cancelled) or ['moving'].
  */
 export const restartStalled = ledgerScript(

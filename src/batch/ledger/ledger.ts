@@ -332,13 +332,13 @@ export class Ledger extends LedgerActions {
    * batch that is not finished, but not while the queue is held.
    *
    * @param afterMs how long nothing may have changed; longer than a request can last (restartAfterMs)
-   * @returns whether it was restarted; not if all that is left of it waits for its next attempt
+   * @returns whether it was restarted; not if its jobs are there, for a restart would add no other ones
    */
   async restartStalled(id: string, afterMs: number): Promise<boolean> {
     const [found] = await this.run(restartStalled, id, [afterMs, 'look']);
     if (found !== 'stalled') return false;
     const batch = await this.read(id);
-    if (batch === undefined || (await this.nextAttempt(batch)) !== undefined) return false;
+    if (batch === undefined || (await this.hasItsJobs(batch))) return false;
     const [result] = await this.run(restartStalled, id, [afterMs, 'restart']);
     return result === 'stalled';
   }

@@ -373,14 +373,16 @@ describe('a stalled batch', () => {
     const bench = await openBatch(redis, { chunkSize: 1 }, sizes);
     await bench.queue(1_000);
     const jobs = sizes.map((_, chunk) => chunkJobId({ batch: bench.id, chunk }));
-    const { delayedChunks } = bench.keys;
+    const { keys } = bench;
+    for (const job of jobs) await redis.client.hset(keys.chunkJob(job), 'name', 'chunk');
     const dueAt = Date.now() + 300_000;
     // The score that BullMQ gives to a delayed job.
-    await redis.client.zadd(delayedChunks, ...jobs.flatMap((job) => [dueAt * 0x1000, job]));
+    await redis.client.zadd(keys.delayedChunks, ...jobs.flatMap((job) => [dueAt * 0x1000, job]));
     await bench.setField('movedAt', 1);
     expect(await bench.ledger.nextAttempt(await bench.batch())).toBe(dueAt);
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(false);
-    await redis.client.zrem(delayedChunks, jobs[7] ?? '');
+    await redis.client.zrem(keys.delayedChunks, jobs[7] ?? '');
+    await redis.client.del(keys.chunkJob(jobs[7] ?? ''));
     expect(await bench.ledger.restartStalled(bench.id, AFTER_MS)).toBe(true);
   });
 

@@ -21,13 +21,15 @@ const redis = testRedis();
 const FRAME = JSON.stringify({ templateCode: 'T', scheduleType: 'DIRECTLY' });
 
 /** A worker, and one batch of two chunks of five contacts that has no jobs. */
-async function world() {
+async function world(rate = 0) {
   const prefix = redis.freshPrefix();
   const keys = keysOf(prefix, 'default');
   const chunks = [contacts(5), contacts(5, 5)];
-  const batch = await buildBatch(redis.client, prefix, 'old', chunks, { plan: { frame: FRAME } });
-  const start = async () => {
-    const worker = await startWorkerInProcess(redis.url, prefix);
+  const batch = await buildBatch(redis.client, prefix, 'old', chunks, {
+    plan: { frame: FRAME, rate },
+  });
+  const start = async (env: Readonly<Record<string, string>> = {}) => {
+    const worker = await startWorkerInProcess(redis.url, prefix, env);
     onTestFinished(() => worker.stop());
     return worker.emulator;
   };
@@ -58,7 +60,12 @@ async function world() {
       REDIS_URL: redis.url,
       REDIS_PREFIX: prefix,
     });
-  return { prefix, keys, batch, start, finished, looked, lookAgain, still, resolve };
+  /** How many times it was reported as stalled. */
+  const stalled = async () => {
+    const events = await redis.client.xrange(keys.batchEvents, '-', '+');
+    return events.filter(([, fields]) => fields.includes('batch.stalled')).length;
+  };
+  return { prefix, keys, batch, start, finished, looked, lookAgain, still, stalled, resolve };
 }
 
 /** Newer batches, all finished: so many that a look at the newest ones does not reach the old one. */
@@ -179,7 +186,7 @@ it('a batch that is resumed before the job of a refused claim has ended gets ano
 }, 90_000);
 
 it('a batch whose last chunk waits for its next attempt is not stalled, unless its job is lost', async () => {
-  const { keys, batch, start, finished, looked, lookAgain, still } = await world();
+  const { keys, batch, start, finished, looked, lookAgain, still, stalled } = await world();
   await batch.settle(0, allFailed(5, 'rejected', 'CREDIT', ''));
   const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
   onTestFinished(() => queue.close());
@@ -190,10 +197,6 @@ it('a batch whose last chunk waits for its next attempt is not stalled, unless i
   await still(70_000);
   const emulator = await start();
   await looked();
-  const stalled = async () => {
-    const events = await redis.client.xrange(keys.batchEvents, '-', '+');
-    return events.filter(([, fields]) => fields.includes('batch.stalled')).length;
-  };
   expect(await stalled()).toBe(0);
 
   await queue.remove(jobId);
@@ -202,6 +205,32 @@ it('a batch whose last chunk waits for its next attempt is not stalled, unless i
   expect(await stalled()).toBe(1);
   expect(emulator.record()).toMatchObject({ distinct: 5, twice: 0 });
 }, 90_000);
+
+it.each([
+  ['without a rate', 0],
+  ['whose own rate leaves its later chunks without jobs', 1],
+])(
+  'a batch %s that waits behind another one is not stalled, unless a job is lost',
+  async (_, rate) => {
+    const { prefix, keys, batch, start, looked, lookAgain, still, stalled } = await world(rate);
+    const queue = openBullQueue(CHUNK_QUEUE_NAME, redis.client, keys);
+    onTestFinished(() => queue.close());
+    const many = Array.from({ length: 200 }, (_, chunk) => contacts(5, 1_000 + chunk * 5));
+    const ahead = await buildBatch(redis.client, prefix, 'ahead', many, { plan: { frame: FRAME } });
+    await queueChunks(ahead.ledger, queue, 'ahead');
+    // With a rate, the first chunk only: the turn of the next one is too far ahead.
+    await queueChunks(batch.ledger, queue, 'old', 1);
+    await still(70_000);
+    await start({ RATE_LIMIT: '1' });
+    await looked();
+    expect(await stalled()).toBe(0);
+
+    await queue.remove(chunkJobId({ batch: 'old', chunk: 0 }));
+    await lookAgain();
+    await until(async () => (await stalled()) === 1, { what: 'the report of the lost job' });
+  },
+  90_000,
+);
 
 it('a cancelled batch waits for its attempts as long as a request can last', async () => {
   const { prefix, batch, looked, lookAgain, still } = await world();
