@@ -38,9 +38,13 @@ export interface RedisMonitorOptions {
   readonly onChange: (unfit: boolean) => void;
 }
 
+/** While no job may be taken, Redis is checked this often: after a failover it may be another one at any time. */
+const UNFIT_CHECK_MS = 1_000;
+
 /**
- * Checks every `everyMs` whether Redis still meets the requirements of the queue. Logs each finding once,
- * and once more when it is over. While Redis does not answer, the last findings stay in effect.
+ * Checks every `everyMs`, and at each new connection, whether Redis still meets the requirements of the queue; every
+ * {@link UNFIT_CHECK_MS} while it does not. Logs each finding once, and once more when it is over. While Redis does not
+ * answer, the last findings stay in effect.
  */
 export class RedisMonitor implements BackgroundService {
   readonly #options: RedisMonitorOptions;
@@ -49,6 +53,7 @@ export class RedisMonitor implements BackgroundService {
   #checking = false;
   #stopped = false;
   #timer: NodeJS.Timeout | undefined;
+  readonly #check = () => void this.#checkNow();
 
   constructor(options: RedisMonitorOptions) {
     this.#options = options;
@@ -60,17 +65,26 @@ export class RedisMonitor implements BackgroundService {
   }
 
   start(): void {
-    const { found, watch } = this.#options;
+    const { redis, found } = this.#options;
     this.#report(found);
-    this.#timer ??= setInterval(() => void this.#check(), watch.everyMs);
+    redis.on('ready', this.#check);
+    this.#schedule();
   }
 
   stop(): void {
     this.#stopped = true;
-    clearInterval(this.#timer);
+    this.#options.redis.off('ready', this.#check);
+    clearTimeout(this.#timer);
   }
 
-  async #check(): Promise<void> {
+  #schedule(): void {
+    const { everyMs } = this.#options.watch;
+    const ms = this.#unfit ? Math.min(UNFIT_CHECK_MS, everyMs) : everyMs;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(this.#check, ms);
+  }
+
+  async #checkNow(): Promise<void> {
     if (this.#checking) return;
     const { redis, keys, watch, log } = this.#options;
     this.#checking = true;
@@ -81,6 +95,7 @@ export class RedisMonitor implements BackgroundService {
       log.debug({ event: 'redis-watch-trouble', ...redisErrorFields(error) });
     } finally {
       this.#checking = false;
+      if (!this.#stopped) this.#schedule();
     }
   }
 

@@ -114,6 +114,19 @@ describe('a fleet on a Redis that changes', () => {
     await until(async () => (await unready())?.length === 0, { what: 'ready again', ...PATIENCE });
   }, 90_000);
 
+  it('checks at each new connection, and every second while it takes no jobs, whatever REDIS_WATCH_MS', async () => {
+    const { fleet: on, redis } = await start({ REDIS_WATCH_MS: '1h' });
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await redis.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await until(() => said(on, 'redis-finding').some(({ code }) => code === 'evicts'), {
+      what: 'the finding',
+      ...PATIENCE,
+    });
+    await on.sendEach(numbers(5));
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    await until(() => on.emulator.record().distinct === 5, { what: 'all sent', ...PATIENCE });
+  }, 90_000);
+
   it('requests in progress finish', async () => {
     const { fleet: on, redis } = await start({ COALESCE_MAX_CONTACTS: '1' });
     on.emulator.addFault({ on: 'send', latencyMs: 3_000 });
