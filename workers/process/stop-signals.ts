@@ -16,7 +16,7 @@ export const STOP_MESSAGE = 'stop';
 /**
  * Keeps a process running until it is asked to stop.
  *
- * - running: until SIGTERM, SIGINT or the {@link STOP_MESSAGE} of a supervisor.
+ * - running: until SIGTERM, SIGINT or the {@link STOP_MESSAGE} of a supervisor, or until that supervisor has ended.
  * - stopping, after the first request: `stop` runs, for at most `timeoutMs`; then the process ends, with
  *   code 0 after a clean stop and 1 if the time ran out (for example because Redis is gone).
  * - ended at once, after a signal more than {@link SAME_REQUEST_MS} later: other workers find the jobs in
@@ -24,12 +24,14 @@ export const STOP_MESSAGE = 'stop';
  *
  * SIGHUP has its default effect: closing a terminal ends a worker that was started in it.
  *
+ * @param supervised whether this process is one of a supervisor's. Default: false
  * @returns the exit code, when `stop` has ended
  */
 export function stopOnSignals(
   stop: () => Promise<void>,
   timeoutMs: number,
   logger: Logger,
+  supervised = false,
 ): Promise<number> {
   return new Promise((resolve) => {
     let requestedAt: number | undefined;
@@ -60,5 +62,14 @@ export function stopOnSignals(
     process.on('message', (message) => {
       if (message === STOP_MESSAGE) request();
     });
+    if (!supervised || process.send === undefined) return;
+    // Without it nobody would stop this process, and the next version would run beside it.
+    const onSupervisorEnd = () => {
+      if (requestedAt === undefined) logger.warn({ event: 'supervisor-ended' });
+      request();
+    };
+    // It may have ended while this process started.
+    if (process.connected) process.once('disconnect', onSupervisorEnd);
+    else onSupervisorEnd();
   });
 }

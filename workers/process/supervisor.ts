@@ -18,9 +18,10 @@ const CONFIGURATION_INVALID = 2;
  * Runs several worker processes, for machines with several cores. Each is a complete worker; they share
  * the token and the holds through Redis like workers on other machines.
  *
- * A process that ends by itself is restarted, unless its configuration is invalid. At SIGTERM or SIGINT the supervisor asks its processes by
- * message to stop: a signal to the whole group has reached them already, and a second one would end them
- * in the middle of their sends. It ends when the last process has ended. One health port answers for all.
+ * A process that ends by itself, or could not be started, is started again, unless its configuration is invalid. At
+ * SIGTERM or SIGINT the supervisor asks its processes by message to stop: a signal to the whole group has reached them already, and a second one would end them
+ * in the middle of their sends. It ends when the last process has ended; where it is
+ * killed, they stop by themselves. One health port answers for all.
  *
  * @returns the exit code: 0, or that of the worst process
  * @throws NoticeQueueError CONFIG_INVALID if it cannot listen on the health port
@@ -43,9 +44,35 @@ export async function superviseWorkers(
     allEnded = resolve;
   });
 
+  const startAgain = (index: number) => {
+    health.ended(index);
+    const restart = setTimeout(() => {
+      restarts.delete(restart);
+      start(index);
+    }, RESTART_DELAY_MS);
+    restarts.add(restart);
+  };
+  const notStarted = (index: number, error: unknown) => {
+    const { code } = error as NodeJS.ErrnoException;
+    logger.error({ event: 'worker-not-started', code });
+    children.delete(index);
+    if (!stopping) startAgain(index);
+    else if (children.size === 0) allEnded();
+  };
   const start = (index: number) => {
-    const child = fork(script, [String(index)], { stdio: 'inherit' });
+    let child: ChildProcess;
+    try {
+      child = fork(script, [String(index)], { stdio: 'inherit' });
+    } catch (error) {
+      // Of open files there are too few, for example.
+      notStarted(index, error);
+      return;
+    }
     children.set(index, child);
+    child.on('error', (error) => {
+      // A process that runs has an error, too, where a signal or message did not reach it.
+      if (child.pid === undefined) notStarted(index, error);
+    });
     child.once('exit', (code, signal) => {
       children.delete(index);
       if (stopping || code === CONFIGURATION_INVALID) {
@@ -53,13 +80,8 @@ export async function superviseWorkers(
         if (children.size === 0 && restarts.size === 0) allEnded();
         return;
       }
-      health.ended(index);
       logger.error({ event: 'worker-died', pid: child.pid, code, signal });
-      const restart = setTimeout(() => {
-        restarts.delete(restart);
-        start(index);
-      }, RESTART_DELAY_MS);
-      restarts.add(restart);
+      startAgain(index);
     });
   };
   for (let index = 0; index < count; index++) start(index);

@@ -60,6 +60,7 @@ export async function runWorkerProcess(
     },
     config.worker.shutdownTimeoutMs,
     logger,
+    index !== undefined,
   );
   await starting;
   const code = await ended;

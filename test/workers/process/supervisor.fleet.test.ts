@@ -49,6 +49,32 @@ describe('notices worker with several processes', () => {
     await until(async () => (await pids()).length === 0, { what: 'no worker to be left' });
   }, 60_000);
 
+  it('is killed: its processes finish what they send, and stop', async () => {
+    const prefix = redis.freshPrefix();
+    fleet = await startFleet({
+      redisUrl: redis.url,
+      prefix,
+      processes: 1,
+      env: { PROCESSES: '2', HEARTBEAT_MS: '200', COALESCE_MAX_CONTACTS: '1' },
+    });
+    const on = fleet;
+    const [supervisor] = on.workers;
+    const said = (name: string) => supervisor?.lines.filter(({ event }) => event === name) ?? [];
+    await until(() => said('started').length === 2, { what: 'both to start' });
+    const processes = await readWorkers(redis.client, keysOf(prefix, 'default'));
+    on.emulator.addFault({ on: 'send', latencyMs: 2_000 });
+    await on.sendEach(numbers(5));
+    await until(() => on.emulator.faults()[0]?.fired === 5, { what: 'the sends' });
+    supervisor?.kill('SIGKILL');
+    try {
+      await until(() => said('stopped').length === 2, { what: 'both to stop' });
+    } finally {
+      if (said('stopped').length < 2) for (const { pid } of processes) process.kill(pid, 'SIGKILL');
+    }
+    expect(said('attempt').map(({ outcome }) => outcome)).toEqual(Array(5).fill('accepted'));
+    expect(await supervisor?.ended).toBe('SIGKILL');
+  }, 60_000);
+
   it('starts one again that ended because Redis refused writes', async () => {
     fleet = await startFleet({
       redisUrl: redis.url,
