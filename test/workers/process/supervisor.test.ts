@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { expect, it, vi } from 'vitest';
 import { superviseWorkers } from '../../../workers/process/supervisor.ts';
 
-vi.mock('node:child_process', () => ({ fork: vi.fn() }));
+vi.mock('node:child_process', () => ({ fork: vi.fn<typeof fork>() }));
 
 /** A process that does not exist: it only has events. */
 function child(pid: number | undefined, event: string, ...args: unknown[]): ChildProcess {
