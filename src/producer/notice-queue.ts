@@ -207,7 +207,7 @@ export class NoticeQueue {
    * }
    * @throws InputError CONFIG_INVALID for invalid options, at once
    * @throws NoticeQueueError QUEUE_CLOSED at once; QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, if
-   *   Redis replies with an error
+   *   Redis replies with an error that does not pass by itself
    */
   events(options: NoticeEventsOptions = {}): AsyncGenerator<NoticeEvent, void, undefined> {
     this.#mustBeOpen();
@@ -219,7 +219,7 @@ export class NoticeQueue {
    * Events of batches (finished, stalled, contact rejected), as they happen. The iteration is endless; it
    * ends when the loop is left, when the signal aborts, or with {@link NoticeQueue.close}. Each event has a
    * `cursor`: store the last one and pass it as `from` to continue after a restart. Each iteration uses its
-   * own connection.
+   * own connection. An outage of Redis and a failover only delay events.
    *
    * @example
    * for await (const event of notices.batchEvents({ from: lastCursor })) {
@@ -227,7 +227,7 @@ export class NoticeQueue {
    * }
    * @throws InputError CONFIG_INVALID for invalid options, at once
    * @throws NoticeQueueError QUEUE_CLOSED at once; QUEUE_UNAVAILABLE or QUEUE_REFUSED while iterating, if
-   *   Redis replies with an error
+   *   Redis replies with an error that does not pass by itself
    */
   batchEvents(options: BatchEventsOptions = {}): AsyncGenerator<BatchEvent, void, undefined> {
     this.#mustBeOpen();

@@ -39,6 +39,11 @@ const REFUSALS: readonly RefusalRow[] = [
   },
   { prefix: 'TRYAGAIN', detail: 'The Redis Cluster is moving slots.', passes: true },
   { prefix: 'BUSY', detail: 'Redis is busy with a script.', passes: true },
+  {
+    prefix: 'UNBLOCKED',
+    detail: 'Redis ended the wait for an event, as in a failover.',
+    passes: true,
+  },
   { prefix: 'CROSSSLOT', detail: 'The keys are not in the same slot of the Redis Cluster.' },
   {
     prefix: 'WRONGTYPE',

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { Cancellation } from '../async/cancellation.ts';
+import { Cancellation, pause } from '../async/cancellation.ts';
 import type { CancelSignal } from '../contracts/cancel-signal.ts';
 import { parseInput } from '../contracts/parse-input.ts';
 import { connectRedis, type RedisClient, type RedisSettings } from './connect.ts';
-import { redisFailure } from './failure.ts';
+import { isConnectionLost, redisFailure, WriteRefused } from './failure.ts';
 import { fieldsOf, lastCursor, type EventOf, type StreamEntry } from './read-events.ts';
 
 /** Options of an iteration over events. All of them may be left out. */
@@ -34,6 +34,9 @@ const BLOCK_MS = 5_000;
 
 const EVENTS_PER_READ = 200;
 
+/** Pause before a read is repeated that Redis refused for a reason that passes, in milliseconds. */
+const REPEAT_PAUSE_MS = 500;
+
 /** A stream of events, and how its entries are read. */
 export interface FollowedStream<Event> {
   readonly redis: RedisSettings;
@@ -47,10 +50,10 @@ export interface FollowedStream<Event> {
 
 /**
  * Events of a stream, in order. Waits for more until the loop is left or a signal aborts. An outage of
- * Redis only delays events. Each iteration opens its own connection.
+ * Redis and a failover only delay events. Each iteration opens its own connection.
  *
  * @throws InputError CONFIG_INVALID at once; while iterating NoticeQueueError QUEUE_UNAVAILABLE or
- *   QUEUE_REFUSED if Redis replies with an error
+ *   QUEUE_REFUSED if Redis replies with an error that does not pass by itself
  */
 export function followEvents<Event>(
   followed: FollowedStream<Event>,
@@ -90,23 +93,33 @@ async function* follow<Event>(
   }
 }
 
-/** The reply; undefined once the signal has aborted. Reconnects if Redis does not reply. */
+/**
+ * The reply; undefined once the signal has aborted. Reconnects if Redis does not reply, and asks again where the
+ * reply is an error that passes: reading does not change anything.
+ */
 async function replyTo<Reply>(
   client: RedisClient,
   command: () => Promise<Reply>,
   signal: CancelSignal,
   silenceMs: number,
 ): Promise<Reply | undefined> {
-  const watchdog = setInterval(() => client.disconnect(true), silenceMs);
-  try {
-    return await command();
-  } catch (error) {
-    if (signal.aborted) return undefined;
-    throw redisFailure(error);
-  } finally {
-    clearInterval(watchdog);
+  while (!signal.aborted) {
+    const watchdog = setInterval(() => client.disconnect(true), silenceMs);
+    try {
+      return await command();
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      if (!passes(error)) throw redisFailure(error);
+    } finally {
+      clearInterval(watchdog);
+    }
+    await pause(REPEAT_PAUSE_MS, signal);
   }
+  return undefined;
 }
+
+const passes = (error: unknown): boolean =>
+  isConnectionLost(error) || redisFailure(error) instanceof WriteRefused;
 
 async function entriesAfter(
   client: RedisClient,

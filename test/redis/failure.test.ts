@@ -19,6 +19,10 @@ const REFUSALS = [
   ['CLUSTERDOWN The cluster is down', /Cluster is down/],
   ['TRYAGAIN Multiple keys request during rehashing of slot', /moving slots/],
   ['BUSY Redis is busy running a script.', /busy with a script/],
+  [
+    'UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)',
+    /a failover/,
+  ],
 ] as const;
 
 describe('a refusal of Redis', () => {
