@@ -29,7 +29,8 @@ export async function retryWhileAway<Result>(
   }
 }
 
-const mayPass = (error: unknown): boolean =>
+/** Whether Redis did not answer, or refused a command for a reason that may pass by itself. */
+export const mayPass = (error: unknown): boolean =>
   error instanceof WriteRefused ||
   (error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE');
 

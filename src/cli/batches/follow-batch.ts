@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { NoticeQueueError } from '../../contracts/errors.ts';
+import { mayPass } from '../../batch/import/retry-while-away.ts';
 import type { Batch } from '../../batch/ledger/batch-record.ts';
 import type { BatchSnapshot } from '../../ops/batch-snapshot.ts';
 import { isOver, progressText, settledOf, viewBatch } from './batch-view.ts';
@@ -15,7 +15,7 @@ const ELSEWHERE_MS = 1_000;
 /** Only a write shows that the reader is gone: a line that stays the same is written again after so many milliseconds. */
 const REPEAT_MS = 5_000;
 
-/** How long Redis may be unavailable before the command fails, in milliseconds. */
+/** How long Redis may be unavailable, or refuse commands, before the command fails, in milliseconds. */
 const REDIS_OUTAGE_MS = 60_000;
 
 /** How a batch is followed. */
@@ -87,8 +87,12 @@ export async function followBatch(
   }
 }
 
-/** Tolerates an outage of Redis: the batch does not depend on this command. */
-async function retryWhileUnavailable<Result>(
+/**
+ * Tolerates a minute in which Redis does not answer or refuses commands: the batch does not depend on this command.
+ *
+ * @throws NoticeQueueError as the read does: after a minute, or at once when `signal` is aborted
+ */
+export async function retryWhileUnavailable<Result>(
   read: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
@@ -97,8 +101,7 @@ async function retryWhileUnavailable<Result>(
     try {
       return await read();
     } catch (error) {
-      const unavailable = error instanceof NoticeQueueError && error.code === 'QUEUE_UNAVAILABLE';
-      if (!unavailable || signal.aborted || performance.now() > deadline) throw error;
+      if (!mayPass(error) || signal.aborted || performance.now() > deadline) throw error;
       await setTimeout(ELSEWHERE_MS, undefined, { signal }).catch(() => {});
     }
   }

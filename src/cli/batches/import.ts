@@ -8,7 +8,7 @@ import { formatCount, countOf } from '../../format/format.ts';
 import { type CommandContext, untilStopped } from '../command-context.ts';
 import { recordDone } from '../record-done.ts';
 import { UsageError } from '../usage-error.ts';
-import { withLedger, openQueue, readConfig } from '../open-queue.ts';
+import { withLedger, openQueue, readConfig, type OpenLedger } from '../open-queue.ts';
 import { writeJsonLine, table, wantsJson, writeLines, writeText } from '../output.ts';
 
 /** Maximum number of lines of the list in the report; the rejects file has all of them. */
@@ -184,24 +184,32 @@ async function wait(
   json: boolean,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const [{ groupFailures }, { describeBatch, isOver, notAccepted }, { followBatch }] =
-    await Promise.all([
-      import('../../batch/failures/failure-groups.ts'),
-      import('./batch-view.ts'),
-      import('./follow-batch.ts'),
-    ]);
-  return withLedger(context, async (open) => {
+  const [
+    { groupFailures },
+    { describeBatch, isOver, notAccepted },
+    { followBatch, retryWhileUnavailable },
+  ] = await Promise.all([
+    import('../../batch/failures/failure-groups.ts'),
+    import('./batch-view.ts'),
+    import('./follow-batch.ts'),
+  ]);
+  const follow = async (open: OpenLedger) => {
     // It was imported: if the record says otherwise, Redis has an older copy, and the rest never comes.
     const isLost = ({ importedAt }: Batch) => importedAt === 0;
     const ends = (batch: Batch) => isOver(batch) || isLost(batch);
     // Its exit code is an answer, too.
     const view = await followBatch(context, open, id, { json, signal, ends, unread: true });
-    const groups = await groupFailures(open.ledger, view.batch);
+    const groups = await retryWhileUnavailable(
+      () => groupFailures(open.ledger, view.batch),
+      signal,
+    );
     if (json) await writeJsonLine(context.stdout, { event: 'batch', ...view, failures: groups });
     else {
       writeLines(context.stdout, describeBatch(view, groups, Date.now()));
       if (!isOver(view.batch)) writeText(context.stderr, isLost(view.batch) ? LOST : STOPPED);
     }
     return isOver(view.batch) && notAccepted(view.batch) === 0;
-  });
+  };
+  // Repeats the opening only: what follows has a minute of its own for each step.
+  return retryWhileUnavailable(() => withLedger(context, follow), signal);
 }
