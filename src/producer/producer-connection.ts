@@ -42,6 +42,8 @@ export class ProducerConnection {
   readonly #keys: Keys;
   readonly #sealing: Sealing;
   #secret: Promise<string> | undefined;
+  /** The secret as it was read last. */
+  #lastSecret: string | undefined;
   readonly #timeoutMs: number;
   /** Undefined without a search index. */
   readonly #find: { readonly key: FindKey; readonly keepMs: number } | undefined;
@@ -59,6 +61,9 @@ export class ProducerConnection {
       timeoutMs: enqueueTimeoutMs,
       // Redis detects a repetition for four times as long, because what was written may arrive late.
       repeatWithinMs: Math.min(ADD_ONCE_MS, idempotencyWindowMs) / 4,
+    });
+    this.#client.on('close', () => {
+      this.#secret = undefined;
     });
     this.#parts = this.#load();
     // Each call that needs them gets the error.
@@ -116,7 +121,7 @@ export class ProducerConnection {
       const [, added] = await this.#calls.run(
         () => Promise.all([this.#index(entries), queue.addBulk(calls)]),
         weightOf(slice),
-        follows || ids.length > 0,
+        follows || ids.length > 0 ? 'more' : 'notices',
       );
       const taken = new Set(added.map(({ id }) => id));
       for (const job of added) ids.push(job.id ?? '');
@@ -146,7 +151,7 @@ export class ProducerConnection {
       const keys = deduplicationIds
         .slice(start, start + KEYS_PER_CALL)
         .map((id) => `${queue.toKey('de')}:${id}`);
-      const ids = await this.#calls.run(() => this.#client.mget(keys));
+      const ids = await this.#calls.run(() => this.#client.mget(keys), 1, 'nothing');
       for (const id of ids) held.push(id ?? undefined);
     }
     return held;
@@ -154,23 +159,29 @@ export class ProducerConnection {
 
   /**
    * The secret of the account for keyed hashes in ids: random, made by the first producer that needs it, kept in
-   * Redis so that all producers have the same, and read once per connection.
+   * Redis so that all producers have the same, and read once per connection. Where Redis has lost it (it was emptied,
+   * or restored from an older copy), the first producer that reads it anew stores the one it knows.
    */
   secret(): Promise<string> {
-    this.#secret ??= this.#readSecret().catch((error: unknown) => {
-      this.#secret = undefined;
+    if (this.#secret !== undefined) return this.#secret;
+    const reading = this.#readSecret().catch((error: unknown) => {
+      if (this.#secret === reading) this.#secret = undefined;
       throw error;
     });
-    return this.#secret;
+    this.#secret = reading;
+    return reading;
   }
 
   async #readSecret(): Promise<string> {
     const { secret: key } = this.#keys;
-    const own = randomBytes(32).toString('base64url');
-    const [, found] = await this.#calls.run(() =>
-      Promise.all([this.#client.set(key, own, 'NX'), this.#client.get(key)]),
+    const own = this.#lastSecret ?? randomBytes(32).toString('base64url');
+    const [, found] = await this.#calls.run(
+      () => Promise.all([this.#client.set(key, own, 'NX'), this.#client.get(key)]),
+      1,
+      'nothing',
     );
-    return found ?? own;
+    this.#lastSecret = found ?? own;
+    return this.#lastSecret;
   }
 
   /**

@@ -23,11 +23,13 @@ export interface CallLimits {
   readonly repeatWithinMs: number;
 }
 
+/** What a call may queue: `more` where a part of what the caller adds is queued already, by earlier calls. */
+type Queues = 'nothing' | 'notices' | 'more';
+
 /** One call, from its start to its end. */
 interface Call {
   readonly weight: number;
-  /** Part of what the caller adds is queued already, by earlier calls. */
-  readonly follows: boolean;
+  readonly queues: Queues;
   readonly startedAt: number;
   readonly startTick: number;
   readonly command: () => Promise<unknown>;
@@ -89,14 +91,18 @@ export class RedisCalls {
    *
    * @param command writes it; must have the same effect when repeated
    * @param weight how much work it is: 1 for a command
-   * @param follows whether part of what the caller adds is queued already
+   * @param queues what it may queue, for the message of its error
    * @throws NoticeQueueError QUEUE_UNAVAILABLE, QUEUE_REFUSED
    */
-  run<Result>(command: () => Promise<Result>, weight = 1, follows = false): Promise<Result> {
+  run<Result>(
+    command: () => Promise<Result>,
+    weight = 1,
+    queues: Queues = 'notices',
+  ): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#waiting.add({
         weight,
-        follows,
+        queues,
         startedAt: performance.now(),
         startTick: this.#ticks,
         command,
@@ -150,7 +156,7 @@ export class RedisCalls {
       (result) => answered(() => call.resolve(result)),
       (error: unknown) => {
         if (!isConnectionLost(error)) {
-          answered(() => call.reject(refusalOf(error, write > 1)));
+          answered(() => call.reject(refusalOf(error, write > 1 && call.queues !== 'nothing')));
         } else if (isUnderWay()) this.#repeat(call);
       },
     );
@@ -196,7 +202,7 @@ export class RedisCalls {
   }
 
   /** The error of a call whose time is over. */
-  #timedOut({ startedAt, writtenAt, follows }: Call): NoticeQueueError {
+  #timedOut({ startedAt, writtenAt, queues }: Call): NoticeQueueError {
     const failure = redisFailure(this.#lastError);
     const isAway = this.#client.status !== 'ready';
     if (isAway && writtenAt === undefined && failure.code === 'QUEUE_REFUSED') return failure;
@@ -207,9 +213,9 @@ export class RedisCalls {
       ? `No connection to Redis within ${ms} ms${reason}`
       : `Redis did not answer within ${ms} ms`;
     const queued =
-      writtenAt !== undefined
+      writtenAt !== undefined && queues !== 'nothing'
         ? 'the notice may or may not have been queued'
-        : follows
+        : queues === 'more'
           ? 'a part was queued'
           : 'nothing was queued';
     const silentMs = performance.now() - Math.max(startedAt, this.#lastAnswer.at);
@@ -224,16 +230,16 @@ export class RedisCalls {
 
 /**
  * The error of a call that Redis has refused, or that has met a mistake in this program: then that mistake. Where an
- * earlier write of it has lost its reply, the refusal does not tell that nothing was done.
+ * earlier write of it has lost its reply and may have queued notices, the refusal does not tell that nothing was done.
  */
-function refusalOf(error: unknown, isRepeated: boolean): unknown {
+function refusalOf(error: unknown, mayBeQueued: boolean): unknown {
   let failure: NoticeQueueError;
   try {
     failure = redisFailure(error);
   } catch (mistake) {
     return mistake;
   }
-  if (!isRepeated || failure.code !== 'QUEUE_REFUSED') return failure;
+  if (!mayBeQueued || failure.code !== 'QUEUE_REFUSED') return failure;
   return new NoticeQueueError(
     'QUEUE_UNAVAILABLE',
     `The connection to Redis was lost, and Redis refused the repetition (${redisErrorCode(error)}); the notice may or may not have been queued.`,

@@ -1,4 +1,5 @@
 import { Queue, Worker } from 'bullmq';
+import { Redis } from 'ioredis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { startRedisServer } from '../../scripts/redis/redis-server.ts';
 import { NoticeQueue, type NoticeQueueOptions } from '../../src/index.ts';
@@ -285,4 +286,47 @@ describe('the id of a notice with a key', () => {
     await redis.client.set(secret, 'another');
     expect(await queues[0]?.send(NOTICE, KEY)).toMatchObject({ duplicate: true });
   });
+});
+
+describe('a Redis that has lost the secret', () => {
+  it('gets it back from the producers that know it, so that a repeated call is a duplicate at each', async () => {
+    const server = await startRedisServer();
+    cleanups.push(() => server.close());
+    const admin = new Redis(server.url, { maxRetriesPerRequest: 1 });
+    admin.on('error', () => {});
+    cleanups.push(() => Promise.resolve(admin.disconnect()));
+    const { secret } = keysOf('lost', 'default');
+    const open = () => {
+      const queue = new NoticeQueue({
+        redis: connectionAs('producer', server.url),
+        prefix: 'lost',
+      });
+      cleanups.push(() => queue.close());
+      return queue;
+    };
+    const first = open();
+    await first.send(NOTICE, { idempotencyKey: 'warm' });
+    const known = await admin.get(secret);
+    const again = () =>
+      until(() => first.send(NOTICE, { idempotencyKey: 'again' }).catch(() => undefined), {
+        what: 'the producer to send again',
+      });
+
+    // It keeps nothing on disk.
+    await server.restart();
+    await again();
+    expect(await admin.get(secret)).toBe(known);
+    expect(await open().send(NOTICE, { idempotencyKey: 'again' })).toMatchObject({
+      duplicate: true,
+    });
+
+    // A producer that starts before the others are back makes another secret, which all use from then on.
+    await server.restart();
+    await admin.set(secret, 'another');
+    const receipt = await until(() => first.send(NOTICE, KEY).catch(() => undefined), {
+      what: 'the producer to send again',
+    });
+    expect(await admin.get(secret)).toBe('another');
+    expect(await open().send(NOTICE, KEY)).toEqual({ ...receipt, duplicate: true });
+  }, 60_000);
 });

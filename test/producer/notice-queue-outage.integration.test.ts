@@ -145,6 +145,25 @@ describe('Redis frozen', () => {
     expect(jobs.map(({ data }) => data.notice['templateCode'])).toEqual(['WARM', 'T']);
   });
 
+  it('says that nothing was queued where it had not written a notice yet', async () => {
+    const server = await startServer();
+    const queue = open(server.url);
+    // Without a key: the connection has not read the secret of the account.
+    await queue.send(NOTICE);
+    const other = open(server.url);
+    await other.send(NOTICE, { idempotencyKey: 'warm' });
+    await server.kill('SIGSTOP');
+    for (const error of await Promise.all([
+      failureOf(queue.send(NOTICE, KEY)),
+      // Asks first which keys are in use.
+      failureOf(other.sendMany([NOTICE], KEY)),
+    ])) {
+      expect(error.code).toBe('QUEUE_UNAVAILABLE');
+      expect(error.message).toContain('nothing was queued');
+    }
+    await server.kill('SIGCONT');
+  });
+
   it('at construction: fails in time and recovers by itself', async () => {
     const server = await startServer();
     await server.kill('SIGSTOP');

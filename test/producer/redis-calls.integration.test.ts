@@ -130,13 +130,13 @@ describe('calls that wait', () => {
   });
 
   it.each([
-    { follows: false, message: '; nothing was queued.' },
-    { follows: true, message: '; a part was queued.' },
-  ])('fail in time without a connection: $message', async ({ follows, message }) => {
+    { queues: 'notices', message: '; nothing was queued.' },
+    { queues: 'more', message: '; a part was queued.' },
+  ] as const)('fail in time without a connection: $message', async ({ queues, message }) => {
     const { calls, client, proxy } = await open({ timeoutMs: 200 });
     await proxy.close();
     await until(() => client.status !== 'ready', { what: 'the connection to end' });
-    await expect(calls.run(() => client.ping(), 1, follows)).rejects.toMatchObject({
+    await expect(calls.run(() => client.ping(), 1, queues)).rejects.toMatchObject({
       code: 'QUEUE_UNAVAILABLE',
       message: expect.stringContaining(message) as string,
     });
