@@ -186,16 +186,15 @@ export const OUTCOME_ROWS: readonly OutcomeRow[] = [
     outcome: (answer) => retry(codeOf(answer), true),
   },
   {
-    /** Refused before anything was done; the next job would get the same. */
+    /** Refused before anything was done; the next job would get the same, unless others are accepted. */
     name: '429',
     when: ({ status }) => status === 429,
-    outcome: (answer) => ({
-      kind: 'hold',
-      hold: 'throttled',
-      code: codeOf(answer),
-      always: true,
-      ...(answer.retryAfterMs === undefined ? undefined : { forMs: answer.retryAfterMs }),
-    }),
+    outcome: (answer) =>
+      hold(
+        'throttled',
+        codeOf(answer),
+        answer.retryAfterMs === undefined ? {} : { forMs: answer.retryAfterMs },
+      ),
   },
   {
     /** The credit of the account has run out. */

@@ -129,11 +129,11 @@ const CASES: [string, SendAnswer, Outcome][] = [
   ['1xx, 600 and above', answered(600), unknown('HTTP_600')],
   ['408, 425', answered(408), retry('HTTP_408', true)],
   ['408, 425', answered(425), retry('HTTP_425', true)],
-  ['429', answered(429), { kind: 'hold', hold: 'throttled', code: 'HTTP_429', always: true }],
+  ['429', answered(429), { kind: 'hold', hold: 'throttled', code: 'HTTP_429' }],
   [
     '429',
     answered(429, { retryAfterMs: 3_000, code: 'SLOW_DOWN' }),
-    { kind: 'hold', hold: 'throttled', code: 'SLOW_DOWN', always: true, forMs: 3_000 },
+    { kind: 'hold', hold: 'throttled', code: 'SLOW_DOWN', forMs: 3_000 },
   ],
   ['402', answered(402, { code: 'NO_CREDIT' }), hold('credit', 'NO_CREDIT')],
   ['407', answered(407), hold('address', 'HTTP_407')],

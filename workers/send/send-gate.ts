@@ -69,18 +69,20 @@ export class SendGate {
    *
    * @param attempted its outcome is undefined where nothing was sent and no notice is to blame
    * @param job id of the job, or of one of them
+   * @param others ids of the other jobs of its request
    */
   async leave(
     { outcome, answer, requestedAt }: Attempted,
     passage: Passage,
     job: string,
+    others: readonly string[] = [],
   ): Promise<Outcome | undefined> {
     const token = answer?.tokenId ?? '';
     try {
       switch (outcome?.kind) {
         case 'hold':
         case 'unknown':
-          return await this.#meet(outcome, passage, { job, token });
+          return await this.#meet(outcome, passage, { job, others, token });
         case 'accepted':
           if (passage.probe !== undefined) await passage.answered('accepted', token);
           else {
@@ -112,7 +114,11 @@ export class SendGate {
   async #meet(
     outcome: Extract<Outcome, { kind: 'hold' | 'unknown' }>,
     passage: Passage,
-    { job, token }: { readonly job: string; readonly token: string },
+    {
+      job,
+      others,
+      token,
+    }: { readonly job: string; readonly others: readonly string[]; readonly token: string },
   ): Promise<Outcome> {
     const { holds, rateLimiter } = this.#options;
     const { code } = outcome;
@@ -123,12 +129,14 @@ export class SendGate {
       return met.kind === 'held' ? { ...outcome, behindMs: met.behindMs } : outcome;
     }
     const { hold, forMs, ownAfter } = outcome;
+    const as = classOf(outcome);
     const least = hold === 'throttled' ? THROTTLED_MIN_MS : 1;
     const met = await holds.meet(
       {
         job,
+        others: as === 'stated' ? others : undefined,
         attempt,
-        class: classOf(outcome),
+        class: as,
         hold,
         code,
         token,
@@ -137,7 +145,7 @@ export class SendGate {
       },
       passage,
     );
-    if (hold === 'throttled') await rateLimiter.throttled();
+    if (hold === 'throttled' && met.kind === 'held') await rateLimiter.throttled();
     switch (met.kind) {
       case 'held':
         return met.behindMs === 0 ? outcome : { ...outcome, behindMs: met.behindMs };

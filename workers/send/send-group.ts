@@ -170,6 +170,7 @@ async function endAll(
           },
           passage,
           notices[0]?.intent.job ?? '',
+          notices.slice(1).map(({ intent }) => intent.job),
         );
   const isClaim = end.outcome?.kind === 'hold';
   let outcome = isClaim ? await leave() : end.outcome;

@@ -21,6 +21,12 @@ export const ROW = 3;
 /** And so long must have been asked for an acceptance, in milliseconds; not for unknown outcomes. */
 export const QUIET_MS = 1_000;
 
+/**
+ * So often must others have been accepted between two 429s of a job before an attempt is counted: a limit of the
+ * account also takes some and refuses others, and must not use up the attempts of good notices.
+ */
+export const THROTTLED_CONTRADICTIONS = 5;
+
 /** Pause before a hint that was not answered is repeated. */
 const HINT_AGAIN_MS = 250;
 
@@ -37,7 +43,8 @@ const MOST_BEHIND_MS = 2_000;
  * Records what a job met, and decides. KEYS: as the holds, evidence, witness, token, the lists of
  * waiting jobs of both lanes, and the notices with a priority. ARGV: job, attempt, class, kind of hold, code, token, nonce of its probe,
  * milliseconds to the next probe (0: by failed probes), shortest and longest interval of probes,
- * contradictions after which it is the job's own fault (0: never), channels of holds and of evidence.
+ * contradictions after which it is the job's own fault (0: never), channels of holds and of evidence, the other jobs of
+ * its request.
  * Answers ['held', ms until the job may come again], ['counted', 1 when disproved, 1 when it is the first
  * meeting of the job], or ['own'].
  */
@@ -55,6 +62,11 @@ local function behind()
   return { 'held', rest + ${ASIDE_STEP_MS} }
 end
 local met = witnessOf(job)
+-- Jobs that share a request meet the same; the one that is contradicted most decides.
+for at = 14, #ARGV do
+  local other = witnessOf(ARGV[at])
+  if other and (not met or other.n > met.n or other.n == met.n and other.at < met.at) then met = other end
+end
 if met and met.id == id then
   if met.verdict == 'held' then return behind() end
   if met.verdict == 'own' then return { 'own' } end
@@ -71,8 +83,10 @@ local inRefused = met ~= nil and met.refused
 local inUnknown = met ~= nil and met.unknown
 local function touch(verdict)
   if redis.call('HLEN', witness) >= ${MOST_WITNESSES} then redis.call('DEL', witness) end
-  redis.call('HSET', witness, job, string.format('%d %d %d %d %d %s %s %s', meeting,
-    count('proof'), n, inRefused and 1 or 0, inUnknown and 1 or 0, token, id, verdict))
+  local text = string.format('%d %d %d %d %d %s %s %s', meeting, count('proof'), n,
+    inRefused and 1 or 0, inUnknown and 1 or 0, token, id, verdict)
+  redis.call('HSET', witness, job, text)
+  for at = 14, #ARGV do redis.call('HSET', witness, ARGV[at], text) end
   redis.call('PEXPIRE', witness, ${WITNESS_MS})
 end
 local asked = redis.call('HMGET', evidence, 'askedAt', 'hintAt')
@@ -105,19 +119,19 @@ if class == 'always' then
   placeHold(kind, code, forMs, shortest, longest, probing, holdChannel)
   return { 'held', 0 }
 end
+ask()
 if class == 'stated' then
-  if disproved and forMs == 0 then return counted() end
+  local least = kind == 'throttled' and ${THROTTLED_CONTRADICTIONS} or 1
+  if disproved and n >= least then return counted() end
   return held(kind)
 end
 if class == 'unknown' then
   if not inUnknown then redis.call('HINCRBY', evidence, 'unknownRow', 1) end
   inUnknown = true
-  ask()
   local row = tonumber(redis.call('HGET', evidence, 'unknownRow') or 0)
   if hasHold() or row >= ${ROW} then return held(kind) end
   return counted()
 end
-ask()
 if disproved then
   if own > 0 and n >= own then
     if probing then unblock() end
@@ -138,12 +152,12 @@ return counted()`,
 
 /**
  * Records an acceptance that was asked for. KEYS: as {@link meet}, without the waiting jobs. ARGV: id of its token,
- * channel of evidence, number of the last meeting that was known before its request.
+ * channel of evidence, number of the last meeting that was known before its request. Answers 0 when its token is not
+ * the current one, so that it proves nothing.
  */
 export const proveAccepted = defineScript({
   name: 'proveAccepted',
   keys: 7,
   lua: `${EVIDENCE_PRELUDE}
-prove(ARGV[1], tonumber(ARGV[3]), ARGV[2])
-return 0`,
+return prove(ARGV[1], tonumber(ARGV[3]), ARGV[2]) and 1 or 0`,
 });

@@ -26,7 +26,7 @@ const MOST_ASKED = 64;
  * | a refusal or page again, others were accepted in between (a refusal: all with the same token) | own after so many contradictions, else counted |
  * | an unknown outcome, three different jobs in the row, or a hold in effect | held: `failing` |
  * | an unknown outcome otherwise | counted |
- * | what is stated for every job (402, not sent, a certificate) | held; counted if others were accepted since it met it before |
+ * | what is stated for every job (402, 429, 503 with Retry-After, not sent, a certificate) | held; counted if others were accepted since it met it before (429: from the fifth time on) |
  *
  * So memory alone rejects nothing: a job is rejected for itself only by an acceptance between two of its
  * refusals. The record may be lost at any time: the next meeting then counts as the first.

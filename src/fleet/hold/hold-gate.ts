@@ -151,7 +151,17 @@ export class HoldGate {
    * @throws ScriptFailure
    */
   async meet(meeting: Meeting, passage: Pick<Passage, 'probe'>): Promise<Met> {
-    const { job, attempt, class: as, hold, code, token, forMs, ownAfter = 0 } = meeting;
+    const {
+      job,
+      others = [],
+      attempt,
+      class: as,
+      hold,
+      code,
+      token,
+      forMs,
+      ownAfter = 0,
+    } = meeting;
     const { retryAfterMaxMs } = this.#settings;
     const bounded =
       forMs === undefined ? 0 : Math.ceil(Math.min(Math.max(forMs, 1), retryAfterMaxMs));
@@ -171,6 +181,7 @@ export class HoldGate {
       ownAfter,
       channel,
       evidenceChannel,
+      ...others,
     ])) as [Met['kind'], number?, number?];
     switch (verdict) {
       case 'held':

@@ -118,15 +118,17 @@ local function readWitness(text)
 end
 local function witnessOf(job) return readWitness(redis.call('HGET', witness, job)) end
 -- An acceptance that began after so many meetings were known. Later ones are still asked for.
+-- False when the token is not the current one: it is still to be proven.
 local function prove(token, upTo, channel)
-  if upTo <= count('provenUpTo') or upTo > count('meetings') then return end
-  if redis.call('HGET', currentToken, 'id') ~= token then return end
+  if upTo <= count('provenUpTo') or upTo > count('meetings') then return true end
+  if redis.call('HGET', currentToken, 'id') ~= token then return false end
   local more = count('meetings') > upTo
   redis.call('HINCRBY', evidence, 'proof', 1)
   redis.call('HSET', evidence, 'provenUpTo', upTo, 'provenToken', token, 'askedAt', more and now or 0,
     'hintAt', more and now or 0, 'refusedRow', 0, 'unknownRow', 0)
   redis.call('PUBLISH', channel, string.format('proven:%d', upTo))
   if more then redis.call('PUBLISH', channel, string.format('ask:%d', count('meetings'))) end
+  return true
 end
 `;
 

@@ -13,11 +13,13 @@ export interface Entrant {
 /** What a job met: an answer, or none, that may concern every job. */
 export interface Meeting {
   readonly job: string;
+  /** The other jobs of its request, where what it met was stated for every job: they met the same. */
+  readonly others?: readonly string[] | undefined;
   /** Names the attempt: a repetition of the same one changes nothing. */
   readonly attempt: string;
   /**
-   * - `always`: it holds for every job, whatever was accepted (429, an issuance that was refused);
-   * - `stated`: it holds for every job, unless others are accepted (402, not sent, a certificate);
+   * - `always`: it holds for every job, whatever was accepted (an issuance that was refused);
+   * - `stated`: it holds for every job, unless others are accepted (402, 429, 503 with Retry-After, not sent, a certificate);
    * - `unknown`: it may have been taken;
    * - `page`, `refusal`: it may be the job's own fault.
    */

@@ -120,7 +120,7 @@ const anyMeeting: fc.Arbitrary<Omit<Meeting, 'attempt'>> = fc.record(
   {
     job: fc.constant('J'),
     class: fc.constantFrom('always', 'stated', 'unknown', 'page', 'refusal'),
-    hold: fc.constant('credentials'),
+    hold: fc.constantFrom('credentials', 'throttled'),
     code: fc.constant('CODE'),
     token: fc.constantFrom('T1', ''),
     forMs: fc.constant(3_000),

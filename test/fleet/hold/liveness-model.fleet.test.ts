@@ -123,7 +123,14 @@ const behind = fc.tuple(
 /** What holds the queue is of a few of a higher priority alone, but no refusal: the others are not searched for. */
 const few = fc.tuple(
   fc.record({
-    trouble: fc.constantFrom<Trouble>('no credit', 'no connection', 'an error', 'no answer'),
+    trouble: fc.constantFrom<Trouble>(
+      'no credit',
+      'no connection',
+      'an error',
+      'no answer',
+      'an error with Retry-After',
+      'too many requests',
+    ),
     ownFault: fc.constant(true),
   }),
   fc.record<Rest>({

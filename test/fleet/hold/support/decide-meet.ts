@@ -1,4 +1,8 @@
-import { QUIET_MS, ROW } from '../../../../src/fleet/hold/evidence-scripts.ts';
+import {
+  QUIET_MS,
+  ROW,
+  THROTTLED_CONTRADICTIONS,
+} from '../../../../src/fleet/hold/evidence-scripts.ts';
 import type { Meeting } from '../../../../src/fleet/hold/passage.ts';
 
 /** What is known of a job from its last meeting. */
@@ -43,12 +47,12 @@ export interface Decision {
   readonly witness: Witness | undefined;
 }
 
-type Met = Pick<Meeting, 'class' | 'token' | 'forMs' | 'ownAfter'>;
+type Met = Pick<Meeting, 'class' | 'hold' | 'token' | 'ownAfter'>;
 
 /** The decision of the meeting script without Redis, for the model. */
 export function decideMeet(state: EvidenceState, met: Met): Decision {
   const { proof, meetings, provenUpTo, provenToken, askedMs, refusedRow, unknownRow, held } = state;
-  const { class: as, token, forMs = 0, ownAfter = 0 } = met;
+  const { class: as, hold, token, ownAfter = 0 } = met;
   const before = knownOf(state);
   const disproved =
     before !== undefined &&
@@ -63,13 +67,14 @@ export function decideMeet(state: EvidenceState, met: Met): Decision {
     refused: inRow('refused') ?? false,
     unknown: inRow('unknown') ?? false,
   };
+  const least = hold === 'throttled' ? THROTTLED_CONTRADICTIONS : 1;
   const asks = askedMs !== undefined;
   const same = { disproved, first: before === undefined, refusedRow, unknownRow, asks, witness };
   switch (as) {
     case 'always':
       return { ...same, kind: 'held', disproved: false, witness: state.witness };
     case 'stated':
-      return { ...same, kind: disproved && forMs === 0 ? 'counted' : 'held' };
+      return { ...same, kind: disproved && witness.n >= least ? 'counted' : 'held', asks: true };
     case 'unknown': {
       const row = unknownRow + (witness.unknown ? 0 : 1);
       return {

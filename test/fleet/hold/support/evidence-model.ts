@@ -193,7 +193,7 @@ function refuse(
             ? { ...job.witness, refused: false }
             : job.witness,
     },
-    { class: 'refusal', token: `${token}`, ownAfter: 1 },
+    { class: 'refusal', hold: 'credentials', token: `${token}`, ownAfter: 1 },
   );
   const isKnown = mutation === 'memory rejects' && state.jobs.some(({ metWith }) => metWith > 0);
   const kind = isKnown && proof > 0 ? 'own' : decision.kind;
