@@ -48,7 +48,10 @@ export interface JobFacts {
   readonly decided?: 'accepted' | 'discard' | undefined;
   /** Whether it had a deadline. */
   readonly expires: boolean;
-  /** Whether its age is below KEEP_FAILED_MS: if it had failed, it would still be stored. */
+  /**
+   * Whether its age is below KEEP_FAILED_MS, and every decision was read: if it were unknown, it would still be
+   * stored, because only a decision ends that.
+   */
   readonly young: boolean;
 }
 
@@ -59,16 +62,18 @@ export interface JobFacts {
  * |---|---|---|
  * | there | | as {@link stateOfJob} says; what is being sent is pending |
  * | deleted | a person decided | accepted, or cancelled if discarded |
- * | deleted | a failed job would still be stored | accepted, or expired if it had a deadline |
+ * | deleted | an unknown one would still be stored | accepted, rejected or cancelled, or expired if it had a deadline |
  * | deleted | | all but pending |
+ *
+ * What was rejected can be deleted at any time, and what was cancelled is kept for KEEP_ACCEPTED_MS only.
  */
 export function statesOf(facts: JobFacts): readonly FoundState[] {
   const { state, decided, expires, young } = facts;
   if (state !== undefined) return [stateOfKept(state, facts)];
   if (decided !== undefined) return [decided === 'accepted' ? 'accepted' : 'cancelled'];
   const late: FoundState[] = expires ? ['expired'] : [];
-  if (young) return ['accepted', ...late];
-  return ['accepted', 'rejected', 'unknown', ...late, 'cancelled'];
+  const unknown: FoundState[] = young ? [] : ['unknown'];
+  return ['accepted', 'rejected', ...unknown, ...late, 'cancelled'];
 }
 
 /** The state of a job that is not deleted, decided as a look-up of the notice does. */
@@ -89,7 +94,7 @@ function stateOfKept(place: string, { outcome, unknown, possiblySent }: JobFacts
 /** The most notices that are returned; the newest. */
 const MAX_NOTICES = 200;
 
-/** Decisions in the audit stream that are searched for deleted jobs. */
+/** Entries of the audit stream that are searched for decisions on deleted jobs: the newest. */
 const DECISIONS = 10_000;
 
 /**
@@ -117,17 +122,21 @@ export async function findNotices(
       if (place === 'none') continue;
       if (job === undefined) decisions ??= await readAudit(redis, keys, DECISIONS);
       const [listed] = job === undefined ? [] : await readUnknown(redis, keys, [entry.jobId]);
-      const decided = decisions?.find(
+      const as = decisions?.find(
         ({ what, target }) => what === 'resolve' && target === entry.jobId,
-      );
+      )?.as;
+      // What was sent again has an outcome of its own.
+      const decided = as === 'accepted' || as === 'discard' ? as : undefined;
+      // Beyond the bound, decisions may have been left unread.
+      const isAllRead = decisions === undefined || decisions.length < DECISIONS;
       const states = statesOf({
         state: await job?.getState(),
         outcome: (job?.returnvalue as { outcome?: unknown } | null | undefined)?.outcome,
         unknown: listed !== undefined,
         possiblySent: job !== undefined && possiblySentAttempts(job) > 0,
-        decided: decided?.as === 'accepted' || decided?.as === 'discard' ? decided.as : undefined,
+        decided,
         expires: entry.expires,
-        young: now - entry.at < keepMs.failed,
+        young: isAllRead && now - entry.at < keepMs.failed,
       });
       const possiblySent = listed?.possiblySent ?? (job && possiblySentAttempts(job));
       found.push({

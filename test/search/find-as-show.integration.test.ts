@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest';
-import { findContact } from '../../src/index.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { findContact, NoticeQueue } from '../../src/index.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { run } from '../cli/support/run.ts';
 import { parkNotice } from '../ops/support/parked-notice.ts';
 import { testRedis } from '../support/redis.ts';
@@ -28,4 +30,72 @@ it('a failed notice that was possibly sent is unknown to the search and to the l
   expect([await found(), await shown()]).toEqual([['unknown'], ['unknown']]);
   await redis.client.hset(keys.noticeJob(id), 'failedReason', 'INVALID_CONTACT: refused');
   expect([await found(), await shown()]).toEqual([['rejected'], ['rejected']]);
+});
+
+/** What a search says of a number whose one notice is no longer kept. */
+async function foundOf(prefix: string, number: string) {
+  const options = { redis: connectionAs('ops', redis.url), prefix, findKey: FIND_KEY };
+  const [notice] = (await findContact(number, options)).notices;
+  return notice && { states: notice.states, confirmed: notice.confirmed };
+}
+
+it('a cancelled notice that is no longer kept may be cancelled, and is not called accepted', async () => {
+  const prefix = redis.freshPrefix();
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const connection = connectionAs('application', redis.url);
+  const queue = new NoticeQueue({ redis: connection, prefix, findKey: FIND_KEY });
+  onTestFinished(() => queue.close());
+  const notice = { templateCode: 'T', contacts: [{ contact: '01000000001' }] };
+  const { id } = await queue.send(notice, { delay: 3_600_000, idempotencyKey: 'visit-1' });
+  expect((await run(['cancel', '--key', 'visit-1'], env)).code).toBe(0);
+  // As after KEEP_ACCEPTED_MS.
+  const board = openBullQueue(QUEUE_NAME, redis.client, keysOf(prefix, 'default'));
+  onTestFinished(() => board.close());
+  await board.remove(id);
+  expect(await foundOf(prefix, '01000000001')).toEqual({
+    states: ['accepted', 'rejected', 'cancelled'],
+    confirmed: false,
+  });
+});
+
+it('a rejected notice that was deleted is not called accepted', async () => {
+  const { id, prefix, keys } = await parkNotice(redis, {}, undefined, FIND_KEY);
+  await redis.client.hdel(keys.intents.unknown, id);
+  await redis.client.zrem(keys.intents.unknownAt, id);
+  await redis.client.hset(keys.noticeJob(id), 'failedReason', 'INVALID_CONTACT: refused');
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  expect((await run(['delete', id, '--yes'], env)).code).toBe(0);
+  expect(await foundOf(prefix, '01000000001')).toEqual({
+    states: ['accepted', 'rejected', 'cancelled'],
+    confirmed: false,
+  });
+});
+
+it('a decision to send again confirms no outcome', async () => {
+  const { id, prefix, board } = await parkNotice(redis, {}, undefined, FIND_KEY);
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  expect((await run(['resolve', id, '--as', 'resend', '--yes'], env)).code).toBe(0);
+  await board.remove(id);
+  expect(await foundOf(prefix, '01000000001')).toEqual({
+    states: ['accepted', 'rejected', 'cancelled'],
+    confirmed: false,
+  });
+});
+
+it('where more was recorded than a search reads, every outcome is possible', async () => {
+  const { id, prefix, board, keys } = await parkNotice(redis, {}, undefined, FIND_KEY);
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  expect((await run(['resolve', id, '--as', 'discard', '--yes'], env)).code).toBe(0);
+  await board.remove(id);
+  const confirmed = { states: ['cancelled'], confirmed: true };
+  expect(await foundOf(prefix, '01000000001')).toEqual(confirmed);
+  const later = redis.client.pipeline();
+  for (let entry = 0; entry < 10_000; entry += 1) {
+    later.xadd(keys.audit, '*', 'what', 'resolve', 'target', `other-${entry}`, 'as', 'discard');
+  }
+  await later.exec();
+  expect(await foundOf(prefix, '01000000001')).toEqual({
+    states: ['accepted', 'rejected', 'unknown', 'cancelled'],
+    confirmed: false,
+  });
 });

@@ -38,8 +38,8 @@ describe('what became of a single notice', () => {
     [{ state: 'active' }, ['pending']],
     [{ decided: 'accepted' }, ['accepted']],
     [{ decided: 'discard' }, ['cancelled']],
-    [{}, ['accepted']],
-    [{ expires: true }, ['accepted', 'expired']],
+    [{}, ['accepted', 'rejected', 'cancelled']],
+    [{ expires: true }, ['accepted', 'rejected', 'expired', 'cancelled']],
     [{ young: false }, ['accepted', 'rejected', 'unknown', 'cancelled']],
     [{ young: false, expires: true }, ['accepted', 'rejected', 'unknown', 'expired', 'cancelled']],
   ] as const)('%j: %j', (facts, states) => {
@@ -102,7 +102,7 @@ describe('findContact', () => {
     onTestFinished(() => board.close());
     await board.remove(accepted.id);
     expect(await of('01000000001')).toEqual([
-      { job: accepted.id, states: ['accepted'], confirmed: false, at },
+      { job: accepted.id, states: ['accepted', 'rejected', 'cancelled'], confirmed: false, at },
     ]);
   });
 
