@@ -70,6 +70,21 @@ export class SendWorker extends Worker {
     return super.extendJobLocks(...renewal);
   }
 
+  /**
+   * Ends what keeps the process alive where `close` waits for a Redis that is away: the timer of the locks,
+   * that of the check for stalled jobs, and the blocking connection with its command. Nothing may be under way.
+   */
+  async abandon(): Promise<void> {
+    await Promise.all([this.lockManager.close(), this.pause(true)]);
+    const client = await this.backend.blockingClient;
+    // A connection that was disconnected while it waited to reconnect never ends: it does so as it connects.
+    if (client?.status === 'reconnecting') {
+      const ended = client.connect().catch(() => {});
+      client.disconnect();
+      await ended;
+    }
+  }
+
   protected override async moveToActive(token: string, name?: string): Promise<Job> {
     try {
       return await super.moveToActive(token, name);

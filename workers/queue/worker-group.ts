@@ -57,8 +57,8 @@ export class WorkerGroup implements BackgroundService {
    *
    * BullMQ waits forever for a Redis that is away or frozen, and for a blocking connection that was lost
    * before the close, even when Redis is back. Where nothing is under way and no outcome is left to
-   * record, there is nothing to wait for, and this resolves. Otherwise it waits, for Redis may come back,
-   * until the time to stop runs out (stop-signals.ts).
+   * record, there is nothing to wait for: the workers are abandoned, and this resolves. Otherwise it waits,
+   * for Redis may come back, until the time to stop runs out (stop-signals.ts).
    */
   stop(): Promise<void> {
     this.#stopping ??= this.#close();
@@ -71,6 +71,8 @@ export class WorkerGroup implements BackgroundService {
       closed.abort(),
     );
     await Promise.race([closing, this.#untilPointless(closed.signal)]);
+    if (closed.signal.aborted) return;
+    for (const worker of this.#workers) void worker.abandon().catch(this.#options.onError);
   }
 
   async #untilPointless(closed: AbortSignal): Promise<void> {

@@ -12,7 +12,11 @@ function stop({ busy, answers }: { busy: boolean; answers: boolean }) {
   vi.useFakeTimers();
   const inFlight = new InFlight();
   const isBusy = vi.spyOn(inFlight, 'busy', 'get').mockReturnValue(busy);
-  const worker = { on: () => {}, close: () => new Promise<void>(() => {}) };
+  const worker = {
+    on: () => {},
+    close: () => new Promise<void>(() => {}),
+    abandon: () => Promise.resolve(),
+  };
   const ping = () => (answers ? Promise.resolve('PONG') : Promise.reject(new Error('away')));
   const group = new WorkerGroup([worker as unknown as SendWorker], {
     redis: { ping } as unknown as RedisClient,

@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, it, onTestFinished } from 'vitest';
+import { startEmulator } from '../../../src/emulator/emulator.ts';
+import { startRedisServer } from '../../../scripts/redis/redis-server.ts';
+import { until } from '../../support/wait.ts';
+
+const PROGRAM = fileURLToPath(new URL('../support/library-worker.mjs', import.meta.url));
+
+it.each([
+  ['is away', 'SIGKILL'],
+  ['is frozen', 'SIGSTOP'],
+] as const)(
+  'a program with a worker in it ends by itself after the stop while Redis %s',
+  async (_, signal) => {
+    const redis = await startRedisServer();
+    onTestFinished(() => redis.close());
+    const emulator = await startEmulator();
+    onTestFinished(() => emulator.close());
+    const child = spawn(process.execPath, [PROGRAM], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        REDIS_URL: redis.url,
+        BASE_URL: emulator.url,
+        ACCESS_KEY: 'emulator-access-key',
+        SECRET_KEY: 'emulator-secret-key',
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => {
+      child.kill('SIGKILL');
+    });
+    let log = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (log += text));
+    const logged = (event: string) => () => log.includes(`"event":"${event}"`);
+    const exited = once(child, 'exit');
+    await until(logged('started'), { what: 'the worker' });
+
+    await redis.kill(signal);
+    if (signal === 'SIGKILL') await until(logged('redis-trouble'), { what: 'the lost connection' });
+    child.kill('SIGTERM');
+    await until(logged('stopped'), { what: 'the end of the stop' });
+    await until(() => child.exitCode !== null, {
+      what: 'the end of the process',
+      deadlineMs: 5_000,
+    });
+    expect(await exited).toEqual([0, null]);
+  },
+);
