@@ -15,6 +15,9 @@ import { PROBE_NEXT } from './next-probe.ts';
  *   the next meeting of a job then counts as its first.
  */
 
+/** Place of the evidence in the keys of the scripts. */
+export const EVIDENCE_KEY = 4;
+
 /** So many different notices without an acceptance between them make a hold. */
 export const ROW = 3;
 
@@ -152,12 +155,13 @@ return counted()`,
 
 /**
  * Records an acceptance that was asked for. KEYS: as {@link meet}, without the waiting jobs. ARGV: id of its token,
- * channel of evidence, number of the last meeting that was known before its request. Answers 0 when its token is not
+ * channel of evidence, number of the last meeting that was known before its request. Answers false when its token is not
  * the current one, so that it proves nothing.
  */
 export const proveAccepted = defineScript({
   name: 'proveAccepted',
   keys: 7,
+  parse: (reply: unknown) => reply === 1,
   lua: `${EVIDENCE_PRELUDE}
 return prove(ARGV[1], tonumber(ARGV[3]), ARGV[2]) and 1 or 0`,
 });

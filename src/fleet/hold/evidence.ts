@@ -1,9 +1,12 @@
 import type { RedisClient } from '../../redis/connect.ts';
 import type { Hints } from '../../redis/hints.ts';
-import { proveAccepted } from './evidence-scripts.ts';
+import { EVIDENCE_KEY, proveAccepted } from './evidence-scripts.ts';
 
 /** Hints that are remembered: as many as come during a send that takes 16 seconds. */
 const MOST_ASKED = 64;
+
+/** Pause before a record that could not be read is read again. */
+const READ_AGAIN_MS = 1_000;
 
 /**
  * Evidence of whether a refusal, a page or an unknown outcome is one notice's own, or meets every notice.
@@ -16,7 +19,11 @@ const MOST_ASKED = 64;
  *   answered.
  * - asked -> not asked: an acceptance with the current token is reported, and contradicts the meetings that
  *   its process knew of before the request. It clears both rows. What was met later is still asked for: a
- *   request that was under way then may have been accepted before the cause.
+ *   request that was under way then may have been accepted before the cause. A report that fails, or proves
+ *   nothing because its token was replaced, is left to an acceptance of a later request.
+ *
+ * A process that heard no hint, because it was started later or its connection was lost, reads what is asked
+ * for: otherwise a question would stay unanswered, and be believed at the next refusal, whatever was accepted.
  *
  * | a job meets | verdict |
  * |---|---|
@@ -38,6 +45,9 @@ export class Evidence {
   readonly #channel: string;
   /** What is asked for, as far as this process knows: the last meeting, and the monotonic time of its hint. */
   #asked: { readonly meeting: number; readonly at: number }[] = [];
+  /** When an acceptance reads what is asked for; infinite while hints tell it. */
+  #readFrom = Infinity;
+  #isReading = false;
   #unsubscribe: (() => void) | undefined;
 
   /**
@@ -56,16 +66,18 @@ export class Evidence {
     this.#channel = channel;
   }
 
-  /** Subscribes to hints. A lost one is repeated by the next meeting. */
+  /** Subscribes to hints. A lost one is repeated by the next meeting; after a gap the record is read. */
   start(): void {
     this.#unsubscribe ??= this.#hints.subscribe(this.#channel, (text) => {
-      const [, kind, number] = /^(ask|proven):(\d+)$/.exec(text ?? '') ?? [];
+      if (text === undefined) {
+        this.#readFrom = -Infinity;
+        void this.#read();
+        return;
+      }
+      const [, kind, number] = /^(ask|proven):(\d+)$/.exec(text) ?? [];
       const meeting = Number(number);
       if (kind === 'proven') this.#forget(meeting);
-      else if (kind === 'ask') {
-        this.#asked.push({ meeting, at: performance.now() });
-        if (this.#asked.length > MOST_ASKED) this.#asked.shift();
-      }
+      else if (kind === 'ask') this.#ask(meeting);
     });
   }
 
@@ -84,13 +96,42 @@ export class Evidence {
    * @throws ScriptFailure
    */
   accepted(token: string, begunAt: number): Promise<void> | undefined {
+    void this.#read();
     const known = this.#asked.findLast(({ at }) => at <= begunAt);
     return known === undefined ? undefined : this.#report(token, known.meeting);
   }
 
   async #report(token: string, meeting: number): Promise<void> {
     this.#forget(meeting);
-    await proveAccepted(this.#redis, this.#keys, [token, this.#channel, meeting]);
+    let isProven = false;
+    try {
+      isProven = await proveAccepted(this.#redis, this.#keys, [token, this.#channel, meeting]);
+    } finally {
+      if (!isProven && this.#asked.length === 0) this.#ask(meeting);
+    }
+  }
+
+  /** Reads what is asked for, if that is due. A gap during a read makes another one due. */
+  async #read(): Promise<void> {
+    if (this.#isReading || performance.now() < this.#readFrom) return;
+    this.#isReading = true;
+    this.#readFrom = Infinity;
+    try {
+      const key = this.#keys[EVIDENCE_KEY] ?? '';
+      const [meetings, askedAt] = await this.#redis.hmget(key, 'meetings', 'askedAt');
+      if (Number(askedAt) > 0 && Number(meetings) > 0) this.#ask(Number(meetings));
+    } catch {
+      this.#readFrom = Math.min(this.#readFrom, performance.now() + READ_AGAIN_MS);
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  #ask(meeting: number): void {
+    if (this.#asked.at(-1)?.meeting === meeting) return;
+    // A higher number is of a record that was lost.
+    const before = this.#asked.filter((one) => one.meeting < meeting);
+    this.#asked = [...before, { meeting, at: performance.now() }].slice(-MOST_ASKED);
   }
 
   #forget(meeting: number): void {
