@@ -173,17 +173,15 @@ export async function changeFailed(
     return;
   }
   const actor = { who: currentUser(), why };
-  const report = await untilStopped(context, (signal) =>
+  // Only what was shown: others may have failed since.
+  const shown = { ...selection, ids: found.map(({ id }) => id) };
+  const done = await untilStopped(context, (signal) =>
     verb === 'redrive'
-      ? redriveNotices({ redis, keys }, selection, actor, rate, signal)
-      : deleteNotices(
-          { redis, keys },
-          { ...selection, state: 'rejected' },
-          actor,
-          releaseKey,
-          signal,
-        ),
+      ? redriveNotices({ redis, keys }, shown, actor, rate, signal)
+      : deleteNotices({ redis, keys }, { ...shown, state: 'rejected' }, actor, releaseKey, signal),
   );
+  const missing = ids === undefined ? 0 : new Set(ids).size - found.length;
+  const report = { ...done, gone: done.gone + missing };
   print(context, command, report, () => [
     `${countOf(report.done, 'notice')} ${verb === 'redrive' ? 'will be sent again' : 'deleted'}.`,
     ...(report.late > 0

@@ -4,6 +4,7 @@ import { RESOLUTIONS, type UnknownResolution } from '../../ops/unknown/resolutio
 import type { UnknownFilter, UnknownNotice } from '../../ops/unknown.ts';
 import type { SelectedReport } from '../../ops/unknown/resolve-selected.ts';
 import type { Unknowns } from '../../ops/unknown/select.ts';
+import { redisTime } from '../../redis/server-clock.ts';
 import { formatCount, countOf } from '../../format/format.ts';
 import { shortText, MAX_WHY_LENGTH } from '../arguments.ts';
 import { UsageError } from '../usage-error.ts';
@@ -72,7 +73,10 @@ async function resolve(
   const { whyNotRedrive } = await import('../../batch/failures/redrive-batch.ts');
   const { selectUnknown } = await import('../../ops/unknown/select.ts');
   const { as, by, why = '', all = false } = flags;
-  const filter = await filterOf(context, open, flags);
+  const given = await filterOf(context, open, flags);
+  // What becomes unknown while the user reads the question was not shown, and is not decided.
+  const asksAt = flags.yes === true ? undefined : Math.floor(await redisTime(redis));
+  const filter = { ...given, before: given.before ?? asksAt };
   const batch = filter.batch === undefined ? undefined : await readBatch(ledger, filter.batch);
   const reason =
     batch === undefined || as !== 'resend' ? undefined : whyNotRedrive(batch, Date.now());

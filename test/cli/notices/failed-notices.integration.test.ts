@@ -8,7 +8,7 @@ import { testRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
 import { until } from '../../support/wait.ts';
 import { startWorkerInProcess } from '../../workers/support/worker-in-process.ts';
-import { errorOf, run } from '../support/run.ts';
+import { errorOf, matching, run, start } from '../support/run.ts';
 
 const redis = testRedis();
 const BAD = '01000000009';
@@ -134,13 +134,30 @@ describe('failed single notices', () => {
     const done = await notices('delete', '--notices', ...flags);
     expect(done).toMatchObject({ code: 0, stdout: '1 notice deleted.\n' });
     expect(await audit()).toMatchObject([
-      { what: 'delete', target: 'single notices', as: 'rejected INVALID_CONTACT', why: 'obsolete' },
+      { what: 'delete', target: number.id, as: 'rejected INVALID_CONTACT', why: 'obsolete' },
     ]);
     expect(await queue.get(number.id)).toMatchObject({ state: 'not-kept' });
     expect(await queue.send(notice, options)).toMatchObject({ duplicate: false });
     const kept = await notices('delete', '--notices', '--yes', '--json');
     expect(JSON.parse(kept.stdout)).toMatchObject({ done: 1 });
     expect((await notices('failures')).stdout).toBe('No notice failed.\n');
+  });
+
+  it.each([
+    ['delete', /Delete 2 notices\?.*\[y/, '2 notices deleted.\n'],
+    ['redrive', /Send 2 notices again\?.*\[y/, '2 notices will be sent again.\n'],
+  ])('%s: what fails while it asks is left as it is', async (verb, question, says) => {
+    const { prefix, queue, reaches } = await refused();
+    const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+    const running = start([verb, '--notices'], env, true);
+    await matching(running.stderr, question);
+    const worker = await startWorkerInProcess(redis.url, prefix, {}, { rejectContacts: [BAD] });
+    const later = await queue.send({ templateCode: 'LATER', contacts: [{ contact: BAD }] });
+    await reaches(later.id, 'rejected');
+    await worker.stop();
+    running.stdin.write('y\n');
+    expect(await running.ended).toMatchObject({ code: 0, stdout: says });
+    expect((await queue.get(later.id)).state).toBe('rejected');
   });
 
   it('unknown ones are left out, unless they are named; then they cannot be cancelled', async () => {

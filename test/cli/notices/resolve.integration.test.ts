@@ -6,7 +6,7 @@ import { buildBatch, contacts } from '../../batch/support/built-batch.ts';
 import { parkNotice } from '../../ops/support/parked-notice.ts';
 import { testRedis } from '../../support/redis.ts';
 import { until } from '../../support/wait.ts';
-import { run, start } from '../support/run.ts';
+import { matching, run, start } from '../support/run.ts';
 
 const redis = testRedis();
 const envOf = (prefix: string) => ({
@@ -28,6 +28,21 @@ describe('notices resolve', () => {
     expect([ended.code, ended.stdout]).toMatchObject([1, expect.stringContaining('cancelled')]);
     expect((await batch.read()).counts.unknown).toBe(10);
   });
+
+  it.each([['--code', 'ECONNRESET'], ['--all']])(
+    'what becomes unknown while it asks is not decided (%s)',
+    async (...flags) => {
+      const { prefix, id } = await parkNotice(redis);
+      const running = start(['resolve', ...flags, '--as', 'discard'], envOf(prefix), true);
+      await matching(running.stderr, /Resolve 1 contact as discard\?.*\[y\/N\]/);
+      const later = await parkNotice(redis, {}, prefix, undefined, { number: '01000000002' });
+      running.stdin.write('y\n');
+      const ended = await running.ended;
+      expect([ended.code, ended.stdout]).toEqual([0, '1 contact resolved as discard.\n']);
+      const left = (await run(['unknown'], envOf(prefix))).stdout;
+      expect([left.includes(id), left.includes(later.id)]).toEqual([false, true]);
+    },
+  );
 
   it('a notice whose deadline has passed is not sent again, and says so', async () => {
     const deadline = Date.now() + 700;

@@ -34,11 +34,13 @@ export type Env = Readonly<Record<string, string>>;
 /**
  * Starts a command in this process; it is stopped when the test ends. What it writes with `--json` must match the
  * published document.
+ *
+ * @param isTTY whether it can ask: the answer is written to `stdin`
  */
-export function start(args: readonly string[], env: Env = {}): Running {
+export function start(args: readonly string[], env: Env = {}, isTTY = false): Running {
   const signals = new EventEmitter();
-  const stdin = new PassThrough();
-  const [stdout, stderr] = [new Collected(), new Collected()];
+  const stdin = Object.assign(new PassThrough(), { isTTY });
+  const [stdout, stderr] = [new Collected(), Object.assign(new Collected(), { isTTY })];
   const running = runCli(args, { env: asUser(args, env), stdin, stdout, stderr, signals });
   const ended = running.then((code) => {
     const result = { code, stdout: stdout.text, stderr: stderr.text };
