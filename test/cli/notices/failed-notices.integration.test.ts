@@ -150,7 +150,7 @@ describe('failed single notices', () => {
     const { prefix, queue, reaches } = await refused();
     const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
     const running = start([verb, '--notices'], env, true);
-    await matching(running.stderr, question);
+    await matching(() => running.stderr(), question);
     const worker = await startWorkerInProcess(redis.url, prefix, {}, { rejectContacts: [BAD] });
     const later = await queue.send({ templateCode: 'LATER', contacts: [{ contact: BAD }] });
     await reaches(later.id, 'rejected');

@@ -34,7 +34,7 @@ describe('notices resolve', () => {
     async (...flags) => {
       const { prefix, id } = await parkNotice(redis);
       const running = start(['resolve', ...flags, '--as', 'discard'], envOf(prefix), true);
-      await matching(running.stderr, /Resolve 1 contact as discard\?.*\[y\/N\]/);
+      await matching(() => running.stderr(), /Resolve 1 contact as discard\?.*\[y\/N\]/);
       const later = await parkNotice(redis, {}, prefix, undefined, { number: '01000000002' });
       running.stdin.write('y\n');
       const ended = await running.ended;
