@@ -10,7 +10,7 @@ import { holdingFleet } from './support/holding-fleet.ts';
 
 const redis = testRedis();
 
-/** Workers that were started after notices were refused, and so heard of it from no other process. */
+/** Workers that were started after notices were refused, and so know of it from no other process. */
 describe('workers that were restarted after notices at fault', () => {
   const { start, hold, jobsLeft } = holdingFleet();
 

@@ -63,7 +63,7 @@ export function stopOnSignals(
       if (message === STOP_MESSAGE) request();
     });
     if (!supervised || process.send === undefined) return;
-    // Without it nobody would stop this process, and the next version would run beside it.
+    // Without it nothing would stop this process, and the next version would run beside it.
     const onSupervisorEnd = () => {
       if (requestedAt === undefined) logger.warn({ event: 'supervisor-ended' });
       request();

@@ -19,9 +19,9 @@ const CONFIGURATION_INVALID = 2;
  * the token and the holds through Redis like workers on other machines.
  *
  * A process that ends by itself, or could not be started, is started again, unless its configuration is invalid. At
- * SIGTERM or SIGINT the supervisor asks its processes by message to stop: a signal to the whole group has reached them already, and a second one would end them
- * in the middle of their sends. It ends when the last process has ended; where it is
- * killed, they stop by themselves. One health port answers for all.
+ * SIGTERM or SIGINT the supervisor asks its processes by message to stop: a signal to the whole group has reached them
+ * already, and a second one would end them in the middle of their sends. It ends when the last process has ended; where
+ * it is killed, they stop by themselves. One health port answers for all.
  *
  * @returns the exit code: 0, or that of the worst process
  * @throws NoticeQueueError CONFIG_INVALID if it cannot listen on the health port

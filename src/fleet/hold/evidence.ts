@@ -22,7 +22,7 @@ const READ_AGAIN_MS = 1_000;
  *   request that was under way then may have been accepted before the cause. A report that fails, or proves
  *   nothing because its token was replaced, is left to an acceptance of a later request.
  *
- * A process that heard no hint, because it was started later or its connection was lost, reads what is asked
+ * A process that got no hint, because it was started later or its connection was lost, reads what is asked
  * for: otherwise a question would stay unanswered, and be believed at the next refusal, whatever was accepted.
  *
  * | a job meets | verdict |
