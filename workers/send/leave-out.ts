@@ -45,10 +45,14 @@ export async function leaveOut(
   return left;
 }
 
+/**
+ * Expired means that nothing was sent. A process that was stopped for longer than a lock lasts knows only of the
+ * attempts before its own: another worker may have had the job since then, so only the lock is evidence.
+ */
 function leftOutAs(notice: HeldNotice): Outcome | undefined {
   const { data, intent } = notice;
   const earlier = earlierOutcome(intent);
   if (earlier !== undefined || !notice.isLate()) return earlier;
-  const neverStarted = data.delivery === undefined || intent.verdict === 'send';
+  const neverStarted = data.delivery === undefined ? notice.owned() : intent.verdict === 'send';
   return neverStarted ? knownAfter({ kind: 'expired' }, intent) : undefined;
 }

@@ -55,6 +55,11 @@ const SCENARIOS = {
     expiries: 1,
     losses: 1,
   }),
+  'the deadline passes for a worker that has lost the job': one(twice, ['accepted, lost'], {
+    kills: 1,
+    losses: 2,
+    expiries: 1,
+  }),
   'a person sends it again': one(twice, ['accepted, lost', 'rejected'], {
     redrives: 1,
     losses: 2,
@@ -120,6 +125,12 @@ const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = 
     'rejected although it was accepted',
     'a person cancels, and the deadline passes',
     { knownAfter: (outcome) => outcome },
+  ],
+  [
+    'a worker that has lost the job lets it expire',
+    'rejected although it was accepted',
+    'the deadline passes for a worker that has lost the job',
+    { expiresOwnOnly: false },
   ],
   [
     'an earlier attempt does not forbid a request',

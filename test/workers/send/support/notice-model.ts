@@ -231,7 +231,8 @@ function leftOutAs(world: World, run: Run, rules: Rules): Outcome | undefined {
   const intent = intentOf(world, run);
   const earlier = rules.earlierOutcome(intent);
   if (earlier !== undefined || !world.late) return earlier;
-  const neverStarted = world.delivery === 'at-least-once' || intent.verdict === 'send';
+  const isOwn = run.owned || !rules.expiresOwnOnly;
+  const neverStarted = world.delivery === 'at-least-once' ? isOwn : intent.verdict === 'send';
   return neverStarted ? rules.knownAfter({ kind: 'expired' }, intent) : undefined;
 }
 
