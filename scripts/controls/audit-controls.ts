@@ -61,10 +61,18 @@ export const AUDIT_CONTROLS: readonly Control[] = [
   {
     prevents: 'searches for a person among unknown outcomes that leave no trace',
     file: 'src/ops/web/api/unknown-selection.ts',
-    from: "await auditSearch(redis, keys, { who, why: 'unknown outcomes' }, filter.number);",
+    from: "await recordSearch(context, filter, { who, why: 'unknown outcomes' });",
     to: '',
     test: 'ops/web/unknown.integration.test.ts',
     words: 'a preview by number is recorded as a search',
+  },
+  {
+    prevents: 'decisions by phone number that leave no trace of the search',
+    file: 'src/ops/web/api/unknown-routes.ts',
+    from: 'await recordSearch(context, filter, decision);',
+    to: '',
+    test: 'ops/web/unknown.integration.test.ts',
+    words: 'are previewed and decided with the same filter',
   },
   {
     prevents: 'searches of the command line that leave no trace',

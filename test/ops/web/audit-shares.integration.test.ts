@@ -79,7 +79,7 @@ describe('a caller who made the searches and downloads of a day', () => {
     expect((await server.key('viewer').post('/api/v1/find', { number })).status).toBe(200);
   });
 
-  it('downloads no further', async () => {
+  it('downloads no further, and decides by number no more', async () => {
     const server = await bench();
     const otto = await server.operator();
     await use(server, 'reads', 'otto');
@@ -87,6 +87,8 @@ describe('a caller who made the searches and downloads of a day', () => {
       const reply = await otto.get(path);
       expect([path, reply.status]).toEqual([path, 429]);
     }
+    const byNumber = { as: 'discard', number: '01012345678', why: 'asked' };
+    expect((await otto.post('/api/v1/unknown/resolve', byNumber)).status).toBe(429);
     expect(await audited(server)).toEqual([]);
   });
 });

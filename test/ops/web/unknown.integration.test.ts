@@ -71,6 +71,7 @@ describe('unknown outcomes over HTTP', () => {
       ['batch b', 'accepted'],
       [id, 'accepted'],
       ['batch b', 'discard'],
+      ['number 010******05', 'searched'],
       ['batch b', 'accepted'],
     ]);
   });

@@ -19,6 +19,7 @@ import {
   FIND_UNKNOWN_PER_MINUTE,
   listUnknown,
   previewUnknown,
+  recordSearch,
   unknownFields,
   unknownFilter,
   unknownQuery,
@@ -135,6 +136,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       const filter = unknownFilter(fields);
       await mayResend(context, as, filter, now);
       const decision: ResolveDecision = { as, who: name, why: words };
+      await recordSearch(context, filter, decision);
       const deadline = new Deadline(RESOLVE_MS, context.closing);
       try {
         return await withAbortSignal(deadline, async (signal) =>

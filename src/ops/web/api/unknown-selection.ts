@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { checkNumber } from '../../../batch/source/check-number.ts';
 import { BATCH_ID } from '../../../contracts/chunk-job.ts';
 import { InputError } from '../../../contracts/errors.ts';
-import { auditSearch } from '../../audit.ts';
+import { auditSearch, type Actor } from '../../audit.ts';
 import { maskNumber } from '../../mask-contact.ts';
 import {
   readContacts,
@@ -73,6 +73,17 @@ export function unknownFilter(fields: UnknownFields): UnknownFilter {
   };
 }
 
+/** Records a selection by phone number in the audit stream: what it selects tells what the number was sent. */
+export async function recordSearch(
+  { redis, keys, auditShares }: OpsContext,
+  { number }: UnknownFilter,
+  actor: Actor,
+): Promise<void> {
+  if (number === undefined) return;
+  await auditShares.take('reads', actor.who);
+  await auditSearch(redis, keys, actor, number);
+}
+
 /** What a filter selects. */
 export interface UnknownPreview {
   readonly filter: UnknownFilter;
@@ -89,11 +100,8 @@ export async function previewUnknown(
   fields: UnknownFields,
 ): Promise<UnknownPreview> {
   const filter = unknownFilter(fields);
-  const { redis, keys } = context;
-  if (filter.number !== undefined) {
-    await context.auditShares.take('reads', who);
-    await auditSearch(redis, keys, { who, why: 'unknown outcomes' }, filter.number);
-  }
+  const { redis } = context;
+  await recordSearch(context, filter, { who, why: 'unknown outcomes' });
   const at = await redisTime(redis).catch((error: unknown) => {
     throw redisFailure(error);
   });
