@@ -12,6 +12,8 @@ export interface RedriveSelection {
   readonly state: FailureRecord['state'];
   /** The service's code, or one of ours. Default: any. */
   readonly code?: string | undefined;
+  /** Only what failed before: Redis time, milliseconds since the epoch. Default: any time. */
+  readonly before?: number | undefined;
   /** Contacts at most. A failure is resent as a whole, so it may be fewer. Default: no limit. */
   readonly limit?: number | undefined;
   /** Contacts per second at most, on average. Default: no limit. */
@@ -78,7 +80,7 @@ export function refusalText(id: string, refusal: RedriveRefusal): string {
 export async function redriveBatch(
   ledger: Pick<Ledger, 'failures' | 'redrive'>,
   batch: Pick<Batch, 'id' | 'chunks'>,
-  { state, code, limit = Infinity, rate = Infinity }: RedriveSelection,
+  { state, code, before = Infinity, limit = Infinity, rate = Infinity }: RedriveSelection,
   onProgress: (redriven: number) => void = () => {},
   signal?: AbortSignal,
 ): Promise<RedriveReport> {
@@ -115,7 +117,7 @@ export async function redriveBatch(
   };
 
   for await (const failure of selectFailures(ledger, batch.id, { state, code })) {
-    if (chunkOf(failure) >= batch.chunks) continue;
+    if (chunkOf(failure) >= batch.chunks || failure.at >= before) continue;
     if (signal?.aborted === true || refusal !== undefined || asked + failure.size > limit) {
       sum.left += failure.size;
       continue;

@@ -8,6 +8,7 @@ import { wholeNumber } from '../arguments.ts';
 import { type CommandContext, untilStopped, currentUser } from '../command-context.ts';
 import { confirm } from '../confirm.ts';
 import { readBatch, withLedger, type OpenLedger } from '../open-queue.ts';
+import { redisTime } from '../../redis/server-clock.ts';
 import { print, wantsJson, writeLines, writeText } from '../output.ts';
 import {
   changeFailed,
@@ -83,7 +84,9 @@ async function redriveBatchOf(
     return;
   }
   const { yes, why = '', state, code, limit, rate } = flags;
-  const selection = { state, code, limit, rate };
+  // What fails while it asks was not shown.
+  const before = yes === true ? undefined : Math.ceil(await redisTime(open.redis));
+  const selection = { state, code, before, limit, rate };
   const { groupFailures } = await import('../../batch/failures/failure-groups.ts');
   const groups = await groupFailures(open.ledger, batch, selection);
   if (groups.length === 0) {

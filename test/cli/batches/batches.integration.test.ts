@@ -329,4 +329,16 @@ describe('notices redrive', () => {
     expect(small.code).toBe(0);
     expect(small.stdout).toMatch(/^0 contacts in 0 chunks will be sent again[^]*increase --limit/);
   });
+
+  it('leaves what fails while it asks', async () => {
+    const prefix = redis.freshPrefix();
+    const built = await buildBatch(redis.client, prefix, 'b', [contacts(2), contacts(2, 10)]);
+    await built.settle(0, allFailed(2, 'rejected', 'BAD_NUMBER', ''));
+    const running = start(['redrive', 'b'], envOf(prefix), true);
+    await matching(() => running.stderr(), /Send 2 contacts of batch b again\?/);
+    await built.settle(1, allFailed(2, 'rejected', 'BAD_NUMBER', ''));
+    running.stdin.write('y\n');
+    expect(await running.ended).toMatchObject({ code: 0 });
+    expect((await built.read()).counts).toMatchObject({ rejected: 2, pending: 2 });
+  });
 });
