@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { EXAMPLE_RULES } from '../../scripts/answers-page.ts';
 import type { Batch } from '../../src/batch/ledger/batch-record.ts';
 import type { SendOptions } from '../../src/contracts/send-options.ts';
@@ -9,7 +9,8 @@ import type { NoticeView } from '../../src/notices/notice-state.ts';
 import { NoticeQueue } from '../../src/producer/notice-queue.ts';
 import type { FindReport } from '../../src/search/find-contact.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
-import { keysOf } from '../../src/redis/keys.ts';
+import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
+import { openBullQueue } from '../../src/redis/open-queue.ts';
 import { readTraffic } from '../../src/traffic/read-traffic.ts';
 import { run } from '../cli/support/run.ts';
 import { numbers, startFleet, type Fleet } from '../support/fleet.ts';
@@ -230,6 +231,26 @@ describe('answers with ANSWER_RULES_FILE', () => {
     expect(await line(id, 'rejected')).toMatchObject({ code: 'BLOCKED' });
     expect(taken()).toEqual([c, d]);
     expect([await list(), await find(b), await find(d)]).toEqual([[], ['rejected'], ['accepted']]);
+  }, 60_000);
+
+  it('with results: an unknown contact is listed although the deadline of the others passes', async () => {
+    const { on, keys, results, send, line, find } = await start();
+    const expiresAt = Date.now() + 8_000;
+    // The third is not in the results.
+    results([a, 'OK'], [b, 'FAIL', 'TRY_LATER']);
+    const id = await send([a, b, c], { delivery: 'at-most-once', expiresAt });
+    await on.addWorker({ BACKOFF_BASE_MS: '600000', BACKOFF_CAP_MS: '600000' });
+    await line(id, 'retry');
+    const board = openBullQueue(QUEUE_NAME, redis.client, keys);
+    onTestFinished(() => board.close());
+    await until(() => Date.now() > expiresAt, { what: 'the deadline', ...LONG });
+    await (await board.getJob(id))?.promote();
+    expect(await line(id, 'unknown')).toMatchObject({ attempt: 2, code: 'NOT_IN_RESULTS' });
+    const list = () => listUnknownNotices({ redis: redis.client, keys });
+    const listed = await until(async () => (await list())[0], { what: 'listed' });
+    expect(listed).toMatchObject({ id, contacts: 1, possiblySent: 1 });
+    const states = await Promise.all([a, b, c].map((number) => find(number)));
+    expect(states.flat()).toEqual(['accepted', 'rejected', 'unknown']);
   }, 60_000);
 
   it('with results: notices that share a request have each their own', async () => {

@@ -1,4 +1,6 @@
+import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import { sameForAll, settleNotice } from './contact-results.ts';
 import { mayGo, type HeldNotice, type NoticeEnd } from './held-notice.ts';
 import {
   beginIntents,
@@ -34,9 +36,16 @@ export async function leaveOut(
     undefined,
     context,
   );
-  const ends = out.map((notice) => ({ notice, outcome: leftOutAs(notice) }));
+  const ends = out.map((notice) => ({ notice, ...leftOutAs(notice) }));
+  const keeps = ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)]));
+  await Promise.all(keeps);
   await endIntents(
-    ends.map(({ notice: { intent }, outcome }) => ({ intent, outcome, answer: undefined })),
+    ends.map(({ notice: { intent }, outcome, kept }) => ({
+      intent,
+      outcome,
+      answer: undefined,
+      contacts: kept?.notice.contacts.length,
+    })),
     context,
   );
   for (const { notice, outcome } of ends.toReversed()) {
@@ -45,11 +54,30 @@ export async function leaveOut(
   return left;
 }
 
+/** How a notice ends, with what its job keeps where that changes. */
+interface LeftOut {
+  readonly outcome: Outcome | undefined;
+  readonly kept?: JobData;
+}
+
+/**
+ * A notice of which some contacts are unknown already does not expire as a whole: it is unknown for these, and the others
+ * are rejected as `EXPIRED`.
+ */
+function leftOutAs(notice: HeldNotice): LeftOut {
+  const outcome = outcomeOf(notice);
+  const { data, intent } = notice;
+  const isPartlyUnknown = data.settled?.some(({ state }) => state === 'unknown') === true;
+  if (outcome?.kind !== 'expired' || !isPartlyUnknown) return { outcome };
+  const results = sameForAll(data, { kind: 'rejected', code: 'EXPIRED' }) ?? [];
+  return settleNotice(data, results, intent) ?? { outcome };
+}
+
 /**
  * Expired means that nothing was sent. A process that was stopped for longer than a lock lasts knows only of the
  * attempts before its own: another worker may have had the job since then, so only the lock is evidence.
  */
-function leftOutAs(notice: HeldNotice): Outcome | undefined {
+function outcomeOf(notice: HeldNotice): Outcome | undefined {
   const { data, intent } = notice;
   const earlier = earlierOutcome(intent);
   if (earlier !== undefined || !notice.isLate()) return earlier;
