@@ -6,7 +6,7 @@ import { defineScript } from '../redis/script.ts';
 import { REMOVE_JOB } from './jobs-of-notice.ts';
 import { EARLIER_FIELD } from './look-up-script.ts';
 import { ANNOUNCE } from './notice-events.ts';
-import type { EarlierRun, NoticeJob } from './notice-state.ts';
+import { earlierSends, type EarlierRun, type NoticeJob } from './notice-state.ts';
 
 /**
  * Puts a failed job back into the queue, with all its attempts, as BullMQ's own retry does; at one moment with the
@@ -119,15 +119,17 @@ export function deleteFailed(
 export function sendAgain(
   redis: RedisClient,
   keys: Keys,
-  { id, state, code = '', attempts, possiblySent, earlier = [], endedAt }: NoticeJob,
+  { id, state, code = '', attempts, possiblySent, traceIds = [], earlier = [], endedAt }: NoticeJob,
   twice: number,
 ): Promise<boolean> {
-  const before = earlier.reduce((sum, run) => sum + run.possiblySent, 0);
+  const before = earlierSends(earlier);
+  const own = traceIds.slice(before.traceIds.length);
   const run: Omit<EarlierRun, 'at' | 'endedAt'> = {
     state: state === 'unknown' ? 'unknown' : 'rejected',
     code,
     attempts,
-    possiblySent: possiblySent - before,
+    possiblySent: possiblySent - before.possiblySent,
+    ...(own.length === 0 ? {} : { traceIds: own }),
   };
   const { failedNotices, retention, noticeEvents, possiblySentTwice } = keys;
   const from = [failedNotices, retention, noticeEvents, possiblySentTwice];

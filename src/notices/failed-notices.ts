@@ -3,7 +3,7 @@ import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { readFailedScript } from './look-up-script.ts';
 import type { NoticeJob } from './notice-state.ts';
-import { endedJobView } from './notice-view.ts';
+import { jobViewOf } from './notice-view.ts';
 
 /** States of failed notices. */
 export const FAILED_NOTICE_STATES = ['rejected', 'unknown'] as const;
@@ -67,7 +67,7 @@ export async function readFailed(
   for (let from = 0; from < ids.length; from += PAGE) {
     const some = ids.slice(from, from + PAGE);
     const read = await readFailedScript(redis, places, [keys.noticeJob(''), ...some]);
-    jobs.push(...read.map(endedJobView));
+    jobs.push(...read.map(jobViewOf));
   }
   return jobs;
 }

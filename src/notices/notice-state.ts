@@ -64,6 +64,35 @@ export interface EarlierRun {
   readonly code: string;
   readonly attempts: number;
   readonly possiblySent: number;
+  /** The service's trace ids for the attempts that it may have accepted, oldest first: at most ten; absent without any. */
+  readonly traceIds?: readonly string[];
+}
+
+/** What the service may have accepted of a notice before it was sent again. */
+export interface EarlierSends {
+  /** How many attempts. */
+  readonly possiblySent: number;
+  /** Its trace ids for those of them that it answered, oldest first; the newest ten of each run. */
+  readonly traceIds: readonly string[];
+}
+
+/** The runs of a job before it was sent again, oldest first. @param text the field EARLIER_FIELD of its hash */
+export function earlierRuns(text: string | null | undefined): readonly EarlierRun[] {
+  if (text === null || text === undefined) return [];
+  try {
+    const runs: unknown = JSON.parse(text);
+    return Array.isArray(runs) ? (runs as EarlierRun[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** What the service may have accepted in these runs. */
+export function earlierSends(runs: readonly EarlierRun[]): EarlierSends {
+  return {
+    possiblySent: runs.reduce((sum, run) => sum + run.possiblySent, 0),
+    traceIds: runs.flatMap(({ traceIds = [] }) => traceIds),
+  };
 }
 
 /** State of one contact. */
@@ -87,10 +116,12 @@ export interface NoticeJob {
   /** Attempts that were made and counted, since it was queued or sent again. */
   readonly attempts: number;
   /**
-   * How many attempts the service may have accepted without an answer that proves it. Sent again, it may
+   * How many attempts, in all runs, the service may have accepted without an answer that proves it. Sent again, it may
    * arrive so many times more.
    */
   readonly possiblySent: number;
+  /** The service's trace ids for those of them that it answered, oldest first: the newest ten of each run. */
+  readonly traceIds?: readonly string[];
   /** When it was queued. */
   readonly enqueuedAt?: number;
   /** When the last attempt started. */

@@ -2,15 +2,21 @@ import { ERROR_CODES } from '../contracts/errors.ts';
 import { HOLDS, type HoldKind } from '../contracts/hold.ts';
 import { SEALED_JOB_VERSION, type JobData } from '../contracts/job.ts';
 import { isName } from '../contracts/notice.ts';
-import type {
-  ContactView,
-  EarlierRun,
-  NoticeJob,
-  NoticeState,
-  NoticeView,
-  PendingReason,
+import {
+  earlierRuns,
+  earlierSends,
+  type ContactView,
+  type NoticeJob,
+  type NoticeState,
+  type NoticeView,
+  type PendingReason,
 } from './notice-state.ts';
-import { failureOf, possiblySentAttempts } from '../contracts/possibly-sent.ts';
+import {
+  failureOf,
+  possiblySentAttempts,
+  possiblySentTraceIds,
+  traceIdsOf,
+} from '../contracts/possibly-sent.ts';
 import { effectiveRateLimit, readRateLimitState } from '../fleet/rate-limit/rate-limit-state.ts';
 import type { Sealing } from '../payload/seal.ts';
 import { maskNumber } from '../ops/mask-contact.ts';
@@ -77,8 +83,8 @@ function notKept(id: string): NoticeJob {
   return { id, state: 'not-kept', contacts: 0, attempts: 0, possiblySent: 0 };
 }
 
-/** What is known of a job that has ended, or of one whatever the account does. */
-export function endedJobView(job: StoredJob): NoticeJob {
+/** What is known of a job, without what the account does. */
+export function jobViewOf(job: StoredJob): NoticeJob {
   return jobView(job, { hold: undefined, limited: false });
 }
 
@@ -88,10 +94,15 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
   const result = parsed(fields.returnvalue) as
     { outcome?: string; confirmed?: boolean } | undefined;
   const entry = parsed(listed) as
-    { resend?: boolean; code?: string; possiblySent?: number } | undefined;
-  const earlier = parsed(fields[EARLIER_FIELD]) as EarlierRun[] | undefined;
+    | (Parameters<typeof traceIdsOf>[0] & {
+        resend?: boolean;
+        code?: string;
+        possiblySent?: number;
+      })
+    | undefined;
+  const earlier = earlierRuns(fields[EARLIER_FIELD]);
+  const before = earlierSends(earlier);
   const inThisRun = possiblySentTimes(job, entry?.possiblySent);
-  const possiblySent = inThisRun + (earlier?.reduce((sum, run) => sum + run.possiblySent, 0) ?? 0);
   const decided = stateOfJob({
     place,
     outcome: result?.outcome,
@@ -102,6 +113,8 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
   });
   const { state } = decided;
   const wasNeverSent = state === 'cancelled' || state === 'expired';
+  const ofThisRun = entry === undefined ? possiblySentTraceIds(fields) : traceIdsOf(entry);
+  const traceIds = [...before.traceIds, ...(wasNeverSent ? [] : ofThisRun)];
   const data = readable(fields.data, id, sealing);
   const { view, accepted, settled } = data;
   return {
@@ -110,7 +123,8 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
     ...defined({ pending: pendingOf(decided, job, account) }),
     ...view,
     attempts: numberOf(fields.atm) ?? 0,
-    possiblySent: wasNeverSent ? 0 : possiblySent,
+    possiblySent: before.possiblySent + (wasNeverSent ? 0 : inThisRun),
+    ...(traceIds.length === 0 ? {} : { traceIds }),
     ...defined({
       enqueuedAt: numberOf(fields.timestamp),
       startedAt: numberOf(fields.processedOn),
@@ -121,7 +135,7 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
       ? { confirmed: result.confirmed !== false }
       : {}),
     ...(accepted.length + settled.length > 0 ? { contactStates: contactStates(data, state) } : {}),
-    ...defined({ earlier }),
+    ...(earlier.length === 0 ? {} : { earlier }),
   };
 }
 

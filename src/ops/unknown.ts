@@ -1,5 +1,6 @@
 import type { Ledger } from '../batch/ledger/ledger.ts';
 import type { Contact } from '../contracts/notice.ts';
+import { earlierRuns, earlierSends } from '../notices/notice-state.ts';
 import { EARLIER_FIELD } from '../notices/look-up-script.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
 import { contactsOfJob } from '../payload/sealed-job.ts';
@@ -193,7 +194,8 @@ export async function readContacts(
 }
 
 /**
- * Reads those of the ids that are listed as unknown and whose jobs have failed. Of the others, the entries are
+ * Reads those of the ids that are listed as unknown and whose jobs have failed, with what was possibly sent before they
+ * were sent again. Of the others, the entries are
  * removed that a process left when it died during a decision: they would be counted for as long as failed
  * notices are kept.
  */
@@ -203,9 +205,10 @@ export async function readUnknown(
   ids: readonly string[],
 ): Promise<UnknownNotice[]> {
   if (ids.length === 0) return [];
-  const [kept, failed] = await Promise.all([
+  const [kept, failed, earlier] = await Promise.all([
     redis.hmget(keys.intents.unknown, ...ids),
     redis.zmscore(keys.failedNotices, ...ids),
+    Promise.all(ids.map((id) => redis.hget(keys.noticeJob(id), EARLIER_FIELD))),
   ]);
   const isFailed = (index: number) => typeof failed[index] === 'string';
   const others = ids.filter((_, index) => typeof kept[index] === 'string' && !isFailed(index));
@@ -214,12 +217,18 @@ export async function readUnknown(
     const text = kept[index];
     if (text === null || text === undefined || !isFailed(index)) return [];
     // Earlier versions did not count its attempts.
-    const { possiblySent = 1, ...facts } = JSON.parse(text) as Omit<UnknownNotice, 'possiblySent'> &
+    const { possiblySent: own = 1, ...facts } = JSON.parse(text) as Omit<
+      UnknownNotice,
+      'possiblySent'
+    > &
       Partial<UnknownNotice>;
-    const { at, template, contacts, code, stage, delivery, traceId, earlierTraceIds } = facts;
+    const { at, template, contacts, code, stage, delivery, traceId } = facts;
+    const before = earlierSends(earlierRuns(earlier[index]));
+    const possiblySent = before.possiblySent + own;
+    const earlierTraceIds = [...before.traceIds, ...(facts.earlierTraceIds ?? [])];
     const traces = {
       ...(traceId === undefined ? {} : { traceId }),
-      ...(earlierTraceIds === undefined ? {} : { earlierTraceIds }),
+      ...(earlierTraceIds.length === 0 ? {} : { earlierTraceIds }),
     };
     return [{ id, at, template, contacts, code, stage, delivery, possiblySent, ...traces }];
   });

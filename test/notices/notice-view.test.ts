@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { endedJobView } from '../../src/notices/notice-view.ts';
+import { jobViewOf } from '../../src/notices/notice-view.ts';
 
 const view = (data: unknown) =>
-  endedJobView({
+  jobViewOf({
     id: 'job',
     place: 'failed',
     due: 0,

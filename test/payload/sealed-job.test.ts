@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { payloadKeys } from '../../src/payload/payload-key.ts';
 import type { Sealing } from '../../src/payload/seal.ts';
 import type { JobData } from '../../src/contracts/job.ts';
-import { endedJobView, jobViews } from '../../src/notices/notice-view.ts';
+import { jobViewOf, jobViews } from '../../src/notices/notice-view.ts';
 import { contactsOfJob, openJob, readFrame, sealJob } from '../../src/payload/sealed-job.ts';
 
 const NUMBER = '01012345678';
@@ -98,7 +98,7 @@ describe('the data of an encrypted job', () => {
     const data = sealJob({ ...DATA, settled }, 'n-1', sealing);
     expect(JSON.stringify(data)).not.toContain('01033334444');
     expect(openJob(data, 'n-1', sealing).settled).toEqual(settled);
-    expect(endedJobView(failed(data))).toMatchObject({ contacts: 4 });
+    expect(jobViewOf(failed(data))).toMatchObject({ contacts: 4 });
     const stored = { jobs: [failed(data)], hold: {}, rateLimit: {}, now: 0 };
     const [view] = jobViews(stored as unknown as Parameters<typeof jobViews>[0], sealing);
     expect(view?.contactStates).toHaveLength(4);
@@ -106,8 +106,8 @@ describe('the data of an encrypted job', () => {
   });
 
   it('is shown with its counts, and with the state of each contact where there is a key', () => {
-    expect(endedJobView(failed(sealed))).toMatchObject({ template: 'T', contacts: 3 });
-    expect(endedJobView(failed(sealed))).not.toHaveProperty('contactStates');
+    expect(jobViewOf(failed(sealed))).toMatchObject({ template: 'T', contacts: 3 });
+    expect(jobViewOf(failed(sealed))).not.toHaveProperty('contactStates');
     const stored = { jobs: [failed(sealed)], hold: {}, rateLimit: {}, now: 0 };
     const [view] = jobViews(stored as unknown as Parameters<typeof jobViews>[0], sealing);
     expect(view?.contactStates).toEqual([

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { freePort } from '../../scripts/redis/free-port.ts';
 import { findContact, NoticeQueue } from '../../src/index.ts';
-import { statesOf, type JobFacts } from '../../src/search/find-notices.ts';
+import { statesOfDeleted, type DeletedFacts } from '../../src/search/find-notices.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { keysOf, QUEUE_NAME } from '../../src/redis/keys.ts';
 import { openBullQueue } from '../../src/redis/open-queue.ts';
@@ -14,28 +14,10 @@ import { parkNotice } from '../ops/support/parked-notice.ts';
 const redis = testRedis();
 const SECRET = '7'.repeat(64);
 
-const GONE: JobFacts = {
-  state: undefined,
-  unknown: false,
-  possiblySent: false,
-  expires: false,
-  young: true,
-};
+const GONE: DeletedFacts = { expires: false, young: true };
 
-describe('what became of a single notice', () => {
+describe('what became of a single notice whose job is deleted', () => {
   it.each([
-    [{ state: 'completed', outcome: 'accepted' }, ['accepted']],
-    [{ state: 'completed', outcome: 'expired' }, ['expired']],
-    [{ state: 'completed', outcome: 'cancelled' }, ['cancelled']],
-    [{ state: 'completed' }, ['accepted']],
-    [{ state: 'failed', unknown: true }, ['unknown']],
-    [{ state: 'failed' }, ['rejected']],
-    [{ state: 'failed', possiblySent: true }, ['unknown']],
-    [{ state: 'active', possiblySent: true }, ['pending']],
-    [{ state: 'waiting' }, ['pending']],
-    [{ state: 'prioritized' }, ['pending']],
-    [{ state: 'delayed' }, ['pending']],
-    [{ state: 'active' }, ['pending']],
     [{ decided: 'accepted' }, ['accepted']],
     [{ decided: 'discard' }, ['cancelled']],
     [{}, ['accepted', 'rejected', 'cancelled']],
@@ -43,7 +25,7 @@ describe('what became of a single notice', () => {
     [{ young: false }, ['accepted', 'rejected', 'unknown', 'cancelled']],
     [{ young: false, expires: true }, ['accepted', 'rejected', 'unknown', 'expired', 'cancelled']],
   ] as const)('%j: %j', (facts, states) => {
-    expect(statesOf({ ...GONE, ...facts })).toEqual(states);
+    expect(statesOfDeleted({ ...GONE, ...facts })).toEqual(states);
   });
 });
 

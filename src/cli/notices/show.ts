@@ -94,6 +94,7 @@ function stateText({ state, pending, confirmed }: NoticeJob, now: number): strin
 
 function rowsOf(view: NoticeView, now: number): string[][] {
   const { template, contacts, attempts, possiblySent, delivery, code, message, remedy } = view;
+  const { traceIds } = view;
   const { enqueuedAt, startedAt, endedAt, expiresAt } = view;
   const text = (name: string, value: string | undefined) =>
     value === undefined ? [] : [[name, value]];
@@ -105,6 +106,7 @@ function rowsOf(view: NoticeView, now: number): string[][] {
     ...text('delivery', delivery),
     ['attempts', formatCount(attempts)],
     ...(possiblySent === 0 ? [] : [['possibly sent', countOf(possiblySent, 'time')]]),
+    ...text('trace ids', traceIds?.join(' ')),
     ...text('code', code),
     ...text('message', message),
     ...text('remedy', remedy),

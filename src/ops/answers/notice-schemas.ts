@@ -49,7 +49,13 @@ const job = {
   contacts: count,
   delivery: z.enum(DELIVERY_POLICIES).exactOptional(),
   attempts: count,
-  possiblySent: count.describe('attempts that the service may have accepted'),
+  possiblySent: count.describe('attempts, in all runs, that the service may have accepted'),
+  traceIds: z
+    .array(z.string())
+    .exactOptional()
+    .describe(
+      'of the service, for those of them that it answered, oldest first; the newest ten of each run',
+    ),
   enqueuedAt: time.exactOptional(),
   startedAt: time.exactOptional().describe('start of the last attempt'),
   endedAt: time.exactOptional(),
@@ -74,6 +80,7 @@ const job = {
         code: z.string(),
         attempts: count,
         possiblySent: count,
+        traceIds: z.array(z.string()).exactOptional(),
       }),
     )
     .exactOptional()

@@ -15,7 +15,7 @@ export const unknownNotice = z.object({
   stage: z.enum(['begun', 'sent', 'answered', 'accepted']),
   delivery: z.enum(DELIVERY_POLICIES),
   possiblySent: count.describe(
-    'attempts that the service may have accepted; sent again, it may arrive once more',
+    'attempts, also before it was sent again, that the service may have accepted; sent again, it may arrive once more',
   ),
   traceId: z
     .string()
@@ -25,7 +25,7 @@ export const unknownNotice = z.object({
     .array(z.string())
     .exactOptional()
     .describe(
-      'of the service, for the attempts before it that it may have accepted, oldest first; at most ten',
+      'of the service, for the attempts before it that it may have accepted, oldest first; the newest ten of each run',
     ),
 }) satisfies z.ZodType<UnknownNotice>;
 

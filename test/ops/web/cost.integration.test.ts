@@ -18,9 +18,12 @@ const MOST_COMMANDS = 60;
 const FAILED_READ = 500;
 const UNKNOWN_READ = 100;
 
-/** Commands for each of them, those inside scripts among them. */
+/**
+ * Commands for each of them, those inside scripts among them: of an unknown one its contacts, and what was possibly sent
+ * before it was sent again.
+ */
 const PER_FAILED = 1;
-const PER_UNKNOWN = 1;
+const PER_UNKNOWN = 2;
 
 /** What is read of every failed or unknown notice beside that, by path. */
 const LISTS: Readonly<Record<string, number>> = {

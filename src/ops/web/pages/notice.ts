@@ -121,7 +121,7 @@ function stateOf({ state, pending, confirmed }: NoticeJob, { now }: PageView): H
 
 function facts(notice: NoticeView, { now }: PageView): readonly (readonly [string, Part])[] {
   const { template, contacts, attempts, possiblySent, delivery, code, message, remedy } = notice;
-  const { enqueuedAt, startedAt, endedAt, expiresAt } = notice;
+  const { enqueuedAt, startedAt, endedAt, expiresAt, traceIds } = notice;
   const time = (at: number | undefined) => (at === undefined ? undefined : moment(at, now));
   const all: readonly (readonly [string, Part | undefined])[] = [
     ['Template', template],
@@ -129,6 +129,7 @@ function facts(notice: NoticeView, { now }: PageView): readonly (readonly [strin
     ['Delivery', delivery],
     ['Attempts', formatCount(attempts)],
     ['Possibly sent', possiblySent === 0 ? undefined : countOf(possiblySent, 'time')],
+    ['Trace ids', traceIds?.map((traceId) => html`<code>${traceId}</code> `)],
     ['Code', code === undefined ? undefined : html`<code>${code}</code>`],
     ['Message', message],
     ['Remedy', remedy],

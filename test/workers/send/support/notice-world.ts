@@ -238,7 +238,7 @@ export function viewOf(world: World): Pick<NoticeView, 'state' | 'attempts' | 'p
   return {
     state,
     attempts: world.attempts,
-    possiblySent: wasNeverSent ? 0 : now + world.earlier,
+    possiblySent: (wasNeverSent ? 0 : now) + world.earlier,
   };
 }
 
