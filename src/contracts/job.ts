@@ -75,6 +75,10 @@ export interface SettledContact {
   readonly contact: Contact;
   readonly state: 'rejected' | 'unknown';
   readonly code: string;
+  /** Of an unknown one: how many attempts at it the service may have accepted. Workers of earlier versions did not write it. */
+  readonly possiblySent?: number;
+  /** The service's trace ids for these attempts, oldest first; at most ten. Absent without any. */
+  readonly traceIds?: readonly string[];
 }
 
 /**
@@ -165,8 +169,15 @@ export function readJobData(data: unknown): JobData {
 }
 
 function isSettledContact(value: unknown): boolean {
-  const { contact, state, code } = (value ?? {}) as Readonly<Record<string, unknown>>;
-  return isContact(contact) && (state === 'rejected' || state === 'unknown') && isText(code);
+  const { contact, state, code, ...sends } = (value ?? {}) as Readonly<Record<string, unknown>>;
+  const { possiblySent = 1, traceIds = [] } = sends;
+  return (
+    isContact(contact) &&
+    (state === 'rejected' || state === 'unknown') &&
+    isText(code) &&
+    Number.isSafeInteger(possiblySent) &&
+    isTexts(traceIds)
+  );
 }
 
 const isText = (value: unknown) => typeof value === 'string';

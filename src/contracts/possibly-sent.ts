@@ -29,6 +29,26 @@ const BEGINNINGS = /\((?=may have been taken|trace ids )/g;
 /** The newest trace ids that are kept, of 128 characters each at most: a reason stays short. */
 const MOST_TRACE_IDS = 10;
 
+/** What the service may have accepted without an answer that proves it. */
+export interface PossibleSends {
+  /** How many attempts. */
+  readonly possiblySent: number;
+  /** Its trace ids for those of them that it answered, oldest first. */
+  readonly traceIds: readonly string[];
+}
+
+/** The trace ids that are kept of one run. @param traceIds oldest first */
+export const newestTraceIds = (traceIds: readonly string[]): readonly string[] =>
+  traceIds.slice(-MOST_TRACE_IDS);
+
+/** The same of several unknown contacts, each of which was in some of the requests. Without a count it was in one. */
+export function sendsOfAll(contacts: readonly Partial<PossibleSends>[]): PossibleSends {
+  return {
+    possiblySent: Math.max(...contacts.map(({ possiblySent = 1 }) => possiblySent)),
+    traceIds: newestTraceIds([...new Set(contacts.flatMap(({ traceIds = [] }) => traceIds))]),
+  };
+}
+
 /** How many attempts of a job ended unknown, by its mark. Attempts whose worker died are not among them. */
 export function attemptsEndedUnknown({ failedReason }: AttemptedJob): number {
   const found = MARK.exec(failedReason ?? '');
@@ -65,7 +85,7 @@ export function withPossiblySentMark(
 ): string {
   const own = detail.replace(BEGINNINGS, '[');
   if (endedUnknown === 0) return own;
-  const newest = traceIds.slice(-MOST_TRACE_IDS).join(' ');
+  const newest = newestTraceIds(traceIds).join(' ');
   const ids = newest === '' ? '' : `(trace ids ${newest})`;
   const mark = `(may have been taken: ${endedUnknown})`;
   return [own, ids, mark].filter((part) => part !== '').join(' ');
@@ -79,7 +99,7 @@ export function withPossiblySentMark(
  * @param traceIds oldest first; the newest ten are kept
  */
 export function withTraceIds(detail: string, traceIds: readonly string[]): string {
-  const newest = traceIds.slice(-MOST_TRACE_IDS);
+  const newest = newestTraceIds(traceIds);
   if (newest.length === 0) return detail;
   const ids = `(trace id${newest.length === 1 ? '' : 's'} ${newest.join(' ')})`;
   return detail === '' ? ids : `${detail} ${ids}`;

@@ -1,5 +1,5 @@
 import type { JobData, SettledContact } from '../contracts/job.ts';
-import { withPossiblySentMark } from '../contracts/possibly-sent.ts';
+import { sendsOfAll, withPossiblySentMark } from '../contracts/possibly-sent.ts';
 
 /** How a notice has ended for the contacts that are left of it. */
 export interface EndForOthers {
@@ -53,10 +53,12 @@ export function withoutNumber(job: JobData, number: string): DataForOthers | 'ab
   }
   const { state, code } = worst;
   const isWorst = (one: SettledContact) => one.state === state;
+  const left = settledOthers.filter(isWorst);
   const data = keep(
-    settledOthers.filter(isWorst).map(({ contact }) => contact),
+    left.map(({ contact }) => contact),
     { accepted: acceptedOthers, settled: settledOthers.filter((one) => !isWorst(one)) },
   );
-  const reason = withPossiblySentMark(`${code}:`, state === 'unknown' ? 1 : 0);
+  const { possiblySent, traceIds } = sendsOfAll(left);
+  const reason = withPossiblySentMark(`${code}:`, state === 'unknown' ? possiblySent : 0, traceIds);
   return { data, end: { state, reason } };
 }

@@ -1,5 +1,6 @@
 import type { DeliveryPolicy } from '../contracts/delivery.ts';
 import type { HoldKind } from '../contracts/hold.ts';
+import type { PossibleSends } from '../contracts/possibly-sent.ts';
 
 /**
  * State of a single notice:
@@ -68,14 +69,6 @@ export interface EarlierRun {
   readonly traceIds?: readonly string[];
 }
 
-/** What the service may have accepted of a notice before it was sent again. */
-export interface EarlierSends {
-  /** How many attempts. */
-  readonly possiblySent: number;
-  /** Its trace ids for those of them that it answered, oldest first; the newest ten of each run. */
-  readonly traceIds: readonly string[];
-}
-
 /** The runs of a job before it was sent again, oldest first. @param text the field EARLIER_FIELD of its hash */
 export function earlierRuns(text: string | null | undefined): readonly EarlierRun[] {
   if (text === null || text === undefined) return [];
@@ -87,8 +80,8 @@ export function earlierRuns(text: string | null | undefined): readonly EarlierRu
   }
 }
 
-/** What the service may have accepted in these runs. */
-export function earlierSends(runs: readonly EarlierRun[]): EarlierSends {
+/** What the service may have accepted in these runs; the newest ten trace ids of each. */
+export function earlierSends(runs: readonly EarlierRun[]): PossibleSends {
   return {
     possiblySent: runs.reduce((sum, run) => sum + run.possiblySent, 0),
     traceIds: runs.flatMap(({ traceIds = [] }) => traceIds),

@@ -5,6 +5,11 @@ import type { Sealing } from '../../src/payload/seal.ts';
 import type { JobData, SettledContact } from '../../src/contracts/job.ts';
 import type { Contact } from '../../src/contracts/notice.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import {
+  newestTraceIds,
+  sendsOfAll,
+  type PossibleSends,
+} from '../../src/contracts/possibly-sent.ts';
 import { sealJob } from '../../src/payload/sealed-job.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
 import { outcomeOfResults } from '../../src/service/outcome-table.ts';
@@ -33,7 +38,12 @@ interface SettledNotice {
   readonly outcome: Outcome;
   /** What its job keeps: in the notice what is sent again, or what it has ended for. */
   readonly kept: JobData;
+  /** Where it ends as unknown: what the service may have accepted of the contacts for which it does. */
+  readonly sends?: PossibleSends;
 }
+
+/** What settling a notice needs to know of its run. */
+type SettledRun = Pick<NoticeIntent, 'possiblySent' | 'traceIds' | 'mostResends' | 'lastAttempt'>;
 
 /**
  * Settles each contact of a single notice by its own result. Those that are accepted, rejected or finally unknown
@@ -49,13 +59,17 @@ interface SettledNotice {
  * | retry | either | tried again; with no attempts left as rejected |
  * | unknown | either | tried again; with at-most-once, or no attempts or resends left, unknown |
  *
+ * An unknown contact keeps what was possibly sent of it: later requests of the notice do not contain it.
+ *
  * @param results of the contacts in the notice, in their order
+ * @param traceId of the service, for the request with these results
  * @returns undefined where the job needs no change: all have the same result, or are tried again
  */
 export function settleNotice(
   data: JobData,
   results: readonly ContactResult[],
-  intent: Pick<NoticeIntent, 'possiblySent' | 'mostResends' | 'lastAttempt'>,
+  intent: SettledRun,
+  traceId?: string,
 ): SettledNotice | undefined {
   const { notice, settled: before = [], accepted: acceptedBefore = [], ...job } = data;
   const isSame = new Set(results.map(({ outcome }) => outcome)).size < 2;
@@ -75,7 +89,8 @@ export function settleNotice(
       restResults.push(result);
     } else {
       unknownNow ||= outcome === 'unknown';
-      settled.push({ contact, state, code });
+      const sends = state === 'unknown' ? sendsOf(outcome, intent, traceId) : {};
+      settled.push({ contact, state, code, ...sends });
     }
   }
   const keep = (contacts: readonly Contact[], beside: readonly SettledContact[]): JobData => ({
@@ -97,14 +112,32 @@ export function settleNotice(
     settled.filter((one) => !isWorst(one)),
   );
   if (kind === 'rejected') return { outcome: { kind, code }, kept };
-  return { outcome: { kind, code, final: true, ...(unknownNow ? {} : { earlier: true }) }, kept };
+  const outcome: Outcome = unknownNow
+    ? { kind, code, final: true }
+    : { kind, code, final: true, earlier: true };
+  return { outcome, kept, sends: sendsOfAll(settled.filter(isWorst)) };
+}
+
+/** What the service may have accepted of a contact that becomes unknown with this result. */
+function sendsOf(
+  outcome: ContactResult['outcome'],
+  { possiblySent, traceIds }: Pick<SettledRun, 'possiblySent' | 'traceIds'>,
+  traceId: string | undefined,
+): Partial<PossibleSends> {
+  const isNow = outcome === 'unknown';
+  const own = isNow && traceId !== undefined ? [traceId] : [];
+  const ids = newestTraceIds([...traceIds, ...own]);
+  return {
+    possiblySent: possiblySent + (isNow ? 1 : 0),
+    ...(ids.length > 0 ? { traceIds: ids } : {}),
+  };
 }
 
 /** The state in which a contact ends with this result; undefined where it is tried again. */
 function finalState(
   { outcome: result, code }: ContactResult,
   { delivery }: JobData,
-  intent: Pick<NoticeIntent, 'possiblySent' | 'mostResends' | 'lastAttempt'>,
+  intent: SettledRun,
 ): 'accepted' | SettledContact['state'] | undefined {
   const outcome = knownAfter(outcomeOfResults([{ outcome: result, code }]), intent);
   switch (outcome?.kind) {

@@ -1,5 +1,7 @@
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
+import type { PossibleSends } from '../../src/contracts/possibly-sent.ts';
+import type { ContactResult } from '../../src/service/response/answer-rules.ts';
 import { sameForAll, settleNotice } from './contact-results.ts';
 import { mayGo, type HeldNotice, type NoticeEnd } from './held-notice.ts';
 import {
@@ -40,16 +42,17 @@ export async function leaveOut(
   const keeps = ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)]));
   await Promise.all(keeps);
   await endIntents(
-    ends.map(({ notice: { intent }, outcome, kept }) => ({
+    ends.map(({ notice: { intent }, outcome, kept, sends }) => ({
       intent,
       outcome,
       answer: undefined,
       contacts: kept?.notice.contacts.length,
+      sends,
     })),
     context,
   );
-  for (const { notice, outcome } of ends.toReversed()) {
-    notice.end(notice === out[0] ? { ...requests, outcome } : { outcome });
+  for (const { notice, outcome, results } of ends.toReversed()) {
+    notice.end({ ...(notice === out[0] ? requests : {}), outcome, results });
   }
   return left;
 }
@@ -58,29 +61,42 @@ export async function leaveOut(
 interface LeftOut {
   readonly outcome: Outcome | undefined;
   readonly kept?: JobData;
+  readonly sends?: PossibleSends;
+  /** Of the contacts that are left of it. */
+  readonly results?: readonly ContactResult[] | undefined;
 }
 
 /**
- * A notice of which some contacts are unknown already does not expire as a whole: it is unknown for these, and the others
- * are rejected as `EXPIRED`.
+ * A notice of which some contacts are unknown already is unknown for these, too, whatever becomes of the others. When its
+ * deadline passes, these are rejected as `EXPIRED`.
  */
 function leftOutAs(notice: HeldNotice): LeftOut {
   const outcome = outcomeOf(notice);
   const { data, intent } = notice;
   const isPartlyUnknown = data.settled?.some(({ state }) => state === 'unknown') === true;
-  if (outcome?.kind !== 'expired' || !isPartlyUnknown) return { outcome };
-  const results = sameForAll(data, { kind: 'rejected', code: 'EXPIRED' }) ?? [];
-  return settleNotice(data, results, intent) ?? { outcome };
+  if (!isPartlyUnknown || (outcome?.kind !== 'expired' && outcome?.kind !== 'unknown')) {
+    return { outcome };
+  }
+  if (outcome.kind === 'expired') {
+    const results = sameForAll(data, { kind: 'rejected', code: 'EXPIRED' }) ?? [];
+    return { outcome, ...settleNotice(data, results, intent), results };
+  }
+  // The intent counts the attempts of at-least-once notices already.
+  const kind = data.delivery === undefined ? 'rejected' : 'unknown';
+  const results = sameForAll(data, { kind, code: outcome.code }) ?? [];
+  return { ...settleNotice(data, results, intent), outcome };
 }
 
 /**
- * Expired means that nothing was sent. A process that was stopped for longer than a lock lasts knows only of the
- * attempts before its own: another worker may have had the job since then, so only the lock is evidence.
+ * A process that was stopped for longer than a lock lasts knows only of the attempts before its own: another worker may
+ * have had the job since then. So an at-least-once notice ends here only with the lock as evidence.
  */
 function outcomeOf(notice: HeldNotice): Outcome | undefined {
   const { data, intent } = notice;
+  const isAtLeastOnce = data.delivery === undefined;
+  if (isAtLeastOnce && !notice.owned()) return undefined;
   const earlier = earlierOutcome(intent);
   if (earlier !== undefined || !notice.isLate()) return earlier;
-  const neverStarted = data.delivery === undefined ? notice.owned() : intent.verdict === 'send';
+  const neverStarted = isAtLeastOnce || intent.verdict === 'send';
   return neverStarted ? knownAfter({ kind: 'expired' }, intent) : undefined;
 }

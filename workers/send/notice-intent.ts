@@ -3,7 +3,11 @@ import type { Job } from 'bullmq';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
 import type { JobData } from '../../src/contracts/job.ts';
 import type { Outcome } from '../../src/contracts/outcome.ts';
-import { possiblySentAttempts, possiblySentTraceIds } from '../../src/contracts/possibly-sent.ts';
+import {
+  possiblySentAttempts,
+  possiblySentTraceIds,
+  type PossibleSends,
+} from '../../src/contracts/possibly-sent.ts';
 import type { Intents, IntentVerdict, UnknownFacts } from '../../src/fleet/intents/intents.ts';
 import type { SendAnswer } from '../../src/service/response/send-answer.ts';
 import type { AttemptLog } from './attempt-log.ts';
@@ -254,6 +258,8 @@ export interface EndedAttempt {
   readonly answer: SendAnswer | undefined;
   /** How many contacts the outcome is about. Default: all of the run. */
   readonly contacts?: number | undefined;
+  /** What the service may have accepted of these. Default: what it may have accepted of the notice. */
+  readonly sends?: PossibleSends | undefined;
 }
 
 /**
@@ -289,18 +295,25 @@ export function endIntents(
   return Promise.allSettled(recorded);
 }
 
-function factsOf({ intent, outcome, answer, contacts }: EndedAttempt): UnknownFacts {
+function factsOf({ intent, outcome, answer, contacts, sends }: EndedAttempt): UnknownFacts {
   const { notice, delivery = 'at-least-once' } = intent.data;
-  const stage = answer?.stage;
   const isOwn = outcome?.kind === 'unknown' && outcome.earlier !== true;
+  const own = intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0);
+  // Without any of these contacts, the last request says nothing about them.
+  const isOfOthers = sends !== undefined && !isOwn;
+  const last = isOfOthers ? sends.traceIds.at(-1) : answer?.traceId;
+  const ids = sends?.traceIds ?? intent.traceIds;
+  const earlier = ids.filter((traceId) => traceId !== last);
+  const answered = last === undefined ? 'begun' : 'answered';
+  const stage = isOfOthers ? answered : answer?.stage;
   return {
     template: notice.templateCode,
     contacts: contacts ?? notice.contacts.length,
     code: outcome?.kind === 'unknown' ? outcome.code : 'OUTCOME_UNKNOWN',
     stage: stage === 'sent' || stage === 'answered' ? stage : 'begun',
     delivery,
-    possiblySent: intent.possiblySent + (isOwn || intent.possiblySent === 0 ? 1 : 0),
-    traceId: answer?.traceId,
-    ...(intent.traceIds.length > 0 ? { earlierTraceIds: intent.traceIds } : {}),
+    possiblySent: sends?.possiblySent ?? own,
+    traceId: last,
+    ...(earlier.length > 0 ? { earlierTraceIds: earlier } : {}),
   };
 }

@@ -179,14 +179,15 @@ async function endAll(
     const { data, intent } = notice;
     const given = results?.[index];
     const likely = given ?? sameForAll(data, outcome);
-    const settled = likely === undefined ? undefined : settleNotice(data, likely, intent);
+    const settled =
+      likely === undefined ? undefined : settleNotice(data, likely, intent, answer?.traceId);
     const own = given ?? (settled === undefined ? undefined : likely);
     const known =
       settled?.outcome ??
       knownAfter(own === undefined ? outcome : outcomeOfResults(own), notice.intent);
-    const kept = settled?.kept;
+    const { kept, sends } = settled ?? {};
     const contacts = kept?.notice.contacts.length;
-    return { notice, intent, outcome: known, answer, results: own, kept, contacts };
+    return { notice, intent, outcome: known, answer, results: own, kept, contacts, sends };
   });
   // First: whatever happens next, what is final of a contact is not sent again.
   const keeps = ends.flatMap(({ notice, kept }) => (kept === undefined ? [] : [notice.keep(kept)]));

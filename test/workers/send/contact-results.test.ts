@@ -104,7 +104,7 @@ describe('a single notice whose contacts have results of their own', () => {
         ({ contact: one, state }) => `${state} ${String(one['var1'])}`,
       ),
     };
-  const FIRST = { possiblySent: 0, mostResends: 2, lastAttempt: false };
+  const FIRST = { possiblySent: 0, traceIds: [], mostResends: 2, lastAttempt: false };
   const ONCE = { delivery: 'at-most-once' } as const;
   const all = (...outcomes: readonly ContactOutcome[]) => outcomes.map((one) => result(one));
 
@@ -147,6 +147,28 @@ describe('a single notice whose contacts have results of their own', () => {
     const end = settleNotice(data, all('accepted'), FIRST);
     expect(end?.outcome).toEqual({ kind: 'unknown', code: 'UNKNOWN', final: true, earlier: true });
     expect(kept(end?.kept)).toEqual({ notice: 'a', accepted: 'b', settled: [] });
+  });
+
+  it('keeps with an unknown one what was possibly sent of it, whatever becomes of the others', () => {
+    const before = { ...FIRST, possiblySent: 2, traceIds: ['t-1', 't-2'] };
+    const first = settleNotice(dataOf('abc'), all('unknown', 'accepted', 'retry'), before, 't-3');
+    const sends = { possiblySent: 3, traceIds: ['t-1', 't-2', 't-3'] };
+    expect(first?.kept.settled).toEqual([{ ...settled('a', 'unknown'), ...sends }]);
+    expect(first?.sends).toBeUndefined();
+    const last = settleNotice(first?.kept ?? dataOf('c'), all('accepted'), before, 't-4');
+    expect(last?.outcome).toMatchObject({ kind: 'unknown', earlier: true });
+    expect(last?.sends).toEqual(sends);
+  });
+
+  it('ends with what was possibly sent of all unknown ones', () => {
+    const first = settleNotice(dataOf('ab', ONCE), all('unknown', 'retry'), FIRST, 't-1');
+    const last = settleNotice(first?.kept ?? dataOf('b'), all('unknown'), FIRST, 't-2');
+    expect(kept(last?.kept)).toMatchObject({ notice: 'ab', settled: [] });
+    expect(last?.sends).toEqual({ possiblySent: 1, traceIds: ['t-1', 't-2'] });
+    // Of workers of earlier versions.
+    const old = dataOf('b', { ...ONCE, settled: [settled('a', 'unknown')] });
+    const end = settleNotice(old, all('accepted'), FIRST, 't-2');
+    expect(end?.sends).toEqual({ possiblySent: 1, traceIds: [] });
   });
 
   it('ends as rejected for exactly the rejected ones, which a redrive sends again', () => {

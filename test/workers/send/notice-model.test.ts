@@ -130,7 +130,7 @@ const WRONG: readonly [string, Law, keyof typeof SCENARIOS, Partial<Rules>][] = 
     'a worker that has lost the job lets it expire',
     'rejected although it was accepted',
     'the deadline passes for a worker that has lost the job',
-    { expiresOwnOnly: false },
+    { endsOwnOnly: false },
   ],
   [
     'an earlier attempt does not forbid a request',

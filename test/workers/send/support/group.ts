@@ -1,6 +1,7 @@
 import type { Job } from 'bullmq';
 import { pino } from 'pino';
 import type { Passage } from '../../../../src/fleet/hold/passage.ts';
+import type { JobData } from '../../../../src/contracts/job.ts';
 import type { Contact } from '../../../../src/contracts/notice.ts';
 import type { DeliveryPolicy } from '../../../../src/contracts/delivery.ts';
 import { startEmulator, type Emulator } from '../../../../src/emulator/emulator.ts';
@@ -24,6 +25,8 @@ export interface TestNotice extends HeldNotice {
   readonly id: string;
   /** Set by a test: the lock of the job may be lost. */
   isLost: boolean;
+  /** What its job was to keep, the newest last. */
+  readonly kept: JobData[];
   readonly ends: NoticeEnd[];
 }
 
@@ -43,10 +46,10 @@ export interface GroupStage {
   readonly left: string[];
   /** Contacts that are counted as possibly sent twice. */
   twice: number;
-  /** @param more with the reason of its last failed attempt */
+  /** @param more with the reason of its last failed attempt, and contacts that left it before */
   notice(
     contact: string,
-    more?: { expiresAt?: number; failedReason?: string },
+    more?: Pick<JobData, 'expiresAt' | 'settled'> & { readonly failedReason?: string },
   ): Promise<TestNotice>;
   send(notices: readonly TestNotice[]): ReturnType<typeof sendGroup>;
   /** Sends what a refused group goes on in. */
@@ -150,7 +153,7 @@ export async function openGroupStage(
     },
     left,
     twice: 0,
-    notice: async (number, { expiresAt, failedReason } = {}) => {
+    notice: async (number, { expiresAt, settled, failedReason } = {}) => {
       const contact: Contact = { contact: number, var1: `for ${number}` };
       const id = `n-${number}`;
       await redis.client.set(keys.noticeLock(id), LOCK);
@@ -160,16 +163,22 @@ export async function openGroupStage(
         notice: { templateCode: 'T', scheduleType: 'DIRECTLY', contacts: [contact] },
         ...(expiresAt === undefined ? {} : { expiresAt }),
         ...(delivery === 'at-most-once' ? { delivery } : {}),
+        ...(settled === undefined ? {} : { settled }),
       };
       const job = { id, attemptsMade: 0, opts: { attempts: 5 }, failedReason } as Job;
       const ends: NoticeEnd[] = [];
+      const kept: JobData[] = [];
       const notice: TestNotice = {
         id,
         ...pendingNotice(data, 0, 100),
         data,
         intent: noticeIntent(job, data, LOCK, 2),
         isLost: false,
-        keep: () => Promise.resolve(),
+        kept,
+        keep: (data) => {
+          kept.push(data);
+          return Promise.resolve();
+        },
         owned: () => !notice.isLost,
         isLate: () => expiresAt !== undefined && Date.now() >= expiresAt,
         ends,

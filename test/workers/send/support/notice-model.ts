@@ -229,10 +229,11 @@ function asked(before: World, worker: Worker, answer: Answer | undefined, rules:
 
 function leftOutAs(world: World, run: Run, rules: Rules): Outcome | undefined {
   const intent = intentOf(world, run);
+  const isAtLeastOnce = world.delivery === 'at-least-once';
+  if (isAtLeastOnce && rules.endsOwnOnly && !run.owned) return undefined;
   const earlier = rules.earlierOutcome(intent);
   if (earlier !== undefined || !world.late) return earlier;
-  const isOwn = run.owned || !rules.expiresOwnOnly;
-  const neverStarted = world.delivery === 'at-least-once' ? isOwn : intent.verdict === 'send';
+  const neverStarted = isAtLeastOnce || intent.verdict === 'send';
   return neverStarted ? rules.knownAfter({ kind: 'expired' }, intent) : undefined;
 }
 

@@ -169,8 +169,8 @@ export interface Rules {
   readonly cancelsUnsentOnly: boolean;
   /** Whether cancelling leaves a job alone that a worker has. */
   readonly cancelsIdleOnly: boolean;
-  /** Whether an at-least-once notice expires only where the worker surely has its lock. */
-  readonly expiresOwnOnly: boolean;
+  /** Whether an at-least-once notice ends without a request only where the worker surely has its lock. */
+  readonly endsOwnOnly: boolean;
   /** Whether stalled jobs go back to the queue. */
   readonly findsStalled: boolean;
 }
@@ -188,7 +188,7 @@ export const RULES: Rules = {
   knowsAdds: true,
   cancelsUnsentOnly: true,
   cancelsIdleOnly: true,
-  expiresOwnOnly: true,
+  endsOwnOnly: true,
   findsStalled: true,
 };
 
