@@ -11,20 +11,22 @@ import { earlierSends, type EarlierRun, type NoticeJob } from './notice-state.ts
 /**
  * Puts a failed job back into the queue, with all its attempts, as BullMQ's own retry does; at one moment with the
  * record of what it was before, once for each end. The counter of deaths of its workers is part of that from then on,
- * and the job waits since now (waitsSince in src/contracts/job.ts).
+ * as is its entry among the unknown outcomes, and the job waits since now (waitsSince in src/contracts/job.ts).
  *
  * | the job | answer |
  * |---|---|
+ * | failed, with this end, and listed as unknown without a decision to send it again | 0 |
  * | failed, with this end | 1: it will be sent again |
  * | not failed, and its last run is the one with this end | 1: this request or another one has done it |
  * | any other | 0 |
  *
- * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice. ARGV: the prefix of BullMQ's keys,
- * id, when it ended, the run as JSON, how many contacts are sent again that were possibly sent.
+ * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice, unknown outcomes, their ids by
+ * time. ARGV: the prefix of BullMQ's keys, id, when it ended, the run as JSON, how many contacts are sent again that were
+ * possibly sent.
  */
 export const sendAgainScript = defineScript({
   name: 'send a failed notice again',
-  keys: 4,
+  keys: 6,
   lua: `
 local jobs, id, endedAt = ARGV[1], ARGV[2], ARGV[3]
 local job = jobs .. id
@@ -35,6 +37,8 @@ local runs = kept and cjson.decode(kept) or {}
 local isKnown = #runs > 0 and runs[#runs].endedAt == tonumber(endedAt)
 if not redis.call('ZSCORE', KEYS[1], id) then return isKnown and 1 or 0 end
 if redis.call('HGET', job, 'finishedOn') ~= endedAt then return 0 end
+local listed = redis.call('HGET', KEYS[5], id)
+if listed and not cjson.decode(listed).resend then return 0 end
 if not isKnown then
   local run = cjson.decode(ARGV[4])
   run.at = clock()
@@ -46,6 +50,8 @@ if not isKnown then
 end
 if tonumber(ARGV[5]) > 0 then redis.call('HINCRBY', KEYS[4], 'notices', ARGV[5]) end
 redis.call('HDEL', job, 'stc', 'finishedOn', 'processedOn', 'failedReason', 'atm', 'ats', '${END_FIELDS.join("','")}')
+redis.call('HDEL', KEYS[5], id)
+redis.call('ZREM', KEYS[6], id)
 redis.call('ZREM', KEYS[1], id)
 local priority = tonumber(redis.call('HGET', job, 'priority') or 0)
 if priority > 0 then
@@ -131,8 +137,9 @@ export function sendAgain(
     possiblySent: possiblySent - before.possiblySent,
     ...(own.length === 0 ? {} : { traceIds: own }),
   };
-  const { failedNotices, retention, noticeEvents, possiblySentTwice } = keys;
-  const from = [failedNotices, retention, noticeEvents, possiblySentTwice];
+  const { failedNotices, retention, noticeEvents, possiblySentTwice, intents } = keys;
+  const { unknown, unknownAt } = intents;
+  const from = [failedNotices, retention, noticeEvents, possiblySentTwice, unknown, unknownAt];
   const args = [keys.noticeJob(''), id, String(endedAt ?? ''), JSON.stringify(run), twice];
   return sendAgainScript(redis, from, args);
 }

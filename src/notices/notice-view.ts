@@ -13,6 +13,7 @@ import {
 } from './notice-state.ts';
 import {
   failureOf,
+  newestTraceIds,
   possiblySentAttempts,
   possiblySentTraceIds,
   traceIdsOf,
@@ -63,8 +64,11 @@ export function noticeView(stored: StoredNotice, jobs: readonly NoticeJob[]): No
   const most = (field: 'attempts' | 'possiblySent') => Math.max(...jobs.map((job) => job[field]));
   const known = jobs.find((job) => job.template !== undefined) ?? first;
   const { template, delivery, enqueuedAt, expiresAt } = known;
-  const { pending, code, message, remedy } = jobs.find((job) => job.state === state) ?? first;
+  const inState = jobs.filter((job) => job.state === state);
+  const worst = inState.find((job) => job.possiblySent > 0) ?? inState[0] ?? first;
+  const { pending, code, message, remedy } = worst;
   const ends = jobs.flatMap(({ endedAt }) => (endedAt === undefined ? [] : [endedAt]));
+  const traceIds = [...new Set(jobs.flatMap((job) => job.traceIds ?? []))];
   const hasEnded = state !== 'pending' && state !== 'sending' && ends.length > 0;
   return {
     id: stored.id,
@@ -73,6 +77,7 @@ export function noticeView(stored: StoredNotice, jobs: readonly NoticeJob[]): No
     contacts: sum('contacts'),
     attempts: most('attempts'),
     possiblySent: most('possiblySent'),
+    ...(traceIds.length === 0 ? {} : { traceIds }),
     ...(hasEnded ? { endedAt: Math.max(...ends) } : {}),
     jobs,
     ...kept,
@@ -114,9 +119,10 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
   const { state } = decided;
   const wasNeverSent = state === 'cancelled' || state === 'expired';
   const ofThisRun = entry === undefined ? possiblySentTraceIds(fields) : traceIdsOf(entry);
-  const traceIds = [...before.traceIds, ...(wasNeverSent ? [] : ofThisRun)];
+  const traceIds = [...before.traceIds, ...(wasNeverSent ? [] : newestTraceIds(ofThisRun))];
   const data = readable(fields.data, id, sealing);
   const { view, accepted, settled } = data;
+  const mayBeAccepted = before.possiblySent > 0 || data.isPartlyAccepted;
   return {
     id,
     state,
@@ -130,7 +136,7 @@ function jobView(job: StoredJob, account: Account, sealing?: Sealing): NoticeJob
       startedAt: numberOf(fields.processedOn),
       endedAt: numberOf(fields.finishedOn),
     }),
-    ...lastFailure(fields.failedReason, state, entry?.code),
+    ...lastFailure(fields.failedReason, state, entry?.code, mayBeAccepted),
     ...(state === 'accepted' && result !== undefined
       ? { confirmed: result.confirmed !== false }
       : {}),
@@ -159,14 +165,22 @@ function possiblySentTimes(
   return Math.max(listed ?? 0, own, intentOpen && place !== 'completed' ? 1 : 0);
 }
 
-/** Code and message of the last attempt that failed; of an accepted notice they are not shown. */
+/**
+ * Code and message of the last attempt that failed; of an accepted notice they are not shown.
+ *
+ * @param mayBeAccepted whether the service has accepted some contacts, or may have in an earlier run
+ */
 function lastFailure(
   reason: string | undefined,
   state: NoticeState,
   listedCode: string | undefined,
+  mayBeAccepted: boolean,
 ): Pick<NoticeJob, 'code' | 'message' | 'remedy'> {
   if (state === 'accepted' || state === 'cancelled') return {};
-  if (state === 'expired') return { code: 'EXPIRED', remedy: ERROR_CODES.EXPIRED.remedy };
+  if (state === 'expired') {
+    const { EXPIRED, OUTCOME_UNKNOWN } = ERROR_CODES;
+    return { code: 'EXPIRED', remedy: (mayBeAccepted ? OUTCOME_UNKNOWN : EXPIRED).remedy };
+  }
   const { code, message } = failureOf(reason);
   const known = listedCode ?? code;
   if (known === '') return {};
@@ -193,6 +207,7 @@ function contactStates({ accepted, settled, numbers }: ReadableData, state: Noti
 interface ReadableData {
   readonly view: Pick<NoticeJob, 'template' | 'delivery' | 'expiresAt' | 'contacts'>;
   readonly accepted: readonly string[];
+  readonly isPartlyAccepted: boolean;
   readonly settled: readonly ContactView[];
   /** Of the contacts that are still in the job. */
   readonly numbers: readonly string[];
@@ -214,15 +229,17 @@ function readable(text: string | undefined, id: string, sealing?: Sealing): Read
   const differ = accepted !== undefined || settled !== undefined;
   const opened = isSealed && differ ? openedOrNone(data, id, sealing) : undefined;
   const template = isName(templateCode) ? { template: templateCode } : {};
+  const acceptedSize = sizeOf(accepted, isText);
   const inTime = typeof expiresAt === 'number' && Math.abs(expiresAt) <= LAST_TIME;
   return {
     view: {
       ...template,
-      contacts: sizeOf(contacts) + sizeOf(accepted, isText) + sizeOf(settled),
+      contacts: sizeOf(contacts) + acceptedSize + sizeOf(settled),
       delivery: delivery === 'at-most-once' ? delivery : 'at-least-once',
       ...(inTime ? { expiresAt } : {}),
     },
     accepted: listOf(opened?.accepted ?? accepted).filter(isText),
+    isPartlyAccepted: acceptedSize > 0,
     settled: listOf(opened?.settled ?? settled).flatMap((one) => {
       const { contact, state } = fieldsOf(one);
       const { contact: number } = fieldsOf(contact);

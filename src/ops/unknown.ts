@@ -195,9 +195,8 @@ export async function readContacts(
 
 /**
  * Reads those of the ids that are listed as unknown and whose jobs have failed, with what was possibly sent before they
- * were sent again. Of the others, the entries are
- * removed that a process left when it died during a decision: they would be counted for as long as failed
- * notices are kept.
+ * were sent again. Of the others, the entries are removed that a process left when it died during a decision: they
+ * would be counted for as long as failed notices are kept.
  */
 export async function readUnknown(
   redis: RedisClient,
@@ -205,10 +204,11 @@ export async function readUnknown(
   ids: readonly string[],
 ): Promise<UnknownNotice[]> {
   if (ids.length === 0) return [];
-  const [kept, failed, earlier] = await Promise.all([
-    redis.hmget(keys.intents.unknown, ...ids),
-    redis.zmscore(keys.failedNotices, ...ids),
+  // In this order: what is sent again meanwhile has left the list when that is read.
+  const [earlier, failed, kept] = await Promise.all([
     Promise.all(ids.map((id) => redis.hget(keys.noticeJob(id), EARLIER_FIELD))),
+    redis.zmscore(keys.failedNotices, ...ids),
+    redis.hmget(keys.intents.unknown, ...ids),
   ]);
   const isFailed = (index: number) => typeof failed[index] === 'string';
   const others = ids.filter((_, index) => typeof kept[index] === 'string' && !isFailed(index));

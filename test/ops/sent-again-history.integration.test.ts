@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
 import { findContact } from '../../src/index.ts';
+import { sendAgain } from '../../src/notices/earlier-run.ts';
+import { readFailed } from '../../src/notices/failed-notices.ts';
 import { run } from '../cli/support/run.ts';
 import { testRedis } from '../support/redis.ts';
 import { connectionAs } from '../support/redis-users.ts';
@@ -54,12 +56,45 @@ it('a notice that is sent again keeps what was possibly sent before, with its tr
   expect(await show()).toMatchObject({ state: 'pending', ...after, earlier: [first, second] });
 });
 
+it('a decision whose process dies after the notice was queued again counts nothing twice', async () => {
+  const parked = await parkNotice(redis, {}, undefined, FIND_KEY, FACTS);
+  const { id, prefix, keys, intents } = parked;
+  const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
+  const json = async (...args: readonly string[]): Promise<unknown> =>
+    JSON.parse((await run([...args, '--json'], env)).stdout) as unknown;
+  expect(await intents.decide({ job: id, nonce: 'of the dead' }, 'resend')).toBe(true);
+  for (const view of await readFailed(redis.client, keys, [id])) {
+    expect(await sendAgain(redis.client, keys, view, 1)).toBe(true);
+  }
+  const traceIds = ['trace-0', 'trace-1'];
+  expect(await json('show', id)).toMatchObject({ state: 'pending', possiblySent: 2, traceIds });
+  // It is rejected this time.
+  await endWaiting(redis.client, keys, id);
+  expect(await json('show', id)).toMatchObject({ state: 'rejected', possiblySent: 2, traceIds });
+  expect(await json('unknown')).toMatchObject({ notices: [] });
+});
+
+it('a process that was asleep does not send again what is unknown anew and was not decided on', async () => {
+  const { id, keys, intents, queue } = await parkNotice(redis, {}, undefined, FIND_KEY, FACTS);
+  expect(await intents.decide({ job: id, nonce: 'of another process' }, 'over')).toBe(true);
+  const [view] = await readFailed(redis.client, keys, [id]);
+  if (view === undefined) throw new Error('the notice has not failed');
+  expect(await sendAgain(redis.client, keys, view, 1)).toBe(false);
+  expect(await queue.get(id)).toMatchObject({ state: 'unknown' });
+});
+
 it('a notice that expires after it was sent again was possibly sent before', async () => {
   const { id, keys, board, find, show } = await sentAgain();
   await redis.client.lrem(keys.noticesIn('wait'), 1, id);
   const end = { returnvalue: '{"outcome":"expired"}', finishedOn: Date.now() };
   await redis.client.hset(keys.noticeJob(id), end);
   await redis.client.zadd(board.toKey('completed'), end.finishedOn, id);
-  expect(await show()).toMatchObject({ state: 'expired', possiblySent: 2, earlier: EARLIER });
+  const remedy = 'Check the notice at the service before you send it again.';
+  expect(await show()).toMatchObject({
+    state: 'expired',
+    possiblySent: 2,
+    remedy,
+    earlier: EARLIER,
+  });
   expect(await find()).toMatchObject([{ states: ['expired'], possiblySent: 2 }]);
 });
