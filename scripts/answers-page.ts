@@ -111,7 +111,8 @@ contacts, and is about exactly those in it:
 | all accepted | accepted | |
 
 \`resolve --as accepted\` and \`--as discard\` remove the notice as a whole: where contacts were rejected beside the unknown ones,
-note them before (\`notices show\`, \`notices find\`).
+note them before (\`notices show\`, \`notices find\`). \`notices find\` then gives all states that a contact of it may have,
+and none as confirmed.
 
 ## Try it
 

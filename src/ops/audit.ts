@@ -53,6 +53,8 @@ export interface AuditEntry extends Actor {
   readonly as: string;
   /** Number of contacts; absent where the action does not concern contacts. */
   readonly contacts?: number;
+  /** Of a decision about a notice: other contacts of it had an end of their own before, and it is not about them. */
+  readonly partly?: boolean;
 }
 
 /** An entry as it is stored. */
@@ -101,11 +103,12 @@ export function withoutNumbers(why: string): string {
 export async function appendAudit(
   redis: RedisClient,
   keys: Pick<Keys, 'audit' | 'auditReads' | 'done'>,
-  { who, what, target, as, why, contacts }: AuditEntry,
+  { who, what, target, as, why, contacts, partly }: AuditEntry,
 ): Promise<void> {
   const stored = STORED_AS[what] ?? what;
   const fields = ['who', who, 'what', stored, 'target', target, 'as', as, 'why', why];
   if (contacts !== undefined) fields.push('contacts', String(contacts));
+  if (partly === true) fields.push('partly', '1');
   try {
     const stream = READS.has(what) ? keys.auditReads : keys.audit;
     await append(redis, [stream, keys.done(randomUUID())], [MOST, ...fields]);
@@ -173,5 +176,6 @@ export function keptAudit(id: string, fields: readonly string[]): KeptAudit {
     as: of.get('as') ?? '',
     why: of.get('why') ?? '',
     ...(contacts === undefined ? {} : { contacts: Number(contacts) }),
+    ...(of.has('partly') ? { partly: true } : {}),
   };
 }

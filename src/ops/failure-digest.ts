@@ -5,10 +5,15 @@ import { decodeContacts } from '../payload/chunk-payload.ts';
 import { batchSeal, type Seal, type Sealing } from '../payload/seal.ts';
 import type { FailureFilter } from '../batch/failures/select-failures.ts';
 import { NoticeQueueError } from '../contracts/errors.ts';
+import type { RedisClient } from '../redis/connect.ts';
+import { redisFailure } from '../redis/failure.ts';
+import { redisTime } from '../redis/server-clock.ts';
 import { maskContact } from './mask-contact.ts';
 
 /** Why contacts of a batch were not accepted; its cost does not grow with their number. */
 export interface FailureDigest {
+  /** When it was read: Redis time, milliseconds since the epoch. A redrive of what failed before sends no more. */
+  readonly at: number;
   readonly groups: readonly FailureExample[];
   /** False where there are more failures than were read: the groups then cover only a part. */
   readonly complete: boolean;
@@ -18,6 +23,13 @@ export interface FailureDigest {
 export interface FailureExample extends FailureGroup {
   /** Masked; absent where the contact is deleted, sent again, or cannot be decrypted here. */
   readonly example?: Readonly<Record<string, string>>;
+}
+
+/** Where failures are read. */
+export interface DigestContext {
+  readonly ledger: Ledger;
+  readonly redis: RedisClient;
+  readonly sealing: Sealing;
 }
 
 /**
@@ -35,11 +47,14 @@ const MAX_EXAMPLES = 10;
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function digestFailures(
-  { ledger, sealing }: { ledger: Ledger; sealing: Sealing },
+  { ledger, redis, sealing }: DigestContext,
   batch: Pick<Batch, 'id' | 'phase' | 'counts'>,
   filter: FailureFilter = {},
   max = MAX_FAILURES,
 ): Promise<FailureDigest> {
+  const at = await redisTime(redis).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
   const { groups, complete } = await readGroups(ledger, batch, filter, max);
   const shown = await Promise.all(
     groups.map(async ({ first = '', ...group }, index): Promise<FailureExample> => {
@@ -52,7 +67,7 @@ export async function digestFailures(
       return example === undefined ? group : { ...group, example };
     }),
   );
-  return { groups: shown, complete };
+  return { at: Math.ceil(at), groups: shown, complete };
 }
 
 async function openExample(

@@ -84,9 +84,11 @@ export async function resolveNotices(
       const results = await Promise.allSettled(
         found.map(async (notice) => {
           const { id, contacts } = notice;
+          const partly = await hasEndedPartly(context, id);
           const result = await resolveNotice(context, notice, decision.as);
           if (result === 'resolved') {
-            await appendAudit(redis, keys, { ...decision, what: 'resolve', target: id, contacts });
+            const entry = { ...decision, what: 'resolve', target: id, contacts, partly } as const;
+            await appendAudit(redis, keys, entry);
           }
           return { result, contacts };
         }),
@@ -102,6 +104,20 @@ export async function resolveNotices(
     throw redisFailure(error);
   } finally {
     await queue.close().catch(() => {});
+  }
+}
+
+/** Whether contacts of a notice have an end of their own: its job is about the others. */
+async function hasEndedPartly(
+  { redis, keys }: Pick<ResolveContext, 'redis' | 'keys'>,
+  id: string,
+): Promise<boolean> {
+  const text = await redis.hget(keys.noticeJob(id), 'data');
+  try {
+    const { accepted, settled } = JSON.parse(text ?? '{}') as Partial<JobData>;
+    return accepted !== undefined || settled !== undefined;
+  } catch {
+    return false;
   }
 }
 

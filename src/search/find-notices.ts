@@ -5,6 +5,7 @@ import { findEntries, type FindEntry } from '../number-index/notice-number-index
 import { readJob } from '../notices/look-up.ts';
 import type { StoredJob } from '../notices/look-up-script.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
+import { earlierSends, type NoticeJob } from '../notices/notice-state.ts';
 import { jobViewOf } from '../notices/notice-view.ts';
 import { openJob } from '../payload/sealed-job.ts';
 import { redisFailure } from '../redis/failure.ts';
@@ -35,6 +36,8 @@ export interface FoundNotice {
 export interface DeletedFacts {
   /** A person's decision, if it is still in the audit stream. */
   readonly decided?: 'accepted' | 'discard' | undefined;
+  /** The decision was not about all its contacts: others had been accepted or rejected. */
+  readonly partly?: boolean | undefined;
   /** Whether it had a deadline. */
   readonly expires: boolean;
   /**
@@ -49,14 +52,23 @@ export interface DeletedFacts {
  *
  * | | states |
  * |---|---|
- * | a person decided | accepted, or cancelled if discarded |
+ * | a person decided | accepted, or cancelled if discarded; or as other contacts of it, accepted or rejected |
  * | an unknown one would still be stored | accepted, rejected or cancelled, or expired if it had a deadline |
  * | | all but pending |
  *
  * What was rejected can be deleted at any time, and what was cancelled is kept for KEEP_ACCEPTED_MS only.
  */
-export function statesOfDeleted({ decided, expires, young }: DeletedFacts): readonly FoundState[] {
-  if (decided !== undefined) return [decided === 'accepted' ? 'accepted' : 'cancelled'];
+export function statesOfDeleted({
+  decided,
+  partly = false,
+  expires,
+  young,
+}: DeletedFacts): readonly FoundState[] {
+  if (decided !== undefined) {
+    const discarded: FoundState[] = decided === 'discard' ? ['cancelled'] : [];
+    if (partly) return ['accepted', 'rejected', ...discarded];
+    return decided === 'accepted' ? ['accepted'] : discarded;
+  }
   const late: FoundState[] = expires ? ['expired'] : [];
   const unknown: FoundState[] = young ? [] : ['unknown'];
   return ['accepted', 'rejected', ...unknown, ...late, 'cancelled'];
@@ -109,13 +121,14 @@ function deletedNotice(
   decisions: readonly KeptAudit[],
   young: boolean,
 ): FoundNotice {
-  const as = decisions.find(({ what, target }) => what === 'resolve' && target === jobId)?.as;
+  const { as, partly = false } =
+    decisions.find(({ what, target }) => what === 'resolve' && target === jobId) ?? {};
   // What was sent again has an outcome of its own.
   const decided = as === 'accepted' || as === 'discard' ? as : undefined;
   // Beyond the bound, decisions may have been left unread.
   const isAllRead = decisions.length < DECISIONS;
-  const states = statesOfDeleted({ decided, expires, young: isAllRead && young });
-  return { job: jobId, states, confirmed: decided !== undefined, at };
+  const states = statesOfDeleted({ decided, partly, expires, young: isAllRead && young });
+  return { job: jobId, states, confirmed: decided !== undefined && !partly, at };
 }
 
 /** As a look-up of the notice shows it; what is being sent is pending. */
@@ -124,17 +137,29 @@ function keptNotice(
   job: StoredJob,
   place: Exclude<ReturnType<typeof placeOf>, 'none'>,
 ): FoundNotice {
-  const { state, template, code, possiblySent } = jobViewOf(job);
-  const known = state === 'sending' || state === 'not-kept' ? 'pending' : state;
+  const { template, ...view } = jobViewOf(job);
+  const { state, code, possiblySent } = placedView(view, place);
   return {
     job: jobId,
     ...(template === undefined ? {} : { template }),
-    states: [place === 'contacts' || place === 'unreadable' ? known : place],
+    states: [state === 'sending' || state === 'not-kept' ? 'pending' : state],
     confirmed: true,
     at,
     ...(code === undefined ? {} : { code }),
     ...(possiblySent === 0 ? {} : { possiblySent }),
   };
+}
+
+/** What is known of one contact of a notice: its own state, if it has one, or that of the notice. */
+function placedView(
+  view: Pick<NoticeJob, 'state' | 'code' | 'possiblySent' | 'earlier'>,
+  place: Exclude<ReturnType<typeof placeOf>, 'none'>,
+): Pick<NoticeJob, 'state' | 'code' | 'possiblySent'> {
+  if (place === 'accepted') return { state: place, possiblySent: view.possiblySent };
+  if (typeof place === 'string') return view;
+  const { state, code, possiblySent = 1 } = place;
+  const before = earlierSends(view.earlier ?? []).possiblySent;
+  return { state, code, possiblySent: before + (state === 'unknown' ? possiblySent : 0) };
 }
 
 /**
@@ -145,7 +170,7 @@ function placeOf(
   { id, fields }: StoredJob,
   number: string,
   sealing: Sealing | undefined,
-): 'accepted' | SettledContact['state'] | 'contacts' | 'none' | 'unreadable' {
+): 'accepted' | SettledContact | 'contacts' | 'none' | 'unreadable' {
   let data: JobData;
   try {
     data = openJob(JSON.parse(fields.data ?? ''), id, sealing);
@@ -154,6 +179,6 @@ function placeOf(
   }
   if (data.accepted?.includes(number) === true) return 'accepted';
   const settled = data.settled?.find(({ contact }) => contact.contact === number);
-  if (settled !== undefined) return settled.state;
+  if (settled !== undefined) return settled;
   return data.notice.contacts.some(({ contact }) => contact === number) ? 'contacts' : 'none';
 }

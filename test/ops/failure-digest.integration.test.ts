@@ -31,8 +31,14 @@ async function failedBatch(
   return { ...batch, groups: keysOf(prefix, 'default').batch('b').groups };
 }
 
+const contextOf = ({ ledger }: BuiltBatch, client = redis.client) => ({
+  ledger,
+  redis: client,
+  sealing: NO_SEALING,
+});
+
 const digest = async (batch: BuiltBatch, max?: number) =>
-  digestFailures({ ledger: batch.ledger, sealing: NO_SEALING }, await batch.read(), {}, max);
+  digestFailures(contextOf(batch), await batch.read(), {}, max);
 
 /** State, code, contacts and parts of each group. */
 const sumsOf = async (batch: BuiltBatch) =>
@@ -50,25 +56,31 @@ async function namesOf(batch: BuiltBatch, code: string): Promise<string[]> {
 }
 
 /** The commands of a digest, by name, which the server of a batch has run. */
-async function costOf(url: string, batch: BuiltBatch): Promise<Record<string, number>> {
+async function costOf(
+  url: string,
+  client: Redis,
+  batch: BuiltBatch,
+): Promise<Record<string, number>> {
   await digest(batch);
   const stored = await batch.read();
   const before = new Map(await commandsByName(url));
-  await digestFailures({ ledger: batch.ledger, sealing: NO_SEALING }, stored);
+  await digestFailures(contextOf(batch, client), stored);
   const after = await commandsByName(url);
   const made = after.map(([name, calls]) => [name, calls - (before.get(name) ?? 0)] as const);
   return Object.fromEntries(made.filter(([, calls]) => calls > 0));
 }
 
 describe('the failures of a batch by state and code', () => {
-  it('are read with the same seven commands for 20 failures and for 3,000', async () => {
-    const expected = { evalsha: 1, hmget: 1, hlen: 1, hvals: 1, hget: 3 };
+  it('are read with the same eight commands for 20 failures and for 3,000', async () => {
+    const expected = { time: 1, evalsha: 1, hmget: 1, hlen: 1, hvals: 1, hget: 3 };
     // Of its own: a server that REDIS_URL names has other callers.
     const server = await startRedisServer();
     const client = new Redis(server.url);
     try {
-      expect(await costOf(server.url, await failedBatch(2, client))).toEqual(expected);
-      expect(await costOf(server.url, await failedBatch(300, client))).toEqual(expected);
+      for (const chunks of [2, 300]) {
+        const batch = await failedBatch(chunks, client);
+        expect(await costOf(server.url, client, batch)).toEqual(expected);
+      }
     } finally {
       client.disconnect();
       await server.close();
@@ -78,6 +90,7 @@ describe('the failures of a batch by state and code', () => {
   it('are complete, each group with its message and a masked example', async () => {
     const batch = await failedBatch(3);
     expect(await digest(batch, 1)).toEqual({
+      at: expect.any(Number) as number,
       complete: true,
       groups: [
         {

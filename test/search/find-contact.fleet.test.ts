@@ -20,6 +20,8 @@ describe('what became of a single notice whose job is deleted', () => {
   it.each([
     [{ decided: 'accepted' }, ['accepted']],
     [{ decided: 'discard' }, ['cancelled']],
+    [{ decided: 'accepted', partly: true }, ['accepted', 'rejected']],
+    [{ decided: 'discard', partly: true }, ['accepted', 'rejected', 'cancelled']],
     [{}, ['accepted', 'rejected', 'cancelled']],
     [{ expires: true }, ['accepted', 'rejected', 'expired', 'cancelled']],
     [{ young: false }, ['accepted', 'rejected', 'unknown', 'cancelled']],

@@ -32,10 +32,10 @@ export async function logAudit(
         const last = entries.at(-1);
         if (last === undefined) break;
         for (const [id, fields] of entries) {
-          const { at, who, what, target, as, why, contacts } = keptAudit(id, fields);
+          const { at, why, ...entry } = keptAudit(id, fields);
           const reason = withoutNumbers(why);
           const time = new Date(at).toISOString();
-          log.info({ event: 'audit', at: time, who, what, target, as, contacts, why: reason });
+          log.info({ event: 'audit', at: time, ...entry, why: reason });
         }
         [from] = last;
         await redis.hset(keys.auditLogged, stream, from);

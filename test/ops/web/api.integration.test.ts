@@ -249,7 +249,10 @@ describe('failures', () => {
     await failedBatch(prefix);
     const preview = await viewer.get('/api/v1/batches/b/redrive?state=unknown');
     expect(preview.json).toMatchObject({ possible: true, reason: null, contacts: 11 });
-    const body = { state: 'rejected', why: 'numbers were mended' };
+    const { at } = preview.json as { at: number };
+    const body = { state: 'rejected', before: at, why: 'numbers were mended' };
+    const early = await operator.post('/api/v1/batches/b/redrive', { ...body, before: 1 });
+    expect(early.json).toMatchObject({ redriven: 0, left: 0 });
     const done = await operator.post('/api/v1/batches/b/redrive', body);
     expect(done.json).toEqual({ batch: 'b', redriven: 2, chunks: 1, left: 0, gone: 0 });
     expect((await server.context.ledger.read('b'))?.counts).toMatchObject({

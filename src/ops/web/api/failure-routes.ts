@@ -13,7 +13,7 @@ import { redriveAudited } from '../../batch-actions.ts';
 import { json, route, type Route } from '../http/route.ts';
 import { requireBatch } from './batch-routes.ts';
 import { csvDownload } from './csv-download.ts';
-import { batchParams, code, rate, waitAfter, waitMs, why } from './inputs.ts';
+import { ageFields, batchParams, code, rate, waitAfter, waitMs, why } from './inputs.ts';
 
 /** Longest duration of a redrive request in milliseconds; the answer tells what is left. */
 const REDRIVE_MS = 20_000;
@@ -29,6 +29,11 @@ const groups = z.array(
 
 const digest = z.object({
   batch: z.string(),
+  at: z
+    .int()
+    .describe(
+      'when it was read: milliseconds since the epoch; as `before` of a redrive, nothing else is sent',
+    ),
   groups,
   complete: z.boolean().describe('false where the groups cover only the first failures'),
 });
@@ -109,6 +114,7 @@ export const FAILURE_ROUTES: readonly Route[] = [
     body: z.strictObject({
       state: z.enum(states),
       code: code.optional(),
+      before: ageFields.before,
       limit: z.int().min(1).max(1_000_000_000).optional().describe('most contacts to redrive'),
       rate: rate.describe('most contacts per second, on average'),
       why,

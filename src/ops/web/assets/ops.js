@@ -111,11 +111,16 @@ async function refresh() {
   const found = new DOMParser().parseFromString(await answer.text(), 'text/html');
   for (const section of document.querySelectorAll('[data-refresh]')) {
     const newer = found.getElementById(section.id);
-    if (newer !== null && !inUse(section) && section.outerHTML !== newer.outerHTML) {
+    if (newer !== null && !inUse(section) && shown(section) !== shown(newer)) {
       section.replaceWith(document.adoptNode(newer));
       offerAll(newer);
     }
   }
+}
+
+/** A section without the time at which its forms were made. @param {Element} section */
+function shown(section) {
+  return section.outerHTML.replaceAll(/name="before" value="\d+"/g, '');
 }
 
 /** Makes the checkboxes work that check all others of a name. @param {ParentNode} place */

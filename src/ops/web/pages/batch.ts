@@ -145,7 +145,9 @@ function failureTable({ batch, failures, noRedrive }: BatchPageData, view: PageV
           <td>
             ${group.message === '' ? html`<span class="quiet">nothing</span>` : group.message}${example(group)}
           </td>
-          <td>${mayAct(view) && noRedrive === undefined && redrive(batch, group, view)}</td>
+          <td>
+            ${mayAct(view) && noRedrive === undefined && redrive(batch, group, failures.at, view)}
+          </td>
         </tr>`,
     ),
   )}
@@ -164,7 +166,12 @@ function example({ example: contact }: FailureExample): Html | undefined {
 /** States that can be redriven; cancelled contacts cannot. */
 const REDRIVEN: ReadonlySet<string> = new Set(['rejected', 'expired', 'unknown']);
 
-function redrive({ id }: BatchAnswer, group: FailureExample, view: PageView): Html | undefined {
+function redrive(
+  { id }: BatchAnswer,
+  group: FailureExample,
+  before: number,
+  view: PageView,
+): Html | undefined {
   if (!REDRIVEN.has(group.state)) return undefined;
   const { state, code, contacts } = group;
   const name = `why-${state}-${code}`.replaceAll(/[^A-Za-z0-9-]/g, '-');
@@ -179,6 +186,7 @@ function redrive({ id }: BatchAnswer, group: FailureExample, view: PageView): Ht
         </p>
         <input type="hidden" name="state" value="${state}" />
         <input type="hidden" name="code" value="${code}" />
+        <input type="hidden" name="before" value="${before}" />
         ${whyField(name)}
         <button type="submit" ${state === 'unknown' && html`class="danger"`}>
           Send ${formatCount(contacts)} again

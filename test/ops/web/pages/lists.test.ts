@@ -24,7 +24,7 @@ function dataOf(some: Partial<BatchPageData> = {}): BatchPageData {
     batch: someBatch(),
     standstill: undefined,
     importStopped: false,
-    failures: { groups: [], complete: true },
+    failures: { at: NOW, groups: [], complete: true },
     noRedrive: undefined,
     ...some,
   };
@@ -68,14 +68,16 @@ describe('one batch', () => {
     ['unknown', true],
     ['cancelled', false],
   ] as const)('%s contacts can be sent again: %s', (state, can) => {
-    const failures = { groups: [{ ...group, state }], complete: true };
+    const failures = { at: NOW, groups: [{ ...group, state }], complete: true };
     const { text } = batchPage(dataOf({ failures }), operator);
     expect(text.includes('/redrive"')).toBe(can);
+    // What fails after the page was made is not on it.
+    expect(text.includes(`name="before" value="${NOW}"`)).toBe(can);
     expect(text.includes('They may arrive twice')).toBe(state === 'unknown');
   });
 
   it('shows what was rejected, and why nothing can be sent again', () => {
-    const failures = { groups: [group], complete: false };
+    const failures = { at: NOW, groups: [group], complete: false };
     const data = dataOf({ failures, noRedrive: 'it is cancelled' });
     const { text } = batchPage(data, operator);
     expect(text).toContain('for example contact 010******01');
@@ -95,7 +97,7 @@ describe('one batch', () => {
 
   it('a viewer sees no form, and texts of the service are escaped', () => {
     const evil = { ...group, code: EVIL, message: EVIL, example: { [EVIL]: EVIL } };
-    const failures = { groups: [evil], complete: true };
+    const failures = { at: NOW, groups: [evil], complete: true };
     const batch = someBatch({ templateCode: EVIL });
     const data = dataOf({ batch, failures, standstill: EVIL, noRedrive: undefined });
     expect(batchPage(data, viewer).text).not.toMatch(FORMS);
