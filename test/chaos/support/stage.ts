@@ -352,8 +352,13 @@ export class Stage {
       deadlineMs: END_DEADLINE_MS,
       everyMs: 100,
     }).catch(async (error: unknown) => {
-      const open = await whatIsOpen(client, KEYS);
-      throw new Error(`${String(error)}: ${JSON.stringify({ handedOver, ...open })}`);
+      const open = {
+        handedOver,
+        badOver: await this.areBadOver(),
+        ...(await whatIsOpen(client, KEYS)),
+      };
+      const lately = this.endsByCode(Date.now() - END_DEADLINE_MS);
+      throw new Error(`${String(error)}: ${JSON.stringify({ ...open, lately })}`);
     });
     const endedAt = performance.now();
     const takeovers = await Promise.all(this.#takeovers);
@@ -381,10 +386,11 @@ export class Stage {
     };
   }
 
-  /** How often attempts ended in which way, and with which code. */
-  endsByCode(): Readonly<Record<string, number>> {
+  /** How often attempts ended in which way, and with which code, since a time: milliseconds since the epoch. */
+  endsByCode(since = 0): Readonly<Record<string, number>> {
     const ends: Record<string, number> = {};
-    for (const { outcome, code, probe } of this.fleet.attempts()) {
+    for (const { outcome, code, probe, time } of this.fleet.attempts()) {
+      if (Date.parse(String(time)) < since) continue;
       const end = [outcome, code, probe === true ? 'probe' : undefined].filter(Boolean).join(' ');
       ends[end] = (ends[end] ?? 0) + 1;
     }
