@@ -117,12 +117,21 @@ export class Load {
     }
   }
 
-  /** Begins to hand over single notices evenly, so that some are under way whenever something breaks. */
-  beginDrip(perSecond: number, isOver: () => Promise<boolean>): void {
+  /**
+   * Hands over single notices evenly, so that some are under way whenever something breaks.
+   *
+   * @param isBehind whether so many wait that no more are handed over: a fleet with fewer workers than at first could
+   *   send them as slowly as they come, and the load would not end
+   */
+  beginDrip(
+    perSecond: number,
+    isBehind: () => Promise<boolean>,
+    isOver: () => Promise<boolean>,
+  ): void {
     const some = Math.ceil((perSecond * DRIP_EVERY_MS) / 1_000);
     void this.#begin(async () => {
       while (!(await isOver())) {
-        await this.send(some);
+        if (!(await isBehind())) await this.send(some);
         await pause(DRIP_EVERY_MS);
       }
     });

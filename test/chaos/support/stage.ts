@@ -22,7 +22,7 @@ import type { Verdict } from './laws.ts';
 import { Load } from './load.ts';
 import { PLAN, type Plan } from './plan.ts';
 import { Pulse, recoveries } from './pulse.ts';
-import { BATCH, CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS } from './settings.ts';
+import { BATCH, CHUNK, CHUNK_SLOTS, ENV, LATENCY_MS, OUTAGE_MS } from './settings.ts';
 import { startTlsFront, type TlsFront } from './tls-front.ts';
 import { watchSums, type SumWatch } from './watch-sums.ts';
 
@@ -140,6 +140,7 @@ export class Stage {
       // Only that others are accepted proves that a bad notice is refused for itself.
       load.beginDrip(
         plan.noticesPerSecond,
+        () => stage.isBehind(),
         async () => (await stage.isBatchOver()) && (await stage.areBadOver()),
       );
       return stage;
@@ -325,6 +326,12 @@ export class Stage {
   areBadOver(): Promise<boolean> {
     const jobs = [...this.load.bad.keys()].map((id) => ({ queue: QUEUE_NAME, id }));
     return areDone(this.client, KEYS, jobs).catch(() => false);
+  }
+
+  /** Whether as many single notices wait as come in the longest outage; false also while Redis is away. */
+  async isBehind(): Promise<boolean> {
+    const waiting = await this.client.llen(KEYS.noticesIn('wait')).catch(() => 0);
+    return waiting > (this.#plan.noticesPerSecond * OUTAGE_MS) / 1_000;
   }
 
   /** Ends the faults of the service, but not those of bad notices and contacts; answers how often all of them struck. */
