@@ -3,12 +3,15 @@ import type { Job } from 'bullmq';
 /** Errors with which a run requeues or delays its job: nothing is lost with them. */
 const REQUEUES: ReadonlySet<string> = new Set(['DelayedError', 'RateLimitError']);
 
+/** Marks a job whose run has ended and whose end Redis has not recorded yet; not a Set of them, see Slots. */
+const UNRECORDED = Symbol('unrecorded');
+type MarkedJob = Job & { [UNRECORDED]?: boolean };
+
 /** Counts the jobs of a process. */
 export class InFlight {
   #active = 0;
   #started = 0;
-  /** Jobs whose runs have ended and whose ends Redis has not recorded yet. */
-  readonly #unrecorded = new Set<Job>();
+  #unrecorded = 0;
 
   /** Jobs in progress. */
   get active(): number {
@@ -22,7 +25,7 @@ export class InFlight {
 
   /** Whether a job is in progress, or a result would be lost if the process ended now. */
   get busy(): boolean {
-    return this.#active > 0 || this.#unrecorded.size > 0;
+    return this.#active > 0 || this.#unrecorded > 0;
   }
 
   /** Runs a job and counts it. */
@@ -31,11 +34,11 @@ export class InFlight {
     this.#started++;
     try {
       const result = await run();
-      this.#unrecorded.add(job);
+      this.#mark(job, true);
       return result;
     } catch (error) {
       if (!(error instanceof Error && REQUEUES.has(error.name))) {
-        this.#unrecorded.add(job);
+        this.#mark(job, true);
       }
       throw error;
     } finally {
@@ -45,6 +48,12 @@ export class InFlight {
 
   /** The end of a job is recorded (send-job.ts). */
   recorded(job: Job): void {
-    this.#unrecorded.delete(job);
+    this.#mark(job, false);
+  }
+
+  #mark(job: MarkedJob, isUnrecorded: boolean): void {
+    if ((job[UNRECORDED] ?? false) === isUnrecorded) return;
+    job[UNRECORDED] = isUnrecorded;
+    this.#unrecorded += isUnrecorded ? 1 : -1;
   }
 }

@@ -148,6 +148,8 @@ export class SendJob extends Job {
       return await this.#announceAndMove(() => announce(this, end, error), token, move, end);
     } finally {
       inFlight.recorded(this);
+      // BullMQ's set of jobs under way keeps jobs that have ended from being collected soon (src/async/slots.ts).
+      this.data = undefined;
     }
   }
 

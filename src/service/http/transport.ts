@@ -1,4 +1,5 @@
 import type { Dispatcher } from 'undici';
+import { Slots } from '../../async/slots.ts';
 import { requestSpan, serverAttributes } from '../../tracing/spans.ts';
 import { classifyFailure } from './classify-failure.ts';
 import { ANSWER_BYTES, headerOf } from './exchange.ts';
@@ -31,17 +32,17 @@ export interface Dispatchers {
  * @param origin scheme, host and port of all requests
  */
 export function createTransport(dispatchers: Dispatchers, origin: string): Transport {
-  const running = new Set<Try>();
+  const running = new Slots<Try>();
   const server = serverAttributes(origin);
 
   const dispatched = (exchange: Exchange, path: string) =>
     new Promise<WireFacts>((resolve) => {
       const attempt = new Try(exchange, (seen) => {
-        running.delete(attempt);
+        running.remove(slot);
         exchange.record(seen);
         resolve(seen);
       });
-      running.add(attempt);
+      const slot = running.add(attempt);
       const request: Dispatcher.DispatchOptions = {
         origin,
         path,
