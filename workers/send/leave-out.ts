@@ -68,7 +68,7 @@ interface LeftOut {
 
 /**
  * A notice of which some contacts are unknown already is unknown for these, too, whatever becomes of the others. When its
- * deadline passes, these are rejected as `EXPIRED`.
+ * deadline passes, the others are rejected as `EXPIRED`.
  */
 function leftOutAs(notice: HeldNotice): LeftOut {
   const outcome = outcomeOf(notice);
