@@ -56,7 +56,7 @@ export class ProducerConnection {
     this.#timeoutMs = enqueueTimeoutMs;
     this.#find = key === undefined ? undefined : { key: findKey(key), keepMs: findRetentionMs };
     const onError = (error: Error) => this.#calls.noteError(error);
-    this.#client = connectRedis(redis, 'producer', onError, enqueueTimeoutMs);
+    this.#client = connectRedis(redis, 'producer', onError);
     this.#calls = new RedisCalls(this.#client, {
       timeoutMs: enqueueTimeoutMs,
       // Redis detects a repetition for four times as long, because what was written may arrive late.

@@ -1,5 +1,5 @@
 import { NoticeQueueError } from '../contracts/errors.ts';
-import type { RedisClient } from '../redis/connect.ts';
+import { reopen, type RedisClient } from '../redis/connect.ts';
 import { inOneWrite } from '../redis/one-write.ts';
 import { isConnectionLost, redisErrorCode, redisFailure } from '../redis/failure.ts';
 
@@ -53,6 +53,9 @@ interface Call {
  * since the call was made. So it does not matter how many calls wait before it. The time is counted in
  * ticks, and a late tick counts as one: while this process is busy, the answers that have arrived are not
  * read, which is not Redis' fault.
+ *
+ * When the time of a call is over, the connection counts as dead and is reopened. The client's own limit of silence
+ * would not do: it closes the connection of a process that was busy, with the answers that have arrived on it.
  */
 export class RedisCalls {
   readonly #client: RedisClient;
@@ -64,6 +67,8 @@ export class RedisCalls {
   #writtenWeight = 0;
   #ticks = 0;
   #lastAnswer = { tick: 0, at: 0 };
+  /** When the connection was made on which the client then introduces itself. */
+  #connectTick = 0;
   #ticking: NodeJS.Timeout | undefined;
   #pause: NodeJS.Timeout | undefined;
   /** The last connection error; undefined while connected. */
@@ -72,6 +77,9 @@ export class RedisCalls {
   constructor(client: RedisClient, limits: CallLimits) {
     this.#client = client;
     this.#limits = limits;
+    client.on('connect', () => {
+      this.#connectTick = this.#ticks;
+    });
     client.on('ready', () => {
       this.#lastError = undefined;
       this.#writeNext();
@@ -190,15 +198,25 @@ export class RedisCalls {
   #tick(): void {
     this.#ticks += 1;
     if (this.#ticks - this.#lastAnswer.tick <= TICKS) return;
+    const isDead = this.#isDead();
     for (const line of [this.#written, this.#again, this.#waiting]) {
       for (const call of line) {
         // More than so many, because the first tick may come right after the start.
         if (this.#ticks - call.startTick <= TICKS) continue;
         this.#end(call);
         call.reject(this.#timedOut(call));
+        if (isDead) reopen(this.#client);
       }
     }
     this.#writeNext();
+  }
+
+  /** Of a connection without an answer. A new one has twice the time limit until it is ready. */
+  #isDead(): boolean {
+    const { status } = this.#client;
+    return (
+      status === 'ready' || (status === 'connect' && this.#ticks - this.#connectTick > 2 * TICKS)
+    );
   }
 
   /** The error of a call whose time is over. */

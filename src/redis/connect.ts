@@ -56,8 +56,8 @@ export type RedisClient = Redis | Cluster;
 /**
  * The purpose of a connection decides how it handles an outage.
  *
- * - `producer`: repeats no command by itself and has no time limit for one: its owner does both
- *   (src/producer/redis-calls.ts).
+ * - `producer`: repeats no command by itself, has no time limit for one, and is not reopened soon when Redis is
+ *   silent: its owner does all three (src/producer/redis-calls.ts).
  * - `ops`: fails at once when Redis is unavailable and within `commandTimeoutMs` when it is frozen, so that
  *   a request of a person gets its answer in time.
  * - `worker`: retries forever; its blocking commands never time out.
@@ -82,7 +82,7 @@ function roleOptions(role: ConnectionRole, commandTimeoutMs: number | undefined)
       return {
         enableOfflineQueue: false,
         autoResendUnfulfilledCommands: false,
-        socketTimeout: timeoutsOf(commandTimeoutMs).socketTimeout,
+        socketTimeout: SILENCE_MS,
       };
     case 'ops':
       return {
@@ -131,8 +131,7 @@ function reconnectOnReadOnly(): (error: Error) => boolean {
  * Opens a connection; it connects in the background.
  *
  * @param onError called with every connection error; without a listener ioredis prints them
- * @param commandTimeoutMs longest time of one command, for `ops` and `reader`; for `producer`, half the
- *   time without an answer after which the connection is reopened
+ * @param commandTimeoutMs longest time of one command, for `ops` and `reader`
  */
 export function connectRedis(
   settings: RedisSettings,
@@ -197,6 +196,18 @@ function openClient(
     port: Number(url.port || 6379),
     db,
   });
+}
+
+/**
+ * Drops the connection (those to all nodes of a Cluster) at once. It is opened again, as after any loss; commands
+ * without an answer fail with a lost connection.
+ */
+export function reopen(client: RedisClient): void {
+  for (const node of client instanceof Cluster ? client.nodes() : [client]) {
+    // Undefined before the first connection.
+    const stream = node.stream as Redis['stream'] | undefined;
+    stream?.destroy();
+  }
 }
 
 /**

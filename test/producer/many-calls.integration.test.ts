@@ -56,6 +56,12 @@ function messages(results: readonly PromiseSettledResult<unknown>[]): string[] {
   });
 }
 
+/** How many connections Redis has accepted. */
+async function connectionsOf(client: Redis): Promise<number> {
+  const [, count] = /total_connections_received:(\d+)/.exec(await client.info('stats')) ?? [];
+  return Number(count);
+}
+
 /** Keeps the event loop busy, as an application that computes. */
 function block(ms: number): void {
   const until = performance.now() + ms;
@@ -73,6 +79,7 @@ async function watchFor(server: RedisServer, jobs: number): Promise<() => void> 
     `const { workerData: { url, key, jobs, seen }, parentPort } = require('node:worker_threads');
     const redis = new (require('ioredis').Redis)(url);
     const look = async () => {
+      await redis.ping();
       parentPort.postMessage('ready');
       while ((await redis.llen(key)) < jobs);
       Atomics.store(seen, 0, 1);
@@ -120,6 +127,7 @@ describe('a process that blocks its event loop', () => {
   it('for longer than the time limit: the answer that has arrived counts', async () => {
     const { server, queue, client } = await open({ enqueueTimeoutMs: 200 });
     const isQueued = await watchFor(server, 2);
+    const opened = await connectionsOf(client);
     const sending = queue.send(NOTICE);
     // The command is written; its answer is not read while the loop is blocked.
     setImmediate(() => {
@@ -128,6 +136,8 @@ describe('a process that blocks its event loop', () => {
     });
     expect(await sending).toMatchObject({ duplicate: false });
     expect(await waitingIds(client, PREFIX)).toHaveLength(2);
+    // It did not come by a repetition on another connection.
+    expect(await connectionsOf(client)).toBe(opened);
   });
 
   it('is named in the error, with what became of the notice', async () => {

@@ -22,7 +22,7 @@ async function open(limits: Partial<CallLimits> = {}): Promise<Bench> {
   onTestFinished(() => proxy.close());
   const url = `redis://127.0.0.1:${proxy.port}`;
   const settings = { url, sentinels: [], cluster: [], connectTimeoutMs: 2_000 };
-  const client = connectRedis(settings, 'producer', () => {}, 2_000);
+  const client = connectRedis(settings, 'producer', () => {});
   onTestFinished(() => client.disconnect());
   const calls = new RedisCalls(client, { timeoutMs: 5_000, repeatWithinMs: 5_000, ...limits });
   expect(await readyWithin(client, 5_000)).toBe(true);
@@ -91,6 +91,35 @@ describe('a call whose reply is lost', () => {
     await Promise.all([call('first', 1_000), call('second', 1_000)]);
     expect(order).toEqual(['first', 'second']);
     expect(await redis.client.get(key)).toBe('firstfirstsecond');
+  });
+});
+
+describe('a connection that died in silence', () => {
+  // Far less than the 15 s after which the client itself gives a silent connection up.
+  const SOON = { what: 'an answer', deadlineMs: 5_000 };
+
+  const answersOf = ({ calls, client, key }: Bench) => {
+    const incremented = () => calls.run(() => client.incr(key)).catch(() => undefined);
+    return () => until(incremented, SOON);
+  };
+
+  it('is opened again when the time of a call is over', async () => {
+    const bench = await open({ timeoutMs: 300 });
+    await bench.proxy.place({ kind: 'stale', by: 'silence' });
+    const failed = bench.calls.run(() => bench.client.incr(bench.key));
+    await expect(failed).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    expect(await answersOf(bench)()).toBe(1);
+    expect(bench.proxy.struck).toBe(1);
+  });
+
+  it('before it was ready: also', async () => {
+    const bench = await open({ timeoutMs: 300 });
+    await bench.proxy.place({ kind: 'black-hole', after: 'dead' });
+    const failed = bench.calls.run(() => bench.client.incr(bench.key));
+    await expect(failed).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
+    await until(() => bench.client.status === 'connect', { what: 'the next connection' });
+    await bench.proxy.heal();
+    expect(await answersOf(bench)()).toBe(1);
   });
 });
 
