@@ -51,6 +51,7 @@ const failureStates = ['rejected', 'unknown', 'expired'] as const;
 export const batchSelectionSchema = z.strictObject({
   state: z.enum(failureStates, `expected ${failureStates.join(' or ')}`),
   code: text,
+  before: time.optional(),
   limit: count.optional(),
   rate: z.unknown().optional(),
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import { Intents } from '../fleet/intents/intents.ts';
-import { announceEnd } from '../notices/announce-end.ts';
 import { cancelJobs } from '../notices/cancel.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
+import { endUnknown } from '../notices/remove-failed.ts';
 import { replaceData } from './replace-data.ts';
 import { readUnknown } from '../ops/unknown.ts';
 import { NO_SEALING } from '../payload/seal.ts';
@@ -80,15 +80,12 @@ async function eraseJob(
   if (answer === 'not-kept') return 'gone';
   if (answer === 'sending' || answer === 'possibly-sent') return answer;
   const [listed] = answer === 'unknown' ? await readUnknown(redis, keys, [id]) : [];
-  const intents = new Intents(redis, keys);
-  const decision = { job: id, nonce: randomUUID() };
   if (listed !== undefined) {
-    if (!(await intents.decide(decision, 'over'))) return 'changed';
-    await announceEnd(redis, keys, id, 'cancelled');
+    const isEnded = await endUnknown(redis, keys, listed, 'cancelled', 'erase');
+    return isEnded ? 'removed' : 'changed';
   }
   // Removes its idempotency key, too.
   const removed = await queue.remove(id);
-  if (listed !== undefined) await intents.resolved(decision);
   if (removed !== 1) return 'changed';
   return answer === 'cancelled' && ended !== 'completed' ? 'cancelled' : 'removed';
 }

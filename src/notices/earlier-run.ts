@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { END_FIELDS } from '../fleet/job-ends.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import { DONE_MS, type Keys } from '../redis/keys.ts';
+import type { Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
-import { REMOVE_JOB } from './jobs-of-notice.ts';
 import { EARLIER_FIELD } from './look-up-script.ts';
 import { ANNOUNCE } from './notice-events.ts';
 import { earlierSends, type EarlierRun, type NoticeJob } from './notice-state.ts';
@@ -69,51 +67,6 @@ redis.call('XADD', jobs .. 'events', 'MAXLEN', '~', 10000, '*', 'event', 'waitin
 return 1`,
   parse: (reply: unknown) => reply === 1,
 });
-
-/**
- * Deletes a failed job at one moment with the decision about it. KEYS: the failed ones, unknown outcomes, mark of the
- * request. ARGV: the prefix of BullMQ's keys, id, when it ended, 1 to release the idempotency key.
- */
-export const deleteScript = defineScript({
-  name: 'delete a failed job',
-  keys: 3,
-  lua: `
-local jobs, id = ARGV[1], ARGV[2]
-${REMOVE_JOB}
-if redis.call('EXISTS', KEYS[3]) == 1 then return 1 end
-if not redis.call('ZSCORE', KEYS[1], id) then return 0 end
-if redis.call('HGET', jobs .. id, 'finishedOn') ~= ARGV[3] then return 0 end
-if redis.call('HEXISTS', KEYS[2], id) == 1 then return 0 end
-local kept = redis.call('HGET', jobs .. id, '${EARLIER_FIELD}')
-local runs = kept and cjson.decode(kept) or {}
--- A process of an earlier version is about to send it again.
-if #runs > 0 and runs[#runs].endedAt == tonumber(ARGV[3]) then return 0 end
-redis.call('ZREM', KEYS[1], id)
--- A new notice with the key would be sent once more to the contacts of the other jobs, and to those that are settled.
-local data = redis.call('HGET', jobs .. id, 'data') or ''
-if ARGV[4] == '1' and not isPart(id) and not settledInPart(data) then releaseKey(id) end
-removeJob(id)
-redis.call('SET', KEYS[3], 1, 'PX', ${DONE_MS})
-return 1`,
-  parse: (reply: unknown) => reply === 1,
-});
-
-/**
- * Deletes a rejected notice. Safe to repeat after a lost reply.
- *
- * @returns false where it is not failed any more, failed again meanwhile, is unknown, or is about to be sent again
- * @throws ScriptFailure
- */
-export function deleteFailed(
-  redis: RedisClient,
-  keys: Keys,
-  { id, endedAt }: Pick<NoticeJob, 'id' | 'endedAt'>,
-  releaseKey: boolean,
-): Promise<boolean> {
-  const from = [keys.failedNotices, keys.intents.unknown, keys.done(randomUUID())];
-  const args = [keys.noticeJob(''), id, String(endedAt ?? ''), releaseKey ? 1 : 0];
-  return deleteScript(redis, from, args);
-}
 
 /**
  * Sends a failed notice again, under its id. What it was before stays in its history. Safe to repeat.

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { cancelNotice } from '../notices/cancel.ts';
-import { deleteFailed, sendAgain } from '../notices/earlier-run.ts';
+import { sendAgain } from '../notices/earlier-run.ts';
+import { deleteRejected } from '../notices/remove-failed.ts';
 import {
   failedNotices,
   matchesFailed,
@@ -145,7 +146,7 @@ export async function deleteNotices(
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const remove = async (job: NoticeJob) =>
-    (await deleteFailed(redis, keys, job, releaseKey)) ? 'done' : 'gone';
+    (await deleteRejected(redis, keys, job, releaseKey ? 'release' : 'keep')) ? 'done' : 'gone';
   return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
 }
 

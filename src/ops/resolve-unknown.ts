@@ -7,8 +7,8 @@ import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { JobData } from '../contracts/job.ts';
 import { Intents } from '../fleet/intents/intents.ts';
 import { sendAgain } from '../notices/earlier-run.ts';
-import { announceEnd } from '../notices/announce-end.ts';
 import { readFailed } from '../notices/failed-notices.ts';
+import { endUnknown } from '../notices/remove-failed.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
@@ -122,33 +122,26 @@ async function hasEndedPartly(
 }
 
 /**
- * The decision is recorded first, with a nonce; then it is carried out, and the notice leaves the list. Each
- * step has the same effect when it is repeated, because the connection repeats a command whose reply was
- * lost.
+ * Each step compares what it changes with what was read: another process may have decided in between, however long this
+ * one was asleep. A step has the same effect when it is repeated, because the connection repeats a command whose reply
+ * was lost.
  */
 async function resolveNotice(
   { queue, redis, keys, intents }: ResolveContext,
-  { id, contacts }: Pick<UnknownNotice, 'id' | 'contacts'>,
+  notice: Pick<UnknownNotice, 'id' | 'contacts' | 'at'>,
   as: UnknownResolution,
 ): Promise<NoticeResult> {
-  const decision = { job: id, nonce: randomUUID() };
-  if (as === 'resend') {
-    const job: Job<JobData> | undefined = await queue.getJob(id);
-    if (job === undefined) return 'gone';
-    if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
-    if (!(await intents.decide(decision, 'resend'))) return 'gone';
-    // None where the reply to the end of an earlier decision was lost: then it does run again.
-    for (const view of await readFailed(redis, keys, [id])) {
-      if (!(await sendAgain(redis, keys, view, contacts))) return 'gone';
-    }
-  } else {
-    if (!(await intents.decide(decision, 'over'))) return 'gone';
-    await announceEnd(redis, keys, id, as === 'accepted' ? 'accepted' : 'cancelled');
-    // Removing a job also removes its idempotency key, unless the job has lost this field.
-    await redis.hdel(keys.noticeJob(id), 'deid');
-    if ((await queue.remove(id)) !== 1) return 'gone';
+  const { id, contacts } = notice;
+  if (as !== 'resend') {
+    const state = as === 'accepted' ? 'accepted' : 'cancelled';
+    return (await endUnknown(redis, keys, notice, state, 'keep')) ? 'resolved' : 'gone';
   }
-  await intents.resolved(decision);
+  const job: Job<JobData> | undefined = await queue.getJob(id);
+  if (job === undefined) return 'gone';
+  if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
+  if (!(await intents.decide({ job: id, nonce: randomUUID() }, 'resend'))) return 'gone';
+  const [view] = await readFailed(redis, keys, [id]);
+  if (view === undefined || !(await sendAgain(redis, keys, view, contacts))) return 'gone';
   return 'resolved';
 }
 

@@ -149,6 +149,7 @@ it('unknown notices are not deleted, whatever the types say', async () => {
 
 it.each([
   { given: { limit: NaN }, field: 'limit' },
+  { given: { before: new Date(0) }, field: 'before' },
   { given: { state: undefined }, field: 'state' },
   { given: { template: 'T' }, field: 'template' },
 ])('a redrive of a batch with $given is refused', async ({ given, field }) => {
@@ -162,6 +163,9 @@ it.each([
   await expect(redrive).rejects.toMatchObject({ code: 'REQUEST_INVALID', issues: [{ field }] });
   expect((await admin.batch(id))?.counts).toMatchObject({ rejected: 4, pending: 0 });
   expect(await audited()).toEqual([]);
+  // What has failed by then stays, as in a preview of an earlier time.
+  const none = await admin.redriveBatch(id, { state: 'rejected', before: 1 });
+  expect(none).toMatchObject({ redriven: 0 });
 });
 
 it.each([{ filter: { before: NaN } }, { filter: { state: 'all' } }, { most: NaN }, { most: 0.5 }])(

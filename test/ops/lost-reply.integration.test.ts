@@ -5,9 +5,10 @@ import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/current-hold.ts';
 import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
-import { decideIntents, resolvedIntents } from '../../src/fleet/intents/intent-scripts.ts';
+import { decideIntents } from '../../src/fleet/intents/intent-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel-script.ts';
-import { deleteScript, sendAgain, sendAgainScript } from '../../src/notices/earlier-run.ts';
+import { sendAgain, sendAgainScript } from '../../src/notices/earlier-run.ts';
+import { endUnknown, removeFailedScript } from '../../src/notices/remove-failed.ts';
 import { appendAudit, readAudit } from '../../src/ops/audit.ts';
 import { liftAuditedHold } from '../../src/ops/manual-hold.ts';
 import { cancelAudited, deleteNotices } from '../../src/ops/notice-actions.ts';
@@ -52,10 +53,9 @@ async function losing(
 
 /** The steps of a decision on a notice, by a text of their commands. */
 const STEPS = [
-  { step: 'the decision', when: () => shaOf(decideIntents), as: RESOLUTIONS },
-  { step: 'the removal of the job', when: 'Remove a job from all', as: ['accepted', 'discard'] },
+  { step: 'the decision', when: () => shaOf(decideIntents), as: ['resend'] },
+  { step: 'the end', when: () => shaOf(removeFailedScript), as: ['accepted', 'discard'] },
   { step: 'the retry of the job', when: () => shaOf(sendAgainScript), as: ['resend'] },
-  { step: 'the end of the entry', when: () => shaOf(resolvedIntents), as: RESOLUTIONS },
   { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
 ] as const;
 
@@ -67,7 +67,6 @@ describe('the reply to a step of resolving a notice is lost', () => {
     const { keys, id, intents } = parked;
     // Otherwise the lost reply is that Redis does not know the script yet.
     await intents.decide({ job: 'none', nonce: '' }, 'over');
-    await intents.resolved({ job: 'none', nonce: '' });
     const none = {
       id: 'none',
       state: 'unknown',
@@ -76,6 +75,7 @@ describe('the reply to a step of resolving a notice is lost', () => {
       possiblySent: 0,
     } as const;
     await sendAgain(redis.client, keys, none, 0);
+    await endUnknown(redis.client, keys, { id: 'none', at: 0 }, 'cancelled', 'keep');
     await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
     const report = await resolveNotices(client, keys, [id], { ...WHO, as });
@@ -130,7 +130,7 @@ describe('the reply to a step of a manual action is lost', () => {
       deleteNotices({ redis: client, keys }, { state: 'rejected', ids: some }, WHO);
     // Otherwise the lost reply is that Redis does not know the script yet.
     await remove(redis.client, ids.slice(0, 1));
-    const { client, proxy } = await losing(await shaOf(deleteScript));
+    const { client, proxy } = await losing(await shaOf(removeFailedScript));
     const report = await remove(client, ids.slice(1));
     expect(proxy.struck).toBe(1);
     expect(report).toEqual({ done: 2, contacts: 2, late: 0, gone: 0, left: 0 });

@@ -3,6 +3,7 @@ import { readAudit } from '../../src/ops/audit.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { RESOLUTIONS, type UnknownResolution } from '../../src/ops/unknown/resolutions.ts';
+import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
 import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
@@ -18,6 +19,17 @@ const resolve = ({ keys, id }: ParkedNotice, as: UnknownResolution, signal?: Abo
   resolveNotices(redis.client, keys, [id], decided(as), signal);
 const listed = ({ keys }: ParkedNotice) => listUnknownNotices({ redis: redis.client, keys });
 const audited = ({ keys }: ParkedNotice) => readAudit(redis.client, keys, 100);
+
+/** Dates what has been recorded of a decision back. */
+async function aMinuteLater({ keys: { intents }, id }: ParkedNotice): Promise<void> {
+  const listed = JSON.parse((await redis.client.hget(intents.unknown, id)) ?? '{}') as {
+    readonly decision?: { readonly nonce: string; readonly at: number };
+  };
+  const { decision } = listed;
+  if (decision === undefined) return;
+  const before = { ...listed, decision: { ...decision, at: decision.at - 60_000 } };
+  await redis.client.hset(intents.unknown, id, JSON.stringify(before));
+}
 
 const DONE = { resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false };
 const GONE = { ...DONE, resolved: 0, contacts: 0, gone: 1 };
@@ -103,6 +115,33 @@ describe('a notice whose outcome is unknown, resolved', () => {
       expect(reports.reduce((sum, { gone }) => sum + gone, 0)).toBe(3);
       expect(await parked.board.getWaitingCount()).toBe(as === 'resend' ? 1 : 0);
       expect(await audited(parked)).toHaveLength(1);
+    },
+  );
+
+  it.each([
+    ['accepted', 'resend'],
+    ['discard', 'resend'],
+    ['resend', 'accepted'],
+    ['resend', 'discard'],
+  ] as const)(
+    'as %s by a process that then sleeps for a minute, meanwhile as %s by another one: one decision holds',
+    async (first, second) => {
+      // Redis knows the scripts by then.
+      await resolve(await parkNotice(redis), first);
+      const parked = await parkNotice(redis);
+      const { keys, id, board } = parked;
+      const asleep = redis.connect();
+      const held = holdNextScript(asleep);
+      const report = resolveNotices(asleep, keys, [id], decided(first));
+      await held.answered;
+      await aMinuteLater(parked);
+      const other = await resolve(parked, second);
+      held.letGo();
+      const own = await report;
+      expect([own, other]).toEqual(own.resolved === 1 ? [DONE, GONE] : [GONE, DONE]);
+      const winner = own.resolved === 1 ? first : second;
+      expect(await board.getWaitingCount()).toBe(winner === 'resend' ? 1 : 0);
+      expect(await audited(parked)).toMatchObject([{ as: winner }]);
     },
   );
 

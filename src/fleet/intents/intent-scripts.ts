@@ -134,8 +134,8 @@ export const parkIntents = intentScript<number>(
 const DECISION_MS = 30_000;
 
 /**
- * Records a person's decision, before it is carried out. ARGV[2] is 'resend' (the notice may be sent again)
- * or another decision, the nonce names the decision. The entry stays until {@link resolvedIntents}, so that
+ * Records a decision before it is carried out in another step. ARGV[2] is 'resend' (the notice may be sent again) or
+ * 'over' (an erasure ends it anew), the nonce names the decision. The entry stays until that step, so that
  * a crash in between loses nothing. Answers 1, also when it is repeated, or 0 when the notice is not listed
  * or another decision on it is being carried out.
  */
@@ -164,7 +164,7 @@ export const resolvedIntents = intentScript<number>(
 );
 
 /**
- * Removes entries whose decision was carried out by a process that died before it removed them: the job is gone,
+ * Removes entries whose decision was carried out by a process of an earlier version that died before it removed them: the job is gone,
  * or it was sent again and is not failed any more. Answers 1 where it removed one.
  */
 export const forgetDecided = intentScript<number>(

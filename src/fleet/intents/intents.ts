@@ -60,7 +60,7 @@ export interface IntentAttempt {
  *   next run, which finds that the earlier one never ended.
  * - accepted: nothing is sent any more; removed once BullMQ has recorded the end of the job.
  * - unknown: listed until a person decides ({@link decide}, {@link resolved}) or its retention ends.
- *   unknown -> idle: resolved as resend.
+ *   unknown -> idle: resolved as resend (earlier-run.ts). Otherwise the notice is removed (remove-failed.ts).
  *
  * A notice with delivery at-least-once goes from idle to unknown when its last attempt ends as unknown,
  * and costs no other command. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; the
