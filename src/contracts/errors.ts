@@ -18,7 +18,8 @@ export const ERROR_CODES = {
     remedy: 'Fix the fields listed above and call again.',
   },
   IDEMPOTENCY_CONFLICT: {
-    meaning: 'The idempotency key was already used for a different notice; nothing was enqueued.',
+    meaning:
+      'The idempotency key was already used for a different notice, and this one was not enqueued.',
     remedy: 'Use a separate key for each notice.',
   },
   QUEUE_UNAVAILABLE: {
@@ -104,7 +105,8 @@ export const ERROR_CODES = {
   },
   BATCH_CANCELLED: {
     meaning: 'The batch was cancelled; nothing more of it is enqueued.',
-    remedy: 'To send the list after all, import it with --again (again) and another batch id.',
+    remedy:
+      'To send what was not sent, import the output of `notices failures BATCH --state cancelled --csv`; --again (again) with another batch id sends the whole list once more.',
   },
   LIST_REPEATED: {
     meaning: 'The list was imported before; nothing was enqueued.',

@@ -19,8 +19,8 @@ import { hashKey } from '../notices/notice-ref.ts';
  * one did.
  *
  * Each job has its own id as BullMQ's deduplication id, so that an add whose reply was lost can be
- * repeated ({@link ADD_ONCE_MS}). The first job of a notice with an idempotency key has a hash of that key
- * instead, until the window after its due time has passed; the key itself is not stored.
+ * repeated ({@link ADD_ONCE_MS}). With an idempotency key they have it until the window after the due time has passed, and
+ * the first job has a hash of that key instead; the key itself is not stored.
  */
 export interface PlannedNotice {
   readonly id: string;

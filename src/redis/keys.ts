@@ -18,7 +18,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:token:<pair>:uncured` | hash | refusals that a new token did not end: status and code, time, distance of the next try | an hour |
  * | `<tag>:token:<pair>:deaths` | sorted set | times at which working tokens became invalid early | ten minutes |
  * | `<tag>:token:<pair>:issued` | sorted set | times of issuances, for the budget | TOKEN_BUDGET_WINDOW_MS |
- * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe |
+ * | `<tag>:hold` | hash | the hold in effect | until lifted, or a day after its next probe; without one 365 days |
  * | `<tag>:hold:probe` | string | nonce of the probing job | one send deadline |
  * | `<tag>:evidence` | hash | acceptances that were asked for after a refusal, notices refused since (evidence-scripts.ts) | forever (some 100 bytes) |
  * | `<tag>:witness` | hash | what each refused job met last | an hour after the last refusal, 10,000 jobs at most |
@@ -55,7 +55,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:logged` | hash | the last entry of each of these that is in the log of a worker | forever (some 60 bytes) |
  * | `<tag>:audit:shares` | hash | what each caller of the ops servers did today, in numbers (audit-shares.ts) | until the day ends (UTC) |
- * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval, and a minute during the turn |
+ * | `<tag>:chore:<name>` | string | set when a worker has taken its turn at a chore of the fleet (chores.ts) | its interval and a minute during the turn, then three quarters of it |
  * | `<tag>:ops:ended:<id>` | string | a session of the ops server that was signed out | until it would have expired |
  * | `<tag>:ops:key-uses` | hash | when each API key was used last, to the minute | forever (some 40 bytes a key) |
  * | `<tag>:ops:scoped-since` | string | when idempotency keys of API keys got scopes (older-keys.ts) | forever (some 20 bytes) |
@@ -67,7 +67,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:events:posted` | stream | events that were posted or given up, for a replay | the last 1,000 |
  * | `<tag>:events:forwarded` | string | cursor of the last end of a notice that is in the outbox | forever (some 20 bytes) |
  * | `<tag>:workers` | sorted set | ids of worker processes by last heartbeat | trimmed by each heartbeat |
- * | `<tag>:worker:<id>` | hash | host, pid, version, jobs in flight | three heartbeats |
+ * | `<tag>:worker:<id>` | string | JSON of host, pid, version, jobs in flight | three heartbeats |
  * | `<tag>:traffic:<layout>:<seconds>:<block>` | string | traffic record: 60 intervals of 10 or 60 seconds, 32 bits per counter | 30 minutes; 49 hours |
  */
 export interface Keys {
@@ -102,7 +102,7 @@ export interface Keys {
   readonly unsent: string;
   readonly batchEvents: string;
   readonly noticeEvents: string;
-  /** Open batches, by the time of their next look (open-batches.ts). */
+  /** Open batches, by the time of their next look (ledger-scripts.ts). */
   readonly openBatches: string;
   /** Set when a worker of the fleet has read the list of all batches. */
   readonly batchesListed: string;

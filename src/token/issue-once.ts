@@ -15,7 +15,7 @@ export interface IssueOnceOptions {
   readonly seal: TokenSeal;
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
   readonly settings: TokenSettings;
-  /** Names this process in status: `host:pid`. */
+  /** Names this process in status: the id of the worker. */
   readonly issuer: string;
 }
 

@@ -39,7 +39,7 @@ export interface SharedTokenOptions {
   /** Asks the service for a token (service-api, POST /api/v2/token); should end when its signal aborts. */
   readonly issue: (signal: AbortSignal) => Promise<IssuedToken>;
   readonly settings: TokenSettings;
-  /** Names this process in status: `host:pid`. */
+  /** Names this process in status: the id of the worker. */
   readonly issuer: string;
   /** Called with events for logs and metrics. What it throws is dropped. */
   readonly onEvent?: (event: TokenEvent) => void;
@@ -186,8 +186,8 @@ export class SharedToken implements TokenSource {
   }
 
   /**
-   * Reports that a token was refused, and its successor the same: the fleet remembers for ten minutes that
-   * such a refusal is not the token's fault. No notice is rejected for that; it only saves issuances.
+   * Reports that a token was refused, and its successor the same: the fleet remembers for ten minutes, or for
+   * twice the distance of renewals where that is longer, that such a refusal is not the token's fault. No notice is rejected for that; it only saves issuances.
    *
    * @param id of the successor
    * @param job that was refused

@@ -1,7 +1,7 @@
 import { defineScript } from '../redis/script.ts';
 import { parseDecision } from './acquire-decision.ts';
 
-/** A token that is refused younger than this, or than half of its known life, may have been replaced. */
+/** A token that is refused younger than this and than half of its known life, may have been replaced. */
 const EARLY_MS = 600_000;
 
 /** So many early deaths within this time are a token war. */

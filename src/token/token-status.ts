@@ -15,7 +15,7 @@ export interface TokenStatus {
     /** Absent when the service does not report it. */
     readonly expiresAt?: number;
     readonly fence: number;
-    /** `host:pid` of the process that issued it. */
+    /** Id of the worker, or name of the command, that issued it. */
     readonly issuer: string;
     /** A call with it was accepted. */
     readonly proven: boolean;

@@ -40,7 +40,7 @@ export interface StallDetectorOptions {
   readonly redis: RedisClient;
   readonly keys: Keys;
   readonly worker: WatchedWorker;
-  /** STALL_EXIT_MS */
+  /** STALL_GRACE_MS */
   readonly graceMs: number;
   readonly readiness: Pick<UnreadyReasons, 'set'>;
   readonly log: Logger;

@@ -62,7 +62,7 @@ export function refusalText(id: string, refusal: RedriveRefusal): string {
     case 'paused':
       return `it is paused; run "notices resume ${id}" first`;
     case 'cancelled':
-      return `it was cancelled; "notices failures ${id} --csv" writes a file that can be imported as another batch`;
+      return `it was cancelled; "notices failures ${id} --state cancelled --csv" writes a file that can be imported as another batch`;
     case 'late':
       return `its deadline has passed; "notices failures ${id} --csv" writes a file that can be imported as another batch`;
   }

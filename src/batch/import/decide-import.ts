@@ -38,7 +38,7 @@ export type ImportDecision =
  * | its import has ended | | | ended |
  * | its import has not ended | | | continue it |
  * | none | none | | create |
- * | none | any | yes | create; without `batchId`, an import that has not ended is continued |
+ * | none | any | yes | create; without `batchId`, an import that has not ended is continued, given the same options |
  * | none | import not ended, same options, no `batchId` | no | continue it |
  * | none | any other | no | repeated |
  */

@@ -40,7 +40,7 @@ export function surroundingsOf(
  * | importing | none | its import is not running | its import stopped |
  * | importing, sending | some | no worker | no worker is running |
  * | importing, sending | some | a hold | the hold's reason and remedy |
- * | cancelled | some | no worker | attempts that were under way when their worker stopped |
+ * | cancelled | some: attempts whose worker stopped | no worker | no worker is running |
  */
 export function blockedReason(batch: Batch, around: BatchSurroundings): string | undefined {
   const { phase, counts, id } = batch;

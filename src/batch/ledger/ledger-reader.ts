@@ -334,7 +334,7 @@ export class LedgerReader {
     return left.slice(0, MOST_WAITING);
   }
 
-  /** The stored contacts of a chunk or failure (see payload.ts); undefined if they are deleted. */
+  /** The stored contacts of a chunk or failure (see chunk-payload.ts); undefined if they are deleted. */
   async payload(id: string, name: string): Promise<Buffer | undefined> {
     const { payload } = this.keys.batch(id);
     return (await this.ask(() => this.redis.hgetBuffer(payload, name))) ?? undefined;

@@ -23,7 +23,7 @@ export interface StoredChunk {
   readonly size: number;
   /** Rows of the list up to the end of the chunk. */
   readonly rows: number;
-  /** Its contacts; see payload.ts. */
+  /** Its contacts; see chunk-payload.ts. */
   readonly payload: Buffer;
   /** Digest of the list up to the end of the chunk. */
   readonly digest?: string | undefined;

@@ -6,7 +6,7 @@ export type Claim =
       readonly kind: 'send';
       /** JSON of the request body without its contacts. */
       readonly frame: string;
-      /** The contacts; see payload.ts. */
+      /** The contacts; see chunk-payload.ts. */
       readonly payload: Buffer;
       /** Number of contacts. */
       readonly size: number;

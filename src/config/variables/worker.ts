@@ -63,7 +63,8 @@ export const workerVariables = {
     description: 'Worker processes that `notices worker` runs, to use more cores.',
   }),
   attempts: variable('ATTEMPTS', integer('attempts', 1, 1_000).default(10), {
-    description: 'Attempts of a job before it fails. Holds do not count.',
+    description:
+      'Attempts of a job before it fails. Holds do not count, except an attempt whose outcome is unknown.',
   }),
   unknownResends: variable('UNKNOWN_RESENDS', integer('resends', 0, 100).default(2), {
     description:

@@ -34,7 +34,7 @@ import { OPEN, type Aside, type Entrant, type Meeting, type Met, type Passage } 
  * | hold | lifted by |
  * |---|---|
  * | credentials, credit | an acceptance |
- * | failing | three acceptances in a row, each probe at once after the other |
+ * | failing | three acceptances without a failed probe in between, each probe at once after the other |
  * | address, throttled, token-contested, token-unavailable, unreachable | an acceptance or rejection |
  *
  * A `manual` hold has no probe: `placeManualHold` (current-hold.ts) places it in any state, and only

@@ -18,7 +18,7 @@ export const MOST_ASIDE = 100;
 /** While the probe is kept for another job, the jobs that asked for it are fetched again this soon. */
 const KEPT_STEP_MS = 50;
 
-/** Acceptances in a row that lift the hold `failing`: with 90 % of requests failing one proves little. */
+/** Acceptances without a failed probe in between that lift the hold `failing`: with 90 % of requests failing one proves little. */
 const PASSES = 3;
 
 /**

@@ -283,7 +283,7 @@ describe('whyNotRedrive', () => {
     ['sending', now - 1, /deadline has passed/],
     ['importing', 0, /import has not finished/],
     ['paused', 0, /resume b/],
-    ['cancelled', 0, /was cancelled.*failures b --csv/],
+    ['cancelled', 0, /was cancelled.*failures b --state cancelled --csv/],
   ] as const)('%s, expires %i: %s', (phase, expiresAt, expected) => {
     const reason = whyNotRedrive({ id: 'b', phase, expiresAt }, now);
     expect(reason ?? 'it can').toMatch(expected ?? /^it can$/);
