@@ -1,6 +1,7 @@
 import { Job, Worker, type JobJson, type Processor, type WorkerOptions } from 'bullmq';
 import { pause } from '../../src/async/cancellation.ts';
 import { settleWithRetry } from '../../src/async/settle-with-retry.ts';
+import { replaceJobData } from '../../src/fleet/job-data.ts';
 import { rememberEnd, type JobEnd } from '../../src/fleet/job-ends.ts';
 import type { RedisClient } from '../../src/redis/connect.ts';
 import { isProgramError } from '../../src/redis/failure.ts';
@@ -125,6 +126,13 @@ export class SendJob extends Job {
       error.name === 'UnrecoverableError' || this.attemptsMade + 1 >= (this.opts.attempts ?? 1);
     const end: JobEnd | undefined = isLast ? { kind: 'failed', reason: error.message } : undefined;
     return this.#end(end, error, token, () => super.moveToFailed(error, token, fetchNext));
+  }
+
+  /** Replaces the data, unless another run has begun meanwhile or the job has ended. */
+  override async updateData(data: unknown): Promise<void> {
+    this.data = data;
+    const run = { token: this.token ?? '', started: this.attemptsStarted };
+    await replaceJobData(this.#ending.redis, jobKeyOf(this), run, JSON.stringify(data));
   }
 
   override async moveToWait(token?: string): Promise<number> {

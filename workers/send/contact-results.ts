@@ -179,21 +179,12 @@ export async function keepContacts(
   kept: JobData,
   { log, sealing }: { readonly log: AttemptLog; readonly sealing: Sealing },
 ): Promise<void> {
-  try {
-    await settleWithRetry(
-      () => job.updateData(sealJob(kept, job.id ?? '', sealing)),
-      (error) => log.trouble('contacts', error),
-      (error) => !isGone(error) && !isProgramError(error),
-    );
-  } catch (error) {
-    // A job that is gone is not sent again.
-    if (!isGone(error)) throw error;
-  }
+  await settleWithRetry(
+    () => job.updateData(sealJob(kept, job.id ?? '', sealing)),
+    (error) => log.trouble('contacts', error),
+    (error) => !isProgramError(error),
+  );
 }
-
-/** BullMQ gives the error for a job that does not exist a number as its code. */
-const isGone = (error: unknown): boolean =>
-  error instanceof Error && typeof (error as { code?: unknown }).code === 'number';
 
 /** Contacts of a request for a chunk, or for a part of one, by what becomes of each. */
 export interface SortedContacts<Contact> {

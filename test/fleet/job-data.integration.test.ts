@@ -1,0 +1,33 @@
+import { expect, it } from 'vitest';
+import { replaceJobData } from '../../src/fleet/job-data.ts';
+import { testRedis } from '../support/redis.ts';
+
+const redis = testRedis();
+const RUN = { token: 'ours', started: 1 };
+
+/** The data of a job after a run has replaced it, in this state. */
+async function after(
+  fields: Readonly<Record<string, string>>,
+  lock: string | undefined,
+): Promise<string | null> {
+  const job = redis.freshPrefix();
+  if (Object.keys(fields).length > 0) await redis.client.hset(job, fields);
+  if (lock !== undefined) await redis.client.set(`${job}:lock`, lock);
+  await replaceJobData(redis.client, job, RUN, 'new');
+  return redis.client.hget(job, 'data');
+}
+
+it.each([
+  ['the run has the job', { ats: '1' }, 'ours', 'new'],
+  ['its lock has ended, and no other run has begun', { ats: '1' }, undefined, 'new'],
+  ['another run has it', { ats: '2' }, 'theirs', 'old'],
+  ['another run had it, and it waits', { ats: '2' }, undefined, 'old'],
+  ['it has ended', { ats: '1', finishedOn: '1' }, undefined, 'old'],
+  ['it was sent again, and waits', {}, undefined, 'old'],
+] as const)('%s', async (_, fields, lock, expected) => {
+  expect(await after({ data: 'old', ...fields }, lock)).toBe(expected);
+});
+
+it('a job that is gone stays so', async () => {
+  expect(await after({}, 'ours')).toBeNull();
+});
