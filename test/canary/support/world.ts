@@ -63,7 +63,8 @@ const SETTINGS = {
   ALERT_FAILED_NOTICES: '1',
   BACKOFF_BASE_MS: '10ms',
   BACKOFF_CAP_MS: '100ms',
-  ATTEMPTS: '3',
+  // As many as the answers of trouble.ts that may count, and one more.
+  ATTEMPTS: '4',
   UNKNOWN_RESENDS: '1',
   CONNECT_TIMEOUT_MS: '1s',
   ANSWER_TIMEOUT_MS: '2s',
