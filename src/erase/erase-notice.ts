@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { Queue } from 'bullmq';
-import { Intents } from '../fleet/intents/intents.ts';
 import { cancelJobs } from '../notices/cancel.ts';
 import type { NoticeSource } from '../notices/notice-source.ts';
-import { endUnknown } from '../notices/remove-failed.ts';
+import { readFailed } from '../notices/failed-notices.ts';
+import { endUnknown, removeFailed } from '../notices/remove-failed.ts';
 import { replaceData } from './replace-data.ts';
 import { readUnknown } from '../ops/unknown.ts';
 import { NO_SEALING } from '../payload/seal.ts';
@@ -44,8 +43,6 @@ export async function eraseNotice(
   number: string,
 ): Promise<ErasedNotice> {
   const { redis, keys, sealing = NO_SEALING } = source;
-  const intents = new Intents(redis, keys);
-  const decision = { job: id, nonce: randomUUID() };
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const stored = await readData(redis, keys, id);
     if (stored === undefined) return 'gone';
@@ -55,14 +52,10 @@ export async function eraseNotice(
     if (rest === 'absent') return 'gone';
     if (rest === 'nothing') return eraseJob(source, id);
     const { end } = rest;
-    // Of an unknown notice that ends anew this is a decision, which excludes others.
-    const isListed = end !== undefined && (await readUnknown(redis, keys, [id])).length > 0;
-    if (isListed && !(await intents.decide(decision, 'over'))) return 'changed';
     const written = JSON.stringify(sealJob(rest.data, id, sealing));
     const contacts = rest.data.notice.contacts.length;
     const replaced = { was: stored.text, data: written, contacts, end };
     const answer = await replaceData(redis, keys, id, replaced);
-    if (isListed && answer === 'done') await intents.resolved(decision);
     if (answer === 'done') return 'shortened';
     if (answer !== 'changed') return answer;
   }
@@ -79,10 +72,14 @@ async function eraseJob(
   const { answer } = await cancelJobs(redis, keys, asked, { releaseKey: true });
   if (answer === 'not-kept') return 'gone';
   if (answer === 'sending' || answer === 'possibly-sent') return answer;
-  const [listed] = answer === 'unknown' ? await readUnknown(redis, keys, [id]) : [];
-  if (listed !== undefined) {
-    const isEnded = await endUnknown(redis, keys, listed, 'cancelled', 'erase');
-    return isEnded ? 'removed' : 'changed';
+  const [listed] = await readUnknown(redis, keys, [id]);
+  const [failed] = await readFailed(redis, keys, [id]);
+  if (failed !== undefined) {
+    const isRemoved =
+      listed === undefined
+        ? await removeFailed(redis, keys, failed, 'erase')
+        : await endUnknown(redis, keys, listed, 'cancelled', 'erase');
+    return isRemoved ? 'removed' : 'changed';
   }
   // Removes its idempotency key, too.
   const removed = await queue.remove(id);

@@ -12,13 +12,13 @@ import type { EndForOthers } from './without-number.ts';
 export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending' | 'possibly-sent';
 
 /**
- * If the notice is listed as unknown, it is so for the contacts that are left. KEYS: the job, retention, events of
- * notices, unknown outcomes. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data; where the
+ * If the notice is listed as unknown, it is so for the contacts that are left, or leaves the list where it ends anew in
+ * another state. KEYS: the job, retention, events of notices, unknown outcomes, their ids by time. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data; where the
  * notice ends anew its state and the reason of a failure, else two empty texts; how many contacts are left in it.
  */
 const replaceScript = defineScript<ReplaceAnswer>({
   name: 'replace the data of a notice',
-  keys: 4,
+  keys: 5,
   lua: `
 local jobs, id = ARGV[1], ARGV[2]
 ${PLACE_OF_JOB}${ANNOUNCE}
@@ -45,7 +45,10 @@ if state ~= '' then
 end
 redis.call('HSET', KEYS[1], 'data', ARGV[4])
 local listed = redis.call('HGET', KEYS[4], id)
-if listed then
+if listed and state ~= '' and state ~= 'unknown' then
+  redis.call('HDEL', KEYS[4], id)
+  redis.call('ZREM', KEYS[5], id)
+elseif listed then
   local entry = cjson.decode(listed)
   entry.contacts = tonumber(ARGV[7])
   redis.call('HSET', KEYS[4], id, cjson.encode(entry))
@@ -78,7 +81,8 @@ export async function replaceData(
   id: string,
   { was, data, contacts, end }: ReplacedData,
 ): Promise<ReplaceAnswer> {
-  const from = [keys.noticeJob(id), keys.retention, keys.noticeEvents, keys.intents.unknown];
+  const { unknown, unknownAt } = keys.intents;
+  const from = [keys.noticeJob(id), keys.retention, keys.noticeEvents, unknown, unknownAt];
   const args = [keys.noticeJob(''), id, was, data, end?.state ?? '', end?.reason ?? '', contacts];
   return replaceScript(redis, from, args);
 }

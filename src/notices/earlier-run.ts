@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { END_FIELDS } from '../fleet/job-ends.ts';
 import type { RedisClient } from '../redis/connect.ts';
-import type { Keys } from '../redis/keys.ts';
+import { DONE_MS, type Keys } from '../redis/keys.ts';
 import { defineScript } from '../redis/script.ts';
 import { EARLIER_FIELD } from './look-up-script.ts';
 import { ANNOUNCE } from './notice-events.ts';
@@ -13,18 +14,19 @@ import { earlierSends, type EarlierRun, type NoticeJob } from './notice-state.ts
  *
  * | the job | answer |
  * |---|---|
- * | failed, with this end, and listed as unknown without a decision to send it again | 0 |
+ * | failed, with this end, and listed as unknown since another time, or not listed where it was | 0 |
  * | failed, with this end | 1: it will be sent again |
- * | not failed, and its last run is the one with this end | 1: this request or another one has done it |
+ * | any, after this request has put it back | 1 |
  * | any other | 0 |
  *
- * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice, unknown outcomes, their ids by
+ * KEYS: the failed ones, retention, events of notices, counts of possibly sent twice, unknown outcomes, their ids by time, mark
+ * of the request.
  * time. ARGV: the prefix of BullMQ's keys, id, when it ended, the run as JSON, how many contacts are sent again that were
- * possibly sent.
+ * possibly sent, since when it is listed as unknown; empty where it is not.
  */
 export const sendAgainScript = defineScript({
   name: 'send a failed notice again',
-  keys: 6,
+  keys: 7,
   lua: `
 local jobs, id, endedAt = ARGV[1], ARGV[2], ARGV[3]
 local job = jobs .. id
@@ -33,10 +35,11 @@ local kept = redis.call('HGET', job, '${EARLIER_FIELD}')
 local runs = kept and cjson.decode(kept) or {}
 -- Of an earlier version that died before it put the job back, this is all that is done.
 local isKnown = #runs > 0 and runs[#runs].endedAt == tonumber(endedAt)
-if not redis.call('ZSCORE', KEYS[1], id) then return isKnown and 1 or 0 end
+if redis.call('EXISTS', KEYS[7]) == 1 then return 1 end
+if not redis.call('ZSCORE', KEYS[1], id) then return 0 end
 if redis.call('HGET', job, 'finishedOn') ~= endedAt then return 0 end
 local listed = redis.call('HGET', KEYS[5], id)
-if listed and not cjson.decode(listed).resend then return 0 end
+if (listed and cjson.decode(listed).at or nil) ~= tonumber(ARGV[6]) then return 0 end
 if not isKnown then
   local run = cjson.decode(ARGV[4])
   run.at = clock()
@@ -64,6 +67,7 @@ if not paused and not (most and redis.call('LLEN', jobs .. 'active') >= tonumber
   redis.call('ZADD', jobs .. 'marker', 0, '0')
 end
 redis.call('XADD', jobs .. 'events', 'MAXLEN', '~', 10000, '*', 'event', 'waiting', 'jobId', id, 'prev', 'failed')
+redis.call('SET', KEYS[7], 1, 'PX', ${DONE_MS})
 return 1`,
   parse: (reply: unknown) => reply === 1,
 });
@@ -72,7 +76,8 @@ return 1`,
  * Sends a failed notice again, under its id. What it was before stays in its history. Safe to repeat.
  *
  * @param twice its contacts, where the service may have accepted them: they count as possibly sent twice. Else 0
- * @returns false where it is not failed any more, or failed again meanwhile
+ * @param unknownSince since when it is listed as unknown; undefined where it is not
+ * @returns false where it is not failed any more, or failed or became unknown again meanwhile
  * @throws ScriptFailure
  */
 export function sendAgain(
@@ -80,6 +85,7 @@ export function sendAgain(
   keys: Keys,
   { id, state, code = '', attempts, possiblySent, traceIds = [], earlier = [], endedAt }: NoticeJob,
   twice: number,
+  unknownSince?: number,
 ): Promise<boolean> {
   const before = earlierSends(earlier);
   const own = traceIds.slice(before.traceIds.length);
@@ -92,7 +98,14 @@ export function sendAgain(
   };
   const { failedNotices, retention, noticeEvents, possiblySentTwice, intents } = keys;
   const { unknown, unknownAt } = intents;
-  const from = [failedNotices, retention, noticeEvents, possiblySentTwice, unknown, unknownAt];
-  const args = [keys.noticeJob(''), id, String(endedAt ?? ''), JSON.stringify(run), twice];
-  return sendAgainScript(redis, from, args);
+  const lists = [failedNotices, retention, noticeEvents, possiblySentTwice, unknown, unknownAt];
+  const args = [
+    keys.noticeJob(''),
+    id,
+    String(endedAt ?? ''),
+    JSON.stringify(run),
+    twice,
+    unknownSince ?? '',
+  ];
+  return sendAgainScript(redis, [...lists, keys.done(randomUUID())], args);
 }

@@ -35,9 +35,10 @@ if not redis.call('ZSCORE', KEYS[1], id) then return 0 end
 local listed = redis.call('HGET', KEYS[2], id)
 if state ~= '' then
   if not listed or cjson.decode(listed).at ~= since then return 0 end
-  announce(KEYS[4], KEYS[5], job, id, state, '')
+  -- First: a Redis that is out of memory takes this, and then the event.
   redis.call('HDEL', KEYS[2], id)
   redis.call('ZREM', KEYS[3], id)
+  announce(KEYS[4], KEYS[5], job, id, state, '')
 else
   if listed or tonumber(redis.call('HGET', job, 'finishedOn')) ~= since then return 0 end
   local kept = redis.call('HGET', job, '${EARLIER_FIELD}')
@@ -73,16 +74,16 @@ function remove(
 }
 
 /**
- * Deletes a rejected notice. Safe to repeat after a lost reply.
+ * Removes a failed notice that is not listed as unknown. Safe to repeat after a lost reply.
  *
- * @returns false where it is not failed any more, failed again meanwhile, is unknown, or is about to be sent again
+ * @returns false where it is not failed any more, failed again meanwhile, is listed, or is about to be sent again
  * @throws ScriptFailure
  */
-export function deleteRejected(
+export function removeFailed(
   redis: RedisClient,
   keys: Keys,
   { id, endedAt }: Pick<NoticeJob, 'id' | 'endedAt'>,
-  key: 'keep' | 'release',
+  key: KeyAfter,
 ): Promise<boolean> {
   return remove(redis, keys, [id, endedAt, key, '']);
 }

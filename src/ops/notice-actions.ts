@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { msAhead } from '../batch/failures/redrive-rate.ts';
 import { cancelNotice } from '../notices/cancel.ts';
 import { sendAgain } from '../notices/earlier-run.ts';
-import { deleteRejected } from '../notices/remove-failed.ts';
+import { removeFailed } from '../notices/remove-failed.ts';
 import {
   failedNotices,
   matchesFailed,
@@ -14,7 +14,7 @@ import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
 import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import { resolveNotices } from './resolve-unknown.ts';
+import { readUnknown } from './unknown.ts';
 
 /** The account whose notices are changed. */
 export interface NoticeActionContext {
@@ -116,15 +116,10 @@ export async function redriveNotices(
     if (aheadMs > 0) await setTimeout(aheadMs, undefined, { signal }).catch(() => {});
     if (signal?.aborted === true) return 'left';
     if (job.expiresAt !== undefined && job.expiresAt <= Date.now()) return 'late';
-    const isListed = (await redis.hexists(keys.intents.unknown, job.id)) === 1;
-    if (isListed) {
-      const decision = { ...actor, as: 'resend' } as const;
-      return (await resolveNotices(redis, keys, [job.id], decision)).resolved === 1
-        ? 'done'
-        : 'gone';
-    }
-    const twice = job.possiblySent > 0 ? job.contacts : 0;
-    return (await sendAgain(redis, keys, job, twice)) ? 'done' : 'gone';
+    // What became unknown after it was selected has another end, and is not sent again.
+    const [listed] = job.state === 'unknown' ? await readUnknown(redis, keys, [job.id]) : [];
+    const twice = listed?.contacts ?? (job.possiblySent > 0 ? job.contacts : 0);
+    return (await sendAgain(redis, keys, job, twice, listed?.at)) ? 'done' : 'gone';
   };
   return changeEach(context, selection, { ...actor, what: 'redrive' }, again, signal);
 }
@@ -146,7 +141,7 @@ export async function deleteNotices(
 ): Promise<FailedReport> {
   const { redis, keys } = context;
   const remove = async (job: NoticeJob) =>
-    (await deleteRejected(redis, keys, job, releaseKey ? 'release' : 'keep')) ? 'done' : 'gone';
+    (await removeFailed(redis, keys, job, releaseKey ? 'release' : 'keep')) ? 'done' : 'gone';
   return changeEach(context, selection, { ...actor, what: 'delete' }, remove, signal);
 }
 

@@ -1,20 +1,16 @@
-import { randomUUID } from 'node:crypto';
-import type { Job, Queue } from 'bullmq';
 import type { Batch } from '../batch/ledger/batch-record.ts';
 import { refusalText } from '../batch/failures/redrive-batch.ts';
 import { encodePayload } from '../payload/chunk-payload.ts';
 import { batchSeal, NO_SEALING } from '../payload/seal.ts';
 import type { JobData } from '../contracts/job.ts';
-import { Intents } from '../fleet/intents/intents.ts';
 import { sendAgain } from '../notices/earlier-run.ts';
 import { readFailed } from '../notices/failed-notices.ts';
 import { endUnknown } from '../notices/remove-failed.ts';
 import type { RedisClient } from '../redis/connect.ts';
 import { redisFailure } from '../redis/failure.ts';
-import { QUEUE_NAME, type Keys } from '../redis/keys.ts';
-import { openBullQueue } from '../redis/open-queue.ts';
+import type { Keys } from '../redis/keys.ts';
 import { appendAudit, type Actor } from './audit.ts';
-import { readUnknown, type UnknownFilter, type UnknownNotice } from './unknown.ts';
+import type { UnknownFilter, UnknownNotice } from './unknown.ts';
 import type { UnknownResolution } from './unknown/resolutions.ts';
 import { unknownParts, type UnknownPart } from './unknown/parts.ts';
 import type { UnknownContext } from './unknown/select.ts';
@@ -43,13 +39,8 @@ export interface BatchResolveReport extends ResolveReport {
   readonly reason?: string;
 }
 
-/** What resolving a notice changes. */
-interface ResolveContext {
-  readonly queue: Queue;
-  readonly redis: RedisClient;
-  readonly keys: Keys;
-  readonly intents: Intents;
-}
+/** An unknown notice as it was selected. Once it is unknown since another time, the decision is not about it. */
+export type SelectedUnknown = Pick<UnknownNotice, 'id' | 'at' | 'contacts'>;
 
 /** Notices that are resolved at the same time: their commands share round trips. */
 const WINDOW = 50;
@@ -60,32 +51,26 @@ type NoticeResult = 'resolved' | 'gone' | 'late';
 /**
  * Resolves single notices. If it is interrupted, run it again: what was not finished is still listed.
  *
- * @param ids of their jobs
+ * @param notices as they were selected, each once
  * @param signal stops it between two notices
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; what was resolved before stays resolved
  */
 export async function resolveNotices(
   redis: RedisClient,
   keys: Keys,
-  ids: readonly string[],
+  notices: readonly SelectedUnknown[],
   decision: ResolveDecision,
   signal?: AbortSignal,
 ): Promise<ResolveReport> {
   const sum = { resolved: 0, contacts: 0, gone: 0, late: 0 };
-  const queue = openBullQueue(QUEUE_NAME, redis, keys);
-  const context = { queue, redis, keys, intents: new Intents(redis, keys) };
-  const all = [...new Set(ids)];
   try {
-    for (let from = 0; from < all.length; from += WINDOW) {
+    for (let from = 0; from < notices.length; from += WINDOW) {
       if (signal?.aborted === true) return { ...sum, stopped: true };
-      const some = all.slice(from, from + WINDOW);
-      const found = await readUnknown(redis, keys, some);
-      sum.gone += some.length - found.length;
       const results = await Promise.allSettled(
-        found.map(async (notice) => {
+        notices.slice(from, from + WINDOW).map(async (notice) => {
           const { id, contacts } = notice;
-          const partly = await hasEndedPartly(context, id);
-          const result = await resolveNotice(context, notice, decision.as);
+          const partly = await hasEndedPartly(redis, keys, id);
+          const result = await resolveNotice(redis, keys, notice, decision.as);
           if (result === 'resolved') {
             const entry = { ...decision, what: 'resolve', target: id, contacts, partly } as const;
             await appendAudit(redis, keys, entry);
@@ -102,16 +87,11 @@ export async function resolveNotices(
     return { ...sum, stopped: false };
   } catch (error) {
     throw redisFailure(error);
-  } finally {
-    await queue.close().catch(() => {});
   }
 }
 
 /** Whether contacts of a notice have an end of their own: its job is about the others. */
-async function hasEndedPartly(
-  { redis, keys }: Pick<ResolveContext, 'redis' | 'keys'>,
-  id: string,
-): Promise<boolean> {
+async function hasEndedPartly(redis: RedisClient, keys: Keys, id: string): Promise<boolean> {
   const text = await redis.hget(keys.noticeJob(id), 'data');
   try {
     const { accepted, settled } = JSON.parse(text ?? '{}') as Partial<JobData>;
@@ -122,27 +102,23 @@ async function hasEndedPartly(
 }
 
 /**
- * Each step compares what it changes with what was read: another process may have decided in between, however long this
- * one was asleep. A step has the same effect when it is repeated, because the connection repeats a command whose reply
- * was lost.
+ * One script compares and changes: another process may have decided since the notice was selected, however long this
+ * one was asleep. Repeated, it has the same effect, because the connection repeats a command whose reply was lost.
  */
 async function resolveNotice(
-  { queue, redis, keys, intents }: ResolveContext,
-  notice: Pick<UnknownNotice, 'id' | 'contacts' | 'at'>,
+  redis: RedisClient,
+  keys: Keys,
+  notice: SelectedUnknown,
   as: UnknownResolution,
 ): Promise<NoticeResult> {
-  const { id, contacts } = notice;
   if (as !== 'resend') {
     const state = as === 'accepted' ? 'accepted' : 'cancelled';
     return (await endUnknown(redis, keys, notice, state, 'keep')) ? 'resolved' : 'gone';
   }
-  const job: Job<JobData> | undefined = await queue.getJob(id);
+  const [job] = await readFailed(redis, keys, [notice.id]);
   if (job === undefined) return 'gone';
-  if (job.data.expiresAt !== undefined && job.data.expiresAt <= Date.now()) return 'late';
-  if (!(await intents.decide({ job: id, nonce: randomUUID() }, 'resend'))) return 'gone';
-  const [view] = await readFailed(redis, keys, [id]);
-  if (view === undefined || !(await sendAgain(redis, keys, view, contacts))) return 'gone';
-  return 'resolved';
+  if (job.expiresAt !== undefined && job.expiresAt <= Date.now()) return 'late';
+  return (await sendAgain(redis, keys, job, notice.contacts, notice.at)) ? 'resolved' : 'gone';
 }
 
 /**

@@ -195,7 +195,7 @@ export async function readContacts(
 
 /**
  * Reads those of the ids that are listed as unknown and whose jobs have failed, with what was possibly sent before they
- * were sent again. Of the others, the entries are removed that a process left when it died during a decision: they
+ * were sent again. Of the others, the entries are removed that no longer say anything: they
  * would be counted for as long as failed notices are kept.
  */
 export async function readUnknown(
@@ -212,7 +212,7 @@ export async function readUnknown(
   ]);
   const isFailed = (index: number) => typeof failed[index] === 'string';
   const others = ids.filter((_, index) => typeof kept[index] === 'string' && !isFailed(index));
-  if (others.length > 0) await new Intents(redis, keys).forgetDecided(others);
+  if (others.length > 0) await new Intents(redis, keys).forgetStale(others);
   return ids.flatMap((id, index) => {
     const text = kept[index];
     if (text === null || text === undefined || !isFailed(index)) return [];

@@ -49,7 +49,7 @@ import { createHash } from 'node:crypto';
  * | `<tag>:possibly-sent-twice` | hash | contacts that were sent again after an unknown outcome, by lane | forever (some 60 bytes) |
  * | `<tag>:epoch` | hash | count of heartbeats, and the last time Redis looked like an old copy (epoch.ts) | forever (some 500 bytes) |
  * | `<tag>:secret` | string | random secret for keyed hashes in ids of jobs | forever (some 50 bytes) |
- * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | half a minute |
+ * | `<tag>:done:<nonce>` | string | mark of a request that is done, so that it can be repeated | ten minutes |
  * | `<tag>:retention` | hash | how long the worker that started last keeps ended notices | forever (some 100 bytes) |
  * | `<tag>:audit` | stream | changes: holds, resolutions, rate limits, sends by hand (audit.ts) | 90 days, about 1,000,000 at most |
  * | `<tag>:audit:reads` | stream | searches and downloads | 90 days, about 1,000,000 at most |
@@ -222,7 +222,7 @@ export interface TokenKeys {
 }
 
 /** How long a request that is done is remembered ({@link Keys.done}): longer than a connection takes to be reopened. In milliseconds. */
-export const DONE_MS = 30_000;
+export const DONE_MS = 600_000;
 
 /** Name of the BullMQ queue of single notices. The account is in the prefix. */
 export const QUEUE_NAME = 'send';

@@ -3,6 +3,7 @@ import { expect, describe, it, onTestFinished } from 'vitest';
 import type { EmulatorOptions } from '../../src/emulator/options.ts';
 import { NoticeQueue, type NoticeEvent, type NoticeEventsOptions } from '../../src/index.ts';
 import { redriveNotices } from '../../src/ops/notice-actions.ts';
+import { readUnknown } from '../../src/ops/unknown.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { keysOf } from '../../src/redis/keys.ts';
 import { testRedis } from '../support/redis.ts';
@@ -151,7 +152,8 @@ describe('events()', () => {
     await reach(3);
     const lost = await queue.send(notice('01000000005'));
     await reach(4);
-    await resolveNotices(redis.client, keys, [lost.id], { ...ACTOR, as: 'accepted' });
+    const listed = await readUnknown(redis.client, keys, [lost.id]);
+    await resolveNotices(redis.client, keys, listed, { ...ACTOR, as: 'accepted' });
     await reach(5);
     expect(events.map(brief)).toEqual([
       ['notice.ended', failed.id, 'rejected', 'TEMPLATE_NOT_FOUND'],

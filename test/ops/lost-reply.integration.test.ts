@@ -5,7 +5,6 @@ import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/current-hold.ts';
 import { liftManual } from '../../src/fleet/hold/hold-scripts.ts';
-import { decideIntents } from '../../src/fleet/intents/intent-scripts.ts';
 import { cancelScript } from '../../src/notices/cancel-script.ts';
 import { sendAgain, sendAgainScript } from '../../src/notices/earlier-run.ts';
 import { endUnknown, removeFailedScript } from '../../src/notices/remove-failed.ts';
@@ -53,7 +52,6 @@ async function losing(
 
 /** The steps of a decision on a notice, by a text of their commands. */
 const STEPS = [
-  { step: 'the decision', when: () => shaOf(decideIntents), as: ['resend'] },
   { step: 'the end', when: () => shaOf(removeFailedScript), as: ['accepted', 'discard'] },
   { step: 'the retry of the job', when: () => shaOf(sendAgainScript), as: ['resend'] },
   { step: 'the audit entry', when: 'asked the service', as: RESOLUTIONS },
@@ -64,9 +62,8 @@ describe('the reply to a step of resolving a notice is lost', () => {
     STEPS.flatMap(({ step, when, as }) => as.map((decision) => ({ step, when, as: decision }))),
   )('$step, as $as: resolved once, and recorded', async ({ when, as }) => {
     const parked = await parkNotice(redis);
-    const { keys, id, intents } = parked;
+    const { keys, id, listed } = parked;
     // Otherwise the lost reply is that Redis does not know the script yet.
-    await intents.decide({ job: 'none', nonce: '' }, 'over');
     const none = {
       id: 'none',
       state: 'unknown',
@@ -78,7 +75,7 @@ describe('the reply to a step of resolving a notice is lost', () => {
     await endUnknown(redis.client, keys, { id: 'none', at: 0 }, 'cancelled', 'keep');
     await appendAudit(redis.client, keys, { ...WHO, what: 'hold', target: 'queue', as: 'placed' });
     const { client, proxy } = await losing(typeof when === 'string' ? when : await when());
-    const report = await resolveNotices(client, keys, [id], { ...WHO, as });
+    const report = await resolveNotices(client, keys, [listed], { ...WHO, as });
     expect(proxy.struck).toBe(1);
     expect(report).toEqual({ resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false });
     expect(await listUnknownNotices({ redis: redis.client, keys })).toEqual([]);

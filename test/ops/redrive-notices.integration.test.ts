@@ -85,6 +85,25 @@ it('a process that sleeps in between does not send again what has failed anew', 
   expect(await redis.client.lrange(keys.noticesIn('wait'), 0, -1)).toEqual([]);
 });
 
+it('a redrive of rejected ones does not send again what has become unknown since it was selected', async () => {
+  const { keys, queue, failed } = open();
+  const [first, id] = [await failed({}), await failed({})];
+  // Otherwise the reply that is kept back is that Redis does not know the script yet.
+  await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [first] }, WHO);
+  const slow = redis.connect();
+  const selected = holdNextScript(slow);
+  const redrive = redriveNotices({ redis: slow, keys }, { state: 'rejected', ids: [id] }, WHO);
+  await selected.answered;
+  await redriveNotices({ redis: redis.client, keys }, { state: 'rejected', ids: [id] }, WHO);
+  await endWaiting(redis.client, keys, id, { finishedOn: Date.now() + 1 });
+  const facts = { template: 'T', contacts: 1, code: 'TIMEOUT', stage: 'sent', possiblySent: 1 };
+  const entry = { ...facts, delivery: 'at-least-once', at: Date.now() };
+  await redis.client.hset(keys.intents.unknown, id, JSON.stringify(entry));
+  selected.letGo();
+  expect(await redrive).toMatchObject({ done: 0, gone: 1 });
+  expect(await queue.get(id)).toMatchObject({ state: 'unknown' });
+});
+
 describe('a job that is put back', () => {
   it.each([{ priority: 0 }, { priority: 7 }])(
     'is as BullMQ puts it back, with priority $priority',

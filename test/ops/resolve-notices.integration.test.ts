@@ -3,9 +3,9 @@ import { readAudit } from '../../src/ops/audit.ts';
 import { resolveNotices } from '../../src/ops/resolve-unknown.ts';
 import { listUnknownNotices } from '../../src/ops/unknown.ts';
 import { RESOLUTIONS, type UnknownResolution } from '../../src/ops/unknown/resolutions.ts';
-import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { until } from '../support/wait.ts';
+import { endWaiting } from './support/failed-notices.ts';
 import { parkNotice, type ParkedNotice } from './support/parked-notice.ts';
 
 const redis = testRedis();
@@ -15,20 +15,19 @@ const decided = (as: UnknownResolution) => ({
   who: 'kim@desk',
   why: 'asked the service',
 });
-const resolve = ({ keys, id }: ParkedNotice, as: UnknownResolution, signal?: AbortSignal) =>
-  resolveNotices(redis.client, keys, [id], decided(as), signal);
+/** Decides about the notice as it was listed first. */
+const resolve = ({ keys, listed }: ParkedNotice, as: UnknownResolution, signal?: AbortSignal) =>
+  resolveNotices(redis.client, keys, [listed], decided(as), signal);
 const listed = ({ keys }: ParkedNotice) => listUnknownNotices({ redis: redis.client, keys });
 const audited = ({ keys }: ParkedNotice) => readAudit(redis.client, keys, 100);
 
-/** Dates what has been recorded of a decision back. */
-async function aMinuteLater({ keys: { intents }, id }: ParkedNotice): Promise<void> {
-  const listed = JSON.parse((await redis.client.hget(intents.unknown, id)) ?? '{}') as {
-    readonly decision?: { readonly nonce: string; readonly at: number };
-  };
-  const { decision } = listed;
-  if (decision === undefined) return;
-  const before = { ...listed, decision: { ...decision, at: decision.at - 60_000 } };
-  await redis.client.hset(intents.unknown, id, JSON.stringify(before));
+/** The notice, which waits, is sent, and its answer is lost. */
+async function becomeUnknown({ keys, id, listed: { at } }: ParkedNotice): Promise<void> {
+  const facts = { template: 'ONCE', contacts: 1, code: 'TIMEOUT', stage: 'sent' } as const;
+  const again = { ...facts, delivery: 'at-most-once', possiblySent: 1, at: at + 1 };
+  await endWaiting(redis.client, keys, id, { finishedOn: Date.now() });
+  await redis.client.hset(keys.intents.unknown, id, JSON.stringify(again));
+  await redis.client.zadd(keys.intents.unknownAt, at + 1, id);
 }
 
 const DONE = { resolved: 1, contacts: 1, gone: 0, late: 0, stopped: false };
@@ -108,7 +107,7 @@ describe('a notice whose outcome is unknown, resolved', () => {
       const parked = await parkNotice(redis);
       const reports = await Promise.all(
         Array.from({ length: 4 }, () =>
-          resolveNotices(redis.connect(), parked.keys, [parked.id], decided(as)),
+          resolveNotices(redis.connect(), parked.keys, [parked.listed], decided(as)),
         ),
       );
       expect(reports.reduce((sum, { resolved }) => sum + resolved, 0)).toBe(1);
@@ -118,30 +117,30 @@ describe('a notice whose outcome is unknown, resolved', () => {
     },
   );
 
-  it.each([
-    ['accepted', 'resend'],
-    ['discard', 'resend'],
-    ['resend', 'accepted'],
-    ['resend', 'discard'],
-  ] as const)(
-    'as %s by a process that then sleeps for a minute, meanwhile as %s by another one: one decision holds',
-    async (first, second) => {
-      // Redis knows the scripts by then.
-      await resolve(await parkNotice(redis), first);
+  it.each(RESOLUTIONS)(
+    'as %s after another one has put it back into the queue: it waits, and one decision is recorded',
+    async (as) => {
+      const parked = await parkNotice(redis);
+      expect(await resolve(parked, 'resend')).toEqual(DONE);
+      expect(await resolve(parked, as)).toEqual(GONE);
+      expect(await parked.board.getWaitingCount()).toBe(1);
+      expect(await audited(parked)).toMatchObject([{ as: 'resend' }]);
+    },
+  );
+
+  it.each(RESOLUTIONS)(
+    'as %s, where it is unknown again since it was shown: it stays listed, and is not sent',
+    async (as) => {
       const parked = await parkNotice(redis);
       const { keys, id, board } = parked;
-      const asleep = redis.connect();
-      const held = holdNextScript(asleep);
-      const report = resolveNotices(asleep, keys, [id], decided(first));
-      await held.answered;
-      await aMinuteLater(parked);
-      const other = await resolve(parked, second);
-      held.letGo();
-      const own = await report;
-      expect([own, other]).toEqual(own.resolved === 1 ? [DONE, GONE] : [GONE, DONE]);
-      const winner = own.resolved === 1 ? first : second;
-      expect(await board.getWaitingCount()).toBe(winner === 'resend' ? 1 : 0);
-      expect(await audited(parked)).toMatchObject([{ as: winner }]);
+      await resolve(parked, 'resend');
+      await becomeUnknown(parked);
+      expect(await listed(parked)).toMatchObject([{ id, code: 'TIMEOUT' }]);
+      expect(await resolve(parked, as)).toEqual(GONE);
+      expect(await listed(parked)).toMatchObject([{ id, code: 'TIMEOUT' }]);
+      expect(await board.getWaitingCount()).toBe(0);
+      expect(await redis.client.exists(keys.noticeJob(id))).toBe(1);
+      expect(await audited(parked)).toMatchObject([{ as: 'resend' }]);
     },
   );
 
@@ -149,17 +148,25 @@ describe('a notice whose outcome is unknown, resolved', () => {
     'by a process that died right after it was carried out (%s): it is not counted any more',
     async (as) => {
       const parked = await parkNotice(redis);
-      const { keys, id, intents, board } = parked;
+      const { keys, id, board } = parked;
       const count = () => redis.client.zcard(keys.intents.unknownAt);
       // A notice that is listed before BullMQ has recorded its failure stays listed.
       await redis.client.zrem(keys.failedNotices, id);
       expect(await listed(parked)).toEqual([]);
       expect(await count()).toBe(1);
       await redis.client.zadd(keys.failedNotices, Date.now(), id);
-      await intents.decide({ job: id, nonce: 'of the dead' }, as);
-      expect(await listed(parked)).toHaveLength(1);
-      if (as === 'resend') await (await board.getJob(id))?.retry('failed');
-      else await board.remove(id);
+      if (as === 'resend') {
+        // As earlier versions did.
+        const entry = JSON.parse(
+          (await redis.client.hget(keys.intents.unknown, id)) ?? '{}',
+        ) as object;
+        await redis.client.hset(
+          keys.intents.unknown,
+          id,
+          JSON.stringify({ ...entry, resend: true }),
+        );
+        await (await board.getJob(id))?.retry('failed');
+      } else await board.remove(id);
       expect(await count()).toBe(1);
       expect(await listed(parked)).toEqual([]);
       expect(await count()).toBe(0);
@@ -176,7 +183,8 @@ describe('a notice whose outcome is unknown, resolved', () => {
 
   it('given a job that nobody knows: gone, and nothing in the audit', async () => {
     const parked = await parkNotice(redis);
-    expect(await resolve({ ...parked, id: 'n-nobody' }, 'accepted')).toEqual(GONE);
+    const nobody = { ...parked.listed, id: 'n-nobody' };
+    expect(await resolve({ ...parked, listed: nobody }, 'accepted')).toEqual(GONE);
     expect(await audited(parked)).toEqual([]);
   });
 

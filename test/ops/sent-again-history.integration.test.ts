@@ -58,13 +58,12 @@ it('a notice that is sent again keeps what was possibly sent before, with its tr
 
 it('a decision whose process dies after the notice was queued again counts nothing twice', async () => {
   const parked = await parkNotice(redis, {}, undefined, FIND_KEY, FACTS);
-  const { id, prefix, keys, intents } = parked;
+  const { id, prefix, keys, listed } = parked;
   const env = { REDIS_URL: redis.url, REDIS_PREFIX: prefix };
   const json = async (...args: readonly string[]): Promise<unknown> =>
     JSON.parse((await run([...args, '--json'], env)).stdout) as unknown;
-  expect(await intents.decide({ job: id, nonce: 'of the dead' }, 'resend')).toBe(true);
   for (const view of await readFailed(redis.client, keys, [id])) {
-    expect(await sendAgain(redis.client, keys, view, 1)).toBe(true);
+    expect(await sendAgain(redis.client, keys, view, 1, listed.at)).toBe(true);
   }
   const traceIds = ['trace-0', 'trace-1'];
   expect(await json('show', id)).toMatchObject({ state: 'pending', possiblySent: 2, traceIds });
@@ -75,11 +74,11 @@ it('a decision whose process dies after the notice was queued again counts nothi
 });
 
 it('a process that was asleep does not send again what is unknown anew and was not decided on', async () => {
-  const { id, keys, intents, queue } = await parkNotice(redis, {}, undefined, FIND_KEY, FACTS);
-  expect(await intents.decide({ job: id, nonce: 'of another process' }, 'over')).toBe(true);
+  const { id, keys, listed, queue } = await parkNotice(redis, {}, undefined, FIND_KEY, FACTS);
   const [view] = await readFailed(redis.client, keys, [id]);
   if (view === undefined) throw new Error('the notice has not failed');
   expect(await sendAgain(redis.client, keys, view, 1)).toBe(false);
+  expect(await sendAgain(redis.client, keys, view, 1, listed.at - 1)).toBe(false);
   expect(await queue.get(id)).toMatchObject({ state: 'unknown' });
 });
 

@@ -95,7 +95,7 @@ describe('findContact', () => {
     const parked = await parkNotice(redis, {}, prefix, SECRET);
     const of = async () => (await findContact('01000000001', options(prefix))).notices;
     expect(await of()).toMatchObject([{ job: parked.id, states: ['unknown'], code: 'ECONNRESET' }]);
-    await resolveNotices(redis.client, parked.keys, [parked.id], {
+    await resolveNotices(redis.client, parked.keys, [parked.listed], {
       as: 'discard',
       who: 'kim@desk',
       why: 'asked the service',

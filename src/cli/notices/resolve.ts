@@ -105,8 +105,7 @@ async function resolve(
   // Decisions made before Ctrl-C are recorded in the audit stream, too.
   const done = await untilStopped(context, async (signal) => {
     if (named === undefined) return resolveSelected(source, filter, decision, signal);
-    const chosen = named.map(({ id }) => id);
-    return { ...(await resolveNotices(redis, keys, chosen, decision, signal)), refused: [] };
+    return { ...(await resolveNotices(redis, keys, named, decision, signal)), refused: [] };
   });
   const report = { as, ...done, gone: done.gone + missing };
   print(context, command, report, () => describeReport(report));

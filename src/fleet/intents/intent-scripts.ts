@@ -130,50 +130,18 @@ export const parkIntents = intentScript<number>(
   return 1`,
 );
 
-/** How long a decision excludes others, in milliseconds; after it, its process is assumed to have died. */
-const DECISION_MS = 30_000;
-
 /**
- * Records a decision before it is carried out in another step. ARGV[2] is 'resend' (the notice may be sent again) or
- * 'over' (an erasure ends it anew), the nonce names the decision. The entry stays until that step, so that
- * a crash in between loses nothing. Answers 1, also when it is repeated, or 0 when the notice is not listed
- * or another decision on it is being carried out.
+ * Removes entries that no longer say anything: the job is gone or completed, or a process of an earlier version has sent
+ * it again. Answers 1 where it removed one.
  */
-export const decideIntents = intentScript<number>(
-  'decide',
-  `
-  local listed, now = read(unknown, job), clock()
-  if not listed then return 0 end
-  local other = listed.decision
-  -- One from before the clock went back excludes no other.
-  if other and other.nonce ~= nonce and other.at <= now and now - other.at < ${DECISION_MS} then return 0 end
-  listed.decision = { nonce = nonce, at = now }
-  listed.resend = ARGV[2] == 'resend' or nil
-  redis.call('HSET', unknown, job, cjson.encode(listed))
-  return 1`,
-);
-
-/** Removes the entries of notices whose decision is carried out. Answers 0 when it belongs to another one. */
-export const resolvedIntents = intentScript<number>(
-  'resolved',
-  `
-  local listed = read(unknown, job)
-  if not listed or not listed.decision or listed.decision.nonce ~= nonce then return 0 end
-  forget(job)
-  return 1`,
-);
-
-/**
- * Removes entries whose decision was carried out by a process of an earlier version that died before it removed them: the job is gone,
- * or it was sent again and is not failed any more. Answers 1 where it removed one.
- */
-export const forgetDecided = intentScript<number>(
-  'forget decided',
+export const forgetStale = intentScript<number>(
+  'forget stale',
   `
   local listed = read(unknown, job)
   if not listed then return 0 end
+  local isIn = function(set) return redis.call('ZSCORE', jobs .. set, job) end
   local exists = redis.call('EXISTS', jobs .. job) == 1
-  if exists and (not listed.resend or redis.call('ZSCORE', jobs .. 'failed', job)) then return 0 end
+  if exists and not isIn('completed') and (not listed.resend or isIn('failed')) then return 0 end
   forget(job)
   return 1`,
 );

@@ -3,14 +3,7 @@ import type { RedisClient } from '../../redis/connect.ts';
 import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import type { Script } from '../../redis/script.ts';
-import {
-  beginIntents,
-  decideIntents,
-  endIntents,
-  forgetDecided,
-  parkIntents,
-  resolvedIntents,
-} from './intent-scripts.ts';
+import { beginIntents, endIntents, forgetStale, parkIntents } from './intent-scripts.ts';
 
 /**
  * What an attempt may do:
@@ -59,8 +52,8 @@ export interface IntentAttempt {
  *   it. open -> accepted: {@link end}. open -> unknown: {@link park}, by the attempt itself or by the
  *   next run, which finds that the earlier one never ended.
  * - accepted: nothing is sent any more; removed once BullMQ has recorded the end of the job.
- * - unknown: listed until a person decides ({@link decide}, {@link resolved}) or its retention ends.
- *   unknown -> idle: resolved as resend (earlier-run.ts). Otherwise the notice is removed (remove-failed.ts).
+ * - unknown: listed until its outcome is decided or its retention ends. unknown -> idle: it is sent again
+ *   (src/notices/earlier-run.ts). Otherwise it is removed (src/notices/remove-failed.ts).
  *
  * A notice with delivery at-least-once goes from idle to unknown when its last attempt ends as unknown,
  * and costs no other command. All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED; the
@@ -112,26 +105,10 @@ export class Intents {
     await this.#run(parkIntents, keepMs, whose, notices);
   }
 
-  /**
-   * Records a person's decision on an unknown notice, before it is carried out. Safe to repeat.
-   *
-   * @param nonce names the decision
-   * @param as `resend`: BullMQ will run the job again, and it may be sent
-   * @returns false when it is not listed, or another decision on it is being carried out
-   */
-  async decide({ job, nonce }: IntentAttempt, as: 'resend' | 'over'): Promise<boolean> {
-    return (await this.#run(decideIntents, as, '', [[job, nonce, '']]))[0] === 1;
-  }
-
-  /** Removes a notice from the list, once the decision of this nonce is carried out. Safe to repeat. */
-  async resolved({ job, nonce }: IntentAttempt): Promise<void> {
-    await this.#run(resolvedIntents, '', '', [[job, nonce, '']]);
-  }
-
-  /** Removes those of the notices from the list whose decision was carried out. Safe to repeat. */
-  async forgetDecided(jobs: readonly string[]): Promise<void> {
+  /** Removes those of the notices from the list whose jobs are gone, have completed or were sent again. Safe to repeat. */
+  async forgetStale(jobs: readonly string[]): Promise<void> {
     await this.#run(
-      forgetDecided,
+      forgetStale,
       '',
       '',
       jobs.map((job) => [job, '', '']),

@@ -31,8 +31,7 @@ export async function resolveSelected(
 ): Promise<SelectedReport> {
   const { redis, keys } = context;
   const notices = filter.batch === undefined ? await listUnknownNotices(context, filter) : [];
-  const ids = notices.map(({ id }) => id);
-  const sum = { ...(await resolveNotices(redis, keys, ids, decision, signal)) };
+  const sum = { ...(await resolveNotices(redis, keys, notices, decision, signal)) };
   const refused: { batch: string; reason: string }[] = [];
   for await (const batch of batchesOf(context, filter)) {
     if (batch.counts.unknown === 0) continue;

@@ -31,7 +31,7 @@ describe('the intent of a notice', () => {
     (await intents.begin([{ ...attempt, lockToken: 'lock' }], 'worker'))[0];
   const listed = async () => {
     const text = await redis.client.hget(keys.intents.unknown, 'a');
-    return text === null ? undefined : (JSON.parse(text) as UnknownFacts & { resend?: boolean });
+    return text === null ? undefined : (JSON.parse(text) as UnknownFacts);
   };
 
   it('is recorded once for an attempt, and again when it is asked again', async () => {
@@ -104,46 +104,18 @@ describe('the intent of a notice', () => {
     expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
   });
 
-  it('resolved as resend it may be sent once more, and is listed until then', async () => {
-    await begin();
-    await intents.park([{ ...first, facts: FACTS }], 'own', KEEP_MS);
-    const decision = { job: 'a', nonce: 'decision' };
-    expect(await intents.decide(decision, 'resend')).toBe(true);
-    expect(await listed()).toMatchObject({ resend: true });
-    expect(await begin(second)).toBe('send');
-    expect(await listed()).toBeUndefined();
-    // It was set aside anew before the one who resolved it was done.
-    await intents.park([{ ...second, facts: FACTS }], 'own', KEEP_MS);
-    await intents.resolved(decision);
-    expect(await listed()).toMatchObject({ code: 'TIMEOUT' });
-    const next = { job: 'a', nonce: 'next' };
-    expect(await intents.decide(next, 'over')).toBe(true);
-    await intents.resolved(next);
-    expect(await intents.decide(next, 'over')).toBe(false);
-    expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
-  });
-
-  it('one decision at a time, until its process must have died; a repeated one has the same answer', async () => {
+  it('an entry says nothing any more once its job is gone or has completed', async () => {
     await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
-    const mine = { job: 'a', nonce: 'mine' };
-    const other = { job: 'a', nonce: 'other' };
-    expect(await intents.decide(mine, 'resend')).toBe(true);
-    expect(await intents.decide(mine, 'resend')).toBe(true);
-    expect(await intents.decide(other, 'over')).toBe(false);
-    await intents.resolved(other);
-    expect(await listed()).toMatchObject({ resend: true });
-
-    // As if it had been made half a minute ago.
-    const text = (await redis.client.hget(keys.intents.unknown, 'a')) ?? '';
-    const entry = JSON.parse(text) as { decision: { at: number } };
-    entry.decision.at -= 30_000;
-    await redis.client.hset(keys.intents.unknown, 'a', JSON.stringify(entry));
-    expect(await intents.decide(other, 'over')).toBe(true);
-    expect((await listed())?.resend).toBeUndefined();
-    await intents.resolved(mine);
+    await intents.forgetStale(['a']);
     expect(await listed()).toBeDefined();
-    await intents.resolved(other);
+    // The worker that listed it came too late: another one was accepted.
+    await redis.client.zadd(keys.noticeJob('completed'), 1, 'a');
+    await intents.forgetStale(['a']);
     expect(await listed()).toBeUndefined();
+    await intents.park([{ ...first, facts: FACTS }], 'none', KEEP_MS);
+    await redis.client.del(keys.noticeJob('a'), keys.noticeJob('completed'));
+    await intents.forgetStale(['a']);
+    expect(await redis.client.zcard(keys.intents.unknownAt)).toBe(0);
   });
 
   it('an entry past its retention is removed, unless its job has not ended', async () => {

@@ -7,6 +7,7 @@ import { NoticeQueue } from '../../../src/producer/notice-queue.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../src/redis/keys.ts';
 import type { TestRedis } from '../../support/redis.ts';
 import { connectionAs } from '../../support/redis-users.ts';
+import { readUnknown, type UnknownNotice } from '../../../src/ops/unknown.ts';
 
 /** A notice that a worker has set aside, as it lies in Redis. */
 export interface ParkedNotice {
@@ -18,6 +19,8 @@ export interface ParkedNotice {
   readonly queue: NoticeQueue;
   readonly board: Queue;
   readonly intents: Intents;
+  /** As it is listed. */
+  readonly listed: UnknownNotice;
 }
 
 const NOTICE: Notice = {
@@ -71,5 +74,7 @@ export async function parkNotice(
   await intents.park([{ ...attempt, facts: parked }], 'own', 3_600_000);
   await job.moveToFailed(new UnrecoverableError(parked.code), TOKEN);
   await worker.close();
-  return { prefix, keys, id, notice, queue, board, intents };
+  const [listed] = await readUnknown(redis.client, keys, [id]);
+  if (listed === undefined) throw new Error('the notice is not listed');
+  return { prefix, keys, id, notice, queue, board, intents, listed };
 }

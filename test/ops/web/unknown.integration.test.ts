@@ -189,6 +189,10 @@ describe('an unknown notice that this server cannot read', () => {
     const preview = await operator.post('/unknown', form, HTML);
     expect([preview.status, preview.text.includes(id)]).toEqual([200, true]);
     const fields = { ids: [id], as: 'discard', why };
+    // The page names when it was drawn: what became unknown later was not shown.
+    expect(page.text).toMatch(/name="before" value="\d{13}"/);
+    const shown = { ...fields, before: 1 };
+    expect((await operator.post(`${PATH}/resolve`, shown)).json).toMatchObject({ gone: 1 });
     expect((await operator.post(`${PATH}/resolve`, fields)).json).toMatchObject({ resolved: 1 });
   });
 });

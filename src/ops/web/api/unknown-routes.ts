@@ -5,9 +5,10 @@ import { withAbortSignal } from '../../../async/cancellation.ts';
 import { Deadline } from '../../../async/deadline.ts';
 import { whyNotRedrive } from '../../../batch/failures/redrive-batch.ts';
 import { InputError, NoticeQueueError } from '../../../contracts/errors.ts';
+import { redisFailure } from '../../../redis/failure.ts';
 import { resolveNotices, type ResolveDecision } from '../../resolve-unknown.ts';
 import { RESOLUTIONS } from '../../unknown/resolutions.ts';
-import type { UnknownFilter } from '../../unknown.ts';
+import { matchingNotices, readUnknown, type UnknownFilter } from '../../unknown.ts';
 import { resolveSelected, type SelectedReport } from '../../unknown/resolve-selected.ts';
 import { unknownCsv, unknownDownload } from '../../unknown/unknown-csv.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -29,6 +30,12 @@ const MAX_IDS = 500;
 /** Longest duration of a request in milliseconds; what is not resolved then stays listed. */
 const RESOLVE_MS = 20_000;
 
+const AT = z
+  .int()
+  .describe(
+    'when it was read: as `before` of the decision it leaves out what became unknown later',
+  );
+
 /** Unknown outcomes, and resolving them. */
 export const UNKNOWN_ROUTES: readonly Route[] = [
   route({
@@ -42,6 +49,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       200: {
         says: 'The oldest notices, and those of the newest 200 batches with unknown contacts.',
         schema: z.object({
+          at: AT,
           notices: z.array(
             unknownNotice.extend({
               numbers: z
@@ -97,6 +105,7 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       200: {
         says: 'The preview.',
         schema: z.object({
+          at: AT,
           contacts: count.describe('in all'),
           notices: count.describe('single notices'),
           batches: z.array(unknownOfBatch),
@@ -104,8 +113,8 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       },
     },
     handle: async ({ body, name }, context) => {
-      const { contacts, found } = await previewUnknown(context, name, body);
-      return json({ contacts, notices: found.notices.length, batches: found.batches });
+      const { at, contacts, found } = await previewUnknown(context, name, body);
+      return json({ at, contacts, notices: found.notices.length, batches: found.batches });
     },
   }),
   route({
@@ -128,8 +137,9 @@ export const UNKNOWN_ROUTES: readonly Route[] = [
       409: { says: 'The batch cannot be sent again in its phase.' },
     },
     handle: async ({ body: { as, ids, why: words, ...fields }, name, now }, context) => {
-      const selects = Object.values(fields).some((field) => field !== undefined);
-      if ((ids === undefined) === !selects) {
+      const { before, ...others } = fields;
+      const selects = Object.values(others).some((field) => field !== undefined);
+      if (ids === undefined ? !selects && before === undefined : selects) {
         const problem = 'expected either ids or a filter, such as batch or code';
         throw new InputError('REQUEST_INVALID', [{ field: 'ids', problem }]);
       }
@@ -157,8 +167,14 @@ async function resolve(
   signal: AbortSignal,
 ): Promise<SelectedReport> {
   if (ids === undefined) return resolveSelected(context, filter, decision, signal);
-  const done = await resolveNotices(context.redis, context.keys, ids, decision, signal);
-  return { ...done, refused: [] };
+  const { redis, keys } = context;
+  const chosen = [...new Set(ids)];
+  const named = await readUnknown(redis, keys, chosen).catch((error: unknown) => {
+    throw redisFailure(error);
+  });
+  const found = await matchingNotices(context, named, filter);
+  const done = await resolveNotices(redis, keys, found, decision, signal);
+  return { ...done, gone: done.gone + chosen.length - found.length, refused: [] };
 }
 
 /** @throws NoticeQueueError NOT_FOUND for a batch that does not exist, NOT_POSSIBLE where it cannot be sent again */

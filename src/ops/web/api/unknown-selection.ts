@@ -13,6 +13,7 @@ import {
 } from '../../unknown.ts';
 import { selectUnknown, type Unknowns } from '../../unknown/select.ts';
 import { contactsIfReadable } from '../../../payload/sealed-job.ts';
+import type { RedisClient } from '../../../redis/connect.ts';
 import { redisFailure } from '../../../redis/failure.ts';
 import { redisTime } from '../../../redis/server-clock.ts';
 import type { OpsContext } from '../ops-context.ts';
@@ -102,12 +103,17 @@ export async function previewUnknown(
   const filter = unknownFilter(fields);
   const { redis } = context;
   await recordSearch(context, filter, { who, why: 'unknown outcomes' });
+  const at = await timeOf(redis);
+  const found = await selectUnknown(context, filter);
+  const contacts = [...found.notices, ...found.batches].reduce((sum, one) => sum + one.contacts, 0);
+  return { filter, at, contacts, found };
+}
+
+async function timeOf(redis: RedisClient): Promise<number> {
   const at = await redisTime(redis).catch((error: unknown) => {
     throw redisFailure(error);
   });
-  const found = await selectUnknown(context, filter);
-  const contacts = [...found.notices, ...found.batches].reduce((sum, one) => sum + one.contacts, 0);
-  return { filter, at: Math.ceil(at), contacts, found };
+  return Math.ceil(at);
 }
 
 /** An unknown notice with the first of its numbers, masked. */
@@ -117,13 +123,16 @@ export interface ListedNotice extends UnknownNotice {
 
 /** Unknown outcomes as far as they were read, with masked numbers. */
 export interface UnknownList extends UnknownOverview {
+  /** When it was read, by the clock of Redis: milliseconds since the epoch. */
+  readonly at: number;
   readonly notices: readonly ListedNotice[];
 }
 
 /** The oldest notices, and the newest batches. */
 export async function listUnknown(context: OpsContext, limit: number): Promise<UnknownList> {
+  const at = await timeOf(context.redis);
   const found = await readUnknownOverview(context, { notices: limit, batches: MAX_BATCHES });
-  return { ...found, notices: await withNumbers(context, found.notices) };
+  return { ...found, at, notices: await withNumbers(context, found.notices) };
 }
 
 /** Adds masked numbers, none where they cannot be decrypted: this server may run without the payload keys. */

@@ -13,7 +13,7 @@ const DECISIONS = [
 
 /** Unknown outcomes, and the forms to resolve them. @param selection the form that selects some of them */
 export function unknownPage(
-  { notices, listed, batches, allBatches }: UnknownList,
+  { at, notices, listed, batches, allBatches }: UnknownList,
   view: PageView,
   selection: Html = html``,
 ): Html {
@@ -35,8 +35,8 @@ export function unknownPage(
       during a request. They are not sent again automatically. Look them up at the service, then
       decide.
     </p>
-    ${selection} ${batches.length > 0 && ofBatches(batches, view)} ${older}
-    ${notices.length > 0 && ofNotices(notices, listed, view)}`;
+    ${selection} ${batches.length > 0 && ofBatches(batches, at, view)} ${older}
+    ${notices.length > 0 && ofNotices(notices, listed, at, view)}`;
 }
 
 function olderBatches(newest: string, view: PageView): Html {
@@ -46,7 +46,7 @@ function olderBatches(newest: string, view: PageView): Html {
   </p>`;
 }
 
-function ofBatches(batches: UnknownList['batches'], view: PageView): Html {
+function ofBatches(batches: UnknownList['batches'], at: number, view: PageView): Html {
   return html`<section class="card" id="unknown-batches" data-refresh>
     <h2>In batches</h2>
     ${table(
@@ -67,7 +67,7 @@ function ofBatches(batches: UnknownList['batches'], view: PageView): Html {
                   decisionForm(
                     view,
                     `batch-${batch}`,
-                    html`<input type="hidden" name="batch" value="${batch}" />`,
+                    html`<input type="hidden" name="batch" value="${batch}" />${shownAt(at)}`,
                     `all ${formatCount(contacts)} unknown contacts of ${batch}`,
                   ),
                 )
@@ -132,7 +132,15 @@ function shownContacts(contacts: number, numbers: readonly string[]): string {
   return [...numbers, ...(more > 0 ? [`and ${formatCount(more)} more`] : [])].join(', ');
 }
 
-function ofNotices(notices: readonly ListedNotice[], listed: number, view: PageView): Html {
+/** A decision is about what was shown, and not about what becomes unknown later. */
+const shownAt = (at: number) => html`<input type="hidden" name="before" value="${String(at)}" />`;
+
+function ofNotices(
+  notices: readonly ListedNotice[],
+  listed: number,
+  at: number,
+  view: PageView,
+): Html {
   const operator = mayAct(view);
   const list = noticeTable(notices, view, operator);
   const rest =
@@ -140,7 +148,7 @@ function ofNotices(notices: readonly ListedNotice[], listed: number, view: PageV
     html`<p class="quiet">The oldest ${formatCount(notices.length)} of ${formatCount(listed)}.</p>`;
   return html`<section class="card" id="unknown-notices" data-refresh>
     <h2>Single notices</h2>
-    ${operator ? decisionForm(view, 'notices', html`${list}${rest}`, 'the chosen notices') : html`${list}${rest}`}
+    ${operator ? decisionForm(view, 'notices', html`${shownAt(at)}${list}${rest}`, 'the chosen notices') : html`${list}${rest}`}
   </section>`;
 }
 

@@ -162,7 +162,8 @@ describe('unknown outcomes', () => {
     begunAt: operator.now - 7_200_000,
   };
   const draw = (some: Partial<UnknownList>, view = operator) =>
-    unknownPage({ notices: [], listed: 0, batches: [], allBatches: true, ...some }, view).text;
+    unknownPage({ at: NOW, notices: [], listed: 0, batches: [], allBatches: true, ...some }, view)
+      .text;
 
   it('shows a message where there are none', () => {
     expect(draw({})).toContain('No outcome is unknown.');

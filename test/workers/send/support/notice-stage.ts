@@ -10,6 +10,7 @@ import { sentTwiceCounts } from '../../../../src/fleet/possibly-sent-twice.ts';
 import { cancelNotice } from '../../../../src/notices/cancel.ts';
 import { lookUpNotice } from '../../../../src/notices/look-up.ts';
 import { redriveNotices } from '../../../../src/ops/notice-actions.ts';
+import { readUnknown } from '../../../../src/ops/unknown.ts';
 import { resolveNotices } from '../../../../src/ops/resolve-unknown.ts';
 import { planJobs, planNotice, type PlannedJob } from '../../../../src/producer/plan-jobs.ts';
 import { keysOf, QUEUE_NAME, type Keys } from '../../../../src/redis/keys.ts';
@@ -310,7 +311,8 @@ export class NoticeStage {
       case 'discard':
       case 'resend': {
         const as = move.kind === 'accept' ? 'accepted' : move.kind;
-        await resolveNotices(client, keys, [this.#id], { ...ACTOR, as });
+        const listed = await readUnknown(client, keys, [this.#id]);
+        await resolveNotices(client, keys, listed, { ...ACTOR, as });
         return;
       }
       default:
