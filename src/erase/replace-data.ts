@@ -13,8 +13,8 @@ export type ReplaceAnswer = 'done' | 'gone' | 'changed' | 'sending' | 'possibly-
 
 /**
  * If the notice is listed as unknown, it is so for the contacts that are left, or leaves the list where it ends anew in
- * another state. KEYS: the job, retention, events of notices, unknown outcomes, their ids by time. ARGV: the prefix of BullMQ's keys, the id, the data as it was read, the new data; where the
- * notice ends anew its state and the reason of a failure, else two empty texts; how many contacts are left in it.
+ * another state. KEYS: the job, retention, events of notices, unknown outcomes, their ids by time. ARGV: the prefix of
+ * BullMQ's keys, the id, the data as it was read, the new data; where the notice ends anew its state and the reason of a failure, else two empty texts; how many contacts are left in it.
  */
 const replaceScript = defineScript<ReplaceAnswer>({
   name: 'replace the data of a notice',

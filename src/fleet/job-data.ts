@@ -5,18 +5,18 @@ import { defineScript } from '../redis/script.ts';
 export interface JobRun {
   /** Of its lock. */
   readonly token: string;
-  /** How many runs had begun with it. */
+  /** How many runs had started, with it. */
   readonly started: number;
 }
 
 /**
- * KEYS: the job, its lock. ARGV: token of the lock, how many runs had begun, the data.
+ * KEYS: the job, its lock. ARGV: token of the lock, how many runs had started, the data.
  *
  * | the job | its data |
  * |---|---|
  * | gone | not written |
  * | this run has its lock | written |
- * | nobody has it, it has not ended, and no other run has begun | written: this one knows more than what is stored |
+ * | it has no lock, it has not ended, and no other run has started | written: this one knows more than what is stored |
  * | any other: another run has it or had it, or a person has changed it since it ended | left |
  */
 const replaceScript = defineScript({

@@ -187,7 +187,8 @@ export class SharedToken implements TokenSource {
 
   /**
    * Reports that a token was refused, and its successor the same: the fleet remembers for ten minutes, or for
-   * twice the distance of renewals where that is longer, that such a refusal is not the token's fault. No notice is rejected for that; it only saves issuances.
+   * twice the distance of renewals where that is longer, that such a refusal is not the token's fault. No
+   * notice is rejected for that; it only saves issuances.
    *
    * @param id of the successor
    * @param job that was refused

@@ -22,7 +22,8 @@
  * rejection counts as unknown: the earlier attempt may have been accepted.
  *
  * If a bisection ends because the outcome of a part is unknown, the contacts that were not sent yet are
- * split off: they become a new chunk, `pending` or `pending-possibly-sent` as it was claimed, and the part goes to `pending-possibly-sent`.
+ * split off: they become a new chunk, `pending` or `pending-possibly-sent` as it was claimed, and the part
+ * goes to `pending-possibly-sent`.
  *
  * A chunk that the service refuses, and that is at fault by the evidence (src/fleet/hold/evidence.ts), is halved: it
  * is `settled` without contacts, and two new chunks have them, `pending` or `pending-possibly-sent` as it was claimed.
