@@ -3,7 +3,7 @@
  * one machine. What it measures and how is in docs/performance.md; docs/scaling.md calculates with it.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { format } from 'prettier';
+import { format, resolveConfig } from 'prettier';
 import { openStage } from './harness/stage.ts';
 import { counts } from './legs/counts.ts';
 import { profiles, type LegProfile } from './legs/profiles.ts';
@@ -84,8 +84,7 @@ async function full(options: BenchOptions, earlier: Results | undefined): Promis
   say(figures(results));
   if (earlier !== undefined) say(changeText(changes(earlier, results)));
   if (options.writes) {
-    const json = await format(JSON.stringify(results), { parser: 'json' });
-    await writeFile(publication.results, json);
+    await writeFormatted(publication.results, JSON.stringify(results));
     if (publication.isMain) {
       await writeCharts(results);
       await writeFile(SCALING, scalingPage(await readFile(SCALING, 'utf8'), results));
@@ -102,8 +101,13 @@ async function writeCharts(results: Results): Promise<void> {
 
 async function writePage(name: string, text: string): Promise<void> {
   const page = between(await readFile(PAGE, 'utf8'), name, text);
-  const style = { parser: 'markdown', printWidth: 100, singleQuote: true };
-  await writeFile(PAGE, await format(page, style));
+  await writeFormatted(PAGE, page);
+}
+
+/** Writes a file as `npm run check:format` expects it. */
+async function writeFormatted(path: string, text: string): Promise<void> {
+  const style = await resolveConfig(path);
+  await writeFile(path, await format(text, { ...style, filepath: path }));
 }
 
 let options: BenchOptions | undefined;

@@ -64,7 +64,7 @@ export function refusalText(id: string, refusal: RedriveRefusal): string {
     case 'cancelled':
       return `it was cancelled; "notices failures ${id} --state cancelled --csv" writes a file that can be imported as another batch`;
     case 'late':
-      return `its deadline has passed; "notices failures ${id} --csv" writes a file that can be imported as another batch`;
+      return `its deadline has passed; "notices failures ${id} --state expired --csv", or with "--state rejected", writes a file that can be imported as another batch`;
   }
 }
 
