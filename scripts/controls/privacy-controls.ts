@@ -116,7 +116,7 @@ export const PRIVACY_CONTROLS: readonly Control[] = [
   },
   {
     prevents: 'sending to a person whose data was erased',
-    file: 'src/batch/ledger/action-scripts.ts',
+    file: 'src/batch/ledger/scripts/action-scripts.ts',
     from: "redis.call('HSET', payload, chunk, ARGV[4])",
     to: '',
     test: 'erase/erase-number.integration.test.ts',

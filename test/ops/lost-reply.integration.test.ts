@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { redriveBatch } from '../../src/batch/failures/redrive-batch.ts';
-import { redriveFailure, resolveFailure } from '../../src/batch/ledger/action-scripts.ts';
+import { redriveFailure, resolveFailure } from '../../src/batch/ledger/scripts/action-scripts.ts';
 import { Ledger } from '../../src/batch/ledger/ledger.ts';
 import { allFailed } from '../../src/batch/ledger/settlement.ts';
 import { liftManualHold, placeManualHold, readHold } from '../../src/fleet/hold/current-hold.ts';

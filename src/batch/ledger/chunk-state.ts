@@ -19,7 +19,8 @@
  * A settlement leads from `sending` to `settled`, back to `pending`, or to `pending-possibly-sent` if
  * the outcome is unknown (under at-most-once: settled as unknown). Part of a chunk may be settled and
  * the rest tried again. From `sending-possibly-sent` the rest becomes `pending-possibly-sent`, and a
- * rejection counts as unknown: the earlier attempt may have been accepted.
+ * rejection counts as unknown: the earlier attempt may have been accepted. An acceptance of all its contacts that comes
+ * late leads from `sending-possibly-sent` and `pending-possibly-sent` to `settled`, whichever attempt reports it.
  *
  * If a bisection ends because the outcome of a part is unknown, the contacts that were not sent yet are
  * split off: they become a new chunk, `pending` or `pending-possibly-sent` as it was claimed, and the part

@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Script } from '../../redis/script.ts';
-import { redriveFailure, resolveFailure, splitFailure, takeOutOfChunk } from './action-scripts.ts';
+import {
+  redriveFailure,
+  resolveFailure,
+  splitFailure,
+  takeOutOfChunk,
+} from './scripts/action-scripts.ts';
 import type { BatchPhase } from './batch-record.ts';
 import { LedgerReader, type FailureRecord } from './ledger-reader.ts';
 
@@ -107,8 +112,8 @@ export class LedgerActions extends LedgerReader {
     return reply as readonly unknown[];
   }
 
-  /** Notifies the workers that chunks may have no job. */
+  /** Notifies the workers that chunks may have no job. Without it they look a moment later: what was done stays done. */
   protected async publishHint(id: string): Promise<void> {
-    await this.ask(() => this.redis.publish(this.keys.batchHints, id));
+    await this.redis.publish(this.keys.batchHints, id).catch(() => 0);
   }
 }

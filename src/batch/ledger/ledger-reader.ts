@@ -5,7 +5,7 @@ import { redisFailure } from '../../redis/failure.ts';
 import type { Keys } from '../../redis/keys.ts';
 import { batchFrom, type Batch } from './batch-record.ts';
 import { stateOf, type ChunkState } from './chunk-state.ts';
-import { readFailureSums, readUnknownContacts, type FailureSum } from './failure-groups-script.ts';
+import { readFailureSums, readUnknownContacts, type FailureSum } from './scripts/failure-sums.ts';
 
 /** Contacts of a batch that were not accepted, all for the same reason: a chunk or part of one. */
 export interface FailureRecord {

@@ -1,5 +1,5 @@
 import { planFields, type BatchPhase, type BatchPlan } from './batch-record.ts';
-import { claimChunk, continueChunk, halveChunk, settleChunk } from './chunk-scripts.ts';
+import { claimChunk, continueChunk } from './scripts/chunk-scripts.ts';
 import { LedgerActions } from './ledger-actions.ts';
 import {
   chunksWithoutJob,
@@ -12,7 +12,8 @@ import {
   storeChunk,
   sumUpUnknown,
   takeOpenBatch,
-} from './ledger-scripts.ts';
+} from './scripts/ledger-scripts.ts';
+import { halveChunk, settleChunk } from './scripts/settle-scripts.ts';
 import type { Claim, Settlement } from './settlement.ts';
 
 /** A chunk as the import stores it. */
@@ -51,7 +52,8 @@ const NO_LIST = { name: '', owner: '' };
 /**
  * The account's batches: the record of what was sent and what was not, which stays right whatever
  * happens to jobs and processes. Each method that changes a batch runs one Lua script, so counters
- * and states always agree (ledger-scripts.ts, chunk-scripts.ts); what people do is in ledger-actions.ts.
+ * and states always agree (ledger-scripts.ts, chunk-scripts.ts, settle-scripts.ts); what people do is in
+ * ledger-actions.ts.
  *
  * All methods throw NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED when Redis fails.
  */
@@ -212,7 +214,8 @@ export class Ledger extends LedgerActions {
         part.payload ?? '',
       ]),
     ];
-    const [result, size] = await this.run(settleChunk, id, args, [this.keys.batchFind(id)]);
+    const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
+    const [result, size] = await this.run(settleChunk, id, args, keys);
     if (result === 'unfit') {
       throw new RangeError(
         `the settlement does not add up to chunk ${chunk} of ${Number(size)} contacts`,
@@ -240,7 +243,8 @@ export class Ledger extends LedgerActions {
     payloads: readonly [Buffer, Buffer],
   ): Promise<'halved' | 'known' | 'later' | 'whole'> {
     const args = [chunk, nonce, first, ...payloads];
-    const [result, size] = await this.run(halveChunk, id, args, [this.keys.batchFind(id)]);
+    const keys = [this.keys.batchFind(id), this.keys.possiblySentTwice];
+    const [result, size] = await this.run(halveChunk, id, args, keys);
     if (result === 'unfit') {
       throw new RangeError(`chunk ${chunk} of size ${Number(size)} has no first half of ${first}`);
     }

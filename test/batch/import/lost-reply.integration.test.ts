@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { startBatch } from '../../../src/batch/ledger/ledger-scripts.ts';
+import { startBatch } from '../../../src/batch/ledger/scripts/ledger-scripts.ts';
 import { NoticeQueue } from '../../../src/index.ts';
 import { shaOf } from '../../chaos/support/script-sha.ts';
 import { startFaultProxy } from '../../support/fault-proxy.ts';

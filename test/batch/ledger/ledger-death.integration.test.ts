@@ -88,5 +88,6 @@ it('sends again under at-most-once only what a person redrives as unknown', asyn
   expect(await bench.ledger.redrive(bench.id, '0', 'unknown')).toBe('redriven');
   expect(await bench.claimKind(1, 'next')).toBe('send');
   await bench.settle(1, allFailed(10, 'rejected', 'C', ''), 'next');
+  // It was sent again on request: the redrive counts it.
   expect(await bench.counts()).toEqual({ rejected: 10, possiblySentTwice: 10 });
 });

@@ -220,6 +220,14 @@ describe('the jobs of a batch with a rate', () => {
     expect(later?.chunks).toEqual([{ chunk: 4, dueAt: turnsTo }]);
   });
 
+  it('are due at once past its deadline: nothing is sent any more', async () => {
+    const bench = await openBatch(redis, { ...RATE, expiresAt: 1 }, sizes);
+    const next = await bench.ledger.chunksWithoutJob(bench.id, 9, 0);
+    expect(next?.chunks.map(({ chunk, dueAt }) => [chunk, dueAt - next.now])).toEqual(
+      [0, 1, 2, 3, 4].map((chunk) => [chunk, 0]),
+    );
+  });
+
   it('get a turn each where they come too early', async () => {
     const bench = await openBatch(redis, RATE, sizes);
     expect(await bench.claimKind(0)).toBe('send');

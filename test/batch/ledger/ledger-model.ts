@@ -137,12 +137,25 @@ export class LedgerModel {
 
   settle(index: number, nonce: string, said: ModelSettlement): 'settled' | 'known' {
     const chunk = this.chunks[index];
+    const isAll =
+      said.accepted.length === chunk?.contacts.length &&
+      said.rest.length + said.split.length + said.failed.length === 0;
+    if (chunk?.state === 'pending-possibly-sent' && isAll && this.phase !== 'cancelled') {
+      this.#accepted += said.accepted.length;
+      this.#end(chunk);
+      this.#finishIfDone();
+      return 'settled';
+    }
     if (chunk?.state !== 'sending' && chunk?.state !== 'sending-possibly-sent') return 'known';
     const possiblySent = chunk.state === 'sending-possibly-sent';
-    const whole = said.accepted.length === chunk.contacts.length && said.rest.length === 0;
-    if (chunk.holder !== nonce && !(possiblySent && whole && said.failed.length === 0))
-      return 'known';
+    if (chunk.holder !== nonce && !(possiblySent && isAll)) return 'known';
     this.#accepted += said.accepted.length;
+    if (possiblySent) {
+      const refused = said.failed.filter(({ state }) => state !== 'unknown');
+      const back = said.possiblySent ? [] : said.rest;
+      const notTaken = [said.split, back, ...refused.map(({ contacts }) => contacts)];
+      this.#twice -= notTaken.flat().length;
+    }
     const restPossiblySent = possiblySent || said.possiblySent;
     const parks = said.rest.length > 0 && restPossiblySent && this.#delivery === 'at-most-once';
     const parked = { state: 'unknown' as const, contacts: said.rest };
@@ -170,6 +183,7 @@ export class LedgerModel {
     if (chunk?.state !== 'sending' && chunk?.state !== 'sending-possibly-sent') return 'known';
     if (chunk.holder !== nonce) return 'known';
     const state = chunk.state === 'sending' ? 'pending' : 'pending-possibly-sent';
+    if (state === 'pending-possibly-sent') this.#twice -= chunk.contacts.length;
     for (const half of [chunk.contacts.slice(0, first), chunk.contacts.slice(first)]) {
       chunk.parts += 1;
       this.#add(half, state);

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Ledger } from '../../../src/batch/ledger/ledger.ts';
 import type { FailureRecord } from '../../../src/batch/ledger/ledger-reader.ts';
 import { allAccepted, allFailed } from '../../../src/batch/ledger/settlement.ts';
 import { readPossiblySentTwice } from '../../../src/fleet/possibly-sent-twice.ts';
@@ -27,6 +29,20 @@ const ttls = async (bench: BatchBench) =>
   );
 
 describe('redrive', () => {
+  it('is done also where the hint for the workers is not taken', async () => {
+    const bench = await failed('rejected');
+    const username = `mute-${bench.keys.bullPrefix}`;
+    await redis.client.acl('SETUSER', username, 'on', '>mute', '+@all', '~*', 'resetchannels');
+    const mute = new Redis(redis.url, { username, password: 'mute' });
+    onTestFinished(async () => {
+      mute.disconnect();
+      await redis.client.acl('DELUSER', username);
+    });
+    const ledger = new Ledger(mute, bench.keys);
+    expect(await ledger.redrive(bench.id, '0', 'rejected')).toBe('redriven');
+    expect(await bench.counts()).toEqual({ pending: 7 });
+  });
+
   it.each(['rejected', 'unknown', 'expired'] as const)(
     'of what is %s makes a new chunk of it, once',
     async (state) => {

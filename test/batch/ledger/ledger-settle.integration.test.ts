@@ -34,6 +34,8 @@ interface Row {
   /** State and counts if they differ after a possibly sent attempt. */
   readonly possiblySentTo: ChunkState;
   readonly possiblySentCounts: Readonly<Record<string, number>>;
+  /** Contacts that the service did not take again. */
+  readonly notTaken?: number;
   readonly keepsPayload: boolean;
 }
 
@@ -50,6 +52,7 @@ const ROWS: readonly Row[] = [
   {
     what: 'all back',
     settlement: allBack(10, false),
+    notTaken: 10,
     to: 'pending',
     counts: { pending: 10 },
     possiblySentTo: 'pending-possibly-sent',
@@ -68,6 +71,7 @@ const ROWS: readonly Row[] = [
   ...(['rejected', 'unknown', 'expired'] as const).map((state) => ({
     what: `all ${state}`,
     settlement: allFailed(10, state, 'CODE', 'message'),
+    notTaken: state === 'unknown' ? 0 : 10,
     to: 'settled' as const,
     counts: { [state]: 10 },
     possiblySentTo: 'settled' as const,
@@ -76,6 +80,7 @@ const ROWS: readonly Row[] = [
   })),
   {
     what: 'all rejected, in payloads of their own',
+    notTaken: 10,
     settlement: {
       accepted: 0,
       failed: [
@@ -92,6 +97,7 @@ const ROWS: readonly Row[] = [
   {
     what: 'a part of each',
     settlement: MIXED,
+    notTaken: 3,
     to: 'pending',
     counts: { pending: 2, accepted: 5, rejected: 1, unknown: 2 },
     possiblySentTo: 'pending-possibly-sent',
@@ -123,13 +129,16 @@ describe('settle', () => {
 
   it.each(ROWS)(
     '$what: from sending-possibly-sent to $possiblySentTo, and a rejection proves nothing',
-    async ({ settlement, possiblySentTo, possiblySentCounts }) => {
+    async ({ settlement, possiblySentTo, possiblySentCounts, notTaken = 0 }) => {
       const bench = await openBatch(redis, {}, [10]);
       await bench.claim(0, 'dead');
       await bench.claim(0);
       expect(await bench.settle(0, settlement)).toBe('settled');
       expect(await bench.state(0)).toBe(possiblySentTo);
-      expect(await bench.counts()).toEqual({ possiblySentTwice: 10, ...possiblySentCounts });
+      const twice = notTaken === 10 ? {} : { possiblySentTwice: 10 - notTaken };
+      expect(await bench.counts()).toEqual({ ...twice, ...possiblySentCounts });
+      const ofAccount = await redis.client.hget(bench.keys.possiblySentTwice, 'chunks');
+      expect(Number(ofAccount)).toBe(10 - notTaken);
       expect(await eventNames(bench)).not.toContain('contact.rejected');
     },
   );
@@ -230,6 +239,23 @@ describe('settle', () => {
       accepted: 5,
       possiblySentTwice: 15,
     });
+  });
+
+  it('accepts such a result also while the chunk waits for its next attempt', async () => {
+    const bench = await openBatch(redis, {}, [10]);
+    await bench.claim(0, 'late');
+    await bench.ledger.control(bench.id, 'pause');
+    expect(await bench.claimKind(0, 'new')).toBe('paused');
+    expect(await bench.settle(0, allBack(10, true), 'late')).toBe('known');
+    expect(await bench.settle(0, allAccepted(9), 'late')).toBe('known');
+    expect(await bench.settle(0, allAccepted(10), 'late')).toBe('settled');
+    expect(await bench.settle(0, allAccepted(10), 'late')).toBe('known');
+    expect(await bench.counts()).toEqual({ accepted: 10 });
+    expect(await bench.payload(0)).toBeUndefined();
+    await bench.ledger.control(bench.id, 'resume');
+    expect(await bench.claimKind(0, 'newer')).toBe('settled');
+    expect(await bench.batch()).toMatchObject({ phase: 'finished' });
+    expect(Number(await redis.client.get(bench.keys.unsent))).toBe(0);
   });
 
   it('ignores an attempt that had requeued the chunk', async () => {

@@ -1,4 +1,5 @@
-import { claimChunk, settleChunk } from '../../../src/batch/ledger/chunk-scripts.ts';
+import { claimChunk } from '../../../src/batch/ledger/scripts/chunk-scripts.ts';
+import { settleChunk } from '../../../src/batch/ledger/scripts/settle-scripts.ts';
 import { beginIntents, endIntents } from '../../../src/fleet/intents/intent-scripts.ts';
 import type { Script } from '../../../src/redis/script.ts';
 import type { FaultProxy } from '../../support/fault-proxy.ts';

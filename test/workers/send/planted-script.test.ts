@@ -2,8 +2,16 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { MISTAKES } from './support/planted-script.ts';
 
-const SCRIPTS = ['chunk-scripts', 'ledger-prelude', 'ledger-scripts', 'action-scripts']
-  .map((name) => readFileSync(new URL(`../../../src/batch/ledger/${name}.ts`, import.meta.url)))
+const SCRIPTS = [
+  'chunk-scripts',
+  'settle-scripts',
+  'ledger-prelude',
+  'ledger-scripts',
+  'action-scripts',
+]
+  .map((name) =>
+    readFileSync(new URL(`../../../src/batch/ledger/scripts/${name}.ts`, import.meta.url)),
+  )
   .join('\n');
 
 const PARTS = MISTAKES.flatMap(([, , mistake]) =>

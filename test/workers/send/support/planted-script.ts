@@ -33,12 +33,12 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
   [
     'any attempt settles a chunk, whoever claimed it',
     'without a job',
-    ["if redis.call('HGET', inflight, chunk) ~= nonce\n", 'if false\n'],
+    ["if redis.call('HGET', inflight, chunk) ~= nonce and not", 'if false and not'],
   ],
   [
     'an attempt that lost its claim settles what it did not see accepted',
     'without a job',
-    ['accepted == size and rest == 0 and #ARGV == 8', 'true'],
+    ['and not (possiblySent and allAccepted)', 'and not possiblySent'],
   ],
   [
     'a rejection after a possibly sent attempt counts',
@@ -47,7 +47,7 @@ export const MISTAKES: readonly (readonly [title: string, law: string, mistake: 
   ],
   [
     'what was possibly sent before is forgotten when it is tried again',
-    'counts as rejected',
+    'sent twice',
     ['possiblySent or unanswered', 'unanswered'],
   ],
   [

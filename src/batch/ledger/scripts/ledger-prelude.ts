@@ -1,6 +1,6 @@
-import { defineScript, type Script } from '../../redis/script.ts';
-import { POSSIBLY_SENT_AT_CANCEL } from './settlement.ts';
-import { stateNumber, type ChunkState } from './chunk-state.ts';
+import { defineScript, type Script } from '../../../redis/script.ts';
+import { POSSIBLY_SENT_AT_CANCEL } from '../settlement.ts';
+import { stateNumber, type ChunkState } from '../chunk-state.ts';
 
 /**
  * The keys that all ledger scripts take, in this order: record, chunks, payload, sizes, inflight, failures
@@ -27,7 +27,7 @@ import { stateNumber, type ChunkState } from './chunk-state.ts';
  *
  * `groups` holds a sum of the failures for each state and code, so that a page need not read all of them.
  * It is not complete where a version that did not keep it has changed the failures, and where there are more
- * than MOST_GROUPS: a reader compares it with the record (failure-groups-script.ts).
+ * than MOST_GROUPS: a reader compares it with the record (failure-sums.ts).
  *
  * `unknowns` has the number of unknown contacts of each batch that has any, and under '' their sum; `unknownUntil`
  * the same batches by the end of their retention.

@@ -1,9 +1,9 @@
-import { defineScript } from '../../redis/script.ts';
+import { defineScript } from '../../../redis/script.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
 /*
- * The operations on a batch as a whole, its import included, each one Lua script; chunk-scripts.ts has
- * those on one chunk.
+ * The operations on a batch as a whole, its import included, each one Lua script; chunk-scripts.ts and settle-scripts.ts
+ * have those on one chunk.
  */
 
 /**
@@ -161,7 +161,9 @@ local againAt = count('againAt')
 if againAt > 0 and now >= againAt then
   redis.call('HSET', record, 'queued', 0, 'turnsTo', 0, 'againAt', 0)
 end
-local first, last, rated = count('queued'), count('chunks'), count('rate') > 0
+local first, last = count('queued'), count('chunks')
+-- Past its deadline nothing is sent, so that no chunk needs a turn.
+local rated = count('rate') > 0 and not isTooLate(now)
 local chunk, turn, limit = first, rated and freeTurn(now) or now, now + tonumber(ARGV[2])
 local found = {}
 while chunk < math.min(last, first + tonumber(ARGV[1])) do

@@ -1,5 +1,5 @@
-import { defineScript } from '../../redis/script.ts';
-import type { FailedPart } from './settlement.ts';
+import { defineScript } from '../../../redis/script.ts';
+import type { FailedPart } from '../settlement.ts';
 
 /** Failures of a batch with the same state and code, as the ledger sums them up. */
 export interface FailureSum {

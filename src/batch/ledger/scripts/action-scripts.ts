@@ -1,4 +1,4 @@
-import { DONE_MS } from '../../redis/keys.ts';
+import { DONE_MS } from '../../../redis/keys.ts';
 import { ledgerScript } from './ledger-prelude.ts';
 
 /*

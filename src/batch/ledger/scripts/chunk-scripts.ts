@@ -1,0 +1,133 @@
+import { ledgerScript } from './ledger-prelude.ts';
+
+/*
+ * The operations on one chunk, each one Lua script: the state of the chunk and the counters of its
+ * batch change together or not at all. chunk-state.ts describes the states.
+ */
+
+/**
+ * Claims a chunk before an attempt. ARGV: chunk, nonce of the attempt, the worker's token for the
+ * job's lock, after how many possibly sent attempts none follows; the last keys are that lock and the count of possibly
+ * sent twice. Nothing is sent unless the result is ['send', frame, payload, size, number of possibly sent attempts,
+ * delivery, bisect 0 or 1, milliseconds to its deadline or -1 for none].
+ * Otherwise: ['lost'] another worker owns the job; ['gone'] no such batch or chunk; ['paused'];
+ * ['cancelled']; ['settled']; ['expired', size, number of possibly sent attempts, code] its deadline has
+ * passed; ['parked', the same] it must not or cannot be sent, and is now unknown; ['later', ms] the rate
+ * of the batch does not allow it yet.
+ *
+ * A claim that the rate refuses gets a turn of its own: if all of them waited for the next
+ * free moment, each of these moments would bring all waiting jobs back. A claim that comes up to
+ * LATE_MS after its turn does not move the turns of the others.
+ *
+ * The same attempt may repeat its claim and gets the same result: after a reconnect the client
+ * repeats commands whose reply it did not receive.
+ */
+export const claimChunk = ledgerScript(
+  'claim',
+  `
+local LATE_MS = 200
+local chunk, nonce, token = tonumber(ARGV[1]), ARGV[2], ARGV[3]
+if redis.call('GET', KEYS[12]) ~= token then return { 'lost' } end
+local phase, state, now = field('phase'), stateOf(chunk), clock()
+if not phase or state == NONE then return { 'gone' } end
+if state == SETTLED then return { 'settled' } end
+local size, delivery = sizeOf(chunk), field('delivery')
+local bytes = redis.call('HGET', payload, chunk)
+local underWay = state == SENDING or state == SENDING_POSSIBLY_SENT
+local possiblySent = underWay or state == PENDING_POSSIBLY_SENT
+local function sent() return math.max(1, tonumber(redis.call('HGET', sizes, chunk .. '.sent') or 1)) end
+local function send(possiblySent)
+  return { 'send', field('frame'), bytes, size, possiblySent and sent() or 0, delivery, field('bisect'),
+    msToDeadline(now) }
+end
+if underWay and bytes and redis.call('HGET', inflight, chunk) == nonce then
+  return send(state == SENDING_POSSIBLY_SENT)
+end
+
+local function uncount()
+  if underWay then return add('sending', -size) end
+  add('pending', -size)
+  if possiblySent then add('maybePending', -size) end
+end
+local function settleAs(claim, failed, code, message)
+  uncount()
+  setState(chunk, SETTLED)
+  release(chunk, size)
+  fail(chunk, now, failed, size, code, message)
+  moved(now)
+  finishIfDone(now)
+  return { claim, size, possiblySent and sent() or 0, code }
+end
+local function requeue()
+  if not underWay then return end
+  uncount()
+  setState(chunk, PENDING_POSSIBLY_SENT)
+  redis.call('HDEL', inflight, chunk)
+  add('pending', size)
+  add('maybePending', size)
+end
+
+if underWay and delivery == 'at-most-once' then
+  -- The attempt that claimed it crashed or lost its job: its outcome is unknown.
+  return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'the worker ended before the service answered')
+end
+if phase == 'cancelled' then
+  if underWay then
+    cancelUnderWay(chunk)
+    finishIfDone(now)
+  end
+  return { 'cancelled' }
+end
+-- The attempt that claimed it ended without a result.
+if underWay then countSent(chunk) end
+if phase == 'paused' then
+  requeue()
+  redis.call('HSET', record, 'heldBackAt', now)
+  return { 'paused' }
+end
+if isTooLate(now) then
+  if not possiblySent then return settleAs('expired', 'expired', 'EXPIRED', '') end
+  return settleAs('expired', 'unknown', 'EXPIRED', 'its deadline passed after an attempt whose outcome is unknown')
+end
+if not bytes then
+  return settleAs('parked', 'unknown', 'PAYLOAD_UNREADABLE', 'its contacts are no longer in Redis')
+end
+if possiblySent and sent() > tonumber(ARGV[4]) then
+  return settleAs('parked', 'unknown', 'OUTCOME_UNKNOWN', 'it was possibly sent as often as UNKNOWN_RESENDS allows')
+end
+if count('rate') > 0 then
+  local nextAt = count('nextAt')
+  if nextAt > now then
+    requeue()
+    local turn = freeTurn(now)
+    redis.call('HSET', record, 'turnsTo', turn + turnOf(chunk))
+    return { 'later', turn - now }
+  end
+  if now - nextAt > LATE_MS then nextAt = now end
+  redis.call('HSET', record, 'nextAt', nextAt + turnOf(chunk))
+end
+uncount()
+add('sending', size)
+if possiblySent then countTwice(KEYS[13], size) end
+setState(chunk, possiblySent and SENDING_POSSIBLY_SENT or SENDING)
+redis.call('HSET', inflight, chunk, nonce)
+moved(now)
+return send(possiblySent)`,
+  { extraKeys: 2, binary: true },
+);
+
+/**
+ * Asks to send one more part of a chunk that is bisected. ARGV: chunk, nonce of the attempt. Returns ['continue'],
+ * or ['stop'] where a claim would not be allowed now: the batch was paused or cancelled, the deadline passed, or another
+ * attempt has claimed the chunk. The batch moves by it, so a long bisection is not taken for one that never ended.
+ */
+export const continueChunk = ledgerScript(
+  'continue',
+  `
+local chunk, now = tonumber(ARGV[1]), clock()
+if redis.call('HGET', inflight, chunk) ~= ARGV[2] or not isOpen(field('phase')) or isTooLate(now) then
+  return { 'stop' }
+end
+moved(now)
+return { 'continue' }`,
+);
