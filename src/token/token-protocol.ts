@@ -63,7 +63,7 @@ export type TokenEvent =
   /** An early renewal failed; the current token stays in use. */
   | { readonly kind: 'early-renewal-failed'; readonly code: ErrorCode };
 
-/** A token for a send. `kept`: it is the refused one, and another would be refused the same. */
+/** A token for a send. `kept`: it is the refused one, and another would be refused the same, or there is no other. */
 export interface Obtained {
   readonly held: HeldToken;
   readonly kept: boolean;
@@ -116,7 +116,7 @@ export class TokenProtocol {
           throw this.#refused(decision);
         case 'lock': {
           const held = await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
-          if (held !== undefined) return { held, kept: false };
+          if (held !== undefined) return { held, kept: await this.#isNoOther(held, want, nonce) };
           break;
         }
         case 'wait':
@@ -146,6 +146,16 @@ export class TokenProtocol {
     if (decision.kind === 'take') return this.#open(decision.stored, askedAt);
     if (decision.kind !== 'lock') return undefined;
     return await this.#issue({ nonce, fence: decision.fence }, want, askedAt);
+  }
+
+  /** Whether the service gave out the refused token again. It is remembered as a refusal that no new token ends. */
+  async #isNoOther({ token }: HeldToken, want: TokenWant, nonce: string): Promise<boolean> {
+    if (want.why !== 'use' || token.id !== want.refused) return false;
+    if (want.refusal !== undefined) {
+      // Without it, the next such refusal asks for a token once more.
+      await this.#context.record.addUncured(token.id, want.refusal, nonce).catch(() => {});
+    }
+    return true;
   }
 
   #open(stored: StoredToken, asOf: number): HeldToken | undefined {

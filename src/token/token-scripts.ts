@@ -194,7 +194,8 @@ return { 'lock', text(fence) }`,
  * Stores an issued token, unless a holder with a higher fence stored before. Counts the issuance in either
  * case. `unproven` is the number of tokens right before this one that were refused without having worked.
  * `follows` is the id of the token before it, if that died early and no other issuance of ours, which may have
- * replaced it, began since.
+ * replaced it, began since. A service may give out the token that it gave before, until it expires: what is known of it
+ * stays, and so does the time before which no other early renewal begins.
  * A repetition with the same fence and id (after a lost answer) has the same result.
  */
 export const store = defineScript({
@@ -215,15 +216,20 @@ if fence <= (token.fence or 0) then
   redis.call('PUBLISH', hints, 'released')
   return 0
 end
-local unproven = 0
-if refusedId ~= '' and token.id == refusedId and not token.proven then
+local isSame = token.whole and token.id == id
+local unproven = isSame and token.unproven or 0
+if not isSame and refusedId ~= '' and token.id == refusedId and not token.proven then
   unproven = token.unproven + 1
 end
-local follows = token.died and token.id == refusedId and fence == token.fence + 1 and token.id or ''
+local hasDied = token.died and not isSame and token.id == refusedId and fence == token.fence + 1
+local follows = hasDied and token.id or ''
 redis.call('DEL', current, refused, streak)
 redis.call('HSET', current, 'id', id, 'sealed', sealed, 'issuedAt', text(now),
   'expiresAt', life >= 0 and text(now + life) or '', 'fence', text(fence), 'issuer', issuer,
-  'proven', '0', 'unproven', text(unproven), 'follows', follows)
+  'proven', isSame and token.proven and '1' or '0', 'unproven', text(unproven), 'follows', follows)
+if isSame then
+  redis.call('HSET', current, 'earlyAfter', text(token.earlyAfter), 'contested', token.contested and '1' or '0')
+end
 redis.call('PUBLISH', hints, 'stored:' .. id)
 return 1`,
 });

@@ -8,7 +8,7 @@ import { holdNextScript } from '../support/held-script.ts';
 import { testRedis } from '../support/redis.ts';
 import { signal, until } from '../support/wait.ts';
 import { commandCalls, scriptCalls } from './support/server-calls.ts';
-import { NO_HINTS, World } from './support/world.ts';
+import { NO_HINTS, redisTime, World } from './support/world.ts';
 
 const redis = testRedis();
 let world: World;
@@ -264,6 +264,25 @@ describe('a refusal that a new token did not end', () => {
     expect(world.issuer.asked).toBe(2);
   });
 
+  it('is remembered anew where the clock of Redis went back', async () => {
+    const { second } = await uncured(FOREIGN, 'job');
+    const later = (await redisTime(redis.client)) + 3_600_000;
+    await redis.client.hset(world.keys.uncured, '403 FOREIGN', `${later} 60000`);
+    const { shared } = await world.member();
+    await shared.uncured(second.id, FOREIGN, 'job');
+    const [at] = (await redis.client.hget(world.keys.uncured, '403 FOREIGN'))?.split(' ') ?? [];
+    expect(Number(at)).toBeLessThan(later - 3_000_000);
+  });
+
+  it('is one of a thousand at most', async () => {
+    const { second } = await uncured(FOREIGN, 'job');
+    const many = Array.from({ length: 1_000 }, (_, code) => [`403 ${code}`, '1 1']).flat();
+    await redis.client.hset(world.keys.uncured, ...many);
+    const { shared } = await world.member();
+    await shared.uncured(second.id, { status: 403, code: 'ANOTHER' }, 'job');
+    expect(await redis.client.hkeys(world.keys.uncured)).toEqual(['403 ANOTHER']);
+  });
+
   it('concerns no other code', async () => {
     const { fleet, second } = await uncured(FOREIGN, 'job');
     const [{ shared }] = fleet;
@@ -296,6 +315,38 @@ describe('a refusal that a new token did not end', () => {
     const { fleet, second } = await uncured(refusal, ...jobs);
     const renewed = await fleet[0].shared.renew(second, refusal);
     expect(renewed === undefined).toBe(kept);
+  });
+});
+
+describe('a service that gives out its token again until it expires', () => {
+  const FOREIGN = { status: 403, code: 'FOREIGN' } as const;
+
+  it('is asked once for a refusal that is not of the token, which is no contest', async () => {
+    world.issuer.always(() => Promise.resolve({ value: 'the-same' }));
+    const { shared, events } = await world.member();
+    const token = await shared.get();
+    await world.prove();
+    for (let notice = 0; notice < 5; notice++) {
+      await world.age(60_000);
+      await expect(shared.renew(token, FOREIGN)).resolves.toBeUndefined();
+      await expect(shared.get()).resolves.toEqual(token);
+    }
+    expect(world.issuer.asked).toBe(2);
+    expect(events.filter(({ kind }) => kind === 'contested')).toEqual([]);
+    expect((await shared.status()).token).toMatchObject({ proven: true });
+  });
+
+  it('is asked for an early renewal as often as one process would ask', async () => {
+    world = new World(redis, { refusedMinMs: 100 });
+    const endsAt = performance.now() + 4_000;
+    world.issuer.always(() =>
+      Promise.resolve({ value: 'the-same', expiresInMs: endsAt - performance.now() }),
+    );
+    const fleet = await Promise.all(Array.from({ length: 6 }, () => world.member()));
+    await Promise.all(fleet.map(({ shared }) => shared.get()));
+    await until(() => performance.now() > endsAt - 300, { what: 'its end to be near' });
+    // One, and one for each half of what is left.
+    expect(world.issuer.asked).toBeLessThanOrEqual(7);
   });
 });
 
