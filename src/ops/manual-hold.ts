@@ -1,3 +1,4 @@
+import { NoticeQueueError } from '../contracts/errors.ts';
 import { HOLDS, type Hold, type HoldKind } from '../contracts/hold.ts';
 import { liftManualHold, placeManualHold } from '../fleet/hold/current-hold.ts';
 import type { RedisClient } from '../redis/connect.ts';
@@ -39,7 +40,7 @@ export async function holdInForce(target: HoldTarget): Promise<ExplainedHold | u
 
 /**
  * Holds the queue until the hold is lifted manually, and records it in the audit stream. The hold has the reason
- * without phone numbers.
+ * without phone numbers. The hold `restored` stays as it is.
  *
  * @returns the hold that is in force afterwards
  * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
@@ -51,8 +52,9 @@ export async function placeAuditedHold(
   const { redis, keys } = target;
   try {
     // Every page shows it, also to viewers.
-    await placeManualHold(redis, keys, withoutNumbers(actor.why));
-    await appendAudit(redis, keys, { ...actor, what: 'hold', target: 'queue', as: 'placed' });
+    if (await placeManualHold(redis, keys, withoutNumbers(actor.why))) {
+      await appendAudit(redis, keys, { ...actor, what: 'hold', target: 'queue', as: 'placed' });
+    }
     return await holdInForce(target);
   } catch (error) {
     throw redisFailure(error);
@@ -62,15 +64,23 @@ export async function placeAuditedHold(
 /**
  * Lifts the hold in force, and records it in the audit stream.
  *
+ * @param seen the kind that the person has seen. Default: any
  * @returns the kind of the hold; undefined where the queue was not held
- * @throws NoticeQueueError QUEUE_UNAVAILABLE or QUEUE_REFUSED
+ * @throws NoticeQueueError NOT_POSSIBLE if a hold of another kind is in force; QUEUE_UNAVAILABLE or QUEUE_REFUSED
  */
 export async function liftAuditedHold(
   { redis, keys }: HoldTarget,
   actor: Actor,
+  seen?: HoldKind,
 ): Promise<HoldKind | undefined> {
   try {
-    const lifted = await liftManualHold(redis, keys);
+    const lifted = await liftManualHold(redis, keys, seen);
+    if (lifted !== undefined && seen !== undefined && lifted !== seen) {
+      throw new NoticeQueueError(
+        'NOT_POSSIBLE',
+        `The hold in force is ${lifted} now; read why, then lift that one.`,
+      );
+    }
     if (lifted !== undefined) {
       const as = `lifted ${lifted}`;
       await appendAudit(redis, keys, { ...actor, what: 'hold', target: 'queue', as });

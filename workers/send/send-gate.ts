@@ -130,7 +130,7 @@ export class SendGate {
     }
     const { hold, forMs, ownAfter } = outcome;
     const as = classOf(outcome);
-    const least = hold === 'throttled' ? THROTTLED_MIN_MS : 1;
+    const least = hold === 'throttled' ? THROTTLED_MIN_MS : 0;
     const met = await holds.meet(
       {
         job,

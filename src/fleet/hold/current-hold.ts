@@ -22,24 +22,31 @@ export async function readHold(redis: RedisClient, keys: Keys): Promise<Hold | u
  * Holds the queue manually, until {@link liftManualHold}.
  *
  * @param why a few words, shown as the hold's code by `notices status`
+ * @returns false where the hold `restored` is in effect, which stays
  * @throws ScriptFailure
  */
-export async function placeManualHold(redis: RedisClient, keys: Keys, why: string): Promise<void> {
-  await placeManual(redis, transitionKeys(keys), [why, keys.holdHints]);
+export async function placeManualHold(
+  redis: RedisClient,
+  keys: Keys,
+  why: string,
+): Promise<boolean> {
+  return (await placeManual(redis, transitionKeys(keys), [why, keys.holdHints])) === 1;
 }
 
 /**
- * Lifts the hold in effect, of any kind. If its cause persists, the next send places it again.
+ * Lifts the hold in effect. If its cause persists, the next send places it again.
  *
- * @returns the kind of the hold that was lifted; undefined when there was none
+ * @param seen the kind that the person has seen: no other one is lifted. Default: any
+ * @returns the kind of the hold in effect; undefined when there was none
  * @throws ScriptFailure
  */
 export async function liftManualHold(
   redis: RedisClient,
   keys: Keys,
+  seen?: HoldKind,
 ): Promise<HoldKind | undefined> {
   const from = [...transitionKeys(keys), keys.done(randomUUID())];
-  const kind = String(await liftManual(redis, from, [keys.holdHints]));
+  const kind = String(await liftManual(redis, from, [keys.holdHints, seen ?? '']));
   return kind in HOLDS ? (kind as HoldKind) : undefined;
 }
 

@@ -163,8 +163,7 @@ export class HoldGate {
       ownAfter = 0,
     } = meeting;
     const { retryAfterMaxMs } = this.#settings;
-    const bounded =
-      forMs === undefined ? 0 : Math.ceil(Math.min(Math.max(forMs, 1), retryAfterMaxMs));
+    const bounded = Math.ceil(Math.min(Math.max(forMs ?? 0, 0), retryAfterMaxMs));
     const { shortest, longest } = probesOf(meeting, this.#settings);
     const { channel, evidenceChannel } = this.#keys;
     const [verdict, value, first] = (await meet(this.#redis, this.#keys.meet, [

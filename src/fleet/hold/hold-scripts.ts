@@ -300,8 +300,9 @@ return 1`,
 });
 
 /**
- * Lifts the hold in effect, of any kind. KEYS: also the mark of the request, so that it answers the same when it is
- * repeated. ARGV: channel. Answers its kind, or ''.
+ * Lifts the hold in effect. KEYS: also the mark of the request, so that it answers the same when it is repeated. ARGV:
+ * channel, the kind of the hold that was seen, or '' for any. Answers the kind of the hold in effect, or ''; with another
+ * one than was seen, nothing is lifted.
  */
 export const liftManual = defineScript({
   name: 'liftManual',
@@ -310,6 +311,7 @@ export const liftManual = defineScript({
 local done = redis.call('GET', KEYS[5])
 if done then return done end
 local kind = redis.call('HGET', hold, 'kind') or ''
+if kind ~= '' and ARGV[2] ~= '' and kind ~= ARGV[2] then return kind end
 redis.call('DEL', hold, probe)
 unblock()
 redis.call('PUBLISH', ARGV[1], '')

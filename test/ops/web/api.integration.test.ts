@@ -102,7 +102,10 @@ describe('the hold', () => {
     const placed = await operator.post('/api/v1/hold/place', { why: ' new template ' });
     expect(placed.json).toMatchObject({ hold: { kind: 'manual', code: 'new template' } });
     expect((await viewer.get('/api/v1/status')).json).toMatchObject({ hold: { kind: 'manual' } });
-    const lifted = await operator.post('/api/v1/hold/lift', { why: 'reviewed' });
+    const other = await operator.post('/api/v1/hold/lift', { kind: 'credit' });
+    expectDocumented('POST', '/api/v1/hold/lift', other);
+    expect([other.status, other.json]).toMatchObject([409, { code: 'NOT_POSSIBLE' }]);
+    const lifted = await operator.post('/api/v1/hold/lift', { why: 'reviewed', kind: 'manual' });
     expect(lifted.json).toEqual({ lifted: 'manual' });
     expect((await operator.post('/api/v1/hold/lift')).json).toEqual({ lifted: null });
     await server.key('operator').post('/api/v1/hold/place', { why: 'by a robot' });

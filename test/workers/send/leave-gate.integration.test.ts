@@ -51,6 +51,9 @@ describe('the hold that an attempt leaves behind', () => {
     ['throttled', 3_000, 3_000],
     ['throttled', undefined, SETTINGS.probeMinMs],
     ['token-unavailable', 125, 125],
+    // A Retry-After that is over says nothing: the intervals of the probes double.
+    ['failing', 0, SETTINGS.probeMinMs],
+    ['failing', 125, 125],
   ])('%s, for %s ms: lasts %d ms', async (hold, forMs, lasts) => {
     expect(await holdFor(hold, forMs)).toBe(lasts);
   });

@@ -35,15 +35,22 @@ export const HOLD_ROUTES: readonly Route[] = [
     needs: 'operator',
     kind: 'api',
     summary: 'Lifts the hold in force. If its cause persists, it comes back by itself.',
-    body: z.strictObject({ why: why.optional() }),
+    body: z.strictObject({
+      why: why.optional(),
+      kind: holdAnswer.shape.kind
+        .optional()
+        .describe('the kind that was seen; no other one is lifted'),
+    }),
     answers: {
       200: {
         says: 'The kind of the lifted hold; null where the queue was not held.',
         schema: z.object({ lifted: holdAnswer.shape.kind.nullable() }),
       },
+      409: { says: 'A hold of another kind is in force.' },
     },
     handle: async ({ body, name }, context) => {
-      const lifted = await liftAuditedHold(context, { who: name, why: body.why ?? '' });
+      const actor = { who: name, why: body.why ?? '' };
+      const lifted = await liftAuditedHold(context, actor, body.kind);
       return json({ lifted: lifted ?? null });
     },
   }),

@@ -169,6 +169,7 @@ function holdActions(hold: ExplainedHold | undefined, view: PageView): Html {
               'Sending resumes at once. If the cause persists, the hold comes back by itself.'
             }
           </p>
+          <input type="hidden" name="kind" value="${hold.kind}" />
           ${whyField('why-lift')}
           <button type="submit">Lift the hold</button>`,
       ),

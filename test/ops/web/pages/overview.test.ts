@@ -76,6 +76,7 @@ describe('how it stands', () => {
     expect(text).toContain('2 min ago');
     expect(text.includes('Next probe')).toBe(isProbed(kind));
     expect(text).toContain('action="/api/v1/hold/lift"');
+    expect(text).toContain(`name="kind" value="${kind}"`);
     expect(text).not.toContain('/api/v1/hold/place');
     expect(text.includes('comes back by itself')).toBe(isProbed(kind));
   });
